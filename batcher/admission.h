@@ -1,0 +1,68 @@
+// Admission bounds the queue in requests, rows and bytes, and closes it.
+//
+// Requests and rows count from TryAdmit() until the request leaves the queue
+// (its batch closed, or it was answered there); bytes count until its batch is
+// staged, because until then the received message is kept.
+//
+// Thread safety: thread-safe; no lock. Bounds are never exceeded: a producer
+// adds first and takes back what did not fit, so that two producers at the
+// bound may both be refused, and a third could have been admitted in between.
+#ifndef FERRY_BATCHER_ADMISSION_H_
+#define FERRY_BATCHER_ADMISSION_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry {
+
+struct QueueBounds {
+  int32_t requests = 4096;
+  int32_t rows = 1 << 20;
+  int64_t bytes = int64_t{256} << 20;
+};
+
+class Admission {
+ public:
+  enum class Verdict {
+    kAdmitted,
+    kClosed,
+    kRequestsFull,
+    kRowsFull,
+    kBytesFull
+  };
+
+  struct Admitted {
+    Verdict verdict;
+    int32_t queued_rows;  // with this request, when admitted
+  };
+
+  explicit Admission(const QueueBounds& bounds) : bounds_(bounds) {}
+
+  Admitted TryAdmit(int32_t rows, size_t bytes);
+  void LeaveQueue(int32_t requests, int32_t rows);
+  void ReleaseBytes(size_t bytes);
+
+  // From now on TryAdmit() answers kClosed. A producer that was admitted
+  // before counts in requests() until it leaves the queue.
+  void Close() { closed_.store(true, std::memory_order_seq_cst); }
+  bool closed() const { return closed_.load(std::memory_order_seq_cst); }
+
+  int32_t requests() const;
+  int32_t rows() const;
+  int64_t bytes() const { return bytes_.load(std::memory_order_seq_cst); }
+  const QueueBounds& bounds() const { return bounds_; }
+
+ private:
+  const QueueBounds bounds_;
+  // Requests in the upper half, rows in the lower: one read-modify-write a
+  // request. Rows stay below 2^31, and are never negative, so the halves do not
+  // touch.
+  alignas(64) std::atomic<uint64_t> requests_and_rows_{0};
+  std::atomic<int64_t> bytes_{0};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_ADMISSION_H_

@@ -1,0 +1,61 @@
+// Backend runs batches on a device; BackendEvents is how it reports.
+//
+// Life of a batch in a backend: Start() takes it and returns at once. For each
+// batch the backend then reports Staged, ComputeEnded and Finished, in this
+// order, also when the batch fails (at the times it reached). Between them it
+// reports SlotFree when it can take one more batch.
+//
+// Guarantees of an implementation:
+//   1. Every started batch is finished exactly once, whatever the model does.
+//   2. Nothing is thrown out of it, and Start() never blocks.
+//   3. It never holds more batches than slots(), counted from Start() to
+//      SlotFree().
+//   4. Its destructor waits until every started batch is finished.
+//
+// Slot and lane: a slot is a staging place, a lane the right to compute. With
+// more slots than lanes the next batch is staged while one computes.
+#ifndef FERRY_BATCHER_BACKEND_H_
+#define FERRY_BATCHER_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "batcher/batch.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+// Implemented by Batcher. Thread safety: called from any thread of the backend.
+class BackendEvents {
+ public:
+  // The received bytes of the batch's requests are no longer read.
+  virtual void Staged(Batch& batch) = 0;
+  // times() of the batch are final.
+  virtual void ComputeEnded(Batch& batch) = 0;
+  // The backend can take one more batch.
+  virtual void SlotFree() = 0;
+  // The batch has its result (Batch::SetResult). Ends its requests, on this
+  // thread.
+  virtual void Finished(std::unique_ptr<Batch> batch) = 0;
+  // The device is lost for good: nothing more will succeed.
+  virtual void Broken(Outcome why) = 0;
+
+ protected:
+  ~BackendEvents() = default;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual const ModelSpec& spec() const = 0;
+  virtual int32_t lanes() const = 0;
+  virtual int32_t slots() const = 0;  // >= lanes()
+
+  // REQUIRES: fewer than slots() batches are in it; `events` outlives it.
+  virtual void Start(std::unique_ptr<Batch> batch, BackendEvents& events) = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_BACKEND_H_

@@ -1,0 +1,91 @@
+// Batch: requests that cross to the device together.
+//
+// Life of a batch: open while the batcher thread adds requests; closed when it
+// is handed to the backend; resolved when each request has ended; then back in
+// the batcher's pool. It is monotonic: nothing joins or leaves a closed batch.
+// Batches are made at start and reused: no allocation in steady state.
+//
+// Thread safety: thread-compatible. A batch has one owner at a time (it travels
+// as a unique_ptr), so it needs no lock.
+#ifndef FERRY_BATCHER_BATCH_H_
+#define FERRY_BATCHER_BATCH_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "batcher/close_reason.h"
+#include "batcher/infer_request.h"
+#include "batcher/output_buffer.h"
+#include "batcher/statistics.h"
+
+namespace ferry {
+
+class Batch {
+ public:
+  struct Entry {
+    InferRequest* request;  // null once it has ended
+    TimePoint arrival;
+    int32_t first_row;
+    int32_t rows;
+  };
+
+  struct Times {
+    TimePoint closed;
+    TimePoint compute_begin;
+    TimePoint compute_end;
+  };
+
+  // `max_requests` and `max_rows` bound what it ever holds.
+  Batch(int32_t max_requests, int32_t max_rows);
+
+  // --- open: the batcher thread ---
+  void Add(InferRequest& request);
+  void Close(TimePoint now, CloseReason reason);
+
+  // --- closed: the backend ---
+  absl::Span<const Entry> entries() const { return entries_; }
+  int32_t rows() const { return rows_; }
+  size_t bytes() const { return bytes_; }  // of all inputs received
+
+  // Shape of one row of an input; the same for every request of the batch.
+  absl::Span<const int64_t> row_dims(size_t input) const {
+    return entries_.front().request->inputs[input].dims;
+  }
+
+  // Sets what the requests will be told. `output` holds rows() rows when the
+  // outcome is ok and is empty otherwise.
+  void SetResult(Outcome outcome, OutputRef output);
+
+  Times& times() { return times_; }
+  const Times& times() const { return times_; }
+  int32_t lane() const { return lane_; }
+  void set_lane(int32_t lane) { lane_ = lane; }
+
+  // --- resolved: whoever finishes it ---
+  // Counts, then ends each request with its own rows or the batch's error.
+  void Resolve(const Clock& clock);
+
+  // Makes it open and empty again. REQUIRES: open and empty, or resolved.
+  void Clear();
+
+  const BatchStatistics& statistics() const { return statistics_; }
+
+  Batch* next_finished = nullptr;  // on the batcher's list of resolved batches
+
+ private:
+  void CountSuccess(TimePoint now);
+  void CountFailure(TimePoint now);
+
+  std::vector<Entry> entries_;
+  int32_t rows_ = 0;
+  size_t bytes_ = 0;
+  Times times_;
+  int32_t lane_ = 0;
+  Outcome outcome_;
+  OutputRef output_;
+  BatchStatistics statistics_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_BATCH_H_

@@ -1,0 +1,80 @@
+// The policies `eager` and `window`.
+#include "batcher/batch_policy.h"
+
+#include <array>
+
+namespace ferry {
+namespace {
+
+// Returns why a batch that cannot grow closes, or `otherwise` for one that can.
+CloseReason ReasonFor(Growth growth, CloseReason otherwise) {
+  switch (growth) {
+    case Growth::kFull:
+      return CloseReason::kFull;
+    case Growth::kShape:
+      return CloseReason::kShape;
+    case Growth::kDrained:
+      return CloseReason::kDrain;
+    case Growth::kOpen:
+      break;
+  }
+  return otherwise;
+}
+
+class EagerPolicy final : public BatchPolicy {
+ public:
+  Decision Decide(const QueueState& queue, const LaneState& lanes,
+                  TimePoint) const override {
+    if (lanes.free_slots == 0) {
+      return Wait{};
+    }
+    if (queue.rows == 0) {
+      return Wait{.wake_at_rows = 1};
+    }
+    return Dispatch{ReasonFor(queue.growth, CloseReason::kLaneFree)};
+  }
+};
+
+class WindowPolicy final : public BatchPolicy {
+ public:
+  Decision Decide(const QueueState& queue, const LaneState& lanes,
+                  TimePoint now) const override {
+    if (lanes.free_slots == 0) {
+      return Wait{};
+    }
+    if (queue.rows == 0) {
+      return Wait{.wake_at_rows = 1};
+    }
+    const TimePoint leave_at = queue.oldest_arrival + queue.max_wait;
+    if (queue.growth == Growth::kOpen && now < leave_at) {
+      return Wait{.until = leave_at, .wake_at_rows = queue.max_batch_size};
+    }
+    return Dispatch{ReasonFor(queue.growth, CloseReason::kMaxWait)};
+  }
+};
+
+constexpr std::array<std::string_view, 2> kNames = {"eager", "window"};
+
+}  // namespace
+
+std::string_view PolicyName(PolicyKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::optional<PolicyKind> ParsePolicy(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) {
+      return static_cast<PolicyKind>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<const BatchPolicy> MakePolicy(PolicyKind kind) {
+  if (kind == PolicyKind::kWindow) {
+    return std::make_unique<WindowPolicy>();
+  }
+  return std::make_unique<EagerPolicy>();
+}
+
+}  // namespace ferry

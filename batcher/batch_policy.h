@@ -1,0 +1,80 @@
+// BatchPolicy decides when an open batch leaves: now, or not before a moment
+// or a number of rows.
+//
+// Pure: values in, a value out; no thread, no clock, no state. Decide() is
+// called again whenever something it looks at may have changed.
+//
+// Thread safety: const and stateless; any thread.
+#ifndef FERRY_BATCHER_BATCH_POLICY_H_
+#define FERRY_BATCHER_BATCH_POLICY_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "batcher/clock.h"
+#include "batcher/close_reason.h"
+
+namespace ferry {
+
+// Why the open batch cannot take the next request, if it cannot.
+enum class Growth : uint8_t {
+  kOpen,     // more may join
+  kFull,     // the next request does not fit, or max_batch_size is reached
+  kShape,    // the next request has another shape
+  kDrained,  // no further request can arrive
+};
+
+// The open batch: the oldest queued requests that fit together.
+struct QueueState {
+  int32_t rows = 0;  // 0: nothing is queued
+  TimePoint oldest_arrival = kNever;
+  Growth growth = Growth::kOpen;
+  int32_t max_batch_size = 1;  // rows
+  Duration max_wait{0};
+};
+
+struct LaneState {
+  int32_t free_slots = 0;  // batches the backend takes now
+};
+
+// Not now. The batcher looks again at `until`, or as soon as that many rows
+// are queued, or a slot is freed.
+struct Wait {
+  static constexpr int32_t kNoRows = std::numeric_limits<int32_t>::max();
+
+  TimePoint until = kNever;
+  int32_t wake_at_rows = kNoRows;
+};
+
+// Close the open batch and start it.
+struct Dispatch {
+  CloseReason reason;
+};
+
+using Decision = std::variant<Wait, Dispatch>;
+
+class BatchPolicy {
+ public:
+  virtual ~BatchPolicy() = default;
+  virtual Decision Decide(const QueueState& queue, const LaneState& lanes,
+                          TimePoint now) const = 0;
+};
+
+enum class PolicyKind : uint8_t {
+  kEager,   // a free slot takes whatever is there; G3: no wait beside one
+  kWindow,  // full, or max_wait since the oldest arrived
+};
+
+// Returns the policy's name in flags and configs: "eager", "window".
+std::string_view PolicyName(PolicyKind kind);
+std::optional<PolicyKind> ParsePolicy(std::string_view name);
+
+std::unique_ptr<const BatchPolicy> MakePolicy(PolicyKind kind);
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_BATCH_POLICY_H_

@@ -1,0 +1,201 @@
+// Batcher: requests in, batches to a backend, answers out. The heart of Ferry;
+// start here.
+//
+// One Batcher serves one model version. Its one thread takes what was pushed,
+// keeps it in arrival order, asks the BatchPolicy when the open batch leaves,
+// and answers what is cancelled or expires while it waits. It never runs a
+// model and never waits for one.
+//
+// Guarantees (numbers of docs/architecture.md; tests cite them):
+//   G1  Every accepted request is answered exactly once: with its own rows, or
+//       with an error.
+//   G2  A batch holds 1..max_batch_size rows; a request's rows stay together
+//       and in order; requests of one shape start in arrival order.
+//   G3  Under `eager` no request waits while a slot is free; under `window`
+//       none waits longer than max_wait while one is free.
+//   G4  What is cancelled or past its deadline when its batch closes never
+//       reaches the backend; what expires while queued is answered then, by the
+//       batcher's own timer.
+//   G5  The queue is bounded in requests, rows and bytes, and the batches in
+//       flight by the backend's slots and max_undelivered_batches.
+//
+// Thread safety: thread-safe, except the destructor. Steady state allocates
+// nothing per request.
+// Memory ordering: what the caller wrote into a request before Submit() is
+// visible to the backend; what the backend wrote into the output is visible in
+// Completion::Respond().
+#ifndef FERRY_BATCHER_BATCHER_H_
+#define FERRY_BATCHER_BATCHER_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "batcher/admission.h"
+#include "batcher/backend.h"
+#include "batcher/batch.h"
+#include "batcher/batch_policy.h"
+#include "batcher/event_count.h"
+#include "batcher/infer_request.h"
+#include "batcher/mutex.h"
+#include "batcher/push_list.h"
+#include "batcher/request_queue.h"
+#include "batcher/statistics.h"
+
+namespace ferry {
+
+// Who runs the batcher's steps: its own thread, or the caller through Step()
+// (tests and simulations on a clock of their own).
+enum class Stepping { kOwnThread, kByCaller };
+
+struct BatcherOptions {
+  int32_t max_batch_size = 64;  // rows, >= 1
+  // Requests in one batch: 1 where the model does not batch across requests.
+  int32_t max_requests_per_batch = std::numeric_limits<int32_t>::max();
+  PolicyKind policy = PolicyKind::kEager;
+  Duration max_wait = Milliseconds(5);
+  QueueBounds queue;
+  // Batches whose compute has ended and whose replies are not all handed over.
+  int32_t max_undelivered_batches = 4;
+  Stepping stepping = Stepping::kOwnThread;
+  const Clock* clock = &Clock::Steady();  // outlives the batcher
+};
+
+class Batcher final : private BackendEvents {
+ public:
+  // Errors: INVALID_ARGUMENT where an option is out of range.
+  static absl::StatusOr<std::unique_ptr<Batcher>> Create(
+      std::unique_ptr<Backend> backend, const BatcherOptions& options);
+
+  // Answers what is still queued with UNAVAILABLE and waits for what runs.
+  // REQUIRES: no other call is under way or follows.
+  ~Batcher();
+
+  // Accepts the request, or refuses it and returns why; refused, its
+  // Completion is never called. INVALID_ARGUMENT: more rows than
+  // max_batch_size. RESOURCE_EXHAUSTED: the queue is full. DEADLINE_EXCEEDED:
+  // its deadline has passed. UNAVAILABLE: draining, or the backend is broken.
+  absl::Status Submit(InferRequest& request);
+
+  // Answers the request with CANCELLED if its batch has not closed; else it
+  // goes on. Any thread, any number of times, also while Submit() runs.
+  // REQUIRES: the caller keeps the request's memory during the call.
+  void Cancel(InferRequest& request);
+
+  // Takes no more requests; what was admitted is served.
+  void BeginDrain();
+
+  // BeginDrain(), then waits until everything admitted is answered, at most
+  // until `until`; what is queued then is answered with UNAVAILABLE.
+  // DEADLINE_EXCEEDED where `until` was reached first.
+  absl::Status Drain(TimePoint until);
+
+  const ModelSpec& spec() const { return backend_->spec(); }
+  const BatcherOptions& options() const { return options_; }
+
+  // Whether the backend has reported that it is lost.
+  bool broken() const { return broken_.load(std::memory_order_relaxed); }
+
+  BatcherStatistics Snapshot() const;
+
+  // With Stepping::kByCaller: does what there is to do now and returns what to
+  // wait for. REQUIRES: called from one thread.
+  Wait Step();
+
+  // With Stepping::kByCaller: whether everything admitted is answered.
+  bool idle() const { return admission_.requests() == 0 && running_ == 0; }
+
+ private:
+  // The requests that would leave together now.
+  struct OpenBatch {
+    const InferRequest* first = nullptr;
+    int32_t requests = 0;
+    int32_t rows = 0;
+
+    void Join(const InferRequest& request) {
+      first = first == nullptr ? &request : first;
+      ++requests;
+      rows += request.rows;
+    }
+  };
+
+  Batcher(std::unique_ptr<Backend> backend, const BatcherOptions& options);
+
+  // --- any thread ---
+  absl::Status Refuse(Refusal reason, const InferRequest& request);
+  void Wake(int32_t queued_rows, TimePoint deadline);
+  void Staged(Batch& batch) override;
+  void ComputeEnded(Batch& batch) override;
+  void SlotFree() override;
+  void Finished(std::unique_ptr<Batch> batch) override;
+  void Broken(Outcome why) override;
+
+  // --- batcher thread ---
+  void Run();
+  bool HasNews() const;
+  void TakePushed(TimePoint now);
+  void TakeCancelled();
+  void TakeFinished();
+  void AnswerExpired(TimePoint now);
+  void AnswerAll(Outcome outcome);
+  void Answer(InferRequest& request, Outcome outcome);
+  Growth GrowthBy(const OpenBatch& open, const InferRequest& next) const;
+  QueueState PlanBatch() const;
+  void StartBatch(CloseReason reason, TimePoint now);
+  void TellIfDrained();
+
+  const BatcherOptions options_;
+  const Clock& clock_;
+  const std::unique_ptr<const BatchPolicy> policy_;
+  const bool has_variable_shape_;
+
+  // --- any thread ---
+  Admission admission_;
+  PushList<InferRequest, &InferRequest::next_pushed> pushed_;
+  PushList<InferRequest, &InferRequest::next_cancelled> cancelled_;
+  PushList<Batch, &Batch::next_finished> finished_;
+  EventCount events_;
+  alignas(64) std::atomic<int32_t> free_slots_;
+  std::atomic<bool> broken_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> give_up_queued_{false};
+  std::array<std::atomic<uint64_t>, kRefusalCount> refused_{};
+  std::atomic<int64_t> last_arrival_nanos_{0};
+
+  // What the batcher thread waits for, read by producers. Written before it
+  // looks for news once more and sleeps, so a producer that reads an older
+  // value has pushed before that look.
+  alignas(64) std::atomic<int32_t> wake_at_rows_{1};
+  std::atomic<int64_t> wait_until_nanos_{0};
+
+  // --- batcher thread only ---
+  alignas(64) RequestQueue queue_;
+  std::vector<std::unique_ptr<Batch>> batches_;  // open and empty ones
+  int32_t running_ = 0;                          // batches given to the backend
+
+  // --- read by Snapshot() from any thread ---
+  std::atomic<int32_t> running_batches_{0};
+  BatchStatistics answered_;               // written by the batcher thread
+  std::vector<const Batch*> all_batches_;  // constant after construction
+  std::vector<Counter> lane_busy_ns_;      // [lane]: written by that lane
+
+  Mutex drain_mutex_;
+  CondVar drained_changed_;
+  bool drained_ ABSL_GUARDED_BY(drain_mutex_) = false;
+
+  // Destroyed after the thread has ended and before all else: its destructor
+  // waits for its threads, which call back.
+  std::unique_ptr<Backend> backend_;
+  std::thread thread_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_BATCHER_H_

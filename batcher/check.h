@@ -1,0 +1,29 @@
+// Check() ends the process when a REQUIRES or an invariant is broken.
+//
+// A function and not a macro: std::source_location names the caller. Only for
+// bugs in Ferry; what a client, a model or a machine can get wrong is an
+// absl::Status or an Outcome.
+#ifndef FERRY_BATCHER_CHECK_H_
+#define FERRY_BATCHER_CHECK_H_
+
+#include <cstdio>
+#include <cstdlib>
+#include <source_location>
+
+namespace ferry {
+
+// Aborts with file, line and `what` unless `ok`.
+inline void Check(
+    bool ok, const char* what,
+    std::source_location where = std::source_location::current()) {
+  if (ok) [[likely]] {
+    return;
+  }
+  std::fprintf(stderr, "%s:%u: check failed: %s\n", where.file_name(),
+               where.line(), what);
+  std::abort();
+}
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_CHECK_H_

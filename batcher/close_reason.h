@@ -1,0 +1,29 @@
+// Why a batch closed; counted, so that small batches can be explained.
+#ifndef FERRY_BATCHER_CLOSE_REASON_H_
+#define FERRY_BATCHER_CLOSE_REASON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ferry {
+
+enum class CloseReason : uint8_t {
+  kFull,      // no further queued request fits
+  kLaneFree,  // a lane was free and the policy waits for nothing (eager)
+  kMaxWait,   // the oldest request had waited max_wait
+  kShape,     // the next request has another shape
+  kDrain,     // no further request can arrive
+};
+inline constexpr size_t kCloseReasonCount = 5;
+
+// Returns the reason's name in metrics: "full", "lane_free", ...
+constexpr std::string_view CloseReasonName(CloseReason reason) {
+  constexpr std::string_view kNames[kCloseReasonCount] = {
+      "full", "lane_free", "max_wait", "shape", "drain"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_CLOSE_REASON_H_

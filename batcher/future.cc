@@ -1,0 +1,129 @@
+// The pooled call behind a Future.
+#include "batcher/future.h"
+
+#include "absl/strings/str_cat.h"
+#include "batcher/check.h"
+
+namespace ferry {
+
+// One request of an InProcessClient. Its two ends, the reader (Future) and the
+// batcher (Completion), meet in `state_`; the last of them to leave returns the
+// call to the pool.
+class InProcessCall final : public Completion {
+ public:
+  explicit InProcessCall(InProcessClient& client) : client_(client) {
+    request_.completion = this;
+  }
+
+  absl::Status Start(const InferArguments& arguments) {
+    request_.Reset();
+    request_.inputs = arguments.inputs;
+    request_.rows = arguments.rows;
+    request_.deadline = arguments.deadline;
+    request_.bytes = 0;
+    for (const TensorView& input : arguments.inputs) {
+      for (const Run& run : input.runs) {
+        request_.bytes += run.size;
+      }
+    }
+    request_.shape_key = HasVariableShape(client_.batcher_.spec())
+                             ? ShapeKey(arguments.inputs)
+                             : 0;
+    is_ready_.store(0, std::memory_order_relaxed);
+    ends_.store(2, std::memory_order_relaxed);
+    return client_.batcher_.Submit(request_);
+  }
+
+  bool IsReady() const {
+    return is_ready_.load(std::memory_order_acquire) != 0;
+  }
+
+  Reply Wait() {
+    is_ready_.wait(0, std::memory_order_acquire);
+    return std::move(reply_);
+  }
+
+  void Cancel() { client_.batcher_.Cancel(request_); }
+
+  void LeaveReader() { Leave(); }
+
+  void ReturnToPool() {
+    MutexLock lock(client_.mutex_);
+    client_.idle_.push_back(this);
+  }
+
+  void Respond(Outcome outcome, OutputRows rows, Last) override {
+    reply_ = {outcome, OutputRef(rows.buffer), rows.first, rows.count};
+    is_ready_.store(1, std::memory_order_release);
+    is_ready_.notify_one();
+  }
+
+  void Released() override { Leave(); }
+
+ private:
+  void Leave() {
+    if (ends_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      ReturnToPool();
+    }
+  }
+
+  InProcessClient& client_;
+  InferRequest request_;
+  Reply reply_;
+  std::atomic<uint32_t> is_ready_{0};
+  std::atomic<int32_t> ends_{0};
+};
+
+Future::~Future() {
+  if (call_ != nullptr) {
+    Get();
+  }
+}
+
+bool Future::IsReady() const { return call_->IsReady(); }
+
+Reply Future::Get() {
+  Check(call_ != nullptr, "Get() is called once");
+  InProcessCall* const call = std::exchange(call_, nullptr);
+  Reply reply = call->Wait();
+  call->LeaveReader();
+  return reply;
+}
+
+void Future::Cancel() { call_->Cancel(); }
+
+InProcessClient::InProcessClient(Batcher& batcher, int32_t max_calls)
+    : batcher_(batcher), max_calls_(max_calls) {
+  for (int32_t i = 0; i < max_calls; ++i) {
+    calls_.push_back(std::make_unique<InProcessCall>(*this));
+  }
+  MutexLock lock(mutex_);
+  for (const std::unique_ptr<InProcessCall>& call : calls_) {
+    idle_.push_back(call.get());
+  }
+}
+
+InProcessClient::~InProcessClient() = default;
+
+absl::StatusOr<Future> InProcessClient::Submit(
+    const InferArguments& arguments) {
+  InProcessCall* call = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (!idle_.empty()) {
+      call = idle_.back();
+      idle_.pop_back();
+    }
+  }
+  if (call == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("client has at most ", max_calls_, " requests under way"));
+  }
+  if (absl::Status status = call->Start(arguments); !status.ok()) {
+    call->ReturnToPool();
+    return status;
+  }
+  return Future(*call);
+}
+
+}  // namespace ferry

@@ -1,0 +1,95 @@
+// InProcessClient and Future: requests to a Batcher from C++ in the same
+// process, without gRPC, answered through futures of their own.
+//
+//   InProcessClient client(batcher, 64);
+//   absl::StatusOr<Future> future = client.Submit({.inputs = views, .rows =
+//   1}); Reply reply = future->Get();        // waits
+//
+// Nothing is allocated per request: the calls live in the client's pool.
+//
+// Thread safety: InProcessClient is thread-safe. A Future belongs to one thread
+// at a time; it may be moved. Futures must end before their client does.
+#ifndef FERRY_BATCHER_FUTURE_H_
+#define FERRY_BATCHER_FUTURE_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "batcher/batcher.h"
+#include "batcher/clock.h"
+#include "batcher/mutex.h"
+#include "batcher/output_buffer.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+// How a request ended, with its rows when it went well.
+struct Reply {
+  Outcome outcome;
+  OutputRef output;       // keeps the rows alive
+  int32_t first_row = 0;  // of output
+  int32_t rows = 0;
+};
+
+struct InferArguments {
+  absl::Span<const TensorView> inputs;  // kept alive by the caller until Get()
+  int32_t rows = 1;
+  TimePoint deadline = kNever;
+};
+
+class InProcessCall;
+
+// The reader's side of one request's answer. Movable, used once.
+class Future {
+ public:
+  explicit Future(InProcessCall& call) : call_(&call) {}
+  Future(Future&& other) noexcept
+      : call_(std::exchange(other.call_, nullptr)) {}
+  Future& operator=(Future&& other) noexcept {
+    std::swap(call_, other.call_);
+    return *this;
+  }
+  // Waits for the answer if nobody has: the inputs are the caller's until then.
+  ~Future();
+
+  // Returns whether Get() would return at once.
+  bool IsReady() const;
+
+  // Waits for the answer and returns it. REQUIRES: called once.
+  Reply Get();
+
+  // Asks for an end with CANCELLED; Get() still tells how it ended.
+  void Cancel();
+
+ private:
+  InProcessCall* call_;
+};
+
+class InProcessClient {
+ public:
+  // At most `max_calls` requests are under way at once. `batcher` outlives it.
+  InProcessClient(Batcher& batcher, int32_t max_calls);
+  ~InProcessClient();
+
+  // Errors: those of Batcher::Submit(); RESOURCE_EXHAUSTED where max_calls are
+  // under way.
+  absl::StatusOr<Future> Submit(const InferArguments& arguments);
+
+ private:
+  friend class InProcessCall;
+
+  Batcher& batcher_;
+  const int32_t max_calls_;
+  Mutex mutex_;
+  std::vector<InProcessCall*> idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<InProcessCall>> calls_;  // constant
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_FUTURE_H_

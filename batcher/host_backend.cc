@@ -1,0 +1,162 @@
+// The threads of a HostBackend.
+#include "batcher/host_backend.h"
+
+#include <pthread.h>
+
+#include <exception>
+#include <utility>
+
+#include "batcher/check.h"
+
+namespace ferry {
+namespace {
+
+constexpr Outcome kModelThrew = {absl::StatusCode::kInternal,
+                                 "model failed on this batch"};
+
+// Runs one step of a model; an exception becomes an outcome.
+template <typename Step>
+Outcome Guarded(Step&& step) {
+  try {
+    return step();
+  } catch (...) {
+    return kModelThrew;
+  }
+}
+
+}  // namespace
+
+void HostBackend::WorkQueue::Push(Work work) {
+  {
+    MutexLock lock(mutex_);
+    items_.push_back(std::move(work));
+  }
+  changed_.SignalOne();
+}
+
+HostBackend::Work HostBackend::WorkQueue::Pop() {
+  MutexLock lock(mutex_);
+  while (items_.empty() && !closed_) {
+    changed_.Wait(mutex_);
+  }
+  if (items_.empty()) {
+    return {};
+  }
+  Work work = std::move(items_.front());
+  items_.erase(items_.begin());
+  return work;
+}
+
+void HostBackend::WorkQueue::Close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  changed_.SignalAll();
+}
+
+absl::StatusOr<std::unique_ptr<HostBackend>> HostBackend::Create(
+    std::vector<std::unique_ptr<HostModel>> models,
+    const HostBackendOptions& options) {
+  Check(!models.empty() && options.slots_per_lane >= 1,
+        "a backend has lanes and slots");
+  std::unique_ptr<HostBackend> backend(
+      new HostBackend(std::move(models), options));
+  if (absl::Status status = backend->StartLanes(); !status.ok()) {
+    return status;
+  }
+  return backend;
+}
+
+HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
+                         const HostBackendOptions& options)
+    : options_(options), models_(std::move(models)) {}
+
+HostBackend::~HostBackend() {
+  to_compute_.Close();
+  for (std::thread& executor : executors_) {
+    executor.join();
+  }
+  to_deliver_.Close();
+  if (deliverer_.joinable()) {
+    deliverer_.join();
+  }
+}
+
+void HostBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
+  to_compute_.Push({std::move(batch), &events});
+}
+
+absl::Status HostBackend::StartLanes() {
+  for (int32_t lane = 0; lane < lanes(); ++lane) {
+    executors_.emplace_back([this, lane] { RunLane(lane); });
+  }
+  deliverer_ = std::thread([this] { RunDeliveries(); });
+  MutexLock lock(warm_up_mutex_);
+  while (warm_up_results_.size() < models_.size()) {
+    warm_up_changed_.Wait(warm_up_mutex_);
+  }
+  for (const absl::Status& result : warm_up_results_) {
+    if (!result.ok()) {
+      return result;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void HostBackend::RunLane(int32_t lane) {
+  pthread_setname_np(pthread_self(), "ferry-lane");
+  HostModel& model = *models_[static_cast<size_t>(lane)];
+  absl::Status warmed;
+  try {
+    warmed = model.WarmUp();
+  } catch (const std::exception& error) {
+    warmed = absl::InternalError(error.what());
+  }
+  {
+    MutexLock lock(warm_up_mutex_);
+    warm_up_results_.push_back(std::move(warmed));
+  }
+  warm_up_changed_.SignalAll();
+  for (;;) {
+    Work work = to_compute_.Pop();
+    if (work.batch == nullptr) {
+      return;
+    }
+    work.batch->set_lane(lane);
+    RunBatch(model, std::move(work));
+  }
+}
+
+void HostBackend::RunBatch(HostModel& model, Work work) {
+  Batch& batch = *work.batch;
+  Outcome outcome = Guarded([&] { return model.Stage(batch); });
+  work.events->Staged(batch);
+  OutputRef output;
+  batch.times().compute_begin = options_.clock->Now();
+  if (outcome.ok()) {
+    outcome = Guarded([&] { return model.Compute(batch, output); });
+  }
+  batch.times().compute_end = options_.clock->Now();
+  if (!outcome.ok()) {
+    output = OutputRef();
+  }
+  batch.SetResult(outcome, std::move(output));
+  BackendEvents& events = *work.events;
+  events.ComputeEnded(batch);
+  to_deliver_.Push(std::move(work));
+  events.SlotFree();
+}
+
+void HostBackend::RunDeliveries() {
+  pthread_setname_np(pthread_self(), "ferry-deliver");
+  for (;;) {
+    Work work = to_deliver_.Pop();
+    if (work.batch == nullptr) {
+      return;
+    }
+    work.events->Finished(std::move(work.batch));
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,91 @@
+// HostBackend: a Backend on this machine's processors. One executor thread a
+// lane stages and computes; one more thread delivers, so that a lane computes
+// the next batch while the replies of the last are written.
+//
+// Guarantees: those of Backend. A model that throws fails only its batch.
+//
+// Thread safety: Start() from the batcher thread.
+#ifndef FERRY_BATCHER_HOST_BACKEND_H_
+#define FERRY_BATCHER_HOST_BACKEND_H_
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "batcher/backend.h"
+#include "batcher/device_gate.h"
+#include "batcher/host_model.h"
+#include "batcher/mutex.h"
+
+namespace ferry {
+
+struct HostBackendOptions {
+  int32_t slots_per_lane = 1;             // >= 1
+  const Clock* clock = &Clock::Steady();  // outlives the backend
+};
+
+class HostBackend final : public Backend {
+ public:
+  // Starts one lane for each model and warms it up there. REQUIRES: at least
+  // one model; all have the same spec(). Errors: those of WarmUp().
+  static absl::StatusOr<std::unique_ptr<HostBackend>> Create(
+      std::vector<std::unique_ptr<HostModel>> models,
+      const HostBackendOptions& options);
+
+  ~HostBackend() override;
+
+  const ModelSpec& spec() const override { return models_.front()->spec(); }
+  int32_t lanes() const override {
+    return static_cast<int32_t>(models_.size());
+  }
+  int32_t slots() const override { return lanes() * options_.slots_per_lane; }
+  void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
+
+ private:
+  struct Work {
+    std::unique_ptr<Batch> batch;
+    BackendEvents* events = nullptr;
+  };
+
+  // A bounded hand-over of batches; Pop() waits, and gives none when closed
+  // and empty.
+  class WorkQueue {
+   public:
+    void Push(Work work);
+    Work Pop();
+    void Close();
+
+   private:
+    Mutex mutex_;
+    CondVar changed_;
+    // Oldest first; a handful at most, bounded by the batcher's batches.
+    std::vector<Work> items_ ABSL_GUARDED_BY(mutex_);
+    bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  };
+
+  HostBackend(std::vector<std::unique_ptr<HostModel>> models,
+              const HostBackendOptions& options);
+
+  absl::Status StartLanes();
+  void RunLane(int32_t lane);
+  void RunBatch(HostModel& model, Work work);
+  void RunDeliveries();
+
+  const HostBackendOptions options_;
+  const std::vector<std::unique_ptr<HostModel>> models_;
+  WorkQueue to_compute_;
+  WorkQueue to_deliver_;
+
+  Mutex warm_up_mutex_;
+  CondVar warm_up_changed_;
+  std::vector<absl::Status> warm_up_results_ ABSL_GUARDED_BY(warm_up_mutex_);
+
+  std::vector<std::thread> executors_;
+  std::thread deliverer_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_HOST_BACKEND_H_

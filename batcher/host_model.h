@@ -1,0 +1,38 @@
+// HostModel: what a HostBackend runs, one batch after the other, on the
+// executor thread of one lane.
+//
+// Thread safety: created on any thread; WarmUp, Stage and Compute are called
+// from one executor thread only, the destructor after it has ended.
+// Errors: an implementation may throw; its batch fails and the lane goes on.
+#ifndef FERRY_BATCHER_HOST_MODEL_H_
+#define FERRY_BATCHER_HOST_MODEL_H_
+
+#include "absl/status/status.h"
+#include "batcher/batch.h"
+#include "batcher/output_buffer.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+class HostModel {
+ public:
+  virtual ~HostModel() = default;
+
+  virtual const ModelSpec& spec() const = 0;
+
+  // Makes the model as fast as it will be: runs each batch bucket. An error
+  // means that it must not serve.
+  virtual absl::Status WarmUp() = 0;
+
+  // Gathers the batch's rows. When it returns, the received bytes of the
+  // requests are no longer needed.
+  virtual Outcome Stage(const Batch& batch) = 0;
+
+  // Computes what was staged last. On success `output` holds batch.rows() rows
+  // of every output.
+  virtual Outcome Compute(const Batch& batch, OutputRef& output) = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_HOST_MODEL_H_

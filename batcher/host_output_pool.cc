@@ -1,0 +1,128 @@
+// Buffers in host memory and the list of idle ones.
+#include "batcher/host_output_pool.h"
+
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "batcher/check.h"
+#include "batcher/mutex.h"
+
+namespace ferry {
+namespace {
+
+constexpr size_t kAlignment = 64;  // bytes: a cache line, an AVX-512 register
+
+struct FreeBytes {
+  void operator()(std::byte* bytes) const { std::free(bytes); }
+};
+
+// Memory that only grows.
+struct Room {
+  std::unique_ptr<std::byte, FreeBytes> bytes;
+  size_t capacity = 0;
+
+  std::byte* Reserve(size_t size) {
+    if (size > capacity) {
+      const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+      bytes.reset(
+          static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+      Check(bytes != nullptr, "memory for the outputs of a batch");
+      capacity = rounded;
+    }
+    return bytes.get();
+  }
+};
+
+}  // namespace
+
+struct HostOutputPool::State {
+  const size_t outputs;
+  const size_t max_idle;
+  Mutex mutex;
+  std::vector<Buffer*> idle ABSL_GUARDED_BY(mutex);
+  bool pool_is_gone ABSL_GUARDED_BY(mutex) = false;
+};
+
+class HostOutputPool::Buffer final : public OutputBuffer {
+ public:
+  explicit Buffer(std::shared_ptr<State> state)
+      : state_(std::move(state)), rooms_(state_->outputs) {
+    tensors_.resize(state_->outputs);
+  }
+
+  size_t bytes() const override {
+    size_t sum = 0;
+    for (const Room& room : rooms_) {
+      sum += room.capacity;
+    }
+    return sum;
+  }
+
+  void Layout(size_t output, int32_t rows, DataType type,
+              absl::Span<const int64_t> row_dims) {
+    OutputTensor& tensor = tensors_[output];
+    tensor.row_dims.assign(row_dims.begin(), row_dims.end());
+    tensor.row_bytes = RowBytes(type, row_dims);
+    tensor.data =
+        rooms_[output].Reserve(tensor.row_bytes * static_cast<size_t>(rows));
+  }
+
+ protected:
+  void Recycle() override {
+    const std::shared_ptr<State> state = state_;
+    {
+      MutexLock lock(state->mutex);
+      if (!state->pool_is_gone && state->idle.size() < state->max_idle) {
+        state->idle.push_back(this);
+        return;
+      }
+    }
+    delete this;
+  }
+
+ private:
+  friend class HostOutputPool;
+  ~Buffer() override = default;
+
+  const std::shared_ptr<State> state_;
+  std::vector<Room> rooms_;
+};
+
+HostOutputPool::HostOutputPool(size_t outputs, int32_t max_idle)
+    : state_(new State{outputs, static_cast<size_t>(max_idle), {}, {}}) {
+  MutexLock lock(state_->mutex);
+  state_->idle.reserve(static_cast<size_t>(max_idle));
+}
+
+HostOutputPool::~HostOutputPool() {
+  std::vector<Buffer*> idle;
+  {
+    MutexLock lock(state_->mutex);
+    state_->pool_is_gone = true;
+    idle.swap(state_->idle);
+  }
+  for (Buffer* buffer : idle) {
+    delete buffer;
+  }
+}
+
+OutputRef HostOutputPool::Take() {
+  {
+    MutexLock lock(state_->mutex);
+    if (!state_->idle.empty()) {
+      Buffer* const buffer = state_->idle.back();
+      state_->idle.pop_back();
+      return OutputRef(buffer);
+    }
+  }
+  return OutputRef(new Buffer(state_));
+}
+
+void HostOutputPool::Layout(OutputBuffer& buffer, size_t output, int32_t rows,
+                            DataType type, absl::Span<const int64_t> row_dims) {
+  static_cast<Buffer&>(buffer).Layout(output, rows, type, row_dims);
+}
+
+}  // namespace ferry

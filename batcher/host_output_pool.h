@@ -1,0 +1,44 @@
+// HostOutputPool lends output buffers in host memory and takes them back when
+// the last reply that references them was written.
+//
+// A buffer keeps its memory when it comes back, so steady state allocates
+// nothing. At most `max_idle` idle buffers are kept; further ones are freed.
+//
+// Thread safety: Take() and the return of a buffer from any thread. The pool
+// may be destroyed before its buffers: they share its state (shared_ptr: the
+// last reply may be written after the model was unloaded).
+#ifndef FERRY_BATCHER_HOST_OUTPUT_POOL_H_
+#define FERRY_BATCHER_HOST_OUTPUT_POOL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/types/span.h"
+#include "batcher/output_buffer.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+class HostOutputPool {
+ public:
+  HostOutputPool(size_t outputs, int32_t max_idle);
+  ~HostOutputPool();
+
+  // Returns a buffer whose tensors are to be laid out by Layout().
+  OutputRef Take();
+
+  // Gives output `output` of a buffer from Take() room for `rows` rows of that
+  // type and row shape; its `data` is 64-byte aligned and uninitialized.
+  // REQUIRES: called once an output, before the buffer is shared.
+  static void Layout(OutputBuffer& buffer, size_t output, int32_t rows,
+                     DataType type, absl::Span<const int64_t> row_dims);
+
+ private:
+  class Buffer;
+  struct State;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_HOST_OUTPUT_POOL_H_

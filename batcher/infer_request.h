@@ -1,0 +1,88 @@
+// InferRequest: one request in the batcher's hands, embedded in the call that
+// owns it, so that admission allocates nothing.
+//
+// Life of a request: the owner fills the first group of members and calls
+// Batcher::Submit(). Accepted, it belongs to the batcher until
+// Completion::Released(). Refused, the batcher never touches it again. It may
+// be submitted again after it was released or refused, after Reset().
+//
+// Thread safety: `cancelled` and `holds_` are atomic; the rest is handed from
+// the submitting thread to the batcher thread, and to the backend's with the
+// batch, by release and acquire.
+#ifndef FERRY_BATCHER_INFER_REQUEST_H_
+#define FERRY_BATCHER_INFER_REQUEST_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "batcher/clock.h"
+#include "batcher/completion.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+struct InferRequest {
+  // Filled by the owner before Submit(), then constant.
+  absl::Span<const TensorView> inputs;  // one per ModelSpec::inputs, in order
+  int32_t rows = 1;                     // >= 1
+  size_t bytes = 0;                     // of all inputs, for admission
+  uint64_t shape_key = 0;  // ShapeKey(inputs) where shapes vary, else 0
+  TimePoint deadline = kNever;
+  Completion* completion = nullptr;
+
+  // Stamped by Submit().
+  TimePoint arrival;
+
+  // Set once by Batcher::Cancel().
+  std::atomic<bool> cancelled{false};
+
+  // Makes a released or refused request as good as new; keeps the first group.
+  void Reset() { cancelled.store(false, std::memory_order_relaxed); }
+
+  // Below: the batcher's.
+  InferRequest* next_pushed = nullptr;
+  InferRequest* next_cancelled = nullptr;
+  InferRequest* newer = nullptr;  // batcher thread only
+  InferRequest* older = nullptr;  // batcher thread only
+  int32_t deadline_index = -1;    // batcher thread only: place in the heap
+  bool is_queued = false;         // batcher thread only
+
+  // Takes one more hold unless the last one was already given back.
+  bool TryHold() {
+    int32_t holds = holds_.load(std::memory_order_seq_cst);
+    while (holds > 0) {
+      if (holds_.compare_exchange_weak(holds, holds + 1,
+                                       std::memory_order_seq_cst)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void TakeFirstHold() { holds_.store(1, std::memory_order_seq_cst); }
+
+  // Gives a hold back; the last one releases the request to its owner.
+  void GiveBackHold() {
+    Completion* const owner = completion;
+    if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      owner->Released();
+    }
+  }
+
+  // Ends the request: the last response, then the hold of Submit().
+  void End(Outcome outcome, OutputRows output) {
+    completion->Respond(outcome, output, Last::kYes);
+    GiveBackHold();
+  }
+
+ private:
+  // Holds of the batcher on this memory: one from Submit() to the last
+  // response, one from Cancel() to its node's consumption.
+  std::atomic<int32_t> holds_{0};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_INFER_REQUEST_H_

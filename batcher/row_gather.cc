@@ -1,0 +1,18 @@
+// Copying runs of bytes behind each other.
+#include "batcher/row_gather.h"
+
+#include <cstring>
+
+namespace ferry {
+
+std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to) {
+  for (const Batch::Entry& entry : batch.entries()) {
+    for (const Run& run : entry.request->inputs[input].runs) {
+      std::memcpy(to, run.data, run.size);
+      to += run.size;
+    }
+  }
+  return to;
+}
+
+}  // namespace ferry

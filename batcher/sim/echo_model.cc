@@ -1,0 +1,66 @@
+// Gathering rows straight into the output buffer.
+#include "batcher/sim/echo_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "batcher/row_gather.h"
+
+namespace ferry {
+namespace {
+
+// Idle buffers kept: enough for batches in flight and replies being written.
+constexpr int32_t kMaxIdleBuffers = 16;
+
+}  // namespace
+
+absl::Status EchoModel::CheckSpec(const ModelSpec& spec) {
+  if (spec.inputs.size() != spec.outputs.size() || spec.inputs.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "echo: expected as many outputs as inputs and at least one, got ",
+        spec.inputs.size(), " inputs and ", spec.outputs.size(), " outputs"));
+  }
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    const TensorSpec& input = spec.inputs[i];
+    const TensorSpec& output = spec.outputs[i];
+    if (input.type != output.type || input.dims != output.dims) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("echo: expected output '", output.name,
+                       "' to have the type and dims of input '", input.name,
+                       "', which it repeats"));
+    }
+    if (ElementSize(input.type) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("echo: expected elements of fixed size for input '",
+                       input.name, "', got ", DataTypeName(input.type)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<EchoModel>> EchoModel::Create(ModelSpec spec) {
+  if (absl::Status status = CheckSpec(spec); !status.ok()) {
+    return status;
+  }
+  return std::unique_ptr<EchoModel>(new EchoModel(std::move(spec)));
+}
+
+EchoModel::EchoModel(ModelSpec spec)
+    : spec_(std::move(spec)), pool_(spec_.outputs.size(), kMaxIdleBuffers) {}
+
+Outcome EchoModel::Stage(const Batch& batch) {
+  staged_ = pool_.Take();
+  for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+    HostOutputPool::Layout(*staged_.get(), i, batch.rows(),
+                           spec_.inputs[i].type, batch.row_dims(i));
+    GatherRows(batch, i, staged_->tensors()[i].data);
+  }
+  return {};
+}
+
+Outcome EchoModel::Compute(const Batch&, OutputRef& output) {
+  output = std::exchange(staged_, OutputRef());
+  return {};
+}
+
+}  // namespace ferry

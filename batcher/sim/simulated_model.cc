@@ -1,0 +1,69 @@
+// Waiting for the simulated service time.
+#include "batcher/sim/simulated_model.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+constexpr Outcome kFailed = {absl::StatusCode::kInternal,
+                             "simulated device failed on this batch"};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::Create(
+    ModelSpec spec, const SimulatedModelOptions& options) {
+  if (absl::Status status = CheckSpec(spec); !status.ok()) {
+    return status;
+  }
+  if (options.alpha < Duration(0) || options.beta < Duration(0)) {
+    return absl::InvalidArgumentError(
+        "simulated device: expected alpha and beta of at least 0");
+  }
+  if (!(options.jitter >= 0 && options.jitter < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "simulated device: expected a jitter in [0, 1), got ", options.jitter));
+  }
+  return std::unique_ptr<SimulatedModel>(
+      new SimulatedModel(std::move(spec), options));
+}
+
+SimulatedModel::SimulatedModel(ModelSpec spec,
+                               const SimulatedModelOptions& options)
+    : EchoModel(std::move(spec)), options_(options), random_(options.seed) {}
+
+Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
+  const Clock& clock = Clock::Steady();
+  const TimePoint end = clock.Now() + ServiceTime(batch.rows());
+  ++batch_count_;
+  if (batch_count_ == 1) {
+    UsePreciseTimers();  // of this executor thread
+  }
+  while (clock.Now() < end) {
+    never_notified_.Wait(never_notified_.PrepareWait(), end);
+  }
+  if (options_.throw_every > 0 && batch_count_ % options_.throw_every == 0) {
+    throw std::runtime_error("simulated device threw on this batch");
+  }
+  if (options_.fail_every > 0 && batch_count_ % options_.fail_every == 0) {
+    return kFailed;
+  }
+  return EchoModel::Compute(batch, output);
+}
+
+Duration SimulatedModel::ServiceTime(int32_t rows) {
+  const Duration mean = options_.alpha + rows * options_.beta;
+  if (options_.jitter == 0) {
+    return mean;
+  }
+  std::uniform_real_distribution<double> factor(1 - options_.jitter,
+                                                1 + options_.jitter);
+  return Duration(
+      std::llround(static_cast<double>(mean.count()) * factor(random_)));
+}
+
+}  // namespace ferry

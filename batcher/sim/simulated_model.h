@@ -1,0 +1,51 @@
+// SimulatedModel: an echo that takes s(b) = alpha + beta * b for a batch of b
+// rows, with jitter, and fails on demand. A device of known speed for tests and
+// for measuring the batcher; what is measured on it is marked as simulated.
+//
+// Thread safety: that of HostModel.
+#ifndef FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
+#define FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <random>
+
+#include "absl/status/statusor.h"
+#include "batcher/clock.h"
+#include "batcher/event_count.h"
+#include "batcher/sim/echo_model.h"
+
+namespace ferry {
+
+struct SimulatedModelOptions {
+  Duration alpha = Milliseconds(1);   // per batch
+  Duration beta = Milliseconds(0.1);  // per row
+  // Service time is multiplied by a uniform factor in [1 - jitter, 1 + jitter].
+  double jitter = 0;        // 0 <= jitter < 1
+  int64_t fail_every = 0;   // each n-th batch fails; 0: none does
+  int64_t throw_every = 0;  // each n-th batch throws; 0: none does
+  uint64_t seed = 1;
+};
+
+class SimulatedModel final : public EchoModel {
+ public:
+  // INVALID_ARGUMENT for options out of range, and for what EchoModel refuses.
+  static absl::StatusOr<std::unique_ptr<SimulatedModel>> Create(
+      ModelSpec spec, const SimulatedModelOptions& options);
+
+  Outcome Compute(const Batch& batch, OutputRef& output) override;
+
+ private:
+  SimulatedModel(ModelSpec spec, const SimulatedModelOptions& options);
+
+  Duration ServiceTime(int32_t rows);
+
+  const SimulatedModelOptions options_;
+  std::mt19937_64 random_;
+  int64_t batch_count_ = 0;
+  EventCount never_notified_;  // to wait on until a moment
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_SIM_SIMULATED_MODEL_H_

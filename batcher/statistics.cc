@@ -1,0 +1,45 @@
+// Summing statistics.
+#include "batcher/statistics.h"
+
+namespace ferry {
+namespace {
+
+template <typename Counters>
+void AddAll(const Counters& from, Counters& to) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    to[i].Add(from[i].value());
+  }
+}
+
+}  // namespace
+
+void BatchStatistics::MergeInto(BatchStatistics& sum) const {
+  sum.ok_requests.Add(ok_requests.value());
+  sum.ok_rows.Add(ok_rows.value());
+  AddAll(failed_requests, sum.failed_requests);
+  sum.failed_ns.Add(failed_ns.value());
+  AddAll(closed_batches, sum.closed_batches);
+  sum.queue_wait.Merge(queue_wait);
+  sum.request_time.Merge(request_time);
+  sum.stage.Merge(stage);
+  sum.compute.Merge(compute);
+  sum.deliver.Merge(deliver);
+  sum.stage_ns_of_requests.Add(stage_ns_of_requests.value());
+  sum.compute_ns_of_requests.Add(compute_ns_of_requests.value());
+  sum.deliver_ns_of_requests.Add(deliver_ns_of_requests.value());
+  for (size_t rows = 0; rows < by_rows.size(); ++rows) {
+    sum.by_rows[rows].batches.Add(by_rows[rows].batches.value());
+    sum.by_rows[rows].stage_ns.Add(by_rows[rows].stage_ns.value());
+    sum.by_rows[rows].compute_ns.Add(by_rows[rows].compute_ns.value());
+    sum.by_rows[rows].deliver_ns.Add(by_rows[rows].deliver_ns.value());
+  }
+}
+
+std::string_view RefusalName(Refusal reason) {
+  constexpr std::string_view kNames[kRefusalCount] = {
+      "too_large", "queue_requests", "queue_rows", "queue_bytes",
+      "expired",   "draining",       "broken"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+}  // namespace ferry

@@ -1,0 +1,98 @@
+// What the batcher counts: BatchStatistics, written while it serves, and
+// BatcherStatistics, a copy of their sum for whoever asks.
+//
+// The durations of a request, in the words used everywhere:
+//   queue wait  arrival to batch closed
+//   stage       batch closed to compute begun: gather, copy in, a lane's turn
+//   compute     on the lane
+//   deliver     compute ended to reply handed over
+//   request time  the sum
+//
+// Thread safety: a BatchStatistics has one writer at a time and any number of
+// readers. Each batch carries one, written by whoever owns the batch; handing
+// the batch over orders the writers. The batcher thread has one more for what
+// it answers itself. BatcherStatistics is a plain value.
+#ifndef FERRY_BATCHER_STATISTICS_H_
+#define FERRY_BATCHER_STATISTICS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "batcher/clock.h"
+#include "batcher/close_reason.h"
+#include "batcher/histogram.h"
+
+namespace ferry {
+
+// Within 3.2 % of the true value.
+using DurationHistogram = Histogram<4>;
+
+// Batches of one size, with the sums of their durations.
+struct BatchSizeStatistics {
+  Counter batches;
+  Counter stage_ns;
+  Counter compute_ns;
+  Counter deliver_ns;
+};
+
+inline constexpr size_t kStatusCodeCount = 17;
+
+struct BatchStatistics {
+  explicit BatchStatistics(int32_t max_batch_size)
+      : by_rows(static_cast<size_t>(max_batch_size) + 1) {}
+
+  void MergeInto(BatchStatistics& sum) const;
+
+  Counter ok_requests;
+  Counter ok_rows;
+  // Requests that ended otherwise after they were admitted, by status code.
+  std::array<Counter, kStatusCodeCount> failed_requests;
+  Counter failed_ns;  // sum of their times from arrival to answer
+  std::array<Counter, kCloseReasonCount> closed_batches;
+
+  DurationHistogram queue_wait;    // per request that got a result
+  DurationHistogram request_time;  // per request that got a result
+  DurationHistogram stage;         // per batch
+  DurationHistogram compute;       // per batch; its sum is the busy time
+  DurationHistogram deliver;       // per batch
+  // Sums per request that got a result, as ModelStatistics wants them.
+  Counter stage_ns_of_requests;
+  Counter compute_ns_of_requests;
+  Counter deliver_ns_of_requests;
+
+  std::vector<BatchSizeStatistics> by_rows;  // [rows of the batch]
+};
+
+// Why a request was refused, never admitted.
+enum class Refusal : uint8_t {
+  kTooLarge,       // more rows than max_batch_size
+  kQueueRequests,  // queue full, in requests
+  kQueueRows,      // queue full, in rows
+  kQueueBytes,     // queue full, in bytes
+  kExpired,        // its deadline had passed
+  kDraining,       // the batcher takes no more
+  kBroken,         // the backend is broken
+};
+inline constexpr size_t kRefusalCount = 7;
+
+// Returns the reason's name in metrics: "too_large", "queue_requests", ...
+std::string_view RefusalName(Refusal reason);
+
+struct BatcherStatistics {
+  explicit BatcherStatistics(int32_t max_batch_size) : served(max_batch_size) {}
+
+  BatchStatistics served;
+  std::array<uint64_t, kRefusalCount> refused{};
+  std::vector<Duration> busy;  // compute time so far, by lane
+  int32_t queued_requests = 0;
+  int32_t queued_rows = 0;
+  int64_t queued_bytes = 0;
+  int32_t running_batches = 0;
+  TimePoint last_arrival;  // the clock's epoch: none yet
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_STATISTICS_H_

@@ -1,0 +1,41 @@
+// Shapes: sizes, keys and comparison.
+#include "batcher/tensor.h"
+
+#include <algorithm>
+
+#include "absl/hash/hash.h"
+#include "batcher/check.h"
+#include "batcher/checked_math.h"
+
+namespace ferry {
+
+bool HasVariableShape(const ModelSpec& spec) {
+  return std::any_of(
+      spec.inputs.begin(), spec.inputs.end(), [](const TensorSpec& input) {
+        return std::find(input.dims.begin(), input.dims.end(), kAnySize) !=
+               input.dims.end();
+      });
+}
+
+size_t RowBytes(DataType type, absl::Span<const int64_t> dims) {
+  const std::optional<int64_t> count = ElementCount(dims);
+  Check(count.has_value() && type != DataType::kBytes, "row size is known");
+  return static_cast<size_t>(*count) * ElementSize(type);
+}
+
+uint64_t ShapeKey(absl::Span<const TensorView> inputs) {
+  uint64_t key = 0;
+  for (const TensorView& input : inputs) {
+    key = absl::HashOf(key, input.dims);
+  }
+  return key;
+}
+
+bool SameShape(absl::Span<const TensorView> a, absl::Span<const TensorView> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TensorView& x, const TensorView& y) {
+                      return x.dims == y.dims;
+                    });
+}
+
+}  // namespace ferry

@@ -1,0 +1,66 @@
+// What a model takes and gives (TensorSpec, ModelSpec) and what a request
+// brings (TensorView): types, shapes, and bytes where they already lie.
+//
+// Shapes here are those of one row; the batch dimension is the row count of
+// the request or batch. A model that does not batch (max_batch_size 0) has one
+// row a request, whose shape is the whole shape.
+//
+// Thread safety: plain values; const access from any thread.
+#ifndef FERRY_BATCHER_TENSOR_H_
+#define FERRY_BATCHER_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "batcher/data_type.h"
+
+namespace ferry {
+
+// Any size, in TensorSpec::dims.
+inline constexpr int64_t kAnySize = -1;
+
+struct TensorSpec {
+  std::string name;
+  DataType type = DataType::kFp32;
+  std::vector<int64_t> dims;  // of one row; kAnySize where it varies
+};
+
+struct ModelSpec {
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  int32_t max_batch_size = 0;  // rows; 0: no batch dimension, one row a request
+};
+
+// A piece of a received message. Alignment 1: never cast to a wider pointer.
+struct Run {
+  const std::byte* data;
+  size_t size;  // bytes
+};
+
+// One input of one request: its rows, one after the other, spread over runs.
+// Whoever made the request keeps dims, runs and bytes alive: the bytes until
+// the batch is staged, the rest until the request has ended.
+struct TensorView {
+  absl::Span<const int64_t> dims;  // of one row; no kAnySize
+  absl::Span<const Run> runs;      // rows * row bytes in all
+};
+
+// Returns whether some row of the model may differ in shape from another.
+bool HasVariableShape(const ModelSpec& spec);
+
+// Returns the bytes of one row of that shape. REQUIRES: dims are non-negative,
+// their byte count fits (checked at admission), type is not kBytes.
+size_t RowBytes(DataType type, absl::Span<const int64_t> dims);
+
+// Returns a key that differs, but for rare collisions, where shapes differ.
+uint64_t ShapeKey(absl::Span<const TensorView> inputs);
+
+// Returns whether the two bring rows of the same shapes.
+bool SameShape(absl::Span<const TensorView> a, absl::Span<const TensorView> b);
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_TENSOR_H_

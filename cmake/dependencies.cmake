@@ -1,0 +1,38 @@
+# Every package Ferry uses, where it comes from, and why. scripts/setup.sh
+# installs them; versions are those of Debian 12 or pinned here.
+#
+#   Abseil 20220623 (apt)       Status, Span, containers. One Abseil a program.
+#   Protobuf 3.21 (apt)         the wire contract and config.pbtxt
+#   gRPC 1.51 (apt)             transport; predates fixes of some 2023 CVEs, see
+#                               docs/decisions/0006-dependencies.md
+#   LibTorch 2.11.0 (pip)       tensors and kernels; models/ alone sees it
+#   CLI11 2.3 (apt)             flags
+#   nlohmann-json 3.11 (apt)    results and safetensors headers
+#   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
+#   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own
+#   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
+#   GoogleTest 1.12, Google Benchmark 1.7 (apt)
+#   moodycamel concurrentqueue 1.0 (apt)  a peer in bench/micro
+find_package(absl REQUIRED)
+find_package(Threads REQUIRED)
+if(FERRY_BUILD_MODELS OR FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH)
+  find_package(Protobuf REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
+if(FERRY_BUILD_MODELS)
+  find_package(LibTorch REQUIRED)
+endif()
+if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH)
+  find_package(gRPC CONFIG REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(spdlog REQUIRED)
+endif()
+if(FERRY_BUILD_SERVER)
+  find_package(prometheus-cpp CONFIG REQUIRED)
+endif()
+if(FERRY_BUILD_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
+if(FERRY_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
