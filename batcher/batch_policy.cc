@@ -53,17 +53,17 @@ class WindowPolicy final : public BatchPolicy {
   }
 };
 
-constexpr std::array<std::string_view, 2> kNames = {"eager", "window"};
+constexpr std::array<const char*, 2> kNames = {"eager", "window"};
 
 }  // namespace
 
-std::string_view PolicyName(PolicyKind kind) {
+const char* PolicyName(PolicyKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
 std::optional<PolicyKind> ParsePolicy(std::string_view name) {
   for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) {
+    if (name == kNames[i]) {
       return static_cast<PolicyKind>(i);
     }
   }

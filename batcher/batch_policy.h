@@ -70,7 +70,7 @@ enum class PolicyKind : uint8_t {
 };
 
 // Returns the policy's name in flags and configs: "eager", "window".
-std::string_view PolicyName(PolicyKind kind);
+const char* PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
 std::unique_ptr<const BatchPolicy> MakePolicy(PolicyKind kind);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace ferry {
 
@@ -18,8 +17,8 @@ enum class CloseReason : uint8_t {
 inline constexpr size_t kCloseReasonCount = 5;
 
 // Returns the reason's name in metrics: "full", "lane_free", ...
-constexpr std::string_view CloseReasonName(CloseReason reason) {
-  constexpr std::string_view kNames[kCloseReasonCount] = {
+constexpr const char* CloseReasonName(CloseReason reason) {
+  constexpr const char* kNames[kCloseReasonCount] = {
       "full", "lane_free", "max_wait", "shape", "drain"};
   return kNames[static_cast<size_t>(reason)];
 }

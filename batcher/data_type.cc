@@ -8,7 +8,7 @@ namespace {
 
 struct Row {
   DataType type;
-  std::string_view name;
+  const char* name;
   size_t bytes;
 };
 
@@ -40,11 +40,11 @@ static_assert(IsInOrder(), "kTypes is indexed by DataType");
 
 size_t ElementSize(DataType type) { return RowOf(type).bytes; }
 
-std::string_view DataTypeName(DataType type) { return RowOf(type).name; }
+const char* DataTypeName(DataType type) { return RowOf(type).name; }
 
 std::optional<DataType> ParseDataType(std::string_view name) {
   for (const Row& row : kTypes) {
-    if (row.name == name) {
+    if (name == row.name) {
       return row.type;
     }
   }

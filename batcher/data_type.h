@@ -32,7 +32,7 @@ enum class DataType : uint8_t {
 size_t ElementSize(DataType type);
 
 // Returns the name the protocol uses: "FP32", "INT64", "BF16", ...
-std::string_view DataTypeName(DataType type);
+const char* DataTypeName(DataType type);
 
 // Returns the type of that name, or nothing for a name the protocol lacks.
 std::optional<DataType> ParseDataType(std::string_view name);

@@ -35,8 +35,8 @@ void BatchStatistics::MergeInto(BatchStatistics& sum) const {
   }
 }
 
-std::string_view RefusalName(Refusal reason) {
-  constexpr std::string_view kNames[kRefusalCount] = {
+const char* RefusalName(Refusal reason) {
+  constexpr const char* kNames[kRefusalCount] = {
       "too_large", "queue_requests", "queue_rows", "queue_bytes",
       "expired",   "draining",       "broken"};
   return kNames[static_cast<size_t>(reason)];

@@ -78,7 +78,7 @@ enum class Refusal : uint8_t {
 inline constexpr size_t kRefusalCount = 7;
 
 // Returns the reason's name in metrics: "too_large", "queue_requests", ...
-std::string_view RefusalName(Refusal reason);
+const char* RefusalName(Refusal reason);
 
 struct BatcherStatistics {
   explicit BatcherStatistics(int32_t max_batch_size) : served(max_batch_size) {}
