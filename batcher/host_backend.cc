@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "batcher/check.h"
@@ -144,8 +145,12 @@ void HostBackend::RunBatch(HostModel& model, Work work) {
   batch.SetResult(outcome, std::move(output));
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
-  to_deliver_.Push(std::move(work));
   events.SlotFree();
+  if (std::ssize(batch.entries()) <= options_.max_inline_replies) {
+    events.Finished(std::move(work.batch));
+  } else {
+    to_deliver_.Push(std::move(work));
+  }
 }
 
 void HostBackend::RunDeliveries() {

@@ -22,7 +22,10 @@
 namespace ferry {
 
 struct HostBackendOptions {
-  int32_t slots_per_lane = 1;             // >= 1
+  int32_t slots_per_lane = 1;  // >= 1
+  // Batches of at most this many requests are delivered by their executor:
+  // waking the deliverer would take longer than writing so few replies.
+  int32_t max_inline_replies = 2;
   const Clock* clock = &Clock::Steady();  // outlives the backend
 };
 
