@@ -71,7 +71,9 @@ absl::StatusOr<std::unique_ptr<HostBackend>> HostBackend::Create(
 
 HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
                          const HostBackendOptions& options)
-    : options_(options), models_(std::move(models)) {}
+    : options_(options),
+      models_(std::move(models)),
+      gate_(options.gate == nullptr ? open_gate_ : *options.gate) {}
 
 HostBackend::~HostBackend() {
   to_compute_.Close();
@@ -105,12 +107,12 @@ absl::Status HostBackend::StartLanes() {
   return absl::OkStatus();
 }
 
-void HostBackend::RunLane(int32_t lane) {
+void HostBackend::RunLane(int32_t index) {
   pthread_setname_np(pthread_self(), "ferry-lane");
-  HostModel& model = *models_[static_cast<size_t>(lane)];
+  Lane lane(*models_[static_cast<size_t>(index)]);
   absl::Status warmed;
   try {
-    warmed = model.WarmUp();
+    warmed = lane.model.WarmUp();
   } catch (const std::exception& error) {
     warmed = absl::InternalError(error.what());
   }
@@ -124,21 +126,19 @@ void HostBackend::RunLane(int32_t lane) {
     if (work.batch == nullptr) {
       return;
     }
-    work.batch->set_lane(lane);
-    RunBatch(model, std::move(work));
+    work.batch->set_lane(index);
+    RunBatch(lane, std::move(work));
   }
 }
 
-void HostBackend::RunBatch(HostModel& model, Work work) {
+void HostBackend::RunBatch(Lane& lane, Work work) {
   Batch& batch = *work.batch;
-  Outcome outcome = Guarded([&] { return model.Stage(batch); });
+  Outcome outcome = Guarded([&] { return lane.model.Stage(batch); });
   work.events->Staged(batch);
   OutputRef output;
-  batch.times().compute_begin = options_.clock->Now();
   if (outcome.ok()) {
-    outcome = Guarded([&] { return model.Compute(batch, output); });
+    outcome = Compute(lane, batch, output);
   }
-  batch.times().compute_end = options_.clock->Now();
   if (!outcome.ok()) {
     output = OutputRef();
   }
@@ -151,6 +151,25 @@ void HostBackend::RunBatch(HostModel& model, Work work) {
   } else {
     to_deliver_.Push(std::move(work));
   }
+}
+
+Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
+  constexpr Duration kUnknown{0};
+  for (;;) {
+    const EventCount::Key key = lane.turn.PrepareWait();
+    if (gate_.TryEnter(lane, kUnknown)) {
+      lane.turn.CancelWait();
+      break;
+    }
+    lane.turn.Wait(key, kNever);
+  }
+  Batch::Times& times = batch.times();
+  times.compute_begin = options_.clock->Now();
+  const Outcome outcome =
+      Guarded([&] { return lane.model.Compute(batch, output); });
+  times.compute_end = options_.clock->Now();
+  gate_.Leave(lane, times.compute_end - times.compute_begin);
+  return outcome;
 }
 
 void HostBackend::RunDeliveries() {

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/backend.h"
 #include "batcher/device_gate.h"
+#include "batcher/event_count.h"
 #include "batcher/host_model.h"
 #include "batcher/mutex.h"
 
@@ -27,6 +28,9 @@ struct HostBackendOptions {
   // waking the deliverer would take longer than writing so few replies.
   int32_t max_inline_replies = 2;
   const Clock* clock = &Clock::Steady();  // outlives the backend
+  // Whose turn it is where models share the device; outlives the backend.
+  // Null: this backend has the device to itself.
+  DeviceGate* gate = nullptr;
 };
 
 class HostBackend final : public Backend {
@@ -52,6 +56,15 @@ class HostBackend final : public Backend {
     BackendEvents* events = nullptr;
   };
 
+  // One executor thread's model, and its place at the gate.
+  struct Lane final : GateClient {
+    explicit Lane(HostModel& its_model) : model(its_model) {}
+    void GateFree() override { turn.Notify(); }
+
+    HostModel& model;
+    EventCount turn;
+  };
+
   // A bounded hand-over of batches; Pop() waits, and gives none when closed
   // and empty.
   class WorkQueue {
@@ -72,12 +85,15 @@ class HostBackend final : public Backend {
               const HostBackendOptions& options);
 
   absl::Status StartLanes();
-  void RunLane(int32_t lane);
-  void RunBatch(HostModel& model, Work work);
+  void RunLane(int32_t index);
+  void RunBatch(Lane& lane, Work work);
+  Outcome Compute(Lane& lane, Batch& batch, OutputRef& output);
   void RunDeliveries();
 
   const HostBackendOptions options_;
   const std::vector<std::unique_ptr<HostModel>> models_;
+  OpenGate open_gate_;
+  DeviceGate& gate_;
   WorkQueue to_compute_;
   WorkQueue to_deliver_;
 
