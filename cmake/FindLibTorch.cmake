@@ -3,7 +3,8 @@
 # Looked for in this order:
 #   1. -DLibTorch_ROOT=<dir>: an unpacked LibTorch, or a wheel's torch/ folder
 #   2. the environment variable LibTorch_ROOT
-#   3. the torch wheel in <source>/.venv, which scripts/setup.sh installs
+#   3. <source>/.tools/libtorch, made by scripts/setup.sh --libtorch
+#   4. the torch wheel in <source>/.venv, which scripts/setup.sh installs
 #
 # Sets LibTorch_FOUND, LibTorch_VERSION (numbers only), LibTorch_LIBRARY_DIR.
 #
@@ -20,6 +21,9 @@ set(_libtorch_dirs ${LibTorch_ROOT} $ENV{LibTorch_ROOT})
 if(NOT _libtorch_dirs)
   file(GLOB _libtorch_dirs
     ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/.tools/libtorch/lib)
+    file(REAL_PATH ${PROJECT_SOURCE_DIR}/.tools/libtorch _libtorch_dirs)
+  endif()
 endif()
 
 # Forgets what an earlier run found, so that a new root is honored, and looks

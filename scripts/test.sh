@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs every test that needs no GPU, with all set-up and builds before it.
+#
+#   scripts/test.sh [CTEST OPTIONS...]      for example: scripts/test.sh -R queue
+#
+# Builds `release` whole, and the batcher under AddressSanitizer,
+# UndefinedBehaviorSanitizer and ThreadSanitizer. All tests of the four builds
+# run in one ctest, whose summary comes last. Tests that need a GPU are listed
+# as skipped. Exits non-zero when anything failed.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+presets=(release asan ubsan tsan)
+for preset in "${presets[@]}"; do
+  bash scripts/build.sh "$preset"
+done
+# Every public header compiles on its own.
+step "compiling each header alone" cmake --build build/release \
+  --parallel "$(jobs_that_fit)" --target all_verify_interface_header_sets ||
+  die "a header does not compile alone, see above"
+
+# One test tree that includes the four.
+mkdir -p build/all
+for preset in "${presets[@]}"; do
+  printf 'subdirs("../%s")\n' "$preset"
+done >build/all/CTestTestfile.cmake
+
+# ThreadSanitizer of GCC 12 cannot start where the kernel randomizes addresses
+# by more than 28 bits; without randomization it can.
+prefix=()
+if [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -gt 28 ] &&
+  setarch -R true 2>/dev/null; then
+  prefix=(setarch -R)
+fi
+
+# Suppressions and options that name no code of ours are set here, not in the
+# sources: halt at the first report, so that the test fails.
+export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
+export UBSAN_OPTIONS="print_stacktrace=1"
+export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1"
+"${prefix[@]}" ctest --test-dir build/all --output-on-failure \
+  --no-tests=error "$@"
