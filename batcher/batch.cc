@@ -41,17 +41,21 @@ void Batch::SetResult(Outcome outcome, OutputRef output) {
 }
 
 void Batch::Resolve(const Clock& clock) {
-  const TimePoint resolved = clock.Now();
-  // Counted before anybody is told: who has a reply finds it in the statistics.
+  // Counted before it is told: who has a reply finds it in the statistics.
   if (outcome_.ok()) {
-    CountSuccess(resolved);
-  } else {
-    CountFailure(resolved);
+    CountBatch();
   }
+  TimePoint now = clock.Now();
   for (Entry& entry : entries_) {
+    CountRequest(entry, now);
     const OutputRows rows{output_.get(), entry.first_row, entry.rows};
     std::exchange(entry.request, nullptr)
         ->End(outcome_, outcome_.ok() ? rows : OutputRows{});
+    now = clock.Now();
+  }
+  if (outcome_.ok()) {
+    statistics_.by_rows[static_cast<size_t>(rows_)].deliver_ns.Add(
+        Nanos(now - times_.compute_end));
   }
   output_ = OutputRef();
 }
@@ -63,36 +67,30 @@ void Batch::Clear() {
   lane_ = 0;
 }
 
-void Batch::CountSuccess(TimePoint now) {
+void Batch::CountBatch() {
   const uint64_t stage = Nanos(times_.compute_begin - times_.closed);
   const uint64_t compute = Nanos(times_.compute_end - times_.compute_begin);
-  const uint64_t deliver = Nanos(now - times_.compute_end);
   statistics_.stage.Record(stage);
   statistics_.compute.Record(compute);
-  statistics_.deliver.Record(deliver);
-  for (const Entry& entry : entries_) {
-    statistics_.queue_wait.Record(Nanos(times_.closed - entry.arrival));
-    statistics_.request_time.Record(Nanos(now - entry.arrival));
-  }
-  const uint64_t requests = entries_.size();
-  statistics_.ok_requests.Add(requests);
-  statistics_.ok_rows.Add(static_cast<uint64_t>(rows_));
-  statistics_.stage_ns_of_requests.Add(stage * requests);
-  statistics_.compute_ns_of_requests.Add(compute * requests);
-  statistics_.deliver_ns_of_requests.Add(deliver * requests);
+  statistics_.stage_ns_of_requests.Add(stage * entries_.size());
+  statistics_.compute_ns_of_requests.Add(compute * entries_.size());
   BatchSizeStatistics& size = statistics_.by_rows[static_cast<size_t>(rows_)];
   size.batches.Add(1);
   size.stage_ns.Add(stage);
   size.compute_ns.Add(compute);
-  size.deliver_ns.Add(deliver);
 }
 
-void Batch::CountFailure(TimePoint now) {
-  const auto code = static_cast<size_t>(outcome_.code);
-  statistics_.failed_requests[code].Add(entries_.size());
-  for (const Entry& entry : entries_) {
-    statistics_.failed_ns.Add(Nanos(now - entry.arrival));
+void Batch::CountRequest(const Entry& entry, TimePoint now) {
+  const uint64_t request_time = Nanos(now - entry.arrival);
+  if (!outcome_.ok()) {
+    statistics_.failed_requests[static_cast<size_t>(outcome_.code)].Add(1);
+    statistics_.failed_ns.Add(request_time);
+    return;
   }
+  statistics_.queue_wait.Record(Nanos(times_.closed - entry.arrival));
+  statistics_.deliver.Record(Nanos(now - times_.compute_end));
+  statistics_.request_time.Record(request_time);
+  statistics_.ok_rows.Add(static_cast<uint64_t>(entry.rows));
 }
 
 }  // namespace ferry

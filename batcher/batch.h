@@ -73,8 +73,8 @@ class Batch {
   Batch* next_finished = nullptr;  // on the batcher's list of resolved batches
 
  private:
-  void CountSuccess(TimePoint now);
-  void CountFailure(TimePoint now);
+  void CountBatch();
+  void CountRequest(const Entry& entry, TimePoint now);
 
   std::vector<Entry> entries_;
   int32_t rows_ = 0;

@@ -14,7 +14,6 @@ void AddAll(const Counters& from, Counters& to) {
 }  // namespace
 
 void BatchStatistics::MergeInto(BatchStatistics& sum) const {
-  sum.ok_requests.Add(ok_requests.value());
   sum.ok_rows.Add(ok_rows.value());
   AddAll(failed_requests, sum.failed_requests);
   sum.failed_ns.Add(failed_ns.value());
@@ -26,7 +25,6 @@ void BatchStatistics::MergeInto(BatchStatistics& sum) const {
   sum.deliver.Merge(deliver);
   sum.stage_ns_of_requests.Add(stage_ns_of_requests.value());
   sum.compute_ns_of_requests.Add(compute_ns_of_requests.value());
-  sum.deliver_ns_of_requests.Add(deliver_ns_of_requests.value());
   for (size_t rows = 0; rows < by_rows.size(); ++rows) {
     sum.by_rows[rows].batches.Add(by_rows[rows].batches.value());
     sum.by_rows[rows].stage_ns.Add(by_rows[rows].stage_ns.value());

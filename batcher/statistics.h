@@ -45,22 +45,24 @@ struct BatchStatistics {
 
   void MergeInto(BatchStatistics& sum) const;
 
-  Counter ok_requests;
+  uint64_t ok_requests() const { return request_time.count(); }
+
   Counter ok_rows;
   // Requests that ended otherwise after they were admitted, by status code.
   std::array<Counter, kStatusCodeCount> failed_requests;
   Counter failed_ns;  // sum of their times from arrival to answer
   std::array<Counter, kCloseReasonCount> closed_batches;
 
-  DurationHistogram queue_wait;    // per request that got a result
-  DurationHistogram request_time;  // per request that got a result
-  DurationHistogram stage;         // per batch
-  DurationHistogram compute;       // per batch; its sum is the busy time
-  DurationHistogram deliver;       // per batch
-  // Sums per request that got a result, as ModelStatistics wants them.
+  // Per request that got a result.
+  DurationHistogram queue_wait;
+  DurationHistogram deliver;
+  DurationHistogram request_time;
+  // Per batch that got one; the sum of compute is the busy time.
+  DurationHistogram stage;
+  DurationHistogram compute;
+  // Their sums per request, as ModelStatistics wants them.
   Counter stage_ns_of_requests;
   Counter compute_ns_of_requests;
-  Counter deliver_ns_of_requests;
 
   std::vector<BatchSizeStatistics> by_rows;  // [rows of the batch]
 };
