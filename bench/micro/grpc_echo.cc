@@ -1,0 +1,106 @@
+// grpc-echo: a server that answers ModelInfer with fixed bytes and nothing
+// else, the yardstick of the wire.
+//
+// Errors: a wrong flag or a busy port is printed and the exit code is 1.
+#include <absl/synchronization/mutex.h>
+#include <grpcpp/grpcpp.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "bench/micro/echo_queues.h"
+#include "bench/micro/echo_service.h"
+
+namespace ferry::bench {
+namespace {
+
+struct EchoOptions {
+  EchoModel model;
+  int port = 8001;
+  int queues = 2;
+  std::string api = "queues";
+};
+
+// Blocks SIGINT and SIGTERM in every thread started later, so that
+// AwaitSignal() gets them.
+sigset_t BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void AwaitSignal(const sigset_t& signals) {
+  int number = 0;
+  sigwait(&signals, &number);
+}
+
+int Serve(const EchoOptions& options) {
+  const sigset_t signals = BlockSignals();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:" + std::to_string(options.port),
+                           grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  QueueEchoService queue_service(options.model);
+  CallbackEchoService callback_service(options.model);
+  std::unique_ptr<EchoQueues> queues;
+  if (options.api == "queues") {
+    builder.RegisterService(&queue_service);
+    queues = std::make_unique<EchoQueues>(&queue_service, options.model,
+                                          &builder, options.queues);
+  } else {
+    builder.RegisterService(&callback_service);
+  }
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    std::fprintf(stderr, "grpc-echo: cannot listen on 127.0.0.1:%d\n",
+                 options.port);
+    return 1;
+  }
+  if (queues != nullptr) queues->Start();
+  std::printf("grpc-echo listening on 127.0.0.1:%d api=%s\n", port,
+              options.api.c_str());
+  std::fflush(stdout);
+  AwaitSignal(signals);
+  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  return 0;
+}
+
+}  // namespace
+}  // namespace ferry::bench
+
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  ferry::bench::EchoOptions options;
+  CLI::App app{
+      "grpc-echo: answers ModelInfer with fixed bytes; measures the wire"};
+  app.add_option("--port", options.port, "port on 127.0.0.1; 0 picks one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  app.add_option("--api", options.api, "gRPC server API for ModelInfer")
+      ->check(CLI::IsMember({"queues", "callback"}))
+      ->capture_default_str();
+  app.add_option("--queues", options.queues, "completion queues")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--model", options.model.name, "model name it answers with")
+      ->capture_default_str();
+  app.add_option("--input-elements", options.model.input_elements,
+                 "FP32 elements a row of the input")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  app.add_option("--output-elements", options.model.output_elements,
+                 "FP32 elements a row of the output")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return ferry::bench::Serve(options);
+}
