@@ -140,23 +140,27 @@ class DescriptorTest(unittest.TestCase):
 
     def test_any_changed_fact_is_noticed(self):
         """Guards the comparison itself: changes one thing at a time."""
-        file = self.files["proto/inference.proto"]
-        request = [m.name for m in file.message_type].index("ModelInferRequest")
+        file = published(service_pb2)
+
+        def field(changed, name):
+            request = next(message for message in changed.message_type
+                           if message.name == "ModelInferRequest")
+            return next(f for f in request.field if f.name == name)
 
         def renumber(changed):
-            changed.message_type[request].field[6].number = 8
+            field(changed, "raw_input_contents").number = 8
 
         def rename(changed):
-            changed.message_type[request].field[0].name = "model"
+            field(changed, "model_name").name = "model"
 
         def retype(changed):
-            changed.message_type[request].field[2].type = Field.TYPE_BYTES
+            field(changed, "id").type = Field.TYPE_BYTES
 
         def make_single(changed):
-            changed.message_type[request].field[4].label = Field.LABEL_OPTIONAL
+            field(changed, "inputs").label = Field.LABEL_OPTIONAL
 
         def drop(changed):
-            del changed.message_type[request].field[3]
+            del changed.message_type[-1]
 
         def add(changed):
             changed.message_type.add().name = "Extra"

@@ -1,0 +1,219 @@
+"""The style and layer rules that tidy_test checks; each with its reason.
+
+A rule is a function from a Source to lines of complaint. The list RULES is
+the whole of what is checked. Errors: none; a file that is not text is not
+given to the rules.
+"""
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file of the repository: its path from the root, and its lines."""
+
+    path: str
+    lines: tuple[str, ...]
+
+    @property
+    def folder(self):
+        return self.path.split("/")[0]
+
+    def is_cpp(self):
+        return self.path.endswith((".h", ".cc"))
+
+    def code(self):
+        """Yields (line number, line without // comments and strings)."""
+        for number, line in enumerate(self.lines, 1):
+            line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+            yield number, re.sub(r"//.*", "", line)
+
+    def includes(self):
+        """Yields (line number, header) of each #include."""
+        for number, line in enumerate(self.lines, 1):
+            found = re.match(r'\s*#\s*include\s+["<]([^">]+)[">]', line)
+            if found:
+                yield number, found.group(1)
+
+
+# ---------------------------------------------------------------------------
+# Layers
+
+STANDARD = re.compile(r"^[a-z_]+$")  # <vector>, <cstdint>
+LINUX = {"linux/futex.h", "pthread.h", "sched.h", "sys/prctl.h",
+         "sys/syscall.h", "time.h", "unistd.h"}
+TORCH = ("torch/", "ATen/", "c10/", "caffe2/", "cuda", "nvml", "nvToolsExt")
+PROTOBUF = ("google/protobuf/", "grpc/", "grpcpp/", "grpc++/", "proto/")
+
+# Folder: (headers it may not include, why). Distribution headers lie on the
+# default include path, so neither compiler nor linker would notice.
+FORBIDDEN = {
+    "models": (("server/", "bench/", "grpc/", "grpcpp/", "grpc++/",
+                "proto/inference"),
+               "models sees the batcher and proto/model_config only"),
+    "server": (("bench/",) + TORCH,
+               "only models/ sees LibTorch and CUDA"),
+    "bench": (("server/", "models/") + TORCH,
+              "bench measures from outside: proto and batcher only"),
+    "proto": (("batcher/", "models/", "server/", "bench/") + TORCH,
+              "proto is the lowest layer"),
+}
+
+
+def layers(source):
+    if not source.is_cpp():
+        return
+    for number, header in source.includes():
+        if source.folder == "batcher":
+            if not (header.startswith(("batcher/", "absl/")) or
+                    STANDARD.match(header) or header in LINUX):
+                yield number, (f"includes {header}: the batcher knows the "
+                               "standard library, Abseil and itself")
+            continue
+        headers, reason = FORBIDDEN.get(source.folder, ((), ""))
+        if header.startswith(headers):
+            yield number, f"includes {header}: {reason}"
+
+
+def torch_and_protobuf_apart(source):
+    """LibTorch's include folder carries an old google/protobuf."""
+    headers = [header for _, header in source.includes()]
+    if any(h.startswith(TORCH[:3]) for h in headers):
+        for number, header in source.includes():
+            if header.startswith(PROTOBUF):
+                yield number, (f"includes {header} beside LibTorch, whose "
+                               "folder carries another protobuf: such a file "
+                               "does not compile everywhere")
+
+
+# ---------------------------------------------------------------------------
+# Words that are banned, where, and why
+
+MAIN = re.compile(r"(^|/|_)main\.cc$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ban:
+    """A pattern that no code may hold where `applies` says so."""
+
+    pattern: str
+    reason: str
+    applies: object
+
+    def __call__(self, source):
+        if not source.is_cpp() or not self.applies(source.path):
+            return
+        for number, line in source.code():
+            if re.search(self.pattern, line):
+                yield number, f"{line.strip()}: {self.reason}"
+
+
+def under(*folders, but=()):
+    """Returns a test of paths: in one of the folders, and not in `but`."""
+    return lambda path: path.startswith(folders) and not path.startswith(but)
+
+
+OURS = ("batcher/", "models/", "server/", "bench/", "tests/", "examples/")
+
+BANS = [
+    Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
+        "no sleeping: wait for the condition, with Clock or a condition "
+        "variable", under("batcher/", "models/", "server/", "tests/batcher/",
+                          "tests/models/", "tests/support/")),
+    Ban(r"\bsystem_clock\b",
+        "time is monotonic, through Clock; wall time belongs in log lines and "
+        "in ModelStatistics.last_inference",
+        under(*OURS, but=("server/logging", "server/wall_clock",
+                          "bench/report"))),
+    Ban(r"\bgetenv\s*\(",
+        "the environment is read in main only, so that a flag shows it",
+        lambda path: path.startswith(OURS) and not MAIN.search(path)),
+    Ban(r"\bstd::((recursive_|shared_|timed_)?mutex|lock_guard|scoped_lock|"
+        r"unique_lock)\b|\babsl::Mutex",
+        "locks are those of batcher/mutex.h, which are annotated and which "
+        "ThreadSanitizer understands",
+        under("batcher/", "models/", "server/",
+              but=("batcher/mutex.h",))),
+    Ban(r"\batomic_thread_fence\b|atomic<\s*std::shared_ptr",
+        "ThreadSanitizer does not model fences, and libstdc++'s atomic "
+        "shared_ptr is a spinlock", under(*OURS)),
+    Ban(r"\busing namespace\b", "name what is used", under(*OURS)),
+    Ban(r"#pragma once", "guards are FERRY_<PATH>_H_", under(*OURS)),
+]
+
+
+# ---------------------------------------------------------------------------
+# Files
+
+TODO = re.compile(r"\bTODO\b")
+NUMBERED = re.compile(r"\bTODO\(#\d+\)")
+
+
+def todos_are_numbered(source):
+    if source.path.startswith("tests/tidy/"):
+        return
+    for number, line in enumerate(source.lines, 1):
+        if TODO.search(line) and not NUMBERED.search(line):
+            yield number, "a TODO carries the issue: TODO(#12)"
+
+
+def lines_are_short(source):
+    if not (source.is_cpp() or source.path.endswith(".proto")):
+        return
+    for number, line in enumerate(source.lines, 1):
+        if len(line) > 80 and not re.search(r"https?://|#include|R\"", line):
+            yield number, f"{len(line)} columns, at most 80"
+
+
+def files_are_short(source):
+    if source.is_cpp() and len(source.lines) > 400:
+        yield len(source.lines), "more than 400 lines: split by idea"
+
+
+def guards_follow_the_path(source):
+    if not source.path.endswith(".h"):
+        return
+    guard = "FERRY_" + re.sub(r"[^A-Z0-9]", "_", source.path.upper()) + "_"
+    if f"#ifndef {guard}" not in source.lines:
+        yield 1, f"expected the guard {guard}"
+
+
+OPENINGS = {
+    (".h", ".cc", ".proto"): ("//",),
+    (".py",): ('"""', 'r"""'),
+    (".sh", ".cmake", ".yml", ".yaml", "CMakeLists.txt"): ("#",),
+}
+
+
+def files_say_what_they_are(source):
+    lines = list(source.lines)
+    if lines and lines[0].startswith("#!"):
+        lines = lines[1:]
+    for endings, openings in OPENINGS.items():
+        if source.path.endswith(endings) and lines:
+            if not lines[0].startswith(openings):
+                yield 1, "opens without a comment that says what the file is"
+
+
+def paths_are_portable(source):
+    """Nothing names the machine that it was written on."""
+    machine = re.compile(r"(?<![\w.$}/~-])/(work|root|home)/\w")
+    if source.path.startswith(("tests/tidy/", "bench/results/")):
+        return
+    for number, line in enumerate(source.lines, 1):
+        if machine.search(line):
+            yield number, f"{line.strip()[:60]}: a path of one machine"
+
+
+RULES = [
+    layers,
+    torch_and_protobuf_apart,
+    *BANS,
+    todos_are_numbered,
+    lines_are_short,
+    files_are_short,
+    guards_follow_the_path,
+    files_say_what_they_are,
+    paths_are_portable,
+]

@@ -1,0 +1,115 @@
+"""Checks the rules of tests/tidy/rules.py on every file, and the rules too.
+
+Usage: tidy_test.py --source DIR
+
+Without git (a release archive) walks the folders instead. Exits 1 with one
+line a complaint, `path:line: what is wrong: why`.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import unittest
+
+import rules
+
+GENERATED = {"build", ".venv", ".tools", ".git", "dist", "__pycache__"}
+SOURCE = "."
+
+
+def list_files():
+    """Returns the paths of all files that are, or would be, committed."""
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached",
+         "--others", "--exclude-standard"],
+        cwd=SOURCE, capture_output=True, check=False)
+    if listed.returncode == 0:
+        return [path for path in listed.stdout.decode().split("\0") if path]
+    paths = []
+    for folder, folders, names in os.walk(SOURCE):
+        folders[:] = [name for name in folders if name not in GENERATED]
+        paths += [os.path.relpath(os.path.join(folder, name), SOURCE)
+                  for name in names]
+    return paths
+
+
+def read(path):
+    """Returns the Source, or None where it is no text or gone."""
+    try:
+        with open(os.path.join(SOURCE, path), encoding="utf-8") as stream:
+            return rules.Source(path, tuple(stream.read().splitlines()))
+    except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+        return None
+
+
+def complaints(source):
+    return [f"{source.path}:{number}: {text}" for rule in rules.RULES
+            for number, text in rule(source)]
+
+
+class TidyTest(unittest.TestCase):
+
+    def test_repository_follows_the_rules(self):
+        sources = [s for s in map(read, sorted(list_files())) if s]
+        self.assertGreater(len(sources), 50, "found too few files to check")
+        found = [line for source in sources for line in complaints(source)]
+        if found:
+            self.fail(f"{len(found)} complaints:\n  " + "\n  ".join(found))
+
+    def test_each_rule_sees_what_it_forbids(self):
+        """A rule that never fires would look like a clean repository."""
+        cases = [
+            ("batcher/a.cc", "#include <grpcpp/grpcpp.h>"),
+            ("batcher/a.cc", '#include "models/model.h"'),
+            ("batcher/a.cc", "#include <sys/socket.h>"),
+            ("models/a.cc", '#include "server/server.h"'),
+            ("models/a.cc", '#include "proto/inference.pb.h"'),
+            ("server/a.cc", "#include <torch/script.h>"),
+            ("server/a.cc", "#include <cuda_runtime.h>"),
+            ("bench/a.cc", '#include "models/model.h"'),
+            ("models/a.cc", "#include <ATen/ATen.h>\n"
+             "#include <google/protobuf/message.h>"),
+            ("tests/batcher/a.cc", "std::this_thread::sleep_for(1ms);"),
+            ("batcher/a.cc", "auto t = std::chrono::system_clock::now();"),
+            ("server/a.cc", 'getenv("X");'),
+            ("batcher/a.cc", "std::mutex m;"),
+            ("batcher/a.cc", "std::atomic_thread_fence(order);"),
+            ("server/a.cc", "using namespace std;"),
+            ("server/a.cc", "// TODO: later"),
+            ("server/a.cc", "x" * 81),
+            ("server/a.cc", "x\n" * 401),
+            ("server/a.h", "#ifndef A_H"),
+            ("scripts/a.sh", "#!/bin/sh\nset -e"),
+            ("docs/a.md", "see /" + "root/notes"),
+        ]
+        for path, text in cases:
+            with self.subTest(path=path, text=text[:40]):
+                opening = "" if path.endswith((".sh", ".md")) else "// A file.\n"
+                source = rules.Source(
+                    path, tuple((opening + text).splitlines()))
+                self.assertEqual(len(complaints(source)), 1,
+                                 complaints(source))
+
+    def test_what_is_allowed_passes(self):
+        cases = [
+            ("batcher/a.cc", '#include <vector>\n#include "absl/time/time.h"'),
+            ("batcher/a.cc", "// std::mutex would be slower"),
+            ("server/main.cc", 'getenv("X");'),
+            ("server/a.cc", 'Log("sleep(1)");'),
+            ("server/a.cc", "// TODO(#7): streams"),
+            ("server/a.cc", "// https://" + "x" * 90),
+        ]
+        for path, text in cases:
+            with self.subTest(path=path, text=text[:40]):
+                source = rules.Source(
+                    path, tuple(("// A file.\n" + text).splitlines()))
+                self.assertEqual(complaints(source), [])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", required=True)
+    arguments, rest = parser.parse_known_args()
+    SOURCE = arguments.source
+    unittest.main(argv=sys.argv[:1] + rest, verbosity=2)
