@@ -1,0 +1,184 @@
+#include "models/config_findings.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "batcher/check.h"
+
+namespace ferry {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Fields that are honored. What stands in none of these is refused.
+constexpr absl::string_view kHonored[] = {
+    "name",
+    "platform",
+    "backend",
+    "max_batch_size",
+    "default_model_filename",
+    "version_policy",
+    "version_policy.latest",
+    "version_policy.latest.num_versions",
+    "version_policy.all",
+    "version_policy.specific",
+    "version_policy.specific.versions",
+    "input",
+    "input.name",
+    "input.data_type",
+    "input.dims",
+    "output",
+    "output.name",
+    "output.data_type",
+    "output.dims",
+    "dynamic_batching",
+    "dynamic_batching.max_queue_delay_microseconds",
+    "instance_group",
+    "instance_group.name",
+    "instance_group.count",
+    "instance_group.kind",
+    "parameters",
+};
+
+struct Advice {
+  absl::string_view field;
+  absl::string_view text;
+};
+constexpr Advice kAdvice[] = {
+    {"ensemble_scheduling", "serve each step as a model of its own"},
+    {"sequence_batching",
+     "remove it; requests are independent of each other here"},
+    {"model_warmup",
+     "remove it; each batch size is warmed up before the model is ready"},
+    {"dynamic_batching.preferred_batch_size",
+     "remove it; a batch leaves when a lane is free. To pad batches to given "
+     "sizes write parameter 'ferry.buckets'"},
+    {"dynamic_batching.preserve_ordering",
+     "remove it; requests start in arrival order"},
+    {"dynamic_batching.priority_levels", "remove it; there is one level"},
+    {"dynamic_batching.default_priority_level",
+     "remove it; there is one level"},
+    {"dynamic_batching.default_queue_policy",
+     "bound the queue by the server's flags, a request by its deadline"},
+    {"dynamic_batching.priority_queue_policy",
+     "bound the queue by the server's flags, a request by its deadline"},
+    {"input.reshape", "write in 'dims' the shape that the model takes"},
+    {"output.reshape", "write in 'dims' the shape that the model gives"},
+    {"output.label_filename", "remove it; labels are the client's to look up"},
+    {"input.optional", "remove it; every request brings every input"},
+    {"input.allow_ragged_batch",
+     "remove it; rows of one batch have one shape, pad them in the client"},
+    {"input.format", "remove it; tensors are taken as the model takes them"},
+    {"instance_group.gpus", "remove it; one process serves one device"},
+    {"instance_group.rate_limiter", "remove it"},
+    {"optimization", "remove it; graphs are frozen and fused by default"},
+    {"response_cache", "remove it; every request is computed"},
+    {"model_transaction_policy", "remove it; a request has one response"},
+};
+
+bool IsHonored(absl::string_view path) {
+  return std::find(std::begin(kHonored), std::end(kHonored), path) !=
+         std::end(kHonored);
+}
+
+absl::string_view AdviceFor(absl::string_view path) {
+  for (const Advice& advice : kAdvice) {
+    if (advice.field == path) {
+      return advice.text;
+    }
+  }
+  return "remove it";
+}
+
+void FindIn(const ConfigNode& node, const std::string& prefix,
+            ConfigFindings& findings);
+
+void FindInField(const ConfigNode& node, const FieldDescriptor& field,
+                 const std::string& path, ConfigFindings& findings) {
+  if (!IsHonored(path)) {
+    findings.Add(
+        node.Line(field, field.is_repeated() ? 0 : -1),
+        absl::StrCat("field '", path, "' is not supported: ", AdviceFor(path)));
+    return;
+  }
+  // Parameters are free text, read elsewhere.
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field.is_map()) {
+    return;
+  }
+  if (!field.is_repeated()) {
+    return FindIn(node.Child(field), path + ".", findings);
+  }
+  const Message& message = node.message();
+  const int count = message.GetReflection()->FieldSize(message, &field);
+  for (int i = 0; i < count; ++i) {
+    FindIn(node.Child(field, i), path + ".", findings);
+  }
+}
+
+void FindIn(const ConfigNode& node, const std::string& prefix,
+            ConfigFindings& findings) {
+  std::vector<const FieldDescriptor*> fields;
+  node.message().GetReflection()->ListFields(node.message(), &fields);
+  for (const FieldDescriptor* field : fields) {
+    FindInField(node, *field, prefix + field->name(), findings);
+  }
+}
+
+}  // namespace
+
+absl::Status ConfigFindings::ToStatus() const {
+  if (findings_.empty()) {
+    return absl::OkStatus();
+  }
+  auto sorted = findings_;
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  return absl::InvalidArgumentError(absl::StrJoin(
+      sorted, "\n", [this](std::string* out, const auto& finding) {
+        absl::StrAppend(out, source_, ":");
+        if (finding.first > 0) {
+          absl::StrAppend(out, finding.first, ":");
+        }
+        absl::StrAppend(out, " ", finding.second);
+      }));
+}
+
+const FieldDescriptor& ConfigNode::Field(absl::string_view name) const {
+  const FieldDescriptor* field =
+      message_->GetDescriptor()->FindFieldByName(std::string(name));
+  Check(field != nullptr, "the message has the field");
+  return *field;
+}
+
+int ConfigNode::Line(absl::string_view field, int index) const {
+  return Line(Field(field), index);
+}
+
+int ConfigNode::Line(const FieldDescriptor& field, int index) const {
+  return places_ == nullptr ? 0 : places_->GetLocation(&field, index).line + 1;
+}
+
+ConfigNode ConfigNode::Child(absl::string_view field, int index) const {
+  return Child(Field(field), index);
+}
+
+ConfigNode ConfigNode::Child(const FieldDescriptor& field, int index) const {
+  const auto* reflection = message_->GetReflection();
+  const Message& child =
+      field.is_repeated()
+          ? reflection->GetRepeatedMessage(*message_, &field, index)
+          : reflection->GetMessage(*message_, &field);
+  return ConfigNode(child, places_ == nullptr
+                               ? nullptr
+                               : places_->GetTreeForNested(&field, index));
+}
+
+void FindUnsupportedFields(const ConfigNode& config, ConfigFindings& findings) {
+  FindIn(config, "", findings);
+}
+
+}  // namespace ferry

@@ -1,0 +1,71 @@
+// ConfigFindings collects everything wrong with one config text, with lines,
+// so that it is refused in one message; ConfigNode knows where fields stand.
+//
+// Thread safety: thread-compatible.
+#ifndef FERRY_MODELS_CONFIG_FINDINGS_H_
+#define FERRY_MODELS_CONFIG_FINDINGS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
+
+namespace ferry {
+
+class ConfigFindings {
+ public:
+  explicit ConfigFindings(absl::string_view source) : source_(source) {}
+
+  // `line` counts from 1; 0 where no line is to blame.
+  void Add(int line, std::string text) {
+    findings_.emplace_back(line, std::move(text));
+  }
+
+  bool empty() const { return findings_.empty(); }
+
+  // Returns OK, or INVALID_ARGUMENT with one line a finding, in line order.
+  absl::Status ToStatus() const;
+
+ private:
+  const std::string source_;
+  std::vector<std::pair<int, std::string>> findings_;
+};
+
+// A message and where its fields stand in the text. Borrows both.
+class ConfigNode {
+ public:
+  using InfoTree = google::protobuf::TextFormat::ParseInfoTree;
+
+  ConfigNode(const google::protobuf::Message& message, const InfoTree* places)
+      : message_(&message), places_(places) {}
+
+  const google::protobuf::Message& message() const { return *message_; }
+
+  // Returns the line of a field, from 1; 0 where the text lacks it. `index`
+  // counts the values of a repeated field.
+  int Line(absl::string_view field, int index = -1) const;
+  int Line(const google::protobuf::FieldDescriptor& field,
+           int index = -1) const;
+
+  // Returns the message in a field. REQUIRES: it is set.
+  ConfigNode Child(const google::protobuf::FieldDescriptor& field,
+                   int index = -1) const;
+  ConfigNode Child(absl::string_view field, int index = -1) const;
+
+ private:
+  const google::protobuf::FieldDescriptor& Field(absl::string_view name) const;
+
+  const google::protobuf::Message* message_;
+  const InfoTree* places_;  // null: unknown
+};
+
+// Adds a finding for each field that is set and that Ferry does not honor.
+void FindUnsupportedFields(const ConfigNode& config, ConfigFindings& findings);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CONFIG_FINDINGS_H_

@@ -1,0 +1,243 @@
+#include "models/config_parameters.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+
+namespace ferry {
+namespace {
+
+constexpr int32_t kMaxSlots = 16;
+constexpr int32_t kMaxThreads = 1024;
+constexpr int64_t kMaxWidth = 1 << 20;
+constexpr double kMaxServiceMs = 60'000;
+
+// What a value must be, for the finding; empty: it was read.
+using Problem = std::string;
+
+template <typename Integer>
+Problem ReadInteger(absl::string_view text, Integer min, Integer max,
+                    Integer& value) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number) || number < int64_t{min} ||
+      number > int64_t{max}) {
+    return absl::StrCat("an integer from ", min, " to ", max);
+  }
+  value = static_cast<Integer>(number);
+  return "";
+}
+
+Problem ReadMilliseconds(absl::string_view text, Duration& value) {
+  double ms = 0;
+  if (!absl::SimpleAtod(text, &ms) || !(ms >= 0 && ms <= kMaxServiceMs)) {
+    return absl::StrCat("milliseconds from 0 to ", kMaxServiceMs);
+  }
+  value = Milliseconds(ms);
+  return "";
+}
+
+template <typename Integer>
+Problem ReadList(absl::string_view text, Integer max,
+                 std::vector<Integer>& values) {
+  std::vector<Integer> read;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    Integer value = 0;
+    if (!ReadInteger<Integer>(part, 1, max, value).empty()) {
+      return absl::StrCat("integers from 1 to ", max, " with commas between");
+    }
+    read.push_back(value);
+  }
+  values = std::move(read);
+  return "";
+}
+
+Problem ReadPolicy(absl::string_view text, ModelOptions& options) {
+  const std::optional<PolicyKind> policy = ParsePolicy(std::string(text));
+  if (!policy.has_value()) {
+    return "'eager' or 'window'";
+  }
+  options.policy = *policy;
+  return "";
+}
+
+Problem ReadPrecision(absl::string_view text, ModelOptions& options) {
+  if (text != "bf16" && text != "fp32") {
+    return "'bf16' or 'fp32'";
+  }
+  options.precision = text == "bf16" ? Precision::kBf16 : Precision::kFp32;
+  return "";
+}
+
+Problem ReadBuckets(absl::string_view text, ModelOptions& options) {
+  const int32_t max = options.spec.max_batch_size;
+  Problem problem = ReadList<int32_t>(text, max, options.buckets);
+  for (size_t i = 1; problem.empty() && i < options.buckets.size(); ++i) {
+    if (options.buckets[i] <= options.buckets[i - 1]) {
+      problem = "ascending integers";
+    }
+  }
+  if (problem.empty() && options.buckets.back() != max) {
+    problem = absl::StrCat("a list that ends with max_batch_size, ", max);
+  }
+  return problem;
+}
+
+Problem ReadNetwork(absl::string_view text, ModelOptions& options) {
+  if (text != "mlp" && text != "resnet50" && text != "encoder") {
+    return "'mlp', 'resnet50' or 'encoder'";
+  }
+  options.network = std::string(text);
+  return "";
+}
+
+Problem ReadWeights(absl::string_view text, ModelOptions& options) {
+  if (text.empty() || text.find('/') != absl::string_view::npos) {
+    return "the name of a file in the version folder";
+  }
+  options.weights = std::string(text);
+  return "";
+}
+
+Problem ReadJitter(absl::string_view text, ModelOptions& options) {
+  double jitter = 0;
+  if (!absl::SimpleAtod(text, &jitter) || !(jitter >= 0 && jitter < 1)) {
+    return "a number from 0 to less than 1";
+  }
+  options.simulation.jitter = jitter;
+  return "";
+}
+
+// Backends that a parameter is for, as bits.
+constexpr unsigned kScript = 1U << static_cast<int>(BackendKind::kTorchScript);
+constexpr unsigned kNetwork = 1U << static_cast<int>(BackendKind::kNetwork);
+constexpr unsigned kSim = 1U << static_cast<int>(BackendKind::kSimulated);
+constexpr unsigned kEcho = 1U << static_cast<int>(BackendKind::kEcho);
+constexpr unsigned kTorch = kScript | kNetwork;
+constexpr unsigned kEvery = kTorch | kSim | kEcho;
+
+struct Parameter {
+  absl::string_view key;
+  unsigned backends;
+  Problem (*read)(absl::string_view text, ModelOptions& options);
+};
+
+using Text = absl::string_view;
+constexpr Parameter kParameters[] = {
+    {"ferry.policy", kEvery, ReadPolicy},
+    {"ferry.slots", kEvery,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots_per_lane);
+     }},
+    {"ferry.precision", kTorch, ReadPrecision},
+    {"ferry.threads", kTorch,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
+     }},
+    {"ferry.buckets", kTorch, ReadBuckets},
+    {"ferry.network", kNetwork, ReadNetwork},
+    {"ferry.weights", kNetwork, ReadWeights},
+    {"ferry.widths", kNetwork,
+     [](Text text, ModelOptions& o) {
+       return ReadList<int64_t>(text, kMaxWidth, o.widths);
+     }},
+    {"ferry.alpha_ms", kSim,
+     [](Text text, ModelOptions& o) {
+       return ReadMilliseconds(text, o.simulation.alpha);
+     }},
+    {"ferry.beta_ms", kSim,
+     [](Text text, ModelOptions& o) {
+       return ReadMilliseconds(text, o.simulation.beta);
+     }},
+    {"ferry.jitter", kSim, ReadJitter},
+    {"ferry.fail_every", kSim,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int64_t>(text, 0, INT32_MAX, o.simulation.fail_every);
+     }},
+    {"ferry.throw_every", kSim,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int64_t>(text, 0, INT32_MAX,
+                                   o.simulation.throw_every);
+     }},
+    {"ferry.seed", kSim,
+     [](Text text, ModelOptions& o) {
+       int64_t seed = 0;
+       Problem problem = ReadInteger<int64_t>(text, 0, INT64_MAX, seed);
+       o.simulation.seed = static_cast<uint64_t>(seed);
+       return problem;
+     }},
+    // Triton's: what it asks for is always so.
+    {"INFERENCE_MODE", kTorch,
+     [](Text text, ModelOptions&) -> Problem {
+       return text == "true" ? "" : "'true'";
+     }},
+};
+
+std::string UnknownKey(absl::string_view key) {
+  if (key == "INTRA_OP_THREAD_COUNT") {
+    return "write 'ferry.threads' instead";
+  }
+  std::string known;
+  for (const Parameter& parameter : kParameters) {
+    absl::StrAppend(&known, known.empty() ? "" : ", ", parameter.key);
+  }
+  return absl::StrCat("remove it; known are ", known);
+}
+
+Problem ReadParameter(absl::string_view key, absl::string_view text,
+                      ModelOptions& options) {
+  const unsigned backend = 1U << static_cast<int>(options.backend);
+  for (const Parameter& parameter : kParameters) {
+    if (parameter.key != key) {
+      continue;
+    }
+    if ((parameter.backends & backend) == 0) {
+      return absl::StrCat("parameter '", key,
+                          "' is not of this backend: remove it");
+    }
+    const Problem expected = parameter.read(text, options);
+    return expected.empty() ? ""
+                            : absl::StrCat("parameter '", key, "': expected ",
+                                           expected, ", got '", text, "'");
+  }
+  return absl::StrCat("parameter '", key,
+                      "' is not supported: ", UnknownKey(key));
+}
+
+}  // namespace
+
+void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
+                          ConfigFindings& findings) {
+  const google::protobuf::Message& message = config.message();
+  const auto* reflection = message.GetReflection();
+  const auto* field = message.GetDescriptor()->FindFieldByName("parameters");
+  std::set<std::string> keys;
+  const int count = reflection->FieldSize(message, field);
+  for (int i = 0; i < count; ++i) {
+    // A map entry, seen as the message of key and value that it is on the
+    // wire: so the order and the lines of the text are kept.
+    const ConfigNode entry = config.Child(*field, i);
+    const auto* entry_reflection = entry.message().GetReflection();
+    const auto* type = entry.message().GetDescriptor();
+    const std::string key = entry_reflection->GetString(
+        entry.message(), type->FindFieldByName("key"));
+    const auto& value = entry_reflection->GetMessage(
+        entry.message(), type->FindFieldByName("value"));
+    const std::string text = value.GetReflection()->GetString(
+        value, value.GetDescriptor()->FindFieldByName("string_value"));
+    const int line = config.Line(*field, i);
+    if (!keys.insert(key).second) {
+      findings.Add(line, absl::StrCat("parameter '", key, "' stands twice"));
+      continue;
+    }
+    if (Problem problem = ReadParameter(key, text, options); !problem.empty()) {
+      findings.Add(line, std::move(problem));
+    }
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,65 @@
+// ModelOptions: what a config says about one model, checked, in plain values.
+//
+// Thread safety: plain values.
+#ifndef FERRY_MODELS_MODEL_OPTIONS_H_
+#define FERRY_MODELS_MODEL_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "batcher/batch_policy.h"
+#include "batcher/clock.h"
+#include "batcher/sim/simulated_model.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+enum class BackendKind : uint8_t {
+  kTorchScript,  // a .pt file
+  kNetwork,      // a network of models/torch/networks
+  kSimulated,    // batcher/sim, of a given service time
+  kEcho,         // batcher/sim
+};
+
+// Type of weights and matrix kernels. Tensors on the wire keep their own.
+enum class Precision : uint8_t { kBf16, kFp32 };
+
+// Whether rows of different requests share a batch.
+enum class Batching : uint8_t { kOwnRowsOnly, kAcrossRequests };
+
+// Which numbered version folders are served.
+struct VersionChoice {
+  enum class Kind : uint8_t { kLatest, kAll, kSpecific };
+
+  Kind kind = Kind::kLatest;
+  int64_t latest_count = 1;
+  std::vector<int64_t> versions;  // with kSpecific
+};
+
+struct ModelOptions {
+  std::string name;
+  BackendKind backend = BackendKind::kTorchScript;
+  ModelSpec spec;
+  VersionChoice versions;
+  std::string file;  // in the version folder; empty: the backend's default
+
+  Batching batching = Batching::kOwnRowsOnly;
+  PolicyKind policy = PolicyKind::kEager;
+  Duration max_wait{0};
+  std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none
+
+  int32_t instance_count = 1;  // lanes
+  int32_t slots_per_lane = 1;
+  int32_t threads = 1;  // intra-op threads of one lane
+  Precision precision = Precision::kBf16;
+
+  std::string network;               // with kNetwork: "mlp", "encoder", ...
+  std::vector<int64_t> widths;       // of the mlp: input, hidden ..., output
+  std::string weights;               // a .safetensors file; empty: seeded
+  SimulatedModelOptions simulation;  // with kSimulated
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_MODEL_OPTIONS_H_
