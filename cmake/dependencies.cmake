@@ -6,7 +6,7 @@
 #   gRPC 1.51 (apt)             transport; predates fixes of some 2023 CVEs, see
 #                               docs/decisions/0006-dependencies.md
 #   LibTorch 2.11.0 (pip)       tensors and kernels; models/ alone sees it
-#   CLI11 2.3 (apt)             flags
+#   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
 #   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own
