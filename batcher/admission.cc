@@ -1,6 +1,9 @@
 // Admission's counters: add, look, take back what does not fit.
 #include "batcher/admission.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace ferry {
 namespace {
 
@@ -10,14 +13,16 @@ constexpr uint64_t Pack(int32_t requests, int32_t rows) {
 constexpr int32_t Requests(uint64_t packed) {
   return static_cast<int32_t>(packed >> 32);
 }
+// Refused rows count for a moment, too, so the sum may pass what an int32_t
+// holds; then it is the largest one.
 constexpr int32_t Rows(uint64_t packed) {
-  return static_cast<int32_t>(packed & 0xffffffffu);
+  constexpr uint64_t kLargest = std::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>(std::min(packed & 0xffffffffu, kLargest));
 }
 
 }  // namespace
 
 Admission::Admitted Admission::TryAdmit(int32_t rows, size_t bytes) {
-  const auto signed_bytes = static_cast<int64_t>(bytes);
   const uint64_t mine = Pack(1, rows);
   const uint64_t now =
       requests_and_rows_.fetch_add(mine, std::memory_order_seq_cst) + mine;
@@ -28,18 +33,28 @@ Admission::Admitted Admission::TryAdmit(int32_t rows, size_t bytes) {
     verdict = Verdict::kClosed;
   } else if (Requests(now) > bounds_.requests) {
     verdict = Verdict::kRequestsFull;
-  } else if (Rows(now) > bounds_.rows) {
+  } else if ((now & 0xffffffffu) > static_cast<uint64_t>(bounds_.rows)) {
     verdict = Verdict::kRowsFull;
-  } else if (bytes_.fetch_add(signed_bytes, std::memory_order_seq_cst) +
-                 signed_bytes >
-             bounds_.bytes) {
-    bytes_.fetch_sub(signed_bytes, std::memory_order_seq_cst);
+  } else if (!TakeBytes(bytes)) {
     verdict = Verdict::kBytesFull;
   }
   if (verdict != Verdict::kAdmitted) {
     LeaveQueue(1, rows);
   }
   return {verdict, Rows(now)};
+}
+
+bool Admission::TakeBytes(size_t bytes) {
+  if (bytes > static_cast<size_t>(bounds_.bytes)) {
+    return false;
+  }
+  const auto mine = static_cast<int64_t>(bytes);
+  const int64_t before = bytes_.fetch_add(mine, std::memory_order_seq_cst);
+  if (before > bounds_.bytes - mine) {
+    bytes_.fetch_sub(mine, std::memory_order_seq_cst);
+    return false;
+  }
+  return true;
 }
 
 void Admission::LeaveQueue(int32_t requests, int32_t rows) {

@@ -54,6 +54,8 @@ class Admission {
   const QueueBounds& bounds() const { return bounds_; }
 
  private:
+  bool TakeBytes(size_t bytes);
+
   const QueueBounds bounds_;
   // Requests in the upper half, rows in the lower: one read-modify-write a
   // request. Rows stay below 2^31, and are never negative, so the halves do not

@@ -21,6 +21,13 @@ CloseReason ReasonFor(Growth growth, CloseReason otherwise) {
   return otherwise;
 }
 
+// Returns when the oldest request has waited for max_wait.
+TimePoint LeaveAt(const QueueState& queue) {
+  return queue.max_wait < kNever - queue.oldest_arrival
+             ? queue.oldest_arrival + queue.max_wait
+             : kNever;
+}
+
 class EagerPolicy final : public BatchPolicy {
  public:
   Decision Decide(const QueueState& queue, const LaneState& lanes,
@@ -45,7 +52,7 @@ class WindowPolicy final : public BatchPolicy {
     if (queue.rows == 0) {
       return Wait{.wake_at_rows = 1};
     }
-    const TimePoint leave_at = queue.oldest_arrival + queue.max_wait;
+    const TimePoint leave_at = LeaveAt(queue);
     if (queue.growth == Growth::kOpen && now < leave_at) {
       return Wait{.until = leave_at, .wake_at_rows = queue.max_batch_size};
     }

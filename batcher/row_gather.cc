@@ -8,8 +8,10 @@ namespace ferry {
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to) {
   for (const Batch::Entry& entry : batch.entries()) {
     for (const Run& run : entry.request->inputs[input].runs) {
-      std::memcpy(to, run.data, run.size);
-      to += run.size;
+      if (run.size > 0) {  // rows without elements have no room to copy to
+        std::memcpy(to, run.data, run.size);
+        to += run.size;
+      }
     }
   }
   return to;
