@@ -1,0 +1,69 @@
+// GatherRows: rows behind each other in request order, from runs of any size.
+#include "batcher/row_gather.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+TEST(RowGather, RowsOfAllRequestsLieBehindEachOther) {
+  Batch batch(4, 64);
+  TestRequest first({.id = 1, .rows = 2, .width = 3});
+  TestRequest second({.id = 2, .rows = 1, .width = 3});
+  batch.Add(first.request());
+  batch.Add(second.request());
+  std::vector<int64_t> rows(9, -1);
+  auto* const to = reinterpret_cast<std::byte*>(rows.data());
+  EXPECT_EQ(GatherRows(batch, 0, to), to + 9 * sizeof(int64_t));
+  EXPECT_EQ(rows, (std::vector<int64_t>{1000, 1000, 1000, 1001, 1001, 1001,
+                                        2000, 2000, 2000}));
+}
+
+// Cuts `text` into runs of random sizes, empty ones included.
+std::vector<Run> CutAtRandom(const std::string& text, std::mt19937& random) {
+  std::vector<Run> runs;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t size = std::min<size_t>(random() % 8, text.size() - begin);
+    runs.push_back(
+        {reinterpret_cast<const std::byte*>(text.data()) + begin, size});
+    begin += size;
+  }
+  return runs;
+}
+
+TEST(RowGather, RunsOfAnySizeAndAlignmentAreJoined) {
+  const std::string text = "the quick brown fox jumps over the lazy dog";
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    std::mt19937 random(seed);
+    const std::vector<ferry::Run> runs = CutAtRandom(text, random);
+    const int64_t dims[] = {static_cast<int64_t>(text.size())};
+    const TensorView inputs[] = {{.dims = dims, .runs = {}},
+                                 {.dims = dims, .runs = runs}};
+    InferRequest request;
+    request.inputs = inputs;
+    Batch batch(1, 1);
+    batch.Add(request);
+    std::string gathered(text.size(), '?');
+    GatherRows(batch, 1, reinterpret_cast<std::byte*>(gathered.data()));
+    EXPECT_EQ(gathered, text) << "seed " << seed;
+  }
+}
+
+TEST(RowGather, RowsWithoutElementsNeedNoRoom) {
+  TestRequest request({.rows = 2, .width = 0});
+  Batch batch(1, 2);
+  batch.Add(request.request());
+  EXPECT_EQ(GatherRows(batch, 0, nullptr), nullptr);
+}
+
+}  // namespace
+}  // namespace ferry

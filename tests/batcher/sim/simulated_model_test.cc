@@ -1,0 +1,72 @@
+// SimulatedModel: takes at least its service time, fails and throws on demand.
+#include "batcher/sim/simulated_model.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+// Runs batches of one row; returns what each gave: '.', 'f'ailed, 't'hrew.
+std::string RunBatches(SimulatedModel& model, int count) {
+  std::string results;
+  for (int i = 0; i < count; ++i) {
+    TestRequest request;
+    Batch batch(1, 1);
+    batch.Add(request.request());
+    OutputRef output;
+    EXPECT_TRUE(model.Stage(batch).ok());
+    try {
+      results += model.Compute(batch, output).ok() ? '.' : 'f';
+    } catch (const std::runtime_error&) {
+      results += 't';
+    }
+  }
+  return results;
+}
+
+TEST(SimulatedModel, FailsAndThrowsOnTheBatchesAskedFor) {
+  auto model = SimulatedModel::Create(RowSpec(), {.alpha = Duration(0),
+                                                  .beta = Duration(0),
+                                                  .fail_every = 3,
+                                                  .throw_every = 4});
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(RunBatches(**model, 12), "..ft.f.tf..t");
+}
+
+TEST(SimulatedModel, ComputeTakesItsServiceTimeAndGivesTheRows) {
+  auto model = SimulatedModel::Create(
+      RowSpec(), {.alpha = Milliseconds(1), .beta = Milliseconds(0.5)});
+  ASSERT_TRUE(model.ok());
+  TestRequest request({.id = 3, .rows = 4});
+  Batch batch(1, 4);
+  batch.Add(request.request());
+  OutputRef output;
+  ASSERT_TRUE((*model)->Stage(batch).ok());
+  const TimePoint begin = Clock::Steady().Now();
+  ASSERT_TRUE((*model)->Compute(batch, output).ok());
+  EXPECT_GE(Clock::Steady().Now() - begin, Milliseconds(3));
+  EXPECT_EQ(reinterpret_cast<const int64_t*>(output->tensors()[0].data)[3],
+            3003);
+}
+
+TEST(SimulatedModel, OptionsOutOfRangeAreRefused) {
+  const SimulatedModelOptions kCases[] = {
+      {.alpha = Duration(-1)},
+      {.beta = Duration(-1)},
+      {.jitter = -0.1},
+      {.jitter = 1},
+      {.jitter = std::numeric_limits<double>::quiet_NaN()},
+  };
+  for (const SimulatedModelOptions& options : kCases) {
+    EXPECT_EQ(SimulatedModel::Create(RowSpec(), options).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_FALSE(SimulatedModel::Create(ModelSpec{}, {}).ok());
+}
+
+}  // namespace
+}  // namespace ferry

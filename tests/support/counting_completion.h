@@ -1,0 +1,62 @@
+// CountingCompletion: a Completion that reports, as test failures, whatever
+// breaks the contract of batcher/completion.h (G1).
+//
+// Thread safety: thread-safe. Hooks are set before the request is submitted.
+#ifndef FERRY_TESTS_SUPPORT_COUNTING_COMPLETION_H_
+#define FERRY_TESTS_SUPPORT_COUNTING_COMPLETION_H_
+
+#include <functional>
+
+#include "absl/base/thread_annotations.h"
+#include "batcher/completion.h"
+#include "batcher/mutex.h"
+#include "batcher/output_buffer.h"
+
+namespace ferry {
+
+class CountingCompletion final : public Completion {
+ public:
+  ~CountingCompletion();
+
+  // As good as new, for a request that is submitted again. REQUIRES: released.
+  void Reset();
+
+  void Respond(Outcome outcome, OutputRows rows, Last last) override;
+  void Released() override;
+
+  // How often Respond(.., Last::kYes) and Released() were called.
+  int respond_count() const;
+  int released_count() const;
+  bool is_answered() const { return respond_count() > 0; }
+  bool is_released() const { return released_count() > 0; }
+
+  // What the last response brought. REQUIRES: is_answered().
+  Outcome outcome() const;
+  OutputRef output() const;
+  int32_t first_row() const;
+  int32_t rows() const;
+
+  // Drops the reference to the outputs, as a reply that was written does.
+  void DropOutput();
+
+  void WaitUntilAnswered() const;
+  void WaitUntilReleased() const;
+
+  // Called at the end of Respond() and of Released(), without a lock held.
+  std::function<void()> on_respond;
+  std::function<void()> on_released;
+
+ private:
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  int respond_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int released_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  Outcome outcome_ ABSL_GUARDED_BY(mutex_);
+  OutputRef output_ ABSL_GUARDED_BY(mutex_);
+  int32_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;
+  int32_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_TESTS_SUPPORT_COUNTING_COMPLETION_H_
