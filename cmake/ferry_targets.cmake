@@ -64,7 +64,12 @@ function(ferry_test)
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
-  add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
-  set_tests_properties(${arg_NAME} PROPERTIES
+  # scripts/test.sh lists the tests of all builds together.
+  set(test ${arg_NAME})
+  if(FERRY_SANITIZE)
+    string(APPEND test .${FERRY_SANITIZE})
+  endif()
+  add_test(NAME ${test} COMMAND ${arg_NAME})
+  set_tests_properties(${test} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77)
 endfunction()
