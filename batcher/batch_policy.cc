@@ -54,7 +54,7 @@ class WindowPolicy final : public BatchPolicy {
     }
     const TimePoint leave_at = LeaveAt(queue);
     if (queue.growth == Growth::kOpen && now < leave_at) {
-      return Wait{.until = leave_at, .wake_at_rows = queue.max_batch_size};
+      return Wait{.until = leave_at, .wake_at_rows = queue.full_at_rows};
     }
     return Dispatch{ReasonFor(queue.growth, CloseReason::kMaxWait)};
   }

@@ -34,6 +34,8 @@ struct QueueState {
   TimePoint oldest_arrival = kNever;
   Growth growth = Growth::kOpen;
   int32_t max_batch_size = 1;  // rows
+  // The fewest queued rows that can make it full, in rows or in requests.
+  int32_t full_at_rows = 1;
   Duration max_wait{0};
 };
 

@@ -69,12 +69,10 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
       answered_(options.max_batch_size),
       lane_busy_ns_(static_cast<size_t>(backend->lanes())),
       backend_(std::move(backend)) {
-  const int32_t max_requests =
-      std::min(options_.max_batch_size, options_.max_requests_per_batch);
   const int32_t batches = backend_->slots() + options_.max_undelivered_batches;
   for (int32_t i = 0; i < batches; ++i) {
     batches_.push_back(
-        std::make_unique<Batch>(max_requests, options_.max_batch_size));
+        std::make_unique<Batch>(MaxRequests(), options_.max_batch_size));
     all_batches_.push_back(batches_.back().get());
   }
   if (options_.stepping == Stepping::kOwnThread) {
@@ -252,11 +250,9 @@ void Batcher::Run() {
 }
 
 Wait Batcher::Step() {
-  const TimePoint now = clock_.Now();
   TakeFinished();
-  TakePushed(now);
+  TakePushed();
   TakeCancelled();
-  AnswerExpired(now);
   if (give_up_queued_.load(std::memory_order_seq_cst)) {
     AnswerAll(kStopped);
   } else if (broken()) {
@@ -264,6 +260,7 @@ Wait Batcher::Step() {
   }
   Wait wait;
   for (;;) {
+    const TimePoint now = AnswerExpired();
     LaneState lanes{free_slots_.load(std::memory_order_seq_cst)};
     if (batches_.empty()) {
       lanes.free_slots = 0;  // replies are slow: TakeFinished() brings one
@@ -291,15 +288,13 @@ bool Batcher::HasNews() const {
   return !pushed_.empty() || !cancelled_.empty() || !finished_.empty();
 }
 
-void Batcher::TakePushed(TimePoint now) {
+void Batcher::TakePushed() {
   InferRequest* next = pushed_.TakeAll();
   while (next != nullptr) {
     InferRequest& request = *std::exchange(next, next->next_pushed);
     queue_.Append(request);
     if (request.cancelled.load(std::memory_order_seq_cst)) {
       Answer(request, kCancelled);
-    } else if (request.deadline <= now) {
-      Answer(request, kExpired);
     }
   }
 }
@@ -326,10 +321,13 @@ void Batcher::TakeFinished() {
   running_batches_.store(running_, std::memory_order_relaxed);
 }
 
-void Batcher::AnswerExpired(TimePoint now) {
+TimePoint Batcher::AnswerExpired() {
+  TimePoint now = clock_.Now();
   while (queue_.deadlines().earliest_deadline() <= now) {
     Answer(*queue_.deadlines().earliest(), kExpired);
+    now = clock_.Now();  // answering takes time, in which more may expire
   }
+  return now;
 }
 
 void Batcher::AnswerAll(Outcome outcome) {
@@ -360,6 +358,10 @@ Growth Batcher::GrowthBy(const OpenBatch& open,
   return fits ? Growth::kOpen : Growth::kFull;
 }
 
+int32_t Batcher::MaxRequests() const {
+  return std::min(options_.max_batch_size, options_.max_requests_per_batch);
+}
+
 QueueState Batcher::PlanBatch() const {
   QueueState plan{.max_batch_size = options_.max_batch_size,
                   .max_wait = options_.max_wait};
@@ -375,6 +377,9 @@ QueueState Batcher::PlanBatch() const {
     return plan;
   }
   plan.rows = open.rows;
+  // Each further request brings one row at least.
+  plan.full_at_rows = std::min(options_.max_batch_size,
+                               open.rows + MaxRequests() - open.requests);
   plan.oldest_arrival = open.first->arrival;
   if (open.rows == options_.max_batch_size ||
       open.requests == options_.max_requests_per_batch) {

@@ -61,7 +61,7 @@ struct BatcherOptions {
   int32_t max_requests_per_batch = std::numeric_limits<int32_t>::max();
   PolicyKind policy = PolicyKind::kEager;
   Duration max_wait = Milliseconds(5);
-  QueueBounds queue;
+  QueueBounds queue = {};
   // Batches whose compute has ended and whose replies are not all handed over.
   int32_t max_undelivered_batches = 4;
   Stepping stepping = Stepping::kOwnThread;
@@ -140,13 +140,16 @@ class Batcher final : private BackendEvents {
   // --- batcher thread ---
   void Run();
   bool HasNews() const;
-  void TakePushed(TimePoint now);
+  void TakePushed();
   void TakeCancelled();
   void TakeFinished();
-  void AnswerExpired(TimePoint now);
+  // Returns a moment up to which none is left that has expired.
+  TimePoint AnswerExpired();
   void AnswerAll(Outcome outcome);
   void Answer(InferRequest& request, Outcome outcome);
   Growth GrowthBy(const OpenBatch& open, const InferRequest& next) const;
+  // The most requests a batch can hold.
+  int32_t MaxRequests() const;
   QueueState PlanBatch() const;
   void StartBatch(CloseReason reason, TimePoint now);
   void TellIfDrained();

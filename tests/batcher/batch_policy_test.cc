@@ -18,6 +18,7 @@ QueueState Queue(int32_t rows, Growth growth) {
           .oldest_arrival = rows == 0 ? kNever : kArrival,
           .growth = growth,
           .max_batch_size = 8,
+          .full_at_rows = 6,
           .max_wait = kMaxWait};
 }
 
@@ -73,9 +74,9 @@ TEST(WindowPolicy, WaitsForAFullBatchOrMaxWait) {
       {Queue(0, Growth::kOpen), 1, {}, "wait for 1 rows"},
       {Queue(0, Growth::kOpen), 0, {}, "wait"},
       {Queue(3, Growth::kOpen), 0, kMaxWait * 2, "wait"},
-      {Queue(3, Growth::kOpen), 1, {}, "wait until +5000000 for 8 rows"},
+      {Queue(3, Growth::kOpen), 1, {}, "wait until +5000000 for 6 rows"},
       {Queue(3, Growth::kOpen), 1, kMaxWait - kOne,
-       "wait until +5000000 for 8 rows"},
+       "wait until +5000000 for 6 rows"},
       {Queue(3, Growth::kOpen), 1, kMaxWait, "dispatch: max_wait"},
       {Queue(3, Growth::kOpen), 1, kMaxWait + kOne, "dispatch: max_wait"},
       {Queue(8, Growth::kFull), 1, {}, "dispatch: full"},
@@ -101,7 +102,7 @@ TEST(WindowPolicy, NoMaxWaitDispatchesAtOnce) {
 TEST(WindowPolicy, EndlessMaxWaitWaitsForAFullBatch) {
   QueueState queue = Queue(1, Growth::kOpen);
   queue.max_wait = Duration::max();
-  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, 1, kArrival), "wait for 8 rows");
+  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, 1, kArrival), "wait for 6 rows");
 }
 
 TEST(BatchPolicy, NamesAreParsedBack) {

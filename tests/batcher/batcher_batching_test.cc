@@ -1,0 +1,285 @@
+// Batcher: which requests leave together, and when (G2, G3).
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+namespace {
+
+std::vector<int64_t> Ids(const Batch& batch) {
+  std::vector<int64_t> ids;
+  for (const Batch::Entry& entry : batch.entries()) {
+    ids.push_back(IdOf(*entry.request));
+  }
+  return ids;
+}
+
+uint64_t ClosedCount(Batcher& batcher, CloseReason reason) {
+  return batcher.Snapshot()
+      .served.closed_batches[static_cast<size_t>(reason)]
+      .value();
+}
+
+// Requests with ids 1, 2, 3, ... of those rows, submitted in that order.
+std::deque<TestRequest> SubmitAll(SteppedBatcher& stepped,
+                                  const std::vector<int32_t>& rows) {
+  std::deque<TestRequest> requests;
+  for (int32_t count : rows) {
+    requests.emplace_back(
+        TestRequestOptions{.id = std::ssize(requests) + 1, .rows = count});
+    stepped.Submit(requests.back());
+  }
+  return requests;
+}
+
+using Ints = std::vector<int64_t>;
+
+TEST(EagerBatching, FreeSlotTakesALoneRequestAtOnce) {
+  SteppedBatcher stepped;
+  auto requests = SubmitAll(stepped, {1});
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kLaneFree), 1u);
+  stepped.Settle();
+  EXPECT_TRUE(requests[0].HasOwnRows());
+}
+
+TEST(EagerBatching, RequestsGatherWhileNoSlotIsFree) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 8}});
+  auto requests = SubmitAll(stepped, {1, 2});
+  stepped.Step();
+  auto more = SubmitAll(stepped, {1, 3, 2});
+  const Wait wait = stepped.Step();
+  EXPECT_EQ(wait.wake_at_rows, Wait::kNoRows)
+      << "no arrival changes anything while no slot is free";
+  EXPECT_EQ(stepped.backend().started_count(), 1);
+  stepped.backend().Stage(0);
+  stepped.backend().EndCompute(0);
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().started_count(), 1);
+  stepped.backend().FreeSlot(0);
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 2u)
+      << "the next batch starts before the replies of the last are out";
+  EXPECT_EQ(Ids(stepped.backend().batch(1)), (Ints{1, 2, 3}));
+  EXPECT_EQ(stepped.backend().batch(1).rows(), 6);
+  stepped.Settle();
+  for (TestRequest& request : more) {
+    EXPECT_TRUE(request.HasOwnRows());
+  }
+}
+
+TEST(EagerBatching, EverySlotIsFilled) {
+  SteppedBatcher stepped(
+      {.batcher = {.max_batch_size = 4},
+       .backend = {.spec = RowSpec(), .lanes = 2, .slots = 3}});
+  auto requests = SubmitAll(stepped, {2, 2, 2, 2, 2, 2, 2});
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 3u);
+  EXPECT_EQ(Ids(stepped.backend().batch(0)), (Ints{1, 2}));
+  EXPECT_EQ(Ids(stepped.backend().batch(1)), (Ints{3, 4}));
+  EXPECT_EQ(Ids(stepped.backend().batch(2)), (Ints{5, 6}));
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kFull), 3u);
+  stepped.Settle();
+}
+
+TEST(EagerBatching, IdleBatcherWaitsForOneRow) {
+  SteppedBatcher stepped;
+  const Wait wait = stepped.Step();
+  EXPECT_EQ(wait.until, kNever);
+  EXPECT_EQ(wait.wake_at_rows, 1);
+}
+
+TEST(Batching, RequestIsNeverSplitAndClosesABatchItDoesNotFit) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 8},
+                          .backend = {.spec = RowSpec(), .slots = 3}});
+  auto requests = SubmitAll(stepped, {5, 4, 4, 1});
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 3u);
+  EXPECT_EQ(Ids(stepped.backend().batch(0)), Ints{1});
+  EXPECT_EQ(Ids(stepped.backend().batch(1)), (Ints{2, 3}));
+  EXPECT_EQ(Ids(stepped.backend().batch(2)), Ints{4});
+  stepped.Settle();
+  for (TestRequest& request : requests) {
+    EXPECT_TRUE(request.HasOwnRows());
+  }
+}
+
+TEST(Batching, MaxRequestsPerBatchIsKept) {
+  SteppedBatcher stepped(
+      {.batcher = {.max_batch_size = 8, .max_requests_per_batch = 2},
+       .backend = {.spec = RowSpec(), .slots = 2}});
+  auto requests = SubmitAll(stepped, {1, 1, 1});
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 2u);
+  EXPECT_EQ(Ids(stepped.backend().batch(0)), (Ints{1, 2}));
+  EXPECT_EQ(Ids(stepped.backend().batch(1)), Ints{3});
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kFull), 1u);
+  stepped.Settle();
+}
+
+TEST(Batching, AnotherShapeClosesTheBatch) {
+  SteppedBatcher stepped({.batcher = {.policy = PolicyKind::kWindow},
+                          .backend = {.spec = RowSpec(kAnySize), .slots = 4}});
+  TestRequest a({.id = 1, .width = 2});
+  TestRequest b({.id = 2, .width = 2});
+  TestRequest c({.id = 3, .width = 3});
+  for (TestRequest* request : {&a, &b}) {
+    stepped.Submit(*request);
+  }
+  EXPECT_EQ(stepped.Step().wake_at_rows, 1)
+      << "any arrival may have another shape";
+  EXPECT_EQ(stepped.backend().running_count(), 0u);
+  stepped.Submit(c);
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(Ids(stepped.backend().batch(0)), (Ints{1, 2}));
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kShape), 1u);
+  stepped.clock().Advance(Milliseconds(5));
+  stepped.Step();
+  stepped.Settle();
+  EXPECT_TRUE(a.HasOwnRows());
+  EXPECT_TRUE(c.HasOwnRows());
+}
+
+TEST(Batching, EqualKeysOfDifferentShapesAreNotMixed) {
+  SteppedBatcher stepped({.backend = {.spec = RowSpec(kAnySize), .slots = 2}});
+  TestRequest a({.id = 1, .width = 2});
+  TestRequest b({.id = 2, .width = 3});
+  b.request().shape_key = a.request().shape_key;  // a collision
+  stepped.Submit(a);
+  stepped.Submit(b);
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 2u);
+  stepped.Settle();
+  EXPECT_TRUE(a.HasOwnRows());
+  EXPECT_TRUE(b.HasOwnRows());
+}
+
+TEST(WindowBatching, LoneRequestLeavesAfterMaxWait) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 4,
+                                      .policy = PolicyKind::kWindow,
+                                      .max_wait = Milliseconds(5)}});
+  const TimePoint arrival = stepped.clock().Now();
+  auto requests = SubmitAll(stepped, {1});
+  const Wait wait = stepped.Step();
+  EXPECT_EQ(wait.until, arrival + Milliseconds(5));
+  EXPECT_EQ(wait.wake_at_rows, 4);
+  stepped.clock().Advance(Milliseconds(5) - Duration(1));
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 0u);
+  stepped.clock().Advance(Duration(1));
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kMaxWait), 1u);
+  stepped.Settle();
+}
+
+TEST(WindowBatching, FullBatchLeavesAtOnceAndTheRestWaitsItsOwnTime) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 4,
+                                      .policy = PolicyKind::kWindow,
+                                      .max_wait = Milliseconds(5)},
+                          .backend = {.spec = RowSpec(), .slots = 2}});
+  auto first = SubmitAll(stepped, {2});
+  stepped.Step();
+  stepped.clock().Advance(Milliseconds(3));
+  auto more = SubmitAll(stepped, {2, 1});
+  const Wait wait = stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(stepped.backend().batch(0).rows(), 4);
+  EXPECT_EQ(wait.until, stepped.clock().Now() + Milliseconds(5));
+  stepped.clock().Advance(Milliseconds(5));
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 2u);
+  stepped.Settle();
+}
+
+TEST(WindowBatching, FullInRequestsWakesTheBatcher) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 64,
+                                      .max_requests_per_batch = 3,
+                                      .policy = PolicyKind::kWindow}});
+  auto requests = SubmitAll(stepped, {5});
+  EXPECT_EQ(stepped.Step().wake_at_rows, 7)
+      << "two more requests, of a row at least, make it full";
+  auto more = SubmitAll(stepped, {1, 1});
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 1u);
+  stepped.Settle();
+}
+
+TEST(WindowBatching, WaitedLongEnoughBeforeASlotWasFreeLeavesAtOnce) {
+  SteppedBatcher stepped({.batcher = {.policy = PolicyKind::kWindow,
+                                      .max_wait = Milliseconds(5)}});
+  auto first = SubmitAll(stepped, {1});
+  stepped.clock().Advance(Milliseconds(5));
+  stepped.Step();
+  auto second = SubmitAll(stepped, {1});
+  stepped.clock().Advance(Milliseconds(50));
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 1u);
+  stepped.backend().Complete(0);
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 1u);
+  stepped.Settle();
+  EXPECT_TRUE(second[0].HasOwnRows());
+}
+
+TEST(WindowBatching, DrainDoesNotWaitForCompany) {
+  SteppedBatcher stepped({.batcher = {.policy = PolicyKind::kWindow}});
+  auto requests = SubmitAll(stepped, {1});
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 0u);
+  stepped.batcher().BeginDrain();
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kDrain), 1u);
+  stepped.Settle();
+}
+
+TEST(Batching, UndeliveredBatchesAreBounded) {
+  SteppedBatcher stepped({.batcher = {.max_undelivered_batches = 2}});
+  std::deque<TestRequest> requests;
+  for (int64_t i = 1; i <= 5; ++i) {
+    requests.emplace_back(TestRequestOptions{.id = i});
+    stepped.Submit(requests.back());
+    stepped.Step();
+    if (stepped.backend().free_slots() > 0) {
+      break;  // a slot is free and was not used
+    }
+    const size_t newest = stepped.backend().running_count() - 1;
+    stepped.backend().Stage(newest);
+    stepped.backend().EndCompute(newest);
+    stepped.backend().FreeSlot(newest);
+  }
+  EXPECT_EQ(stepped.backend().running_count(), 3u)
+      << "one slot and two undelivered batches";
+  stepped.backend().Finish(0);
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().started_count(), 4);
+  stepped.Settle();
+  for (TestRequest& request : requests) {
+    EXPECT_TRUE(request.HasOwnRows());
+  }
+}
+
+TEST(Batching, FailedBatchFailsOnlyItsOwnRequests) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 2},
+                          .backend = {.spec = RowSpec(), .slots = 2}});
+  auto requests = SubmitAll(stepped, {1, 1, 1, 1});
+  stepped.Step();
+  stepped.backend().Complete(
+      1, {absl::StatusCode::kInternal, "second batch failed"});
+  stepped.backend().Complete(0);
+  EXPECT_TRUE(requests[0].HasOwnRows());
+  EXPECT_TRUE(requests[1].HasOwnRows());
+  EXPECT_EQ(requests[2].code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(requests[3].code(), absl::StatusCode::kInternal);
+  stepped.Settle();
+}
+
+}  // namespace
+}  // namespace ferry

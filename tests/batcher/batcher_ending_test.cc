@@ -1,0 +1,230 @@
+// Batcher: deadlines and cancels while queued and after (G1, G4).
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+namespace {
+
+using absl::StatusCode;
+
+// One slot, taken: what is submitted next stays queued.
+class BusyBatcher : public ::testing::Test {
+ protected:
+  BusyBatcher() {
+    stepped_.Submit(running_);
+    stepped_.Step();
+  }
+  // What a test leaves running ends with the batcher, before the requests.
+  ~BusyBatcher() override { stepped_.Destroy(); }
+
+  TimePoint In(double ms) { return stepped_.clock().Now() + Milliseconds(ms); }
+
+  TestRequest running_{{.id = 99}};
+  SteppedBatcher stepped_;
+};
+
+TEST_F(BusyBatcher, QueuedRequestIsAnsweredAtItsDeadline) {
+  TestRequest late({.id = 1, .deadline = In(7)});
+  TestRequest early({.id = 2, .deadline = In(3)});
+  TestRequest never({.id = 3});
+  for (TestRequest* request : {&late, &early, &never}) {
+    stepped_.Submit(*request);
+  }
+  Wait wait = stepped_.Step();
+  EXPECT_EQ(wait.until, early.request().deadline);
+  stepped_.clock().Advance(Milliseconds(3) - Duration(1));
+  stepped_.Step();
+  EXPECT_FALSE(early.completion().is_answered());
+  stepped_.clock().Advance(Duration(1));
+  wait = stepped_.Step();
+  EXPECT_EQ(early.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(early.completion().is_released());
+  EXPECT_FALSE(late.completion().is_answered());
+  EXPECT_EQ(wait.until, late.request().deadline);
+  stepped_.clock().Advance(Milliseconds(100));
+  EXPECT_EQ(stepped_.Step().until, kNever);
+  EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
+  stepped_.Settle();
+  EXPECT_TRUE(never.HasOwnRows());
+}
+
+TEST_F(BusyBatcher, ExpiredRequestNeverReachesTheBackend) {
+  TestRequest expired({.id = 1, .deadline = In(1)});
+  stepped_.Submit(expired);
+  stepped_.Step();
+  stepped_.clock().Advance(Milliseconds(1));
+  stepped_.backend().Complete(0);  // the slot is free at the same moment
+  stepped_.Step();
+  EXPECT_EQ(expired.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(stepped_.backend().started_count(), 1);
+}
+
+TEST_F(BusyBatcher, RequestThatExpiredBeforeItWasTakenIsAnswered) {
+  TestRequest expired({.id = 1, .deadline = In(1)});
+  stepped_.Submit(expired);
+  stepped_.clock().Advance(Milliseconds(1));
+  stepped_.Step();
+  EXPECT_EQ(expired.code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(BusyBatcher, DeadlineOfARunningRequestIsNotTheBatchers) {
+  TestRequest request({.id = 1, .deadline = In(5)});
+  stepped_.Submit(request);
+  stepped_.backend().Complete(0);
+  stepped_.Step();
+  stepped_.clock().Advance(Milliseconds(10));
+  stepped_.Step();
+  EXPECT_FALSE(request.completion().is_answered());
+  stepped_.Settle();
+  EXPECT_TRUE(request.HasOwnRows());
+}
+
+// Answering one request may take so long that another expires meanwhile.
+TEST_F(BusyBatcher, RequestThatExpiresDuringTheStepNeverReachesTheBackend) {
+  TestRequest first({.id = 1, .deadline = In(1)});
+  TestRequest second({.id = 2, .deadline = In(2)});
+  first.completion().on_respond = [&] {
+    stepped_.clock().Advance(Milliseconds(5));
+  };
+  stepped_.Submit(first);
+  stepped_.Submit(second);
+  stepped_.Step();
+  stepped_.backend().Complete(0);
+  stepped_.clock().Advance(Milliseconds(1));
+  stepped_.Step();
+  EXPECT_EQ(first.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(second.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(stepped_.backend().started_count(), 1);
+}
+
+TEST_F(BusyBatcher, CancelledRequestIsAnsweredAndNeverReachesTheBackend) {
+  TestRequest cancelled({.id = 1});
+  TestRequest other({.id = 2});
+  stepped_.Submit(cancelled);
+  stepped_.Submit(other);
+  stepped_.Step();
+  stepped_.Cancel(cancelled);
+  stepped_.Cancel(cancelled);
+  stepped_.Step();
+  EXPECT_EQ(cancelled.code(), StatusCode::kCancelled);
+  EXPECT_TRUE(cancelled.completion().is_released());
+  stepped_.Settle();
+  EXPECT_TRUE(other.HasOwnRows());
+  EXPECT_EQ(stepped_.backend().started_count(), 2);
+}
+
+TEST_F(BusyBatcher, CancelOfARunningRequestLetsItGoOn) {
+  stepped_.Cancel(running_);
+  stepped_.Step();
+  EXPECT_FALSE(running_.completion().is_answered());
+  stepped_.Settle();
+  EXPECT_TRUE(running_.HasOwnRows());
+}
+
+TEST_F(BusyBatcher, RequestIsReleasedOnlyAfterItsCancelWasConsumed) {
+  stepped_.Cancel(running_);
+  stepped_.backend().Complete(0);
+  EXPECT_TRUE(running_.completion().is_answered());
+  EXPECT_FALSE(running_.completion().is_released())
+      << "the batcher still has its cancel on a list";
+  stepped_.Step();
+  EXPECT_TRUE(running_.completion().is_released());
+}
+
+TEST_F(BusyBatcher, CancelOfAnEndedRequestDoesNothing) {
+  stepped_.Settle();
+  stepped_.Cancel(running_);
+  stepped_.Step();
+  EXPECT_EQ(running_.completion().released_count(), 1);
+}
+
+TEST_F(BusyBatcher, RequestsThatLeaveTheQueueMakeRoom) {
+  TestRequest expired({.id = 1, .rows = 3, .deadline = In(1)});
+  TestRequest cancelled({.id = 2, .rows = 2});
+  stepped_.Submit(expired);
+  stepped_.Submit(cancelled);
+  stepped_.Step();
+  BatcherStatistics counts = stepped_.batcher().Snapshot();
+  EXPECT_EQ(counts.queued_requests, 2);
+  EXPECT_EQ(counts.queued_rows, 5);
+  std::optional<int32_t> seen_by_the_answered;
+  cancelled.completion().on_respond = [&] {
+    seen_by_the_answered = stepped_.batcher().Snapshot().queued_requests;
+  };
+  stepped_.Cancel(cancelled);
+  stepped_.Step();
+  EXPECT_EQ(seen_by_the_answered, 1) << "counted before it was told";
+  stepped_.clock().Advance(Milliseconds(1));
+  stepped_.Step();
+  counts = stepped_.batcher().Snapshot();
+  EXPECT_EQ(counts.queued_requests, 0);
+  EXPECT_EQ(counts.queued_rows, 0);
+  EXPECT_EQ(counts.queued_bytes, 8) << "of the running request, not staged";
+  const auto failed = [&](StatusCode code) {
+    return counts.served.failed_requests[static_cast<size_t>(code)].value();
+  };
+  EXPECT_EQ(failed(StatusCode::kDeadlineExceeded), 1u);
+  EXPECT_EQ(failed(StatusCode::kCancelled), 1u);
+}
+
+TEST_F(BusyBatcher, AnswerMaySubmitAndCancelOthers) {
+  TestRequest next({.id = 1});
+  TestRequest victim({.id = 2});
+  TestRequest first({.id = 3, .deadline = In(1)});
+  first.completion().on_respond = [&] {
+    stepped_.Submit(next);
+    stepped_.Cancel(victim);
+  };
+  stepped_.Submit(victim);
+  stepped_.Submit(first);
+  stepped_.Step();
+  stepped_.clock().Advance(Milliseconds(1));
+  stepped_.Step();
+  stepped_.Step();
+  EXPECT_EQ(victim.code(), StatusCode::kCancelled);
+  stepped_.Settle();
+  EXPECT_TRUE(next.HasOwnRows());
+}
+
+TEST_F(BusyBatcher, ReleasedRequestMayBeSubmittedAgainFromItsRelease) {
+  TestRequest again({.id = 1, .deadline = In(1)});
+  int rounds = 0;
+  again.completion().on_released = [&] {
+    if (++rounds < 3) {
+      again.Reset();
+      again.request().deadline = stepped_.clock().Now() + Milliseconds(1);
+      stepped_.Submit(again);
+    }
+  };
+  stepped_.Submit(again);
+  for (int i = 0; i < 10; ++i) {
+    stepped_.clock().Advance(Milliseconds(1));
+    stepped_.Step();
+  }
+  EXPECT_EQ(rounds, 3);
+  EXPECT_EQ(again.code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(BusyBatcher, DestructionAnswersQueuedAndFinishesRunning) {
+  TestRequest queued({.id = 1, .deadline = In(1)});
+  TestRequest cancelled({.id = 2});
+  stepped_.Submit(queued);
+  stepped_.Submit(cancelled);
+  stepped_.Step();
+  stepped_.Cancel(cancelled);
+  stepped_.Cancel(running_);
+  stepped_.Destroy();
+  EXPECT_EQ(queued.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(cancelled.code(), StatusCode::kCancelled);
+  EXPECT_TRUE(running_.HasOwnRows());
+  for (TestRequest* request : {&queued, &cancelled, &running_}) {
+    EXPECT_TRUE(request->completion().is_released());
+  }
+}
+
+}  // namespace
+}  // namespace ferry
