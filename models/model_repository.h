@@ -13,27 +13,15 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/batch_policy.h"
 #include "batcher/clock.h"
+#include "models/model_overrides.h"
 #include "models/served_model.h"
 
 namespace ferry {
-
-// What a flag says against what a config says: where set, the flag wins.
-struct ModelOverrides {
-  std::optional<int32_t> max_batch_size;  // rows, at most the config's
-  std::optional<Duration> max_wait;
-  std::optional<PolicyKind> policy;
-  std::optional<int32_t> threads;  // intra-op threads of one lane
-  std::optional<int32_t> slots;    // per lane
-  std::optional<int32_t> queue_requests;
-  std::optional<int64_t> queue_bytes;
-};
 
 struct ModelRepositoryOptions {
   std::string path;                      // empty: the embedded models

@@ -1,0 +1,20 @@
+// Tells the local log, in full, what clients are told in a constant text.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_MODELS_FAILURE_LOG_H_
+#define FERRY_MODELS_FAILURE_LOG_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace ferry {
+
+// Writes one line for a model that failed in `step`; at most one a second for
+// the process, with the count of those left out.
+void LogModelFailure(const std::string& model, absl::string_view step,
+                     absl::string_view text);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_FAILURE_LOG_H_

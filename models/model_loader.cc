@@ -1,0 +1,133 @@
+#include "models/model_loader.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "batcher/host_backend.h"
+#include "batcher/sim/echo_model.h"
+#include "batcher/sim/simulated_model.h"
+
+namespace ferry {
+namespace {
+
+constexpr char kDefaultScriptFile[] = "model.pt";
+
+const char* Platform(BackendKind backend) {
+  switch (backend) {
+    case BackendKind::kNetwork:
+      return "ferry_network";
+    case BackendKind::kSimulated:
+      return "ferry_sim";
+    case BackendKind::kEcho:
+      return "ferry_echo";
+    default:
+      return "pytorch_libtorch";
+  }
+}
+
+absl::StatusOr<std::unique_ptr<HostModel>> MakeSimulated(
+    const ModelOptions& options) {
+  if (options.backend == BackendKind::kEcho) {
+    return EchoModel::Create(options.spec);
+  }
+  return SimulatedModel::Create(options.spec, options.simulation);
+}
+
+std::string FilePath(const ModelOptions& options, const std::string& folder) {
+  if (!NeedsFile(options)) {
+    return "";
+  }
+  std::string file = options.weights;
+  if (options.backend == BackendKind::kTorchScript) {
+    file = options.file.empty() ? kDefaultScriptFile : options.file;
+  }
+  return absl::StrCat(folder, "/", file);
+}
+
+BatcherOptions MakeBatcherOptions(const ModelOptions& options,
+                                  const ModelOverrides& overrides) {
+  BatcherOptions result;
+  result.max_batch_size = std::max(options.spec.max_batch_size, 1);
+  if (options.batching == Batching::kOwnRowsOnly) {
+    result.max_requests_per_batch = 1;
+  }
+  result.policy = options.policy;
+  result.max_wait = options.max_wait;
+  result.queue.requests =
+      overrides.queue_requests.value_or(result.queue.requests);
+  result.queue.bytes = overrides.queue_bytes.value_or(result.queue.bytes);
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
+    const ModelOptions& options, const ModelOverrides& overrides,
+    const std::string& folder) {
+  HostModelsOrStatus lanes = MakeLanes(options, folder);
+  if (!lanes.ok()) {
+    return lanes.status();
+  }
+  HostBackendOptions backend_options;
+  backend_options.slots_per_lane = options.slots_per_lane;
+  absl::StatusOr<std::unique_ptr<HostBackend>> backend =
+      HostBackend::Create(*std::move(lanes), backend_options);
+  if (!backend.ok()) {
+    return backend.status();
+  }
+  return Batcher::Create(*std::move(backend),
+                         MakeBatcherOptions(options, overrides));
+}
+
+}  // namespace
+
+bool NeedsFile(const ModelOptions& options) {
+  return options.backend == BackendKind::kTorchScript ||
+         !options.weights.empty();
+}
+
+HostModelsOrStatus MakeLanes(const ModelOptions& options,
+                             const std::string& folder) {
+  if (options.backend == BackendKind::kTorchScript ||
+      options.backend == BackendKind::kNetwork) {
+    return LoadTorchModels(options, FilePath(options, folder));
+  }
+  std::vector<std::unique_ptr<HostModel>> lanes;
+  for (int32_t lane = 0; lane < options.instance_count; ++lane) {
+    absl::StatusOr<std::unique_ptr<HostModel>> model = MakeSimulated(options);
+    if (!model.ok()) {
+      return model.status();
+    }
+    lanes.push_back(*std::move(model));
+  }
+  return lanes;
+}
+
+absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
+    const ModelConfig& config, const ModelOverrides& overrides,
+    const VersionFolder& folder) {
+  const ModelOptions& options = config.options;
+  absl::StatusOr<std::unique_ptr<Batcher>> batcher =
+      MakeBatcher(options, overrides, folder.path);
+  if (!batcher.ok()) {
+    return absl::Status(
+        batcher.status().code(),
+        absl::StrCat("model '", options.name, "' version ", folder.version,
+                     ": ", batcher.status().message()));
+  }
+  auto model = std::make_unique<ServedModel>();
+  model->name = options.name;
+  model->version = folder.version;
+  model->platform = Platform(options.backend);
+  model->config = config.message;
+  model->config.set_platform(model->platform);
+  if (options.backend == BackendKind::kTorchScript) {
+    model->config.set_backend("pytorch");
+  }
+  model->spec = options.spec;
+  model->is_simulated = options.backend == BackendKind::kSimulated;
+  model->batcher = *std::move(batcher);
+  return model;
+}
+
+}  // namespace ferry

@@ -1,0 +1,123 @@
+#include "models/repository_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxNameLength = 64;
+
+// Names of the folders in `path`; empty where it is none.
+std::vector<std::string> ListFolders(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code entry_error;
+    if (entry->is_directory(entry_error)) {
+      names.push_back(entry->path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::set<int64_t> FindVersions(const std::string& model_path) {
+  std::set<int64_t> versions;
+  for (const std::string& name : ListFolders(model_path)) {
+    int64_t version = 0;
+    if (absl::SimpleAtoi(name, &version) && version > 0 &&
+        absl::StrCat(version) == name) {
+      versions.insert(version);
+    }
+  }
+  return versions;
+}
+
+absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
+                                         const VersionChoice& choice) {
+  switch (choice.kind) {
+    case VersionChoice::Kind::kAll:
+      return found;
+    case VersionChoice::Kind::kLatest:
+      while (static_cast<int64_t>(found.size()) > choice.latest_count) {
+        found.erase(found.begin());
+      }
+      return found;
+    default:
+      break;
+  }
+  for (int64_t version : choice.versions) {
+    if (!found.contains(version)) {
+      return absl::NotFoundError(absl::StrCat(
+          "version ", version, ", which version_policy names, has no folder"));
+    }
+  }
+  return std::set<int64_t>(choice.versions.begin(), choice.versions.end());
+}
+
+}  // namespace
+
+absl::Status CheckModelName(const std::string& name) {
+  const bool is_good =
+      !name.empty() && name.size() <= kMaxNameLength && name[0] != '.' &&
+      std::all_of(name.begin(), name.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+               c == '_' || c == '-';
+      });
+  if (is_good) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model name: expected 1 to ", kMaxNameLength,
+      " of letters, digits, '.', '_' and '-', not beginning with '.', got '",
+      name.substr(0, 2 * kMaxNameLength), "'"));
+}
+
+absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("model repository: '", path, "' is not a folder"));
+  }
+  std::vector<std::string> names;
+  for (std::string& name : ListFolders(path)) {
+    if (name[0] != '.') {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<VersionFolder>> ListVersions(
+    const std::string& model_path, const ModelOptions& options) {
+  std::set<int64_t> found = FindVersions(model_path);
+  if (found.empty() && !NeedsFile(options)) {
+    return std::vector<VersionFolder>{{1, ""}};
+  }
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", model_path, "': expected a version folder such as '1', got none"));
+  }
+  absl::StatusOr<std::set<int64_t>> chosen =
+      Choose(std::move(found), options.versions);
+  if (!chosen.ok()) {
+    return chosen.status();
+  }
+  std::vector<VersionFolder> folders;
+  for (int64_t version : *chosen) {
+    folders.push_back({version, absl::StrCat(model_path, "/", version)});
+  }
+  return folders;
+}
+
+}  // namespace ferry

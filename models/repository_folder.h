@@ -1,0 +1,31 @@
+// Reads the layout of a model repository: which models and which versions.
+//
+// Thread safety: free functions.
+#ifndef FERRY_MODELS_REPOSITORY_FOLDER_H_
+#define FERRY_MODELS_REPOSITORY_FOLDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/model_loader.h"
+
+namespace ferry {
+
+// OK for 1 to 64 of letters, digits, '.', '_' and '-' that do not begin with
+// '.', so that a name never leaves its folder.
+absl::Status CheckModelName(const std::string& name);
+
+// Returns the names of all model folders, sorted; hidden ones are left out.
+// NOT_FOUND where `path` is no folder.
+absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path);
+
+// Returns the version folders that the config chooses, ascending. NOT_FOUND
+// where there is none but the model needs a file.
+absl::StatusOr<std::vector<VersionFolder>> ListVersions(
+    const std::string& model_path, const ModelOptions& options);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_REPOSITORY_FOLDER_H_

@@ -1,0 +1,35 @@
+// Network: a forward pass on LibTorch, ready to serve; what TorchModel runs.
+//
+// Thread safety: Forward() from several threads at once, one for each lane;
+// lanes share the weights.
+// Errors: Forward() may throw what LibTorch throws; TorchModel catches it.
+#ifndef FERRY_MODELS_TORCH_NETWORK_H_
+#define FERRY_MODELS_TORCH_NETWORK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace ferry {
+
+using Tensors = std::vector<at::Tensor>;
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // Computes one batch. `inputs` come in the order of the model's spec, each
+  // [rows, ...] (no rows where the model does not batch), floats in the type
+  // the network computes in. `outputs` are left in the order of the spec. An
+  // error where the forward gives other than the spec's outputs.
+  virtual absl::Status Forward(const Tensors& inputs, Tensors& outputs) = 0;
+
+  // Runs of each batch size until it is as fast as it will be.
+  virtual int warm_up_runs() const { return 1; }
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_NETWORK_H_

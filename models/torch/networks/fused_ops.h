@@ -1,0 +1,84 @@
+// Layers with their weights cast and laid out once: the matrix kernels that
+// serve.
+//
+// In bf16 a layer's weights are reordered at construction into the layout that
+// oneDNN's kernels read fastest, and the activation and the residual sum are
+// fused into them. Where the processor or the library has no such kernels, and
+// in fp32, the plain operators run; answers differ within rounding only.
+//
+// Thread safety: constant after construction; operator() from several threads.
+// Errors: throws what LibTorch throws.
+#ifndef FERRY_MODELS_TORCH_NETWORKS_FUSED_OPS_H_
+#define FERRY_MODELS_TORCH_NETWORKS_FUSED_OPS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+
+#include "models/model_options.h"
+#include "models/torch/networks/onednn_ops.h"
+
+namespace ferry {
+
+enum class Activation : uint8_t { kNone, kRelu, kGelu };
+
+// Returns `x` after the activation; gelu is the exact one (by erf).
+at::Tensor Activate(const at::Tensor& x, Activation activation);
+
+// y = activation(x w' + b [+ residual]).
+class FusedLinear {
+ public:
+  // `weight` [outputs, inputs] and `bias` [outputs] or none, in fp32.
+  // `rows_hint`: rows of x in a large batch.
+  FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
+              Precision precision, int64_t rows_hint);
+
+  at::Tensor operator()(const at::Tensor& x, Activation activation) const;
+
+  // Without an activation, `residual` [.., outputs] added.
+  at::Tensor Add(const at::Tensor& x, const at::Tensor& residual) const;
+
+  // Whether the reordered weights serve.
+  bool is_packed() const { return packed_.defined(); }
+
+ private:
+  at::Tensor weight_;  // undefined where packed
+  at::Tensor packed_;
+  at::Tensor bias_;
+};
+
+// y = activation(conv(x, w) + b [+ residual]), images in channels-last.
+class FusedConv {
+ public:
+  struct Options {
+    onednn::ConvArguments arguments;
+    Precision precision = Precision::kBf16;
+    // [rows, inputs, height, width] of a large batch.
+    std::array<int64_t, 4> input_size = {};
+  };
+
+  // `weight` [outputs, inputs, height, width] and `bias` [outputs], in fp32,
+  // with the normalization that follows already folded in.
+  FusedConv(const at::Tensor& weight, const at::Tensor& bias,
+            const Options& options);
+
+  at::Tensor operator()(const at::Tensor& x, Activation activation) const;
+
+  // relu(conv(x, w) + b + residual).
+  at::Tensor AddRelu(const at::Tensor& x, const at::Tensor& residual) const;
+
+  bool is_packed() const { return packed_.defined(); }
+
+ private:
+  at::Tensor Plain(const at::Tensor& x) const;
+
+  const onednn::ConvArguments arguments_;
+  at::Tensor weight_;  // undefined where packed
+  at::Tensor packed_;
+  at::Tensor bias_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_NETWORKS_FUSED_OPS_H_

@@ -1,0 +1,27 @@
+// Makes the networks written in C++ by name: "mlp", "resnet50", "encoder".
+//
+// Without a weights file the weights are drawn from a fixed seed, so that every
+// process serves the same network.
+//
+// Thread safety: free function; draws from LibTorch's global generator.
+#ifndef FERRY_MODELS_TORCH_NETWORKS_NETWORK_FACTORY_H_
+#define FERRY_MODELS_TORCH_NETWORKS_NETWORK_FACTORY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/model_options.h"
+#include "models/torch/network.h"
+
+namespace ferry {
+
+// Returns the compiled network options.network. `weights_path` is empty for
+// seeded weights. INVALID_ARGUMENT where options.spec is not the network's,
+// with every name, type and shape that is expected; errors of LoadWeights.
+absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(
+    const ModelOptions& options, const std::string& weights_path);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_NETWORKS_NETWORK_FACTORY_H_

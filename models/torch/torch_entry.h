@@ -1,0 +1,34 @@
+// What the shared library ferry_torch exports, without LibTorch's headers.
+//
+// Thread safety: one call at a time.
+#ifndef FERRY_MODELS_TORCH_TORCH_ENTRY_H_
+#define FERRY_MODELS_TORCH_TORCH_ENTRY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "batcher/host_model.h"
+#include "models/model_options.h"
+
+namespace ferry {
+
+using HostModelsOrStatus =
+    absl::StatusOr<std::vector<std::unique_ptr<HostModel>>>;
+
+// The name and the type of the entry.
+inline constexpr char kTorchEntryName[] = "FerryLoadTorchModels";
+using TorchEntry = void (*)(const ModelOptions& options,
+                            const std::string& path,
+                            HostModelsOrStatus& models);
+
+}  // namespace ferry
+
+// Loads a model for options.instance_count lanes into `models`. `path` is the
+// .pt file, or the weights of a network (empty: seeded weights).
+extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
+                                     const std::string& path,
+                                     ferry::HostModelsOrStatus& models);
+
+#endif  // FERRY_MODELS_TORCH_TORCH_ENTRY_H_

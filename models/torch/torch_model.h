@@ -1,0 +1,72 @@
+// TorchModel: a HostModel that stages rows into tensors, runs a Network, and
+// copies its outputs to where the replies read them.
+//
+// Floats are cast to the model's precision on the way in and to the type on the
+// wire on the way out; integers and bools pass unchanged. A batch is padded
+// with zero rows to the next bucket where the model has buckets.
+//
+// Guarantees: a forward that fails or throws fails its batch with a constant
+// text and is told in full to the local log; the next batch runs.
+//
+// Thread safety: that of HostModel. Threads of LibTorch inside an operator are
+// set on the executor thread, where WarmUp() runs.
+#ifndef FERRY_MODELS_TORCH_TORCH_MODEL_H_
+#define FERRY_MODELS_TORCH_TORCH_MODEL_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "batcher/host_model.h"
+#include "batcher/host_output_pool.h"
+#include "models/model_options.h"
+#include "models/torch/network.h"
+
+namespace ferry {
+
+class TorchModel final : public HostModel {
+ public:
+  // `network` is shared by the lanes of a model: they have the same weights.
+  TorchModel(std::shared_ptr<Network> network, const ModelOptions& options);
+
+  const ModelSpec& spec() const override { return options_.spec; }
+
+  // Runs each bucket, and without buckets every size as far as
+  // kWarmUpBudget goes, powers of two first. INVALID_ARGUMENT where the
+  // outputs are not those of the spec; INTERNAL where the forward throws.
+  absl::Status WarmUp() override;
+
+  Outcome Stage(const Batch& batch) override;
+  Outcome Compute(const Batch& batch, OutputRef& output) override;
+
+ private:
+  // Room for one input at the largest batch; grows where shapes vary.
+  struct InputRoom {
+    at::Tensor wire;    // flat, as received; unused where types agree
+    at::Tensor staged;  // flat, in the type computed in
+  };
+
+  int32_t BucketFor(int32_t rows) const;
+  std::vector<int32_t> WarmUpSizes() const;
+  absl::Status WarmUpSize(int32_t rows);
+  void PlaceInput(size_t input, int32_t rows,
+                  absl::Span<const int64_t> row_dims);
+  void StageInput(const Batch& batch, size_t input);
+  absl::Status Forward(int32_t rows);
+  absl::Status CheckOutput(size_t output, int32_t rows) const;
+  void CopyOut(int32_t rows, OutputBuffer& buffer);
+  absl::Status Guarded(absl::FunctionRef<absl::Status()> work) const;
+
+  const std::shared_ptr<Network> network_;
+  const ModelOptions options_;
+  const bool has_rows_;  // tensors have a batch dimension
+  const bool has_variable_shape_;
+  HostOutputPool pool_;
+  std::vector<InputRoom> rooms_;
+  Tensors inputs_;   // views on rooms_, of the staged batch
+  Tensors outputs_;  // of the batch computed last
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_TORCH_MODEL_H_

@@ -1,0 +1,57 @@
+// Ferry's element types and precisions in LibTorch's terms.
+//
+// Thread safety: free functions over values.
+#ifndef FERRY_MODELS_TORCH_TYPES_H_
+#define FERRY_MODELS_TORCH_TYPES_H_
+
+#include <c10/core/ScalarType.h>
+
+#include "batcher/check.h"
+#include "batcher/data_type.h"
+#include "models/model_options.h"
+
+namespace ferry {
+
+// REQUIRES: a type that a config may name for these backends.
+inline at::ScalarType ToScalarType(DataType type) {
+  switch (type) {
+    case DataType::kBool:
+      return at::kBool;
+    case DataType::kUint8:
+      return at::kByte;
+    case DataType::kInt8:
+      return at::kChar;
+    case DataType::kInt16:
+      return at::kShort;
+    case DataType::kInt32:
+      return at::kInt;
+    case DataType::kInt64:
+      return at::kLong;
+    case DataType::kFp16:
+      return at::kHalf;
+    case DataType::kBf16:
+      return at::kBFloat16;
+    case DataType::kFp32:
+      return at::kFloat;
+    case DataType::kFp64:
+      return at::kDouble;
+    default:
+      Check(false, "LibTorch computes with the type");
+      return at::kFloat;
+  }
+}
+
+inline at::ScalarType ToScalarType(Precision precision) {
+  return precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+}
+
+// Returns the type of a wire type's elements inside the model: floats have the
+// model's precision, others their own.
+inline at::ScalarType ComputeType(DataType wire, Precision precision) {
+  const at::ScalarType type = ToScalarType(wire);
+  return at::isFloatingType(type) ? ToScalarType(precision) : type;
+}
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_TYPES_H_
