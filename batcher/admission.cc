@@ -22,7 +22,7 @@ constexpr int32_t Rows(uint64_t packed) {
 
 }  // namespace
 
-Admission::Admitted Admission::TryAdmit(int32_t rows, size_t bytes) {
+Admission::Verdict Admission::TryAdmit(int32_t rows, size_t bytes) {
   const uint64_t mine = Pack(1, rows);
   const uint64_t now =
       requests_and_rows_.fetch_add(mine, std::memory_order_seq_cst) + mine;
@@ -41,7 +41,7 @@ Admission::Admitted Admission::TryAdmit(int32_t rows, size_t bytes) {
   if (verdict != Verdict::kAdmitted) {
     LeaveQueue(1, rows);
   }
-  return {verdict, Rows(now)};
+  return verdict;
 }
 
 bool Admission::TakeBytes(size_t bytes) {

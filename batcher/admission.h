@@ -32,14 +32,9 @@ class Admission {
     kBytesFull
   };
 
-  struct Admitted {
-    Verdict verdict;
-    int32_t queued_rows;  // with this request, when admitted
-  };
-
   explicit Admission(const QueueBounds& bounds) : bounds_(bounds) {}
 
-  Admitted TryAdmit(int32_t rows, size_t bytes);
+  Verdict TryAdmit(int32_t rows, size_t bytes);
   void LeaveQueue(int32_t requests, int32_t rows);
   void ReleaseBytes(size_t bytes);
 

@@ -108,19 +108,13 @@ absl::Status Batcher::Submit(InferRequest& request) {
   if (request.deadline <= request.arrival) {
     return Refuse(Refusal::kExpired, request);
   }
-  const Admission::Admitted admitted =
+  const Admission::Verdict verdict =
       admission_.TryAdmit(request.rows, request.bytes);
-  switch (admitted.verdict) {
-    case Admission::Verdict::kAdmitted:
-      break;
-    case Admission::Verdict::kClosed:
-      return Refuse(broken() ? Refusal::kBroken : Refusal::kDraining, request);
-    case Admission::Verdict::kRequestsFull:
-      return Refuse(Refusal::kQueueRequests, request);
-    case Admission::Verdict::kRowsFull:
-      return Refuse(Refusal::kQueueRows, request);
-    case Admission::Verdict::kBytesFull:
-      return Refuse(Refusal::kQueueBytes, request);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    if (admission_.closed()) {
+      events_.Notify();  // it may have seen us counted, and not be drained
+    }
+    return Refuse(RefusalFor(verdict), request);
   }
   last_arrival_nanos_.store(ToNanos(request.arrival),
                             std::memory_order_relaxed);
@@ -128,8 +122,23 @@ absl::Status Batcher::Submit(InferRequest& request) {
   const TimePoint deadline = request.deadline;
   request.TakeFirstHold();
   pushed_.Push(request);
-  Wake(admitted.queued_rows, deadline);
+  Wake(deadline);
   return absl::OkStatus();
+}
+
+Refusal Batcher::RefusalFor(Admission::Verdict verdict) const {
+  switch (verdict) {
+    case Admission::Verdict::kRequestsFull:
+      return Refusal::kQueueRequests;
+    case Admission::Verdict::kRowsFull:
+      return Refusal::kQueueRows;
+    case Admission::Verdict::kBytesFull:
+      return Refusal::kQueueBytes;
+    case Admission::Verdict::kAdmitted:
+    case Admission::Verdict::kClosed:
+      break;
+  }
+  return broken() ? Refusal::kBroken : Refusal::kDraining;
 }
 
 absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
@@ -162,8 +171,10 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
   return absl::UnavailableError(kBroken.text);
 }
 
-void Batcher::Wake(int32_t queued_rows, TimePoint deadline) {
-  if (queued_rows >= wake_at_rows_.load(std::memory_order_seq_cst) ||
+void Batcher::Wake(TimePoint deadline) {
+  // Rows are counted before they are pushed and read after: whoever pushes last
+  // sees those of all, whatever the order of their admission.
+  if (admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
       ToNanos(deadline) < wait_until_nanos_.load(std::memory_order_seq_cst)) {
     events_.Notify();
   }

@@ -130,7 +130,8 @@ class Batcher final : private BackendEvents {
 
   // --- any thread ---
   absl::Status Refuse(Refusal reason, const InferRequest& request);
-  void Wake(int32_t queued_rows, TimePoint deadline);
+  Refusal RefusalFor(Admission::Verdict verdict) const;
+  void Wake(TimePoint deadline);
   void Staged(Batch& batch) override;
   void ComputeEnded(Batch& batch) override;
   void SlotFree() override;

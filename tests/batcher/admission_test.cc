@@ -16,10 +16,9 @@ constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
 TEST(Admission, CountsWhatItAdmits) {
   Admission admission({.requests = 4, .rows = 10, .bytes = 100});
-  const Admission::Admitted first = admission.TryAdmit(3, 40);
-  EXPECT_EQ(first.verdict, Verdict::kAdmitted);
-  EXPECT_EQ(first.queued_rows, 3);
-  EXPECT_EQ(admission.TryAdmit(2, 10).queued_rows, 5);
+  EXPECT_EQ(admission.TryAdmit(3, 40), Verdict::kAdmitted);
+  EXPECT_EQ(admission.rows(), 3);
+  EXPECT_EQ(admission.TryAdmit(2, 10), Verdict::kAdmitted);
   EXPECT_EQ(admission.requests(), 2);
   EXPECT_EQ(admission.rows(), 5);
   EXPECT_EQ(admission.bytes(), 50);
@@ -33,62 +32,61 @@ TEST(Admission, CountsWhatItAdmits) {
 
 TEST(Admission, RequestsAreBoundedAtTheLimit) {
   Admission admission({.requests = 2, .rows = 10, .bytes = 100});
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kRequestsFull);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kRequestsFull);
   EXPECT_EQ(admission.requests(), 2);
   EXPECT_EQ(admission.rows(), 2);
   EXPECT_EQ(admission.bytes(), 2) << "a refused request leaves nothing behind";
   admission.LeaveQueue(1, 1);
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kAdmitted);
 }
 
 TEST(Admission, RowsAreBoundedAtTheLimit) {
   Admission admission({.requests = 10, .rows = 5, .bytes = 100});
-  EXPECT_EQ(admission.TryAdmit(3, 1).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(3, 1).verdict, Verdict::kRowsFull);
-  EXPECT_EQ(admission.TryAdmit(2, 1).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kRowsFull);
+  EXPECT_EQ(admission.TryAdmit(3, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(3, 1), Verdict::kRowsFull);
+  EXPECT_EQ(admission.TryAdmit(2, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kRowsFull);
   EXPECT_EQ(admission.rows(), 5);
   EXPECT_EQ(admission.requests(), 2);
 }
 
 TEST(Admission, BytesAreBoundedAtTheLimit) {
   Admission admission({.requests = 10, .rows = 10, .bytes = 100});
-  EXPECT_EQ(admission.TryAdmit(1, 101).verdict, Verdict::kBytesFull);
-  EXPECT_EQ(admission.TryAdmit(1, 100).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kBytesFull);
-  EXPECT_EQ(admission.TryAdmit(1, 0).verdict, Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 101), Verdict::kBytesFull);
+  EXPECT_EQ(admission.TryAdmit(1, 100), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kBytesFull);
+  EXPECT_EQ(admission.TryAdmit(1, 0), Verdict::kAdmitted);
   EXPECT_EQ(admission.bytes(), 100);
   EXPECT_EQ(admission.requests(), 2);
 }
 
 TEST(Admission, BytesPastEveryNumberAreRefused) {
   Admission admission({.requests = 10, .rows = 10, .bytes = kMaxInt64});
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(1, std::numeric_limits<size_t>::max()).verdict,
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, std::numeric_limits<size_t>::max()),
             Verdict::kBytesFull);
-  EXPECT_EQ(admission.TryAdmit(1, size_t{1} << 63).verdict,
-            Verdict::kBytesFull);
+  EXPECT_EQ(admission.TryAdmit(1, size_t{1} << 63), Verdict::kBytesFull);
   EXPECT_EQ(admission.bytes(), 1);
 }
 
 TEST(Admission, RowsPastEveryNumberAreRefused) {
   Admission admission({.requests = 10, .rows = kMaxInt32, .bytes = 100});
-  EXPECT_EQ(admission.TryAdmit(kMaxInt32, 1).verdict, Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kRowsFull);
-  EXPECT_EQ(admission.TryAdmit(kMaxInt32, 1).verdict, Verdict::kRowsFull);
+  EXPECT_EQ(admission.TryAdmit(kMaxInt32, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kRowsFull);
+  EXPECT_EQ(admission.TryAdmit(kMaxInt32, 1), Verdict::kRowsFull);
   EXPECT_EQ(admission.rows(), kMaxInt32);
   EXPECT_EQ(admission.requests(), 1);
 }
 
 TEST(Admission, ClosedAdmitsNothingAndKeepsItsCounts) {
   Admission admission({.requests = 10, .rows = 10, .bytes = 100});
-  EXPECT_EQ(admission.TryAdmit(2, 20).verdict, Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(2, 20), Verdict::kAdmitted);
   EXPECT_FALSE(admission.closed());
   admission.Close();
   EXPECT_TRUE(admission.closed());
-  EXPECT_EQ(admission.TryAdmit(1, 1).verdict, Verdict::kClosed);
+  EXPECT_EQ(admission.TryAdmit(1, 1), Verdict::kClosed);
   EXPECT_EQ(admission.requests(), 1);
   EXPECT_EQ(admission.rows(), 2);
   EXPECT_EQ(admission.bytes(), 20);
