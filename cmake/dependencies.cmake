@@ -11,6 +11,8 @@
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
 #   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own
 #   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
+#   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics; a client only
+#   Chart.js 3.9 (apt)          the report page's plots, inlined
 #   GoogleTest 1.12, Google Benchmark 1.7 (apt)
 #   moodycamel concurrentqueue 1.0 (apt)  a peer in bench/micro
 find_package(absl REQUIRED)

@@ -17,7 +17,7 @@ die() {
 # label, a sign of life every 15 s and the time it took. On failure prints the
 # end of the log and returns the command's status.
 step() {
-  local label=$1 log started pid status=0
+  local label=$1 log started pid traps status=0
   shift
   log=$(mktemp -t "ferry-$script.XXXXXX")
   started=$SECONDS
@@ -25,6 +25,7 @@ step() {
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   # A background command does not hear Ctrl-C by itself.
+  traps=$(trap -p INT TERM)
   trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     # Wakes at the end of the command or after 15 s.
@@ -36,6 +37,7 @@ step() {
   done
   wait "$pid" || status=$?
   trap - INT TERM
+  eval "$traps"
   if [ "$status" -ne 0 ]; then
     tail -n 25 "$log" | sed 's/^/    /' >&2
     printf '%s: failed with status %s: %s\n' "$script" "$status" "$*" >&2
