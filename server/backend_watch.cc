@@ -1,0 +1,84 @@
+// Comparing two snapshots.
+#include "server/backend_watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+constexpr int64_t kMinPushbackMs = 1;
+constexpr int64_t kMaxPushbackMs = 1000;
+
+// Changes whenever a batch begins or ends, whatever its outcome.
+uint64_t Progress(const BatcherStatistics& counted) {
+  uint64_t sum = 0;
+  for (Duration busy : counted.busy) {
+    sum += static_cast<uint64_t>(busy.count());
+  }
+  for (const Counter& closed : counted.served.closed_batches) {
+    sum += closed.value();
+  }
+  return sum;
+}
+
+}  // namespace
+
+Duration ModelWatch::StuckFor(const BatcherStatistics& counted, TimePoint now) {
+  const uint64_t progress = Progress(counted);
+  if (counted.running_batches == 0 || progress != progress_ ||
+      progress_at_ == TimePoint()) {
+    progress_ = progress;
+    progress_at_ = now;
+  }
+  return now - progress_at_;
+}
+
+std::optional<Duration> ModelWatch::TimeToEmpty(
+    const BatcherStatistics& counted, TimePoint now) {
+  const uint64_t rows = counted.served.ok_rows.value() - rows_;
+  const Duration passed = now - rows_at_;
+  rows_ = counted.served.ok_rows.value();
+  rows_at_ = now;
+  if (rows == 0) {
+    return std::nullopt;
+  }
+  const double per_row =
+      static_cast<double>(passed.count()) / static_cast<double>(rows);
+  return Duration(std::llround(per_row * counted.queued_rows));
+}
+
+BackendWatch::BackendWatch(ModelTable& models, Duration timeout)
+    : models_(models), timeout_(timeout), watches_(models.entries().size()) {}
+
+std::optional<std::string> BackendWatch::Look(TimePoint now) {
+  size_t i = 0;
+  for (ModelEntry& entry : models_.entries()) {
+    ModelWatch& watch = watches_[i++];
+    const Batcher& batcher = *entry.model.batcher;
+    const std::string which =
+        absl::StrCat("model=", entry.model.name, " version=", entry.version);
+    if (batcher.broken()) {
+      return absl::StrCat("device is lost ", which);
+    }
+    const BatcherStatistics counted = batcher.Snapshot();
+    const Duration stuck = watch.StuckFor(counted, now);
+    if (timeout_ > Duration(0) && stuck > timeout_) {
+      return absl::StrCat(
+          "backend hangs ", which, " seconds=",
+          std::chrono::duration_cast<std::chrono::seconds>(stuck).count());
+    }
+    if (const auto wait = watch.TimeToEmpty(counted, now)) {
+      const auto ms =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*wait).count();
+      entry.retry_pushback_ms.store(
+          std::clamp<int64_t>(ms, kMinPushbackMs, kMaxPushbackMs),
+          std::memory_order_relaxed);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ferry

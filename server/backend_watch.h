@@ -1,0 +1,57 @@
+// BackendWatch looks at every model from time to time: is its device lost,
+// does its backend hang, and how fast is it.
+//
+// A backend hangs when it has batches and for `timeout` none of them ends and
+// none begins. It still reads the requests' bytes, so nothing can be freed
+// behind its back: the process has to end.
+//
+// Thread safety: one thread calls Look().
+#ifndef FERRY_SERVER_BACKEND_WATCH_H_
+#define FERRY_SERVER_BACKEND_WATCH_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batcher/clock.h"
+#include "batcher/statistics.h"
+#include "server/model_table.h"
+
+namespace ferry {
+
+// The state of one model between two looks.
+class ModelWatch {
+ public:
+  // Returns how long the backend has had batches without any progress.
+  Duration StuckFor(const BatcherStatistics& counted, TimePoint now);
+
+  // Returns how long the queue takes to empty at the pace since the last
+  // call, or nothing where that shows no pace.
+  std::optional<Duration> TimeToEmpty(const BatcherStatistics& counted,
+                                      TimePoint now);
+
+ private:
+  uint64_t progress_ = 0;
+  TimePoint progress_at_;
+  uint64_t rows_ = 0;
+  TimePoint rows_at_;
+};
+
+class BackendWatch {
+ public:
+  // timeout 0: never says that a backend hangs.
+  BackendWatch(ModelTable& models, Duration timeout);
+
+  // Returns why the process cannot go on, or nothing. Also brings each
+  // model's retry_pushback_ms up to date.
+  std::optional<std::string> Look(TimePoint now);
+
+ private:
+  ModelTable& models_;
+  const Duration timeout_;
+  std::vector<ModelWatch> watches_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_BACKEND_WATCH_H_

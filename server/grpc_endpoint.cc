@@ -1,0 +1,132 @@
+// Building and ending gRPC's server.
+#include "server/grpc_endpoint.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kMaxStreamsPerConnection = 4096;
+constexpr int kMaxMetadataBytes = 16 << 10;
+constexpr int kKeepaliveTimeMs = 60'000;
+constexpr int kKeepaliveTimeoutMs = 20'000;
+constexpr int kMinClientPingIntervalMs = 10'000;
+constexpr size_t kMinTransportBytes = size_t{1} << 30;
+constexpr int kMessagesInMemory = 16;  // of the largest size
+
+// Erases what the reflection library's static initializer adds: linked, it
+// would be on without being asked for.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>*
+                         plugins) override {
+    plugins->erase(std::remove_if(plugins->begin(), plugins->end(),
+                                  [](const auto& plugin) {
+                                    return plugin->name() ==
+                                           "proto_server_reflection";
+                                  }),
+                   plugins->end());
+  }
+};
+
+// "[::1]:8001" for an IPv6 address.
+std::string HostAndPort(const std::string& address, int port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? absl::StrCat("[", address, "]:", port)
+               : absl::StrCat(address, ":", port);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
+    const GrpcOptions& options, ModelTable& models,
+    const Readiness& readiness) {
+  std::unique_ptr<GrpcEndpoint> endpoint(
+      new GrpcEndpoint(options, models, readiness));
+  grpc::ServerBuilder builder;
+  endpoint->Configure(options, builder);
+  endpoint->server_ = builder.BuildAndStart();
+  if (endpoint->server_ == nullptr || endpoint->port_ <= 0) {
+    for (auto& queue : endpoint->queues_) {
+      queue->Stop();
+    }
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", HostAndPort(options.address, options.port),
+        " for gRPC: the address is in use or not this machine's"));
+  }
+  for (auto& queue : endpoint->queues_) {
+    queue->Start();
+  }
+  endpoint->SetNotServing();
+  return endpoint;
+}
+
+void GrpcEndpoint::Configure(const GrpcOptions& options,
+                             grpc::ServerBuilder& builder) {
+  grpc::EnableDefaultHealthCheckService(true);
+  if (options.reflection == Reflection::kOff) {
+    builder.SetOption(std::make_unique<WithoutReflection>());
+  } else {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  }
+  builder.AddListeningPort(HostAndPort(options.address, options.port),
+                           grpc::InsecureServerCredentials(), &port_);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             kMaxStreamsPerConnection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      kMinClientPingIntervalMs);
+  grpc::ResourceQuota quota("ferry");
+  quota.Resize(std::max(
+      kMinTransportBytes,
+      static_cast<size_t>(options.max_message_bytes) * kMessagesInMemory));
+  builder.SetResourceQuota(quota);
+  builder.RegisterService(&service_);
+  for (int i = 0; i < options.infer_thread_count; ++i) {
+    queues_.push_back(
+        std::make_unique<InferQueue>(environment_, service_, builder));
+  }
+}
+
+void GrpcEndpoint::SetHealth(Health health) {
+  grpc::HealthCheckServiceInterface* const service =
+      server_->GetHealthCheckService();
+  const bool is_serving = health == Health::kServing;
+  service->SetServingStatus("", is_serving);
+  service->SetServingStatus(
+      inference::GRPCInferenceService::service_full_name(), is_serving);
+}
+
+void GrpcEndpoint::Shutdown(Duration grace) {
+  server_->GetHealthCheckService()->Shutdown();
+  server_->Shutdown(gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(std::max<int64_t>(grace.count(), 0), GPR_TIMESPAN)));
+  for (auto& queue : queues_) {
+    queue->Stop();
+  }
+}
+
+}  // namespace ferry

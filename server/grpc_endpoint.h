@@ -1,0 +1,71 @@
+// GrpcEndpoint: the gRPC server with its services, queues and bounds.
+//
+// Bounds: message bytes, metadata bytes, streams a connection, memory; one
+// port, not shared; no compression, no reflection unless asked for.
+//
+// Life: Create() listens; Shutdown() when the batchers have answered all they
+// accepted; then the destructor, after the batchers are gone.
+//
+// Thread safety: created, shut down and destroyed by one thread; the rest from
+// any.
+// Errors: UNAVAILABLE where the address cannot be listened on.
+#ifndef FERRY_SERVER_GRPC_ENDPOINT_H_
+#define FERRY_SERVER_GRPC_ENDPOINT_H_
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/infer_queue.h"
+#include "server/inference_service.h"
+#include "server/model_table.h"
+#include "server/options.h"
+#include "server/readiness.h"
+
+namespace ferry {
+
+class GrpcEndpoint {
+ public:
+  // models and readiness outlive the endpoint.
+  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Create(
+      const GrpcOptions& options, ModelTable& models,
+      const Readiness& readiness);
+
+  // REQUIRES: Shutdown() was called.
+  ~GrpcEndpoint() = default;
+
+  int port() const { return port_; }
+
+  // What grpc.health.v1 says of the server and of the inference service from
+  // now on. At first it is not serving.
+  void SetServing() { SetHealth(Health::kServing); }
+  void SetNotServing() { SetHealth(Health::kNotServing); }
+
+  // Takes no more calls, waits for those under way, at most `grace`, and
+  // cancels the rest. REQUIRES: the batchers have answered what they accepted.
+  void Shutdown(Duration grace);
+
+ private:
+  GrpcEndpoint(const GrpcOptions& options, ModelTable& models,
+               const Readiness& readiness)
+      : environment_{.models = models, .codes = options.status_codes},
+        service_(models, readiness) {}
+
+  enum class Health { kNotServing, kServing };
+
+  void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder);
+  void SetHealth(Health health);
+
+  const InferEnvironment environment_;
+  InferenceService service_;
+  std::vector<std::unique_ptr<InferQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_ENDPOINT_H_

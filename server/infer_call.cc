@@ -1,0 +1,126 @@
+// Start, respond, and the count that ends a call.
+#include "server/infer_call.h"
+
+#include <algorithm>
+
+#include "batcher/check.h"
+#include "server/infer_response.h"
+
+namespace ferry {
+namespace {
+
+// The transport's ends: Sent() and Done().
+constexpr int32_t kTransportHolds = 2;
+
+// A message in more slices than that is unusual; its list is given back.
+constexpr size_t kMaxKeptSlices = 4096;
+
+}  // namespace
+
+void InferCall::Matched() {
+  holds_.store(kTransportHolds, std::memory_order_relaxed);
+  const absl::Status status = Start();
+  if (status.ok()) {
+    return;  // the batcher has it: by now it may have been answered
+  }
+  std::optional<int64_t> retry_pushback_ms;
+  if (entry_ != nullptr && IsOverload(status)) {
+    retry_pushback_ms =
+        entry_->retry_pushback_ms.load(std::memory_order_relaxed);
+  }
+  SendError(
+      WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
+      retry_pushback_ms);
+}
+
+absl::Status InferCall::Start() {
+  if (absl::Status status = TakeMessage(slices_); !status.ok()) {
+    environment_.models.CountMalformed();
+    return status;
+  }
+  for (const grpc::Slice& slice : slices_) {
+    runs_.push_back(
+        {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
+  }
+  if (absl::Status status = decoder_.Parse(runs_); !status.ok()) {
+    environment_.models.CountMalformed();
+    return status;
+  }
+  absl::StatusOr<ModelEntry*> entry =
+      environment_.models.Find(decoder_.model_name(), decoder_.model_version());
+  if (!entry.ok()) {
+    environment_.models.CountUnknownModel();
+    return entry.status();
+  }
+  entry_ = *entry;
+  const ServedModel& model = entry_->model;
+  if (absl::Status status = decoder_.Bind({model.name, model.spec}, request_);
+      !status.ok()) {
+    entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
+    return status;
+  }
+  return Submit();
+}
+
+absl::Status InferCall::Submit() {
+  request_.completion = this;
+  request_.deadline = Deadline();
+  if (decoder_.timeout() > Duration(0)) {
+    request_.deadline = std::min(request_.deadline,
+                                 environment_.clock.Now() + decoder_.timeout());
+  }
+  // Taken before the submit: Released() may come before it returns.
+  holds_.fetch_add(1, std::memory_order_relaxed);
+  absl::Status status = entry_->model.batcher->Submit(request_);
+  if (!status.ok()) {
+    holds_.fetch_sub(1, std::memory_order_relaxed);
+    return status;
+  }
+  is_submitted_ = true;
+  return status;
+}
+
+void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
+  Check(last == Last::kYes, "a unary call has one response");
+  if (!outcome.ok()) {
+    SendError(
+        WithRequestId(ToGrpcStatus(outcome, environment_.codes), decoder_.id()),
+        std::nullopt);
+    return;
+  }
+  SendReply(EncodeInferResponse({.model_name = entry_->model.name,
+                                 .model_version = entry_->version,
+                                 .id = decoder_.id(),
+                                 .spec = entry_->model.spec,
+                                 .outputs = decoder_.outputs(),
+                                 .rows = rows}));
+}
+
+void InferCall::Done(Cancelled cancelled) {
+  if (cancelled == Cancelled::kYes && is_submitted_) {
+    entry_->model.batcher->Cancel(request_);
+  }
+  DropHold();
+}
+
+void InferCall::DropHold() {
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Clear();
+    Recycle();
+  }
+}
+
+void InferCall::Clear() {
+  decoder_.Clear();
+  runs_.clear();
+  slices_.clear();
+  if (slices_.capacity() > kMaxKeptSlices) {
+    std::vector<grpc::Slice>().swap(slices_);
+    std::vector<Run>().swap(runs_);
+  }
+  request_.Reset();
+  entry_ = nullptr;
+  is_submitted_ = false;
+}
+
+}  // namespace ferry

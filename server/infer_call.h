@@ -1,0 +1,100 @@
+// InferCall: one ModelInfer, from its bytes to its end. Knows nothing of the
+// transport; GrpcInferCall is that.
+//
+// Life of a call, all of it on the queue's thread but Respond and Released:
+//   Matched()   decodes, submits; or fails, and the transport sends the error
+//   Respond()   from the batcher: the transport sends the reply (any thread)
+//   Released()  from the batcher: nothing there points here (any thread)
+//   Sent()      the transport has written the reply, or never will
+//   Done()      the transport is done with the call; it may have been
+//               cancelled, then the batcher is told
+// and then Recycle(), once, by whoever comes last.
+//
+// Guarantees:
+//   1. Exactly one of SendReply and SendError is called for each Matched().
+//   2. Recycle() comes after Sent(), Done() and, where the batcher accepted the
+//      request, Released(), in whatever order these come: a count of holds.
+//   3. The received bytes are kept until Recycle().
+//
+// Thread safety: Matched, Sent and Done come from one thread, one after the
+// other; Sent and Done after Matched has returned. Respond and Released may
+// come at any time after the submit, also while Matched runs.
+#ifndef FERRY_SERVER_INFER_CALL_H_
+#define FERRY_SERVER_INFER_CALL_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "batcher/clock.h"
+#include "batcher/completion.h"
+#include "batcher/infer_request.h"
+#include "server/infer_codec.h"
+#include "server/model_table.h"
+#include "server/status.h"
+
+namespace ferry {
+
+// What all calls share; outlives them.
+struct InferEnvironment {
+  ModelTable& models;
+  StatusCodes codes = StatusCodes::kFerry;
+  const Clock& clock = Clock::Steady();
+};
+
+enum class Cancelled { kNo, kYes };
+
+class InferCall : private Completion {
+ public:
+  explicit InferCall(const InferEnvironment& environment)
+      : environment_(environment) {}
+  InferCall(const InferCall&) = delete;
+  InferCall& operator=(const InferCall&) = delete;
+
+  void Matched();
+  void Sent() { DropHold(); }
+  void Done(Cancelled cancelled);
+
+ protected:
+  ~InferCall() = default;
+
+ private:
+  // --- the transport ---
+  // Fills `slices` with the message; they hold its bytes.
+  virtual absl::Status TakeMessage(std::vector<grpc::Slice>& slices) = 0;
+  // kNever where the client gave none.
+  virtual TimePoint Deadline() const = 0;
+  // Both come back as Sent(), also when the client is gone.
+  virtual void SendReply(const grpc::ByteBuffer& reply) = 0;
+  virtual void SendError(const grpc::Status& status,
+                         std::optional<int64_t> retry_pushback_ms) = 0;
+  // The call is over: it may be deleted or used for the next one.
+  virtual void Recycle() = 0;
+
+  // --- Completion ---
+  void Respond(Outcome outcome, OutputRows rows, Last last) override;
+  void Released() override { DropHold(); }
+
+  absl::Status Start();
+  absl::Status Submit();
+  void DropHold();
+  void Clear();
+
+  const InferEnvironment& environment_;
+  std::vector<grpc::Slice> slices_;
+  std::vector<Run> runs_;  // into slices_
+  InferDecoder decoder_;
+  InferRequest request_;
+  ModelEntry* entry_ = nullptr;  // null until the model is known
+  bool is_submitted_ = false;    // the queue's thread only
+  std::atomic<int32_t> holds_{0};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_INFER_CALL_H_

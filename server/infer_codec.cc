@@ -1,0 +1,301 @@
+// Checks in the order a client would fix them: inputs by name, then each one's
+// type, shape and bytes, then outputs and parameters.
+#include "server/infer_codec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "batcher/checked_math.h"
+#include "server/client_text.h"
+#include "server/infer_parameters.h"
+#include "server/typed_contents.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kNotSent = -1;
+
+// Above this, converted contents are given back and not kept.
+constexpr size_t kMaxKeptBytes = size_t{64} << 10;
+
+absl::Status Invalid(std::string text) {
+  return absl::InvalidArgumentError(std::move(text));
+}
+
+std::optional<size_t> FindTensor(const std::vector<TensorSpec>& tensors,
+                                 const std::string& name) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == name) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string OfInput(const ModelView& model, const std::string& input) {
+  return absl::StrCat("input '", input, "' for model '", model.name, "'");
+}
+
+// A bool that is neither 0 nor 1 is none, whatever computes with it.
+bool AreBools(absl::Span<const Run> runs) {
+  for (const Run& run : runs) {
+    for (size_t i = 0; i < run.size; ++i) {
+      if (static_cast<uint8_t>(run.data[i]) > 1) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
+  const size_t input_count = model.spec.inputs.size();
+  absl::StatusOr<RequestParameters> parameters =
+      ReadRequestParameters(message_.fields().parameters());
+  if (!parameters.ok()) {
+    return parameters.status();
+  }
+  timeout_ = parameters->timeout;
+  if (absl::Status status = MatchInputs(model); !status.ok()) {
+    return status;
+  }
+  inputs_.assign(input_count, TensorView());
+  typed_runs_.assign(input_count, Run());
+  narrowed_.resize(std::max(narrowed_.size(), input_count));
+  request.rows = 1;
+  request.bytes = 0;
+  for (size_t i = 0; i < input_count; ++i) {
+    if (absl::Status status = BindInput(model, i, request); !status.ok()) {
+      return status;
+    }
+  }
+  request.inputs = inputs_;
+  request.shape_key = HasVariableShape(model.spec) ? ShapeKey(inputs_) : 0;
+  return BindOutputs(model);
+}
+
+absl::Status InferDecoder::MatchInputs(const ModelView& model) {
+  const auto& sent = message_.fields().inputs();
+  sent_as_.assign(model.spec.inputs.size(), kNotSent);
+  for (int i = 0; i < sent.size(); ++i) {
+    const std::optional<size_t> input =
+        FindTensor(model.spec.inputs, sent[i].name());
+    if (!input.has_value()) {
+      return Invalid(absl::StrCat("unexpected inference input '",
+                                  Shown(sent[i].name()), "' for model '",
+                                  model.name, "'"));
+    }
+    if (sent_as_[*input] != kNotSent) {
+      return Invalid(absl::StrCat("input '", sent[i].name(),
+                                  "' is given twice for model '", model.name,
+                                  "'"));
+    }
+    sent_as_[*input] = i;
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < sent_as_.size(); ++i) {
+    if (sent_as_[i] == kNotSent) {
+      missing.push_back(model.spec.inputs[i].name);
+    }
+  }
+  if (!missing.empty()) {
+    return Invalid(absl::StrCat(
+        "expected ", sent_as_.size(), " inputs but got ", sent.size(),
+        " inputs for model '", model.name, "', missing input(s) ['",
+        absl::StrJoin(missing, "', '"), "']"));
+  }
+  const size_t raw_count = message_.raw_count();
+  if (raw_count != 0 && raw_count != sent_as_.size()) {
+    return Invalid(absl::StrCat("expected ", sent_as_.size(),
+                                " raw_input_contents, one an input, got ",
+                                raw_count, " for model '", model.name, "'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindInput(const ModelView& model, size_t index,
+                                     InferRequest& request) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const Input& sent = message_.fields().inputs(sent_as_[index]);
+  absl::Status status = CheckInputParameters(sent.name(), sent.parameters());
+  if (!status.ok()) {
+    return status;
+  }
+  if (ElementSize(spec.type) == 0) {
+    return absl::UnimplementedError(
+        absl::StrCat(OfInput(model, spec.name), " has datatype '",
+                     DataTypeName(spec.type), "', which is not supported"));
+  }
+  if (sent.datatype() != DataTypeName(spec.type)) {
+    return Invalid(absl::StrCat("inference input '", spec.name,
+                                "' data-type is '", Shown(sent.datatype()),
+                                "', but model '", model.name, "' expects '",
+                                DataTypeName(spec.type), "'"));
+  }
+  status = BindShape(model, index, request);
+  if (status.ok()) {
+    status = BindBytes(model, index, request.rows);
+  }
+  if (status.ok()) {
+    for (const Run& run : inputs_[index].runs) {
+      request.bytes += run.size;
+    }
+  }
+  return status;
+}
+
+absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
+                                     InferRequest& request) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const Input& sent = message_.fields().inputs(sent_as_[index]);
+  const absl::Span<const int64_t> shape(sent.shape().data(),
+                                        static_cast<size_t>(sent.shape_size()));
+  const size_t batch_dims = model.spec.max_batch_size > 0 ? 1 : 0;
+  const auto unexpected = [&] {
+    return Invalid(absl::StrCat(
+        "unexpected shape for ", OfInput(model, spec.name), ". Expected ",
+        ShownSpec(model.spec, spec), ", got ", ShownShape(shape)));
+  };
+  if (shape.size() != spec.dims.size() + batch_dims) {
+    return unexpected();
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_batch = i < batch_dims;
+    const int64_t expected = is_batch ? kAnySize : spec.dims[i - batch_dims];
+    if (shape[i] < 1 || (expected != kAnySize && expected != shape[i])) {
+      return unexpected();
+    }
+  }
+  inputs_[index].dims = shape.subspan(batch_dims);
+  if (batch_dims == 0) {
+    return absl::OkStatus();
+  }
+  const int64_t rows = shape.front();
+  if (rows > model.spec.max_batch_size) {
+    return Invalid(absl::StrCat(
+        "inference request batch-size must be <= ", model.spec.max_batch_size,
+        " for '", model.name, "', got ", rows));
+  }
+  if (index > 0 && rows != request.rows) {
+    return Invalid(absl::StrCat(
+        "input '", spec.name, "' batch size does not match other inputs for '",
+        model.name, "'. Expected ", request.rows, ", got ", rows));
+  }
+  request.rows = static_cast<int32_t>(rows);
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
+                                     int32_t rows) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const int sent_as = sent_as_[index];
+  const Input& sent = message_.fields().inputs(sent_as);
+  TensorView& view = inputs_[index];
+  std::optional<int64_t> count = ElementCount(view.dims);
+  count = count.has_value() ? CheckedMultiply(*count, rows) : count;
+  const std::optional<int64_t> bytes =
+      count.has_value()
+          ? CheckedMultiply(*count,
+                            static_cast<int64_t>(ElementSize(spec.type)))
+          : std::nullopt;
+  if (!bytes.has_value()) {
+    return Invalid(absl::StrCat("shape of ", OfInput(model, spec.name),
+                                " has more bytes than can be counted, got ",
+                                rows, " rows of ", ShownShape(view.dims)));
+  }
+  if (message_.raw_count() == 0) {
+    return BindTyped(model, index, *count);
+  }
+  if (sent.has_contents()) {
+    return Invalid(absl::StrCat(
+        "contents field must not be specified when using raw_input_contents "
+        "for '",
+        spec.name, "' for model '", model.name, "'"));
+  }
+  const auto raw = static_cast<size_t>(sent_as);
+  if (message_.raw_bytes(raw) != static_cast<uint64_t>(*bytes)) {
+    return Invalid(absl::StrCat("input byte size mismatch for ",
+                                OfInput(model, spec.name), ". Expected ",
+                                *bytes, ", got ", message_.raw_bytes(raw)));
+  }
+  view.runs = message_.raw(raw);
+  if (spec.type == DataType::kBool && !AreBools(view.runs)) {
+    return Invalid(absl::StrCat(
+        OfInput(model, spec.name),
+        ": expected bytes of 0 or 1 as datatype 'BOOL', got another value"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
+                                     int64_t count) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const Input& sent = message_.fields().inputs(sent_as_[index]);
+  if (!sent.has_contents()) {
+    return Invalid(absl::StrCat("unable to find data for input tensor '",
+                                spec.name, "' for model '", model.name,
+                                "' in request"));
+  }
+  absl::StatusOr<Run> run =
+      TypedRun(sent.contents(), spec.type, count, narrowed_[index]);
+  if (!run.ok()) {
+    return absl::Status(
+        run.status().code(),
+        absl::StrCat(OfInput(model, spec.name), ": ", run.status().message()));
+  }
+  typed_runs_[index] = *run;
+  inputs_[index].runs = absl::MakeConstSpan(&typed_runs_[index], 1);
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindOutputs(const ModelView& model) {
+  outputs_.clear();
+  const auto& requested = message_.fields().outputs();
+  for (const auto& output : requested) {
+    const std::optional<size_t> index =
+        FindTensor(model.spec.outputs, output.name());
+    if (!index.has_value()) {
+      return Invalid(absl::StrCat("unexpected inference output '",
+                                  Shown(output.name()), "' for model '",
+                                  model.name, "'"));
+    }
+    if (std::find(outputs_.begin(), outputs_.end(), *index) != outputs_.end()) {
+      return Invalid(absl::StrCat("output '", output.name(),
+                                  "' is requested twice for model '",
+                                  model.name, "'"));
+    }
+    absl::Status status =
+        CheckOutputParameters(output.name(), output.parameters());
+    if (!status.ok()) {
+      return status;
+    }
+    outputs_.push_back(*index);
+  }
+  if (requested.empty()) {
+    for (size_t i = 0; i < model.spec.outputs.size(); ++i) {
+      outputs_.push_back(i);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void InferDecoder::Clear() {
+  message_.Clear();
+  inputs_.clear();
+  typed_runs_.clear();
+  outputs_.clear();
+  timeout_ = Duration(0);
+  for (std::vector<std::byte>& bytes : narrowed_) {
+    if (bytes.capacity() > kMaxKeptBytes) {
+      std::vector<std::byte>().swap(bytes);
+    }
+    bytes.clear();
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,84 @@
+// InferDecoder: from the bytes of a ModelInferRequest to a checked
+// InferRequest. The way back is infer_response.h.
+//
+// A tensor's bytes are not copied here: a decoded input is a list of runs
+// inside the received slices.
+//
+// Thread safety: thread-compatible.
+// Errors: INVALID_ARGUMENT or UNIMPLEMENTED, with what was expected and what
+// was found; nothing in a message but what the client sent and what
+// ModelMetadata shows.
+#ifndef FERRY_SERVER_INFER_CODEC_H_
+#define FERRY_SERVER_INFER_CODEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "batcher/infer_request.h"
+#include "batcher/tensor.h"
+#include "server/infer_message.h"
+
+namespace ferry {
+
+// A model as the codec sees it. Borrowed; outlives the decoder's use.
+struct ModelView {
+  const std::string& name;
+  const ModelSpec& spec;
+};
+
+class InferDecoder {
+ public:
+  // Replaces what it holds. The runs stay alive and in place until Clear().
+  absl::Status Parse(absl::Span<const Run> message) {
+    return message_.Parse(message);
+  }
+
+  // What Parse() found.
+  const std::string& model_name() const {
+    return message_.fields().model_name();
+  }
+  const std::string& model_version() const {
+    return message_.fields().model_version();
+  }
+  const std::string& id() const { return message_.fields().id(); }
+
+  // Checks the message against the model and fills inputs, rows, bytes and
+  // shape_key of the request, which then points into this decoder.
+  absl::Status Bind(const ModelView& model, InferRequest& request);
+
+  // What Bind() found: outputs to answer, as indices of ModelSpec::outputs in
+  // the order the client wants, and the time it gives, 0 for no limit.
+  absl::Span<const size_t> outputs() const { return outputs_; }
+  Duration timeout() const { return timeout_; }
+
+  void Clear();
+
+ private:
+  using Input = inference::ModelInferRequest::InferInputTensor;
+
+  absl::Status MatchInputs(const ModelView& model);
+  absl::Status BindInput(const ModelView& model, size_t index,
+                         InferRequest& request);
+  absl::Status BindShape(const ModelView& model, size_t index,
+                         InferRequest& request);
+  absl::Status BindBytes(const ModelView& model, size_t index, int32_t rows);
+  absl::Status BindTyped(const ModelView& model, size_t index, int64_t count);
+  absl::Status BindOutputs(const ModelView& model);
+
+  InferMessage message_;
+  std::vector<int> sent_as_;  // [spec input]: index of it in the message
+  std::vector<TensorView> inputs_;
+  std::vector<size_t> outputs_;
+  Duration timeout_{0};
+  // [spec input]: typed contents as a run, and what was narrowed for it.
+  std::vector<Run> typed_runs_;
+  std::vector<std::vector<std::byte>> narrowed_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_INFER_CODEC_H_

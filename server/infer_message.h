@@ -1,0 +1,76 @@
+// InferMessage: a ModelInferRequest as it was received, tensors where they lie.
+//
+// It walks the top-level tags itself, hands each small field to protobuf, and
+// records only where the raw tensor contents are: protobuf would copy each
+// into a string.
+//
+// Invariants:
+//   1. Memory is bounded by the message: at most kMaxTensors inputs, outputs,
+//      raw contents and parameters each, and kMaxFieldBytes of all but raw
+//      contents, are looked at before anything is parsed.
+//   2. It reuses its memory: in steady state Parse() allocates nothing but
+//      the nodes of `parameters` maps.
+//
+// Thread safety: thread-compatible.
+// Errors: INVALID_ARGUMENT for what is no ModelInferRequest or passes a bound.
+#ifndef FERRY_SERVER_INFER_MESSAGE_H_
+#define FERRY_SERVER_INFER_MESSAGE_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "batcher/tensor.h"
+#include "proto/inference.pb.h"
+#include "server/wire_reader.h"
+
+namespace ferry {
+
+class InferMessage {
+ public:
+  static constexpr size_t kMaxTensors = 1024;
+  static constexpr size_t kMaxFieldBytes = size_t{16} << 20;
+
+  // Replaces what it holds. The runs stay alive and in place as long as the
+  // raw contents are used.
+  absl::Status Parse(absl::Span<const Run> message);
+
+  // All fields but raw_input_contents.
+  const inference::ModelInferRequest& fields() const { return fields_; }
+
+  size_t raw_count() const { return raw_.size(); }
+  // The pieces of raw_input_contents[i]. REQUIRES: i < raw_count().
+  absl::Span<const Run> raw(size_t i) const;
+  size_t raw_bytes(size_t i) const { return raw_[i].bytes; }
+
+  // Forgets the message; gives back memory beyond what small ones need.
+  void Clear();
+
+ private:
+  struct RawContent {
+    size_t first_run;  // in raw_runs_
+    size_t run_count;
+    size_t bytes;
+  };
+
+  // Fields that follow each other and go to protobuf in one go.
+  struct Stretch {
+    WireReader begin;
+    size_t bytes = 0;
+  };
+
+  absl::Status Walk(WireReader reader);
+  absl::Status TakeRaw(WireReader& reader);
+  absl::Status Merge(const Stretch& stretch);
+
+  inference::ModelInferRequest fields_;
+  std::vector<Run> raw_runs_;
+  std::vector<RawContent> raw_;
+  std::vector<Run> merged_;  // scratch of Merge()
+  size_t field_bytes_ = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_INFER_MESSAGE_H_

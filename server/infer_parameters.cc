@@ -1,0 +1,153 @@
+// One function a level: request, input, output.
+#include "server/infer_parameters.h"
+
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/client_text.h"
+
+namespace ferry {
+namespace {
+
+using inference::InferParameter;
+
+constexpr int64_t kNanosPerMicro = 1000;
+
+absl::Status WrongType(const std::string& name, const char* expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("invalid value type for '", Shown(name),
+                   "' parameter, expected ", expected));
+}
+
+absl::Status SequencesUnsupported(const std::string& name) {
+  return absl::UnimplementedError(
+      absl::StrCat("parameter '", name, "': sequences are not supported"));
+}
+
+absl::Status ReadTimeout(const InferParameter& value, Duration& timeout) {
+  if (!value.has_int64_param()) {
+    return WrongType("timeout", "int64_param");
+  }
+  const int64_t micros = value.int64_param();
+  constexpr int64_t kMax =
+      std::numeric_limits<int64_t>::max() / kNanosPerMicro / 2;
+  if (micros < 0 || micros > kMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter 'timeout': expected 0 to ", kMax,
+                     " microseconds, got ", micros));
+  }
+  timeout = Duration(micros * kNanosPerMicro);
+  return absl::OkStatus();
+}
+
+// There is one priority level: any valid value means it.
+absl::Status CheckPriority(const InferParameter& value) {
+  if (value.has_uint64_param()) {
+    return absl::OkStatus();
+  }
+  if (!value.has_int64_param()) {
+    return WrongType("priority", "uint64_param");
+  }
+  if (value.int64_param() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter 'priority': expected at least 0, got ",
+                     value.int64_param()));
+  }
+  return absl::OkStatus();
+}
+
+// Id 0 and "" say that there is no sequence, as clients' defaults do.
+absl::Status CheckSequence(const std::string& name,
+                           const InferParameter& value) {
+  if (name == "sequence_id") {
+    switch (value.parameter_choice_case()) {
+      case InferParameter::kInt64Param:
+        return value.int64_param() == 0 ? absl::OkStatus()
+                                        : SequencesUnsupported(name);
+      case InferParameter::kUint64Param:
+        return value.uint64_param() == 0 ? absl::OkStatus()
+                                         : SequencesUnsupported(name);
+      case InferParameter::kStringParam:
+        return value.string_param().empty() ? absl::OkStatus()
+                                            : SequencesUnsupported(name);
+      default:
+        return WrongType(name, "int64_param or string_param");
+    }
+  }
+  if (!value.has_bool_param()) {
+    return WrongType(name, "bool_param");
+  }
+  return value.bool_param() ? SequencesUnsupported(name) : absl::OkStatus();
+}
+
+absl::Status CheckNoSharedMemory(const char* kind, const std::string& tensor,
+                                 const std::string& name) {
+  if (!absl::StartsWith(name, "shared_memory_")) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      absl::StrCat(kind, " '", Shown(tensor), "': parameter '", Shown(name),
+                   "': shared memory is not supported; send and receive "
+                   "tensors in the messages"));
+}
+
+}  // namespace
+
+absl::StatusOr<RequestParameters> ReadRequestParameters(
+    const InferParameterMap& parameters) {
+  RequestParameters result;
+  for (const auto& [name, value] : parameters) {
+    absl::Status status;
+    if (name == "timeout") {
+      status = ReadTimeout(value, result.timeout);
+    } else if (name == "priority") {
+      status = CheckPriority(value);
+    } else if (name == "sequence_id" || name == "sequence_start" ||
+               name == "sequence_end") {
+      status = CheckSequence(name, value);
+    } else if (name == "triton_enable_empty_final_response") {
+      status = value.has_bool_param() ? absl::OkStatus()
+                                      : WrongType(name, "bool_param");
+    } else if (absl::StartsWith(name, "triton_")) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "parameter '", Shown(name),
+          "': names that begin with 'triton_' are reserved, expected "
+          "'triton_enable_empty_final_response'"));
+    }
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return result;
+}
+
+absl::Status CheckInputParameters(const std::string& input,
+                                  const InferParameterMap& parameters) {
+  for (const auto& [name, value] : parameters) {
+    absl::Status status = CheckNoSharedMemory("input", input, name);
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOutputParameters(const std::string& output,
+                                   const InferParameterMap& parameters) {
+  for (const auto& [name, value] : parameters) {
+    absl::Status status = CheckNoSharedMemory("output", output, name);
+    if (!status.ok()) {
+      return status;
+    }
+    if (name == "classification") {
+      return absl::UnimplementedError(
+          absl::StrCat("output '", Shown(output),
+                       "': parameter 'classification': the classification "
+                       "extension is not supported"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ferry

@@ -1,0 +1,107 @@
+// The loop over one completion queue.
+#include "server/infer_queue.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "batcher/check.h"
+
+namespace ferry {
+
+InferQueue::InferQueue(const InferEnvironment& environment,
+                       InferRpcSource& service, grpc::ServerBuilder& builder)
+    : environment_(environment),
+      service_(service),
+      queue_(builder.AddCompletionQueue()) {}
+
+InferQueue::~InferQueue() {
+  Check(!thread_.joinable(), "the queue is stopped before it is destroyed");
+  while (GrpcInferCall* const call = TakeIdle()) {
+    delete call;
+  }
+}
+
+void InferQueue::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void InferQueue::Stop() {
+  if (!thread_.joinable()) {  // never started
+    queue_->Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_->Next(&tag, &ok)) {
+    }
+    return;
+  }
+  stop_alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), nullptr);
+  thread_.join();
+}
+
+void InferQueue::Run() {
+  pthread_setname_np(pthread_self(), "ferry-infer");
+  for (int i = 0; i < kPostedCalls; ++i) {
+    Post();
+  }
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    if (tag == nullptr) {  // of stop_alarm_
+      queue_->Shutdown();
+      continue;
+    }
+    Handle(*static_cast<GrpcInferCall::Tag*>(tag), ok);
+  }
+}
+
+void InferQueue::Handle(const GrpcInferCall::Tag& tag, bool ok) {
+  GrpcInferCall& call = *tag.call;
+  switch (tag.event) {
+    case GrpcInferCall::Event::kMatched:
+      if (!ok) {
+        call.Abandon();
+        GiveBack(call);
+        return;
+      }
+      Post();
+      call.Matched();
+      return;
+    case GrpcInferCall::Event::kSent:
+      call.Sent();
+      return;
+    case GrpcInferCall::Event::kDone:
+      call.Done(call.WasCancelled());
+      return;
+  }
+}
+
+void InferQueue::Post() {
+  GrpcInferCall* call = TakeIdle();
+  if (call == nullptr) {
+    call = new GrpcInferCall(environment_, *this);
+  }
+  call->Post(service_, *queue_);
+}
+
+GrpcInferCall* InferQueue::TakeIdle() {
+  if (idle_ == nullptr) {
+    idle_ = given_back_.TakeAll();
+    if (idle_ == nullptr) {
+      return nullptr;
+    }
+  }
+  idle_count_.fetch_sub(1, std::memory_order_relaxed);
+  return std::exchange(idle_, idle_->next_idle);
+}
+
+void InferQueue::GiveBack(GrpcInferCall& call) {
+  if (idle_count_.fetch_add(1, std::memory_order_relaxed) >= kMaxIdleCalls) {
+    idle_count_.fetch_sub(1, std::memory_order_relaxed);
+    delete &call;
+    return;
+  }
+  given_back_.Push(call);
+}
+
+}  // namespace ferry

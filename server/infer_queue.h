@@ -1,0 +1,72 @@
+// InferQueue: one completion queue of gRPC and the thread that serves it with
+// ModelInfer calls.
+//
+// Calls are kept and used again, so steady state allocates nothing but what
+// gRPC itself does. kPostedCalls wait ahead of the clients; each one matched
+// posts the next.
+//
+// Stopping: gRPC's server is shut down first, which gives the calls that were
+// never matched back and waits for the others. Then Stop(). The thread itself
+// shuts its queue down, so nothing is posted to a queue that is shut down.
+//
+// Thread safety: created and stopped by one thread; calls come back to it from
+// any.
+#ifndef FERRY_SERVER_INFER_QUEUE_H_
+#define FERRY_SERVER_INFER_QUEUE_H_
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/server_builder.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "batcher/push_list.h"
+#include "server/grpc_infer_call.h"
+#include "server/infer_call.h"
+
+namespace ferry {
+
+class InferQueue final : private InferCallPool {
+ public:
+  // REQUIRES: the builder has not started its server yet; environment and
+  // service outlive the queue.
+  InferQueue(const InferEnvironment& environment, InferRpcSource& service,
+             grpc::ServerBuilder& builder);
+
+  // REQUIRES: stopped, or never started.
+  ~InferQueue();
+
+  // REQUIRES: the server is started.
+  void Start();
+
+  // Waits until every call has ended. REQUIRES: the server is shut down, and
+  // the batchers have answered all they accepted.
+  void Stop();
+
+ private:
+  static constexpr int kPostedCalls = 64;
+  static constexpr int32_t kMaxIdleCalls = 1024;
+
+  void GiveBack(GrpcInferCall& call) override;
+  void Run();
+  void Handle(const GrpcInferCall::Tag& tag, bool ok);
+  void Post();
+  GrpcInferCall* TakeIdle();
+
+  const InferEnvironment& environment_;
+  InferRpcSource& service_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  grpc::Alarm stop_alarm_;
+
+  PushList<GrpcInferCall, &GrpcInferCall::next_idle> given_back_;
+  std::atomic<int32_t> idle_count_{0};
+  GrpcInferCall* idle_ = nullptr;  // the thread's own part of the idle calls
+
+  std::thread thread_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_INFER_QUEUE_H_

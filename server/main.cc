@@ -1,0 +1,134 @@
+// ferry-server: reads flags, loads models, serves until a signal, drains.
+//
+// Exit codes: 0 drained; 1 could not start; 3 a device is lost or hangs; 4 what
+// was admitted was not finished in time; 128 + n ended at once by signal n.
+#include <absl/synchronization/mutex.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "models/model_repository.h"
+#include "server/log.h"
+#include "server/options.h"
+#include "server/server.h"
+#include "server/stop_signals.h"
+#include "server/version.h"
+
+namespace ferry {
+namespace {
+
+// How often the backends are looked after.
+constexpr Duration kLookInterval = std::chrono::milliseconds(500);
+
+// How long clients and balancers can see that the server is lost.
+constexpr Duration kLostGrace = std::chrono::seconds(1);
+
+int CannotStart(const absl::Status& status) {
+  spdlog::error("cannot start: {}", std::string(status.message()));
+  return kExitCannotStart;
+}
+
+void LogModel(const ServedModel& model) {
+  const BatcherOptions& options = model.batcher->options();
+  spdlog::info(
+      "model {} version={} platform={} max_batch_size={} policy={} "
+      "max_wait_ms={} queue_requests={} queue_bytes={}{}",
+      model.name, model.version, model.platform, options.max_batch_size,
+      PolicyName(options.policy),
+      std::chrono::duration<double, std::milli>(options.max_wait).count(),
+      options.queue.requests, options.queue.bytes,
+      model.is_simulated ? " simulated=true" : "");
+}
+
+void LogReady(const ServerOptions& options, const Server& server) {
+  std::string metrics = "off";
+  if (server.metrics_port().has_value()) {
+    metrics =
+        absl::StrCat(options.metrics.address, ":", *server.metrics_port());
+  }
+  spdlog::info("ready grpc={}:{} metrics={}", options.grpc.address,
+               server.grpc_port(), metrics);
+}
+
+// Returns the signal that ended the wait. Ends the process where a backend is
+// lost.
+int WaitForStop(StopSignals& signals, Server& server) {
+  for (;;) {
+    if (const std::optional<int> signal = signals.WaitForStop(kLookInterval)) {
+      return *signal;
+    }
+    if (const std::optional<std::string> why = server.Look()) {
+      spdlog::critical("cannot go on: {}", *why);
+      signals.WaitForStop(kLostGrace);
+      ExitNow(kExitDeviceLost);
+    }
+  }
+}
+
+int DrainServer(const LifecycleOptions& lifecycle, int signal,
+                StopSignals& signals, Server& server) {
+  const Clock& clock = Clock::Steady();
+  spdlog::info("drains signal={}", sigabbrev_np(signal));
+  const TimePoint drain_from = clock.Now() + lifecycle.drain_delay;
+  const TimePoint deadline = drain_from + lifecycle.exit_timeout;
+  signals.ExitBy(deadline);
+  server.BeginDrain();
+  signals.SleepUntil(drain_from);
+  const absl::Status status = server.FinishDrain(deadline);
+  if (!status.ok()) {
+    spdlog::error("not drained: {}", std::string(status.message()));
+    ExitNow(kExitDrainTimeout);
+  }
+  return kExitOk;
+}
+
+int Serve(const ServerOptions& options) {
+  StartLog(options.log_level);
+  StopSignals signals;
+  spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
+  auto repository = ModelRepository::Create(options.repository);
+  if (!repository.ok()) {
+    return CannotStart(repository.status());
+  }
+  for (const ServedModel* model : (*repository)->models()) {
+    LogModel(*model);
+  }
+  auto server = Server::Create(options, *std::move(repository));
+  if (!server.ok()) {
+    return CannotStart(server.status());
+  }
+  signals.ExpectStop();
+  LogReady(options, **server);
+  const int signal = WaitForStop(signals, **server);
+  const int code = DrainServer(options.lifecycle, signal, signals, **server);
+  server->reset();
+  spdlog::info("stopped");
+  return code;
+}
+
+int RunCommandLine(int argc, char** argv) {
+  const auto command_line = ParseCommandLine(argc, argv);
+  if (!command_line.ok()) {
+    std::fprintf(stderr, "ferry-server: %s\n",
+                 std::string(command_line.status().message()).c_str());
+    return kExitCannotStart;
+  }
+  if (command_line->action == CommandLine::Action::kPrint) {
+    std::fputs(command_line->text.c_str(), stdout);
+    return kExitOk;
+  }
+  return Serve(command_line->options);
+}
+
+}  // namespace
+}  // namespace ferry
+
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return ferry::RunCommandLine(argc, argv);
+}

@@ -1,0 +1,26 @@
+// What the service says about a model: ModelMetadata and ModelStatistics.
+//
+// Thread safety: free functions.
+#ifndef FERRY_SERVER_MODEL_MESSAGES_H_
+#define FERRY_SERVER_MODEL_MESSAGES_H_
+
+#include "batcher/clock.h"
+#include "batcher/statistics.h"
+#include "models/served_model.h"
+#include "proto/inference.pb.h"
+
+namespace ferry {
+
+// Fills all but the versions. A model that batches has -1 as first dimension.
+void FillModelMetadata(const ServedModel& model,
+                       inference::ModelMetadataResponse& metadata);
+
+// Fills name, version and all that the batcher counted. `now` is the moment of
+// the snapshot on the batcher's clock.
+void FillModelStatistics(const ServedModel& model,
+                         const BatcherStatistics& counted, TimePoint now,
+                         inference::ModelStatistics& statistics);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_MODEL_MESSAGES_H_

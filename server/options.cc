@@ -1,0 +1,275 @@
+// The flags, in groups as --help shows them.
+#include "server/options.h"
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/version.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kMaxPort = 65535;
+constexpr int kMaxInferThreads = 64;
+constexpr int64_t kMinMessageBytes = 1 << 10;
+constexpr int64_t kMaxMessageBytes = std::numeric_limits<int32_t>::max();
+constexpr double kMaxSeconds = 86400;
+constexpr double kMaxWaitMs = 60'000;
+constexpr int32_t kMaxBatchSize = 1 << 16;
+
+// Flags whose values need a step between the text and the options.
+struct RawFlags {
+  std::string policy;
+  std::optional<double> max_wait_ms;
+  std::optional<int> metrics_port;
+  bool grpc_reflection = false;
+  bool triton_status_codes = false;
+  double drain_delay_s = 0;
+  double exit_timeout_s = 20;
+  double backend_timeout_s = 120;
+};
+
+Duration Seconds(double seconds) { return Milliseconds(seconds * 1000); }
+
+void AddModelFlags(CLI::App& app, RawFlags& raw,
+                   ModelRepositoryOptions& repository) {
+  ModelOverrides& overrides = repository.overrides;
+  const char* const models = "Models";
+  app.add_option("--model-repository", repository.path,
+                 "folder of models; none: the embedded models")
+      ->type_name("DIR")
+      ->group(models);
+  app.add_option("--load-model", repository.load_models,
+                 "serve only this model; may be given more than once; without "
+                 "a repository: mlp, resnet50 or encoder")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(models);
+  app.add_option("--threads", overrides.threads, "intra-op threads of one lane")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N")
+      ->group(models);
+  app.add_option("--slots", overrides.slots,
+                 "batches staged or computing at once in one lane")
+      ->check(CLI::Range(1, 16))
+      ->type_name("N")
+      ->group(models);
+
+  const char* const batching = "Batching (each overrides the models' configs)";
+  app.add_option("--max-batch-size", overrides.max_batch_size,
+                 "rows in one batch at most")
+      ->check(CLI::Range(1, kMaxBatchSize))
+      ->type_name("ROWS")
+      ->group(batching);
+  app.add_option("--max-wait-ms", raw.max_wait_ms,
+                 "how long a request waits for company at most")
+      ->check(CLI::Range(0.0, kMaxWaitMs))
+      ->type_name("MS")
+      ->group(batching);
+  app.add_option("--policy", raw.policy,
+                 "eager: leave when a lane is free; window: wait until full "
+                 "or --max-wait-ms")
+      ->check(CLI::IsMember({"eager", "window"}))
+      ->type_name("eager|window")
+      ->group(batching);
+  app.add_option("--queue-requests", overrides.queue_requests,
+                 "requests queued at most; further ones are refused")
+      ->check(CLI::Range(1, 1 << 24))
+      ->type_name("N")
+      ->group(batching);
+  app.add_option("--queue-bytes", overrides.queue_bytes,
+                 "bytes of queued requests at most")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 44))
+      ->type_name("BYTES")
+      ->group(batching);
+}
+
+void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
+  const char* const group = "gRPC";
+  app.add_option("--grpc-address", grpc.address, "address to listen on")
+      ->type_name("IP")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-port", grpc.port, "port; 0 picks a free one")
+      ->check(CLI::Range(0, kMaxPort))
+      ->type_name("PORT")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-infer-thread-count", grpc.infer_thread_count,
+                 "threads, each with its completion queue, that serve "
+                 "ModelInfer")
+      ->check(CLI::Range(1, kMaxInferThreads))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-max-message-bytes", grpc.max_message_bytes,
+                 "bytes of one received message at most")
+      ->check(CLI::Range(kMinMessageBytes, kMaxMessageBytes))
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--grpc-reflection", raw.grpc_reflection,
+               "offer the reflection service (for grpcurl)")
+      ->group(group);
+  app.add_flag("--triton-status-codes", raw.triton_status_codes,
+               "answer UNAVAILABLE where the queue is full, as Triton does")
+      ->group(group);
+}
+
+void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
+  const char* const metrics = "Metrics and health over HTTP";
+  app.add_option("--metrics-address", options.metrics.address,
+                 "address to listen on")
+      ->type_name("IP")
+      ->capture_default_str()
+      ->group(metrics);
+  app.add_option("--metrics-port", raw.metrics_port,
+                 "port of /metrics and /v2/health; 0 turns it off [8002]")
+      ->check(CLI::Range(0, kMaxPort))
+      ->type_name("PORT")
+      ->group(metrics);
+
+  const char* const lifecycle = "Stopping and logging";
+  app.add_option("--exit-timeout-secs", raw.exit_timeout_s,
+                 "on SIGTERM or SIGINT: finish what was admitted within this")
+      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(lifecycle);
+  app.add_option("--drain-delay-secs", raw.drain_delay_s,
+                 "before that: not ready, but still serving, for balancers")
+      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(lifecycle);
+  app.add_option("--backend-timeout-secs", raw.backend_timeout_s,
+                 "a backend that finishes no batch for this long hangs, and "
+                 "the process exits; 0: no limit")
+      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(lifecycle);
+  app.add_option("--log-level", options.log_level, "least level logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->type_name("debug|info|warning|error")
+      ->capture_default_str()
+      ->group(lifecycle);
+}
+
+absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
+  ModelOverrides& overrides = options.repository.overrides;
+  if (!raw.policy.empty()) {
+    overrides.policy = ParsePolicy(raw.policy);
+  }
+  if (raw.max_wait_ms.has_value()) {
+    overrides.max_wait = Milliseconds(*raw.max_wait_ms);
+  }
+  if (raw.metrics_port.has_value()) {
+    options.metrics.port = *raw.metrics_port;
+    options.metrics.listening =
+        *raw.metrics_port == 0 ? MetricsListening::kOff : MetricsListening::kOn;
+  }
+  if (raw.grpc_reflection) {
+    options.grpc.reflection = Reflection::kOn;
+  }
+  if (raw.triton_status_codes) {
+    options.grpc.status_codes = StatusCodes::kTriton;
+  }
+  options.lifecycle.drain_delay = Seconds(raw.drain_delay_s);
+  options.lifecycle.exit_timeout = Seconds(raw.exit_timeout_s);
+  options.lifecycle.backend_timeout = Seconds(raw.backend_timeout_s);
+  for (const std::string& name : options.repository.load_models) {
+    if (name.empty()) {
+      return absl::InvalidArgumentError(
+          "--load-model: expected a model name, got nothing");
+    }
+  }
+  return absl::OkStatus();
+}
+
+double ToSeconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+absl::StatusOr<CommandLine> ParseCommandLine(int argc,
+                                             const char* const* argv) {
+  CommandLine result;
+  RawFlags raw;
+  CLI::App app{
+      "ferry-server serves models over gRPC (the Open Inference Protocol, with "
+      "Triton's extensions) and batches requests as they come."};
+  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
+  AddModelFlags(app, raw, result.options.repository);
+  AddGrpcFlags(app, raw, result.options.grpc);
+  AddProcessFlags(app, raw, result.options);
+  try {  // CLI11 reports by exceptions; none leaves this function
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    result.action = CommandLine::Action::kPrint;
+    result.text = app.help();
+    return result;
+  } catch (const CLI::CallForVersion& version) {
+    result.action = CommandLine::Action::kPrint;
+    result.text = absl::StrCat(version.what(), "\n");
+    return result;
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(error.what(), " (see --help)"));
+  }
+  if (absl::Status status = Complete(raw, result.options); !status.ok()) {
+    return status;
+  }
+  return result;
+}
+
+std::string DescribeOptions(const ServerOptions& options) {
+  const ModelRepositoryOptions& repository = options.repository;
+  std::vector<std::string> parts;
+  const auto add = [&parts](const char* name, const auto& value) {
+    parts.push_back(absl::StrCat(name, "=", value));
+  };
+  const auto add_if_set = [&add](const char* name, const auto& value) {
+    if (value.has_value()) {
+      add(name, *value);
+    }
+  };
+  add("model-repository",
+      repository.path.empty() ? "(embedded)" : repository.path);
+  if (!repository.load_models.empty()) {
+    add("load-model", absl::StrJoin(repository.load_models, ","));
+  }
+  const ModelOverrides& overrides = repository.overrides;
+  add_if_set("max-batch-size", overrides.max_batch_size);
+  if (overrides.max_wait.has_value()) {
+    add("max-wait-ms", ToSeconds(*overrides.max_wait) * 1000);
+  }
+  if (overrides.policy.has_value()) {
+    add("policy", PolicyName(*overrides.policy));
+  }
+  add_if_set("threads", overrides.threads);
+  add_if_set("slots", overrides.slots);
+  add_if_set("queue-requests", overrides.queue_requests);
+  add_if_set("queue-bytes", overrides.queue_bytes);
+  add("grpc-infer-thread-count", options.grpc.infer_thread_count);
+  add("grpc-max-message-bytes", options.grpc.max_message_bytes);
+  add("grpc-reflection",
+      options.grpc.reflection == Reflection::kOn ? "on" : "off");
+  add("status-codes",
+      options.grpc.status_codes == StatusCodes::kTriton ? "triton" : "ferry");
+  add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
+  add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
+  add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));
+  add("log-level", options.log_level);
+  return absl::StrJoin(parts, " ");
+}
+
+}  // namespace ferry

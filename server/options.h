@@ -1,0 +1,69 @@
+// ServerOptions: the flags of ferry-server, with tritonserver's names where it
+// has one.
+//
+// Thread safety: plain values.
+// Errors: INVALID_ARGUMENT with one line for the first wrong flag.
+#ifndef FERRY_SERVER_OPTIONS_H_
+#define FERRY_SERVER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "batcher/clock.h"
+#include "models/model_repository.h"
+#include "server/status.h"
+
+namespace ferry {
+
+enum class Reflection { kOff, kOn };
+
+struct GrpcOptions {
+  std::string address = "127.0.0.1";
+  int port = 8001;  // 0: any free one
+  int infer_thread_count = 2;
+  int64_t max_message_bytes = int64_t{64} << 20;
+  Reflection reflection = Reflection::kOff;
+  StatusCodes status_codes = StatusCodes::kFerry;
+};
+
+enum class MetricsListening { kOff, kOn };
+
+struct MetricsOptions {
+  MetricsListening listening = MetricsListening::kOn;
+  std::string address = "127.0.0.1";
+  int port = 8002;  // 0: any free one
+};
+
+struct LifecycleOptions {
+  Duration drain_delay{0};
+  Duration exit_timeout = Milliseconds(20'000);
+  // A batch that runs longer means that its backend hangs; 0: no limit.
+  Duration backend_timeout = Milliseconds(120'000);
+};
+
+struct ServerOptions {
+  ModelRepositoryOptions repository;
+  GrpcOptions grpc;
+  MetricsOptions metrics;
+  LifecycleOptions lifecycle;
+  std::string log_level = "info";
+};
+
+// What the command line asks for.
+struct CommandLine {
+  enum class Action { kServe, kPrint };
+
+  Action action = Action::kServe;
+  std::string text;  // kPrint: help or version
+  ServerOptions options;
+};
+
+absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
+
+// Returns the flags in force as `name=value` pairs, one line, for the log.
+std::string DescribeOptions(const ServerOptions& options);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_OPTIONS_H_

@@ -1,0 +1,111 @@
+// Putting the parts together and taking them apart.
+#include "server/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace ferry {
+namespace {
+
+constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr int kOk = 200;
+constexpr int kServiceUnavailable = 503;
+
+// How long gRPC may take to write the last replies.
+constexpr Duration kShutdownGrace = std::chrono::seconds(1);
+
+HttpReply Yes(bool condition) {
+  return {.code = condition ? kOk : kServiceUnavailable,
+          .body = condition ? "ok\n" : "no\n"};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(
+    const ServerOptions& options, std::unique_ptr<ModelRepository> repository) {
+  std::unique_ptr<Server> server(new Server(options, std::move(repository)));
+  if (absl::Status status = server->Listen(); !status.ok()) {
+    if (server->grpc_ != nullptr) {
+      server->grpc_->Shutdown(Duration(0));
+    }
+    return status;
+  }
+  server->readiness_.MoveTo(ServerState::kReady);
+  server->grpc_->SetServing();
+  return server;
+}
+
+Server::Server(const ServerOptions& options,
+               std::unique_ptr<ModelRepository> repository)
+    : options_(options),
+      repository_(std::move(repository)),
+      models_(repository_->models()),
+      metrics_(models_, readiness_),
+      watch_(models_, options.lifecycle.backend_timeout) {}
+
+absl::Status Server::Listen() {
+  auto grpc = GrpcEndpoint::Create(options_.grpc, models_, readiness_);
+  if (!grpc.ok()) {
+    return grpc.status();
+  }
+  grpc_ = *std::move(grpc);
+  if (options_.metrics.listening == MetricsListening::kOff) {
+    return absl::OkStatus();
+  }
+  auto http = HttpListener::Create(options_.metrics.address,
+                                   options_.metrics.port, Routes());
+  if (!http.ok()) {
+    return http.status();
+  }
+  http_ = *std::move(http);
+  return absl::OkStatus();
+}
+
+HttpListener::Routes Server::Routes() const {
+  return {
+      {"/metrics",
+       [this] {
+         return HttpReply{.content_type = kPrometheusText,
+                          .body = ToPrometheusText(metrics_)};
+       }},
+      {"/v2/health/live", [this] { return Yes(readiness_.is_live()); }},
+      {"/v2/health/ready", [this] { return Yes(readiness_.is_ready()); }},
+  };
+}
+
+Server::~Server() {
+  http_.reset();
+  // Joins the threads of the backends: after this no call is pointed to by
+  // them, and the calls can go with their queues.
+  repository_.reset();
+  grpc_.reset();
+}
+
+std::optional<int> Server::metrics_port() const {
+  return http_ == nullptr ? std::nullopt : std::optional<int>(http_->port());
+}
+
+std::optional<std::string> Server::Look() {
+  std::optional<std::string> why = watch_.Look(Clock::Steady().Now());
+  if (why.has_value()) {
+    readiness_.MoveTo(ServerState::kLost);
+    grpc_->SetNotServing();
+  }
+  return why;
+}
+
+void Server::BeginDrain() {
+  readiness_.MoveTo(ServerState::kDraining);
+  grpc_->SetNotServing();
+}
+
+absl::Status Server::FinishDrain(TimePoint until) {
+  repository_->BeginDrain();
+  const absl::Status status = repository_->Drain(until - kShutdownGrace);
+  const Duration left = until - Clock::Steady().Now();
+  grpc_->Shutdown(std::clamp(left, Duration(0), kShutdownGrace));
+  return status;
+}
+
+}  // namespace ferry

@@ -1,0 +1,72 @@
+// Server: the served models and the doors to them, from ready to gone.
+//
+// Stopping: BeginDrain() (not ready, still serving), then FinishDrain() (no
+// new requests, what was admitted is answered, doors shut), then the
+// destructor.
+//
+// Thread safety: one thread calls; what it owns serves on threads of its own.
+// Errors: of Create(): an address that cannot be listened on.
+#ifndef FERRY_SERVER_SERVER_H_
+#define FERRY_SERVER_SERVER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/model_repository.h"
+#include "server/backend_watch.h"
+#include "server/grpc_endpoint.h"
+#include "server/http_listener.h"
+#include "server/metrics.h"
+#include "server/model_table.h"
+#include "server/options.h"
+#include "server/readiness.h"
+
+namespace ferry {
+
+class Server {
+ public:
+  // Listens, and is ready when it returns.
+  static absl::StatusOr<std::unique_ptr<Server>> Create(
+      const ServerOptions& options,
+      std::unique_ptr<ModelRepository> repository);
+
+  // REQUIRES: FinishDrain() was called.
+  ~Server();
+
+  int grpc_port() const { return grpc_->port(); }
+  // Nothing where metrics are off.
+  std::optional<int> metrics_port() const;
+
+  // Looks after the backends; called from time to time. Returns why the
+  // process must end, which then is neither ready nor live, or nothing.
+  std::optional<std::string> Look();
+
+  void BeginDrain();
+
+  // DEADLINE_EXCEEDED where not all that was admitted was finished in time;
+  // the rest was answered with UNAVAILABLE or still runs.
+  absl::Status FinishDrain(TimePoint until);
+
+ private:
+  Server(const ServerOptions& options,
+         std::unique_ptr<ModelRepository> repository);
+
+  absl::Status Listen();
+  HttpListener::Routes Routes() const;
+
+  const ServerOptions options_;
+  Readiness readiness_;
+  std::unique_ptr<ModelRepository> repository_;
+  ModelTable models_;
+  const ServerMetrics metrics_;
+  BackendWatch watch_;
+  std::unique_ptr<GrpcEndpoint> grpc_;
+  std::unique_ptr<HttpListener> http_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_SERVER_H_

@@ -1,0 +1,108 @@
+// One thread that waits for signals and for the deadline.
+#include "server/stop_signals.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace ferry {
+namespace {
+
+constexpr int kFirstSignalExit = 128;
+constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
+
+}  // namespace
+
+void ExitNow(int code) {
+  spdlog::shutdown();
+  _exit(code);
+}
+
+StopSignals::StopSignals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigemptyset(&signals_);
+  sigaddset(&signals_, SIGTERM);
+  sigaddset(&signals_, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  thread_ = std::thread([this] { Run(); });
+}
+
+StopSignals::~StopSignals() {
+  {
+    MutexLock lock(mutex_);
+    is_done_ = true;
+  }
+  thread_.join();
+}
+
+void StopSignals::ExpectStop() {
+  MutexLock lock(mutex_);
+  is_expected_ = true;
+}
+
+std::optional<int> StopSignals::WaitForStop(Duration at_most) {
+  const TimePoint until = Clock::Steady().Now() + at_most;
+  MutexLock lock(mutex_);
+  while (!first_.has_value() && Clock::Steady().Now() < until) {
+    changed_.WaitUntil(mutex_, until);
+  }
+  return first_;
+}
+
+void StopSignals::SleepUntil(TimePoint until) {
+  MutexLock lock(mutex_);
+  while (Clock::Steady().Now() < until) {
+    changed_.WaitUntil(mutex_, until);
+  }
+}
+
+void StopSignals::ExitBy(TimePoint deadline) {
+  MutexLock lock(mutex_);
+  exit_by_ = deadline;
+}
+
+void StopSignals::Run() {
+  pthread_setname_np(pthread_self(), "ferry-signals");
+  while (!IsDone()) {
+    const int number = sigtimedwait(&signals_, nullptr, &kPollInterval);
+    if (number > 0) {
+      Take(number);
+    }
+  }
+}
+
+void StopSignals::Take(int number) {
+  bool must_exit = false;
+  {
+    MutexLock lock(mutex_);
+    must_exit = !is_expected_ || first_.has_value();
+    if (!must_exit) {
+      first_ = number;
+      changed_.SignalAll();
+    }
+  }
+  if (must_exit) {
+    spdlog::warn("exits at once signal={}", sigabbrev_np(number));
+    ExitNow(kFirstSignalExit + number);
+  }
+}
+
+bool StopSignals::IsDone() {
+  bool is_late = false;
+  {
+    MutexLock lock(mutex_);
+    if (is_done_) {
+      return true;
+    }
+    is_late = Clock::Steady().Now() >= exit_by_;
+  }
+  if (is_late) {
+    spdlog::error("exits: what was admitted was not finished in time");
+    ExitNow(kExitDrainTimeout);
+  }
+  return false;
+}
+
+}  // namespace ferry

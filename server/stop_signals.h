@@ -1,0 +1,67 @@
+// StopSignals turns SIGTERM and SIGINT into something the main thread waits
+// for, and ends the process where it must end now.
+//
+// Life: constructed before any other thread, so that all inherit the blocked
+// signals. Before ExpectStop(), during start, a signal ends the process at
+// once. After it, the first one is for WaitForStop(); a second one ends the
+// process at once, and so does the deadline of ExitBy().
+//
+// Thread safety: one main thread; the signals are taken by a thread of its own.
+#ifndef FERRY_SERVER_STOP_SIGNALS_H_
+#define FERRY_SERVER_STOP_SIGNALS_H_
+
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "batcher/clock.h"
+#include "batcher/mutex.h"
+
+namespace ferry {
+
+// Exit codes of the process. A signal that ends it at once gives 128 + its
+// number.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitCannotStart = 1;
+inline constexpr int kExitDeviceLost = 3;
+inline constexpr int kExitDrainTimeout = 4;
+
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+
+  void ExpectStop();
+
+  // Returns the signal that came, or nothing after `at_most`.
+  std::optional<int> WaitForStop(Duration at_most);
+
+  // Waits until then, whatever signal came before; a further one ends the
+  // process.
+  void SleepUntil(TimePoint until);
+
+  // From then on the process ends with kExitDrainTimeout at `deadline`.
+  void ExitBy(TimePoint deadline);
+
+ private:
+  void Run();
+  void Take(int number);
+  bool IsDone();
+
+  sigset_t signals_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_expected_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<int> first_ ABSL_GUARDED_BY(mutex_);
+  TimePoint exit_by_ ABSL_GUARDED_BY(mutex_) = kNever;
+  std::thread thread_;
+};
+
+// Flushes the log and ends the process without running destructors.
+[[noreturn]] void ExitNow(int code);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_STOP_SIGNALS_H_

@@ -1,0 +1,62 @@
+// WireReader walks the protobuf wire format of one message that lies in
+// several pieces, without copying it.
+//
+// Guarantee: never reads outside the given runs, whatever they hold. A read
+// that would pass the end fails and leaves the position undefined.
+//
+// Thread safety: thread-compatible. Does not own the bytes, which outlive it.
+#ifndef FERRY_SERVER_WIRE_READER_H_
+#define FERRY_SERVER_WIRE_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+enum class WireType : uint8_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,  // a length, then that many bytes
+  kGroupBegin = 3,
+  kGroupEnd = 4,
+  kFixed32 = 5,
+};
+
+struct WireTag {
+  uint32_t field = 0;
+  WireType type = WireType::kVarint;
+};
+
+class WireReader {
+ public:
+  explicit WireReader(absl::Span<const Run> runs);
+
+  bool at_end() const { return left_ == 0; }
+  size_t left() const { return left_; }  // bytes
+
+  // Each returns false where the message is truncated or malformed.
+  [[nodiscard]] bool ReadTag(WireTag& tag);
+  [[nodiscard]] bool ReadVarint(uint64_t& value);
+  // A length that fits into what is left.
+  [[nodiscard]] bool ReadLength(size_t& length);
+  [[nodiscard]] bool Skip(size_t bytes);
+  // Skips the value behind a tag of that type; groups are malformed.
+  [[nodiscard]] bool SkipValue(WireType type);
+  // Appends the pieces of the next `bytes` bytes and skips them.
+  [[nodiscard]] bool Take(size_t bytes, std::vector<Run>& pieces);
+
+ private:
+  void SkipEmptyRuns();
+
+  absl::Span<const Run> runs_;  // front: where it stands
+  size_t offset_ = 0;           // in the front run
+  size_t left_ = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_WIRE_READER_H_
