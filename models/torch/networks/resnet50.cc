@@ -109,11 +109,11 @@ class ResNet50Network final : public Network {
   absl::Status Forward(const Tensors& inputs, Tensors& outputs) override {
     at::Tensor x = inputs[0].contiguous(at::MemoryFormat::ChannelsLast);
     x = conv_(x, Activation::kRelu);
-    x = at::max_pool2d(x, 3, 2, 1);
+    x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     for (const Bottleneck& block : blocks_) {
       x = block(x);
     }
-    x = at::adaptive_avg_pool2d(x, 1).flatten(1).contiguous();
+    x = at::adaptive_avg_pool2d(x, {1, 1}).flatten(1).contiguous();
     outputs.push_back(fc_(x, Activation::kNone));
     return absl::OkStatus();
   }
@@ -177,9 +177,9 @@ ResNet50Module::ResNet50Module()
 
 at::Tensor ResNet50Module::forward(at::Tensor x) {
   x = at::relu(bn1(conv1(x)));
-  x = at::max_pool2d(x, 3, 2, 1);
+  x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
   x = layer4->forward(layer3->forward(layer2->forward(layer1->forward(x))));
-  return fc(at::adaptive_avg_pool2d(x, 1).flatten(1));
+  return fc(at::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
 }
 
 std::unique_ptr<Network> CompileResNet50(const ResNet50Module& module,
