@@ -1,3 +1,4 @@
+// Which fields of a config are honored, and advice on the others.
 #include "models/config_findings.h"
 
 #include <algorithm>

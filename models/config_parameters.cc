@@ -1,3 +1,4 @@
+// The table of parameters and how each value is read.
 #include "models/config_parameters.h"
 
 #include <set>

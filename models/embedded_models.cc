@@ -1,3 +1,4 @@
+// The config texts.
 #include "models/embedded_models.h"
 
 namespace ferry {

@@ -1,3 +1,4 @@
+// A limited rate of log lines.
 #include "models/failure_log.h"
 
 #include <atomic>

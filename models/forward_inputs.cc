@@ -1,3 +1,4 @@
+// Drawing elements of every type.
 #include "models/forward_inputs.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Mapping a file read-only.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

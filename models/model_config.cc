@@ -1,3 +1,4 @@
+// From the parsed message to checked options.
 #include "models/model_config.h"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// Lanes by backend, then backend and batcher.
 #include "models/model_loader.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Flags over config, and the message completed.
 #include "models/model_overrides.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which models are loaded from where, and how they are found.
 #include "models/model_repository.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Listing folders and choosing versions.
 #include "models/repository_folder.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Parsing and checking the header.
 #include "models/safetensors.h"
 
 #include <algorithm>

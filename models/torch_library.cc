@@ -1,3 +1,4 @@
+// Opening the library by its name.
 #include "models/torch_library.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// A pass over the graph of forward().
 #include "models/torch/pack_linear.h"
 
 #include <torch/csrc/jit/ir/constants.h>

@@ -1,3 +1,4 @@
+// Warm-up, staging, compute, copying out.
 #include "models/torch/torch_model.h"
 
 #include <ATen/Functions.h>

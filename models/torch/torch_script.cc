@@ -1,3 +1,4 @@
+// Loading a module and fitting it to the spec.
 #include "models/torch/torch_script.h"
 
 #include <torch/csrc/jit/api/module.h>

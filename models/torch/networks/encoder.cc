@@ -1,3 +1,4 @@
+// The encoder as parameters and as the network that serves.
 #include "models/torch/networks/encoder.h"
 
 #include <ATen/Functions.h>

@@ -1,3 +1,4 @@
+// The layers, packed where the processor has the kernels.
 #include "models/torch/networks/fused_ops.h"
 
 #include <ATen/Functions.h>

@@ -1,3 +1,4 @@
+// The perceptron as parameters and as the network that serves.
 #include "models/torch/networks/mlp.h"
 
 #include <torch/nn/modules/linear.h>

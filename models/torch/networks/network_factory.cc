@@ -1,3 +1,4 @@
+// Checking the spec, then making the network.
 #include "models/torch/networks/network_factory.h"
 
 #include <ATen/Context.h>

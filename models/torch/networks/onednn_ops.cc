@@ -1,3 +1,4 @@
+// Finding the operators and calling them.
 #include "models/torch/networks/onednn_ops.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>

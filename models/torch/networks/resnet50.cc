@@ -1,3 +1,4 @@
+// ResNet-50 as parameters and as the network that serves.
 #include "models/torch/networks/resnet50.h"
 
 #include <ATen/Functions.h>
