@@ -70,7 +70,8 @@ int Serve(const EchoOptions& options) {
               options.api.c_str());
   std::fflush(stdout);
   AwaitSignal(signals);
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  server->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                gpr_time_from_seconds(1, GPR_TIMESPAN)));
   return 0;
 }
 

@@ -1,0 +1,176 @@
+// Formatting of points; milliseconds with three figures that matter.
+#include "bench/report_table.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry::bench {
+namespace {
+
+std::string Ms(double us) {
+  const double ms = us / 1e3;
+  return absl::StrFormat(ms < 10 ? "%.3f" : ms < 100 ? "%.2f" : "%.1f", ms);
+}
+
+std::string Optional(const std::optional<double>& value,
+                     const absl::ParsedFormat<'f'>& format) {
+  return value.has_value() ? absl::StrFormat(format, *value) : "-";
+}
+
+double BestRate(const RunResult& run) {
+  double best = 0;
+  for (const PointResult& point : run.points) {
+    if (point.void_reason.empty()) {
+      best = std::max(best, point.achieved_rate);
+    }
+  }
+  return best;
+}
+
+std::vector<std::string> MakeRow(const RunResult& run,
+                                 const PointResult& point) {
+  const bool has_latency = point.ok > 0;
+  const auto latency = [&](double us) {
+    return has_latency ? Ms(us) : std::string("-");
+  };
+  return {run.label,
+          DescribeLoad(point),
+          absl::StrFormat("%.0f", point.offered_rate),
+          absl::StrFormat("%.0f", point.achieved_rate),
+          latency(point.latency.p50_us),
+          latency(point.latency.p90_us),
+          latency(point.latency.p99_us),
+          latency(point.latency.p999_us),
+          latency(point.latency.max_us),
+          Optional(point.mean_rows, absl::ParsedFormat<'f'>("%.2f")),
+          Optional(point.busy_ratio, absl::ParsedFormat<'f'>("%.2f")),
+          DescribeErrors(point),
+          Ms(point.send_lag.p99_us),
+          !point.void_reason.empty() ? "void"
+          : point.interrupted        ? "cut short"
+                                     : ""};
+}
+
+}  // namespace
+
+std::string DescribeErrors(const PointResult& point) {
+  if (point.errors.empty()) {
+    return "0";
+  }
+  return absl::StrJoin(point.errors, ", ",
+                       [](std::string* out, const auto& error) {
+                         absl::StrAppend(out, error.second, " ", error.first);
+                       });
+}
+
+std::string DescribeLoad(const PointResult& point) {
+  if (point.loop == "closed") {
+    return absl::StrFormat("closed, %d outstanding", point.outstanding);
+  }
+  if (point.load.has_value()) {
+    return absl::StrFormat("open, %.0f %% load", *point.load * 100);
+  }
+  return absl::StrFormat("open, %.0f/s", point.target_rate);
+}
+
+std::vector<std::string> Compare(const std::vector<RunResult>& runs) {
+  std::vector<std::string> sentences;
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const double base = BestRate(runs[0]);
+    const double other = BestRate(runs[i]);
+    if (base > 0 && other > 0) {
+      sentences.push_back(absl::StrFormat(
+          "'%s' served up to %.0f/s, '%s' %.0f/s: %.1fx", runs[i].label, other,
+          runs[0].label, base, other / base));
+    }
+  }
+  return sentences;
+}
+
+ReportTable MakeTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",        "load",
+                    "offered/s",  "achieved/s",
+                    "p50 ms",     "p90 ms",
+                    "p99 ms",     "p99.9 ms",
+                    "max ms",     "rows/batch",
+                    "busy ratio", "errors",
+                    "lag p99 ms", ""};
+  table.notes = Compare(runs);
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      table.rows.push_back(MakeRow(run, point));
+      if (!point.void_reason.empty()) {
+        table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
+                                           DescribeLoad(point), ": ",
+                                           point.void_reason));
+      }
+    }
+    if (run.is_simulated) {
+      table.notes.push_back(absl::StrCat(
+          "'", run.label,
+          "' ran on a simulated device: its times say nothing about hardware"));
+    }
+  }
+  return table;
+}
+
+ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {
+      "run",           "load",          "from send p50 ms", "p90 ms",
+      "p99 ms",        "p99.9 ms",      "max ms",           "mean ms",
+      "failed p50 ms", "failed max ms", "lag p50 ms",       "lag p99 ms",
+      "lag max ms",    "seed",          "window s",         "busy ratio from"};
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      const LatencySummary& sent = point.latency_from_send;
+      table.rows.push_back(
+          {run.label, DescribeLoad(point), Ms(sent.p50_us), Ms(sent.p90_us),
+           Ms(sent.p99_us), Ms(sent.p999_us), Ms(sent.max_us), Ms(sent.mean_us),
+           Ms(point.failed_latency.p50_us), Ms(point.failed_latency.max_us),
+           Ms(point.send_lag.p50_us), Ms(point.send_lag.p99_us),
+           Ms(point.send_lag.max_us),
+           point.loop == "open" ? absl::StrCat(point.seed) : "-",
+           absl::StrFormat("%.1f", point.window_s),
+           point.busy_source.empty() ? "-" : point.busy_source});
+    }
+  }
+  return table;
+}
+
+std::string ToText(const ReportTable& table) {
+  std::vector<size_t> widths;
+  for (const std::string& heading : table.headings) {
+    widths.push_back(heading.size());
+  }
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      // Names to the left, numbers to the right.
+      const int width = static_cast<int>(widths[i]);
+      absl::StrAppendFormat(&text, "%*s  ", i < 2 ? -width : width, cells[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line(table.headings);
+  for (const auto& row : table.rows) {
+    text += line(row);
+  }
+  for (const std::string& note : table.notes) {
+    absl::StrAppend(&text, note, "\n");
+  }
+  return text;
+}
+
+}  // namespace ferry::bench

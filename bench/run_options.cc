@@ -1,0 +1,146 @@
+// Flags to options.
+#include "bench/run_options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace ferry::bench {
+namespace {
+
+constexpr double kLongestSeconds = 1e6;
+
+void AddServerFlags(CLI::App& command, RunOptions& options) {
+  command.add_option("-u,--address", options.address, "server, host:port")
+      ->capture_default_str();
+  command.add_option("-m,--model", options.model, "model to call")
+      ->capture_default_str();
+  command.add_option("--metrics", options.metrics_address,
+                     "the server's metrics, host:port, for its busy ratio");
+  command
+      .add_option("--wait-ready-secs", options.wait_ready_s,
+                  "how long to wait for the model")
+      ->check(CLI::Range(0.0, kLongestSeconds))
+      ->capture_default_str();
+  command
+      .add_option("--connections", options.target.connections,
+                  "connections to the server")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command
+      .add_option("--queues", options.target.queues,
+                  "completion queues of the client, a thread each")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
+void AddRequestFlags(CLI::App& command, RunOptions& options) {
+  command.add_option("--rows", options.requests.rows, "rows of each request")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--shape", options.shapes,
+                  "name:sizes of one row of an input, as ids:128")
+      ->type_name("NAME:SIZES");
+  command
+      .add_option("--range", options.ranges,
+                  "name:low:high for an integer input; 0 to 127 otherwise")
+      ->type_name("NAME:LOW:HIGH");
+  command
+      .add_option("--requests", options.requests.count,
+                  "different requests to send in turn")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  command
+      .add_option("--deadline-ms", options.deadline_ms,
+                  "gRPC deadline of each request; 0: none")
+      ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
+      ->capture_default_str();
+  command
+      .add_option("--seed", options.sweep.seed,
+                  "of contents and arrivals; each rate adds one")
+      ->capture_default_str();
+}
+
+void AddLoadFlags(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--outstanding", options.sweep.outstanding,
+                  "closed loops, each with so many outstanding: 1,64")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 16));
+  command
+      .add_option("--rates", options.sweep.rates,
+                  "open loops, requests/s: 500,1000")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--loads", options.sweep.loads,
+                  "open loops, shares of saturation: 0.5,0.8; default "
+                  "0.2,0.4,0.6,0.8,0.9 where no load is given at all")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--saturation-outstanding",
+                  options.sweep.saturation_outstanding,
+                  "closed loop that finds the saturation")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  command
+      .add_option("--max-outstanding", options.sweep.max_outstanding,
+                  "bound of an open loop; a run that meets it is void")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--warm-up-secs", options.warm_up_s,
+                  "excluded, before each point")
+      ->check(CLI::Range(0.0, kLongestSeconds))
+      ->capture_default_str();
+  command.add_option("--duration-secs", options.duration_s, "of each point")
+      ->check(CLI::Range(0.01, kLongestSeconds))
+      ->capture_default_str();
+}
+
+void AddReportFlags(CLI::App& command, RunOptions& options) {
+  command.add_option("--label", options.label,
+                     "name of this run in tables and charts");
+  command.add_option("--json", options.json_path, "file for the results");
+  command.add_option("--html", options.html_path, "file for the page");
+}
+
+}  // namespace
+
+void AddRunFlags(CLI::App& command, RunOptions& options) {
+  AddServerFlags(command, options);
+  AddRequestFlags(command, options);
+  AddLoadFlags(command, options);
+  AddReportFlags(command, options);
+}
+
+absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
+  for (const std::string& text : options.shapes) {
+    if (const auto status = ParseShape(text, &options.requests.shapes);
+        !status.ok()) {
+      return status;
+    }
+  }
+  for (const std::string& text : options.ranges) {
+    if (const auto status = ParseRange(text, &options.requests.ranges);
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (options.label.empty()) {
+    options.label = options.model;
+  }
+  options.requests.seed = options.sweep.seed;
+  options.target.address = options.address;
+  options.target.deadline = Milliseconds(options.deadline_ms);
+  options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);
+  options.sweep.measured = Milliseconds(options.duration_s * 1e3);
+  if (options.sweep.outstanding.empty() && options.sweep.rates.empty() &&
+      options.sweep.loads.empty()) {
+    options.sweep.outstanding = {1};
+    options.sweep.loads = {0.2, 0.4, 0.6, 0.8, 0.9};
+  }
+  return options;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,49 @@
+// The flags of `ferry-bench run`.
+//
+// Thread safety: plain values.
+#ifndef FERRY_BENCH_RUN_OPTIONS_H_
+#define FERRY_BENCH_RUN_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/grpc_target.h"
+#include "bench/request_pool.h"
+#include "bench/sweep.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace ferry::bench {
+
+struct RunOptions {
+  std::string address = "127.0.0.1:8001";
+  std::string model = "mlp";
+  std::string label;            // empty: the model's name
+  std::string metrics_address;  // empty: ModelStatistics only
+  std::string json_path;        // empty: not written
+  std::string html_path;        // empty: not written
+  std::vector<std::string> shapes;
+  std::vector<std::string> ranges;
+  double warm_up_s = 2;
+  double duration_s = 5;
+  double wait_ready_s = 10;
+  double deadline_ms = 0;
+  RequestPoolOptions requests;
+  GrpcTargetOptions target;
+  SweepOptions sweep;
+};
+
+// Adds every flag to `command`; its parsing fills `options`, which outlives it.
+void AddRunFlags(CLI::App& command, RunOptions& options);
+
+// Returns the options with shapes and ranges read and durations converted, and
+// with default loads where none were given. INVALID_ARGUMENT as the readers.
+absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_RUN_OPTIONS_H_

@@ -1,0 +1,64 @@
+// Sweep measures one server at several loads: closed loops first, then open
+// loops at rates, given or as shares of the saturation that the closed loops
+// found.
+//
+// Thread safety: thread-compatible; Stop() from any thread.
+#ifndef FERRY_BENCH_SWEEP_H_
+#define FERRY_BENCH_SWEEP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "batcher/clock.h"
+#include "bench/load_generator.h"
+#include "bench/run_result.h"
+#include "bench/server_probe.h"
+#include "bench/target.h"
+
+namespace ferry::bench {
+
+struct SweepOptions {
+  std::vector<int32_t> outstanding;  // a closed loop each
+  std::vector<double> rates;         // requests/s; an open loop each
+  std::vector<double> loads;         // shares of saturation; an open loop each
+  // A closed loop for the saturation, where there are loads.
+  int32_t saturation_outstanding = 256;
+  Duration warm_up = Milliseconds(2000);
+  Duration measured = Milliseconds(5000);
+  int32_t max_outstanding = 8192;
+  uint64_t seed = 1;
+};
+
+class Sweep {
+ public:
+  using OnPoint = std::function<void(const PointResult&)>;
+
+  // `target` and `probe` outlive it.
+  Sweep(const SweepOptions& options, Target& target, const ServerProbe& probe,
+        int32_t lanes);
+
+  // Appends a point for each load to run.points, sets run.saturation_rate, and
+  // calls `on_point` after each.
+  void Run(RunResult& run, const OnPoint& on_point);
+
+  // Ends the point under way and the sweep; what was measured stays.
+  void Stop();
+
+ private:
+  PointResult MeasureClosed(int32_t outstanding);
+  PointResult MeasureOpen(double rate, uint64_t seed);
+  LoadPlan MakePlan();
+
+  const SweepOptions options_;
+  const ServerProbe& probe_;
+  const int32_t lanes_;
+  SteadyPacer pacer_;
+  LoadGenerator generator_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_SWEEP_H_

@@ -1,0 +1,38 @@
+// Waits for the window's begin and end, or for Finish().
+#include "bench/window_probe.h"
+
+namespace ferry::bench {
+
+WindowProbe::WindowProbe(const ServerProbe& probe, const LoadPlan& plan,
+                         int32_t lanes)
+    : probe_(probe), plan_(plan), lanes_(lanes), thread_([this] { Run(); }) {}
+
+WindowProbe::~WindowProbe() { Finish(); }
+
+ServerWindow WindowProbe::Finish() {
+  {
+    MutexLock lock(mutex_);
+    is_finished_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  return window_;
+}
+
+void WindowProbe::Run() {
+  WaitUntil(plan_.window_begin());
+  const ServerCounters begin = probe_.Read();
+  WaitUntil(plan_.window_end());
+  window_ = Difference(begin, probe_.Read(), lanes_);
+}
+
+void WindowProbe::WaitUntil(TimePoint until) {
+  MutexLock lock(mutex_);
+  while (!is_finished_ && Clock::Steady().Now() < until) {
+    changed_.WaitUntil(mutex_, until);
+  }
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,42 @@
+// WindowProbe reads a ServerProbe at both ends of a measured window, on a
+// thread of its own, so that the load generator is never held up.
+//
+// Thread safety: thread-compatible.
+#ifndef FERRY_BENCH_WINDOW_PROBE_H_
+#define FERRY_BENCH_WINDOW_PROBE_H_
+
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "batcher/mutex.h"
+#include "bench/load_generator.h"
+#include "bench/server_probe.h"
+
+namespace ferry::bench {
+
+class WindowProbe {
+ public:
+  // `probe` outlives it.
+  WindowProbe(const ServerProbe& probe, const LoadPlan& plan, int32_t lanes);
+  ~WindowProbe();
+
+  // Returns what happened in the window; a window that has not ended ends now.
+  ServerWindow Finish();
+
+ private:
+  void Run();
+  void WaitUntil(TimePoint until);
+
+  const ServerProbe& probe_;
+  const LoadPlan plan_;
+  const int32_t lanes_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  ServerWindow window_;  // the thread's, until it is joined
+  std::thread thread_;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_WINDOW_PROBE_H_
