@@ -47,10 +47,7 @@ class InProcessCall final : public Completion {
 
   void LeaveReader() { Leave(); }
 
-  void ReturnToPool() {
-    MutexLock lock(client_.mutex_);
-    client_.idle_.push_back(this);
-  }
+  void ReturnToPool() { client_.Return(*this); }
 
   void Respond(Outcome outcome, OutputRows rows, Last) override {
     reply_ = {outcome, OutputRef(rows.buffer), rows.first, rows.count};
@@ -103,7 +100,19 @@ InProcessClient::InProcessClient(Batcher& batcher, int32_t max_calls)
   }
 }
 
-InProcessClient::~InProcessClient() = default;
+InProcessClient::~InProcessClient() {
+  MutexLock lock(mutex_);
+  while (idle_.size() < calls_.size()) {
+    call_returned_.Wait(mutex_);
+  }
+}
+
+void InProcessClient::Return(InProcessCall& call) {
+  MutexLock lock(mutex_);
+  idle_.push_back(&call);
+  // Under the lock: without it the destructor may be through already.
+  call_returned_.SignalOne();
+}
 
 absl::StatusOr<Future> InProcessClient::Submit(
     const InferArguments& arguments) {

@@ -2,8 +2,9 @@
 // process, without gRPC, answered through futures of their own.
 //
 //   InProcessClient client(batcher, 64);
-//   absl::StatusOr<Future> future = client.Submit({.inputs = views, .rows =
-//   1}); Reply reply = future->Get();        // waits
+//   absl::StatusOr<Future> future =
+//       client.Submit({.inputs = views, .rows = 1});
+//   Reply reply = future->Get();        // waits
 //
 // Nothing is allocated per request: the calls live in the client's pool.
 //
@@ -74,6 +75,9 @@ class InProcessClient {
  public:
   // At most `max_calls` requests are under way at once. `batcher` outlives it.
   InProcessClient(Batcher& batcher, int32_t max_calls);
+
+  // Waits until the batcher has let go of every call, which may be a moment
+  // after its Future got the answer. REQUIRES: every Future has ended.
   ~InProcessClient();
 
   // Errors: those of Batcher::Submit(); RESOURCE_EXHAUSTED where max_calls are
@@ -83,9 +87,12 @@ class InProcessClient {
  private:
   friend class InProcessCall;
 
+  void Return(InProcessCall& call);
+
   Batcher& batcher_;
   const int32_t max_calls_;
   Mutex mutex_;
+  CondVar call_returned_;
   std::vector<InProcessCall*> idle_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<InProcessCall>> calls_;  // constant
 };

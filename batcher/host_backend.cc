@@ -14,6 +14,8 @@ namespace {
 
 constexpr Outcome kModelThrew = {absl::StatusCode::kInternal,
                                  "model failed on this batch"};
+constexpr Outcome kNoOutput = {absl::StatusCode::kInternal,
+                               "model gave no output for this batch"};
 
 // Runs one step of a model; an exception becomes an outcome.
 template <typename Step>
@@ -115,6 +117,8 @@ void HostBackend::RunLane(int32_t index) {
     warmed = lane.model.WarmUp();
   } catch (const std::exception& error) {
     warmed = absl::InternalError(error.what());
+  } catch (...) {
+    warmed = absl::InternalError("model threw what is no std::exception");
   }
   {
     MutexLock lock(warm_up_mutex_);
@@ -141,6 +145,8 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   }
   if (!outcome.ok()) {
     output = OutputRef();
+  } else if (!output) {
+    outcome = kNoOutput;
   }
   batch.SetResult(outcome, std::move(output));
   BackendEvents& events = *work.events;

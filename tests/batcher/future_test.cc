@@ -1,0 +1,187 @@
+// InProcessClient and Future: one answer each, from the calls of a pool.
+#include "batcher/future.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "batcher/host_backend.h"
+#include "batcher/sim/echo_model.h"
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+namespace {
+
+using absl::StatusCode;
+
+InferArguments ArgumentsOf(const TestRequest& request) {
+  return {.inputs = request.request().inputs,
+          .rows = request.request().rows,
+          .deadline = request.request().deadline};
+}
+
+int64_t FirstElement(const Reply& reply) {
+  return reinterpret_cast<const int64_t*>(
+      reply.output->tensors()[0].data)[reply.first_row];
+}
+
+TEST(Future, GetsTheRowsOfItsRequest) {
+  SteppedBatcher stepped;
+  InProcessClient client(stepped.batcher(), 2);
+  TestRequest first({.id = 1, .rows = 2});
+  TestRequest second({.id = 2, .rows = 1});
+  absl::StatusOr<Future> a = client.Submit(ArgumentsOf(first));
+  absl::StatusOr<Future> b = client.Submit(ArgumentsOf(second));
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_FALSE(a->IsReady());
+  stepped.Step();
+  stepped.Settle();
+  EXPECT_TRUE(a->IsReady());
+  const Reply reply = a->Get();
+  EXPECT_TRUE(reply.outcome.ok());
+  EXPECT_EQ(reply.rows, 2);
+  EXPECT_EQ(FirstElement(reply), 1000);
+  EXPECT_EQ(FirstElement(b->Get()), 2000);
+}
+
+TEST(Future, BytesAndShapeOfItsInputsAreCounted) {
+  SteppedBatcher stepped({.backend = {.spec = RowSpec(kAnySize), .slots = 2}});
+  InProcessClient client(stepped.batcher(), 2);
+  TestRequest narrow({.id = 1, .rows = 2, .width = 1});
+  TestRequest wide({.id = 2, .rows = 1, .width = 3});
+  absl::StatusOr<Future> a = client.Submit(ArgumentsOf(narrow));
+  absl::StatusOr<Future> b = client.Submit(ArgumentsOf(wide));
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(stepped.batcher().Snapshot().queued_bytes, 5 * 8);
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().running_count(), 2u) << "shapes were mixed";
+  stepped.Settle();
+}
+
+TEST(Future, ErrorsComeAsTheOutcomeOfTheReply) {
+  SteppedBatcher stepped;
+  InProcessClient client(stepped.batcher(), 2);
+  TestRequest request({.deadline = stepped.clock().Now() + Milliseconds(1)});
+  absl::StatusOr<Future> running = client.Submit(ArgumentsOf(request));
+  stepped.Step();
+  absl::StatusOr<Future> expired = client.Submit(ArgumentsOf(request));
+  ASSERT_TRUE(running.ok() && expired.ok());
+  stepped.clock().Advance(Milliseconds(1));
+  stepped.Step();
+  Reply reply = expired->Get();
+  EXPECT_EQ(reply.outcome.code, StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(reply.output);
+  stepped.backend().Complete(0, {StatusCode::kInternal, "failed"});
+  EXPECT_EQ(running->Get().outcome.code, StatusCode::kInternal);
+}
+
+TEST(Future, CancelEndsAQueuedRequest) {
+  SteppedBatcher stepped;
+  InProcessClient client(stepped.batcher(), 2);
+  TestRequest request;
+  absl::StatusOr<Future> running = client.Submit(ArgumentsOf(request));
+  stepped.Step();
+  absl::StatusOr<Future> queued = client.Submit(ArgumentsOf(request));
+  ASSERT_TRUE(running.ok() && queued.ok());
+  queued->Cancel();
+  stepped.Step();
+  EXPECT_EQ(queued->Get().outcome.code, StatusCode::kCancelled);
+  stepped.Settle();
+  EXPECT_TRUE(running->Get().outcome.ok());
+}
+
+TEST(Future, SubmitPastMaxCallsIsRefusedUntilACallIsBack) {
+  SteppedBatcher stepped;
+  InProcessClient client(stepped.batcher(), 1);
+  TestRequest request;
+  absl::StatusOr<Future> first = client.Submit(ArgumentsOf(request));
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(client.Submit(ArgumentsOf(request)).status().code(),
+            StatusCode::kResourceExhausted);
+  stepped.Settle();
+  EXPECT_EQ(client.Submit(ArgumentsOf(request)).status().code(),
+            StatusCode::kResourceExhausted)
+      << "answered, but not read yet";
+  first->Get();
+  first = client.Submit(ArgumentsOf(request));
+  EXPECT_TRUE(first.ok());
+  stepped.Settle();
+}
+
+TEST(Future, RefusalOfTheBatcherGivesTheCallBack) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 2}});
+  InProcessClient client(stepped.batcher(), 1);
+  TestRequest too_large({.rows = 3});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(client.Submit(ArgumentsOf(too_large)).status().code(),
+              StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(Future, UnreadReplyGivesItsOutputBack) {
+  SteppedBatcher stepped;
+  TestRequest request;
+  InProcessClient client(stepped.batcher(), 1);
+  {
+    absl::StatusOr<Future> unread = client.Submit(ArgumentsOf(request));
+    ASSERT_TRUE(unread.ok());
+    stepped.Step();
+    stepped.Settle();
+    Future moved = *std::move(unread);
+  }
+  const absl::StatusOr<Future> next = client.Submit(ArgumentsOf(request));
+  EXPECT_TRUE(next.ok()) << "the call is not back in the pool";
+  stepped.Settle();
+}
+
+// The reader may have its answer before the batcher lets go of the call.
+TEST(Future, ClientThatEndsWaitsForItsCallsToBeReleased) {
+  SteppedBatcher stepped;
+  auto client = std::make_unique<InProcessClient>(stepped.batcher(), 1);
+  TestRequest request;
+  absl::StatusOr<Future> future = client->Submit(ArgumentsOf(request));
+  ASSERT_TRUE(future.ok());
+  stepped.Step();
+  future->Cancel();  // on the batcher's list until its next step
+  stepped.backend().CompleteAll();
+  EXPECT_TRUE(future->Get().outcome.ok());
+  std::thread destroyer([&] { client.reset(); });
+  stepped.Step();
+  destroyer.join();
+}
+
+TEST(Future, ManyThreadsEachGetTheirOwnRows) {
+  std::vector<std::unique_ptr<HostModel>> models;
+  models.push_back(*EchoModel::Create(RowSpec()));
+  models.push_back(*EchoModel::Create(RowSpec()));
+  auto backend = HostBackend::Create(std::move(models), {});
+  ASSERT_TRUE(backend.ok());
+  auto batcher = Batcher::Create(*std::move(backend), {.max_batch_size = 8});
+  ASSERT_TRUE(batcher.ok());
+  auto client = std::make_optional<InProcessClient>(**batcher, 8);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&client, t] {
+      for (int i = 0; i < 300; ++i) {
+        TestRequest a({.id = t * 1000 + i});
+        TestRequest b({.id = t * 1000 + i + 500});
+        absl::StatusOr<Future> first = client->Submit(ArgumentsOf(a));
+        absl::StatusOr<Future> second = client->Submit(ArgumentsOf(b));
+        ASSERT_TRUE(first.ok() && second.ok());
+        EXPECT_EQ(FirstElement(second->Get()), b.id() * 1000);
+        EXPECT_EQ(FirstElement(first->Get()), a.id() * 1000);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  client.reset();
+}
+
+}  // namespace
+}  // namespace ferry

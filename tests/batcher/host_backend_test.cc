@@ -1,0 +1,390 @@
+// HostBackend: the guarantees of Backend over models that fail, throw, wait.
+#include "batcher/host_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <latch>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "batcher/host_output_pool.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+using absl::StatusCode;
+
+// A model whose steps are functions of the test.
+class ScriptedModel final : public HostModel {
+ public:
+  explicit ScriptedModel(std::function<Outcome(const Batch&)> compute = nullptr)
+      : on_compute(std::move(compute)) {}
+
+  const ModelSpec& spec() const override { return spec_; }
+  absl::Status WarmUp() override {
+    return on_warm_up ? on_warm_up() : absl::OkStatus();
+  }
+  Outcome Stage(const Batch& batch) override {
+    return on_stage ? on_stage(batch) : Outcome{};
+  }
+  Outcome Compute(const Batch& batch, OutputRef& output) override {
+    output = pool_.Take();
+    return on_compute ? on_compute(batch) : Outcome{};
+  }
+
+  std::function<absl::Status()> on_warm_up;
+  std::function<Outcome(const Batch&)> on_stage;
+  std::function<Outcome(const Batch&)> on_compute;
+
+ private:
+  const ModelSpec spec_ = RowSpec();
+  HostOutputPool pool_{1, 2};
+};
+
+// Counts what a backend reports and checks its order for each batch.
+class Events final : public BackendEvents {
+ public:
+  void Staged(Batch& batch) override {
+    EXPECT_EQ(batch.times().compute_end, batch.times().closed);
+    ++staged;
+  }
+  void ComputeEnded(Batch& batch) override {
+    EXPECT_LE(batch.times().compute_begin, batch.times().compute_end);
+    EXPECT_GE(staged.load(), ended.fetch_add(1) + 1);
+    ++lanes_seen[static_cast<size_t>(batch.lane())];
+  }
+  void SlotFree() override { ++slots_freed; }
+  void Finished(std::unique_ptr<Batch> batch) override {
+    EXPECT_GE(ended.load(), finished.load() + 1);
+    batch->Resolve(Clock::Steady());
+    if (on_finished) {
+      on_finished();
+    }
+    ++finished;
+    finished.notify_all();
+  }
+  void Broken(Outcome) override { ADD_FAILURE() << "backend said it broke"; }
+
+  void WaitForFinished(int count) {
+    for (int now = finished; now < count; now = finished) {
+      finished.wait(now);
+    }
+  }
+
+  std::atomic<int> staged{0};
+  std::atomic<int> ended{0};
+  std::atomic<int> slots_freed{0};
+  std::atomic<int> finished{0};
+  std::array<std::atomic<int>, 2> lanes_seen{};
+  std::function<void()> on_finished;
+};
+
+// A closed batch of one request, as the batcher makes it.
+std::unique_ptr<Batch> BatchOf(TestRequest& request) {
+  auto batch = std::make_unique<Batch>(1, 64);
+  request.request().TakeFirstHold();
+  batch->Add(request.request());
+  batch->Close(Clock::Steady().Now(), CloseReason::kFull);
+  return batch;
+}
+
+std::unique_ptr<HostBackend> MakeBackend(
+    std::vector<std::unique_ptr<HostModel>> models,
+    const HostBackendOptions& options = {}) {
+  auto backend = HostBackend::Create(std::move(models), options);
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  return *std::move(backend);
+}
+
+std::vector<std::unique_ptr<HostModel>> OneModel(
+    std::function<Outcome(const Batch&)> compute = nullptr) {
+  std::vector<std::unique_ptr<HostModel>> models;
+  models.push_back(std::make_unique<ScriptedModel>(std::move(compute)));
+  return models;
+}
+
+TEST(HostBackend, RunsABatchThroughAllItsSteps) {
+  Events events;
+  TestRequest request;
+  auto backend = MakeBackend(OneModel());
+  EXPECT_EQ(backend->lanes(), 1);
+  EXPECT_EQ(backend->slots(), 1);
+  backend->Start(BatchOf(request), events);
+  request.completion().WaitUntilReleased();
+  EXPECT_EQ(request.code(), StatusCode::kOk);
+  backend.reset();
+  EXPECT_EQ(events.staged, 1);
+  EXPECT_EQ(events.ended, 1);
+  EXPECT_EQ(events.slots_freed, 1);
+  EXPECT_EQ(events.finished, 1);
+}
+
+TEST(HostBackend, SlotsAreThoseOfAllLanes) {
+  auto models = OneModel();
+  models.push_back(std::make_unique<ScriptedModel>());
+  const auto backend = MakeBackend(std::move(models), {.slots_per_lane = 2});
+  EXPECT_EQ(backend->lanes(), 2);
+  EXPECT_EQ(backend->slots(), 4);
+}
+
+TEST(HostBackend, ModelThatFailsOrThrowsFailsOnlyItsBatch) {
+  int count = 0;
+  auto models = OneModel([&count](const Batch&) -> Outcome {
+    switch (++count) {
+      case 1:
+        return {StatusCode::kInternal, "model said no"};
+      case 2:
+        throw std::runtime_error("compute threw");
+      case 3:
+        throw 42;  // NOLINT: not an exception of the standard library
+      default:
+        return {};
+    }
+  });
+  Events events;
+  auto backend = MakeBackend(std::move(models));
+  TestRequest requests[4];
+  for (TestRequest& request : requests) {
+    backend->Start(BatchOf(request), events);
+    request.completion().WaitUntilReleased();
+  }
+  EXPECT_EQ(requests[0].code(), StatusCode::kInternal);
+  EXPECT_STREQ(requests[0].completion().outcome().text, "model said no");
+  EXPECT_EQ(requests[1].code(), StatusCode::kInternal);
+  EXPECT_EQ(requests[2].code(), StatusCode::kInternal);
+  EXPECT_EQ(requests[3].code(), StatusCode::kOk);
+  backend.reset();
+  EXPECT_EQ(events.staged, 4);
+  EXPECT_EQ(events.ended, 4);
+  EXPECT_EQ(events.slots_freed, 4);
+}
+
+TEST(HostBackend, BatchThatCannotBeStagedIsNotComputed) {
+  auto model = std::make_unique<ScriptedModel>([](const Batch&) -> Outcome {
+    ADD_FAILURE() << "computed what was not staged";
+    return {};
+  });
+  int count = 0;
+  model->on_stage = [&count](const Batch&) -> Outcome {
+    if (++count == 1) {
+      throw std::runtime_error("stage threw");
+    }
+    return {StatusCode::kInvalidArgument, "stage said no"};
+  };
+  std::vector<std::unique_ptr<HostModel>> models;
+  models.push_back(std::move(model));
+  Events events;
+  auto backend = MakeBackend(std::move(models));
+  TestRequest requests[2];
+  for (TestRequest& request : requests) {
+    backend->Start(BatchOf(request), events);
+    request.completion().WaitUntilReleased();
+  }
+  EXPECT_EQ(requests[0].code(), StatusCode::kInternal);
+  EXPECT_EQ(requests[1].code(), StatusCode::kInvalidArgument);
+  backend.reset();
+  EXPECT_EQ(events.staged, 2) << "reported also for what could not be staged";
+}
+
+TEST(HostBackend, ModelThatGivesNoOutputFailsItsBatch) {
+  class Forgetful final : public HostModel {
+   public:
+    const ModelSpec& spec() const override { return spec_; }
+    absl::Status WarmUp() override { return absl::OkStatus(); }
+    Outcome Stage(const Batch&) override { return {}; }
+    Outcome Compute(const Batch&, OutputRef&) override { return {}; }
+
+   private:
+    const ModelSpec spec_ = RowSpec();
+  };
+  std::vector<std::unique_ptr<HostModel>> models;
+  models.push_back(std::make_unique<Forgetful>());
+  Events events;
+  auto backend = MakeBackend(std::move(models));
+  TestRequest request;
+  backend->Start(BatchOf(request), events);
+  request.completion().WaitUntilReleased();
+  EXPECT_EQ(request.code(), StatusCode::kInternal);
+  backend.reset();
+}
+
+TEST(HostBackend, ErrorOrExceptionOfAnyWarmUpIsCreatesError) {
+  const std::function<absl::Status()> kWarmUps[] = {
+      [] { return absl::NotFoundError("no weights"); },
+      []() -> absl::Status { throw std::runtime_error("no weights"); },
+      []() -> absl::Status { throw 42; },  // NOLINT
+  };
+  for (const auto& warm_up : kWarmUps) {
+    auto models = OneModel();
+    auto bad = std::make_unique<ScriptedModel>();
+    bad->on_warm_up = warm_up;
+    models.push_back(std::move(bad));
+    EXPECT_FALSE(HostBackend::Create(std::move(models), {}).ok());
+  }
+}
+
+TEST(HostBackend, EveryModelIsWarmedUpOnTheThreadThatComputes) {
+  std::thread::id warmed_on;
+  std::thread::id computed_on;
+  auto model = std::make_unique<ScriptedModel>([&](const Batch&) -> Outcome {
+    computed_on = std::this_thread::get_id();
+    return {};
+  });
+  model->on_warm_up = [&] {
+    warmed_on = std::this_thread::get_id();
+    return absl::OkStatus();
+  };
+  std::vector<std::unique_ptr<HostModel>> models;
+  models.push_back(std::move(model));
+  Events events;
+  auto backend = MakeBackend(std::move(models));
+  EXPECT_NE(warmed_on, std::thread::id());
+  TestRequest request;
+  backend->Start(BatchOf(request), events);
+  request.completion().WaitUntilReleased();
+  EXPECT_EQ(computed_on, warmed_on);
+  backend.reset();
+}
+
+TEST(HostBackend, LanesComputeAtTheSameTime) {
+  // Each waits for the other: one lane alone would never end.
+  std::latch both_compute(2);
+  std::vector<std::unique_ptr<HostModel>> models;
+  for (int lane = 0; lane < 2; ++lane) {
+    models.push_back(
+        std::make_unique<ScriptedModel>([&](const Batch&) -> Outcome {
+          both_compute.arrive_and_wait();
+          return {};
+        }));
+  }
+  Events events;
+  auto backend = MakeBackend(std::move(models));
+  TestRequest requests[2];
+  for (TestRequest& request : requests) {
+    backend->Start(BatchOf(request), events);
+  }
+  for (TestRequest& request : requests) {
+    request.completion().WaitUntilReleased();
+  }
+  backend.reset();
+  EXPECT_EQ(events.lanes_seen[0], 1);
+  EXPECT_EQ(events.lanes_seen[1], 1);
+}
+
+TEST(HostBackend, LaneComputesWhileRepliesOfTheLastBatchAreWritten) {
+  // The first batch's delivery waits until the second batch computes.
+  std::latch second_computes(1);
+  int count = 0;
+  auto models = OneModel([&](const Batch&) -> Outcome {
+    if (++count == 2) {
+      second_computes.count_down();
+    }
+    return {};
+  });
+  Events events;
+  int delivered = 0;
+  events.on_finished = [&] {
+    if (++delivered == 1) {
+      second_computes.wait();
+    }
+  };
+  auto backend = MakeBackend(std::move(models), {.max_inline_replies = 0});
+  TestRequest requests[2];
+  for (TestRequest& request : requests) {
+    backend->Start(BatchOf(request), events);
+  }
+  events.WaitForFinished(2);
+  backend.reset();
+}
+
+TEST(HostBackend, FewRepliesAreDeliveredByTheirExecutor) {
+  std::thread::id computed_on;
+  std::thread::id delivered_on;
+  for (int32_t max_inline : {0, 1}) {
+    auto models = OneModel([&](const Batch&) -> Outcome {
+      computed_on = std::this_thread::get_id();
+      return {};
+    });
+    Events events;
+    events.on_finished = [&] { delivered_on = std::this_thread::get_id(); };
+    auto backend =
+        MakeBackend(std::move(models), {.max_inline_replies = max_inline});
+    TestRequest request;
+    backend->Start(BatchOf(request), events);
+    events.WaitForFinished(1);
+    backend.reset();
+    EXPECT_EQ(computed_on == delivered_on, max_inline == 1);
+  }
+}
+
+TEST(HostBackend, DestructorFinishesWhatWasStarted) {
+  Events events;
+  TestRequest requests[3];
+  auto backend = MakeBackend(OneModel(), {.slots_per_lane = 3});
+  for (TestRequest& request : requests) {
+    backend->Start(BatchOf(request), events);
+  }
+  backend.reset();
+  EXPECT_EQ(events.finished, 3);
+  for (TestRequest& request : requests) {
+    EXPECT_EQ(request.code(), StatusCode::kOk);
+  }
+}
+
+// Lets one lane in when it was told that it is its turn.
+class TurnGate final : public DeviceGate {
+ public:
+  bool TryEnter(GateClient& client, Duration) override {
+    if (let_in_.load()) {
+      ++entered;
+      return true;
+    }
+    waiting_.store(&client);
+    waiting_.notify_one();
+    return let_in_.load() && ++entered > 0;
+  }
+  void Leave(GateClient&, Duration) override { ++left; }
+
+  void LetIn() {
+    waiting_.wait(nullptr);
+    let_in_.store(true);
+    waiting_.load()->GateFree();
+  }
+
+  std::atomic<int> entered{0};
+  std::atomic<int> left{0};
+
+ private:
+  std::atomic<GateClient*> waiting_{nullptr};
+  std::atomic<bool> let_in_{false};
+};
+
+TEST(HostBackend, LaneWaitsForItsTurnAtTheGateAndLeavesItAlways) {
+  TurnGate gate;
+  std::atomic<bool> was_computed{false};
+  auto models = OneModel([&](const Batch&) -> Outcome {
+    was_computed = true;
+    throw std::runtime_error("failed behind the gate");
+  });
+  Events events;
+  auto backend = MakeBackend(std::move(models), {.gate = &gate});
+  TestRequest request;
+  backend->Start(BatchOf(request), events);
+  EXPECT_FALSE(was_computed);
+  gate.LetIn();
+  request.completion().WaitUntilReleased();
+  EXPECT_TRUE(was_computed);
+  backend.reset();
+  EXPECT_EQ(gate.entered, 1);
+  EXPECT_EQ(gate.left, 1);
+}
+
+}  // namespace
+}  // namespace ferry
