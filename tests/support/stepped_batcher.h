@@ -33,21 +33,22 @@ class SteppedBatcher {
     auto batcher = Batcher::Create(std::move(backend), options.batcher);
     EXPECT_TRUE(batcher.ok()) << batcher.status();
     batcher_ = *std::move(batcher);
+    calls_ = batcher_.get();
   }
 
   FakeClock& clock() { return clock_; }
-  Batcher& batcher() { return *batcher_; }
+  Batcher& batcher() { return *calls_; }
   ScriptedBackend& backend() { return *backend_; }
 
   absl::Status TrySubmit(TestRequest& request) {
-    return batcher_->Submit(request.request());
+    return calls_->Submit(request.request());
   }
   void Submit(TestRequest& request) {
     const absl::Status status = TrySubmit(request);
     EXPECT_TRUE(status.ok()) << status;
   }
-  void Cancel(TestRequest& request) { batcher_->Cancel(request.request()); }
-  Wait Step() { return batcher_->Step(); }
+  void Cancel(TestRequest& request) { calls_->Cancel(request.request()); }
+  Wait Step() { return calls_->Step(); }
 
   // Lets the backend finish and the batcher answer until nothing is admitted.
   void Settle() {
@@ -57,12 +58,14 @@ class SteppedBatcher {
     } while (backend_->running_count() > 0);
   }
 
+  // Requests that are answered meanwhile may still submit and cancel.
   void Destroy() { batcher_.reset(); }
 
  private:
   FakeClock clock_;
   ScriptedBackend* backend_ = nullptr;
   std::unique_ptr<Batcher> batcher_;
+  Batcher* calls_ = nullptr;  // batcher_, also while that is being destroyed
 };
 
 }  // namespace ferry
