@@ -43,6 +43,12 @@ class ScriptedBackend final : public Backend {
   // Batches that are started and not finished, oldest first.
   size_t running_count() const { return running_.size(); }
   const Batch& batch(size_t index) const { return *running_[index].batch; }
+  bool is_staged(size_t index) const {
+    return running_[index].next != Step::kStage;
+  }
+  bool is_computed(size_t index) const {
+    return is_staged(index) && running_[index].next != Step::kEndCompute;
+  }
   int32_t free_slots() const { return options_.slots - used_slots_; }
 
   // Each does one step of the running batch of that index.

@@ -37,8 +37,10 @@ class SteppedBatcher {
   }
 
   FakeClock& clock() { return clock_; }
+  const FakeClock& clock() const { return clock_; }
   Batcher& batcher() { return *calls_; }
   ScriptedBackend& backend() { return *backend_; }
+  const ScriptedBackend& backend() const { return *backend_; }
 
   absl::Status TrySubmit(TestRequest& request) {
     return calls_->Submit(request.request());

@@ -1,0 +1,200 @@
+// What happens in a simulation; what is checked is in simulation_checks.cc.
+#include "tests/batcher/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace ferry {
+namespace {
+
+constexpr Outcome kFailed = {absl::StatusCode::kInternal, "batch failed"};
+
+}  // namespace
+
+Simulation::Simulation(uint64_t seed)
+    : random_(seed), options_(RandomOptions(random_)), stepped_(options_) {
+  stepped_.backend().on_start = [this](const Batch& batch) { OnStart(batch); };
+}
+
+SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
+  const auto uniform = [&random](int32_t low, int32_t high) {
+    return std::uniform_int_distribution<int32_t>(low, high)(random);
+  };
+  SteppedBatcherOptions options;
+  BatcherOptions& batcher = options.batcher;
+  batcher.max_batch_size = uniform(1, 12);
+  if (uniform(1, 3) == 1) {
+    batcher.max_requests_per_batch = uniform(1, 5);
+  }
+  batcher.policy =
+      uniform(0, 1) == 0 ? PolicyKind::kEager : PolicyKind::kWindow;
+  batcher.max_wait = Milliseconds(uniform(0, 4));
+  batcher.queue.requests = uniform(1, 30);
+  batcher.queue.rows = uniform(1, 80);
+  batcher.queue.bytes = uniform(8, 1000);
+  batcher.max_undelivered_batches = uniform(1, 3);
+  options.backend.lanes = uniform(1, 3);
+  options.backend.slots = options.backend.lanes * uniform(1, 2);
+  options.backend.spec = RowSpec(uniform(0, 1) == 0 ? 1 : kAnySize);
+  return options;
+}
+
+void Simulation::Run(int actions) {
+  for (int i = 0; i < actions && !::testing::Test::HasFailure(); ++i) {
+    Act();
+    if (is_notified_ && !OneIn(4)) {
+      Step();
+    }
+    CheckCounts();
+    if (!is_notified_) {
+      CheckAtRest();
+    }
+  }
+  End();
+}
+
+void Simulation::Act() {
+  const int64_t dice = Uniform(1, 1000);
+  if (dice <= 350) {
+    SubmitNew();
+  } else if (dice <= 400) {
+    SubmitAgain();
+  } else if (dice <= 480) {
+    CancelAny();
+  } else if (dice <= 850) {
+    MoveBackend();
+  } else if (dice <= 994) {
+    MoveTime();
+  } else if (dice <= 997) {
+    is_draining_ = true;
+    is_notified_ = true;
+    stepped_.batcher().BeginDrain();
+  } else if (stepped_.backend().started_count() > 0 && OneIn(3)) {
+    is_broken_ = true;
+    is_notified_ = true;
+    stepped_.backend().Break();
+  }
+}
+
+void Simulation::SubmitNew() {
+  TestRequestOptions options{.id = std::ssize(calls_)};
+  options.rows = static_cast<int32_t>(
+      OneIn(3) ? Uniform(1, options_.batcher.max_batch_size + 1) : 1);
+  if (options_.backend.spec.inputs[0].dims[0] == kAnySize) {
+    options.width = OneIn(4) ? Uniform(1, 3) : 2;
+  }
+  if (OneIn(2)) {
+    options.deadline = Now() + Duration(Uniform(-2, 40) * 100'000);
+  }
+  Call& call = calls_.emplace_back(options);
+  call.test.completion().on_respond = [this, &call] { OnRespond(call); };
+  if (OneIn(30)) {
+    call.is_cancelled = true;
+    stepped_.Cancel(call.test);  // before it is submitted
+  }
+  Submit(call);
+}
+
+void Simulation::SubmitAgain() {
+  if (calls_.empty()) {
+    return;
+  }
+  Call& call = calls_[static_cast<size_t>(Uniform(0, std::ssize(calls_) - 1))];
+  const CountingCompletion& completion = call.test.completion();
+  if (call.state == State::kOutside &&
+      completion.respond_count() == completion.released_count()) {
+    call.test.Reset();
+    call.is_cancelled = false;
+    Submit(call);
+  }
+}
+
+void Simulation::Submit(Call& call) {
+  const InferRequest& request = call.test.request();
+  const std::optional<Refusal> refusal = ExpectedRefusal(request);
+  if (!refusal.has_value()) {
+    call.state = State::kQueued;
+    queued_.push_back(&call);
+    ++accepted_count_;
+  }
+  const absl::Status status = stepped_.TrySubmit(call.test);
+  if (refusal.has_value()) {
+    ++refused_count_[static_cast<size_t>(*refusal)];
+    EXPECT_FALSE(status.ok()) << "expected " << RefusalName(*refusal);
+    return;
+  }
+  EXPECT_TRUE(status.ok()) << status;
+  if (QueuedRows() >= wait_.wake_at_rows || request.deadline < wait_.until) {
+    is_notified_ = true;
+  } else if (call.is_cancelled) {
+    is_notified_ = true;  // nobody has to see it before the next step
+  }
+}
+
+void Simulation::CancelAny() {
+  if (calls_.empty()) {
+    return;
+  }
+  Call& call = calls_[static_cast<size_t>(Uniform(0, std::ssize(calls_) - 1))];
+  call.is_cancelled = true;
+  is_notified_ = true;
+  stepped_.Cancel(call.test);
+}
+
+void Simulation::MoveBackend() {
+  ScriptedBackend& backend = stepped_.backend();
+  if (backend.running_count() == 0) {
+    return;
+  }
+  const auto index = static_cast<size_t>(
+      Uniform(0, static_cast<int64_t>(backend.running_count()) - 1));
+  const Outcome outcome = OneIn(10) || is_broken_ ? kFailed : Outcome{};
+  if (backend.is_staged(index) && !backend.is_computed(index)) {
+    for (const Batch::Entry& entry : backend.batch(index).entries()) {
+      calls_[static_cast<size_t>(IdOf(*entry.request))].result = outcome.code;
+    }
+  }
+  is_notified_ = is_notified_ || backend.is_computed(index);
+  backend.Advance(index, outcome);
+}
+
+void Simulation::MoveTime() {
+  if (OneIn(3) && wait_.until != kNever && wait_.until > Now()) {
+    stepped_.clock().Advance(wait_.until - Now());
+  } else {
+    stepped_.clock().Advance(Duration(Uniform(0, 20) * 50'000));
+  }
+  is_notified_ = is_notified_ || Now() >= wait_.until;
+}
+
+void Simulation::Step() {
+  is_notified_ = false;
+  wait_ = stepped_.Step();
+}
+
+void Simulation::End() {
+  if (OneIn(2)) {
+    is_ending_ = true;
+    stepped_.Destroy();
+  } else {
+    stepped_.batcher().BeginDrain();
+    is_draining_ = true;
+    while (!queued_.empty() || stepped_.backend().running_count() > 0) {
+      while (stepped_.backend().running_count() > 0) {
+        MoveBackend();
+      }
+      Step();
+    }
+    Step();
+    CheckTotals();
+  }
+  for (Call& call : calls_) {
+    EXPECT_EQ(call.state, State::kOutside) << "call " << call.test.id();
+    EXPECT_EQ(call.test.completion().respond_count(),
+              call.test.completion().released_count())
+        << "call " << call.test.id();
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,103 @@
+// Simulation: one seeded run of a Batcher against random arrivals, cancels,
+// deadlines, failures and drains, on a clock and a backend it moves itself.
+//
+// After every action it checks G1-G5 against a model of its own: a list of
+// what is queued, in order, and what each call may be told.
+//
+// The batcher is stepped only when its own thread would have woken: when what
+// Step() returned says so, or when something notified it. In between the
+// guarantees must hold as well.
+//
+// Thread safety: one thread. Errors: test failures.
+#ifndef FERRY_TESTS_BATCHER_SIMULATION_H_
+#define FERRY_TESTS_BATCHER_SIMULATION_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+
+class Simulation {
+ public:
+  explicit Simulation(uint64_t seed);
+
+  // Plays that many actions, then ends the batcher one way or another.
+  void Run(int actions);
+
+ private:
+  enum class State { kOutside, kQueued, kRunning };
+
+  struct Call {
+    explicit Call(const TestRequestOptions& options) : test(options) {}
+
+    TestRequest test;
+    State state = State::kOutside;
+    bool is_cancelled = false;
+    absl::StatusCode result{};  // of its batch, once computed
+  };
+
+  static SteppedBatcherOptions RandomOptions(std::mt19937_64& random);
+
+  // --- what happens ---
+  void Act();
+  void SubmitNew();
+  void SubmitAgain();
+  void Submit(Call& call);
+  void CancelAny();
+  void MoveBackend();
+  void MoveTime();
+  void Step();
+  void End();
+
+  // --- what the batcher does, checked ---
+  void OnStart(const Batch& batch);
+  void OnRespond(Call& call);
+  void CheckAtRest();
+  void CheckWait(bool has_room);
+  void CheckCounts();
+  void CheckTotals();
+
+  // --- the model ---
+  struct Open {
+    size_t requests = 0;
+    int32_t rows = 0;
+    bool can_grow = true;
+  };
+  std::optional<Refusal> ExpectedRefusal(const InferRequest& request) const;
+  Open OpenBatch() const;
+  bool HasRoom() const;
+  int32_t QueuedRows() const;
+  int64_t KeptBytes() const;
+  bool IsDraining() const { return is_draining_ || is_broken_; }
+  TimePoint Now() const { return stepped_.clock().Now(); }
+
+  int64_t Uniform(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+  bool OneIn(int64_t n) { return Uniform(1, n) == 1; }
+
+  std::mt19937_64 random_;
+  const SteppedBatcherOptions options_;
+  std::deque<Call> calls_;  // [id]
+  SteppedBatcher stepped_;
+
+  std::vector<Call*> queued_;  // accepted, neither started nor answered
+  Wait wait_;                  // of the last step
+  bool is_notified_ = true;    // the batcher's thread would step again
+  bool is_draining_ = false;
+  bool is_broken_ = false;
+  bool is_ending_ = false;  // the batcher is being destroyed
+  uint64_t accepted_count_ = 0;
+  std::array<uint64_t, kRefusalCount> refused_count_{};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_TESTS_BATCHER_SIMULATION_H_
