@@ -20,18 +20,19 @@ ROUNDS = {
 
 
 def machine():
-    """Returns what of this machine bears on the times."""
+    """Returns what bears on the times, in the shape ferry-bench writes."""
     with open("/proc/cpuinfo", encoding="utf-8") as stream:
         facts = dict(line.split(":", 1) for line in stream if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    flags = [flag for flag in facts.get("flags", "").split()
+             if flag.startswith(("avx2", "avx512", "amx"))]
     return {
-        "processor": facts.get("model name", "unknown"),
+        "cpu": facts.get("model name", "unknown"),
+        "cpu_flags": " ".join(flags),
         "cores": os.cpu_count(),
+        "kernel": f"{platform.system()} {platform.release()}",
         "memory_gb": round(memory / 1e9),
-        "kernel": platform.release(),
-        "flags": [flag for flag in facts.get("flags", "").split()
-                  if flag.startswith(("avx", "amx"))],
     }
 
 
@@ -49,7 +50,7 @@ def main():
         "machine": machine(),
         "commit": commit,
         "date": datetime.datetime.now(datetime.timezone.utc)
-                .isoformat(timespec="seconds"),
+                .strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": "scripts/check_bare.sh",
         "runs": runs,
     }
@@ -77,9 +78,9 @@ def page(result):
               for run in result["runs"]]
     lines += [
         "",
-        f"Processor: {it['processor']}, {it['cores']} cores, "
-        f"{it['memory_gb']} GB, Linux {it['kernel']}; "
-        f"flags {' '.join(it['flags']) or 'none of avx or amx'}.",
+        f"Processor: {it['cpu']}, {it['cores']} cores, "
+        f"{it['memory_gb']} GB, {it['kernel']}; "
+        f"flags {it['cpu_flags'] or 'none of avx2, avx512, amx'}.",
         f"Commit {result['commit']}, {result['date']}, "
         f"`{result['command']}`.",
         "",
