@@ -1,0 +1,93 @@
+// Lost and hanging backends.
+#include "server/backend_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "tests/server/scripted_model.h"
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+class BackendWatchTest : public ::testing::Test {
+ protected:
+  std::optional<std::string> LookAfter(Duration passed) {
+    model_.clock().Advance(passed);
+    return watch_.Look(model_.clock().Now());
+  }
+
+  void Start(TestRequest& request) {
+    ASSERT_TRUE(model_.batcher().Submit(request.request()).ok());
+    model_.batcher().Step();
+  }
+
+  ScriptedModel model_{"m"};
+  const ServedModel* const models_[1] = {&model_.model()};
+  ModelTable table_{models_};
+  BackendWatch watch_{table_, Milliseconds(1000)};
+};
+
+TEST_F(BackendWatchTest, IdleBackendIsFineForever) {
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+}
+
+TEST_F(BackendWatchTest, BackendWithoutProgressHangs) {
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+  TestRequest request;
+  Start(request);
+  EXPECT_EQ(LookAfter(Milliseconds(10)), std::nullopt);
+  EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
+  EXPECT_THAT(LookAfter(Milliseconds(200)),
+              Optional(HasSubstr("backend hangs model=m version=1")));
+  model_.backend().CompleteAll();
+  model_.batcher().Step();
+}
+
+TEST_F(BackendWatchTest, BackendThatBeginsNextBatchesIsFine) {
+  LookAfter(Milliseconds(1));
+  for (int i = 0; i < 5; ++i) {
+    TestRequest request({.id = i});
+    Start(request);
+    EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
+    model_.backend().CompleteAll();
+    model_.batcher().Step();
+  }
+}
+
+TEST_F(BackendWatchTest, LostDeviceIsReported) {
+  TestRequest request;
+  Start(request);
+  model_.backend().Break();
+  EXPECT_THAT(LookAfter(Milliseconds(1)),
+              Optional(HasSubstr("device is lost")));
+  model_.backend().CompleteAll();
+  model_.batcher().Step();
+}
+
+TEST_F(BackendWatchTest, PushbackIsTheTimeTheQueueTakesToEmpty) {
+  std::vector<std::unique_ptr<TestRequest>> requests;
+  LookAfter(Milliseconds(1));
+  for (int i = 0; i < 5; ++i) {
+    requests.push_back(
+        std::make_unique<TestRequest>(TestRequestOptions{.id = i}));
+    Start(*requests.back());  // the first is computed, the others wait
+  }
+  model_.backend().CompleteAll();
+  // One row in 100 ms, four rows to go.
+  LookAfter(Milliseconds(100));
+  EXPECT_EQ(table_.entries()[0].retry_pushback_ms.load(), 400);
+  model_.batcher().Step();
+  model_.backend().CompleteAll();
+  model_.batcher().Step();
+}
+
+}  // namespace
+}  // namespace ferry

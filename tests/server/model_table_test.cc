@@ -1,0 +1,118 @@
+// Finding models, and what is said about them.
+#include "server/model_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/model_messages.h"
+#include "tests/server/scripted_model.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ModelTableTest : public ::testing::Test {
+ protected:
+  ScriptedModel first_{"a", 2};
+  ScriptedModel second_{"a", 10};
+  ScriptedModel other_{"b", 1};
+  const ServedModel* const models_[3] = {&first_.model(), &second_.model(),
+                                         &other_.model()};
+  ModelTable table_{models_};
+};
+
+TEST_F(ModelTableTest, WithoutAVersionTheLatestIsFound) {
+  EXPECT_EQ((*table_.Find("a", ""))->version, "10");
+  EXPECT_EQ((*table_.Find("b", ""))->version, "1");
+}
+
+TEST_F(ModelTableTest, NamedVersionIsFound) {
+  EXPECT_EQ(&(*table_.Find("a", "2"))->model, &first_.model());
+  EXPECT_EQ(&(*table_.Find("a", "10"))->model, &second_.model());
+}
+
+TEST_F(ModelTableTest, WhatIsNotServedIsNotFound) {
+  EXPECT_EQ(table_.Find("c", "").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(table_.Find("a", "3").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(table_.Find("a", "3").status().ToString(),
+              HasSubstr("'a' version 3 is not found"));
+}
+
+TEST_F(ModelTableTest, VersionThatIsNoNumberIsInvalid) {
+  for (const char* version : {"x", "0", "-1", "1.0", "99999999999999999999"}) {
+    EXPECT_EQ(table_.Find("a", version).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << version;
+  }
+}
+
+TEST_F(ModelTableTest, LongNamesAreCutInMessages) {
+  EXPECT_LT(
+      table_.Find(std::string(1 << 20, 'n'), "").status().message().size(),
+      300u);
+}
+
+TEST(ModelMessagesTest, MetadataHasTheBatchDimensionFirst) {
+  ScriptedModel model("m");
+  inference::ModelMetadataResponse metadata;
+  FillModelMetadata(model.model(), metadata);
+  EXPECT_EQ(metadata.name(), "m");
+  EXPECT_EQ(metadata.platform(), "ferry_echo");
+  ASSERT_EQ(metadata.inputs_size(), 1);
+  EXPECT_EQ(metadata.inputs(0).datatype(), "INT64");
+  EXPECT_THAT(metadata.inputs(0).shape(), ElementsAre(-1, 1));
+  EXPECT_THAT(metadata.outputs(0).shape(), ElementsAre(-1, 1));
+}
+
+TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
+  ScriptedModel model("m", 7);
+  BatcherStatistics counted(4);
+  counted.last_arrival = model.clock().Now();
+  counted.served.ok_rows.Add(9);
+  for (uint64_t wait : {10, 20}) {
+    counted.served.queue_wait.Record(wait);
+    counted.served.request_time.Record(100 + wait);
+    counted.served.deliver.Record(5);
+  }
+  counted.served.stage_ns_of_requests.Add(30);
+  counted.served.compute_ns_of_requests.Add(40);
+  counted.served.failed_requests[1].Add(3);
+  counted.served.failed_requests[4].Add(1);
+  counted.served.failed_ns.Add(77);
+  counted.served.by_rows[3].batches.Add(2);
+  counted.served.by_rows[3].compute_ns.Add(50);
+  counted.served.by_rows[4].batches.Add(1);
+  inference::ModelStatistics statistics;
+  FillModelStatistics(model.model(), counted, model.clock().Now(), statistics);
+  EXPECT_EQ(statistics.version(), "7");
+  EXPECT_GT(statistics.last_inference(), 0u);
+  EXPECT_EQ(statistics.inference_count(), 9u);
+  EXPECT_EQ(statistics.execution_count(), 3u);
+  const auto& sums = statistics.inference_stats();
+  EXPECT_EQ(sums.success().count(), 2u);
+  EXPECT_EQ(sums.success().ns(), 230u);
+  EXPECT_EQ(sums.queue().ns(), 30u);
+  EXPECT_EQ(sums.compute_input().ns(), 30u);
+  EXPECT_EQ(sums.compute_infer().ns(), 40u);
+  EXPECT_EQ(sums.compute_output().ns(), 10u);
+  EXPECT_EQ(sums.fail().count(), 4u);
+  EXPECT_EQ(sums.fail().ns(), 77u);
+  ASSERT_EQ(statistics.batch_stats_size(), 2);
+  EXPECT_EQ(statistics.batch_stats(0).batch_size(), 3u);
+  EXPECT_EQ(statistics.batch_stats(0).compute_infer().count(), 2u);
+  EXPECT_EQ(statistics.batch_stats(0).compute_infer().ns(), 50u);
+  EXPECT_EQ(statistics.batch_stats(1).batch_size(), 4u);
+}
+
+TEST(ModelMessagesTest, UnusedModelHasNoLastInference) {
+  ScriptedModel model("m");
+  inference::ModelStatistics statistics;
+  FillModelStatistics(model.model(), model.batcher().Snapshot(),
+                      model.clock().Now(), statistics);
+  EXPECT_EQ(statistics.last_inference(), 0u);
+}
+
+}  // namespace
+}  // namespace ferry

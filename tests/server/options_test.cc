@@ -1,0 +1,146 @@
+// The command line.
+#include "server/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ferry {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<CommandLine> Parse(std::vector<const char*> flags) {
+  flags.insert(flags.begin(), "ferry-server");
+  return ParseCommandLine(static_cast<int>(flags.size()), flags.data());
+}
+
+TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
+  const absl::StatusOr<CommandLine> parsed = Parse({});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->action, CommandLine::Action::kServe);
+  const ServerOptions& options = parsed->options;
+  EXPECT_EQ(options.grpc.address, "127.0.0.1");
+  EXPECT_EQ(options.grpc.port, 8001);
+  EXPECT_EQ(options.grpc.infer_thread_count, 2);
+  EXPECT_EQ(options.grpc.max_message_bytes, 64 << 20);
+  EXPECT_EQ(options.grpc.reflection, Reflection::kOff);
+  EXPECT_EQ(options.grpc.status_codes, StatusCodes::kFerry);
+  EXPECT_EQ(options.metrics.listening, MetricsListening::kOn);
+  EXPECT_EQ(options.metrics.address, "127.0.0.1");
+  EXPECT_EQ(options.metrics.port, 8002);
+  EXPECT_EQ(options.lifecycle.exit_timeout, Milliseconds(20'000));
+  EXPECT_EQ(options.lifecycle.drain_delay, Duration(0));
+  EXPECT_TRUE(options.repository.path.empty());
+  EXPECT_FALSE(options.repository.overrides.max_batch_size.has_value());
+}
+
+TEST(OptionsTest, EveryFlagIsRead) {
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({"--model-repository=/models",
+             "--load-model",
+             "a",
+             "--load-model=b",
+             "--grpc-port=0",
+             "--grpc-address=::1",
+             "--metrics-port=9000",
+             "--metrics-address=::1",
+             "--exit-timeout-secs=1.5",
+             "--drain-delay-secs=2",
+             "--max-batch-size=8",
+             "--max-wait-ms=2.5",
+             "--policy=window",
+             "--threads=2",
+             "--slots=3",
+             "--queue-requests=100",
+             "--queue-bytes=1000",
+             "--grpc-infer-thread-count=4",
+             "--grpc-max-message-bytes=1024",
+             "--grpc-reflection",
+             "--triton-status-codes",
+             "--log-level=debug",
+             "--backend-timeout-secs=7"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const ServerOptions& options = parsed->options;
+  EXPECT_EQ(options.repository.path, "/models");
+  EXPECT_THAT(options.repository.load_models, ElementsAre("a", "b"));
+  EXPECT_EQ(options.grpc.port, 0);
+  EXPECT_EQ(options.grpc.address, "::1");
+  EXPECT_EQ(options.metrics.port, 9000);
+  EXPECT_EQ(options.lifecycle.exit_timeout, Milliseconds(1500));
+  EXPECT_EQ(options.lifecycle.drain_delay, Milliseconds(2000));
+  EXPECT_EQ(options.lifecycle.backend_timeout, Milliseconds(7000));
+  const ModelOverrides& overrides = options.repository.overrides;
+  EXPECT_EQ(overrides.max_batch_size, 8);
+  EXPECT_EQ(overrides.max_wait, Milliseconds(2.5));
+  EXPECT_EQ(overrides.policy, PolicyKind::kWindow);
+  EXPECT_EQ(overrides.threads, 2);
+  EXPECT_EQ(overrides.slots, 3);
+  EXPECT_EQ(overrides.queue_requests, 100);
+  EXPECT_EQ(overrides.queue_bytes, 1000);
+  EXPECT_EQ(options.grpc.infer_thread_count, 4);
+  EXPECT_EQ(options.grpc.max_message_bytes, 1024);
+  EXPECT_EQ(options.grpc.reflection, Reflection::kOn);
+  EXPECT_EQ(options.grpc.status_codes, StatusCodes::kTriton);
+  EXPECT_EQ(options.log_level, "debug");
+}
+
+TEST(OptionsTest, MetricsPortZeroTurnsMetricsOff) {
+  EXPECT_EQ(Parse({"--metrics-port=0"})->options.metrics.listening,
+            MetricsListening::kOff);
+}
+
+TEST(OptionsTest, HelpAndVersionArePrinted) {
+  const absl::StatusOr<CommandLine> help = Parse({"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_EQ(help->action, CommandLine::Action::kPrint);
+  for (const char* part :
+       {"--model-repository", "--grpc-port", "Batching", "gRPC", "--policy"}) {
+    EXPECT_THAT(help->text, HasSubstr(part));
+  }
+  const absl::StatusOr<CommandLine> version = Parse({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_EQ(version->action, CommandLine::Action::kPrint);
+  EXPECT_THAT(version->text, HasSubstr("ferry-server 0."));
+}
+
+TEST(OptionsTest, WrongFlagsAreRefusedByName) {
+  const std::vector<std::vector<const char*>> cases = {
+      {"--no-such-flag"},
+      {"--grpc-port=70000"},
+      {"--grpc-port=http"},
+      {"--max-batch-size=0"},
+      {"--policy=adaptive"},
+      {"--max-wait-ms=-1"},
+      {"--log-level=loud"},
+      {"--grpc-infer-thread-count=0"},
+      {"--exit-timeout-secs=x"},
+      {"--queue-bytes=0"},
+      {"--grpc-max-message-bytes=3000000000"},
+      {"--load-model"},
+      {"stray"}};
+  for (const auto& flags : cases) {
+    const absl::StatusOr<CommandLine> parsed = Parse(flags);
+    ASSERT_FALSE(parsed.ok()) << flags.front();
+    const std::string flag(flags.front());
+    EXPECT_THAT(std::string(parsed.status().message()),
+                HasSubstr(flag.substr(0, flag.find('='))));
+    EXPECT_EQ(parsed.status().message().find('\n'), std::string::npos);
+  }
+}
+
+TEST(OptionsTest, DescriptionIsOneLineWithWhatIsInForce) {
+  const std::string text =
+      DescribeOptions(Parse({"--max-wait-ms=2", "--load-model=mlp"})->options);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  for (const char* part :
+       {"model-repository=(embedded)", "load-model=mlp", "max-wait-ms=2",
+        "grpc-infer-thread-count=2", "exit-timeout-secs=20"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace ferry
