@@ -80,12 +80,15 @@ std::string DescribeLoad(const PointResult& point) {
 std::vector<std::string> Compare(const std::vector<RunResult>& runs) {
   std::vector<std::string> sentences;
   for (size_t i = 1; i < runs.size(); ++i) {
-    const double base = BestRate(runs[0]);
+    const auto first = std::find_if(
+        runs.begin(), runs.end(),
+        [&](const RunResult& run) { return run.model == runs[i].model; });
+    const double base = BestRate(*first);
     const double other = BestRate(runs[i]);
-    if (base > 0 && other > 0) {
+    if (&*first != &runs[i] && base > 0 && other > 0) {
       sentences.push_back(absl::StrFormat(
           "'%s' served up to %.0f/s, '%s' %.0f/s: %.1fx", runs[i].label, other,
-          runs[0].label, base, other / base));
+          first->label, base, other / base));
     }
   }
   return sentences;

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Measures one claim of Ferry on this machine and writes what came out, with
+# machine, commit, date, command and every pair, to bench/results/<CLAIM>.json
+# and a readable .md beside it. Exits 1 where the claim does not hold.
+#
+#   scripts/show.sh A1|A2|A3|A4|A5 [--pairs N] [--seconds S] [--bin DIR]
+#
+# A1  batching on against off                 A4  the queue against mutex + swap
+# A2  served against called in a loop         A5  10 minutes of mixed load,
+# A3  one request: what the server adds           and 60 s under ThreadSanitizer
+#
+# --bin DIR uses the programs there instead of building; leave the machine alone
+# while it measures.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+case ${1:-} in
+  A[1-5]) ;;
+  -h | --help)
+    sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+  *) die "expected a claim, A1 to A5, got '${1:-}'; see --help" ;;
+esac
+
+case " $* " in
+  *" --bin "*) ;;
+  *)
+    bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
+      grpc-echo queue-benchmark paused-producer
+    if [ "$1" = A5 ]; then
+      bash scripts/build.sh tsan batcher_soak
+    fi
+    ;;
+esac
+exec python3 scripts/show/main.py "$@"

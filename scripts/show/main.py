@@ -1,0 +1,53 @@
+"""Runs the measurement of one claim; see scripts/show.sh."""
+
+import argparse
+import shlex
+import sys
+
+import batching
+import latency
+import measuring
+import queueing
+import serving
+import soaking
+
+CLAIMS = {
+    "A1": batching.measure,
+    "A2": serving.measure,
+    "A3": latency.measure,
+    "A4": queueing.measure,
+    "A5": soaking.measure,
+}
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="scripts/show.sh")
+    parser.add_argument("claim", choices=sorted(CLAIMS))
+    parser.add_argument("--pairs", type=int, default=5,
+                        help="alternating pairs; a claim wants 5 or more")
+    parser.add_argument("--seconds", type=float, default=None,
+                        help="of each run, instead of the claim's own")
+    parser.add_argument("--bin", default=measuring.ROOT / "build/release/bin",
+                        help="folder of the built programs")
+    parser.add_argument("--tsan-bin",
+                        default=measuring.ROOT / "build/tsan/bin",
+                        help="folder of the programs built for TSan")
+    options = parser.parse_args()
+    options.command = shlex.join(["scripts/show.sh", *sys.argv[1:]])
+    options.programs = measuring.Programs(options.bin)
+    return options
+
+
+def main():
+    options = parse()
+    try:
+        result, page = CLAIMS[options.claim](options)
+    except measuring.Failure as failure:
+        print(f"show: error: {failure}", file=sys.stderr)
+        return 1
+    measuring.write(result, page)
+    return 1 if result["passed"] is False else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

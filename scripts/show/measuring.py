@@ -1,0 +1,237 @@
+"""What the claims share: servers to measure, runs of ferry-bench, results.
+
+Errors: Failure, with a message for people; main.py prints it and exits 1.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results"
+READY_SECONDS = 120
+STOP_SECONDS = 30
+
+
+class Failure(Exception):
+    """A measurement that could not be made, and why."""
+
+
+def say(text):
+    print(f"show: {text}", flush=True)
+
+
+# ---------------------------------------------------------------------------
+# Where
+
+def machine():
+    """Returns what of this machine bears on the numbers."""
+    with open("/proc/cpuinfo", encoding="utf-8") as stream:
+        facts = dict(line.split(":", 1) for line in stream if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": facts.get("model name", "unknown"),
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory / 1e9),
+        "kernel": platform.release(),
+        "flags": [flag for flag in facts.get("flags", "").split()
+                  if flag.startswith(("avx", "amx"))],
+        "load_average": os.getloadavg(),
+    }
+
+
+def has_bf16():
+    """Returns whether results in bf16 on this processor are compared."""
+    return "avx512_bf16" in machine()["flags"]
+
+
+def commit():
+    """Returns the commit, with "+" where files differ from it."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", str(ROOT), *arguments], check=True,
+                              capture_output=True, text=True).stdout.strip()
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("rev-parse", "HEAD") + ("+" if changed else "")
+
+
+# ---------------------------------------------------------------------------
+# Programs
+
+class Programs:
+    """The built programs, by name."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder).resolve()
+
+    def path(self, name):
+        program = self.folder / name
+        if not program.exists():
+            raise Failure(f"{program} does not exist; scripts/build.sh builds "
+                          "it")
+        return str(program)
+
+    def json_of(self, name, *arguments):
+        """Runs a program that writes JSON to the file after --json."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/result.json"
+            run([self.path(name), *arguments, "--json", path])
+            with open(path, encoding="utf-8") as stream:
+                return json.load(stream)
+
+
+def run(command, **options):
+    """Runs a command to its end and returns its standard output."""
+    command = [str(word) for word in command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          **options)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(command)} exited {done.returncode}: "
+                      f"{(done.stderr or done.stdout).strip()[-2000:]}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def process(command, ready):
+    """Runs a process until the block ends; `ready` is polled before it."""
+    command = [str(word) for word in command]
+    with tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            until = time.monotonic() + READY_SECONDS
+            while not ready():
+                if child.poll() is not None or time.monotonic() > until:
+                    log.seek(0)
+                    text = log.read().decode(errors="replace")[-2000:]
+                    raise Failure(f"{command[0]} is not ready: {text}")
+                time.sleep(0.1)
+            yield child
+        finally:
+            child.terminate()
+            try:
+                child.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+
+GRPC_PORT = 18101
+METRICS_PORT = 18102
+ADDRESS = f"127.0.0.1:{GRPC_PORT}"
+
+
+def server(programs, *arguments):
+    """Runs ferry-server with the embedded mlp and one torch thread."""
+    def ready():
+        url = f"http://127.0.0.1:{METRICS_PORT}/v2/health/ready"
+        try:
+            with urllib.request.urlopen(url, timeout=1) as reply:
+                return reply.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+    if ready():
+        raise Failure(f"port {METRICS_PORT} is in use by another server")
+    return process([programs.path("ferry-server"), "--grpc-port", GRPC_PORT,
+                    "--metrics-port", METRICS_PORT, "--load-model", "mlp",
+                    "--threads", 1, *arguments], ready)
+
+
+def echo(programs):
+    """Runs grpc-echo, answering with the mlp's bytes."""
+    def ready():
+        done = subprocess.run(
+            [programs.path("ferry-bench"), "run", "-u", ADDRESS,
+             "--wait-ready-secs", "0", "--outstanding", "1", "--duration-secs",
+             "0.1", "--warm-up-secs", "0"],
+            capture_output=True, check=False)
+        return done.returncode == 0
+    return process([programs.path("grpc-echo"), "--port", GRPC_PORT], ready)
+
+
+def closed_loop(programs, outstanding, seconds, metrics=True):
+    """Returns the one point of a closed loop against the running server."""
+    arguments = ["run", "-u", ADDRESS, "-m", "mlp", "--outstanding",
+                 str(outstanding), "--duration-secs", str(seconds),
+                 "--warm-up-secs", "2"]
+    if metrics:
+        arguments += ["--metrics", f"127.0.0.1:{METRICS_PORT}"]
+    point = programs.json_of("ferry-bench", *arguments)["runs"][0]["points"][0]
+    if point["void_reason"] or point["errors"]:
+        raise Failure(f"closed loop of {outstanding}: "
+                      f"{point['void_reason']} {point['errors']}")
+    return point
+
+
+def forward(programs, rows, seconds):
+    """Returns ferry-forward's measurement of the mlp at each batch size."""
+    arguments = ["--model", "mlp", "--threads", "1", "--seconds", str(seconds)]
+    for count in rows:
+        arguments += ["--batch", str(count)]
+    result = programs.json_of("ferry-forward", *arguments)
+    return {batch["rows"]: batch for batch in result["batches"]}
+
+
+# ---------------------------------------------------------------------------
+# Results
+
+def median(values):
+    return statistics.median(values)
+
+
+def write(result, page):
+    """Writes bench/results/<name>.json and .md; `page` is the readable part."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    name = result["name"]
+    with open(RESULTS / f"{name}.json", "w", encoding="utf-8") as stream:
+        json.dump(result, stream, indent=2)
+        stream.write("\n")
+    text = heading(result) + page
+    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def describe(name, claim, command):
+    """Returns the part of a result that says what, where, when and how."""
+    return {
+        "name": name,
+        "claim": claim,
+        "machine": machine(),
+        "commit": commit(),
+        "date": datetime.datetime.now(datetime.timezone.utc)
+                .isoformat(timespec="seconds"),
+        "command": command,
+    }
+
+
+def heading(result):
+    where = result["machine"]
+    verdict = {True: "holds", False: "does not hold",
+               None: "not compared: this processor has no avx512_bf16"}
+    load = ", ".join(f"{value:.1f}" for value in where["load_average"])
+    return (f"# {result['name']}: {result['claim']}\n\n"
+            f"**{verdict[result['passed']]}**\n\n"
+            f"- machine: {where['processor']}, {where['cores']} cores, "
+            f"{where['memory_gb']} GB, Linux {where['kernel']}\n"
+            f"- flags: {' '.join(where['flags'])}\n"
+            f"- load average before: {load}\n"
+            f"- commit: {result['commit']}\n"
+            f"- date: {result['date']}\n"
+            f"- command: `{result['command']}`\n\n")
+
+
+def table(headings, rows):
+    """Returns a Markdown table."""
+    lines = ["| " + " | ".join(headings) + " |",
+             "|" + " --- |" * len(headings)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |"
+              for row in rows]
+    return "\n".join(lines) + "\n"
