@@ -130,7 +130,7 @@ BANS = [
         "the environment is read in main only, so that a flag shows it; "
         "models/torch_library.cc may, for what libgomp reads when it loads",
         lambda path: path.startswith(OURS) and not MAIN.search(path) and
-        path != "models/torch_library.cc"),
+        not path.startswith(("tests/", "models/torch_library.cc"))),
     Ban(r"\bstd::((recursive_|shared_|timed_)?mutex|lock_guard|scoped_lock|"
         r"unique_lock)\b|\babsl::Mutex",
         "locks are those of batcher/mutex.h, which are annotated and which "
