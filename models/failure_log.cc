@@ -1,6 +1,7 @@
 // A limited rate of log lines.
 #include "models/failure_log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -11,11 +12,19 @@ namespace ferry {
 namespace {
 
 constexpr int64_t kNanosBetweenLines = 1'000'000'000;
+constexpr size_t kMaxTextBytes = 2000;
 
 // When the next line may be written, and how many were not. Each is a count of
 // its own: no order between them is needed.
 std::atomic<int64_t> next_line_nanos{0};
 std::atomic<int64_t> left_out{0};
+
+// Returns the text on one line, of bounded length.
+std::string OneLine(absl::string_view text) {
+  std::string line(text.substr(0, kMaxTextBytes));
+  std::replace(line.begin(), line.end(), '\n', '|');
+  return line;
+}
 
 }  // namespace
 
@@ -31,8 +40,7 @@ void LogModelFailure(const std::string& model, absl::string_view step,
   }
   spdlog::error("model failed model={} step={} left_out={} text={}", model,
                 std::string(step),
-                left_out.exchange(0, std::memory_order_relaxed),
-                std::string(text));
+                left_out.exchange(0, std::memory_order_relaxed), OneLine(text));
 }
 
 }  // namespace ferry

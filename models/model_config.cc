@@ -87,7 +87,8 @@ class Reader {
   }
 
   void ReadBackend() {
-    const bool by_platform = message_.backend().empty();
+    const bool by_platform =
+        message_.backend().empty() && !message_.platform().empty();
     const std::string& name =
         by_platform ? message_.platform() : message_.backend();
     const absl::string_view field = by_platform ? "platform" : "backend";

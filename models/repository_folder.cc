@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<VersionFolder>> ListVersions(
     const std::string& model_path, const ModelOptions& options) {
   std::set<int64_t> found = FindVersions(model_path);
   if (found.empty() && !NeedsFile(options)) {
-    return std::vector<VersionFolder>{{1, ""}};
+    found.insert(1);
   }
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(

@@ -72,14 +72,18 @@ void Pack(Graph& graph, Node* linear, int64_t rows) {
   Node* const relu = FollowingRelu(linear);
   const torch::jit::WithInsertPoint place(linear);
   const at::Tensor weight = ConstantTensor(linear->input(1)).contiguous();
-  Value* const packed = graph.insertConstant(onednn::PackLinear(weight, rows));
+  // An opaque tensor needs a constant of its own kind.
+  Node* const packed = graph.create(c10::prim::ConstantMKLDNNTensor);
+  packed->t_(c10::attr::value, onednn::PackLinear(weight, rows));
+  packed->output()->inferTypeFrom(packed->t(c10::attr::value));
+  graph.insertNode(packed);
   Value* const attribute =
       graph.insertConstant(std::string(relu != nullptr ? "relu" : "none"));
   Value* const scalars =
       graph.insertConstant(c10::IValue(c10::List<std::optional<at::Scalar>>()));
   Value* const algorithm = graph.insertConstant(std::string("none"));
   Node* const replacement = graph.create(
-      PackedLinearKind(), {linear->input(0), packed, linear->input(2),
+      PackedLinearKind(), {linear->input(0), packed->output(), linear->input(2),
                            attribute, scalars, algorithm});
   graph.insertNode(replacement);
   Node* const replaced = relu != nullptr ? relu : linear;

@@ -1,0 +1,246 @@
+// ParseModelConfig: what it reads, and what it refuses with which words.
+#include "models/model_config.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/embedded_models.h"
+#include "models/model_overrides.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kTensors[] = R"(
+input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] }
+output { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }
+)";
+
+absl::StatusOr<ModelConfig> Parse(const std::string& text) {
+  return ParseModelConfig(text, "m/config.pbtxt", "m");
+}
+
+std::string MessageOf(const std::string& text) {
+  return std::string(Parse(text).status().message());
+}
+
+TEST(ModelConfigTest, ReadsEveryHonoredField) {
+  const auto config = Parse(R"(
+name: "m"
+platform: "pytorch_libtorch"
+max_batch_size: 16
+default_model_filename: "net.pt"
+version_policy { specific { versions: [ 3, 1 ] } }
+input [
+  { name: "a" data_type: TYPE_INT64 dims: [ -1 ] },
+  { name: "b" data_type: TYPE_BOOL dims: [ 2, 3 ] }
+]
+output { name: "c" data_type: TYPE_BF16 dims: [ 7 ] }
+dynamic_batching { max_queue_delay_microseconds: 1500 }
+instance_group { count: 2 kind: KIND_CPU }
+parameters { key: "ferry.policy" value { string_value: "window" } }
+parameters { key: "ferry.precision" value { string_value: "fp32" } }
+parameters { key: "ferry.slots" value { string_value: "2" } }
+parameters { key: "ferry.threads" value { string_value: "3" } }
+parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
+)");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const ModelOptions& options = config->options;
+  EXPECT_EQ(options.name, "m");
+  EXPECT_EQ(options.backend, BackendKind::kTorchScript);
+  EXPECT_EQ(options.spec.max_batch_size, 16);
+  EXPECT_EQ(options.file, "net.pt");
+  EXPECT_EQ(options.versions.kind, VersionChoice::Kind::kSpecific);
+  EXPECT_THAT(options.versions.versions, ElementsAre(3, 1));
+  ASSERT_EQ(options.spec.inputs.size(), 2u);
+  EXPECT_EQ(options.spec.inputs[1].type, DataType::kBool);
+  EXPECT_THAT(options.spec.inputs[1].dims, ElementsAre(2, 3));
+  EXPECT_EQ(options.spec.outputs[0].type, DataType::kBf16);
+  EXPECT_EQ(options.batching, Batching::kAcrossRequests);
+  EXPECT_EQ(options.max_wait, std::chrono::microseconds(1500));
+  EXPECT_EQ(options.policy, PolicyKind::kWindow);
+  EXPECT_EQ(options.precision, Precision::kFp32);
+  EXPECT_EQ(options.instance_count, 2);
+  EXPECT_EQ(options.slots_per_lane, 2);
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_THAT(options.buckets, ElementsAre(1, 4, 16));
+}
+
+TEST(ModelConfigTest, WithoutDynamicBatchingRequestsKeepApart) {
+  const auto config =
+      Parse(std::string("backend: \"pytorch\" max_batch_size: 8") + kTensors);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->options.batching, Batching::kOwnRowsOnly);
+}
+
+TEST(ModelConfigTest, SimulationIsReadFromItsParameters) {
+  const auto config = Parse(R"(
+backend: "ferry_sim"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+parameters { key: "ferry.alpha_ms" value { string_value: "2.5" } }
+parameters { key: "ferry.beta_ms" value { string_value: "0.25" } }
+parameters { key: "ferry.jitter" value { string_value: "0.1" } }
+parameters { key: "ferry.fail_every" value { string_value: "7" } }
+)");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const SimulatedModelOptions& simulation = config->options.simulation;
+  EXPECT_EQ(simulation.alpha, Milliseconds(2.5));
+  EXPECT_EQ(simulation.beta, Milliseconds(0.25));
+  EXPECT_EQ(simulation.jitter, 0.1);
+  EXPECT_EQ(simulation.fail_every, 7);
+}
+
+TEST(ModelConfigTest, EverythingWrongIsToldAtOnceWithItsLine) {
+  const std::string message = MessageOf(R"(backend: "pytorch"
+max_batch_size: 8
+no_such_field: 3
+input { name: "x" data_type: TYPE_FP32 dims: 4 reshape { shape: 4 } }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+sequence_batching { max_sequence_idle_microseconds: 5 }
+parameters { key: "ferry.polcy" value { string_value: "eager" } }
+)");
+  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:3: "));
+  EXPECT_THAT(message, HasSubstr("no_such_field"));
+  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:4: field 'input.reshape' is "
+                                 "not supported: write in 'dims'"));
+  EXPECT_THAT(message,
+              HasSubstr("m/config.pbtxt:6: field 'sequence_batching'"));
+  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:7: parameter 'ferry.polcy'"));
+}
+
+struct Refusal {
+  std::string text;
+  std::string message;
+};
+
+std::string WithTensors(const std::string& text) {
+  return "backend: \"pytorch\" max_batch_size: 8\n" + text + kTensors;
+}
+
+std::string WithParameter(const std::string& key, const std::string& value) {
+  return WithTensors("parameters { key: \"" + key +
+                     "\" value { string_value: \"" + value + "\" } }");
+}
+
+TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
+  const Refusal refusals[] = {
+      {"", "field 'backend'"},
+      {"max_batch_size: [", "m/config.pbtxt:1:"},
+      {"backend: \"onnxruntime\"", "got 'onnxruntime'"},
+      {"backend: \"pytorch\"",
+       "field 'input': expected 1 to 64 tensors, got 0"},
+      {WithTensors("name: \"other\""), "expected the folder's name, 'm'"},
+      {WithTensors("platform: \"ferry_sim\""), "field 'platform'"},
+      {WithTensors("default_model_filename: \"../x.pt\""),
+       "field 'default_model_filename'"},
+      {std::string("backend: \"pytorch\" max_batch_size: -1") + kTensors,
+       "field 'max_batch_size': expected 0 to 65536, got -1"},
+      {std::string("backend: \"pytorch\" dynamic_batching {}") + kTensors,
+       "expected max_batch_size >= 1, got 0"},
+      {WithTensors("input { name: \"x\" data_type: TYPE_FP32 dims: 1 }"),
+       "'x' stands twice"},
+      {WithTensors("input { name: \"s\" data_type: TYPE_STRING dims: 1 }"),
+       "got TYPE_STRING"},
+      {WithTensors("input { name: \"z\" data_type: TYPE_FP32 dims: 0 }"),
+       "expected -1 or 1 to"},
+      {WithTensors("input { name: \"o\" data_type: TYPE_FP32 dims: 1 optional: "
+                   "true }"),
+       "field 'input.optional'"},
+      {WithTensors("ensemble_scheduling { step { model_name: \"a\" } }"),
+       "field 'ensemble_scheduling' is not supported: serve each step"},
+      {WithTensors("dynamic_batching { preferred_batch_size: 4 }"),
+       "field 'dynamic_batching.preferred_batch_size'"},
+      {WithTensors("dynamic_batching { default_queue_policy { max_queue_size: "
+                   "4 } }"),
+       "field 'dynamic_batching.default_queue_policy'"},
+      {WithTensors("dynamic_batching { max_queue_delay_microseconds: "
+                   "60000001 }"),
+       "expected at most 60000000"},
+      {WithTensors("instance_group { kind: KIND_GPU }"), "got KIND_GPU"},
+      {WithTensors("instance_group { count: 65 }"), "got 65"},
+      {WithTensors("instance_group { gpus: 0 }"), "'instance_group.gpus'"},
+      {WithTensors("model_warmup { name: \"w\" }"), "field 'model_warmup'"},
+      {WithTensors("response_cache { enable: true }"),
+       "field 'response_cache'"},
+      {WithParameter("ferry.policy", "fast"), "expected 'eager' or 'window'"},
+      {WithParameter("ferry.precision", "int8"), "expected 'bf16' or 'fp32'"},
+      {WithParameter("ferry.slots", "0"), "expected an integer from 1 to 16"},
+      {WithParameter("ferry.slots", "two"), "got 'two'"},
+      {WithParameter("ferry.buckets", "4,2,8"), "ascending"},
+      {WithParameter("ferry.buckets", "1,4"), "ends with max_batch_size, 8"},
+      {WithParameter("ferry.alpha_ms", "1"), "is not of this backend"},
+      {std::string("backend: \"ferry_network\" max_batch_size: 8 parameters { "
+                   "key: \"ferry.weights\" value { string_value: "
+                   "\"../../etc/passwd\" } }") +
+           kTensors,
+       "expected the name of a file in the version folder"},
+      {WithParameter("INTRA_OP_THREAD_COUNT", "2"), "write 'ferry.threads'"},
+      {WithParameter("whatever", "2"), "known are ferry.policy"},
+  };
+  for (const Refusal& refusal : refusals) {
+    const auto config = Parse(refusal.text);
+    EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument)
+        << refusal.text;
+    EXPECT_THAT(std::string(config.status().message()),
+                HasSubstr(refusal.message))
+        << refusal.text;
+  }
+}
+
+TEST(ModelConfigTest, ParameterThatStandsTwiceIsRefused) {
+  const std::string parameter =
+      "parameters { key: \"ferry.slots\" value { string_value: \"1\" } }\n";
+  EXPECT_THAT(MessageOf(WithTensors(parameter + parameter)),
+              HasSubstr("'ferry.slots' stands twice"));
+}
+
+TEST(ModelConfigTest, NetworkNeedsItsName) {
+  EXPECT_THAT(MessageOf(std::string("backend: \"ferry_network\" "
+                                    "max_batch_size: 8") +
+                        kTensors),
+              HasSubstr("parameter 'ferry.network'"));
+}
+
+TEST(ModelConfigTest, EmbeddedConfigsAreGood) {
+  for (const char* name : {"mlp", "resnet50", "encoder"}) {
+    const char* const text = FindEmbeddedConfig(name);
+    ASSERT_NE(text, nullptr) << name;
+    const auto config = ParseModelConfig(text, name, name);
+    EXPECT_TRUE(config.ok()) << config.status();
+  }
+  EXPECT_EQ(FindEmbeddedConfig("other"), nullptr);
+}
+
+TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
+  auto config = Parse(WithTensors("dynamic_batching {}"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 4;
+  overrides.policy = PolicyKind::kWindow;
+  overrides.max_wait = Milliseconds(2);
+  ASSERT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
+  EXPECT_EQ(config->options.spec.max_batch_size, 4);
+  EXPECT_EQ(config->message.max_batch_size(), 4);
+  EXPECT_EQ(config->message.dynamic_batching().max_queue_delay_microseconds(),
+            2000u);
+  EXPECT_EQ(config->message.parameters().at("ferry.policy").string_value(),
+            "window");
+  EXPECT_EQ(config->message.parameters().at("ferry.precision").string_value(),
+            "bf16");
+}
+
+TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
+  auto config = Parse(WithTensors(""));
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 9;
+  EXPECT_EQ(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kEmbedded, *config).ok());
+}
+
+}  // namespace
+}  // namespace ferry
