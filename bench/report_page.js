@@ -20,14 +20,14 @@ function runColor(index) {
   return color('--run' + index % 6);
 }
 
-// A series of a scatter chart whose points are joined in the order of x.
+// A series of a scatter chart; `dash` null leaves its points unjoined, which
+// are otherwise joined in their order.
 function series(label, index, marker, dash, points) {
   points = points.filter((p) => p.x !== null && p.y !== null && p.y > 0);
-  points.sort((a, b) => a.x - b.x);
   const own = runColor(index);
   return {
-    label: label, data: points, showLine: true, borderWidth: 1.5,
-    borderColor: own, borderDash: dash, pointStyle: marker, pointRadius: 5,
+    label: label, data: points, showLine: dash !== null, borderWidth: 1.5,
+    borderColor: own, borderDash: dash || [], pointStyle: marker, pointRadius: 5,
     pointHoverRadius: 7, pointBorderColor: own, pointBorderWidth: 1.5,
     pointBackgroundColor: points.map((p) => p.hollow ? color('--page') : own),
   };
@@ -45,6 +45,7 @@ function latencySeries(loops, x) {
     for (const percentile of percentiles) {
       const points =
           run.points.filter((p) => loops.includes(p.loop) && p.ok > 0);
+      points.sort((a, b) => a.offered_rate - b.offered_rate);
       all.push(series(
           run.label + ' ' + percentile.name, index, percentile.marker,
           percentile.dash, points.map((p) => ({
@@ -56,12 +57,19 @@ function latencySeries(loops, x) {
   return all;
 }
 
+// Every point of each run: open loops joined from the lowest rate to the
+// highest, closed loops beside them.
 function pointSeries(x, y) {
-  return runs.map((run, index) => series(
-      run.label, index, percentiles[index % 4].marker, [],
-      run.points.filter((p) => p.ok > 0).map((p) => ({
-        x: x(p), y: y(p), hollow: p.void_reason !== '', what: describe(p),
-      }))));
+  return runs.flatMap((run, index) => ['open', 'closed'].map((loop) => {
+    const points = run.points.filter((p) => p.ok > 0 && p.loop === loop);
+    points.sort((a, b) => a.offered_rate - b.offered_rate);
+    return series(
+        run.label + ', ' + loop + ' loop', index,
+        loop === 'open' ? percentiles[index % 4].marker : 'crossRot',
+        loop === 'open' ? [] : null, points.map((p) => ({
+          x: x(p), y: y(p), hollow: p.void_reason !== '', what: describe(p),
+        })));
+  }));
 }
 
 const charts = [
@@ -113,6 +121,15 @@ function tooltip(item) {
       (item.raw.hollow ? ', void' : '') + ')';
 }
 
+// As Chart.js makes them, but filled also where the first point is hollow.
+function legendLabels(chart) {
+  const labels = Chart.defaults.plugins.legend.labels.generateLabels(chart);
+  for (const label of labels) {
+    label.fillStyle = chart.data.datasets[label.datasetIndex].borderColor;
+  }
+  return labels;
+}
+
 function draw() {
   const place = document.getElementById('charts');
   place.replaceChildren();
@@ -137,7 +154,10 @@ function draw() {
           y: axis(chart.y, chart.log),
         },
         plugins: {
-          legend: {labels: {usePointStyle: true, color: color('--text')}},
+          legend: {labels: {
+            usePointStyle: true, boxWidth: 7, boxHeight: 7,
+            color: color('--text'), generateLabels: legendLabels,
+          }},
           tooltip: {callbacks: {label: tooltip}},
         },
       },

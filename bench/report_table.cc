@@ -16,6 +16,9 @@ std::string Ms(double us) {
   return absl::StrFormat(ms < 10 ? "%.3f" : ms < 100 ? "%.2f" : "%.1f", ms);
 }
 
+// As Ms(); "-" where nothing was counted.
+std::string MsOrNone(double us) { return us == 0 ? "-" : Ms(us); }
+
 std::string Optional(const std::optional<double>& value,
                      const absl::ParsedFormat<'f'>& format) {
   return value.has_value() ? absl::StrFormat(format, *value) : "-";
@@ -29,6 +32,16 @@ double BestRate(const RunResult& run) {
     }
   }
   return best;
+}
+
+std::vector<std::string> SimulatedLabels(const std::vector<RunResult>& runs) {
+  std::vector<std::string> labels;
+  for (const RunResult& run : runs) {
+    if (run.is_simulated) {
+      labels.push_back(run.label);
+    }
+  }
+  return labels;
 }
 
 std::vector<std::string> MakeRow(const RunResult& run,
@@ -96,13 +109,10 @@ std::vector<std::string> Compare(const std::vector<RunResult>& runs) {
 
 ReportTable MakeTable(const std::vector<RunResult>& runs) {
   ReportTable table;
-  table.headings = {"run",        "load",
-                    "offered/s",  "achieved/s",
-                    "p50 ms",     "p90 ms",
-                    "p99 ms",     "p99.9 ms",
-                    "max ms",     "rows/batch",
-                    "busy ratio", "errors",
-                    "lag p99 ms", ""};
+  table.headings = {"run",        "load",       "offered/s",  "achieved/s",
+                    "p50 ms",     "p90 ms",     "p99 ms",     "p99.9 ms",
+                    "max ms",     "rows/batch", "busy ratio", "errors",
+                    "lag p99 ms", "note"};
   table.notes = Compare(runs);
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -113,11 +123,12 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
                                            point.void_reason));
       }
     }
-    if (run.is_simulated) {
-      table.notes.push_back(absl::StrCat(
-          "'", run.label,
-          "' ran on a simulated device: its times say nothing about hardware"));
-    }
+  }
+  const std::vector<std::string> simulated = SimulatedLabels(runs);
+  if (!simulated.empty()) {
+    table.notes.push_back(absl::StrCat(
+        "on a simulated device: '", absl::StrJoin(simulated, "', '"),
+        "'; such times say nothing about hardware"));
   }
   return table;
 }
@@ -135,9 +146,9 @@ ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
       table.rows.push_back(
           {run.label, DescribeLoad(point), Ms(sent.p50_us), Ms(sent.p90_us),
            Ms(sent.p99_us), Ms(sent.p999_us), Ms(sent.max_us), Ms(sent.mean_us),
-           Ms(point.failed_latency.p50_us), Ms(point.failed_latency.max_us),
-           Ms(point.send_lag.p50_us), Ms(point.send_lag.p99_us),
-           Ms(point.send_lag.max_us),
+           MsOrNone(point.failed_latency.p50_us),
+           MsOrNone(point.failed_latency.max_us), Ms(point.send_lag.p50_us),
+           Ms(point.send_lag.p99_us), Ms(point.send_lag.max_us),
            point.loop == "open" ? absl::StrCat(point.seed) : "-",
            absl::StrFormat("%.1f", point.window_s),
            point.busy_source.empty() ? "-" : point.busy_source});

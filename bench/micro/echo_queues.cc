@@ -1,3 +1,4 @@
+// Calls posted ahead, matched, answered, posted again.
 #include "bench/micro/echo_queues.h"
 
 namespace ferry::bench {

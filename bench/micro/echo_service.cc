@@ -1,3 +1,4 @@
+// Replies made once, and the search for a request's id.
 #include "bench/micro/echo_service.h"
 
 #include <google/protobuf/io/coded_stream.h>

@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "bench" / "results"
+RESULTS = pathlib.Path(os.environ.get("FERRY_RESULTS", ROOT / "bench" / "results"))
 READY_SECONDS = 120
 STOP_SECONDS = 30
 
@@ -230,7 +230,7 @@ def heading(result):
 
 def table(headings, rows):
     """Returns a Markdown table."""
-    lines = ["| " + " | ".join(headings) + " |",
+    lines = ["| " + " | ".join(str(cell) for cell in headings) + " |",
              "|" + " --- |" * len(headings)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |"
               for row in rows]

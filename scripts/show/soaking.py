@@ -13,8 +13,9 @@ MOST_SLOPE = 1.0  # MB a minute
 def soak_over_grpc(options, seconds):
     """Returns ferry-bench soak's account of the running server."""
     programs = options.programs
-    with measuring.server(programs, "--max-batch-size", 64) as child:
-        point = measuring.closed_loop(programs, 256, 5)
+    with measuring.server(programs, "--max-batch-size", 64,
+                          "--queue-requests", 128) as child:
+        point = measuring.closed_loop(programs, 64, 5)
         rate = max(50.0, 0.1 * point["achieved_rate"])
         measuring.say(f"soak of {seconds:.0f} s at {rate:.0f}/s, bursts of "
                       "5 times as much")
