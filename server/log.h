@@ -8,8 +8,8 @@
 
 namespace ferry {
 
-// Logs from that level on: "debug", "info", "warning" or "error". What gRPC
-// itself has to say appears at debug.
+// Logs from that level on: "debug", "info", "warning" or "error". What
+// gRPC and Protobuf themselves have to say appears at debug.
 void StartLog(const std::string& level);
 
 }  // namespace ferry

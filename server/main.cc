@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/model_repository.h"
+#include "models/torch_library.h"
 #include "server/log.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -89,6 +90,7 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
 
 int Serve(const ServerOptions& options) {
   StartLog(options.log_level);
+  PrepareOpenMpEnvironment();  // before the first thread
   StopSignals signals;
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   auto repository = ModelRepository::Create(options.repository);

@@ -207,6 +207,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
       "ferry-server serves models over gRPC (the Open Inference Protocol, with "
       "Triton's extensions) and batches requests as they come."};
   app.get_formatter()->column_width(34);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
   AddModelFlags(app, raw, result.options.repository);
   AddGrpcFlags(app, raw, result.options.grpc);

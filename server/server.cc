@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "batcher/mutex.h"
+
 namespace ferry {
 namespace {
 
@@ -14,6 +16,13 @@ constexpr int kServiceUnavailable = 503;
 
 // How long gRPC may take to write the last replies.
 constexpr Duration kShutdownGrace = std::chrono::seconds(1);
+
+// gRPC cancels calls that arrive while it shuts down, which clients cannot
+// tell from their own cancels. So the server goes on to answer UNAVAILABLE
+// until clients have been quiet for a while, or at most for kMaxFarewell.
+constexpr Duration kQuiet = std::chrono::milliseconds(100);
+constexpr Duration kQuietPoll = std::chrono::milliseconds(10);
+constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 
 HttpReply Yes(bool condition) {
   return {.code = condition ? kOk : kServiceUnavailable,
@@ -100,9 +109,38 @@ void Server::BeginDrain() {
   grpc_->SetNotServing();
 }
 
+uint64_t Server::DrainRefusals() const {
+  uint64_t sum = 0;
+  for (const ModelEntry& entry : models_.entries()) {
+    sum += entry.model.batcher->Snapshot()
+               .refused[static_cast<size_t>(Refusal::kDraining)];
+  }
+  return sum;
+}
+
+void Server::SayFarewell(TimePoint until) const {
+  const Clock& clock = Clock::Steady();
+  uint64_t refused = DrainRefusals();
+  TimePoint quiet_since = clock.Now();
+  Mutex mutex;
+  CondVar never_signaled;
+  MutexLock lock(mutex);
+  for (TimePoint now = clock.Now(); now < until && now < quiet_since + kQuiet;
+       now = clock.Now()) {
+    never_signaled.WaitUntil(mutex, now + kQuietPoll);
+    const uint64_t refused_now = DrainRefusals();
+    if (refused_now != refused) {
+      refused = refused_now;
+      quiet_since = clock.Now();
+    }
+  }
+}
+
 absl::Status Server::FinishDrain(TimePoint until) {
   repository_->BeginDrain();
-  const absl::Status status = repository_->Drain(until - kShutdownGrace);
+  const TimePoint answered_by = until - kShutdownGrace;
+  const absl::Status status = repository_->Drain(answered_by);
+  SayFarewell(std::min(answered_by, Clock::Steady().Now() + kMaxFarewell));
   const Duration left = until - Clock::Steady().Now();
   grpc_->Shutdown(std::clamp(left, Duration(0), kShutdownGrace));
   return status;

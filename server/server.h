@@ -56,6 +56,10 @@ class Server {
 
   absl::Status Listen();
   HttpListener::Routes Routes() const;
+  // Requests refused because the server drains.
+  uint64_t DrainRefusals() const;
+  // Goes on to refuse until clients are quiet, at most until then.
+  void SayFarewell(TimePoint until) const;
 
   const ServerOptions options_;
   Readiness readiness_;

@@ -87,6 +87,13 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.log_level, "debug");
 }
 
+TEST(OptionsTest, LastOfARepeatedFlagWins) {
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({"--grpc-port=1", "--grpc-port=2"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.grpc.port, 2);
+}
+
 TEST(OptionsTest, MetricsPortZeroTurnsMetricsOff) {
   EXPECT_EQ(Parse({"--metrics-port=0"})->options.metrics.listening,
             MetricsListening::kOff);

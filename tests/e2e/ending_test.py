@@ -1,0 +1,271 @@
+"""How requests and the process end: deadlines, cancels, overload, drain."""
+
+import collections
+import concurrent.futures
+import signal
+import threading
+import time
+import unittest
+
+import grpc
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
+
+from ferry_process import FerryProcess, wait_until
+
+
+def one_row(model, request_id="", timeout_us=None):
+    request = pb.ModelInferRequest(model_name=model, id=request_id)
+    request.inputs.add(name="input", datatype="FP32", shape=[1, 16])
+    request.raw_input_contents.append(bytes(64))
+    if timeout_us is not None:
+        request.parameters["timeout"].int64_param = timeout_us
+    return request
+
+
+class Client:
+    """A channel of its own to a server."""
+
+    def __init__(self, server):
+        self.channel = grpc.insecure_channel(
+            server.address, options=[("grpc.use_local_subchannel_pool", 1),
+                                     ("grpc.enable_retries", 0)])
+        self.stub = service_pb2_grpc.GRPCInferenceServiceStub(self.channel)
+
+    def start(self, request, **options):
+        return self.stub.ModelInfer.future(request, **options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.channel.close()
+
+
+def code_of(call):
+    try:
+        call.result(timeout=30)
+        return "OK"
+    except grpc.RpcError as error:
+        return error.code().name
+    except grpc.FutureCancelledError:
+        return "CANCELLED"
+
+
+class DeadlineTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = FerryProcess("--queue-requests=8", models=["slow", "slower"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def start_first(self, client):
+        """Starts a request and waits until it keeps the device busy."""
+        call = client.start(one_row("slower"))
+        self.assertTrue(wait_until(lambda: self.server.metric(
+            "ferry_running_batches", model="slower") == 1))
+        return call
+
+    def failed(self, code):
+        return self.server.metric("ferry_requests_total", model="slower",
+                                  code=code)
+
+    def test_grpc_deadline_reaches_the_queue(self):
+        before = self.failed("DEADLINE_EXCEEDED")
+        with Client(self.server) as client:
+            first = self.start_first(client)
+            late = [client.start(one_row("slower"), timeout=0.05)
+                    for _ in range(3)]
+            self.assertEqual([code_of(call) for call in late],
+                             ["DEADLINE_EXCEEDED"] * 3)
+            self.assertEqual(code_of(first), "OK")
+        self.assertTrue(wait_until(
+            lambda: self.failed("DEADLINE_EXCEEDED") +
+            self.failed("CANCELLED") >= before + 2))
+
+    def test_timeout_parameter_is_answered_by_the_server(self):
+        with Client(self.server) as client:
+            first = self.start_first(client)
+            late = client.start(one_row("slower", timeout_us=20_000))
+            self.assertEqual(code_of(late), "DEADLINE_EXCEEDED")
+            self.assertIn("deadline", late.details())
+            self.assertEqual(code_of(first), "OK")
+
+    def test_cancelled_while_queued_is_never_computed(self):
+        before = self.failed("CANCELLED")
+        rows = self.server.metric("ferry_rows_total", model="slower")
+        with Client(self.server) as client:
+            first = self.start_first(client)
+            queued = [client.start(one_row("slower")) for _ in range(4)]
+            self.assertTrue(wait_until(lambda: self.server.metric(
+                "ferry_queue_requests", model="slower") >= 4))
+            for call in queued:
+                call.cancel()
+            self.assertEqual(code_of(first), "OK")
+        self.assertTrue(wait_until(
+            lambda: self.failed("CANCELLED") == before + 4))
+        self.assertEqual(self.server.metric("ferry_rows_total", model="slower"),
+                         rows + 1)
+
+    def test_client_that_goes_away_frees_the_queue(self):
+        with Client(self.server) as client:
+            calls = [client.start(one_row("slow")) for _ in range(6)]
+            self.assertTrue(wait_until(lambda: self.server.metric(
+                "ferry_queue_requests", model="slow") >= 5))
+        self.assertTrue(wait_until(lambda: self.server.metric(
+            "ferry_queue_requests", model="slow") == 0, timeout=2))
+        self.assertEqual(len(calls), 6)  # kept until here
+
+    def test_overload_is_refused_with_a_pushback(self):
+        with Client(self.server) as client:
+            calls = [client.start(one_row("slow")) for _ in range(30)]
+            codes = collections.Counter(code_of(call) for call in calls)
+            self.assertEqual(set(codes), {"OK", "RESOURCE_EXHAUSTED"})
+            self.assertGreaterEqual(codes["OK"], 8)
+            refused = next(call for call in calls
+                           if code_of(call) == "RESOURCE_EXHAUSTED")
+            pushback = dict(refused.trailing_metadata())
+            self.assertGreaterEqual(int(pushback["grpc-retry-pushback-ms"]), 1)
+            self.assertIn("queue is full", refused.details())
+        self.assertGreater(self.server.metric(
+            "ferry_refused_total", model="slow", reason="queue_requests"), 0)
+
+
+class TritonCodesTest(unittest.TestCase):
+
+    def test_full_queue_is_unavailable_when_asked_for(self):
+        with FerryProcess("--queue-requests=1", "--triton-status-codes",
+                          models=["slow"]) as server, Client(server) as client:
+            calls = [client.start(one_row("slow")) for _ in range(6)]
+            self.assertEqual({code_of(call) for call in calls},
+                             {"OK", "UNAVAILABLE"})
+
+
+class Ledger:
+    """Counts what was sent and how it was answered, by request id."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.answers = collections.defaultdict(list)
+
+    def sent(self, request_id):
+        with self.lock:
+            self.answers[request_id] = []
+
+    def answered(self, request_id, code):
+        with self.lock:
+            self.answers[request_id].append(code)
+
+    def codes(self):
+        return collections.Counter(
+            code for codes in self.answers.values() for code in codes)
+
+
+def load(server, ledger, worker, stop):
+    """Sends one request after the other until told to stop or refused."""
+    with Client(server) as client:
+        turn = 0
+        while not stop.is_set():
+            request_id = f"{worker}-{turn}"
+            turn += 1
+            ledger.sent(request_id)
+            try:
+                reply = client.stub.ModelInfer(one_row("sim", request_id),
+                                               timeout=20)
+                ledger.answered(request_id,
+                                "OK" if reply.id == request_id else "MIXED UP")
+            except grpc.RpcError as error:
+                ledger.answered(request_id, error.code().name)
+                if error.code() == grpc.StatusCode.UNAVAILABLE:
+                    return
+
+
+class DrainTest(unittest.TestCase):
+
+    def drain_under_load(self, number, *flags):
+        ledger = Ledger()
+        stop = threading.Event()
+        with FerryProcess(*flags, models=["sim"]) as server:
+            with concurrent.futures.ThreadPoolExecutor(32) as pool:
+                for worker in range(32):
+                    pool.submit(load, server, ledger, worker, stop)
+                self.assertTrue(wait_until(
+                    lambda: len(ledger.answers) > 400))
+                server.signal(number)
+                code = server.wait()
+                stop.set()
+            self.assertEqual(code, 0, "".join(server.log))
+        self.assertEqual({len(codes) for codes in ledger.answers.values()},
+                         {1}, "not every request has one answer")
+        codes = ledger.codes()
+        self.assertEqual(set(codes), {"OK", "UNAVAILABLE"}, codes)
+        self.assertEqual(codes["UNAVAILABLE"], 32, codes)
+
+    def test_sigterm_under_load_loses_nothing(self):
+        self.drain_under_load(signal.SIGTERM)
+
+    def test_sigint_under_load_loses_nothing(self):
+        self.drain_under_load(signal.SIGINT)
+
+    def test_queue_is_finished_before_the_end(self):
+        with FerryProcess(models=["slow"]) as server, \
+                Client(server) as client:
+            calls = [client.start(one_row("slow")) for _ in range(6)]
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_queue_requests", model="slow") >= 5))
+            server.signal()
+            self.assertEqual([code_of(call) for call in calls], ["OK"] * 6)
+            self.assertEqual(server.wait(), 0)
+
+    def test_drain_delay_serves_while_not_ready(self):
+        with FerryProcess("--drain-delay-secs=1.5",
+                          models=["echo"]) as server, \
+                Client(server) as client:
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            server.signal()
+            self.assertTrue(wait_until(
+                lambda: server.get("/v2/health/ready")[0] == 503))
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            ready = client.stub.ServerReady(pb.ServerReadyRequest())
+            self.assertFalse(ready.ready)
+            health = client.channel.unary_unary("/grpc.health.v1.Health/Check")
+            self.assertEqual(health(b""), b"\x08\x02")  # NOT_SERVING
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            self.assertEqual(server.metric("ferry_draining"), 1)
+            self.assertEqual(server.wait(), 0)
+
+    def test_second_signal_ends_at_once(self):
+        with FerryProcess("--drain-delay-secs=20", models=["echo"]) as server:
+            server.signal()
+            self.assertTrue(wait_until(
+                lambda: server.get("/v2/health/ready")[0] == 503))
+            server.signal()
+            self.assertEqual(server.wait(5), 128 + signal.SIGTERM)
+
+    def test_exit_timeout_ends_what_takes_longer(self):
+        with FerryProcess("--exit-timeout-secs=1.2", models=["slow"]) as server, \
+                Client(server) as client:
+            calls = [client.start(one_row("slow")) for _ in range(40)]
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_queue_requests", model="slow") >= 30))
+            begin = time.monotonic()
+            server.signal()
+            self.assertNotEqual(server.wait(), 0)
+            self.assertLess(time.monotonic() - begin, 10)
+            codes = collections.Counter(code_of(call) for call in calls)
+            self.assertLessEqual(set(codes),
+                                 {"OK", "UNAVAILABLE", "CANCELLED"})
+            self.assertEqual(sum(codes.values()), 40)
+
+    def test_idle_server_stops(self):
+        with FerryProcess(models=["echo"]) as server:
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+            self.assertIn("stopped", server.log[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+"""How the process starts, and how it says that it cannot."""
+
+import os
+import shutil
+import socket
+import unittest
+
+import grpc
+import numpy as np
+import tritonclient.grpc as triton
+
+import ferry_process
+from ferry_process import FerryProcess, run
+
+
+class CannotStartTest(unittest.TestCase):
+
+    def assertCannotStart(self, text, *flags):
+        ended = run("--metrics-port=0", "--grpc-port=0", *flags)
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        last = ended.stderr.strip().splitlines()[-1]
+        self.assertIn(text, last)
+
+    def repository(self, config=None):
+        folder = ferry_process.write_repository(["echo"])
+        self.addCleanup(shutil.rmtree, folder)
+        if config is not None:
+            with open(os.path.join(folder, "echo", "config.pbtxt"),
+                      "w") as file:
+                file.write(config)
+        return f"--model-repository={folder}"
+
+    def test_wrong_flag(self):
+        self.assertCannotStart("--no-such-flag", "--no-such-flag")
+        self.assertCannotStart("--policy", "--policy=best")
+
+    def test_missing_repository(self):
+        self.assertCannotStart("/no/such/folder",
+                               "--model-repository=/no/such/folder")
+
+    def test_unknown_model(self):
+        self.assertCannotStart("'none'", "--load-model=none")
+        self.assertCannotStart("none", self.repository(), "--load-model=none")
+
+    def test_config_with_an_unknown_field(self):
+        config = ferry_process.MODELS["echo"] + "no_such_field: 1\n"
+        self.assertCannotStart("no_such_field", self.repository(config))
+
+    def test_missing_model_file(self):
+        config = ferry_process.MODELS["echo"].replace(
+            'backend: "ferry_echo"', 'platform: "pytorch_libtorch"')
+        self.assertCannotStart("model.pt", self.repository(config))
+
+    def test_busy_grpc_port(self):
+        with socket.socket() as busy:
+            busy.bind(("127.0.0.1", 0))
+            busy.listen()
+            port = busy.getsockname()[1]
+            self.assertCannotStart(f"cannot listen on 127.0.0.1:{port}",
+                                   self.repository(), f"--grpc-port={port}")
+
+    def test_port_of_another_server(self):
+        with FerryProcess() as server:
+            self.assertCannotStart(f"cannot listen on 127.0.0.1:{server.port}",
+                                   self.repository(),
+                                   f"--grpc-port={server.port}")
+
+    def test_busy_metrics_port(self):
+        with socket.socket() as busy:
+            busy.bind(("127.0.0.1", 0))
+            busy.listen()
+            port = busy.getsockname()[1]
+            self.assertCannotStart(f"cannot listen on 127.0.0.1:{port}",
+                                   self.repository(), f"--metrics-port={port}")
+
+    def test_address_of_another_machine(self):
+        self.assertCannotStart("cannot listen on 192.0.2.1",
+                               self.repository(), "--grpc-address=192.0.2.1")
+
+
+class StartTest(unittest.TestCase):
+
+    def test_help_and_version(self):
+        for flag, text in (("--help", "--model-repository"),
+                           ("--version", "ferry-server ")):
+            ended = run(flag)
+            self.assertEqual(ended.returncode, 0)
+            self.assertIn(text, ended.stdout)
+
+    def test_start_is_told_in_the_log(self):
+        with FerryProcess("--max-wait-ms=3") as server:
+            log = "".join(server.log)
+            self.assertIn("max-wait-ms=3", log)
+            self.assertIn("model echo version=1", log)
+            self.assertIn("ready grpc=127.0.0.1:", log)
+
+    def test_reflection_when_asked_for(self):
+        # ServerReflectionRequest{list_services: ""} names the service.
+        with FerryProcess("--grpc-reflection") as server:
+            with grpc.insecure_channel(server.address) as channel:
+                ask = channel.stream_stream(
+                    "/grpc.reflection.v1alpha.ServerReflection/"
+                    "ServerReflectionInfo")
+                reply = next(iter(ask(iter([b"\x3a\x00"]))))
+                self.assertIn(b"inference.GRPCInferenceService", reply)
+
+    def test_embedded_model_answers_in_bf16(self):
+        with FerryProcess("--load-model=mlp", models=None) as server, \
+                triton.InferenceServerClient(server.address) as client:
+            values = np.random.default_rng(1).standard_normal(
+                (2, 1024)).astype(np.float32)
+            both = triton.InferInput("input", [2, 1024], "FP32")
+            both.set_data_from_numpy(values)
+            one = triton.InferInput("input", [1, 1024], "FP32")
+            one.set_data_from_numpy(values[1:])
+            whole = client.infer("mlp", [both]).as_numpy("output")
+            part = client.infer("mlp", [one]).as_numpy("output")
+            self.assertEqual(whole.shape, (2, 1024))
+            self.assertTrue(np.isfinite(whole).all())
+            np.testing.assert_allclose(whole[1:], part, rtol=0.05, atol=0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
