@@ -77,7 +77,7 @@ measure() {
     { tail -n 20 "$json.log" >&2; die "ferry-bench failed on '$label'"; }
 }
 
-bash scripts/build.sh release
+bash scripts/build.sh release ferry-server ferry_torch ferry-bench
 bash scripts/make_minilm.sh "$repository"
 rm -rf "$out"
 mkdir -p "$out"
