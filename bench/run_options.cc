@@ -70,13 +70,13 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       .add_option("--rates", options.sweep.rates,
                   "open loops, requests/s: 500,1000")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-3, 1e9));
   command
       .add_option("--loads", options.sweep.loads,
                   "open loops, shares of saturation: 0.5,0.8; default "
                   "0.2,0.4,0.6,0.8,0.9 where no load is given at all")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-3, 1e9));
   command
       .add_option("--saturation-outstanding",
                   options.sweep.saturation_outstanding,

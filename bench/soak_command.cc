@@ -193,12 +193,12 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command.add_option("--rate", flags.load.rate, "requests/s outside bursts")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1e-3, 1e9))
       ->capture_default_str();
   command
       .add_option("--burst-factor", flags.load.burst_factor,
                   "rate of the first second of every ten, as a multiple")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1e-3, 1e9))
       ->capture_default_str();
   command
       .add_option("--max-outstanding", flags.load.max_outstanding,

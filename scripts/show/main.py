@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import batching
+import grpc_api
 import latency
 import measuring
 import queueing
@@ -17,6 +18,7 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "grpc-api": grpc_api.measure,
 }
 
 

@@ -145,7 +145,7 @@ def server(programs, *arguments):
                     "--threads", 1, *arguments], ready)
 
 
-def echo(programs):
+def echo(programs, *arguments):
     """Runs grpc-echo, answering with the mlp's bytes."""
     def ready():
         done = subprocess.run(
@@ -154,7 +154,8 @@ def echo(programs):
              "0.1", "--warm-up-secs", "0"],
             capture_output=True, check=False)
         return done.returncode == 0
-    return process([programs.path("grpc-echo"), "--port", GRPC_PORT], ready)
+    return process([programs.path("grpc-echo"), "--port", GRPC_PORT,
+                    *arguments], ready)
 
 
 def closed_loop(programs, outstanding, seconds, metrics=True):
