@@ -110,7 +110,7 @@ inside() {
 run() {
   local started=$SECONDS status=0
   say "$1: scripts/$2"
-  inside "bash scripts/$2" </dev/null 2>&1 | sed "s/^/[$1] /" || status=$?
+  inside "bash scripts/$2" </dev/null 2>&1 | sed -u "s/^/[$1] /" || status=$?
   printf '%s %s %s %s\n' "$1" "$2" "$((SECONDS - started))" "$status" \
     >>"$work/times"
   say "$1: scripts/$2 took $((SECONDS - started)) s, status $status"
