@@ -116,14 +116,9 @@ run() {
   say "$1: scripts/$2 took $((SECONDS - started)) s, status $status"
 }
 
-write_results() {
-  mkdir -p "$out"
-  python3 scripts/bare_results.py "$work/times" "$out" \
-    "$(git -c safe.directory='*' rev-parse HEAD)"
-}
-
 [ -z "$(git -c safe.directory='*' status --porcelain --untracked-files=no)" ] ||
   say "note: changes that are not committed are not in the clone"
+load=$(cat /proc/loadavg)
 make_bare_system
 for round in "${rounds[@]}"; do
   if [ "$round" = no_downloads ]; then
@@ -132,4 +127,5 @@ for round in "${rounds[@]}"; do
   run "$round" demo.sh
   run "$round" test.sh
 done
-write_results || die "a command failed on the bare system, see above"
+FERRY_RESULTS=$out python3 scripts/bare_results.py "$work/times" "$load" ||
+  die "a command failed on the bare system, see above"

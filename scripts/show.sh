@@ -3,11 +3,12 @@
 # machine, commit, date, command and every pair, to bench/results/<CLAIM>.json
 # and a readable .md beside it. Exits 1 where the claim does not hold.
 #
-#   scripts/show.sh A1|A2|A3|A4|A5|grpc-api [--pairs N] [--seconds S] [--bin DIR]
+#   scripts/show.sh A1|..|A6|grpc-api [--pairs N] [--seconds S] [--bin DIR]
 #
 # A1  batching on against off                 A4  the queue against mutex + swap
 # A2  served against called in a loop         A5  10 minutes of mixed load,
 # A3  one request: what the server adds           and 60 s under ThreadSanitizer
+# A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # grpc-api  completion queues against the callback API
 #
 # --bin DIR uses the programs there instead of building; leave the machine alone
@@ -17,11 +18,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
   A[1-5] | grpc-api) ;;
+  A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
     sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
     exit 0
     ;;
-  *) die "expected a claim, A1 to A5 or grpc-api, got '${1:-}'; see --help" ;;
+  *) die "expected a claim, A1 to A6 or grpc-api, got '${1:-}'; see --help" ;;
 esac
 
 case " $* " in
