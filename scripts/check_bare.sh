@@ -40,27 +40,37 @@ for program in mmdebstrap unshare git python3; do
     "apt-get install mmdebstrap util-linux git python3"
 done
 
-# From here on in namespaces of our own: mounts and processes end with us.
-if [ -z "${FERRY_BARE_INSIDE:-}" ]; then
-  export FERRY_BARE_INSIDE=yes
-  exec unshare --mount --pid --fork --kill-child --propagation private \
-    -- bash "${BASH_SOURCE[0]}" --out "$out" \
-    $([ ${#rounds[@]} -gt 1 ] || echo --once)
+# The outer run makes the folder, starts itself again in namespaces of its own,
+# and removes the folder when that ends: mounts and processes are gone by then,
+# since the death of a namespace's first process ends the others.
+if [ -z "${FERRY_BARE_WORK:-}" ]; then
+  FERRY_BARE_WORK=$(mktemp -d "${FERRY_BARE_DIR:-/var/tmp}/ferry-bare.XXXXXX")
+  export FERRY_BARE_WORK
+  inner=
+  clean() {
+    if [ -n "$inner" ]; then
+      kill -KILL "$inner" 2>/dev/null || true
+      wait "$inner" 2>/dev/null || true
+    fi
+    # Never into another file system. Again, where the last of the processes
+    # was still writing.
+    rm -rf --one-file-system "$FERRY_BARE_WORK" 2>/dev/null ||
+      rm -rf --one-file-system "$FERRY_BARE_WORK"
+  }
+  trap clean EXIT
+  trap 'exit 130' INT TERM HUP
+  unshare --mount --pid --fork --kill-child --propagation private -- \
+    bash "${BASH_SOURCE[0]}" --out "$out" \
+    $([ ${#rounds[@]} -gt 1 ] || echo --once) &
+  inner=$!
+  status=0
+  wait "$inner" || status=$?
+  inner=
+  exit "$status"
 fi
 mount -t proc proc /proc
-
-work=$(mktemp -d "${FERRY_BARE_DIR:-/var/tmp}/ferry-bare.XXXXXX")
+work=$FERRY_BARE_WORK
 bare=$work/root
-clean() {
-  local folder
-  for folder in proc sys dev; do
-    umount -R -l "$bare/$folder" 2>/dev/null || true
-  done
-  # Never into another file system, should a mount have stayed.
-  rm -rf --one-file-system "$work"
-}
-trap clean EXIT
-trap 'exit 130' INT TERM
 
 # Prints the host's apt proxies as configuration lines.
 apt_proxies() {
