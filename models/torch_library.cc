@@ -2,6 +2,7 @@
 #include "models/torch_library.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 
 #include <cstdlib>
 
@@ -16,6 +17,18 @@ constexpr char kLibraryName[] = "libferry_torch.so";
 // take the processor from those who answer requests.
 constexpr char kSpinCount[] = "10000";
 
+// Keeps freed memory in the process: LibTorch asks for the same few hundred
+// megabytes in each batch, and fetching them anew costs a page fault for every
+// 4 KiB (17,700 in a batch of 32 of the encoder, against 190 so).
+void KeepFreedMemory() {
+  constexpr int kMmapThreshold = 32 << 20;  // the most that glibc allows
+  constexpr int kTopPad = 64 << 20;
+  constexpr int kTrimThreshold = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kMmapThreshold);
+  mallopt(M_TOP_PAD, kTopPad);
+  mallopt(M_TRIM_THRESHOLD, kTrimThreshold);
+}
+
 struct Library {
   TorchEntry load = nullptr;
   std::string error;
@@ -24,6 +37,7 @@ struct Library {
 // The name without a folder: the loader looks where this program's run path
 // says, which is right in the build tree and in an installed one.
 Library Open() {
+  KeepFreedMemory();
   void* const handle = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return {nullptr, dlerror()};

@@ -40,7 +40,9 @@ bool CanPack(Node* node) {
   const bool has_constant_bias =
       torch::jit::toIValue(node->input(2)).has_value();
   return weight.defined() && weight.dim() == 2 &&
-         weight.scalar_type() == at::kBFloat16 && has_constant_bias;
+         (weight.scalar_type() == at::kBFloat16 ||
+          weight.scalar_type() == at::kFloat) &&
+         has_constant_bias;
 }
 
 void CollectLinear(Block* block, std::vector<Node*>& found) {
@@ -98,7 +100,7 @@ void Pack(Graph& graph, Node* linear, int64_t rows) {
 }  // namespace
 
 void PackLinearLayers(torch::jit::Module& module, const ModelOptions& options) {
-  if (options.precision != Precision::kBf16 || !onednn::HasBf16Kernels()) {
+  if (!onednn::HasMatrixKernels()) {
     return;
   }
   const std::shared_ptr<Graph> graph = module.get_method("forward").graph();

@@ -11,9 +11,9 @@
 
 namespace ferry {
 
-// Replaces each aten::linear of forward() with constant bf16 weights by the
-// operator on reordered weights, and a relu that alone follows it by the fused
-// one. Does nothing in fp32 and on processors without bf16 kernels.
+// Replaces each aten::linear of forward() with constant weights, bf16 or fp32,
+// by the operator on reordered weights, and a relu that alone follows it by the
+// fused one. Does nothing on processors without the kernels.
 // REQUIRES: `module` is frozen. Throws what LibTorch throws.
 void PackLinearLayers(torch::jit::Module& module, const ModelOptions& options);
 

@@ -1,7 +1,7 @@
 // TorchScript models (.pt files) as networks.
 //
 // A module is loaded, put in evaluation, cast, frozen and prepared once: its
-// linear layers then run on oneDNN's own weight layout in bf16
+// linear layers then run on oneDNN's own weight layout
 // (models/torch/pack_linear.h).
 //
 // Inputs of the config are the arguments of forward(), by name, or by the index

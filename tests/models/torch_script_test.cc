@@ -97,7 +97,7 @@ TEST_F(TorchScriptTest, LinearWithoutBiasAndWithoutRelu) {
 }
 
 TEST_F(TorchScriptTest, LinearLayersRunOnPackedWeightsInBf16) {
-  if (!onednn::HasBf16Kernels()) {
+  if (!onednn::HasMatrixKernels()) {
     GTEST_SKIP() << "this processor has no bf16 kernels";
   }
   torch::jit::Module module =

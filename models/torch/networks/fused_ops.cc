@@ -20,10 +20,6 @@ const char* Attribute(Activation activation) {
   }
 }
 
-bool Packs(Precision precision) {
-  return precision == Precision::kBf16 && onednn::HasBf16Kernels();
-}
-
 }  // namespace
 
 at::Tensor Activate(const at::Tensor& x, Activation activation) {
@@ -43,7 +39,7 @@ FusedLinear::FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
   if (bias.defined()) {
     bias_ = bias.to(ToScalarType(precision)).contiguous();
   }
-  if (Packs(precision)) {
+  if (onednn::HasMatrixKernels()) {
     packed_ = onednn::PackLinear(weight_, rows_hint);
     weight_.reset();
   }
@@ -71,7 +67,7 @@ FusedConv::FusedConv(const at::Tensor& weight, const at::Tensor& bias,
       weight_(weight.to(ToScalarType(options.precision))
                   .contiguous(at::MemoryFormat::ChannelsLast)),
       bias_(bias.to(ToScalarType(options.precision)).contiguous()) {
-  if (Packs(options.precision)) {
+  if (onednn::HasMatrixKernels()) {
     packed_ = onednn::PackConv(weight_, arguments_, options.input_size);
     weight_.reset();
   }

@@ -1,10 +1,14 @@
 // Layers with their weights cast and laid out once: the matrix kernels that
 // serve.
 //
-// In bf16 a layer's weights are reordered at construction into the layout that
-// oneDNN's kernels read fastest, and the activation and the residual sum are
-// fused into them. Where the processor or the library has no such kernels, and
-// in fp32, the plain operators run; answers differ within rounding only.
+// A layer's weights are reordered at construction into the layout that oneDNN's
+// kernels read fastest, and the activation and the residual sum are fused into
+// them. Where the processor lacks the kernels the plain operators run; answers
+// differ within rounding only.
+//
+// What it is worth for an mlp 1024-4096-4096-1024 on one core with AMX, against
+// the plain operators: bf16 3.3 ms for 4.3 at 1 row, 3.2 for 5.5 at 16, 7.3 for
+// 8.0 at 64; fp32 10.6 for 8.1 at 1 row, 13.6 for 28 at 8, 43 for 52 at 64.
 //
 // Thread safety: constant after construction; operator() from several threads.
 // Errors: throws what LibTorch throws.

@@ -25,7 +25,7 @@ Sizes Symbolic(at::IntArrayRef sizes) {
 
 }  // namespace
 
-bool HasBf16Kernels() { return __builtin_cpu_supports("avx512bf16") > 0; }
+bool HasMatrixKernels() { return __builtin_cpu_supports("avx512bf16") > 0; }
 
 at::Tensor PackLinear(const at::Tensor& weight, int64_t rows) {
   using Signature = at::Tensor(const at::Tensor&, std::optional<c10::SymInt>);

@@ -19,8 +19,9 @@ namespace ferry::onednn {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-// Returns whether this processor has bf16 matrix kernels worth reordering for.
-bool HasBf16Kernels();
+// Returns whether this processor has the kernels, for bf16 as for fp32, that
+// are worth reordering for.
+bool HasMatrixKernels();
 
 // Returns the weight [outputs, inputs] in the layout for about `rows` rows.
 at::Tensor PackLinear(const at::Tensor& weight, int64_t rows);
