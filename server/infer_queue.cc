@@ -64,8 +64,8 @@ void InferQueue::Handle(const GrpcInferCall::Tag& tag, bool ok) {
         GiveBack(call);
         return;
       }
-      Post();
       call.Matched();
+      Post();
       return;
     case GrpcInferCall::Event::kSent:
       call.Sent();
