@@ -5,8 +5,6 @@ import os
 import measuring
 
 APIS = ("queues", "callback")
-# The queues were chosen for control; they must not cost more than this.
-LEAST_RATIO = 0.9
 
 
 def cpu_seconds(pid):
@@ -37,9 +35,8 @@ def one_api(options, api, seconds):
 
 def measure(options):
     result = measuring.describe(
-        "grpc-api", f"completion queues answer at least {LEAST_RATIO} of what "
-        "the callback API does (an echo of the mlp's bytes, 64 outstanding)",
-        options.command)
+        "grpc-api", "completion queues beside the callback API (an echo of "
+        "the mlp's bytes, 64 outstanding)", options.command)
     seconds = options.seconds or 3
     pairs = []
     for number in range(options.pairs):
@@ -49,11 +46,11 @@ def measure(options):
         pairs.append(pair)
         measuring.say(f"pair {number + 1}: {pair['ratio']:.3f}")
     ratio = measuring.median(pair["ratio"] for pair in pairs)
-    result |= {"pairs": pairs, "ratio": ratio, "limit": LEAST_RATIO,
-               "passed": ratio >= LEAST_RATIO}
+    result |= {"pairs": pairs, "ratio": ratio, "passed": None,
+               "verdict": "a comparison; nothing is claimed"}
     keys = ("rate", "p50_us", "p99_us", "cpu_us_per_call", "alone_p50_us",
             "alone_p99_us")
-    page = f"Median ratio of rates {ratio:.3f} (at least {LEAST_RATIO}). Medians:\n\n"
+    page = f"Median ratio of rates {ratio:.3f}. Medians:\n\n"
     page += measuring.table(
         ["API", "calls/s", "p50 us", "p99 us", "server CPU us a call",
          "p50 us at 1", "p99 us at 1"],

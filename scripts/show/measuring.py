@@ -218,8 +218,9 @@ def heading(result):
     verdict = {True: "holds", False: "does not hold",
                None: "not compared: this processor has no avx512_bf16"}
     load = ", ".join(f"{value:.1f}" for value in where["load_average"])
+    said = result.get("verdict", verdict[result["passed"]])
     return (f"# {result['name']}: {result['claim']}\n\n"
-            f"**{verdict[result['passed']]}**\n\n"
+            f"**{said}**\n\n"
             f"- machine: {where['processor']}, {where['cores']} cores, "
             f"{where['memory_gb']} GB, Linux {where['kernel']}\n"
             f"- flags: {' '.join(where['flags'])}\n"
