@@ -182,6 +182,48 @@ TEST(ModelRepositoryTest, EmbeddedMlpServesWithoutAFile) {
   completion.DropOutput();
 }
 
+TEST(ModelRepositoryTest, InstancesShareTheWeightsAndAnswerAlike) {
+  const TempFolder folder;
+  folder.Write("net/config.pbtxt", R"(
+backend: "ferry_network"
+max_batch_size: 1
+input { name: "input" data_type: TYPE_FP32 dims: 8 }
+output { name: "output" data_type: TYPE_FP32 dims: 8 }
+dynamic_batching {}
+instance_group { count: 2 }
+parameters { key: "ferry.network" value { string_value: "mlp" } }
+parameters { key: "ferry.widths" value { string_value: "8,16,8" } }
+)");
+  auto repository = CreateFrom(folder);
+  ASSERT_TRUE(repository.ok()) << repository.status();
+  Batcher& batcher = *(*(*repository)->Find("net", ""))->batcher;
+  const std::vector<float> values(8, 0.25F);
+  const std::vector<int64_t> dims = {8};
+  const ferry::Run run = {reinterpret_cast<const std::byte*>(values.data()),
+                          32};
+  const TensorView view = {dims, {&run, 1}};
+  std::vector<CountingCompletion> completions(64);
+  std::vector<InferRequest> requests(completions.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].inputs = {&view, 1};
+    requests[i].bytes = run.size;
+    requests[i].completion = &completions[i];
+    ASSERT_TRUE(batcher.Submit(requests[i]).ok());
+  }
+  std::vector<std::string> answers;
+  for (CountingCompletion& completion : completions) {
+    completion.WaitUntilReleased();
+    ASSERT_TRUE(completion.outcome().ok()) << completion.outcome().text;
+    const OutputTensor& output = completion.output()->tensors()[0];
+    answers.emplace_back(
+        reinterpret_cast<const char*>(output.data) +
+            static_cast<size_t>(completion.first_row()) * output.row_bytes,
+        output.row_bytes);
+    completion.DropOutput();
+  }
+  EXPECT_THAT(answers, ::testing::Each(answers.front()));
+}
+
 TEST(ModelRepositoryTest, UnknownEmbeddedNameListsWhatThereIs) {
   ModelRepositoryOptions options;
   options.load_models = {"gpt"};
