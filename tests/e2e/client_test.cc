@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -139,8 +138,10 @@ void StartCall(GRPCInferenceService::Stub& stub, grpc::CompletionQueue& queue,
   call.value = static_cast<float>(index);
   const int fate = static_cast<int>(random() % 4);
   if (fate == 0) {  // a deadline that some make
-    call.context.set_deadline(std::chrono::system_clock::now() +
-                              std::chrono::microseconds(random() % 20'000));
+    call.context.set_deadline(gpr_time_add(
+        gpr_now(GPR_CLOCK_MONOTONIC),
+        gpr_time_from_micros(static_cast<int64_t>(random() % 20'000),
+                             GPR_TIMESPAN)));
   }
   ModelInferRequest request =
       MakeRequest("sim", 1, std::vector<float>(4, call.value));
