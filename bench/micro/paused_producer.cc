@@ -26,7 +26,7 @@ namespace {
 struct ExperimentOptions {
   int producers = 3;  // besides the paused one
   double pause_ms = 200;
-  double gap_us = 100;  // between the pushes of one producer
+  double gap_us = 500;  // between the pushes of one producer
   int rounds = 5;
 };
 
