@@ -6,9 +6,9 @@
 
 namespace ferry {
 
-// One request of an InProcessClient. Its two ends, the reader (Future) and the
-// batcher (Completion), meet in `state_`; the last of them to leave returns the
-// call to the pool.
+// One request of an InProcessClient. It is ready once the batcher has let go of
+// it, not as soon as it is answered: so the reader alone returns it to the
+// pool, and finds room there for its next request.
 class InProcessCall final : public Completion {
  public:
   explicit InProcessCall(InProcessClient& client) : client_(client) {
@@ -30,7 +30,6 @@ class InProcessCall final : public Completion {
                              ? ShapeKey(arguments.inputs)
                              : 0;
     is_ready_.store(0, std::memory_order_relaxed);
-    ends_.store(2, std::memory_order_relaxed);
     return client_.batcher_.Submit(request_);
   }
 
@@ -45,30 +44,25 @@ class InProcessCall final : public Completion {
 
   void Cancel() { client_.batcher_.Cancel(request_); }
 
-  void LeaveReader() { Leave(); }
-
   void ReturnToPool() { client_.Return(*this); }
 
   void Respond(Outcome outcome, OutputRows rows, Last) override {
     reply_ = {outcome, OutputRef(rows.buffer), rows.first, rows.count};
+  }
+
+  void Released() override {
+    // Under the lock that returning the call takes: whoever has it in the pool
+    // may destroy it, so nothing here comes after that.
+    MutexLock lock(client_.mutex_);
     is_ready_.store(1, std::memory_order_release);
     is_ready_.notify_one();
   }
 
-  void Released() override { Leave(); }
-
  private:
-  void Leave() {
-    if (ends_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      ReturnToPool();
-    }
-  }
-
   InProcessClient& client_;
   InferRequest request_;
   Reply reply_;
   std::atomic<uint32_t> is_ready_{0};
-  std::atomic<int32_t> ends_{0};
 };
 
 Future::~Future() {
@@ -83,7 +77,7 @@ Reply Future::Get() {
   Check(call_ != nullptr, "Get() is called once");
   InProcessCall* const call = std::exchange(call_, nullptr);
   Reply reply = call->Wait();
-  call->LeaveReader();
+  call->ReturnToPool();
   return reply;
 }
 
@@ -102,16 +96,12 @@ InProcessClient::InProcessClient(Batcher& batcher, int32_t max_calls)
 
 InProcessClient::~InProcessClient() {
   MutexLock lock(mutex_);
-  while (idle_.size() < calls_.size()) {
-    call_returned_.Wait(mutex_);
-  }
+  Check(idle_.size() == calls_.size(), "every future ends before its client");
 }
 
 void InProcessClient::Return(InProcessCall& call) {
   MutexLock lock(mutex_);
   idle_.push_back(&call);
-  // Under the lock: without it the destructor may be through already.
-  call_returned_.SignalOne();
 }
 
 absl::StatusOr<Future> InProcessClient::Submit(

@@ -61,7 +61,8 @@ class Future {
   // Returns whether Get() would return at once.
   bool IsReady() const;
 
-  // Waits for the answer and returns it. REQUIRES: called once.
+  // Waits for the answer, and until the batcher has let go of the request, and
+  // returns it. REQUIRES: called once.
   Reply Get();
 
   // Asks for an end with CANCELLED; Get() still tells how it ended.
@@ -76,8 +77,7 @@ class InProcessClient {
   // At most `max_calls` requests are under way at once. `batcher` outlives it.
   InProcessClient(Batcher& batcher, int32_t max_calls);
 
-  // Waits until the batcher has let go of every call, which may be a moment
-  // after its Future got the answer. REQUIRES: every Future has ended.
+  // REQUIRES: every Future has ended.
   ~InProcessClient();
 
   // Errors: those of Batcher::Submit(); RESOURCE_EXHAUSTED where max_calls are
@@ -92,7 +92,6 @@ class InProcessClient {
   Batcher& batcher_;
   const int32_t max_calls_;
   Mutex mutex_;
-  CondVar call_returned_;
   std::vector<InProcessCall*> idle_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<InProcessCall>> calls_;  // constant
 };

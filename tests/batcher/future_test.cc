@@ -138,31 +138,53 @@ TEST(Future, UnreadReplyGivesItsOutputBack) {
   stepped.Settle();
 }
 
-// The reader may have its answer before the batcher lets go of the call.
-TEST(Future, ClientThatEndsWaitsForItsCallsToBeReleased) {
+// A cancel that comes while its request runs is on the batcher's list until
+// its next step: only then may the call be used again or freed.
+TEST(Future, GetWaitsUntilTheBatcherHasLetGo) {
   SteppedBatcher stepped;
   auto client = std::make_unique<InProcessClient>(stepped.batcher(), 1);
   TestRequest request;
   absl::StatusOr<Future> future = client->Submit(ArgumentsOf(request));
   ASSERT_TRUE(future.ok());
   stepped.Step();
-  future->Cancel();  // on the batcher's list until its next step
+  future->Cancel();
   stepped.backend().CompleteAll();
-  EXPECT_TRUE(future->Get().outcome.ok());
-  std::thread destroyer([&] { client.reset(); });
+  EXPECT_FALSE(future->IsReady());
+  std::thread reader([&] {
+    EXPECT_TRUE(future->Get().outcome.ok());
+    client.reset();
+  });
   stepped.Step();
-  destroyer.join();
+  reader.join();
+}
+
+std::unique_ptr<Batcher> MakeEchoBatcher(int32_t lanes) {
+  std::vector<std::unique_ptr<HostModel>> models;
+  for (int32_t i = 0; i < lanes; ++i) {
+    models.push_back(*EchoModel::Create(RowSpec()));
+  }
+  auto backend = HostBackend::Create(std::move(models), {});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  return *Batcher::Create(*std::move(backend), {.max_batch_size = 8});
+}
+
+TEST(Future, CallThatWasReadHasRoomForTheNext) {
+  const auto batcher = MakeEchoBatcher(1);
+  TestRequest request({.id = 1});
+  InProcessClient client(*batcher, 1);
+  for (int i = 0; i < 1000; ++i) {
+    absl::StatusOr<Future> future = client.Submit(ArgumentsOf(request));
+    ASSERT_TRUE(future.ok()) << future.status() << ", request " << i;
+    if (i % 3 == 0) {
+      future->Cancel();
+    }
+    future->Get();
+  }
 }
 
 TEST(Future, ManyThreadsEachGetTheirOwnRows) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(*EchoModel::Create(RowSpec()));
-  models.push_back(*EchoModel::Create(RowSpec()));
-  auto backend = HostBackend::Create(std::move(models), {});
-  ASSERT_TRUE(backend.ok());
-  auto batcher = Batcher::Create(*std::move(backend), {.max_batch_size = 8});
-  ASSERT_TRUE(batcher.ok());
-  auto client = std::make_optional<InProcessClient>(**batcher, 8);
+  const auto batcher = MakeEchoBatcher(2);
+  auto client = std::make_optional<InProcessClient>(*batcher, 8);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&client, t] {
