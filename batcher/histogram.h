@@ -51,10 +51,10 @@ class Histogram {
 
   void Record(uint64_t value) {
     buckets_[BucketOf(value)].Add(1);
-    count_.Add(1);
     sum_.Add(value);
     min_.Set(std::min(min_.value(), value));
     max_.Set(std::max(max_.value(), value));
+    count_.Add(1);
   }
 
   // Adds all that `other` counted; exact, as if recorded here.
@@ -105,7 +105,8 @@ class Histogram {
       if (seen >= rank) {
         const uint64_t middle =
             LowestOf(i) + (LowestOf(i + 1) - LowestOf(i)) / 2;
-        return std::clamp(middle, min(), max());
+        // Not std::clamp: min may pass max while the first values come.
+        return std::max(min(), std::min(middle, max()));
       }
     }
     return max();

@@ -39,6 +39,7 @@ struct InferRequest {
   std::atomic<bool> cancelled{false};
 
   // Makes a released or refused request as good as new; keeps the first group.
+  // REQUIRES: no Cancel() of it is under way: it would cancel the next life.
   void Reset() { cancelled.store(false, std::memory_order_relaxed); }
 
   // Below: the batcher's.

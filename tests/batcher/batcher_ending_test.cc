@@ -190,6 +190,43 @@ TEST_F(BusyBatcher, AnswerMaySubmitAndCancelOthers) {
   EXPECT_TRUE(next.HasOwnRows());
 }
 
+TEST_F(BusyBatcher, RequestCancelledWhileItsBatchIsMadeIsLeftOut) {
+  TestRequest victim({.id = 1});
+  TestRequest other({.id = 2});
+  TestRequest first({.id = 3, .deadline = In(1)});
+  first.completion().on_respond = [&] { stepped_.Cancel(victim); };
+  for (TestRequest* request : {&victim, &other, &first}) {
+    stepped_.Submit(*request);
+  }
+  stepped_.Step();
+  stepped_.backend().Complete(0);
+  stepped_.clock().Advance(Milliseconds(1));
+  stepped_.Step();  // answers `first`, then closes a batch
+  EXPECT_EQ(victim.code(), StatusCode::kCancelled);
+  ASSERT_EQ(stepped_.backend().running_count(), 1u);
+  EXPECT_EQ(stepped_.backend().batch(0).rows(), 1);
+  stepped_.Settle();
+  EXPECT_TRUE(other.HasOwnRows());
+}
+
+TEST_F(BusyBatcher, BatchOfWhichAllAreCancelledIsNotStarted) {
+  TestRequest victim({.id = 1});
+  TestRequest first({.id = 2, .deadline = In(1)});
+  first.completion().on_respond = [&] { stepped_.Cancel(victim); };
+  stepped_.Submit(victim);
+  stepped_.Submit(first);
+  stepped_.Step();
+  stepped_.backend().Complete(0);
+  stepped_.clock().Advance(Milliseconds(1));
+  EXPECT_EQ(stepped_.Step().wake_at_rows, 1);
+  EXPECT_EQ(victim.code(), StatusCode::kCancelled);
+  EXPECT_EQ(stepped_.backend().started_count(), 1);
+  TestRequest next({.id = 3});
+  stepped_.Submit(next);
+  stepped_.Settle();
+  EXPECT_TRUE(next.HasOwnRows()) << "the empty batch was not given back";
+}
+
 TEST_F(BusyBatcher, ReleasedRequestMayBeSubmittedAgainFromItsRelease) {
   TestRequest again({.id = 1, .deadline = In(1)});
   int rounds = 0;
