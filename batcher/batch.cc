@@ -6,13 +6,6 @@
 #include "batcher/check.h"
 
 namespace ferry {
-namespace {
-
-uint64_t Nanos(Duration duration) {
-  return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0));
-}
-
-}  // namespace
 
 Batch::Batch(int32_t max_requests, int32_t max_rows) : statistics_(max_rows) {
   entries_.reserve(static_cast<size_t>(max_requests));
@@ -55,7 +48,7 @@ void Batch::Resolve(const Clock& clock) {
   }
   if (outcome_.ok()) {
     statistics_.by_rows[static_cast<size_t>(rows_)].deliver_ns.Add(
-        Nanos(now - times_.compute_end));
+        ElapsedNanos(now - times_.compute_end));
   }
   output_ = OutputRef();
 }
@@ -68,8 +61,9 @@ void Batch::Clear() {
 }
 
 void Batch::CountBatch() {
-  const uint64_t stage = Nanos(times_.compute_begin - times_.closed);
-  const uint64_t compute = Nanos(times_.compute_end - times_.compute_begin);
+  const uint64_t stage = ElapsedNanos(times_.compute_begin - times_.closed);
+  const uint64_t compute =
+      ElapsedNanos(times_.compute_end - times_.compute_begin);
   statistics_.stage.Record(stage);
   statistics_.compute.Record(compute);
   statistics_.stage_ns_of_requests.Add(stage * entries_.size());
@@ -81,14 +75,14 @@ void Batch::CountBatch() {
 }
 
 void Batch::CountRequest(const Entry& entry, TimePoint now) {
-  const uint64_t request_time = Nanos(now - entry.arrival);
+  const uint64_t request_time = ElapsedNanos(now - entry.arrival);
   if (!outcome_.ok()) {
     statistics_.failed_requests[static_cast<size_t>(outcome_.code)].Add(1);
     statistics_.failed_ns.Add(request_time);
     return;
   }
-  statistics_.queue_wait.Record(Nanos(times_.closed - entry.arrival));
-  statistics_.deliver.Record(Nanos(now - times_.compute_end));
+  statistics_.queue_wait.Record(ElapsedNanos(times_.closed - entry.arrival));
+  statistics_.deliver.Record(ElapsedNanos(now - times_.compute_end));
   statistics_.request_time.Record(request_time);
   statistics_.ok_rows.Add(static_cast<uint64_t>(entry.rows));
 }

@@ -113,6 +113,9 @@ class Batcher final : private BackendEvents {
   bool idle() const { return admission_.requests() == 0 && running_ == 0; }
 
  private:
+  static constexpr Outcome kDeviceLost = {absl::StatusCode::kUnavailable,
+                                          "model's device is lost"};
+
   // The requests that would leave together now.
   struct OpenBatch {
     const InferRequest* first = nullptr;

@@ -4,7 +4,9 @@
 #ifndef FERRY_BATCHER_CLOCK_H_
 #define FERRY_BATCHER_CLOCK_H_
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace ferry {
 
@@ -29,6 +31,12 @@ inline int64_t ToNanos(TimePoint time) {
   return time.time_since_epoch().count();
 }
 inline TimePoint FromNanos(int64_t nanos) { return TimePoint(Duration(nanos)); }
+
+// Nanoseconds as counters take them: what a clock read out of order would make
+// negative is 0.
+inline uint64_t ElapsedNanos(Duration duration) {
+  return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0));
+}
 
 // Whole milliseconds and fractions of them, as a Duration.
 inline Duration Milliseconds(double ms) {
