@@ -19,6 +19,9 @@ step "compiling each header alone" cmake --build build/release \
   --parallel "$(jobs_that_fit)" --target all_verify_interface_header_sets ||
   die "a header does not compile alone, see above"
 
+# The tests of the sentence encoder run on its real weights.
+bash scripts/make_minilm.sh
+
 # One test tree that includes the four.
 mkdir -p build/all
 for preset in "${presets[@]}"; do
