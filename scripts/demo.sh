@@ -39,7 +39,8 @@ trap stop_server EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# start_server LOG ARGUMENTS...: serves on the two ports; waits until ready.
+# start_server LOG ARGUMENTS...: serves on the two ports; waits for its own
+# word that it is ready.
 start_server() {
   local log=$out/$1
   shift
@@ -48,23 +49,19 @@ start_server() {
     "$@" >"$log" 2>&1 &
   server_pid=$!
   local waited=0
-  until is_ready; do
-    if ! kill -0 "$server_pid" 2>/dev/null; then
-      server_pid=
-      tail -n 5 "$log" >&2
-      die "ferry-server ended; its log is $log"
-    fi
+  until grep -q ' ready grpc=' "$log"; do
+    check_server "$log"
     [ "$((waited += 1))" -le 600 ] || die "ferry-server is not ready; see $log"
     timeout 0.2 tail -f /dev/null || true
   done
 }
 
-is_ready() {
-  "$root/.venv/bin/python" - "$metrics_port" <<'EOF' 2>/dev/null
-import sys, urllib.request
-urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/v2/health/ready",
-                       timeout=1)
-EOF
+check_server() {
+  if ! kill -0 "$server_pid" 2>/dev/null; then
+    server_pid=
+    tail -n 5 "$1" >&2
+    die "ferry-server ended; its log is $1"
+  fi
 }
 
 # measure LABEL JSON ARGUMENTS...: one sweep of the running server.
@@ -79,7 +76,6 @@ measure() {
 
 bash scripts/build.sh release ferry-server ferry_torch ferry-bench
 bash scripts/make_minilm.sh "$repository"
-rm -rf "$out"
 mkdir -p "$out"
 
 say "mlp in bf16 on the CPU, batching off (max_batch_size 1)"

@@ -34,6 +34,7 @@ void InferCall::Matched() {
 }
 
 absl::Status InferCall::Start() {
+  size_t received_bytes = 0;
   if (absl::Status status = TakeMessage(slices_); !status.ok()) {
     environment_.models.CountMalformed();
     return status;
@@ -59,6 +60,11 @@ absl::Status InferCall::Start() {
     entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
     return status;
   }
+  // All that was received is kept, not only the tensors.
+  for (const Run& run : runs_) {
+    received_bytes += run.size;
+  }
+  request_.bytes = std::max(request_.bytes, received_bytes);
   return Submit();
 }
 
@@ -82,6 +88,9 @@ absl::Status InferCall::Submit() {
 
 void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
   Check(last == Last::kYes, "a unary call has one response");
+  // The tensors are staged or never will be: the message is no longer read, and
+  // admission has let its bytes go.
+  DropMessage();
   if (!outcome.ok()) {
     SendError(
         WithRequestId(ToGrpcStatus(outcome, environment_.codes), decoder_.id()),
@@ -110,14 +119,18 @@ void InferCall::DropHold() {
   }
 }
 
-void InferCall::Clear() {
-  decoder_.Clear();
+void InferCall::DropMessage() {
   runs_.clear();
   slices_.clear();
   if (slices_.capacity() > kMaxKeptSlices) {
     std::vector<grpc::Slice>().swap(slices_);
     std::vector<Run>().swap(runs_);
   }
+}
+
+void InferCall::Clear() {
+  decoder_.Clear();
+  DropMessage();
   request_.Reset();
   entry_ = nullptr;
   is_submitted_ = false;

@@ -14,7 +14,8 @@
 //   1. Exactly one of SendReply and SendError is called for each Matched().
 //   2. Recycle() comes after Sent(), Done() and, where the batcher accepted the
 //      request, Released(), in whatever order these come: a count of holds.
-//   3. The received bytes are kept until Recycle().
+//   3. The received bytes are kept until Respond(), or until Recycle() where
+//      there is none.
 //
 // Thread safety: Matched, Sent and Done come from one thread, one after the
 // other; Sent and Done after Matched has returned. Respond and Released may
@@ -83,6 +84,7 @@ class InferCall : private Completion {
   absl::Status Start();
   absl::Status Submit();
   void DropHold();
+  void DropMessage();
   void Clear();
 
   const InferEnvironment& environment_;

@@ -146,6 +146,11 @@ absl::Status InferMessage::Merge(const Stretch& stretch) {
   if (stretch.bytes == 0) {
     return absl::OkStatus();
   }
+  if (++stretches_ > kMaxStretches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request: expected at most ", kMaxStretches,
+                     " runs of known fields between unknown ones, got more"));
+  }
   field_bytes_ += stretch.bytes;
   if (field_bytes_ > kMaxFieldBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -177,6 +182,7 @@ void InferMessage::Clear() {
     fields_.Clear();
   }
   field_bytes_ = 0;
+  stretches_ = 0;
   if (raw_runs_.capacity() > kMaxKeptRuns) {
     std::vector<Run>().swap(raw_runs_);
   }

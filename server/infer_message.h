@@ -31,6 +31,9 @@ class InferMessage {
  public:
   static constexpr size_t kMaxTensors = 1024;
   static constexpr size_t kMaxFieldBytes = size_t{16} << 20;
+  // Each goes to protobuf by itself; tensors and raw contents in turn make
+  // fewer.
+  static constexpr size_t kMaxStretches = 8192;
 
   // Replaces what it holds. The runs stay alive and in place as long as the
   // raw contents are used.
@@ -69,6 +72,7 @@ class InferMessage {
   std::vector<RawContent> raw_;
   std::vector<Run> merged_;  // scratch of Merge()
   size_t field_bytes_ = 0;
+  size_t stretches_ = 0;
 };
 
 }  // namespace ferry

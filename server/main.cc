@@ -100,11 +100,11 @@ int Serve(const ServerOptions& options) {
   for (const ServedModel* model : (*repository)->models()) {
     LogModel(*model);
   }
+  signals.ExpectStop();  // from its first request on, a stop is a drain
   auto server = Server::Create(options, *std::move(repository));
   if (!server.ok()) {
     return CannotStart(server.status());
   }
-  signals.ExpectStop();
   LogReady(options, **server);
   const int signal = WaitForStop(signals, **server);
   const int code = DrainServer(options.lifecycle, signal, signals, **server);

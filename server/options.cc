@@ -68,7 +68,8 @@ void AddModelFlags(CLI::App& app, RawFlags& raw,
       ->type_name("ROWS")
       ->group(batching);
   app.add_option("--max-wait-ms", raw.max_wait_ms,
-                 "how long a request waits for company at most")
+                 "how long a request waits for company at most; only the "
+                 "policy window waits beside a free lane")
       ->check(CLI::Range(0.0, kMaxWaitMs))
       ->type_name("MS")
       ->group(batching);

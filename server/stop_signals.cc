@@ -16,7 +16,8 @@ constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 }  // namespace
 
 void ExitNow(int code) {
-  spdlog::shutdown();
+  // Not spdlog::shutdown(): other threads may be logging.
+  spdlog::default_logger_raw()->flush();
   _exit(code);
 }
 
