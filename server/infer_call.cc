@@ -34,7 +34,6 @@ void InferCall::Matched() {
 }
 
 absl::Status InferCall::Start() {
-  size_t received_bytes = 0;
   if (absl::Status status = TakeMessage(slices_); !status.ok()) {
     environment_.models.CountMalformed();
     return status;
@@ -61,6 +60,7 @@ absl::Status InferCall::Start() {
     return status;
   }
   // All that was received is kept, not only the tensors.
+  size_t received_bytes = 0;
   for (const Run& run : runs_) {
     received_bytes += run.size;
   }
