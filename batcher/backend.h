@@ -20,7 +20,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/types/span.h"
 #include "batcher/batch.h"
+#include "batcher/service_time_model.h"
 #include "batcher/tensor.h"
 
 namespace ferry {
@@ -51,6 +53,11 @@ class Backend {
   virtual const ModelSpec& spec() const = 0;
   virtual int32_t lanes() const = 0;
   virtual int32_t slots() const = 0;  // >= lanes()
+
+  // How long batches took before the first was started; may be none.
+  virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
+    return {};
+  }
 
   // REQUIRES: fewer than slots() batches are in it; `events` outlives it.
   virtual void Start(std::unique_ptr<Batch> batch, BackendEvents& events) = 0;

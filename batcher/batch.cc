@@ -22,6 +22,7 @@ void Batch::Close(TimePoint now, CloseReason reason) {
   Check(!entries_.empty(), "a closed batch holds requests");
   // A backend that fails before it computes leaves these as they are.
   times_ = {.closed = now, .compute_begin = now, .compute_end = now};
+  running_.store(true, std::memory_order_relaxed);
   outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);
 }
@@ -51,6 +52,8 @@ void Batch::Resolve(const Clock& clock) {
         ElapsedNanos(now - times_.compute_end));
   }
   output_ = OutputRef();
+  on_lane_since_nanos_.store(ToNanos(kNever), std::memory_order_relaxed);
+  running_.store(false, std::memory_order_relaxed);
 }
 
 void Batch::Clear() {

@@ -6,10 +6,13 @@
 // Batches are made at start and reused: no allocation in steady state.
 //
 // Thread safety: thread-compatible. A batch has one owner at a time (it travels
-// as a unique_ptr), so it needs no lock.
+// as a unique_ptr), so it needs no lock. What is marked `any
+// thread` below is atomic.
 #ifndef FERRY_BATCHER_BATCH_H_
 #define FERRY_BATCHER_BATCH_H_
 
+#include <atomic>
+#include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -59,15 +62,28 @@ class Batch {
   Times& times() { return times_; }
   const Times& times() const { return times_; }
   int32_t lane() const { return lane_; }
-  void set_lane(int32_t lane) { lane_ = lane; }
+  // The lane begins with it: nothing but this batch is between now and its end.
+  void TakeLane(int32_t lane, TimePoint now) {
+    lane_ = lane;
+    on_lane_since_nanos_.store(ToNanos(now), std::memory_order_relaxed);
+  }
 
   // --- resolved: whoever finishes it ---
+  bool succeeded() const { return outcome_.ok(); }
+
   // Counts, then ends each request with its own rows or the batch's error.
   void Resolve(const Clock& clock);
 
   // Makes it open and empty again. REQUIRES: open and empty, or resolved.
   void Clear();
 
+  // --- any thread ---
+  // Whether it is closed and not yet resolved.
+  bool running() const { return running_.load(std::memory_order_relaxed); }
+  // When a lane took it; kNever before that and after it was resolved.
+  TimePoint on_lane_since() const {
+    return FromNanos(on_lane_since_nanos_.load(std::memory_order_relaxed));
+  }
   const BatchStatistics& statistics() const { return statistics_; }
 
   Batch* next_finished = nullptr;  // on the batcher's list of resolved batches
@@ -84,6 +100,8 @@ class Batch {
   Outcome outcome_;
   OutputRef output_;
   BatchStatistics statistics_;
+  std::atomic<bool> running_{false};
+  std::atomic<int64_t> on_lane_since_nanos_{ToNanos(kNever)};
 };
 
 }  // namespace ferry

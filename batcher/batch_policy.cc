@@ -1,7 +1,9 @@
-// The policies `eager` and `window`.
+// The policies `eager`, `window` and `adaptive`.
 #include "batcher/batch_policy.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace ferry {
 namespace {
@@ -31,7 +33,7 @@ TimePoint LeaveAt(const QueueState& queue) {
 class EagerPolicy final : public BatchPolicy {
  public:
   Decision Decide(const QueueState& queue, const LaneState& lanes,
-                  TimePoint) const override {
+                  const Forecast&, TimePoint) const override {
     if (lanes.free_slots == 0) {
       return Wait{};
     }
@@ -45,7 +47,7 @@ class EagerPolicy final : public BatchPolicy {
 class WindowPolicy final : public BatchPolicy {
  public:
   Decision Decide(const QueueState& queue, const LaneState& lanes,
-                  TimePoint now) const override {
+                  const Forecast&, TimePoint now) const override {
     if (lanes.free_slots == 0) {
       return Wait{};
     }
@@ -60,9 +62,46 @@ class WindowPolicy final : public BatchPolicy {
   }
 };
 
-constexpr std::array<const char*, 2> kNames = {"eager", "window"};
+class AdaptivePolicy final : public BatchPolicy {
+ public:
+  Decision Decide(const QueueState& queue, const LaneState& lanes,
+                  const Forecast& forecast, TimePoint now) const override {
+    if (lanes.free_slots == 0) {
+      return Wait{};
+    }
+    if (queue.rows == 0) {
+      return Wait{.wake_at_rows = 1};
+    }
+    const int32_t target = TargetRows(forecast, queue.max_batch_size);
+    const TimePoint leave_at = LeaveAt(queue);
+    if (queue.growth != Growth::kOpen || queue.rows >= target) {
+      return Dispatch{ReasonFor(queue.growth, CloseReason::kTarget)};
+    }
+    if (now >= leave_at) {
+      return Dispatch{CloseReason::kMaxWait};
+    }
+    if (now >= queue.latest_start) {
+      return Dispatch{CloseReason::kDeadline};
+    }
+    return Wait{.until = std::min(leave_at, queue.latest_start),
+                .wake_at_rows = std::min(target, queue.full_at_rows)};
+  }
+};
+
+constexpr std::array<const char*, 3> kNames = {"eager", "window", "adaptive"};
 
 }  // namespace
+
+int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size) {
+  // Solved for b: b >= rate * alpha / (kBusyTarget * lanes - rate * beta).
+  const double spare = kBusyTarget * forecast.lanes -
+                       forecast.rows_per_ns * forecast.service.beta_ns;
+  const double work = forecast.rows_per_ns * forecast.service.alpha_ns;
+  if (work >= spare * max_batch_size) {
+    return max_batch_size;
+  }
+  return std::max(1, static_cast<int32_t>(std::ceil(work / spare)));
+}
 
 const char* PolicyName(PolicyKind kind) {
   return kNames[static_cast<size_t>(kind)];
@@ -78,8 +117,13 @@ std::optional<PolicyKind> ParsePolicy(std::string_view name) {
 }
 
 std::unique_ptr<const BatchPolicy> MakePolicy(PolicyKind kind) {
-  if (kind == PolicyKind::kWindow) {
-    return std::make_unique<WindowPolicy>();
+  switch (kind) {
+    case PolicyKind::kWindow:
+      return std::make_unique<WindowPolicy>();
+    case PolicyKind::kAdaptive:
+      return std::make_unique<AdaptivePolicy>();
+    case PolicyKind::kEager:
+      break;
   }
   return std::make_unique<EagerPolicy>();
 }

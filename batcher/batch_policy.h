@@ -17,6 +17,7 @@
 
 #include "batcher/clock.h"
 #include "batcher/close_reason.h"
+#include "batcher/service_time_model.h"
 
 namespace ferry {
 
@@ -37,11 +38,27 @@ struct QueueState {
   // The fewest queued rows that can make it full, in rows or in requests.
   int32_t full_at_rows = 1;
   Duration max_wait{0};
+  // The last moment at which it can start, with one more request, and still
+  // keep every deadline that is queued.
+  TimePoint latest_start = kNever;
 };
 
 struct LaneState {
   int32_t free_slots = 0;  // batches the backend takes now
 };
+
+// What is coming, and what it takes. All zero: nothing is known yet.
+struct Forecast {
+  double rows_per_ns = 0;  // arrival rate
+  ServiceTimeLine service;
+  int32_t lanes = 1;
+};
+
+// Returns the fewest rows a batch that carry the arrival rate while the lanes
+// compute for a share kBusyTarget of the time, at least 1 and at most
+// `max_batch_size`: the smallest b with lanes * b / s(b) >= rate / kBusyTarget.
+inline constexpr double kBusyTarget = 0.7;
+int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size);
 
 // Not now. The batcher looks again at `until`, or as soon as that many rows
 // are queued, or a slot is freed.
@@ -63,15 +80,17 @@ class BatchPolicy {
  public:
   virtual ~BatchPolicy() = default;
   virtual Decision Decide(const QueueState& queue, const LaneState& lanes,
-                          TimePoint now) const = 0;
+                          const Forecast& forecast, TimePoint now) const = 0;
 };
 
 enum class PolicyKind : uint8_t {
-  kEager,   // a free slot takes whatever is there; G3: no wait beside one
-  kWindow,  // full, or max_wait since the oldest arrived
+  kEager,     // a free slot takes whatever is there; G3: no wait beside one
+  kWindow,    // full, or max_wait since the oldest arrived
+  kAdaptive,  // TargetRows(), or max_wait, or a deadline that presses
 };
 
-// Returns the policy's name in flags and configs: "eager", "window".
+// Returns the policy's name in flags and configs: "eager", "window",
+// "adaptive".
 const char* PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 

@@ -10,23 +10,41 @@
 namespace ferry {
 namespace {
 
+// Upper bounds far beyond use, so that a slip of the pen does not become an
+// allocation of gigabytes at start.
+constexpr int64_t kMaxBatchSize = 1 << 20;  // rows
+constexpr int64_t kMaxQueueRequests = 1 << 24;
+constexpr int64_t kMaxQueueRows = 1 << 30;
+constexpr int64_t kMaxQueueBytes = int64_t{1} << 46;
+constexpr int64_t kMaxUndelivered = 1 << 10;  // batches
+
+absl::Status CheckRange(const char* name, int64_t value, int64_t max) {
+  return value >= 1 && value <= max
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(name, ": expected 1 to ",
+                                                       max, ", got ", value));
+}
+
 absl::Status CheckOptions(const BatcherOptions& options) {
-  const auto at_least_1 = [](const char* name, int64_t value) {
-    return value >= 1 ? absl::OkStatus()
-                      : absl::InvalidArgumentError(absl::StrCat(
-                            name, ": expected at least 1, got ", value));
-  };
-  absl::Status status = at_least_1("max_batch_size", options.max_batch_size);
+  absl::Status status =
+      CheckRange("max_batch_size", options.max_batch_size, kMaxBatchSize);
+  status.Update(CheckRange("max_requests_per_batch",
+                           options.max_requests_per_batch,
+                           std::numeric_limits<int32_t>::max()));
   status.Update(
-      at_least_1("max_requests_per_batch", options.max_requests_per_batch));
-  status.Update(at_least_1("queue.requests", options.queue.requests));
-  status.Update(at_least_1("queue.rows", options.queue.rows));
-  status.Update(at_least_1("queue.bytes", options.queue.bytes));
-  status.Update(
-      at_least_1("max_undelivered_batches", options.max_undelivered_batches));
+      CheckRange("queue.requests", options.queue.requests, kMaxQueueRequests));
+  status.Update(CheckRange("queue.rows", options.queue.rows, kMaxQueueRows));
+  status.Update(CheckRange("queue.bytes", options.queue.bytes, kMaxQueueBytes));
+  status.Update(CheckRange("max_undelivered_batches",
+                           options.max_undelivered_batches, kMaxUndelivered));
   if (options.max_wait < Duration(0)) {
     status.Update(absl::InvalidArgumentError(
         "max_wait: expected at least 0, got a negative time"));
+  }
+  if (options.stepping == Stepping::kOwnThread &&
+      options.clock != &Clock::Steady()) {
+    status.Update(absl::InvalidArgumentError(
+        "clock: expected Clock::Steady() for a batcher with its own thread"));
   }
   return status;
 }
@@ -47,9 +65,11 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
       clock_(*options.clock),
       policy_(MakePolicy(options.policy)),
       has_variable_shape_(HasVariableShape(backend->spec())),
+      forecasts_(options.policy == PolicyKind::kAdaptive),
       admission_(options.queue),
       free_slots_(backend->slots()),
       queue_(options.queue.requests),
+      service_time_(options.max_batch_size),
       answered_(options.max_batch_size),
       lane_busy_ns_(static_cast<size_t>(backend->lanes())),
       backend_(std::move(backend)) {
@@ -58,6 +78,11 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
     batches_.push_back(
         std::make_unique<Batch>(MaxRequests(), options_.max_batch_size));
     all_batches_.push_back(batches_.back().get());
+  }
+  for (const ServiceTimeSample& sample : backend_->warm_up_samples()) {
+    if (sample.rows <= options_.max_batch_size) {
+      Learn(sample);
+    }
   }
   if (options_.stepping == Stepping::kOwnThread) {
     thread_ = std::thread([this] { Run(); });
@@ -83,7 +108,8 @@ absl::Status Batcher::Submit(InferRequest& request) {
   Check(request.rows >= 1 && request.completion != nullptr,
         "a request has rows and a completion");
   request.arrival = clock_.Now();
-  if (request.rows > options_.max_batch_size) {
+  if (request.rows > MaxRequestRows() ||
+      static_cast<int64_t>(request.bytes) > options_.queue.bytes) {
     return Refuse(Refusal::kTooLarge, request);
   }
   if (broken()) {
@@ -110,6 +136,10 @@ absl::Status Batcher::Submit(InferRequest& request) {
   return absl::OkStatus();
 }
 
+int32_t Batcher::MaxRequestRows() const {
+  return std::min(options_.max_batch_size, options_.queue.rows);
+}
+
 Refusal Batcher::RefusalFor(Admission::Verdict verdict) const {
   switch (verdict) {
     case Admission::Verdict::kRequestsFull:
@@ -130,9 +160,14 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
   const QueueBounds& bounds = options_.queue;
   switch (reason) {
     case Refusal::kTooLarge:
-      return absl::InvalidArgumentError(
-          absl::StrCat("request batch size: expected at most ",
-                       options_.max_batch_size, " rows, got ", request.rows));
+      return request.rows > MaxRequestRows()
+                 ? absl::InvalidArgumentError(absl::StrCat(
+                       "request batch size: expected at most ",
+                       MaxRequestRows(), " rows, got ", request.rows))
+                 : absl::InvalidArgumentError(absl::StrCat(
+                       "request size: expected at most ", bounds.bytes,
+                       " bytes, which is all the queue holds, got ",
+                       request.bytes));
     case Refusal::kQueueRequests:
       return absl::ResourceExhaustedError(absl::StrCat(
           "queue is full: it holds at most ", bounds.requests, " requests"));
@@ -159,9 +194,19 @@ void Batcher::Wake(TimePoint deadline) {
   // Rows are counted before they are pushed and read after: whoever pushes last
   // sees those of all, whatever the order of their admission.
   if (admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
-      ToNanos(deadline) < wait_until_nanos_.load(std::memory_order_seq_cst)) {
+      ToNanos(deadline) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
+      SlotAwaitsRows()) {
     events_.Notify();
   }
+}
+
+// Of SlotFree() and Submit() at the same time, whichever looks last sees the
+// other: the slot is counted before the rows are read, and the rows before the
+// slot is.
+bool Batcher::SlotAwaitsRows() const {
+  return wants_slot_.load(std::memory_order_seq_cst) &&
+         free_slots_.load(std::memory_order_seq_cst) > 0 &&
+         admission_.rows() > 0;
 }
 
 void Batcher::Cancel(InferRequest& request) {
@@ -210,13 +255,17 @@ void Batcher::ComputeEnded(Batch& batch) {
 
 void Batcher::SlotFree() {
   free_slots_.fetch_add(1, std::memory_order_seq_cst);
-  events_.Notify();
+  if (SlotAwaitsRows()) {
+    events_.Notify();
+  }
 }
 
 void Batcher::Finished(std::unique_ptr<Batch> batch) {
   batch->Resolve(clock_);
   finished_.Push(*batch.release());
-  events_.Notify();
+  if (wants_batch_.load(std::memory_order_seq_cst) || admission_.closed()) {
+    events_.Notify();
+  }
 }
 
 void Batcher::Broken(Outcome) {
@@ -229,6 +278,9 @@ BatcherStatistics Batcher::Snapshot() const {
   answered_.MergeInto(result.served);
   for (const Batch* batch : all_batches_) {
     batch->statistics().MergeInto(result.served);
+    result.running_batches += batch->running() ? 1 : 0;
+    result.oldest_on_lane =
+        std::min(result.oldest_on_lane, batch->on_lane_since());
   }
   for (size_t i = 0; i < refused_.size(); ++i) {
     result.refused[i] = refused_[i].load(std::memory_order_relaxed);
@@ -236,12 +288,14 @@ BatcherStatistics Batcher::Snapshot() const {
   for (const Counter& busy : lane_busy_ns_) {
     result.busy.push_back(Duration(static_cast<int64_t>(busy.value())));
   }
+  result.service_time = {.alpha_ns = alpha_ns_.load(std::memory_order_relaxed),
+                         .beta_ns = beta_ns_.load(std::memory_order_relaxed)};
+  result.service_time_drifts = service_time_drifts_.value();
   result.queued_requests = admission_.requests();
   result.queued_rows = admission_.rows();
   result.queued_bytes = admission_.bytes();
   result.last_arrival =
       FromNanos(last_arrival_nanos_.load(std::memory_order_relaxed));
-  result.running_batches = running_batches_.load(std::memory_order_relaxed);
   return result;
 }
 

@@ -11,8 +11,8 @@
 //       with an error.
 //   G2  A batch holds 1..max_batch_size rows; a request's rows stay together
 //       and in order; requests of one shape start in arrival order.
-//   G3  Under `eager` no request waits while a slot is free; under `window`
-//       none waits longer than max_wait while one is free.
+//   G3  Under `eager` no request waits while a slot is free; under `window` and
+//       `adaptive` none waits longer than max_wait while one is free.
 //   G4  What is cancelled or past its deadline when its batch closes never
 //       reaches the backend; what expires while queued is answered then, by the
 //       batcher's own timer.
@@ -39,6 +39,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "batcher/admission.h"
+#include "batcher/arrival_rate.h"
 #include "batcher/backend.h"
 #include "batcher/batch.h"
 #include "batcher/batch_policy.h"
@@ -47,6 +48,7 @@
 #include "batcher/mutex.h"
 #include "batcher/push_list.h"
 #include "batcher/request_queue.h"
+#include "batcher/service_time_model.h"
 #include "batcher/statistics.h"
 
 namespace ferry {
@@ -70,7 +72,8 @@ struct BatcherOptions {
 
 class Batcher final : private BackendEvents {
  public:
-  // Errors: INVALID_ARGUMENT where an option is out of range.
+  // Errors: INVALID_ARGUMENT where an option is out of range; a batcher with
+  // its own thread sleeps on the system's clock and takes no other.
   static absl::StatusOr<std::unique_ptr<Batcher>> Create(
       std::unique_ptr<Backend> backend, const BatcherOptions& options);
 
@@ -80,8 +83,9 @@ class Batcher final : private BackendEvents {
 
   // Accepts the request, or refuses it and returns why; refused, its
   // Completion is never called. INVALID_ARGUMENT: more rows than
-  // max_batch_size. RESOURCE_EXHAUSTED: the queue is full. DEADLINE_EXCEEDED:
-  // its deadline has passed. UNAVAILABLE: draining, or the backend is broken.
+  // max_batch_size, or more of anything than an empty queue takes.
+  // RESOURCE_EXHAUSTED: the queue is full. DEADLINE_EXCEEDED: its deadline has
+  // passed. UNAVAILABLE: draining, or the backend is broken.
   absl::Status Submit(InferRequest& request);
 
   // Answers the request with CANCELLED if its batch has not closed; else it
@@ -133,8 +137,11 @@ class Batcher final : private BackendEvents {
 
   // --- any thread ---
   absl::Status Refuse(Refusal reason, const InferRequest& request);
+  // Rows of one request at most.
+  int32_t MaxRequestRows() const;
   Refusal RefusalFor(Admission::Verdict verdict) const;
   void Wake(TimePoint deadline);
+  bool SlotAwaitsRows() const;
   void Staged(Batch& batch) override;
   void ComputeEnded(Batch& batch) override;
   void SlotFree() override;
@@ -144,6 +151,7 @@ class Batcher final : private BackendEvents {
   // --- batcher thread ---
   void Run();
   bool HasNews() const;
+  void PublishWait(const Wait& wait, const LaneState& lanes);
   void TakePushed();
   void TakeCancelled();
   void TakeFinished();
@@ -155,6 +163,9 @@ class Batcher final : private BackendEvents {
   // The most requests a batch can hold.
   int32_t MaxRequests() const;
   QueueState PlanBatch() const;
+  void Learn(const ServiceTimeSample& sample);
+  Forecast ForecastAt(TimePoint now) const;
+  TimePoint LatestStart(int32_t rows) const;
   void StartBatch(CloseReason reason, TimePoint now);
   void TellIfDrained();
 
@@ -162,6 +173,7 @@ class Batcher final : private BackendEvents {
   const Clock& clock_;
   const std::unique_ptr<const BatchPolicy> policy_;
   const bool has_variable_shape_;
+  const bool forecasts_;  // the policy looks ahead
 
   // --- any thread ---
   Admission admission_;
@@ -181,15 +193,23 @@ class Batcher final : private BackendEvents {
   // value has pushed before that look.
   alignas(64) std::atomic<int32_t> wake_at_rows_{1};
   std::atomic<int64_t> wait_until_nanos_{0};
+  // It found no free slot, so that rows alone are no news to it.
+  std::atomic<bool> wants_slot_{false};
+  // It found no empty batch.
+  std::atomic<bool> wants_batch_{false};
 
   // --- batcher thread only ---
   alignas(64) RequestQueue queue_;
+  ServiceTimeModel service_time_;
+  ArrivalRate arrivals_;
   std::vector<std::unique_ptr<Batch>> batches_;  // open and empty ones
   int32_t running_ = 0;                          // batches given to the backend
 
   // --- read by Snapshot() from any thread ---
-  std::atomic<int32_t> running_batches_{0};
-  BatchStatistics answered_;               // written by the batcher thread
+  BatchStatistics answered_;         // written by the batcher thread
+  std::atomic<double> alpha_ns_{0};  // of service_time_
+  std::atomic<double> beta_ns_{0};
+  Counter service_time_drifts_;
   std::vector<const Batch*> all_batches_;  // constant after construction
   std::vector<Counter> lane_busy_ns_;      // [lane]: written by that lane
 

@@ -14,6 +14,9 @@ constexpr Outcome kCancelled = {absl::StatusCode::kCancelled,
 constexpr Outcome kExpired = {
     absl::StatusCode::kDeadlineExceeded,
     "request passed its deadline while it was queued"};
+// What a batch takes beside its compute: wake-ups, the gather, its replies.
+constexpr Duration kDeadlineMargin = std::chrono::microseconds(500);
+
 constexpr Outcome kStopped = {absl::StatusCode::kUnavailable,
                               "server stopped before the request was started"};
 
@@ -47,14 +50,16 @@ Wait Batcher::Step() {
     AnswerAll(kDeviceLost);
   }
   Wait wait;
+  LaneState lanes;
   for (;;) {
     const TimePoint now = AnswerExpired();
-    LaneState lanes{free_slots_.load(std::memory_order_seq_cst)};
+    lanes = {.free_slots = free_slots_.load(std::memory_order_seq_cst)};
     if (batches_.empty()) {
       lanes.free_slots = 0;  // replies are slow: TakeFinished() brings one
     }
-    const Decision decision = policy_->Decide(
-        lanes.free_slots > 0 ? PlanBatch() : QueueState{}, lanes, now);
+    const Decision decision =
+        policy_->Decide(lanes.free_slots > 0 ? PlanBatch() : QueueState{},
+                        lanes, forecasts_ ? ForecastAt(now) : Forecast{}, now);
     if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
       StartBatch(dispatch->reason, now);
       continue;
@@ -66,14 +71,22 @@ Wait Batcher::Step() {
     wait.wake_at_rows = 1;  // another shape closes the batch
   }
   wait.until = std::min(wait.until, queue_.deadlines().earliest_deadline());
-  wait_until_nanos_.store(ToNanos(wait.until), std::memory_order_seq_cst);
-  wake_at_rows_.store(wait.wake_at_rows, std::memory_order_seq_cst);
+  PublishWait(wait, lanes);
   TellIfDrained();
   return wait;
 }
 
+void Batcher::PublishWait(const Wait& wait, const LaneState& lanes) {
+  wait_until_nanos_.store(ToNanos(wait.until), std::memory_order_seq_cst);
+  wake_at_rows_.store(wait.wake_at_rows, std::memory_order_seq_cst);
+  wants_batch_.store(batches_.empty(), std::memory_order_seq_cst);
+  wants_slot_.store(lanes.free_slots == 0 && !batches_.empty(),
+                    std::memory_order_seq_cst);
+}
+
 bool Batcher::HasNews() const {
-  return !pushed_.empty() || !cancelled_.empty() || !finished_.empty();
+  return !pushed_.empty() || !cancelled_.empty() || !finished_.empty() ||
+         SlotAwaitsRows();
 }
 
 void Batcher::TakePushed() {
@@ -81,6 +94,9 @@ void Batcher::TakePushed() {
   while (next != nullptr) {
     InferRequest& request = *std::exchange(next, next->next_pushed);
     queue_.Append(request);
+    if (forecasts_) {
+      arrivals_.Add(request.arrival, request.rows);
+    }
     if (request.cancelled.load(std::memory_order_seq_cst)) {
       Answer(request, kCancelled);
     }
@@ -102,11 +118,38 @@ void Batcher::TakeFinished() {
   Batch* next = finished_.TakeAll();
   while (next != nullptr) {
     Batch* const batch = std::exchange(next, next->next_finished);
+    if (batch->succeeded()) {
+      const Batch::Times& times = batch->times();
+      Learn({.rows = batch->rows(),
+             .took = times.compute_end - times.compute_begin});
+    }
     batch->Clear();
     batches_.emplace_back(batch);
     --running_;
   }
-  running_batches_.store(running_, std::memory_order_relaxed);
+}
+
+void Batcher::Learn(const ServiceTimeSample& sample) {
+  service_time_.Learn(sample);
+  const ServiceTimeLine line = service_time_.line();
+  alpha_ns_.store(line.alpha_ns, std::memory_order_relaxed);
+  beta_ns_.store(line.beta_ns, std::memory_order_relaxed);
+  service_time_drifts_.Set(service_time_.drift_count());
+}
+
+Forecast Batcher::ForecastAt(TimePoint now) const {
+  return {.rows_per_ns = arrivals_.RowsPerNano(now),
+          .service = service_time_.line(),
+          .lanes = backend_->lanes()};
+}
+
+TimePoint Batcher::LatestStart(int32_t rows) const {
+  const TimePoint deadline = queue_.deadlines().earliest_deadline();
+  if (deadline == kNever) {
+    return kNever;
+  }
+  const int32_t one_more = std::min(rows + 1, options_.max_batch_size);
+  return deadline - service_time_.Bound(one_more) - kDeadlineMargin;
 }
 
 TimePoint Batcher::AnswerExpired() {
@@ -169,6 +212,7 @@ QueueState Batcher::PlanBatch() const {
   plan.full_at_rows = std::min(options_.max_batch_size,
                                open.rows + MaxRequests() - open.requests);
   plan.oldest_arrival = open.first->arrival;
+  plan.latest_start = forecasts_ ? LatestStart(open.rows) : kNever;
   if (open.rows == options_.max_batch_size ||
       open.requests == options_.max_requests_per_batch) {
     plan.growth = Growth::kFull;
@@ -201,7 +245,6 @@ void Batcher::StartBatch(CloseReason reason, TimePoint now) {
   batch->Close(now, reason);
   admission_.LeaveQueue(open.requests, open.rows);
   ++running_;
-  running_batches_.store(running_, std::memory_order_relaxed);
   free_slots_.fetch_sub(1, std::memory_order_seq_cst);
   backend_->Start(std::move(batch), *this);
 }

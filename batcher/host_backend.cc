@@ -130,7 +130,7 @@ void HostBackend::RunLane(int32_t index) {
     if (work.batch == nullptr) {
       return;
     }
-    work.batch->set_lane(index);
+    work.batch->TakeLane(index, options_.clock->Now());
     RunBatch(lane, std::move(work));
   }
 }

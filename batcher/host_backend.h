@@ -48,6 +48,9 @@ class HostBackend final : public Backend {
     return static_cast<int32_t>(models_.size());
   }
   int32_t slots() const override { return lanes() * options_.slots_per_lane; }
+  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
+    return models_.front()->warm_up_samples();
+  }
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "batcher/batch.h"
 #include "batcher/output_buffer.h"
+#include "batcher/service_time_model.h"
 #include "batcher/tensor.h"
 
 namespace ferry {
@@ -23,6 +24,11 @@ class HostModel {
   // Makes the model as fast as it will be: runs each batch bucket. An error
   // means that it must not serve.
   virtual absl::Status WarmUp() = 0;
+
+  // How long batches took in WarmUp(), for first estimates; may be none.
+  virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
+    return {};
+  }
 
   // Gathers the batch's rows. When it returns, the received bytes of the
   // requests are no longer needed.

@@ -1,6 +1,7 @@
 // Buffers in host memory and the list of idle ones.
 #include "batcher/host_output_pool.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -38,8 +39,15 @@ struct Room {
 }  // namespace
 
 struct HostOutputPool::State {
+  State(size_t its_outputs, size_t its_max_idle, int32_t its_max_shared)
+      : outputs(its_outputs),
+        max_idle(its_max_idle),
+        max_shared(its_max_shared) {}
+
   const size_t outputs;
   const size_t max_idle;
+  const int32_t max_shared;
+  std::atomic<int32_t> lent{0};
   Mutex mutex;
   std::vector<Buffer*> idle ABSL_GUARDED_BY(mutex);
   bool pool_is_gone ABSL_GUARDED_BY(mutex) = false;
@@ -52,12 +60,8 @@ class HostOutputPool::Buffer final : public OutputBuffer {
     tensors_.resize(state_->outputs);
   }
 
-  size_t bytes() const override {
-    size_t sum = 0;
-    for (const Room& room : rooms_) {
-      sum += room.capacity;
-    }
-    return sum;
+  bool crowded() const override {
+    return state_->lent.load(std::memory_order_relaxed) > state_->max_shared;
   }
 
   void Layout(size_t output, int32_t rows, DataType type,
@@ -72,6 +76,7 @@ class HostOutputPool::Buffer final : public OutputBuffer {
  protected:
   void Recycle() override {
     const std::shared_ptr<State> state = state_;
+    state->lent.fetch_sub(1, std::memory_order_relaxed);
     {
       MutexLock lock(state->mutex);
       if (!state->pool_is_gone && state->idle.size() < state->max_idle) {
@@ -90,8 +95,10 @@ class HostOutputPool::Buffer final : public OutputBuffer {
   std::vector<Room> rooms_;
 };
 
-HostOutputPool::HostOutputPool(size_t outputs, int32_t max_idle)
-    : state_(new State{outputs, static_cast<size_t>(max_idle), {}, {}}) {
+HostOutputPool::HostOutputPool(size_t outputs, int32_t max_idle,
+                               int32_t max_shared)
+    : state_(std::make_shared<State>(outputs, static_cast<size_t>(max_idle),
+                                     max_shared)) {
   MutexLock lock(state_->mutex);
   state_->idle.reserve(static_cast<size_t>(max_idle));
 }
@@ -109,6 +116,7 @@ HostOutputPool::~HostOutputPool() {
 }
 
 OutputRef HostOutputPool::Take() {
+  state_->lent.fetch_add(1, std::memory_order_relaxed);
   {
     MutexLock lock(state_->mutex);
     if (!state_->idle.empty()) {

@@ -3,6 +3,8 @@
 //
 // A buffer keeps its memory when it comes back, so steady state allocates
 // nothing. At most `max_idle` idle buffers are kept; further ones are freed.
+// Past `max_shared` lent buffers all are crowded(), so that readers who are
+// slow hold their own rows and not whole batches.
 //
 // Thread safety: Take() and the return of a buffer from any thread. The pool
 // may be destroyed before its buffers: they share its state (shared_ptr: the
@@ -21,7 +23,10 @@ namespace ferry {
 
 class HostOutputPool {
  public:
-  HostOutputPool(size_t outputs, int32_t max_idle);
+  static constexpr int32_t kMaxShared = 16;
+
+  HostOutputPool(size_t outputs, int32_t max_idle,
+                 int32_t max_shared = kMaxShared);
   ~HostOutputPool();
 
   // Returns a buffer whose tensors are to be laid out by Layout().

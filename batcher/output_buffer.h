@@ -39,8 +39,9 @@ class OutputBuffer {
     return absl::MakeSpan(tensors_);
   }
 
-  // Bytes of this buffer, for bounds on what replies keep alive.
-  virtual size_t bytes() const = 0;
+  // Whether replies hold so many buffers of this kind that a reply should copy
+  // its rows rather than reference this one.
+  virtual bool crowded() const = 0;
 
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -23,6 +23,7 @@
 #include "batcher/clock.h"
 #include "batcher/close_reason.h"
 #include "batcher/histogram.h"
+#include "batcher/service_time_model.h"
 
 namespace ferry {
 
@@ -69,7 +70,7 @@ struct BatchStatistics {
 
 // Why a request was refused, never admitted.
 enum class Refusal : uint8_t {
-  kTooLarge,       // more rows than max_batch_size
+  kTooLarge,       // more rows or bytes than are ever taken
   kQueueRequests,  // queue full, in requests
   kQueueRows,      // queue full, in rows
   kQueueBytes,     // queue full, in bytes
@@ -87,12 +88,15 @@ struct BatcherStatistics {
 
   BatchStatistics served;
   std::array<uint64_t, kRefusalCount> refused{};
-  std::vector<Duration> busy;  // compute time so far, by lane
+  std::vector<Duration> busy;    // compute time so far, by lane
+  ServiceTimeLine service_time;  // as learned so far
+  uint64_t service_time_drifts = 0;
   int32_t queued_requests = 0;
   int32_t queued_rows = 0;
   int64_t queued_bytes = 0;
-  int32_t running_batches = 0;
-  TimePoint last_arrival;  // the clock's epoch: none yet
+  int32_t running_batches = 0;        // closed, and not all answered
+  TimePoint oldest_on_lane = kNever;  // when a lane took the oldest it has
+  TimePoint last_arrival;             // the clock's epoch: none yet
 };
 
 }  // namespace ferry

@@ -11,7 +11,6 @@
 namespace ferry::bench {
 namespace {
 
-constexpr Duration kCallLimit = std::chrono::milliseconds(10000);
 constexpr Duration kReadyPoll = std::chrono::milliseconds(100);
 constexpr char kSimulatedPlatform[] = "ferry_sim";
 
@@ -59,21 +58,18 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
   const TimePoint until = Clock::Steady().Now() + limit;
   EventCount never_notified;
   while (true) {
-    grpc::ClientContext context;
-    context.set_deadline(DeadlineIn(kCallLimit));
     inference::ModelReadyRequest request;
     request.set_name(model_);
-    inference::ModelReadyResponse reply;
-    const grpc::Status status = stub_->ModelReady(&context, request, &reply);
-    if (status.ok() && reply.ready()) {
+    const auto reply = Call(&Stub::ModelReady, request, "ModelReady");
+    if (reply.ok() && reply->ready()) {
       return absl::OkStatus();
     }
     const TimePoint now = Clock::Steady().Now();
     if (now >= until) {
-      return status.ok()
+      return reply.ok()
                  ? absl::UnavailableError(absl::StrCat(
                        "model '", model_, "' at ", address_, " is not ready"))
-                 : Convert(status, "ModelReady");
+                 : reply.status();
     }
     const TimePoint again = std::min(until, now + kReadyPoll);
     never_notified.Wait(never_notified.PrepareWait(), again);
@@ -81,57 +77,37 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
 }
 
 absl::StatusOr<ModelDescription> ModelClient::Describe() const {
-  ModelDescription description;
-  {
-    grpc::ClientContext context;
-    context.set_deadline(DeadlineIn(kCallLimit));
-    inference::ServerMetadataResponse reply;
-    const grpc::Status status = stub_->ServerMetadata(&context, {}, &reply);
-    if (!status.ok()) {
-      return Convert(status, "ServerMetadata");
-    }
-    description.server_name = reply.name();
-    description.server_version = reply.version();
-    description.has_statistics =
-        std::find(reply.extensions().begin(), reply.extensions().end(),
-                  "statistics") != reply.extensions().end();
+  const auto server = Call(&Stub::ServerMetadata, {}, "ServerMetadata");
+  if (!server.ok()) {
+    return server.status();
   }
-  {
-    grpc::ClientContext context;
-    context.set_deadline(DeadlineIn(kCallLimit));
-    inference::ModelMetadataRequest request;
-    request.set_name(model_);
-    const grpc::Status status =
-        stub_->ModelMetadata(&context, request, &description.metadata);
-    if (!status.ok()) {
-      return Convert(status, "ModelMetadata");
-    }
+  inference::ModelMetadataRequest metadata_request;
+  metadata_request.set_name(model_);
+  auto metadata = Call(&Stub::ModelMetadata, metadata_request, "ModelMetadata");
+  if (!metadata.ok()) {
+    return metadata.status();
   }
-  grpc::ClientContext context;
-  context.set_deadline(DeadlineIn(kCallLimit));
-  inference::ModelConfigRequest request;
-  request.set_name(model_);
-  inference::ModelConfigResponse reply;
-  const grpc::Status status = stub_->ModelConfig(&context, request, &reply);
-  if (!status.ok()) {
-    return Convert(status, "ModelConfig");
+  inference::ModelConfigRequest config_request;
+  config_request.set_name(model_);
+  auto config = Call(&Stub::ModelConfig, config_request, "ModelConfig");
+  if (!config.ok()) {
+    return config.status();
   }
-  description.config = std::move(*reply.mutable_config());
-  return description;
+  return ModelDescription{
+      .server_name = server->name(),
+      .server_version = server->version(),
+      .has_statistics =
+          std::find(server->extensions().begin(), server->extensions().end(),
+                    "statistics") != server->extensions().end(),
+      .metadata = *std::move(metadata),
+      .config = std::move(*config->mutable_config())};
 }
 
 absl::StatusOr<inference::ModelStatisticsResponse> ModelClient::Statistics()
     const {
-  grpc::ClientContext context;
-  context.set_deadline(DeadlineIn(kCallLimit));
   inference::ModelStatisticsRequest request;
   request.set_name(model_);
-  inference::ModelStatisticsResponse reply;
-  const grpc::Status status = stub_->ModelStatistics(&context, request, &reply);
-  if (!status.ok()) {
-    return Convert(status, "ModelStatistics");
-  }
-  return reply;
+  return Call(&Stub::ModelStatistics, request, "ModelStatistics");
 }
 
 absl::StatusOr<inference::ModelInferResponse> ModelClient::Infer(
@@ -142,12 +118,20 @@ absl::StatusOr<inference::ModelInferResponse> ModelClient::Infer(
   if (!parsed.ParseFromZeroCopyStream(&reader)) {
     return absl::InvalidArgumentError("the request does not parse");
   }
+  return Call(&Stub::ModelInfer, parsed, "ModelInfer", limit);
+}
+
+template <typename Request, typename Reply>
+absl::StatusOr<Reply> ModelClient::Call(
+    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+    const std::type_identity_t<Request>& request, const char* name,
+    Duration limit) const {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(limit));
-  inference::ModelInferResponse reply;
-  const grpc::Status status = stub_->ModelInfer(&context, parsed, &reply);
+  Reply reply;
+  const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
   if (!status.ok()) {
-    return Convert(status, "ModelInfer");
+    return Convert(status, name);
   }
   return reply;
 }

@@ -9,8 +9,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,12 +56,24 @@ class ModelClient {
   const std::string& model() const { return model_; }
 
  private:
+  using Stub = inference::GRPCInferenceService::Stub;
+
+  static constexpr Duration kCallLimit = std::chrono::seconds(10);
+
+  // One blocking call, at most `limit`.
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                          const Request&,
+                                                          Reply*),
+                             const std::type_identity_t<Request>& request,
+                             const char* name,
+                             Duration limit = kCallLimit) const;
   absl::Status Convert(const grpc::Status& status, const char* call) const;
 
   const std::string address_;
   const std::string model_;
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+  const std::unique_ptr<Stub> stub_;
 };
 
 // Returns arguments for a channel of its own connection, without retries or

@@ -60,7 +60,7 @@ Problem ReadList(absl::string_view text, Integer max,
 Problem ReadPolicy(absl::string_view text, ModelOptions& options) {
   const std::optional<PolicyKind> policy = ParsePolicy(std::string(text));
   if (!policy.has_value()) {
-    return "'eager' or 'window'";
+    return "'eager', 'window' or 'adaptive'";
   }
   options.policy = *policy;
   return "";

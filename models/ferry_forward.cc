@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "batcher/batch.h"
 #include "batcher/clock.h"
+#include "batcher/event_count.h"
 #include "models/embedded_models.h"
 #include "models/forward_inputs.h"
 #include "models/model_config.h"
@@ -39,6 +40,7 @@ struct Flags {
   int32_t threads = 0;    // 0: the config's
   std::string precision;  // empty: the config's
   double seconds = 1;     // per batch size
+  double pause_us = 0;    // between batches
   std::string json_path;
 };
 
@@ -102,10 +104,14 @@ double Quantile(std::vector<double> values, double quantile) {
   return values[place];
 }
 
-// Runs batches of `rows` single requests for that long.
+// Runs batches of `rows` single requests for that long, with that pause between
+// them.
 absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
-                                    double seconds) {
+                                    const Flags& flags) {
   const Clock& clock = Clock::Steady();
+  const Duration pause = Milliseconds(flags.pause_us / 1000);
+  EventCount never_notified;
+  UsePreciseTimers();
   ForwardInputs inputs(model.spec(), rows, kAnySizeHere);
   Batch batch(rows, rows);
   for (int32_t i = 0; i < rows; ++i) {
@@ -113,7 +119,7 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
   }
   batch.Close(clock.Now(), CloseReason::kFull);
   std::vector<double> stage, compute, total;
-  const TimePoint end = clock.Now() + Milliseconds(seconds * 1000);
+  const TimePoint end = clock.Now() + Milliseconds(flags.seconds * 1000);
   for (int run = 0; run < kMinRuns || clock.Now() < end; ++run) {
     const TimePoint begin = clock.Now();
     Outcome outcome = model.Stage(batch);
@@ -129,6 +135,9 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
     stage.push_back(Ms(begin, staged));
     compute.push_back(Ms(staged, computed));
     total.push_back(Ms(begin, computed));
+    if (pause > Duration(0)) {
+      never_notified.Wait(never_notified.PrepareWait(), clock.Now() + pause);
+    }
   }
   return Measurement{rows,
                      static_cast<int64_t>(total.size()),
@@ -241,7 +250,7 @@ absl::Status RunForward(const Flags& flags) {
   }
   std::vector<Measurement> all;
   for (int32_t rows : flags.batches) {
-    absl::StatusOr<Measurement> one = Measure(lane, rows, flags.seconds);
+    absl::StatusOr<Measurement> one = Measure(lane, rows, flags);
     if (!one.ok()) {
       return one.status();
     }
@@ -263,7 +272,7 @@ absl::Status RunForward(const Flags& flags) {
 }  // namespace ferry
 
 int main(int argc, char** argv) {
-  ferry::PrepareOpenMpEnvironment();
+  ferry::PrepareTorchEnvironment();
   ferry::Flags flags;
   CLI::App app("Runs a model in a loop in this process, without a server.");
   app.add_option("--model", flags.model,
@@ -283,6 +292,11 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"bf16", "fp32"}));
   app.add_option("--seconds", flags.seconds, "time for each batch size")
       ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  app.add_option("--pause-us", flags.pause_us,
+                 "sleep between batches, as a lane does whose only client "
+                 "waits for its reply")
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app.add_option("--json", flags.json_path, "file to write results to");
   CLI11_PARSE(app, argc, argv);

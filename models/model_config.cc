@@ -316,7 +316,9 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return absl::NotFoundError(
-        absl::StrCat("cannot read model config '", path, "'"));
+        absl::StrCat("cannot read model config '", path,
+                     "'; each folder of a model repository is a model, unless "
+                     "its name begins with '.' or --load-model leaves it out"));
   }
   std::string text(static_cast<size_t>(kMaxConfigBytes) + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -80,7 +80,10 @@ absl::Status LoadFromFolder(const std::string& path, const std::string& name,
 absl::StatusOr<std::vector<std::string>> NamesToLoad(
     const ModelRepositoryOptions& options) {
   if (!options.load_models.empty()) {
-    return options.load_models;
+    std::vector<std::string> names = options.load_models;
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
   }
   if (options.path.empty()) {
     return std::vector<std::string>{kDefaultEmbeddedModel};

@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxNameLength = 64;
 
-// Names of the folders in `path`; empty where it is none.
-std::vector<std::string> ListFolders(const std::string& path) {
+// Names of the folders in `path`, sorted. Errors: what the system says.
+absl::StatusOr<std::vector<std::string>> ListFolders(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;
@@ -28,13 +28,22 @@ std::vector<std::string> ListFolders(const std::string& path) {
       names.push_back(entry->path().filename().string());
     }
   }
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read the folder '", path, "': ", error.message()));
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-std::set<int64_t> FindVersions(const std::string& model_path) {
+absl::StatusOr<std::set<int64_t>> FindVersions(const std::string& model_path) {
+  const absl::StatusOr<std::vector<std::string>> names =
+      ListFolders(model_path);
+  if (!names.ok()) {
+    return names.status();
+  }
   std::set<int64_t> versions;
-  for (const std::string& name : ListFolders(model_path)) {
+  for (const std::string& name : *names) {
     int64_t version = 0;
     if (absl::SimpleAtoi(name, &version) && version > 0 &&
         absl::StrCat(version) == name) {
@@ -85,32 +94,30 @@ absl::Status CheckModelName(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) {
+  absl::StatusOr<std::vector<std::string>> names = ListFolders(path);
+  if (!names.ok()) {
     return absl::NotFoundError(
-        absl::StrCat("model repository: '", path, "' is not a folder"));
+        absl::StrCat("model repository: ", names.status().message()));
   }
-  std::vector<std::string> names;
-  for (std::string& name : ListFolders(path)) {
-    if (name[0] != '.') {
-      names.push_back(std::move(name));
-    }
-  }
+  std::erase_if(*names, [](const std::string& name) { return name[0] == '.'; });
   return names;
 }
 
 absl::StatusOr<std::vector<VersionFolder>> ListVersions(
     const std::string& model_path, const ModelOptions& options) {
-  std::set<int64_t> found = FindVersions(model_path);
-  if (found.empty() && !NeedsFile(options)) {
-    found.insert(1);
+  absl::StatusOr<std::set<int64_t>> found = FindVersions(model_path);
+  if (!found.ok()) {
+    return found.status();
   }
-  if (found.empty()) {
+  if (found->empty() && !NeedsFile(options)) {
+    found->insert(1);
+  }
+  if (found->empty()) {
     return absl::NotFoundError(absl::StrCat(
         "'", model_path, "': expected a version folder such as '1', got none"));
   }
   absl::StatusOr<std::set<int64_t>> chosen =
-      Choose(std::move(found), options.versions);
+      Choose(*std::move(found), options.versions);
   if (!chosen.ok()) {
     return chosen.status();
   }

@@ -18,7 +18,7 @@ namespace ferry {
 absl::Status CheckModelName(const std::string& name);
 
 // Returns the names of all model folders, sorted; hidden ones are left out.
-// NOT_FOUND where `path` is no folder.
+// NOT_FOUND where `path` is no folder or cannot be read.
 absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path);
 
 // Returns the version folders that the config chooses, ascending. NOT_FOUND

@@ -51,10 +51,11 @@ Library Open() {
 
 }  // namespace
 
-void PrepareOpenMpEnvironment() {
+void PrepareTorchEnvironment() {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
     setenv("GOMP_SPINCOUNT", kSpinCount, /*overwrite=*/0);
   }
+  setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
 }
 
 HostModelsOrStatus LoadTorchModels(const ModelOptions& options,

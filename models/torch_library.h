@@ -1,7 +1,7 @@
 // Opens the shared library with the backends on LibTorch when the first model
 // needs it, so that a process that serves none starts without LibTorch.
 //
-// Thread safety: thread-safe after PrepareOpenMpEnvironment().
+// Thread safety: thread-safe after PrepareTorchEnvironment().
 #ifndef FERRY_MODELS_TORCH_LIBRARY_H_
 #define FERRY_MODELS_TORCH_LIBRARY_H_
 
@@ -11,10 +11,13 @@
 
 namespace ferry {
 
-// Bounds how long LibTorch's threads spin between two operators, unless the
-// user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT: libgomp reads them when it is
-// loaded. REQUIRES: called in main before any thread is started.
-void PrepareOpenMpEnvironment();
+// Sets what LibTorch and libgomp read from the environment when they are
+// loaded, unless the user did: a bound on how long their threads spin between
+// two operators (GOMP_SPINCOUNT, where OMP_WAIT_POLICY is not set), and huge
+// pages for tensors of 2 MiB and more (THP_MEM_ALLOC_ENABLE,
+// docs/decisions/0010-huge-pages.md).
+// REQUIRES: called in main before any thread is started.
+void PrepareTorchEnvironment();
 
 // Loads a model for options.instance_count lanes: see FerryLoadTorchModels.
 // FAILED_PRECONDITION where the library cannot be opened.

@@ -45,8 +45,9 @@ start_server() {
   local log=$out/$1
   shift
   stop_server
-  "$bin/ferry-server" --grpc-port "$grpc_port" --metrics-port "$metrics_port" \
-    "$@" >"$log" 2>&1 &
+  # A session of its own: a kept server outlives this terminal.
+  setsid "$bin/ferry-server" --grpc-port "$grpc_port" \
+    --metrics-port "$metrics_port" "$@" >"$log" 2>&1 </dev/null &
   server_pid=$!
   local waited=0
   until grep -q ' ready grpc=' "$log"; do
@@ -60,6 +61,10 @@ check_server() {
   if ! kill -0 "$server_pid" 2>/dev/null; then
     server_pid=
     tail -n 5 "$1" >&2
+    if grep -q 'cannot listen' "$1" && command -v ss >/dev/null; then
+      say "who listens there now:" >&2
+      ss -Hltnp "sport = :$grpc_port or sport = :$metrics_port" >&2
+    fi
     die "ferry-server ended; its log is $1"
   fi
 }

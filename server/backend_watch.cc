@@ -1,4 +1,4 @@
-// Comparing two snapshots.
+// Looking at snapshots of the batchers.
 #include "server/backend_watch.h"
 
 #include <algorithm>
@@ -12,29 +12,13 @@ namespace {
 constexpr int64_t kMinPushbackMs = 1;
 constexpr int64_t kMaxPushbackMs = 1000;
 
-// Changes whenever a batch begins or ends, whatever its outcome.
-uint64_t Progress(const BatcherStatistics& counted) {
-  uint64_t sum = 0;
-  for (Duration busy : counted.busy) {
-    sum += static_cast<uint64_t>(busy.count());
-  }
-  for (const Counter& closed : counted.served.closed_batches) {
-    sum += closed.value();
-  }
-  return sum;
+// How long a lane has been at its batch, the longest; 0 where none is.
+Duration LongestOnLane(const BatcherStatistics& counted, TimePoint now) {
+  return counted.oldest_on_lane == kNever ? Duration(0)
+                                          : now - counted.oldest_on_lane;
 }
 
 }  // namespace
-
-Duration ModelWatch::StuckFor(const BatcherStatistics& counted, TimePoint now) {
-  const uint64_t progress = Progress(counted);
-  if (counted.running_batches == 0 || progress != progress_ ||
-      progress_at_ == TimePoint()) {
-    progress_ = progress;
-    progress_at_ = now;
-  }
-  return now - progress_at_;
-}
 
 std::optional<Duration> ModelWatch::TimeToEmpty(
     const BatcherStatistics& counted, TimePoint now) {
@@ -64,11 +48,11 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
       return absl::StrCat("device is lost ", which);
     }
     const BatcherStatistics counted = batcher.Snapshot();
-    const Duration stuck = watch.StuckFor(counted, now);
-    if (timeout_ > Duration(0) && stuck > timeout_) {
+    const Duration age = LongestOnLane(counted, now);
+    if (timeout_ > Duration(0) && age > timeout_) {
       return absl::StrCat(
           "backend hangs ", which, " seconds=",
-          std::chrono::duration_cast<std::chrono::seconds>(stuck).count());
+          std::chrono::duration_cast<std::chrono::seconds>(age).count());
     }
     if (const auto wait = watch.TimeToEmpty(counted, now)) {
       const auto ms =

@@ -1,8 +1,9 @@
 // BackendWatch looks at every model from time to time: is its device lost,
 // does its backend hang, and how fast is it.
 //
-// A backend hangs when it has batches and for `timeout` none of them ends and
-// none begins. It still reads the requests' bytes, so nothing can be freed
+// A backend hangs when one of its lanes is at a batch for longer than
+// `timeout`, whatever the other lanes do; the wait for the device that it
+// shares counts. It still reads the requests' bytes, so nothing can be freed
 // behind its back: the process has to end.
 //
 // Thread safety: one thread calls Look().
@@ -22,17 +23,12 @@ namespace ferry {
 // The state of one model between two looks.
 class ModelWatch {
  public:
-  // Returns how long the backend has had batches without any progress.
-  Duration StuckFor(const BatcherStatistics& counted, TimePoint now);
-
   // Returns how long the queue takes to empty at the pace since the last
   // call, or nothing where that shows no pace.
   std::optional<Duration> TimeToEmpty(const BatcherStatistics& counted,
                                       TimePoint now);
 
  private:
-  uint64_t progress_ = 0;
-  TimePoint progress_at_;
   uint64_t rows_ = 0;
   TimePoint rows_at_;
 };

@@ -2,7 +2,6 @@
 #include "server/grpc_endpoint.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -51,10 +50,10 @@ std::string HostAndPort(const std::string& address, int port) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
-    const GrpcOptions& options, ModelTable& models,
-    const Readiness& readiness) {
+    const GrpcOptions& options, ModelTable& models, const Readiness& readiness,
+    UnsentReplies& unsent) {
   std::unique_ptr<GrpcEndpoint> endpoint(
-      new GrpcEndpoint(options, models, readiness));
+      new GrpcEndpoint(options, models, readiness, unsent));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
   endpoint->server_ = builder.BuildAndStart();
@@ -69,13 +68,11 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
   for (auto& queue : endpoint->queues_) {
     queue->Start();
   }
-  endpoint->SetNotServing();
   return endpoint;
 }
 
 void GrpcEndpoint::Configure(const GrpcOptions& options,
                              grpc::ServerBuilder& builder) {
-  grpc::EnableDefaultHealthCheckService(true);
   if (options.reflection == Reflection::kOff) {
     builder.SetOption(std::make_unique<WithoutReflection>());
   } else {
@@ -104,23 +101,16 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
       static_cast<size_t>(options.max_message_bytes) * kMessagesInMemory));
   builder.SetResourceQuota(quota);
   builder.RegisterService(&service_);
+  builder.RegisterService(&health_);
   for (int i = 0; i < options.infer_thread_count; ++i) {
-    queues_.push_back(
-        std::make_unique<InferQueue>(environment_, service_, builder));
+    queues_.push_back(std::make_unique<InferQueue>(
+        environment_, service_, unsent_,
+        std::vector<QueuedService*>{&service_, &health_}, builder));
   }
 }
 
-void GrpcEndpoint::SetHealth(Health health) {
-  grpc::HealthCheckServiceInterface* const service =
-      server_->GetHealthCheckService();
-  const bool is_serving = health == Health::kServing;
-  service->SetServingStatus("", is_serving);
-  service->SetServingStatus(
-      inference::GRPCInferenceService::service_full_name(), is_serving);
-}
-
 void GrpcEndpoint::Shutdown(Duration grace) {
-  server_->GetHealthCheckService()->Shutdown();
+  health_.EndWatches();
   server_->Shutdown(gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),
       gpr_time_from_nanos(std::max<int64_t>(grace.count(), 0), GPR_TIMESPAN)));

@@ -1,7 +1,8 @@
 // GrpcEndpoint: the gRPC server with its services, queues and bounds.
 //
-// Bounds: message bytes, metadata bytes, streams a connection, memory; one
-// port, not shared; no compression, no reflection unless asked for.
+// Bounds: message bytes, metadata bytes, streams a connection, memory, replies
+// that nobody reads; one port, not shared; no compression, no reflection unless
+// asked for.
 //
 // Life: Create() listens; Shutdown() when the batchers have answered all they
 // accepted; then the destructor, after the batchers are gone.
@@ -19,20 +20,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/health_service.h"
 #include "server/infer_queue.h"
 #include "server/inference_service.h"
 #include "server/model_table.h"
 #include "server/options.h"
 #include "server/readiness.h"
+#include "server/unsent_replies.h"
 
 namespace ferry {
 
 class GrpcEndpoint {
  public:
-  // models and readiness outlive the endpoint.
+  // models, readiness and unsent outlive the endpoint.
   static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Create(
       const GrpcOptions& options, ModelTable& models,
-      const Readiness& readiness);
+      const Readiness& readiness, UnsentReplies& unsent);
 
   // REQUIRES: Shutdown() was called.
   ~GrpcEndpoint() = default;
@@ -41,8 +44,8 @@ class GrpcEndpoint {
 
   // What grpc.health.v1 says of the server and of the inference service from
   // now on. At first it is not serving.
-  void SetServing() { SetHealth(Health::kServing); }
-  void SetNotServing() { SetHealth(Health::kNotServing); }
+  void SetServing() { health_.Set(Health::kServing); }
+  void SetNotServing() { health_.Set(Health::kNotServing); }
 
   // Takes no more calls, waits for those under way, at most `grace`, and
   // cancels the rest. REQUIRES: the batchers have answered what they accepted.
@@ -50,17 +53,18 @@ class GrpcEndpoint {
 
  private:
   GrpcEndpoint(const GrpcOptions& options, ModelTable& models,
-               const Readiness& readiness)
+               const Readiness& readiness, UnsentReplies& unsent)
       : environment_{.models = models, .codes = options.status_codes},
-        service_(models, readiness) {}
-
-  enum class Health { kNotServing, kServing };
+        service_(models, readiness),
+        health_(inference::GRPCInferenceService::service_full_name()),
+        unsent_(unsent) {}
 
   void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder);
-  void SetHealth(Health health);
 
   const InferEnvironment environment_;
   InferenceService service_;
+  HealthService health_;
+  UnsentReplies& unsent_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;

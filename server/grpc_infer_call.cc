@@ -29,8 +29,28 @@ TimePoint ToTimePoint(gpr_timespec deadline) {
 void GrpcInferCall::Post(InferRpcSource& source,
                          grpc::ServerCompletionQueue& queue) {
   rpc_.emplace();
-  rpc_->context.AsyncNotifyWhenDone(&done_);
-  source.Request(rpc_->context, message_, rpc_->responder, queue, &matched_);
+  rpc_->context.AsyncNotifyWhenDone(done_.get());
+  source.Request(rpc_->context, message_, rpc_->responder, queue,
+                 matched_.get());
+}
+
+void GrpcInferCall::OnMatched(bool ok) {
+  if (!ok) {
+    rpc_.reset();
+    pool_.GiveBack(*this);
+    return;
+  }
+  Matched();
+  pool_.PostNext();
+}
+
+void GrpcInferCall::OnSent(bool) {
+  unsent_.Remove(*this);
+  Sent();
+}
+
+void GrpcInferCall::OnDone(bool) {
+  Done(rpc_->context.IsCancelled() ? Cancelled::kYes : Cancelled::kNo);
 }
 
 absl::Status GrpcInferCall::TakeMessage(std::vector<grpc::Slice>& slices) {
@@ -46,7 +66,8 @@ TimePoint GrpcInferCall::Deadline() const {
 }
 
 void GrpcInferCall::SendReply(const grpc::ByteBuffer& reply) {
-  rpc_->responder.Finish(reply, grpc::Status::OK, &sent_);
+  unsent_.Add(*this, reply.Length());
+  rpc_->responder.Finish(reply, grpc::Status::OK, sent_.get());
 }
 
 void GrpcInferCall::SendError(const grpc::Status& status,
@@ -55,7 +76,7 @@ void GrpcInferCall::SendError(const grpc::Status& status,
     rpc_->context.AddTrailingMetadata(kRetryPushbackKey,
                                       std::to_string(*retry_pushback_ms));
   }
-  rpc_->responder.FinishWithError(status, &sent_);
+  rpc_->responder.FinishWithError(status, sent_.get());
 }
 
 void GrpcInferCall::Recycle() {

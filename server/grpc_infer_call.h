@@ -1,8 +1,8 @@
 // GrpcInferCall: an InferCall whose transport is gRPC's asynchronous API.
 //
-// gRPC answers with tags. After Post() the queue gives kMatched, with ok =
+// gRPC answers with tags. After Post() the queue gives `matched`, with ok =
 // false where the server was shut down first: then nothing else follows. After
-// a match it gives kDone and, once the reply was handed to it, kSent, in
+// a match it gives `done` and, once the reply was handed to it, `sent`, in
 // either order.
 //
 // Thread safety: that of InferCall. Recycle() may run on any thread.
@@ -16,15 +16,18 @@
 #include <vector>
 
 #include "server/infer_call.h"
+#include "server/queue_tag.h"
+#include "server/unsent_replies.h"
 
 namespace ferry {
 
 class GrpcInferCall;
 
-// Where a call returns when it has ended.
+// Where a call returns when it has ended, and where the next one comes from.
 class InferCallPool {
  public:
   virtual void GiveBack(GrpcInferCall& call) = 0;
+  virtual void PostNext() = 0;
 
  protected:
   ~InferCallPool() = default;
@@ -43,28 +46,16 @@ class InferRpcSource {
   ~InferRpcSource() = default;
 };
 
-class GrpcInferCall final : public InferCall {
+class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
  public:
-  enum class Event { kMatched, kSent, kDone };
-  struct Tag {
-    GrpcInferCall* call;
-    Event event;
-  };
-
-  GrpcInferCall(const InferEnvironment& environment, InferCallPool& pool)
-      : InferCall(environment), pool_(pool) {}
+  // All outlive the call.
+  GrpcInferCall(const InferEnvironment& environment, UnsentReplies& unsent,
+                InferCallPool& pool)
+      : InferCall(environment), unsent_(unsent), pool_(pool) {}
   ~GrpcInferCall() = default;
 
   // Asks for the next ModelInfer of any client.
   void Post(InferRpcSource& source, grpc::ServerCompletionQueue& queue);
-
-  // Forgets a Post() that was not matched.
-  void Abandon() { rpc_.reset(); }
-
-  // REQUIRES: the kDone tag has come.
-  Cancelled WasCancelled() const {
-    return rpc_->context.IsCancelled() ? Cancelled::kYes : Cancelled::kNo;
-  }
 
   GrpcInferCall* next_idle = nullptr;  // of the pool
 
@@ -75,17 +66,35 @@ class GrpcInferCall final : public InferCall {
     InferResponder responder{&context};
   };
 
+  class Tag final : public QueueTag {
+   public:
+    Tag(GrpcInferCall& call, void (GrpcInferCall::*event)(bool ok))
+        : call_(call), event_(event) {}
+    void Ended(bool ok) override { (call_.*event_)(ok); }
+    void* get() { return static_cast<QueueTag*>(this); }
+
+   private:
+    GrpcInferCall& call_;
+    void (GrpcInferCall::*const event_)(bool ok);
+  };
+
+  void OnMatched(bool ok);
+  void OnSent(bool ok);
+  void OnDone(bool ok);
+
   absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override;
   TimePoint Deadline() const override;
   void SendReply(const grpc::ByteBuffer& reply) override;
   void SendError(const grpc::Status& status,
                  std::optional<int64_t> retry_pushback_ms) override;
   void Recycle() override;
+  void Drop() override { rpc_->context.TryCancel(); }
 
+  UnsentReplies& unsent_;
   InferCallPool& pool_;
-  Tag matched_{this, Event::kMatched};
-  Tag sent_{this, Event::kSent};
-  Tag done_{this, Event::kDone};
+  Tag matched_{*this, &GrpcInferCall::OnMatched};
+  Tag sent_{*this, &GrpcInferCall::OnSent};
+  Tag done_{*this, &GrpcInferCall::OnDone};
   grpc::ByteBuffer message_;
   std::optional<Rpc> rpc_;
 };

@@ -23,6 +23,7 @@ void InferCall::Matched() {
   if (status.ok()) {
     return;  // the batcher has it: by now it may have been answered
   }
+  DropMessage();
   std::optional<int64_t> retry_pushback_ms;
   if (entry_ != nullptr && IsOverload(status)) {
     retry_pushback_ms =

@@ -10,9 +10,13 @@
 namespace ferry {
 
 InferQueue::InferQueue(const InferEnvironment& environment,
-                       InferRpcSource& service, grpc::ServerBuilder& builder)
+                       InferRpcSource& service, UnsentReplies& unsent,
+                       std::vector<QueuedService*> others,
+                       grpc::ServerBuilder& builder)
     : environment_(environment),
       service_(service),
+      unsent_(unsent),
+      others_(std::move(others)),
       queue_(builder.AddCompletionQueue()) {}
 
 InferQueue::~InferQueue() {
@@ -41,8 +45,11 @@ void InferQueue::Stop() {
 
 void InferQueue::Run() {
   pthread_setname_np(pthread_self(), "ferry-infer");
+  for (QueuedService* other : others_) {
+    other->PostCalls(*queue_);
+  }
   for (int i = 0; i < kPostedCalls; ++i) {
-    Post();
+    PostNext();
   }
   void* tag = nullptr;
   bool ok = false;
@@ -51,35 +58,14 @@ void InferQueue::Run() {
       queue_->Shutdown();
       continue;
     }
-    Handle(*static_cast<GrpcInferCall::Tag*>(tag), ok);
+    static_cast<QueueTag*>(tag)->Ended(ok);
   }
 }
 
-void InferQueue::Handle(const GrpcInferCall::Tag& tag, bool ok) {
-  GrpcInferCall& call = *tag.call;
-  switch (tag.event) {
-    case GrpcInferCall::Event::kMatched:
-      if (!ok) {
-        call.Abandon();
-        GiveBack(call);
-        return;
-      }
-      call.Matched();
-      Post();
-      return;
-    case GrpcInferCall::Event::kSent:
-      call.Sent();
-      return;
-    case GrpcInferCall::Event::kDone:
-      call.Done(call.WasCancelled());
-      return;
-  }
-}
-
-void InferQueue::Post() {
+void InferQueue::PostNext() {
   GrpcInferCall* call = TakeIdle();
   if (call == nullptr) {
-    call = new GrpcInferCall(environment_, *this);
+    call = new GrpcInferCall(environment_, unsent_, *this);
   }
   call->Post(service_, *queue_);
 }

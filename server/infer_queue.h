@@ -1,5 +1,5 @@
 // InferQueue: one completion queue of gRPC and the thread that serves it with
-// ModelInfer calls.
+// ModelInfer calls, and with the small calls of all services.
 //
 // Calls are kept and used again, so steady state allocates nothing but what
 // gRPC itself does. kPostedCalls wait ahead of the clients; each one matched
@@ -21,18 +21,21 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "batcher/push_list.h"
 #include "server/grpc_infer_call.h"
 #include "server/infer_call.h"
+#include "server/queue_tag.h"
 
 namespace ferry {
 
 class InferQueue final : private InferCallPool {
  public:
-  // REQUIRES: the builder has not started its server yet; environment and
-  // service outlive the queue.
+  // REQUIRES: the builder has not started its server yet; all others outlive
+  // the queue.
   InferQueue(const InferEnvironment& environment, InferRpcSource& service,
+             UnsentReplies& unsent, std::vector<QueuedService*> others,
              grpc::ServerBuilder& builder);
 
   // REQUIRES: stopped, or never started.
@@ -50,13 +53,14 @@ class InferQueue final : private InferCallPool {
   static constexpr int32_t kMaxIdleCalls = 1024;
 
   void GiveBack(GrpcInferCall& call) override;
+  void PostNext() override;
   void Run();
-  void Handle(const GrpcInferCall::Tag& tag, bool ok);
-  void Post();
   GrpcInferCall* TakeIdle();
 
   const InferEnvironment& environment_;
   InferRpcSource& service_;
+  UnsentReplies& unsent_;
+  const std::vector<QueuedService*> others_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   grpc::Alarm stop_alarm_;
 

@@ -66,6 +66,11 @@ class Reply {
         [](void* held) { static_cast<OutputBuffer*>(held)->Unref(); }, &buffer);
   }
 
+  void Copy(const std::byte* data, size_t size) {
+    Flush();
+    slices_.emplace_back(data, size);
+  }
+
   grpc::ByteBuffer Finish() {
     Flush();
     return grpc::ByteBuffer(slices_.data(), slices_.size());
@@ -145,10 +150,12 @@ grpc::ByteBuffer EncodeInferResponse(const InferResponseView& response) {
     const size_t size =
         tensor.row_bytes * static_cast<size_t>(response.rows.count);
     out.Length(ModelInferResponse::kRawOutputContentsFieldNumber, size);
-    if (size >= kMinReferencedBytes) {
-      reply.Reference(buffer, data, size);
-    } else {
+    if (size < kMinReferencedBytes) {
       reply.bytes().append(reinterpret_cast<const char*>(data), size);
+    } else if (buffer.crowded()) {
+      reply.Copy(data, size);
+    } else {
+      reply.Reference(buffer, data, size);
     }
   }
   return reply.Finish();

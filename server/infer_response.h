@@ -3,8 +3,9 @@
 //
 // Small fields are written here; an output's bytes are appended as a slice
 // that references the output buffer, or copied where that is cheaper (below
-// kMinReferencedBytes). gRPC gives the reference back when the reply is
-// written, on a thread of its own.
+// kMinReferencedBytes) or too many buffers are held (OutputBuffer::crowded).
+// gRPC gives the reference back when the reply is written, on a thread of its
+// own.
 //
 // Thread safety: free functions.
 #ifndef FERRY_SERVER_INFER_RESPONSE_H_

@@ -1,38 +1,17 @@
 // The small RPCs.
 #include "server/inference_service.h"
 
+#include <grpcpp/support/async_stream.h>
+
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "server/model_messages.h"
 #include "server/status.h"
+#include "server/unary_call.h"
 #include "server/version.h"
 
 namespace ferry {
 namespace {
-
-using grpc::ServerUnaryReactor;
-
-ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
-                           const grpc::Status& status) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
-
-ServerUnaryReactor* FinishOk(grpc::CallbackServerContext* context) {
-  return Finish(context, grpc::Status::OK);
-}
-
-ServerUnaryReactor* Fail(grpc::CallbackServerContext* context,
-                         const absl::Status& status) {
-  return Finish(context, ToGrpcStatus(status, StatusCodes::kFerry));
-}
-
-ServerUnaryReactor* NotOffered(grpc::CallbackServerContext* context,
-                               const char* why) {
-  return Finish(context, grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why));
-}
 
 constexpr char kNoSharedMemory[] =
     "shared memory is not supported; send and receive tensors in the messages";
@@ -41,186 +20,194 @@ constexpr char kNoModelControl[] =
     "loaded or unloaded while it runs";
 constexpr char kNoSettings[] =
     "settings cannot be read or changed over the network";
+constexpr char kNoStreams[] = "streams are not supported; use ModelInfer";
 
-// Ends a stream at once.
-class RefusedStream final
-    : public grpc::ServerBidiReactor<inference::ModelInferRequest,
-                                     inference::ModelStreamInferResponse> {
+grpc::Status Fail(const absl::Status& status) {
+  return ToGrpcStatus(status, StatusCodes::kFerry);
+}
+
+// The answer of an RPC that is not offered.
+auto NotOffered(const char* why) {
+  return [why](const auto&, auto&) {
+    return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why);
+  };
+}
+
+// A stream that is ended at once. Deletes itself.
+class RefusedStream final : private QueueTag {
  public:
-  explicit RefusedStream(const char* why) {
-    Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why));
+  RefusedStream(InferenceService& service, grpc::ServerCompletionQueue& queue)
+      : service_(service), queue_(queue) {
+    service_.RequestModelStreamInfer(&context_, &stream_, &queue_, &queue_,
+                                     Tag());
   }
-  void OnDone() override { delete this; }
+
+ private:
+  ~RefusedStream() = default;
+
+  void* Tag() { return static_cast<QueueTag*>(this); }
+
+  void Ended(bool ok) override {
+    if (is_matched_ || !ok) {
+      delete this;
+      return;
+    }
+    is_matched_ = true;
+    new RefusedStream(service_, queue_);
+    stream_.Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, kNoStreams),
+                   Tag());
+  }
+
+  InferenceService& service_;
+  grpc::ServerCompletionQueue& queue_;
+  bool is_matched_ = false;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncReaderWriter<inference::ModelStreamInferResponse,
+                                inference::ModelInferRequest>
+      stream_{&context_};
 };
 
 }  // namespace
 
-ServerUnaryReactor* InferenceService::ServerLive(
-    Context* context, const inference::ServerLiveRequest*,
-    inference::ServerLiveResponse* response) {
-  response->set_live(readiness_.is_live());
-  return FinishOk(context);
+void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
+  PostOffered(queue);
+  PostNotOffered(queue);
 }
 
-ServerUnaryReactor* InferenceService::ServerReady(
-    Context* context, const inference::ServerReadyRequest*,
-    inference::ServerReadyResponse* response) {
-  response->set_ready(readiness_.is_ready());
-  return FinishOk(context);
+void InferenceService::PostOffered(grpc::ServerCompletionQueue& queue) {
+  const auto post = [&](auto ask, auto answer) {
+    PostUnaryCalls(
+        *this, ask,
+        [this, answer](const auto& request, auto& response) {
+          return (this->*answer)(request, response);
+        },
+        queue);
+  };
+  post(&InferenceService::RequestServerLive,
+       &InferenceService::AnswerServerLive);
+  post(&InferenceService::RequestServerReady,
+       &InferenceService::AnswerServerReady);
+  post(&InferenceService::RequestModelReady,
+       &InferenceService::AnswerModelReady);
+  post(&InferenceService::RequestServerMetadata,
+       &InferenceService::AnswerServerMetadata);
+  post(&InferenceService::RequestModelMetadata,
+       &InferenceService::AnswerModelMetadata);
+  post(&InferenceService::RequestModelConfig,
+       &InferenceService::AnswerModelConfig);
+  post(&InferenceService::RequestModelStatistics,
+       &InferenceService::AnswerModelStatistics);
 }
 
-ServerUnaryReactor* InferenceService::ModelReady(
-    Context* context, const inference::ModelReadyRequest* request,
-    inference::ModelReadyResponse* response) {
+void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
+  const auto post = [&](auto ask, const char* why) {
+    PostUnaryCalls(*this, ask, NotOffered(why), queue);
+  };
+  post(&InferenceService::RequestRepositoryIndex, kNoModelControl);
+  post(&InferenceService::RequestRepositoryModelLoad, kNoModelControl);
+  post(&InferenceService::RequestRepositoryModelUnload, kNoModelControl);
+  post(&InferenceService::RequestSystemSharedMemoryStatus, kNoSharedMemory);
+  post(&InferenceService::RequestSystemSharedMemoryRegister, kNoSharedMemory);
+  post(&InferenceService::RequestSystemSharedMemoryUnregister, kNoSharedMemory);
+  post(&InferenceService::RequestCudaSharedMemoryStatus, kNoSharedMemory);
+  post(&InferenceService::RequestCudaSharedMemoryRegister, kNoSharedMemory);
+  post(&InferenceService::RequestCudaSharedMemoryUnregister, kNoSharedMemory);
+  post(&InferenceService::RequestTraceSetting, kNoSettings);
+  post(&InferenceService::RequestLogSettings, kNoSettings);
+  new RefusedStream(*this, queue);
+}
+
+grpc::Status InferenceService::AnswerServerLive(
+    const inference::ServerLiveRequest&,
+    inference::ServerLiveResponse& response) {
+  response.set_live(readiness_.is_live());
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerServerReady(
+    const inference::ServerReadyRequest&,
+    inference::ServerReadyResponse& response) {
+  response.set_ready(readiness_.is_ready());
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerModelReady(
+    const inference::ModelReadyRequest& request,
+    inference::ModelReadyResponse& response) {
   const absl::StatusOr<ModelEntry*> entry =
-      models_.Find(request->name(), request->version());
+      models_.Find(request.name(), request.version());
   if (!entry.ok()) {
-    return Fail(context, entry.status());
+    return Fail(entry.status());
   }
-  response->set_ready(readiness_.is_ready() &&
-                      !(*entry)->model.batcher->broken());
-  return FinishOk(context);
+  response.set_ready(readiness_.is_ready() &&
+                     !(*entry)->model.batcher->broken());
+  return grpc::Status::OK;
 }
 
-ServerUnaryReactor* InferenceService::ServerMetadata(
-    Context* context, const inference::ServerMetadataRequest*,
-    inference::ServerMetadataResponse* response) {
-  response->set_name("ferry");
-  response->set_version(kVersion);
-  response->add_extensions("model_configuration");
-  response->add_extensions("statistics");
-  return FinishOk(context);
+grpc::Status InferenceService::AnswerServerMetadata(
+    const inference::ServerMetadataRequest&,
+    inference::ServerMetadataResponse& response) {
+  response.set_name("ferry");
+  response.set_version(kVersion);
+  response.add_extensions("model_configuration");
+  response.add_extensions("statistics");
+  return grpc::Status::OK;
 }
 
-ServerUnaryReactor* InferenceService::ModelMetadata(
-    Context* context, const inference::ModelMetadataRequest* request,
-    inference::ModelMetadataResponse* response) {
+grpc::Status InferenceService::AnswerModelMetadata(
+    const inference::ModelMetadataRequest& request,
+    inference::ModelMetadataResponse& response) {
   const absl::StatusOr<ModelEntry*> entry =
-      models_.Find(request->name(), request->version());
+      models_.Find(request.name(), request.version());
   if (!entry.ok()) {
-    return Fail(context, entry.status());
+    return Fail(entry.status());
   }
-  FillModelMetadata((*entry)->model, *response);
+  FillModelMetadata((*entry)->model, response);
   for (const ModelEntry& other : models_.entries()) {
-    if (other.model.name == request->name() &&
-        (request->version().empty() || &other == *entry)) {
-      response->add_versions(other.version);
+    if (other.model.name == request.name() &&
+        (request.version().empty() || &other == *entry)) {
+      response.add_versions(other.version);
     }
   }
-  return FinishOk(context);
+  return grpc::Status::OK;
 }
 
-ServerUnaryReactor* InferenceService::ModelConfig(
-    Context* context, const inference::ModelConfigRequest* request,
-    inference::ModelConfigResponse* response) {
+grpc::Status InferenceService::AnswerModelConfig(
+    const inference::ModelConfigRequest& request,
+    inference::ModelConfigResponse& response) {
   const absl::StatusOr<ModelEntry*> entry =
-      models_.Find(request->name(), request->version());
+      models_.Find(request.name(), request.version());
   if (!entry.ok()) {
-    return Fail(context, entry.status());
+    return Fail(entry.status());
   }
-  *response->mutable_config() = (*entry)->model.config;
-  return FinishOk(context);
+  *response.mutable_config() = (*entry)->model.config;
+  return grpc::Status::OK;
 }
 
-ServerUnaryReactor* InferenceService::ModelStatistics(
-    Context* context, const inference::ModelStatisticsRequest* request,
-    inference::ModelStatisticsResponse* response) {
+grpc::Status InferenceService::AnswerModelStatistics(
+    const inference::ModelStatisticsRequest& request,
+    inference::ModelStatisticsResponse& response) {
   const ModelEntry* wanted = nullptr;  // null: all that bear the name
-  if (!request->name().empty()) {
+  if (!request.name().empty()) {
     const absl::StatusOr<ModelEntry*> entry =
-        models_.Find(request->name(), request->version());
+        models_.Find(request.name(), request.version());
     if (!entry.ok()) {
-      return Fail(context, entry.status());
+      return Fail(entry.status());
     }
-    wanted = request->version().empty() ? nullptr : *entry;
-  } else if (!request->version().empty()) {
-    return Fail(context,
-                absl::InvalidArgumentError(
-                    "model version: expected a model name with it, got none"));
+    wanted = request.version().empty() ? nullptr : *entry;
+  } else if (!request.version().empty()) {
+    return Fail(absl::InvalidArgumentError(
+        "model version: expected a model name with it, got none"));
   }
   for (const ModelEntry& entry : models_.entries()) {
     const bool has_name =
-        request->name().empty() || entry.model.name == request->name();
+        request.name().empty() || entry.model.name == request.name();
     if (has_name && (wanted == nullptr || wanted == &entry)) {
       FillModelStatistics(entry.model, entry.model.batcher->Snapshot(),
-                          Clock::Steady().Now(), *response->add_model_stats());
+                          Clock::Steady().Now(), *response.add_model_stats());
     }
   }
-  return FinishOk(context);
-}
-
-// --- not offered -----------------------------------------------------------
-
-grpc::ServerBidiReactor<inference::ModelInferRequest,
-                        inference::ModelStreamInferResponse>*
-InferenceService::ModelStreamInfer(Context*) {
-  return new RefusedStream("streams are not supported; use ModelInfer");
-}
-
-ServerUnaryReactor* InferenceService::RepositoryIndex(
-    Context* context, const inference::RepositoryIndexRequest*,
-    inference::RepositoryIndexResponse*) {
-  return NotOffered(context, kNoModelControl);
-}
-
-ServerUnaryReactor* InferenceService::RepositoryModelLoad(
-    Context* context, const inference::RepositoryModelLoadRequest*,
-    inference::RepositoryModelLoadResponse*) {
-  return NotOffered(context, kNoModelControl);
-}
-
-ServerUnaryReactor* InferenceService::RepositoryModelUnload(
-    Context* context, const inference::RepositoryModelUnloadRequest*,
-    inference::RepositoryModelUnloadResponse*) {
-  return NotOffered(context, kNoModelControl);
-}
-
-ServerUnaryReactor* InferenceService::SystemSharedMemoryStatus(
-    Context* context, const inference::SystemSharedMemoryStatusRequest*,
-    inference::SystemSharedMemoryStatusResponse*) {
-  return NotOffered(context, kNoSharedMemory);
-}
-
-ServerUnaryReactor* InferenceService::SystemSharedMemoryRegister(
-    Context* context, const inference::SystemSharedMemoryRegisterRequest*,
-    inference::SystemSharedMemoryRegisterResponse*) {
-  return NotOffered(context, kNoSharedMemory);
-}
-
-ServerUnaryReactor* InferenceService::SystemSharedMemoryUnregister(
-    Context* context, const inference::SystemSharedMemoryUnregisterRequest*,
-    inference::SystemSharedMemoryUnregisterResponse*) {
-  return NotOffered(context, kNoSharedMemory);
-}
-
-ServerUnaryReactor* InferenceService::CudaSharedMemoryStatus(
-    Context* context, const inference::CudaSharedMemoryStatusRequest*,
-    inference::CudaSharedMemoryStatusResponse*) {
-  return NotOffered(context, kNoSharedMemory);
-}
-
-ServerUnaryReactor* InferenceService::CudaSharedMemoryRegister(
-    Context* context, const inference::CudaSharedMemoryRegisterRequest*,
-    inference::CudaSharedMemoryRegisterResponse*) {
-  return NotOffered(context, kNoSharedMemory);
-}
-
-ServerUnaryReactor* InferenceService::CudaSharedMemoryUnregister(
-    Context* context, const inference::CudaSharedMemoryUnregisterRequest*,
-    inference::CudaSharedMemoryUnregisterResponse*) {
-  return NotOffered(context, kNoSharedMemory);
-}
-
-ServerUnaryReactor* InferenceService::TraceSetting(
-    Context* context, const inference::TraceSettingRequest*,
-    inference::TraceSettingResponse*) {
-  return NotOffered(context, kNoSettings);
-}
-
-ServerUnaryReactor* InferenceService::LogSettings(
-    Context* context, const inference::LogSettingsRequest*,
-    inference::LogSettingsResponse*) {
-  return NotOffered(context, kNoSettings);
+  return grpc::Status::OK;
 }
 
 }  // namespace ferry

@@ -5,6 +5,7 @@
 #include <absl/synchronization/mutex.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -26,6 +27,9 @@ namespace {
 // How often the backends are looked after.
 constexpr Duration kLookInterval = std::chrono::milliseconds(500);
 
+// What an idle server needs to take itself apart, whatever time it is given.
+constexpr Duration kMinExitTime = std::chrono::seconds(1);
+
 // How long clients and balancers can see that the server is lost.
 constexpr Duration kLostGrace = std::chrono::seconds(1);
 
@@ -34,7 +38,7 @@ int CannotStart(const absl::Status& status) {
   return kExitCannotStart;
 }
 
-void LogModel(const ServedModel& model) {
+void LogModel(const ServedModel& model, const GrpcOptions& grpc_options) {
   const BatcherOptions& options = model.batcher->options();
   spdlog::info(
       "model {} version={} platform={} max_batch_size={} policy={} "
@@ -44,6 +48,13 @@ void LogModel(const ServedModel& model) {
       std::chrono::duration<double, std::milli>(options.max_wait).count(),
       options.queue.requests, options.queue.bytes,
       model.is_simulated ? " simulated=true" : "");
+  if (options.queue.bytes < grpc_options.max_message_bytes) {
+    spdlog::warn(
+        "model {} queue_bytes={} is less than grpc-max-message-bytes={}: "
+        "larger "
+        "requests are refused as invalid",
+        model.name, options.queue.bytes, grpc_options.max_message_bytes);
+  }
 }
 
 void LogReady(const ServerOptions& options, const Server& server) {
@@ -56,18 +67,31 @@ void LogReady(const ServerOptions& options, const Server& server) {
                server.grpc_port(), metrics);
 }
 
-// Returns the signal that ended the wait. Ends the process where a backend is
-// lost.
+// Ends the process where a backend is lost.
+void LookAfterBackends(StopSignals& signals, Server& server) {
+  if (const std::optional<std::string> why = server.Look()) {
+    spdlog::critical("cannot go on: {}", *why);
+    signals.SleepUntil(Clock::Steady().Now() + kLostGrace);
+    ExitNow(kExitDeviceLost);
+  }
+}
+
+// Returns the signal that ended the wait.
 int WaitForStop(StopSignals& signals, Server& server) {
   for (;;) {
     if (const std::optional<int> signal = signals.WaitForStop(kLookInterval)) {
       return *signal;
     }
-    if (const std::optional<std::string> why = server.Look()) {
-      spdlog::critical("cannot go on: {}", *why);
-      signals.WaitForStop(kLostGrace);
-      ExitNow(kExitDeviceLost);
-    }
+    LookAfterBackends(signals, server);
+  }
+}
+
+// Goes on to serve until then.
+void ServeUntil(TimePoint until, StopSignals& signals, Server& server) {
+  for (TimePoint now = Clock::Steady().Now(); now < until;
+       now = Clock::Steady().Now()) {
+    signals.SleepUntil(std::min(until, now + kLookInterval));
+    LookAfterBackends(signals, server);
   }
 }
 
@@ -77,9 +101,9 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   spdlog::info("drains signal={}", sigabbrev_np(signal));
   const TimePoint drain_from = clock.Now() + lifecycle.drain_delay;
   const TimePoint deadline = drain_from + lifecycle.exit_timeout;
-  signals.ExitBy(deadline);
+  signals.ExitBy(std::max(deadline, drain_from + kMinExitTime));
   server.BeginDrain();
-  signals.SleepUntil(drain_from);
+  ServeUntil(drain_from, signals, server);
   const absl::Status status = server.FinishDrain(deadline);
   if (!status.ok()) {
     spdlog::error("not drained: {}", std::string(status.message()));
@@ -90,7 +114,7 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
 
 int Serve(const ServerOptions& options) {
   StartLog(options.log_level);
-  PrepareOpenMpEnvironment();  // before the first thread
+  PrepareTorchEnvironment();  // before the first thread
   StopSignals signals;
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   auto repository = ModelRepository::Create(options.repository);
@@ -98,7 +122,7 @@ int Serve(const ServerOptions& options) {
     return CannotStart(repository.status());
   }
   for (const ServedModel* model : (*repository)->models()) {
-    LogModel(*model);
+    LogModel(*model, options.grpc);
   }
   signals.ExpectStop();  // from its first request on, a stop is a drain
   auto server = Server::Create(options, *std::move(repository));

@@ -45,6 +45,15 @@ constexpr MetricName kQueueLimit = {"ferry_queue_requests_limit",
                                     "Requests that are queued at most"};
 constexpr MetricName kRunning = {"ferry_running_batches",
                                  "Batches that the backend has"};
+constexpr MetricName kBatchCost = {
+    "ferry_service_time_batch_seconds",
+    "What a batch costs beside its rows, as learned: alpha of s(b)"};
+constexpr MetricName kRowCost = {
+    "ferry_service_time_row_seconds",
+    "What each row of a batch costs, as learned: beta of s(b)"};
+constexpr MetricName kDrifts = {
+    "ferry_service_time_drifts_total",
+    "How often the device had changed its speed and s(b) was learned afresh"};
 constexpr MetricName kMaxBatch = {"ferry_max_batch_size_rows",
                                   "Rows in one batch at most"};
 constexpr MetricName kQueueWait = {"ferry_queue_wait_seconds",
@@ -59,6 +68,11 @@ constexpr MetricName kRequestTime = {"ferry_request_seconds",
                                      "Arrival of a request to its reply"};
 constexpr MetricName kBatchRows = {"ferry_batch_rows",
                                    "Rows of executed batches"};
+constexpr MetricName kUnsentBytes = {
+    "ferry_unsent_reply_bytes", "Bytes of replies that clients have to read"};
+constexpr MetricName kDropped = {
+    "ferry_replies_dropped_total",
+    "Replies dropped because nobody read them and newer ones needed the room"};
 constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
@@ -121,6 +135,12 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   out.AddGauge(kQueuedBytes, labels, static_cast<double>(counted.queued_bytes));
   out.AddGauge(kQueueLimit, labels, batcher.options().queue.requests);
   out.AddGauge(kRunning, labels, counted.running_batches);
+  out.AddGauge(kBatchCost, labels,
+               counted.service_time.alpha_ns / kNanosPerSecond);
+  out.AddGauge(kRowCost, labels,
+               counted.service_time.beta_ns / kNanosPerSecond);
+  out.AddCounter(kDrifts, labels,
+                 static_cast<double>(counted.service_time_drifts));
   out.AddGauge(kMaxBatch, labels, batcher.options().max_batch_size);
   out.AddDurations(kQueueWait, labels, served.queue_wait);
   out.AddDurations(kStage, labels, served.stage);
@@ -166,6 +186,8 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                  static_cast<double>(models_.malformed_requests()));
   out.AddCounter(kRefused, nobody("unknown_model"),
                  static_cast<double>(models_.unknown_model_requests()));
+  out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
+  out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));
   for (const ModelEntry& entry : models_.entries()) {
     AddModel(entry, out);
   }

@@ -20,20 +20,23 @@
 #include "batcher/statistics.h"
 #include "server/model_table.h"
 #include "server/readiness.h"
+#include "server/unsent_replies.h"
 
 namespace ferry {
 
 class ServerMetrics final : public prometheus::Collectable {
  public:
-  // Both outlive it.
-  ServerMetrics(const ModelTable& models, const Readiness& readiness)
-      : models_(models), readiness_(readiness) {}
+  // All outlive it.
+  ServerMetrics(const ModelTable& models, const Readiness& readiness,
+                const UnsentReplies& unsent)
+      : models_(models), readiness_(readiness), unsent_(unsent) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   const ModelTable& models_;
   const Readiness& readiness_;
+  const UnsentReplies& unsent_;
 };
 
 // Returns the families in the Prometheus text format.

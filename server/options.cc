@@ -68,16 +68,17 @@ void AddModelFlags(CLI::App& app, RawFlags& raw,
       ->type_name("ROWS")
       ->group(batching);
   app.add_option("--max-wait-ms", raw.max_wait_ms,
-                 "how long a request waits for company at most; only the "
-                 "policy window waits beside a free lane")
+                 "how long a request waits for company at most; the policy "
+                 "eager waits for none beside a free lane")
       ->check(CLI::Range(0.0, kMaxWaitMs))
       ->type_name("MS")
       ->group(batching);
   app.add_option("--policy", raw.policy,
                  "eager: leave when a lane is free; window: wait until full "
-                 "or --max-wait-ms")
-      ->check(CLI::IsMember({"eager", "window"}))
-      ->type_name("eager|window")
+                 "or --max-wait-ms; adaptive: wait until there are as many "
+                 "rows as carry the arrival rate, or --max-wait-ms")
+      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
+      ->type_name("eager|window|adaptive")
       ->group(batching);
   app.add_option("--queue-requests", overrides.queue_requests,
                  "requests queued at most; further ones are refused")
@@ -112,6 +113,14 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   app.add_option("--grpc-max-message-bytes", grpc.max_message_bytes,
                  "bytes of one received message at most")
       ->check(CLI::Range(kMinMessageBytes, kMaxMessageBytes))
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-max-unsent-bytes", grpc.max_unsent_bytes,
+                 "bytes of inference replies that clients have not read, at "
+                 "most; past it the calls of the oldest that wait for over a "
+                 "second are cancelled")
+      ->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 44))
       ->type_name("BYTES")
       ->capture_default_str()
       ->group(group);
@@ -150,7 +159,7 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->capture_default_str()
       ->group(lifecycle);
   app.add_option("--backend-timeout-secs", raw.backend_timeout_s,
-                 "a backend that finishes no batch for this long hangs, and "
+                 "a lane that is at one batch for longer than this hangs, and "
                  "the process exits; 0: no limit")
       ->check(CLI::Range(0.0, kMaxSeconds))
       ->type_name("S")
@@ -263,6 +272,7 @@ std::string DescribeOptions(const ServerOptions& options) {
   add_if_set("queue-bytes", overrides.queue_bytes);
   add("grpc-infer-thread-count", options.grpc.infer_thread_count);
   add("grpc-max-message-bytes", options.grpc.max_message_bytes);
+  add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
   add("status-codes",

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
@@ -18,11 +19,19 @@ namespace ferry {
 
 enum class Reflection { kOff, kOn };
 
+// On one or two cores a second thread only takes turns with the first one
+// (docs/decisions/0009-no-callback-methods.md); Triton's default is 2.
+inline int DefaultInferThreads() {
+  return std::thread::hardware_concurrency() <= 2 ? 1 : 2;
+}
+
 struct GrpcOptions {
   std::string address = "127.0.0.1";
   int port = 8001;  // 0: any free one
-  int infer_thread_count = 2;
+  int infer_thread_count = DefaultInferThreads();
   int64_t max_message_bytes = int64_t{64} << 20;
+  // Of all replies that were not read yet; the oldest is dropped past it.
+  int64_t max_unsent_bytes = int64_t{512} << 20;
   Reflection reflection = Reflection::kOff;
   StatusCodes status_codes = StatusCodes::kFerry;
 };
@@ -38,7 +47,7 @@ struct MetricsOptions {
 struct LifecycleOptions {
   Duration drain_delay{0};
   Duration exit_timeout = Milliseconds(20'000);
-  // A batch that runs longer means that its backend hangs; 0: no limit.
+  // A lane that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
 };
 

@@ -14,8 +14,15 @@ constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr int kOk = 200;
 constexpr int kServiceUnavailable = 503;
 
-// How long gRPC may take to write the last replies.
-constexpr Duration kShutdownGrace = std::chrono::seconds(1);
+// How long gRPC may take to write the last replies, at most: no more than half
+// of the time there is.
+constexpr Duration kMaxShutdownGrace = std::chrono::seconds(1);
+
+// What is kept of the time for the end of the threads after that.
+constexpr Duration kTeardown = std::chrono::milliseconds(100);
+
+// What an idle server needs to say that it is idle, also where no time is left.
+constexpr Duration kMinDrain = std::chrono::milliseconds(20);
 
 // gRPC cancels calls that arrive while it shuts down, which clients cannot
 // tell from their own cancels. So the server goes on to answer UNAVAILABLE
@@ -50,11 +57,12 @@ Server::Server(const ServerOptions& options,
     : options_(options),
       repository_(std::move(repository)),
       models_(repository_->models()),
-      metrics_(models_, readiness_),
+      unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
+      metrics_(models_, readiness_, unsent_),
       watch_(models_, options.lifecycle.backend_timeout) {}
 
 absl::Status Server::Listen() {
-  auto grpc = GrpcEndpoint::Create(options_.grpc, models_, readiness_);
+  auto grpc = GrpcEndpoint::Create(options_.grpc, models_, readiness_, unsent_);
   if (!grpc.ok()) {
     return grpc.status();
   }
@@ -96,6 +104,7 @@ std::optional<int> Server::metrics_port() const {
 }
 
 std::optional<std::string> Server::Look() {
+  unsent_.Enforce();
   std::optional<std::string> why = watch_.Look(Clock::Steady().Now());
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);
@@ -138,11 +147,14 @@ void Server::SayFarewell(TimePoint until) const {
 
 absl::Status Server::FinishDrain(TimePoint until) {
   repository_->BeginDrain();
-  const TimePoint answered_by = until - kShutdownGrace;
+  const Clock& clock = Clock::Steady();
+  const TimePoint now = clock.Now();
+  const Duration grace = std::min(kMaxShutdownGrace, (until - now) / 2);
+  const TimePoint answered_by = std::max(until - grace, now + kMinDrain);
   const absl::Status status = repository_->Drain(answered_by);
-  SayFarewell(std::min(answered_by, Clock::Steady().Now() + kMaxFarewell));
-  const Duration left = until - Clock::Steady().Now();
-  grpc_->Shutdown(std::clamp(left, Duration(0), kShutdownGrace));
+  SayFarewell(std::min(answered_by, clock.Now() + kMaxFarewell));
+  const Duration left = until - clock.Now() - kTeardown;
+  grpc_->Shutdown(std::clamp(left, Duration(0), kMaxShutdownGrace));
   return status;
 }
 

@@ -40,8 +40,8 @@ class Server {
   // Nothing where metrics are off.
   std::optional<int> metrics_port() const;
 
-  // Looks after the backends; called from time to time. Returns why the
-  // process must end, which then is neither ready nor live, or nothing.
+  // Looks after the backends and the replies; called from time to time. Returns
+  // why the process must end, which then is neither ready nor live, or nothing.
   std::optional<std::string> Look();
 
   void BeginDrain();
@@ -65,6 +65,7 @@ class Server {
   Readiness readiness_;
   std::unique_ptr<ModelRepository> repository_;
   ModelTable models_;
+  UnsentReplies unsent_;
   const ServerMetrics metrics_;
   BackendWatch watch_;
   std::unique_ptr<GrpcEndpoint> grpc_;

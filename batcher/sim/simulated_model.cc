@@ -13,6 +13,10 @@ namespace {
 constexpr Outcome kFailed = {absl::StatusCode::kInternal,
                              "simulated device failed on this batch"};
 
+ServiceTimeSample Sample(const SimulatedModelOptions& options, int32_t rows) {
+  return {.rows = rows, .took = options.alpha + options.beta * rows};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::Create(
@@ -34,7 +38,12 @@ absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::Create(
 
 SimulatedModel::SimulatedModel(ModelSpec spec,
                                const SimulatedModelOptions& options)
-    : EchoModel(std::move(spec)), options_(options), random_(options.seed) {}
+    : EchoModel(std::move(spec)),
+      options_(options),
+      warm_up_samples_(
+          {Sample(options, 1),
+           Sample(options, std::max(1, this->spec().max_batch_size))}),
+      random_(options.seed) {}
 
 Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
   const Clock& clock = Clock::Steady();

@@ -6,6 +6,7 @@
 #ifndef FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
 #define FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -33,6 +34,10 @@ class SimulatedModel final : public EchoModel {
   static absl::StatusOr<std::unique_ptr<SimulatedModel>> Create(
       ModelSpec spec, const SimulatedModelOptions& options);
 
+  // s(b) of one row and of the largest batch, without jitter.
+  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
+    return warm_up_samples_;
+  }
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:
@@ -41,6 +46,7 @@ class SimulatedModel final : public EchoModel {
   Duration ServiceTime(int32_t rows);
 
   const SimulatedModelOptions options_;
+  const std::array<ServiceTimeSample, 2> warm_up_samples_;
   std::mt19937_64 random_;
   int64_t batch_count_ = 0;
   EventCount never_notified_;  // to wait on until a moment

@@ -19,16 +19,19 @@ void BM_Decide(benchmark::State& state, PolicyKind kind) {
   queue.max_wait = Milliseconds(5);
   queue.oldest_arrival = FromNanos(1);
   LaneState lanes;
+  const Forecast forecast = {.rows_per_ns = 5e-6,
+                             .service = {.alpha_ns = 4e6, .beta_ns = 2e4}};
   int32_t turn = 0;
   for (auto _ : state) {
     queue.rows = ++turn & 63;
     lanes.free_slots = turn & 1;
     benchmark::DoNotOptimize(
-        policy->Decide(queue, lanes, FromNanos(turn & 0xFFFF)));
+        policy->Decide(queue, lanes, forecast, FromNanos(turn & 0xFFFF)));
   }
 }
 BENCHMARK_CAPTURE(BM_Decide, eager, PolicyKind::kEager);
 BENCHMARK_CAPTURE(BM_Decide, window, PolicyKind::kWindow);
+BENCHMARK_CAPTURE(BM_Decide, adaptive, PolicyKind::kAdaptive);
 
 template <typename H>
 void BM_Record(benchmark::State& state) {

@@ -27,6 +27,7 @@ class EchoQueues::Call {
     }
     finishing_ = true;
     new Call(owner_, queue_);
+    owner_->reader_->Read();
     responder_.Finish(AnswerWithId(owner_->reply_, request_), grpc::Status::OK,
                       this);
   }
@@ -41,8 +42,9 @@ class EchoQueues::Call {
 };
 
 EchoQueues::EchoQueues(QueueEchoService* service, const EchoModel& model,
-                       grpc::ServerBuilder* builder, int queue_count)
-    : service_(service), reply_(MakeEchoReply(model)) {
+                       MemoryReader* reader, grpc::ServerBuilder* builder,
+                       int queue_count)
+    : service_(service), reply_(MakeEchoReply(model)), reader_(reader) {
   for (int i = 0; i < queue_count; ++i) {
     queues_.push_back(builder->AddCompletionQueue());
   }

@@ -11,14 +11,17 @@
 #include <vector>
 
 #include "bench/micro/echo_service.h"
+#include "bench/micro/memory_reader.h"
 
 namespace ferry::bench {
 
 class EchoQueues {
  public:
-  // `service` must outlive this. REQUIRES: queue_count >= 1.
+  // Reads with `reader` before each answer. `service` and `reader` must outlive
+  // this. REQUIRES: queue_count >= 1.
   EchoQueues(QueueEchoService* service, const EchoModel& model,
-             grpc::ServerBuilder* builder, int queue_count);
+             MemoryReader* reader, grpc::ServerBuilder* builder,
+             int queue_count);
   EchoQueues(const EchoQueues&) = delete;
   EchoQueues& operator=(const EchoQueues&) = delete;
   // REQUIRES: the server was shut down, if Start() was called.
@@ -35,6 +38,7 @@ class EchoQueues {
 
   QueueEchoService* const service_;
   const grpc::Slice reply_;
+  MemoryReader* const reader_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<std::thread> threads_;
 };

@@ -8,8 +8,10 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/micro/echo_queues.h"
@@ -23,6 +25,8 @@ struct EchoOptions {
   int port = 8001;
   int queues = 2;
   std::string api = "queues";
+  int64_t read_mib = 0;
+  std::string json_path;
 };
 
 // Blocks SIGINT and SIGTERM in every thread started later, so that
@@ -41,6 +45,19 @@ void AwaitSignal(const sigset_t& signals) {
   sigwait(&signals, &number);
 }
 
+// Writes what was read where a file is asked for.
+bool WriteJson(const EchoOptions& options, const MemoryReader& reader) {
+  if (options.json_path.empty()) return true;
+  const nlohmann::json result = {{"read_mib", options.read_mib},
+                                 {"read_mean_us", reader.mean_us()}};
+  std::ofstream file(options.json_path);
+  file << result.dump(2) << "\n";
+  if (file.flush()) return true;
+  std::fprintf(stderr, "grpc-echo: cannot write '%s'\n",
+               options.json_path.c_str());
+  return false;
+}
+
 int Serve(const EchoOptions& options) {
   const sigset_t signals = BlockSignals();
   grpc::ServerBuilder builder;
@@ -51,11 +68,12 @@ int Serve(const EchoOptions& options) {
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
   QueueEchoService queue_service(options.model);
   CallbackEchoService callback_service(options.model);
+  MemoryReader reader(options.read_mib);
   std::unique_ptr<EchoQueues> queues;
   if (options.api == "queues") {
     builder.RegisterService(&queue_service);
     queues = std::make_unique<EchoQueues>(&queue_service, options.model,
-                                          &builder, options.queues);
+                                          &reader, &builder, options.queues);
   } else {
     builder.RegisterService(&callback_service);
   }
@@ -72,7 +90,7 @@ int Serve(const EchoOptions& options) {
   AwaitSignal(signals);
   server->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                 gpr_time_from_seconds(1, GPR_TIMESPAN)));
-  return 0;
+  return WriteJson(options, reader) ? 0 : 1;
 }
 
 }  // namespace
@@ -92,6 +110,13 @@ int main(int argc, char** argv) {
   app.add_option("--queues", options.queues, "completion queues")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--read-mib", options.read_mib,
+                 "MiB of memory read before each answer, as a model reads its "
+                 "weights; with the api queues")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 14))
+      ->capture_default_str();
+  app.add_option("--json", options.json_path,
+                 "file to write the mean time of a reading to, at the end");
   app.add_option("--model", options.model.name, "model name it answers with")
       ->capture_default_str();
   app.add_option("--input-elements", options.model.input_elements,

@@ -113,7 +113,9 @@ std::vector<int32_t> TorchModel::WarmUpSizes() const {
 
 absl::Status TorchModel::WarmUpSize(int32_t rows) {
   absl::Status status;
+  Duration took{0};
   for (int run = 0; run < network_->warm_up_runs() && status.ok(); ++run) {
+    const TimePoint begin = Clock::Steady().Now();
     status = Guarded([&] {
       for (size_t i = 0; i < inputs_.size(); ++i) {
         std::vector<int64_t> dims = options_.spec.inputs[i].dims;
@@ -123,6 +125,10 @@ absl::Status TorchModel::WarmUpSize(int32_t rows) {
       }
       return Forward(rows);
     });
+    took = Clock::Steady().Now() - begin;
+  }
+  if (status.ok()) {
+    warm_up_samples_.push_back({.rows = rows, .took = took});
   }
   // Zeros of a made-up size may be none that the model takes.
   if (!status.ok() && has_variable_shape_) {

@@ -36,6 +36,9 @@ class TorchModel final : public HostModel {
   // outputs are not those of the spec; INTERNAL where the forward throws.
   absl::Status WarmUp() override;
 
+  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
+    return warm_up_samples_;
+  }
   Outcome Stage(const Batch& batch) override;
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
@@ -61,6 +64,7 @@ class TorchModel final : public HostModel {
   const ModelOptions options_;
   const bool has_rows_;  // tensors have a batch dimension
   const bool has_variable_shape_;
+  std::vector<ServiceTimeSample> warm_up_samples_;  // the last run of each size
   HostOutputPool pool_;
   std::vector<InputRoom> rooms_;
   Tensors inputs_;   // views on rooms_, of the staged batch

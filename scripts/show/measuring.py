@@ -158,11 +158,11 @@ def echo(programs, *arguments):
                     *arguments], ready)
 
 
-def closed_loop(programs, outstanding, seconds, metrics=True):
+def closed_loop(programs, outstanding, seconds, metrics=True, warm_up=2):
     """Returns the one point of a closed loop against the running server."""
     arguments = ["run", "-u", ADDRESS, "-m", "mlp", "--outstanding",
                  str(outstanding), "--duration-secs", str(seconds),
-                 "--warm-up-secs", "2"]
+                 "--warm-up-secs", str(warm_up)]
     if metrics:
         arguments += ["--metrics", f"127.0.0.1:{METRICS_PORT}"]
     point = programs.json_of("ferry-bench", *arguments)["runs"][0]["points"][0]

@@ -92,7 +92,8 @@ void RunRound(Batcher& batcher, std::deque<TestRequest>& requests,
 }
 
 TEST(Allocation, SteadyStateOfTheBatcherAllocatesNothing) {
-  for (PolicyKind policy : {PolicyKind::kEager, PolicyKind::kWindow}) {
+  for (PolicyKind policy :
+       {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
     std::deque<TestRequest> requests(kRequests);
     std::deque<Ending> endings(kRequests);
     const auto batcher = MakeEchoBatcher(policy);

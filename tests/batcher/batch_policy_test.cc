@@ -24,9 +24,9 @@ QueueState Queue(int32_t rows, Growth growth) {
 
 // Says in one line what was decided, so that a failure reads as a sentence.
 std::string Decide(PolicyKind kind, const QueueState& queue, int32_t free_slots,
-                   TimePoint now) {
-  const Decision decision =
-      MakePolicy(kind)->Decide(queue, {.free_slots = free_slots}, now);
+                   TimePoint now, const Forecast& forecast = {}) {
+  const Decision decision = MakePolicy(kind)->Decide(
+      queue, {.free_slots = free_slots}, forecast, now);
   if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
     return absl::StrCat("dispatch: ", CloseReasonName(dispatch->reason));
   }
@@ -105,13 +105,96 @@ TEST(WindowPolicy, EndlessMaxWaitWaitsForAFullBatch) {
   EXPECT_EQ(Decide(PolicyKind::kWindow, queue, 1, kArrival), "wait for 6 rows");
 }
 
+// 1 ms and 0.1 ms a row; one row a millisecond has to be carried by two rows a
+// batch: 2 / 1.2 ms >= 1 / 0.7 ms, and 1 / 1.1 ms is not.
+Forecast OneRowAMillisecond() {
+  return {.rows_per_ns = 1e-6, .service = {.alpha_ns = 1e6, .beta_ns = 1e5}};
+}
+
+TEST(TargetRows, IsTheSmallestBatchThatCarriesTheRate) {
+  EXPECT_EQ(TargetRows(OneRowAMillisecond(), 64), 2);
+  Forecast forecast = OneRowAMillisecond();
+  for (double rate : {1e-7, 5e-7, 1e-6, 3e-6, 5e-6, 6e-6}) {
+    forecast.rows_per_ns = rate;
+    const int32_t target = TargetRows(forecast, 64);
+    const auto carries = [&](int32_t rows) {
+      return rows / (1e6 + 1e5 * rows) >= rate / kBusyTarget;
+    };
+    EXPECT_TRUE(target == 64 || carries(target)) << rate;
+    EXPECT_TRUE(target == 1 || !carries(target - 1)) << rate;
+  }
+}
+
+TEST(TargetRows, MoreLanesNeedSmallerBatches) {
+  Forecast forecast = OneRowAMillisecond();
+  forecast.rows_per_ns = 4e-6;
+  EXPECT_EQ(TargetRows(forecast, 64), 14);
+  forecast.lanes = 4;
+  EXPECT_EQ(TargetRows(forecast, 64), 2);
+}
+
+TEST(TargetRows, IsOneAtNoLoadAndFullPastCapacity) {
+  EXPECT_EQ(TargetRows({}, 64), 1);
+  EXPECT_EQ(TargetRows({.rows_per_ns = 1, .service = {}}, 64), 1)
+      << "nothing learned yet";
+  Forecast forecast = OneRowAMillisecond();
+  forecast.rows_per_ns = 7e-6;  // the rows alone take 0.7 of the time
+  EXPECT_EQ(TargetRows(forecast, 64), 64);
+  forecast.rows_per_ns = 1;
+  EXPECT_EQ(TargetRows(forecast, 64), 64);
+  forecast.rows_per_ns = 6.9e-6;
+  EXPECT_EQ(TargetRows(forecast, 8), 8);
+}
+
+TEST(AdaptivePolicy, WaitsForTheTargetMaxWaitOrADeadline) {
+  constexpr Duration kOne{1};
+  Forecast forecast = OneRowAMillisecond();
+  forecast.rows_per_ns = 3e-6;  // target 8: 3 * 1 / (0.7 - 0.3), rounded up
+  ASSERT_EQ(TargetRows(forecast, 8), 8);
+  ASSERT_EQ(TargetRows(OneRowAMillisecond(), 8), 2);
+  const auto decide = [](const QueueState& queue, int32_t free_slots,
+                         Duration since_arrival, const Forecast& its_forecast) {
+    return Decide(PolicyKind::kAdaptive, queue, free_slots,
+                  kArrival + since_arrival, its_forecast);
+  };
+  EXPECT_EQ(decide(Queue(0, Growth::kOpen), 1, {}, forecast),
+            "wait for 1 rows");
+  EXPECT_EQ(decide(Queue(3, Growth::kOpen), 0, kMaxWait * 2, forecast), "wait");
+  EXPECT_EQ(decide(Queue(3, Growth::kOpen), 1, {}, forecast),
+            "wait until +5000000 for 6 rows")
+      << "full before the target";
+  EXPECT_EQ(decide(Queue(1, Growth::kOpen), 1, {}, OneRowAMillisecond()),
+            "wait until +5000000 for 2 rows");
+  EXPECT_EQ(decide(Queue(2, Growth::kOpen), 1, {}, OneRowAMillisecond()),
+            "dispatch: target");
+  EXPECT_EQ(decide(Queue(1, Growth::kOpen), 1, {}, Forecast{}),
+            "dispatch: target")
+      << "without a forecast it leaves at once";
+  EXPECT_EQ(decide(Queue(3, Growth::kOpen), 1, kMaxWait, forecast),
+            "dispatch: max_wait");
+  EXPECT_EQ(decide(Queue(8, Growth::kFull), 1, {}, forecast), "dispatch: full");
+  EXPECT_EQ(decide(Queue(3, Growth::kShape), 1, {}, forecast),
+            "dispatch: shape");
+  EXPECT_EQ(decide(Queue(3, Growth::kDrained), 1, {}, forecast),
+            "dispatch: drain");
+  QueueState pressed = Queue(3, Growth::kOpen);
+  pressed.latest_start = kArrival + Milliseconds(1);
+  EXPECT_EQ(decide(pressed, 1, {}, forecast), "wait until +1000000 for 6 rows");
+  EXPECT_EQ(decide(pressed, 1, Milliseconds(1) - kOne, forecast),
+            "wait until +1000000 for 6 rows");
+  EXPECT_EQ(decide(pressed, 1, Milliseconds(1), forecast),
+            "dispatch: deadline");
+}
+
 TEST(BatchPolicy, NamesAreParsedBack) {
-  for (PolicyKind kind : {PolicyKind::kEager, PolicyKind::kWindow}) {
+  for (PolicyKind kind :
+       {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
     EXPECT_EQ(ParsePolicy(PolicyName(kind)), kind);
   }
   EXPECT_STREQ(PolicyName(PolicyKind::kEager), "eager");
   EXPECT_STREQ(PolicyName(PolicyKind::kWindow), "window");
-  for (const char* name : {"", "Eager", "adaptive", "window "}) {
+  EXPECT_STREQ(PolicyName(PolicyKind::kAdaptive), "adaptive");
+  for (const char* name : {"", "Eager", "adaptiv", "window "}) {
     EXPECT_EQ(ParsePolicy(name), std::nullopt) << '"' << name << '"';
   }
 }

@@ -35,30 +35,43 @@ TEST(BatcherOptions, OutOfRangeIsRefusedByName) {
     const char* message;
     void (*change)(BatcherOptions&);
   } kCases[] = {
-      {"max_batch_size: expected at least 1, got 0",
+      {"max_batch_size: expected 1 to 1048576, got 0",
        [](BatcherOptions& o) { o.max_batch_size = 0; }},
-      {"max_requests_per_batch: expected at least 1, got -1",
+      {"max_requests_per_batch: expected 1 to 2147483647, got -1",
        [](BatcherOptions& o) { o.max_requests_per_batch = -1; }},
-      {"queue.requests: expected at least 1, got 0",
+      {"queue.requests: expected 1 to 16777216, got 0",
        [](BatcherOptions& o) { o.queue.requests = 0; }},
-      {"queue.rows: expected at least 1, got 0",
+      {"queue.rows: expected 1 to 1073741824, got 0",
        [](BatcherOptions& o) { o.queue.rows = 0; }},
-      {"queue.bytes: expected at least 1, got 0",
+      {"queue.bytes: expected 1 to 70368744177664, got 0",
        [](BatcherOptions& o) { o.queue.bytes = 0; }},
-      {"max_undelivered_batches: expected at least 1, got 0",
+      {"max_undelivered_batches: expected 1 to 1024, got 0",
        [](BatcherOptions& o) { o.max_undelivered_batches = 0; }},
       {"max_wait: expected at least 0",
        [](BatcherOptions& o) { o.max_wait = Duration(-1); }},
+      {"max_batch_size: expected 1 to 1048576, got 2147483647",
+       [](BatcherOptions& o) { o.max_batch_size = 2147483647; }},
+      {"queue.requests: expected 1 to 16777216, got 2147483647",
+       [](BatcherOptions& o) { o.queue.requests = 2147483647; }},
   };
   FakeClock clock;
   for (const auto& c : kCases) {
-    BatcherOptions options;
+    BatcherOptions options{.stepping = Stepping::kByCaller, .clock = &clock};
     c.change(options);
     auto backend = std::make_unique<ScriptedBackend>(
         ScriptedBackendOptions{.spec = RowSpec(), .clock = &clock});
     ExpectRefusal(Batcher::Create(std::move(backend), options).status(),
                   absl::StatusCode::kInvalidArgument, c.message);
   }
+}
+
+TEST(BatcherOptions, OwnThreadTakesNoOtherClock) {
+  FakeClock clock;
+  auto backend = std::make_unique<ScriptedBackend>(
+      ScriptedBackendOptions{.spec = RowSpec(), .clock = &clock});
+  ExpectRefusal(Batcher::Create(std::move(backend), {.clock = &clock}).status(),
+                absl::StatusCode::kInvalidArgument,
+                "clock: expected Clock::Steady()");
 }
 
 TEST(BatcherRefusal, RowsPastMaxBatchSizeAreRefused) {
@@ -74,6 +87,21 @@ TEST(BatcherRefusal, RowsPastMaxBatchSizeAreRefused) {
   EXPECT_TRUE(at_the_limit.HasOwnRows());
   EXPECT_FALSE(past_it.completion().is_answered());
   EXPECT_EQ(RefusedCount(stepped.batcher(), Refusal::kTooLarge), 1u);
+}
+
+TEST(BatcherRefusal, WhatAnEmptyQueueCannotTakeIsTooLargeForGood) {
+  SteppedBatcher few_rows({.batcher = {.queue = {.rows = 2}}});
+  SteppedBatcher few_bytes({.batcher = {.queue = {.bytes = 16}}});
+  TestRequest request({.rows = 3});  // 24 bytes
+  ExpectRefusal(few_rows.TrySubmit(request), absl::StatusCode::kInvalidArgument,
+                "expected at most 2 rows, got 3");
+  ExpectRefusal(few_bytes.TrySubmit(request),
+                absl::StatusCode::kInvalidArgument,
+                "expected at most 16 bytes");
+  EXPECT_EQ(RefusedCount(few_rows.batcher(), Refusal::kTooLarge), 1u);
+  EXPECT_EQ(RefusedCount(few_bytes.batcher(), Refusal::kTooLarge), 1u);
+  ExpectEmpty(few_rows.batcher());
+  ExpectEmpty(few_bytes.batcher());
 }
 
 TEST(BatcherRefusal, FullQueueIsRefusedByEachBoundAndServesWhatItHolds) {

@@ -27,8 +27,9 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
   if (uniform(1, 3) == 1) {
     batcher.max_requests_per_batch = uniform(1, 5);
   }
-  batcher.policy =
-      uniform(0, 1) == 0 ? PolicyKind::kEager : PolicyKind::kWindow;
+  constexpr PolicyKind kPolicies[] = {PolicyKind::kEager, PolicyKind::kWindow,
+                                      PolicyKind::kAdaptive};
+  batcher.policy = kPolicies[uniform(0, 2)];
   batcher.max_wait = Milliseconds(uniform(0, 4));
   batcher.queue.requests = uniform(1, 30);
   batcher.queue.rows = uniform(1, 80);

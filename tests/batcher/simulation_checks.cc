@@ -80,7 +80,7 @@ void Simulation::CheckAtRest() {
   EXPECT_TRUE(!is_broken_ || queued_.empty());
   const bool has_room = HasRoom();
   if (has_room && !queued_.empty()) {
-    EXPECT_EQ(options.policy, PolicyKind::kWindow)
+    EXPECT_NE(options.policy, PolicyKind::kEager)
         << "a request waits beside a free slot";
     EXPECT_TRUE(OpenBatch().can_grow) << "a closed batch waits";
     EXPECT_FALSE(IsDraining()) << "a batch waits for company in a drain";
@@ -139,7 +139,8 @@ void Simulation::CheckTotals() {
 std::optional<Refusal> Simulation::ExpectedRefusal(
     const InferRequest& request) const {
   const BatcherOptions& options = options_.batcher;
-  if (request.rows > options.max_batch_size) {
+  if (request.rows > std::min(options.max_batch_size, options.queue.rows) ||
+      static_cast<int64_t>(request.bytes) > options.queue.bytes) {
     return Refusal::kTooLarge;
   }
   if (is_broken_) {

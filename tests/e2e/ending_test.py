@@ -225,7 +225,11 @@ class DrainTest(unittest.TestCase):
                           models=["echo"]) as server, \
                 Client(server) as client:
             self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            watch = client.channel.unary_stream("/grpc.health.v1.Health/Watch")
+            watches = [watch(b"") for _ in range(3)]
+            self.assertEqual([next(w) for w in watches], [b"\x08\x01"] * 3)
             server.signal()
+            self.assertEqual([next(w) for w in watches], [b"\x08\x02"] * 3)
             self.assertTrue(wait_until(
                 lambda: server.get("/v2/health/ready")[0] == 503))
             self.assertEqual(server.get("/v2/health/live")[0], 200)
@@ -235,6 +239,10 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(health(b""), b"\x08\x02")  # NOT_SERVING
             self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
             self.assertEqual(server.metric("ferry_draining"), 1)
+            for w in watches:  # the server ends them, nobody waits for them
+                with self.assertRaises(grpc.RpcError) as ended:
+                    next(w)
+                self.assertEqual(ended.exception.code().name, "UNAVAILABLE")
             self.assertEqual(server.wait(), 0)
 
     def test_second_signal_ends_at_once(self):

@@ -33,10 +33,10 @@ def echo_config(pairs, max_batch_size=64):
     return text + ("dynamic_batching {}\n" if max_batch_size else "")
 
 
-def sim_config(max_batch_size=64, **parameters):
+def sim_config(max_batch_size=64, width=16, **parameters):
     text = (f'backend: "ferry_sim"\nmax_batch_size: {max_batch_size}\n' +
-            tensor("input", "input", "FP32", [16]) +
-            tensor("output", "output", "FP32", [16]) + "dynamic_batching {}\n")
+            tensor("input", "input", "FP32", [width]) +
+            tensor("output", "output", "FP32", [width]) + "dynamic_batching {}\n")
     for key, value in parameters.items():
         text += (f'parameters {{ key: "ferry.{key}" '
                  f'value {{ string_value: "{value}" }} }}\n')
@@ -56,6 +56,9 @@ MODELS = {
     "sim": sim_config(alpha_ms=2, beta_ms=0.01),
     "slow": sim_config(max_batch_size=1, alpha_ms=150, beta_ms=0),
     "slower": sim_config(max_batch_size=1, alpha_ms=600, beta_ms=0),
+    "wide": echo_config([("input", "output", "FP32", [1 << 18])], 8),
+    "slow_wide": sim_config(128, 1 << 18, alpha_ms=3000, beta_ms=0),
+    "endless": sim_config(max_batch_size=1, alpha_ms=60_000, beta_ms=0),
     "failing": sim_config(alpha_ms=1, beta_ms=0, fail_every=2),
     "throwing": sim_config(alpha_ms=1, beta_ms=0, throw_every=2),
 }

@@ -105,6 +105,21 @@ TEST_F(InferResponseTest, LargeOutputIsReferencedUntilTheReplyIsGone) {
       more->tensors()[1].data == memory);
 }
 
+TEST_F(InferResponseTest, CrowdedBufferIsCopiedSoThatItComesBackAtOnce) {
+  HostOutputPool pool(2, 4, /*max_shared=*/0);
+  output_ = pool.Take();
+  for (size_t i = 0; i < 2; ++i) {
+    HostOutputPool::Layout(*output_.get(), i, 4, spec_.outputs[i].type,
+                           spec_.outputs[i].dims);
+  }
+  std::memset(output_->tensors()[1].data, 'x', 2400);
+  OutputBuffer* const buffer = output_.get();
+  const grpc::ByteBuffer reply = Encode({1}, 0, 1);
+  output_ = OutputRef();  // the batch is over
+  EXPECT_EQ(pool.Take().get(), buffer) << "the reply does not hold it";
+  EXPECT_EQ(ReadBack(reply).raw_output_contents(0), std::string(2400, 'x'));
+}
+
 TEST_F(InferResponseTest, EmptyIdIsNotSent) {
   id_.clear();
   EXPECT_EQ(ReadBack(Encode({0}, 0, 1)).id(), "");

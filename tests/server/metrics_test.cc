@@ -20,13 +20,14 @@ using ::testing::Not;
 class MetricsTest : public ::testing::Test {
  protected:
   std::string Text() {
-    return ToPrometheusText(ServerMetrics(table_, readiness_));
+    return ToPrometheusText(ServerMetrics(table_, readiness_, unsent_));
   }
 
   ScriptedModel model_{"m", 3};
   const ServedModel* const models_[1] = {&model_.model()};
   ModelTable table_{models_};
   Readiness readiness_;
+  UnsentReplies unsent_{1 << 20};
 };
 
 TEST_F(MetricsTest, FamiliesAreNamedOnceAndHaveHelp) {

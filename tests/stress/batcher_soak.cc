@@ -46,8 +46,7 @@ struct Round {
 Round RandomRound(std::mt19937_64& random) {
   Round round;
   round.batcher.max_batch_size = random() % 2 == 0 ? 8 : 32;
-  round.batcher.policy =
-      random() % 2 == 0 ? PolicyKind::kEager : PolicyKind::kWindow;
+  round.batcher.policy = static_cast<PolicyKind>(random() % 3);
   round.batcher.max_wait = Milliseconds(2);
   round.batcher.queue.requests = random() % 2 == 0 ? 64 : 4096;
   round.lanes = 1 + static_cast<int32_t>(random() % 2);

@@ -23,7 +23,7 @@ void ScriptedBackend::Start(std::unique_ptr<Batch> batch,
   }
   events_ = &events;
   ++used_slots_;
-  batch->set_lane(started_count_ % options_.lanes);
+  batch->TakeLane(started_count_ % options_.lanes, options_.clock->Now());
   ++started_count_;
   running_.push_back({std::move(batch), Step::kStage, OutputRef()});
 }

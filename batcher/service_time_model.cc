@@ -1,0 +1,129 @@
+// Recursive least squares of two coefficients, and moving averages.
+#include "batcher/service_time_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "batcher/check.h"
+
+namespace ferry {
+namespace {
+
+constexpr double kForgetting = 0.995;  // a batch's weight after one more
+constexpr double kPrior = 100;         // inverse correlation at the start
+constexpr double kMaxTrace = 200;      // past it forgetting pauses
+constexpr double kAverageWeight = 1.0 / 16;
+constexpr int32_t kEnoughSamples = 20;
+// The residuals of the first batches are not noise: the line is being found.
+constexpr int32_t kFirstSamples = 8;
+constexpr double kDeviations = 3;
+constexpr double kOutlierDeviations = 4;
+constexpr int32_t kOutliersForDrift = 3;
+
+Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
+
+}  // namespace
+
+ServiceTimeModel::ServiceTimeModel(int32_t max_rows)
+    : max_rows_(max_rows),
+      sizes_(static_cast<size_t>(max_rows) + 1),
+      p00_(kPrior),
+      p01_(0),
+      p11_(kPrior) {}
+
+void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
+  const int32_t rows = sample.rows;
+  Check(rows >= 1 && rows < static_cast<int32_t>(sizes_.size()),
+        "a batch has 1 to max_rows rows");
+  const auto took_ns = static_cast<double>(ElapsedNanos(sample.took));
+  if (IsOutlier(took_ns - LineAt(rows))) {
+    return;  // one alone says nothing of the next batch
+  }
+  LearnLine(rows / max_rows_, took_ns);
+  LearnSize(sizes_[static_cast<size_t>(rows)], took_ns);
+}
+
+void ServiceTimeModel::LearnLine(double x, double took_ns) {
+  const double px0 = p00_ + p01_ * x;
+  const double px1 = p01_ + p11_ * x;
+  const double scale = 1 / (kForgetting + px0 + x * px1);
+  const double residual = took_ns - (alpha_ns_ + slope_ns_ * x);
+  alpha_ns_ += px0 * scale * residual;
+  slope_ns_ += px1 * scale * residual;
+  p00_ -= px0 * px0 * scale;
+  p01_ -= px0 * px1 * scale;
+  p11_ -= px1 * px1 * scale;
+  if ((p00_ + p11_) / kForgetting <= kMaxTrace) {
+    p00_ /= kForgetting;
+    p01_ /= kForgetting;
+    p11_ /= kForgetting;
+  }
+  // Neither is negative: the other takes over what this sample says.
+  if (slope_ns_ < 0) {
+    alpha_ns_ += slope_ns_ * x;
+    slope_ns_ = 0;
+  }
+  if (alpha_ns_ < 0) {
+    slope_ns_ = std::max(0.0, slope_ns_ + alpha_ns_ / x);
+    alpha_ns_ = 0;
+  }
+  alpha_ns_ = std::max(alpha_ns_, 0.0);
+}
+
+void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
+  if (size.samples == 0) {
+    size.mean_ns = took_ns;
+  }
+  const double off = took_ns - size.mean_ns;
+  size.mean_ns += kAverageWeight * off;
+  size.deviation_ns += kAverageWeight * (std::abs(off) - size.deviation_ns);
+  size.samples = std::min(size.samples + 1, kEnoughSamples);
+}
+
+bool ServiceTimeModel::IsOutlier(double residual_ns) {
+  const double squared = residual_ns * residual_ns;
+  const bool is_outlier =
+      samples_ == kEnoughSamples &&
+      squared > kOutlierDeviations * kOutlierDeviations * variance_;
+  outliers_in_a_row_ = is_outlier ? outliers_in_a_row_ + 1 : 0;
+  if (outliers_in_a_row_ >= kOutliersForDrift) {
+    p00_ = p11_ = kPrior;
+    p01_ = 0;
+    samples_ = 0;
+    outliers_in_a_row_ = 0;
+    ++drift_count_;
+    std::fill(sizes_.begin(), sizes_.end(), Size());
+    return false;
+  }
+  if (is_outlier) {
+    return true;
+  }
+  samples_ = std::min(samples_ + 1, kEnoughSamples);
+  if (samples_ > kFirstSamples) {
+    variance_ += kAverageWeight * (squared - variance_);
+  }
+  return false;
+}
+
+ServiceTimeLine ServiceTimeModel::line() const {
+  return {.alpha_ns = alpha_ns_, .beta_ns = slope_ns_ / max_rows_};
+}
+
+double ServiceTimeModel::LineAt(int32_t rows) const {
+  return alpha_ns_ + slope_ns_ * (rows / max_rows_);
+}
+
+Duration ServiceTimeModel::Expected(int32_t rows) const {
+  const Size& size = sizes_[static_cast<size_t>(rows)];
+  return Nanoseconds(size.samples == kEnoughSamples ? size.mean_ns
+                                                    : LineAt(rows));
+}
+
+Duration ServiceTimeModel::Bound(int32_t rows) const {
+  const Size& size = sizes_[static_cast<size_t>(rows)];
+  return size.samples == kEnoughSamples
+             ? Nanoseconds(size.mean_ns + kDeviations * size.deviation_ns)
+             : Nanoseconds(LineAt(rows) + kDeviations * std::sqrt(variance_));
+}
+
+}  // namespace ferry

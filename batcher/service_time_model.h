@@ -1,0 +1,84 @@
+// ServiceTimeModel learns how long a batch takes, s(b), from batches that ran.
+//
+// Two estimates. A line, s(b) = alpha + beta * b, by recursive least squares
+// with forgetting (Haykin, Adaptive Filter Theory, ch. 9): it speaks of sizes
+// that were never run. A table by rows, moving averages of the time and of its
+// deviation: it knows the steps between sizes that a line cannot, and wins
+// where it has seen enough.
+//
+// Batches of one size only say nothing about beta: then forgetting pauses, so
+// that noise does not become a slope. A batch far off the line is left out;
+// three in a row mean that the device has changed its speed (clocks, a
+// neighbour): the line starts afresh, which is counted.
+//
+// Thread safety: thread-compatible; the batcher thread's.
+#ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_
+#define FERRY_BATCHER_SERVICE_TIME_MODEL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "batcher/clock.h"
+
+namespace ferry {
+
+// s(b) = alpha + beta * b for a batch of b rows; both >= 0.
+struct ServiceTimeLine {
+  double alpha_ns = 0;
+  double beta_ns = 0;
+};
+
+// One batch that ran.
+struct ServiceTimeSample {
+  int32_t rows = 1;
+  Duration took{0};
+};
+
+class ServiceTimeModel {
+ public:
+  // Batches have 1 to `max_rows` rows.
+  explicit ServiceTimeModel(int32_t max_rows);
+
+  void Learn(const ServiceTimeSample& sample);
+
+  // All zero before anything was learned.
+  ServiceTimeLine line() const;
+
+  // The expected time, and one that few batches pass: the expected time and
+  // three deviations.
+  Duration Expected(int32_t rows) const;
+  Duration Bound(int32_t rows) const;
+
+  // How often the line started afresh.
+  uint64_t drift_count() const { return drift_count_; }
+
+ private:
+  struct Size {
+    double mean_ns = 0;
+    double deviation_ns = 0;
+    int32_t samples = 0;  // counts to kEnoughSamples
+  };
+
+  void LearnLine(double x, double took_ns);
+  void LearnSize(Size& size, double took_ns);
+  // Counts the residual, and starts afresh where there were too many outliers.
+  bool IsOutlier(double residual_ns);
+  double LineAt(int32_t rows) const;
+
+  const double max_rows_;
+  std::vector<Size> sizes_;  // [rows]
+
+  // Of rows / max_rows, so that both coefficients have one scale.
+  double alpha_ns_ = 0;
+  double slope_ns_ = 0;
+  double p00_, p01_, p11_;  // inverse correlation, symmetric
+
+  double variance_ = 0;  // of the residual, ns^2
+  int32_t samples_ = 0;  // counts to kEnoughSamples
+  int32_t outliers_in_a_row_ = 0;
+  uint64_t drift_count_ = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_SERVICE_TIME_MODEL_H_

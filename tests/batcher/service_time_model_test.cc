@@ -1,0 +1,134 @@
+// Learning s(b): exact lines, noise, one size only, steps, drift.
+#include "batcher/service_time_model.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace ferry {
+namespace {
+
+constexpr int32_t kMaxRows = 64;
+constexpr double kAlphaNs = 1e6;
+constexpr double kBetaNs = 3e4;
+
+Duration TrueTime(int32_t rows, double speed = 1) {
+  return Duration(static_cast<int64_t>((kAlphaNs + kBetaNs * rows) * speed));
+}
+
+class ServiceTimeModelTest : public ::testing::Test {
+ protected:
+  void Learn(int32_t rows, Duration took) {
+    model_.Learn({.rows = rows, .took = took});
+  }
+
+  // Batches of random sizes whose times are off by at most `jitter` of them.
+  void LearnMany(int count, double jitter, double speed = 1) {
+    std::uniform_int_distribution<int32_t> rows(1, kMaxRows);
+    std::uniform_real_distribution<double> factor(1 - jitter, 1 + jitter);
+    for (int i = 0; i < count; ++i) {
+      const int32_t size = rows(random_);
+      Learn(size, TrueTime(size, speed * factor(random_)));
+    }
+  }
+
+  std::mt19937_64 random_{7};
+  ServiceTimeModel model_{kMaxRows};
+};
+
+TEST_F(ServiceTimeModelTest, NothingIsKnownAtFirst) {
+  EXPECT_EQ(model_.line().alpha_ns, 0);
+  EXPECT_EQ(model_.line().beta_ns, 0);
+  EXPECT_EQ(model_.Expected(kMaxRows), Duration(0));
+}
+
+TEST_F(ServiceTimeModelTest, TwoSizesGiveTheLine) {
+  for (int i = 0; i < 10; ++i) {
+    Learn(1, TrueTime(1));
+    Learn(kMaxRows, TrueTime(kMaxRows));
+  }
+  EXPECT_NEAR(model_.line().alpha_ns, kAlphaNs, 0.02 * kAlphaNs);
+  EXPECT_NEAR(model_.line().beta_ns, kBetaNs, 0.02 * kBetaNs);
+  const double middle = static_cast<double>(TrueTime(32).count());
+  EXPECT_NEAR(static_cast<double>(model_.Expected(32).count()), middle,
+              0.02 * middle);
+}
+
+TEST_F(ServiceTimeModelTest, NoiseAveragesOut) {
+  LearnMany(2000, 0.1);
+  EXPECT_NEAR(model_.line().alpha_ns, kAlphaNs, 0.05 * kAlphaNs);
+  EXPECT_NEAR(model_.line().beta_ns, kBetaNs, 0.05 * kBetaNs);
+  EXPECT_EQ(model_.drift_count(), 0u);
+}
+
+TEST_F(ServiceTimeModelTest, BoundIsPassedByFew) {
+  LearnMany(2000, 0.1);
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  int passed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    passed += TrueTime(20, factor(random_)) > model_.Bound(20) ? 1 : 0;
+  }
+  EXPECT_LT(passed, 50);
+  EXPECT_GT(model_.Bound(20), model_.Expected(20));
+}
+
+TEST_F(ServiceTimeModelTest, OneSizeOnlyKeepsTheLineFinite) {
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  LearnMany(100, 0.02);
+  for (int i = 0; i < 100'000; ++i) {
+    Learn(8, TrueTime(8, factor(random_)));
+  }
+  // What was known of the slope is not lost to noise.
+  EXPECT_NEAR(model_.line().beta_ns, kBetaNs, 0.7 * kBetaNs);
+  const double expected = static_cast<double>(TrueTime(8).count());
+  EXPECT_NEAR(static_cast<double>(model_.Expected(8).count()), expected,
+              0.1 * expected);
+}
+
+TEST_F(ServiceTimeModelTest, NeitherCoefficientIsNegative) {
+  // Larger batches that are faster.
+  for (int i = 0; i < 50; ++i) {
+    Learn(1, Milliseconds(5));
+    Learn(kMaxRows, Milliseconds(1));
+  }
+  EXPECT_GE(model_.line().beta_ns, 0);
+  EXPECT_GE(model_.line().alpha_ns, 0);
+  // Time in proportion to more than the rows.
+  ServiceTimeModel steep(kMaxRows);
+  for (int i = 0; i < 50; ++i) {
+    steep.Learn({.rows = 16, .took = Milliseconds(1)});
+    steep.Learn({.rows = kMaxRows, .took = Milliseconds(10)});
+  }
+  EXPECT_GE(steep.line().alpha_ns, 0);
+  EXPECT_GT(steep.line().beta_ns, 0);
+}
+
+TEST_F(ServiceTimeModelTest, SizeSeenOftenIsKnownBetterThanTheLine) {
+  LearnMany(200, 0.02);
+  for (int i = 0; i < 40; ++i) {  // a kernel that is slow at 33 rows
+    Learn(33, TrueTime(33, 1.05));
+  }
+  const double expected = static_cast<double>(TrueTime(33, 1.05).count());
+  EXPECT_NEAR(static_cast<double>(model_.Expected(33).count()), expected,
+              0.01 * expected);
+}
+
+TEST_F(ServiceTimeModelTest, DeviceThatSlowsDownIsLearnedAfresh) {
+  LearnMany(500, 0.02);
+  EXPECT_EQ(model_.drift_count(), 0u);
+  LearnMany(60, 0.02, /*speed=*/2);
+  EXPECT_GE(model_.drift_count(), 1u);
+  const double expected = static_cast<double>(TrueTime(32, 2).count());
+  EXPECT_NEAR(static_cast<double>(model_.Expected(32).count()), expected,
+              0.05 * expected);
+}
+
+TEST_F(ServiceTimeModelTest, OneOutlierIsNoDrift) {
+  LearnMany(500, 0.02);
+  Learn(10, TrueTime(10, 20));
+  LearnMany(20, 0.02);
+  EXPECT_EQ(model_.drift_count(), 0u);
+}
+
+}  // namespace
+}  // namespace ferry
