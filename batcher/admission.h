@@ -10,11 +10,15 @@
 #ifndef FERRY_BATCHER_ADMISSION_H_
 #define FERRY_BATCHER_ADMISSION_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace ferry {
+
+// Levels of priority at most.
+inline constexpr int32_t kMaxLevels = 16;
 
 struct QueueBounds {
   int32_t requests = 4096;
@@ -28,14 +32,23 @@ class Admission {
     kAdmitted,
     kClosed,
     kRequestsFull,
+    kLevelFull,
     kRowsFull,
     kBytesFull
   };
 
-  explicit Admission(const QueueBounds& bounds) : bounds_(bounds) {}
+  // 1 to kMaxLevels levels.
+  Admission(const QueueBounds& bounds, int32_t levels);
 
-  Verdict TryAdmit(int32_t rows, size_t bytes);
+  // From now on. What is admitted stays.
+  void SetBounds(const QueueBounds& bounds);
+  // Requests of one level, beside those of all; 0: no bound.
+  void SetLevelBound(int32_t level, int32_t requests);
+
+  Verdict TryAdmit(int32_t level, int32_t rows, size_t bytes);
   void LeaveQueue(int32_t requests, int32_t rows);
+  // Beside LeaveQueue(), for each request, where there are several levels.
+  void LeaveLevel(int32_t level, int32_t rows);
   void ReleaseBytes(size_t bytes);
 
   // From now on TryAdmit() answers kClosed. A producer that was admitted
@@ -46,18 +59,32 @@ class Admission {
   int32_t requests() const;
   int32_t rows() const;
   int64_t bytes() const { return bytes_.load(std::memory_order_seq_cst); }
-  const QueueBounds& bounds() const { return bounds_; }
+  int32_t RowsOf(int32_t level) const;
+  // Of this level and all more urgent ones.
+  int32_t RowsUpTo(int32_t level) const;
+  QueueBounds bounds() const;
 
  private:
-  bool TakeBytes(size_t bytes);
+  // One level's counters, packed like all requests'. Not used with one level.
+  struct Level {
+    std::atomic<uint64_t> requests_and_rows{0};
+    std::atomic<int32_t> max_requests{0};  // 0: no bound
+  };
 
-  const QueueBounds bounds_;
+  bool TakeBytes(size_t bytes);
+  bool TakeLevel(int32_t level, int32_t rows);
+
+  const int32_t levels_;
+  std::atomic<int32_t> max_requests_;
+  std::atomic<int32_t> max_rows_;
+  std::atomic<int64_t> max_bytes_;
   // Requests in the upper half, rows in the lower: one read-modify-write a
   // request. Rows stay below 2^31, and are never negative, so the halves do not
   // touch.
   alignas(64) std::atomic<uint64_t> requests_and_rows_{0};
   std::atomic<int64_t> bytes_{0};
   std::atomic<bool> closed_{false};
+  std::array<Level, kMaxLevels> by_level_;
 };
 
 }  // namespace ferry

@@ -21,7 +21,10 @@ void Batch::Add(InferRequest& request) {
 void Batch::Close(TimePoint now, CloseReason reason) {
   Check(!entries_.empty(), "a closed batch holds requests");
   // A backend that fails before it computes leaves these as they are.
-  times_ = {.closed = now, .compute_begin = now, .compute_end = now};
+  times_ = {.closed = now,
+            .staging = Duration(0),
+            .compute_begin = now,
+            .compute_end = now};
   running_.store(true, std::memory_order_relaxed);
   outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);

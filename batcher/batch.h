@@ -34,6 +34,8 @@ class Batch {
 
   struct Times {
     TimePoint closed;
+    // What gather and copy in took, without waiting for a lane.
+    Duration staging{0};
     TimePoint compute_begin;
     TimePoint compute_end;
   };

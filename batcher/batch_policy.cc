@@ -13,14 +13,27 @@ CloseReason ReasonFor(Growth growth, CloseReason otherwise) {
   switch (growth) {
     case Growth::kFull:
       return CloseReason::kFull;
-    case Growth::kShape:
-      return CloseReason::kShape;
     case Growth::kDrained:
       return CloseReason::kDrain;
     case Growth::kOpen:
       break;
   }
   return otherwise;
+}
+
+// Returns what to wait for while no batch can close, or nothing.
+std::optional<Wait> Blocked(const QueueState& queue, const LaneState& lanes,
+                            TimePoint now) {
+  if (lanes.free_slots == 0) {
+    return Wait{};
+  }
+  if (queue.rows == 0) {
+    return Wait{.wake_at_rows = 1};
+  }
+  if (now < lanes.close_at) {
+    return Wait{.until = lanes.close_at};
+  }
+  return std::nullopt;
 }
 
 // Returns when the oldest request has waited for max_wait.
@@ -33,12 +46,9 @@ TimePoint LeaveAt(const QueueState& queue) {
 class EagerPolicy final : public BatchPolicy {
  public:
   Decision Decide(const QueueState& queue, const LaneState& lanes,
-                  const Forecast&, TimePoint) const override {
-    if (lanes.free_slots == 0) {
-      return Wait{};
-    }
-    if (queue.rows == 0) {
-      return Wait{.wake_at_rows = 1};
+                  const Forecast&, TimePoint now) const override {
+    if (const std::optional<Wait> wait = Blocked(queue, lanes, now)) {
+      return *wait;
     }
     return Dispatch{ReasonFor(queue.growth, CloseReason::kLaneFree)};
   }
@@ -48,11 +58,8 @@ class WindowPolicy final : public BatchPolicy {
  public:
   Decision Decide(const QueueState& queue, const LaneState& lanes,
                   const Forecast&, TimePoint now) const override {
-    if (lanes.free_slots == 0) {
-      return Wait{};
-    }
-    if (queue.rows == 0) {
-      return Wait{.wake_at_rows = 1};
+    if (const std::optional<Wait> wait = Blocked(queue, lanes, now)) {
+      return *wait;
     }
     const TimePoint leave_at = LeaveAt(queue);
     if (queue.growth == Growth::kOpen && now < leave_at) {
@@ -64,13 +71,12 @@ class WindowPolicy final : public BatchPolicy {
 
 class AdaptivePolicy final : public BatchPolicy {
  public:
+  bool looks_ahead() const override { return true; }
+
   Decision Decide(const QueueState& queue, const LaneState& lanes,
                   const Forecast& forecast, TimePoint now) const override {
-    if (lanes.free_slots == 0) {
-      return Wait{};
-    }
-    if (queue.rows == 0) {
-      return Wait{.wake_at_rows = 1};
+    if (const std::optional<Wait> wait = Blocked(queue, lanes, now)) {
+      return *wait;
     }
     const int32_t target = TargetRows(forecast, queue.max_batch_size);
     const TimePoint leave_at = LeaveAt(queue);
@@ -116,16 +122,19 @@ std::optional<PolicyKind> ParsePolicy(std::string_view name) {
   return std::nullopt;
 }
 
-std::unique_ptr<const BatchPolicy> MakePolicy(PolicyKind kind) {
+const BatchPolicy& GetPolicy(PolicyKind kind) {
+  static const EagerPolicy eager;
+  static const WindowPolicy window;
+  static const AdaptivePolicy adaptive;
   switch (kind) {
     case PolicyKind::kWindow:
-      return std::make_unique<WindowPolicy>();
+      return window;
     case PolicyKind::kAdaptive:
-      return std::make_unique<AdaptivePolicy>();
+      return adaptive;
     case PolicyKind::kEager:
       break;
   }
-  return std::make_unique<EagerPolicy>();
+  return eager;
 }
 
 }  // namespace ferry

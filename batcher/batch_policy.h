@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -25,11 +24,10 @@ namespace ferry {
 enum class Growth : uint8_t {
   kOpen,     // more may join
   kFull,     // the next request does not fit, or max_batch_size is reached
-  kShape,    // the next request has another shape
   kDrained,  // no further request can arrive
 };
 
-// The open batch: the oldest queued requests that fit together.
+// The open batch: the requests of one shape that would leave together now.
 struct QueueState {
   int32_t rows = 0;  // 0: nothing is queued
   TimePoint oldest_arrival = kNever;
@@ -45,6 +43,9 @@ struct QueueState {
 
 struct LaneState {
   int32_t free_slots = 0;  // batches the backend takes now
+  // Before it no lane needs a batch: closed earlier, it would leave behind who
+  // arrives until then. Now, if a lane is idle.
+  TimePoint close_at = {};
 };
 
 // What is coming, and what it takes. All zero: nothing is known yet.
@@ -81,6 +82,8 @@ class BatchPolicy {
   virtual ~BatchPolicy() = default;
   virtual Decision Decide(const QueueState& queue, const LaneState& lanes,
                           const Forecast& forecast, TimePoint now) const = 0;
+  // Whether it reads the forecast and latest_start.
+  virtual bool looks_ahead() const { return false; }
 };
 
 enum class PolicyKind : uint8_t {
@@ -94,7 +97,8 @@ enum class PolicyKind : uint8_t {
 const char* PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
-std::unique_ptr<const BatchPolicy> MakePolicy(PolicyKind kind);
+// Lives as long as the process.
+const BatchPolicy& GetPolicy(PolicyKind kind);
 
 }  // namespace ferry
 

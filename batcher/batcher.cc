@@ -25,22 +25,32 @@ absl::Status CheckRange(const char* name, int64_t value, int64_t max) {
                                                        max, ", got ", value));
 }
 
-absl::Status CheckOptions(const BatcherOptions& options) {
+absl::Status CheckKnobs(const Knobs& knobs, int64_t max_batch_size) {
   absl::Status status =
-      CheckRange("max_batch_size", options.max_batch_size, kMaxBatchSize);
-  status.Update(CheckRange("max_requests_per_batch",
-                           options.max_requests_per_batch,
-                           std::numeric_limits<int32_t>::max()));
+      CheckRange("max_batch_size", knobs.max_batch_size, max_batch_size);
   status.Update(
-      CheckRange("queue.requests", options.queue.requests, kMaxQueueRequests));
-  status.Update(CheckRange("queue.rows", options.queue.rows, kMaxQueueRows));
-  status.Update(CheckRange("queue.bytes", options.queue.bytes, kMaxQueueBytes));
-  status.Update(CheckRange("max_undelivered_batches",
-                           options.max_undelivered_batches, kMaxUndelivered));
-  if (options.max_wait < Duration(0)) {
+      CheckRange("queue.requests", knobs.queue.requests, kMaxQueueRequests));
+  status.Update(CheckRange("queue.rows", knobs.queue.rows, kMaxQueueRows));
+  status.Update(CheckRange("queue.bytes", knobs.queue.bytes, kMaxQueueBytes));
+  if (knobs.max_wait < Duration(0)) {
     status.Update(absl::InvalidArgumentError(
         "max_wait: expected at least 0, got a negative time"));
   }
+  return status;
+}
+
+absl::Status CheckOptions(const BatcherOptions& options) {
+  absl::Status status = CheckKnobs({.max_batch_size = options.max_batch_size,
+                                    .policy = options.policy,
+                                    .max_wait = options.max_wait,
+                                    .queue = options.queue},
+                                   kMaxBatchSize);
+  status.Update(CheckRange("max_requests_per_batch",
+                           options.max_requests_per_batch,
+                           std::numeric_limits<int32_t>::max()));
+  status.Update(CheckRange("max_undelivered_batches",
+                           options.max_undelivered_batches, kMaxUndelivered));
+  status.Update(CheckRange("levels", std::ssize(options.levels), kMaxLevels));
   if (options.stepping == Stepping::kOwnThread &&
       options.clock != &Clock::Steady()) {
     status.Update(absl::InvalidArgumentError(
@@ -63,30 +73,41 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
                  const BatcherOptions& options)
     : options_(options),
       clock_(*options.clock),
-      policy_(MakePolicy(options.policy)),
-      has_variable_shape_(HasVariableShape(backend->spec())),
-      forecasts_(options.policy == PolicyKind::kAdaptive),
-      admission_(options.queue),
+      admission_(options.queue, static_cast<int32_t>(options.levels.size())),
+      policy_(options.policy),
+      max_batch_size_(options.max_batch_size),
+      max_wait_nanos_(options.max_wait.count()),
       free_slots_(backend->slots()),
-      queue_(options.queue.requests),
-      service_time_(options.max_batch_size),
+      former_(FormerOptions(*backend)),
       answered_(options.max_batch_size),
       lane_busy_ns_(static_cast<size_t>(backend->lanes())),
       backend_(std::move(backend)) {
-  const int32_t batches = backend_->slots() + options_.max_undelivered_batches;
-  for (int32_t i = 0; i < batches; ++i) {
+  for (int32_t i = 0; i < former_.options().max_batches; ++i) {
     batches_.push_back(
         std::make_unique<Batch>(MaxRequests(), options_.max_batch_size));
     all_batches_.push_back(batches_.back().get());
   }
+  for (size_t level = 0; level < options_.levels.size(); ++level) {
+    admission_.SetLevelBound(static_cast<int32_t>(level),
+                             options_.levels[level].max_requests);
+  }
   for (const ServiceTimeSample& sample : backend_->warm_up_samples()) {
     if (sample.rows <= options_.max_batch_size) {
-      Learn(sample);
+      Learn(sample, clock_.Now());
     }
   }
   if (options_.stepping == Stepping::kOwnThread) {
     thread_ = std::thread([this] { Run(); });
   }
+}
+
+BatchFormer::Options Batcher::FormerOptions(const Backend& backend) const {
+  return {.max_batch_size = options_.max_batch_size,
+          .max_requests_per_batch = options_.max_requests_per_batch,
+          .max_queued_requests = options_.queue.requests,
+          .levels = static_cast<int32_t>(options_.levels.size()),
+          .lanes = backend.lanes(),
+          .max_batches = backend.slots() + options_.max_undelivered_batches};
 }
 
 Batcher::~Batcher() {
@@ -107,19 +128,25 @@ Batcher::~Batcher() {
 absl::Status Batcher::Submit(InferRequest& request) {
   Check(request.rows >= 1 && request.completion != nullptr,
         "a request has rows and a completion");
+  Check(request.level >= 0 && request.level < std::ssize(options_.levels),
+        "a request's level is one of the batcher's");
   request.arrival = clock_.Now();
+  request.due = DueOf(request);
   if (request.rows > MaxRequestRows() ||
-      static_cast<int64_t>(request.bytes) > options_.queue.bytes) {
+      static_cast<int64_t>(request.bytes) > admission_.bounds().bytes) {
     return Refuse(Refusal::kTooLarge, request);
   }
   if (broken()) {
     return Refuse(Refusal::kBroken, request);
   }
-  if (request.deadline <= request.arrival) {
+  if (request.due <= request.arrival) {
     return Refuse(Refusal::kExpired, request);
   }
+  if (request.due != kNever && WouldMiss(request)) {
+    return Refuse(Refusal::kWouldMiss, request);
+  }
   const Admission::Verdict verdict =
-      admission_.TryAdmit(request.rows, request.bytes);
+      admission_.TryAdmit(request.level, request.rows, request.bytes);
   if (verdict != Admission::Verdict::kAdmitted) {
     if (admission_.closed()) {
       events_.Notify();  // it may have seen us counted, and not be drained
@@ -129,21 +156,47 @@ absl::Status Batcher::Submit(InferRequest& request) {
   last_arrival_nanos_.store(ToNanos(request.arrival),
                             std::memory_order_relaxed);
   // After the push the request may end at any moment: nothing of it is read.
-  const TimePoint deadline = request.deadline;
+  const TimePoint due = request.due;
   request.TakeFirstHold();
   pushed_.Push(request);
-  Wake(deadline);
+  Wake(due);
   return absl::OkStatus();
 }
 
+TimePoint Batcher::DueOf(const InferRequest& request) const {
+  const LevelOptions& level =
+      options_.levels[static_cast<size_t>(request.level)];
+  Duration timeout = level.default_timeout;
+  if (request.timeout > Duration(0) &&
+      (timeout == Duration(0) ||
+       (level.may_shorten && request.timeout < timeout))) {
+    timeout = request.timeout;
+  }
+  if (timeout == Duration(0) || timeout >= kNever - request.arrival) {
+    return request.deadline;
+  }
+  return std::min(request.deadline, request.arrival + timeout);
+}
+
+bool Batcher::WouldMiss(const InferRequest& request) const {
+  const WaitForecast::Ahead ahead = {
+      .rows_of_level = admission_.RowsOf(request.level),
+      .rows_up_to_level = admission_.RowsUpTo(request.level)};
+  return wait_forecast_.FinishOf(request.level, ahead, request.rows,
+                                 request.arrival) > request.due;
+}
+
 int32_t Batcher::MaxRequestRows() const {
-  return std::min(options_.max_batch_size, options_.queue.rows);
+  return std::min(max_batch_size_.load(std::memory_order_relaxed),
+                  admission_.bounds().rows);
 }
 
 Refusal Batcher::RefusalFor(Admission::Verdict verdict) const {
   switch (verdict) {
     case Admission::Verdict::kRequestsFull:
       return Refusal::kQueueRequests;
+    case Admission::Verdict::kLevelFull:
+      return Refusal::kQueueLevel;
     case Admission::Verdict::kRowsFull:
       return Refusal::kQueueRows;
     case Admission::Verdict::kBytesFull:
@@ -157,7 +210,7 @@ Refusal Batcher::RefusalFor(Admission::Verdict verdict) const {
 
 absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
   refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-  const QueueBounds& bounds = options_.queue;
+  const QueueBounds bounds = admission_.bounds();
   switch (reason) {
     case Refusal::kTooLarge:
       return request.rows > MaxRequestRows()
@@ -171,6 +224,11 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
     case Refusal::kQueueRequests:
       return absl::ResourceExhaustedError(absl::StrCat(
           "queue is full: it holds at most ", bounds.requests, " requests"));
+    case Refusal::kQueueLevel:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "queue is full: it holds at most ",
+          options_.levels[static_cast<size_t>(request.level)].max_requests,
+          " requests of this priority"));
     case Refusal::kQueueRows:
       return absl::ResourceExhaustedError(absl::StrCat(
           "queue is full: it holds at most ", bounds.rows, " rows"));
@@ -181,6 +239,9 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
     case Refusal::kExpired:
       return absl::DeadlineExceededError(
           "request had passed its deadline when it arrived");
+    case Refusal::kWouldMiss:
+      return absl::ResourceExhaustedError(
+          "queue is too long for the request's deadline");
     case Refusal::kDraining:
       return absl::UnavailableError(
           "server is draining and takes no new requests");
@@ -190,11 +251,14 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
   return absl::UnavailableError(kDeviceLost.text);
 }
 
-void Batcher::Wake(TimePoint deadline) {
+void Batcher::Wake(TimePoint due) {
   // Rows are counted before they are pushed and read after: whoever pushes last
   // sees those of all, whatever the order of their admission.
+  if (due != kNever) {
+    due -= Duration(pressing_nanos_.load(std::memory_order_relaxed));
+  }
   if (admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
-      ToNanos(deadline) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
+      ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
       SlotAwaitsRows()) {
     events_.Notify();
   }
@@ -251,6 +315,10 @@ void Batcher::ComputeEnded(Batch& batch) {
   const Batch::Times& times = batch.times();
   lane_busy_ns_[static_cast<size_t>(batch.lane())].Add(
       ElapsedNanos(times.compute_end - times.compute_begin));
+  compute_ends_.fetch_add(1, std::memory_order_seq_cst);
+  if (wants_lane_.load(std::memory_order_seq_cst)) {
+    events_.Notify();
+  }
 }
 
 void Batcher::SlotFree() {
@@ -271,6 +339,27 @@ void Batcher::Finished(std::unique_ptr<Batch> batch) {
 void Batcher::Broken(Outcome) {
   broken_.store(true, std::memory_order_seq_cst);
   BeginDrain();
+}
+
+Knobs Batcher::knobs() const {
+  return {.max_batch_size = max_batch_size_.load(std::memory_order_relaxed),
+          .policy = policy_.load(std::memory_order_relaxed),
+          .max_wait = Duration(max_wait_nanos_.load(std::memory_order_relaxed)),
+          .queue = admission_.bounds()};
+}
+
+absl::Status Batcher::SetKnobs(const Knobs& knobs) {
+  if (absl::Status status = CheckKnobs(knobs, options_.max_batch_size);
+      !status.ok()) {
+    return status;
+  }
+  max_batch_size_.store(knobs.max_batch_size, std::memory_order_relaxed);
+  policy_.store(knobs.policy, std::memory_order_relaxed);
+  max_wait_nanos_.store(knobs.max_wait.count(), std::memory_order_relaxed);
+  admission_.SetBounds(knobs.queue);
+  knobs_changed_.store(true, std::memory_order_seq_cst);
+  events_.Notify();
+  return absl::OkStatus();
 }
 
 BatcherStatistics Batcher::Snapshot() const {

@@ -9,13 +9,14 @@
 // Guarantees (numbers of docs/architecture.md; tests cite them):
 //   G1  Every accepted request is answered exactly once: with its own rows, or
 //       with an error.
-//   G2  A batch holds 1..max_batch_size rows; a request's rows stay together
-//       and in order; requests of one shape start in arrival order.
-//   G3  Under `eager` no request waits while a slot is free; under `window` and
-//       `adaptive` none waits longer than max_wait while one is free.
-//   G4  What is cancelled or past its deadline when its batch closes never
-//       reaches the backend; what expires while queued is answered then, by the
-//       batcher's own timer.
+//   G2  A batch holds 1..max_batch_size rows of one shape; a request's rows
+//       stay together and in order; requests of one shape and level start in
+//       arrival order.
+//   G3  Under `eager` no request waits while a lane is idle; under `window` and
+//       `adaptive` none waits longer than max_wait while one is.
+//   G4  What is cancelled or past its deadline when its batch closes, or would
+//       be when it ends, never reaches the backend; what expires while queued
+//       is answered then, by the batcher's own timer.
 //   G5  The queue is bounded in requests, rows and bytes, and the batches in
 //       flight by the backend's slots and max_undelivered_batches.
 //
@@ -39,17 +40,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "batcher/admission.h"
-#include "batcher/arrival_rate.h"
 #include "batcher/backend.h"
 #include "batcher/batch.h"
-#include "batcher/batch_policy.h"
+#include "batcher/batch_former.h"
 #include "batcher/event_count.h"
 #include "batcher/infer_request.h"
+#include "batcher/knobs.h"
+#include "batcher/level_options.h"
 #include "batcher/mutex.h"
 #include "batcher/push_list.h"
-#include "batcher/request_queue.h"
-#include "batcher/service_time_model.h"
 #include "batcher/statistics.h"
+#include "batcher/wait_forecast.h"
 
 namespace ferry {
 
@@ -58,12 +59,13 @@ namespace ferry {
 enum class Stepping { kOwnThread, kByCaller };
 
 struct BatcherOptions {
-  int32_t max_batch_size = 64;  // rows, >= 1
+  int32_t max_batch_size = 64;  // rows, >= 1; knobs never pass it
   // Requests in one batch: 1 where the model does not batch across requests.
   int32_t max_requests_per_batch = std::numeric_limits<int32_t>::max();
   PolicyKind policy = PolicyKind::kEager;
   Duration max_wait = Milliseconds(5);
   QueueBounds queue = {};
+  std::vector<LevelOptions> levels = {{}};  // 1 to kMaxLevels, urgent first
   // Batches whose compute has ended and whose replies are not all handed over.
   int32_t max_undelivered_batches = 4;
   Stepping stepping = Stepping::kOwnThread;
@@ -84,8 +86,10 @@ class Batcher final : private BackendEvents {
   // Accepts the request, or refuses it and returns why; refused, its
   // Completion is never called. INVALID_ARGUMENT: more rows than
   // max_batch_size, or more of anything than an empty queue takes.
-  // RESOURCE_EXHAUSTED: the queue is full. DEADLINE_EXCEEDED: its deadline has
-  // passed. UNAVAILABLE: draining, or the backend is broken.
+  // RESOURCE_EXHAUSTED: the queue is full, or so long that the request would
+  // expire in it. DEADLINE_EXCEEDED: its deadline has passed. UNAVAILABLE:
+  // draining, or the backend is broken.
+  // REQUIRES: 0 <= request.level < options().levels.size().
   absl::Status Submit(InferRequest& request);
 
   // Answers the request with CANCELLED if its batch has not closed; else it
@@ -104,6 +108,12 @@ class Batcher final : private BackendEvents {
   const ModelSpec& spec() const { return backend_->spec(); }
   const BatcherOptions& options() const { return options_; }
 
+  Knobs knobs() const;
+
+  // From now on; what is admitted stays admitted. INVALID_ARGUMENT where one is
+  // out of range: then none is changed. Calls at the same time may mix.
+  absl::Status SetKnobs(const Knobs& knobs);
+
   // Whether the backend has reported that it is lost.
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
 
@@ -120,27 +130,18 @@ class Batcher final : private BackendEvents {
   static constexpr Outcome kDeviceLost = {absl::StatusCode::kUnavailable,
                                           "model's device is lost"};
 
-  // The requests that would leave together now.
-  struct OpenBatch {
-    const InferRequest* first = nullptr;
-    int32_t requests = 0;
-    int32_t rows = 0;
-
-    void Join(const InferRequest& request) {
-      first = first == nullptr ? &request : first;
-      ++requests;
-      rows += request.rows;
-    }
-  };
-
   Batcher(std::unique_ptr<Backend> backend, const BatcherOptions& options);
+
+  BatchFormer::Options FormerOptions(const Backend& backend) const;
 
   // --- any thread ---
   absl::Status Refuse(Refusal reason, const InferRequest& request);
+  TimePoint DueOf(const InferRequest& request) const;
+  bool WouldMiss(const InferRequest& request) const;
   // Rows of one request at most.
   int32_t MaxRequestRows() const;
   Refusal RefusalFor(Admission::Verdict verdict) const;
-  void Wake(TimePoint deadline);
+  void Wake(TimePoint due);
   bool SlotAwaitsRows() const;
   void Staged(Batch& batch) override;
   void ComputeEnded(Batch& batch) override;
@@ -151,32 +152,33 @@ class Batcher final : private BackendEvents {
   // --- batcher thread ---
   void Run();
   bool HasNews() const;
-  void PublishWait(const Wait& wait, const LaneState& lanes);
+  void PublishWait(const Wait& wait, int32_t free_slots, const Knobs& knobs);
   void TakePushed();
   void TakeCancelled();
+  void TakeComputeEnds(TimePoint now);
   void TakeFinished();
   // Returns a moment up to which none is left that has expired.
   TimePoint AnswerExpired();
   void AnswerAll(Outcome outcome);
   void Answer(InferRequest& request, Outcome outcome);
-  Growth GrowthBy(const OpenBatch& open, const InferRequest& next) const;
-  // The most requests a batch can hold.
+  // The most requests a batch ever holds.
   int32_t MaxRequests() const;
-  QueueState PlanBatch() const;
-  void Learn(const ServiceTimeSample& sample);
-  Forecast ForecastAt(TimePoint now) const;
-  TimePoint LatestStart(int32_t rows) const;
-  void StartBatch(CloseReason reason, TimePoint now);
+  void Learn(const ServiceTimeSample& sample, TimePoint now);
+  // Answers those that would leave with the group's batch and be too late.
+  // Returns whether there were any: then another group may be next.
+  bool DropLate(const ShapeGroup& group, const Knobs& knobs, TimePoint now);
+  void StartBatch(const ShapeGroup& group, CloseReason reason,
+                  const Knobs& knobs, TimePoint now);
   void TellIfDrained();
 
   const BatcherOptions options_;
   const Clock& clock_;
-  const std::unique_ptr<const BatchPolicy> policy_;
-  const bool has_variable_shape_;
-  const bool forecasts_;  // the policy looks ahead
-
   // --- any thread ---
   Admission admission_;
+  std::atomic<PolicyKind> policy_;
+  std::atomic<int32_t> max_batch_size_;
+  std::atomic<int64_t> max_wait_nanos_;
+  std::atomic<bool> knobs_changed_{false};
   PushList<InferRequest, &InferRequest::next_pushed> pushed_;
   PushList<InferRequest, &InferRequest::next_cancelled> cancelled_;
   PushList<Batch, &Batch::next_finished> finished_;
@@ -187,27 +189,32 @@ class Batcher final : private BackendEvents {
   std::atomic<bool> give_up_queued_{false};
   std::array<std::atomic<uint64_t>, kRefusalCount> refused_{};
   std::atomic<int64_t> last_arrival_nanos_{0};
+  std::atomic<uint64_t> compute_ends_{0};
 
   // What the batcher thread waits for, read by producers. Written before it
   // looks for news once more and sleeps, so a producer that reads an older
   // value has pushed before that look.
   alignas(64) std::atomic<int32_t> wake_at_rows_{1};
   std::atomic<int64_t> wait_until_nanos_{0};
+  // A request that is due sooner than that after it presses a batch to leave.
+  std::atomic<int64_t> pressing_nanos_{0};
   // It found no free slot, so that rows alone are no news to it.
   std::atomic<bool> wants_slot_{false};
+  // It found no idle lane, and waits until one is about to be.
+  std::atomic<bool> wants_lane_{false};
   // It found no empty batch.
   std::atomic<bool> wants_batch_{false};
+  WaitForecast wait_forecast_;
 
   // --- batcher thread only ---
-  alignas(64) RequestQueue queue_;
-  ServiceTimeModel service_time_;
-  ArrivalRate arrivals_;
+  alignas(64) BatchFormer former_;
+  uint64_t compute_ends_taken_ = 0;
   std::vector<std::unique_ptr<Batch>> batches_;  // open and empty ones
   int32_t running_ = 0;                          // batches given to the backend
 
   // --- read by Snapshot() from any thread ---
   BatchStatistics answered_;         // written by the batcher thread
-  std::atomic<double> alpha_ns_{0};  // of service_time_
+  std::atomic<double> alpha_ns_{0};  // of the service time
   std::atomic<double> beta_ns_{0};
   Counter service_time_drifts_;
   std::vector<const Batch*> all_batches_;  // constant after construction

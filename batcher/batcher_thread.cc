@@ -14,9 +14,9 @@ constexpr Outcome kCancelled = {absl::StatusCode::kCancelled,
 constexpr Outcome kExpired = {
     absl::StatusCode::kDeadlineExceeded,
     "request passed its deadline while it was queued"};
-// What a batch takes beside its compute: wake-ups, the gather, its replies.
-constexpr Duration kDeadlineMargin = std::chrono::microseconds(500);
-
+constexpr Outcome kTooLate = {
+    absl::StatusCode::kDeadlineExceeded,
+    "request would have passed its deadline before it was answered"};
 constexpr Outcome kStopped = {absl::StatusCode::kUnavailable,
                               "server stopped before the request was started"};
 
@@ -49,54 +49,60 @@ Wait Batcher::Step() {
   } else if (broken()) {
     AnswerAll(kDeviceLost);
   }
+  knobs_changed_.store(false, std::memory_order_seq_cst);
+  const Knobs knobs = this->knobs();
   Wait wait;
-  LaneState lanes;
+  int32_t free_slots = 0;
   for (;;) {
     const TimePoint now = AnswerExpired();
-    lanes = {.free_slots = free_slots_.load(std::memory_order_seq_cst)};
+    free_slots = free_slots_.load(std::memory_order_seq_cst);
+    // After the slots: whoever freed one has ended its compute before.
+    TakeComputeEnds(now);
     if (batches_.empty()) {
-      lanes.free_slots = 0;  // replies are slow: TakeFinished() brings one
+      free_slots = 0;  // replies are slow: TakeFinished() brings one
     }
-    const Decision decision =
-        policy_->Decide(lanes.free_slots > 0 ? PlanBatch() : QueueState{},
-                        lanes, forecasts_ ? ForecastAt(now) : Forecast{}, now);
-    if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
-      StartBatch(dispatch->reason, now);
-      continue;
+    const BatchFormer::Choice choice =
+        former_.Choose(knobs, free_slots, admission_.closed(), now);
+    if (choice.group == nullptr) {
+      wait = choice.wait;
+      break;
     }
-    wait = std::get<Wait>(decision);
-    break;
+    if (!DropLate(*choice.group, knobs, now)) {
+      StartBatch(*choice.group, choice.reason, knobs, now);
+    }
   }
-  if (has_variable_shape_ && wait.wake_at_rows != Wait::kNoRows) {
-    wait.wake_at_rows = 1;  // another shape closes the batch
-  }
-  wait.until = std::min(wait.until, queue_.deadlines().earliest_deadline());
-  PublishWait(wait, lanes);
+  wait.until = std::min(wait.until, former_.queue().deadlines().earliest_due());
+  PublishWait(wait, free_slots, knobs);
   TellIfDrained();
   return wait;
 }
 
-void Batcher::PublishWait(const Wait& wait, const LaneState& lanes) {
+void Batcher::PublishWait(const Wait& wait, int32_t free_slots,
+                          const Knobs& knobs) {
+  wait_forecast_.Publish(former_.FactsForProducers(knobs, clock_.Now()));
+  pressing_nanos_.store(former_.PressingTime(knobs).count(),
+                        std::memory_order_relaxed);
   wait_until_nanos_.store(ToNanos(wait.until), std::memory_order_seq_cst);
   wake_at_rows_.store(wait.wake_at_rows, std::memory_order_seq_cst);
   wants_batch_.store(batches_.empty(), std::memory_order_seq_cst);
-  wants_slot_.store(lanes.free_slots == 0 && !batches_.empty(),
+  wants_slot_.store(free_slots == 0 && !batches_.empty(),
+                    std::memory_order_seq_cst);
+  wants_lane_.store(free_slots > 0 && !former_.queue().empty(),
                     std::memory_order_seq_cst);
 }
 
 bool Batcher::HasNews() const {
   return !pushed_.empty() || !cancelled_.empty() || !finished_.empty() ||
-         SlotAwaitsRows();
+         SlotAwaitsRows() || knobs_changed_.load(std::memory_order_seq_cst) ||
+         (wants_lane_.load(std::memory_order_relaxed) &&
+          compute_ends_.load(std::memory_order_seq_cst) != compute_ends_taken_);
 }
 
 void Batcher::TakePushed() {
   InferRequest* next = pushed_.TakeAll();
   while (next != nullptr) {
     InferRequest& request = *std::exchange(next, next->next_pushed);
-    queue_.Append(request);
-    if (forecasts_) {
-      arrivals_.Add(request.arrival, request.rows);
-    }
+    former_.Append(request);
     if (request.cancelled.load(std::memory_order_seq_cst)) {
       Answer(request, kCancelled);
     }
@@ -114,6 +120,13 @@ void Batcher::TakeCancelled() {
   }
 }
 
+void Batcher::TakeComputeEnds(TimePoint now) {
+  const uint64_t ends = compute_ends_.load(std::memory_order_seq_cst);
+  for (; compute_ends_taken_ != ends; ++compute_ends_taken_) {
+    former_.ComputeEnded(now);
+  }
+}
+
 void Batcher::TakeFinished() {
   Batch* next = finished_.TakeAll();
   while (next != nullptr) {
@@ -121,7 +134,9 @@ void Batcher::TakeFinished() {
     if (batch->succeeded()) {
       const Batch::Times& times = batch->times();
       Learn({.rows = batch->rows(),
-             .took = times.compute_end - times.compute_begin});
+             .took = times.compute_end - times.compute_begin},
+            times.compute_end);
+      former_.LearnStaging(times.staging);
     }
     batch->Clear();
     batches_.emplace_back(batch);
@@ -129,47 +144,34 @@ void Batcher::TakeFinished() {
   }
 }
 
-void Batcher::Learn(const ServiceTimeSample& sample) {
-  service_time_.Learn(sample);
-  const ServiceTimeLine line = service_time_.line();
+void Batcher::Learn(const ServiceTimeSample& sample, TimePoint now) {
+  former_.Learn(sample, now);
+  const ServiceTimeLine line = former_.service_time().line();
   alpha_ns_.store(line.alpha_ns, std::memory_order_relaxed);
   beta_ns_.store(line.beta_ns, std::memory_order_relaxed);
-  service_time_drifts_.Set(service_time_.drift_count());
-}
-
-Forecast Batcher::ForecastAt(TimePoint now) const {
-  return {.rows_per_ns = arrivals_.RowsPerNano(now),
-          .service = service_time_.line(),
-          .lanes = backend_->lanes()};
-}
-
-TimePoint Batcher::LatestStart(int32_t rows) const {
-  const TimePoint deadline = queue_.deadlines().earliest_deadline();
-  if (deadline == kNever) {
-    return kNever;
-  }
-  const int32_t one_more = std::min(rows + 1, options_.max_batch_size);
-  return deadline - service_time_.Bound(one_more) - kDeadlineMargin;
+  service_time_drifts_.Set(former_.service_time().drift_count());
 }
 
 TimePoint Batcher::AnswerExpired() {
+  const DeadlineHeap& deadlines = former_.queue().deadlines();
   TimePoint now = clock_.Now();
-  while (queue_.deadlines().earliest_deadline() <= now) {
-    Answer(*queue_.deadlines().earliest(), kExpired);
+  while (deadlines.earliest_due() <= now) {
+    Answer(*deadlines.earliest(), kExpired);
     now = clock_.Now();  // answering takes time, in which more may expire
   }
   return now;
 }
 
 void Batcher::AnswerAll(Outcome outcome) {
-  while (!queue_.empty()) {
-    Answer(*queue_.oldest(), outcome);
+  while (!former_.queue().empty()) {
+    Answer(former_.queue().any(), outcome);
   }
 }
 
 void Batcher::Answer(InferRequest& request, Outcome outcome) {
-  queue_.Remove(request);
+  former_.Remove(request);
   // First, so that whoever is answered finds the room it left.
+  admission_.LeaveLevel(request.level, request.rows);
   admission_.LeaveQueue(1, request.rows);
   admission_.ReleaseBytes(request.bytes);
   answered_.failed_requests[static_cast<size_t>(outcome.code)].Add(1);
@@ -177,73 +179,39 @@ void Batcher::Answer(InferRequest& request, Outcome outcome) {
   request.End(outcome, {});
 }
 
-Growth Batcher::GrowthBy(const OpenBatch& open,
-                         const InferRequest& next) const {
-  if (open.first != nullptr &&
-      (next.shape_key != open.first->shape_key ||
-       (has_variable_shape_ && !SameShape(next.inputs, open.first->inputs)))) {
-    return Growth::kShape;
-  }
-  const bool fits = open.requests < options_.max_requests_per_batch &&
-                    open.rows + next.rows <= options_.max_batch_size;
-  return fits ? Growth::kOpen : Growth::kFull;
-}
-
 int32_t Batcher::MaxRequests() const {
   return std::min(options_.max_batch_size, options_.max_requests_per_batch);
 }
 
-QueueState Batcher::PlanBatch() const {
-  QueueState plan{.max_batch_size = options_.max_batch_size,
-                  .max_wait = options_.max_wait};
-  OpenBatch open;
-  for (const InferRequest* next = queue_.oldest();
-       next != nullptr && plan.growth == Growth::kOpen; next = next->newer) {
-    plan.growth = GrowthBy(open, *next);
-    if (plan.growth == Growth::kOpen) {
-      open.Join(*next);
-    }
+bool Batcher::DropLate(const ShapeGroup& group, const Knobs& knobs,
+                       TimePoint now) {
+  bool has_dropped = false;
+  while (InferRequest* const late = former_.FindLate(group, knobs, now)) {
+    answered_.dropped_requests.Add(1);
+    Answer(*late, kTooLate);
+    has_dropped = true;
   }
-  if (open.requests == 0) {
-    return plan;
-  }
-  plan.rows = open.rows;
-  // Each further request brings one row at least.
-  plan.full_at_rows = std::min(options_.max_batch_size,
-                               open.rows + MaxRequests() - open.requests);
-  plan.oldest_arrival = open.first->arrival;
-  plan.latest_start = forecasts_ ? LatestStart(open.rows) : kNever;
-  if (open.rows == options_.max_batch_size ||
-      open.requests == options_.max_requests_per_batch) {
-    plan.growth = Growth::kFull;
-  } else if (plan.growth == Growth::kOpen && admission_.closed()) {
-    plan.growth = Growth::kDrained;
-  }
-  return plan;
+  return has_dropped;
 }
 
-void Batcher::StartBatch(CloseReason reason, TimePoint now) {
+void Batcher::StartBatch(const ShapeGroup& group, CloseReason reason,
+                         const Knobs& knobs, TimePoint now) {
   std::unique_ptr<Batch> batch = std::move(batches_.back());
   batches_.pop_back();
-  OpenBatch open;
-  while (InferRequest* const request = queue_.oldest()) {
-    if (request->cancelled.load(std::memory_order_seq_cst)) {
-      Answer(*request, kCancelled);
-      continue;
-    }
-    if (GrowthBy(open, *request) != Growth::kOpen) {
-      break;
-    }
-    open.Join(*request);
-    queue_.Remove(*request);
-    batch->Add(*request);
-  }
-  if (open.requests == 0) {  // all of them had been cancelled
+  const bool is_full = former_.TakeBatch(
+      group, knobs, *batch,
+      [this](InferRequest& request) { Answer(request, kCancelled); });
+  if (batch->entries().empty()) {  // all of them had been cancelled
     batches_.push_back(std::move(batch));
     return;
   }
+  former_.Started(*batch, is_full, now);
+  for (const Batch::Entry& entry : batch->entries()) {
+    admission_.LeaveLevel(entry.request->level, entry.rows);
+  }
+  admission_.LeaveQueue(static_cast<int32_t>(batch->entries().size()),
+                        batch->rows());
   batch->Close(now, reason);
-  admission_.LeaveQueue(open.requests, open.rows);
   ++running_;
   free_slots_.fetch_sub(1, std::memory_order_seq_cst);
   backend_->Start(std::move(batch), *this);

@@ -13,15 +13,14 @@ enum class CloseReason : uint8_t {
   kMaxWait,   // the oldest request had waited max_wait
   kTarget,    // as many rows as the arrival rate needs (adaptive)
   kDeadline,  // a request could not have waited longer (adaptive)
-  kShape,     // the next request has another shape
   kDrain,     // no further request can arrive
 };
-inline constexpr size_t kCloseReasonCount = 7;
+inline constexpr size_t kCloseReasonCount = 6;
 
 // Returns the reason's name in metrics: "full", "lane_free", ...
 constexpr const char* CloseReasonName(CloseReason reason) {
   constexpr const char* kNames[kCloseReasonCount] = {
-      "full", "lane_free", "max_wait", "target", "deadline", "shape", "drain"};
+      "full", "lane_free", "max_wait", "target", "deadline", "drain"};
   return kNames[static_cast<size_t>(reason)];
 }
 

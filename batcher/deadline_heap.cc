@@ -43,7 +43,7 @@ void DeadlineHeap::SiftUp(size_t index) {
   InferRequest* const request = heap_[index];
   while (index > 0) {
     const size_t parent = (index - 1) / 2;
-    if (heap_[parent]->deadline <= request->deadline) {
+    if (heap_[parent]->due <= request->due) {
       break;
     }
     Place(index, heap_[parent]);
@@ -59,11 +59,10 @@ void DeadlineHeap::SiftDown(size_t index) {
     if (child >= heap_.size()) {
       break;
     }
-    if (child + 1 < heap_.size() &&
-        heap_[child + 1]->deadline < heap_[child]->deadline) {
+    if (child + 1 < heap_.size() && heap_[child + 1]->due < heap_[child]->due) {
       ++child;
     }
-    if (request->deadline <= heap_[child]->deadline) {
+    if (request->due <= heap_[child]->due) {
       break;
     }
     Place(index, heap_[child]);

@@ -1,4 +1,4 @@
-// DeadlineHeap: the queued requests that have a deadline, earliest on top.
+// DeadlineHeap: the queued requests that expire, the earliest due on top.
 //
 // A binary heap of pointers in storage reserved at construction; each request
 // knows its place (InferRequest::deadline_index), so that any of them is
@@ -25,12 +25,12 @@ class DeadlineHeap {
   // Removes the request if it is in the heap.
   void Remove(InferRequest& request);
 
-  // Returns the request with the earliest deadline, or null.
+  // Returns the request that is due first, or null.
   InferRequest* earliest() const {
     return heap_.empty() ? nullptr : heap_.front();
   }
-  TimePoint earliest_deadline() const {
-    return heap_.empty() ? kNever : heap_.front()->deadline;
+  TimePoint earliest_due() const {
+    return heap_.empty() ? kNever : heap_.front()->due;
   }
 
  private:

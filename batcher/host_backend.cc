@@ -137,7 +137,9 @@ void HostBackend::RunLane(int32_t index) {
 
 void HostBackend::RunBatch(Lane& lane, Work work) {
   Batch& batch = *work.batch;
+  const TimePoint begin = options_.clock->Now();
   Outcome outcome = Guarded([&] { return lane.model.Stage(batch); });
+  batch.times().staging = options_.clock->Now() - begin;
   work.events->Staged(batch);
   OutputRef output;
   if (outcome.ok()) {

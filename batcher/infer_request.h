@@ -23,17 +23,23 @@
 
 namespace ferry {
 
+class ShapeGroup;
+
 struct InferRequest {
   // Filled by the owner before Submit(), then constant.
   absl::Span<const TensorView> inputs;  // one per ModelSpec::inputs, in order
   int32_t rows = 1;                     // >= 1
   size_t bytes = 0;                     // of all inputs, for admission
   uint64_t shape_key = 0;  // ShapeKey(inputs) where shapes vary, else 0
+  int32_t level = 0;       // of priority; 0 is the most urgent
   TimePoint deadline = kNever;
+  Duration timeout{0};  // from its arrival; 0: none
   Completion* completion = nullptr;
 
-  // Stamped by Submit().
+  // Stamped by Submit(): when it arrived, and when it expires, which is the
+  // earliest of deadline, timeout and what the batcher gives its level.
   TimePoint arrival;
+  TimePoint due = kNever;
 
   // Set once by Batcher::Cancel().
   std::atomic<bool> cancelled{false};
@@ -45,10 +51,12 @@ struct InferRequest {
   // Below: the batcher's.
   InferRequest* next_pushed = nullptr;
   InferRequest* next_cancelled = nullptr;
-  InferRequest* newer = nullptr;  // batcher thread only
-  InferRequest* older = nullptr;  // batcher thread only
-  int32_t deadline_index = -1;    // batcher thread only: place in the heap
-  bool is_queued = false;         // batcher thread only
+  // Below: the batcher thread's only.
+  InferRequest* newer = nullptr;
+  InferRequest* older = nullptr;
+  ShapeGroup* group = nullptr;
+  int32_t deadline_index = -1;  // its place in the heap
+  bool is_queued = false;
 
   // Takes one more hold unless the last one was already given back.
   bool TryHold() {

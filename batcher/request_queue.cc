@@ -1,27 +1,114 @@
-// The doubly linked list of queued requests.
+// Linked lists by shape and level.
 #include "batcher/request_queue.h"
+
+#include <algorithm>
 
 #include "batcher/check.h"
 
 namespace ferry {
 
-void RequestQueue::Append(InferRequest& request) {
-  request.older = newest_;
+void ShapeGroup::Append(InferRequest& request) {
+  Level& level = levels_[static_cast<size_t>(request.level)];
+  request.older = level.newest;
   request.newer = nullptr;
-  (newest_ == nullptr ? oldest_ : newest_->newer) = &request;
-  newest_ = &request;
-  if (request.deadline != kNever) {
+  (level.newest == nullptr ? level.oldest : level.newest->newer) = &request;
+  level.newest = &request;
+  level.rows += request.rows;
+  rows_ += request.rows;
+  ++requests_;
+}
+
+void ShapeGroup::Remove(InferRequest& request) {
+  Level& level = levels_[static_cast<size_t>(request.level)];
+  (request.older == nullptr ? level.oldest : request.older->newer) =
+      request.newer;
+  (request.newer == nullptr ? level.newest : request.newer->older) =
+      request.older;
+  level.rows -= request.rows;
+  rows_ -= request.rows;
+  --requests_;
+}
+
+int32_t ShapeGroup::most_urgent_level() const {
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    if (levels_[i].oldest != nullptr) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  Check(false, "a group in the queue holds requests");
+  return 0;
+}
+
+TimePoint ShapeGroup::oldest_arrival() const {
+  TimePoint oldest = kNever;
+  for (const Level& level : levels_) {
+    if (level.oldest != nullptr) {
+      oldest = std::min(oldest, level.oldest->arrival);
+    }
+  }
+  return oldest;
+}
+
+RequestQueue::RequestQueue(int32_t max_requests, int32_t levels)
+    : levels_(levels),
+      level_rows_(static_cast<size_t>(levels)),
+      deadlines_(max_requests) {}
+
+void RequestQueue::Append(InferRequest& request) {
+  Check(request.level >= 0 && request.level < levels_,
+        "a request's level is one of the queue's");
+  ShapeGroup& group = GroupOf(request);
+  group.Append(request);
+  rows_ += request.rows;
+  level_rows_[static_cast<size_t>(request.level)] += request.rows;
+  if (request.due != kNever) {
     deadlines_.Insert(request);
   }
+  request.group = &group;
   request.is_queued = true;
 }
 
 void RequestQueue::Remove(InferRequest& request) {
   Check(request.is_queued, "only a queued request is removed");
-  (request.older == nullptr ? oldest_ : request.older->newer) = request.newer;
-  (request.newer == nullptr ? newest_ : request.newer->older) = request.older;
+  ShapeGroup& group = *request.group;
+  group.Remove(request);
+  rows_ -= request.rows;
+  level_rows_[static_cast<size_t>(request.level)] -= request.rows;
   deadlines_.Remove(request);
+  request.group = nullptr;
   request.is_queued = false;
+  if (group.requests() == 0) {
+    DropGroup(group);
+  }
+}
+
+ShapeGroup& RequestQueue::GroupOf(const InferRequest& request) {
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    // Keys of different shapes are equal in rare cases.
+    if (keys_[i] == request.shape_key &&
+        SameShape(groups_[i]->any().inputs, request.inputs)) {
+      return *groups_[i];
+    }
+  }
+  if (empty_groups_.empty()) {
+    all_groups_.push_back(std::make_unique<ShapeGroup>(levels_));
+    empty_groups_.push_back(all_groups_.back().get());
+  }
+  ShapeGroup& group = *empty_groups_.back();
+  empty_groups_.pop_back();
+  group.index_ = groups_.size();
+  groups_.push_back(&group);
+  keys_.push_back(request.shape_key);
+  return group;
+}
+
+void RequestQueue::DropGroup(ShapeGroup& group) {
+  groups_.back()->index_ = group.index_;
+  groups_[group.index_] = groups_.back();
+  keys_[group.index_] = keys_.back();
+  groups_.pop_back();
+  keys_.pop_back();
+  empty_groups_.push_back(&group);
 }
 
 }  // namespace ferry

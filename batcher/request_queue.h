@@ -1,34 +1,96 @@
-// RequestQueue: the admitted requests in arrival order, after the batcher
-// thread took them from the push list. Intrusive; nothing is allocated.
+// RequestQueue: the admitted requests after the batcher thread took them from
+// the push list, in groups of one shape, and in each by level of priority and
+// then by arrival. Each group is an open batch, or several: requests of
+// different shapes never share one, and never close each other's.
 //
-// Invariant: a request is in the list and, if it has a deadline, in the heap,
-// exactly while is_queued is true.
+// Intrusive. Allocates only when more shapes are queued at once than ever
+// before.
+//
+// Invariant: a request is in its group and, if it is ever due, in the heap,
+// exactly while is_queued is true. No group in groups() is empty.
 //
 // Thread safety: batcher thread only.
 #ifndef FERRY_BATCHER_REQUEST_QUEUE_H_
 #define FERRY_BATCHER_REQUEST_QUEUE_H_
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
 #include "batcher/deadline_heap.h"
 #include "batcher/infer_request.h"
 
 namespace ferry {
 
+// Requests of one shape.
+class ShapeGroup {
+ public:
+  // Requests of one level, linked by `newer` and `older`.
+  struct Level {
+    InferRequest* oldest = nullptr;
+    InferRequest* newest = nullptr;
+    int32_t rows = 0;
+  };
+
+  explicit ShapeGroup(int32_t levels) : levels_(static_cast<size_t>(levels)) {}
+
+  absl::Span<const Level> levels() const { return levels_; }
+  int32_t requests() const { return requests_; }
+  int32_t rows() const { return rows_; }
+
+  // REQUIRES: not empty.
+  int32_t most_urgent_level() const;
+  InferRequest& any() const {
+    return *levels_[static_cast<size_t>(most_urgent_level())].oldest;
+  }
+  TimePoint oldest_arrival() const;
+
+ private:
+  friend class RequestQueue;
+
+  void Append(InferRequest& request);
+  void Remove(InferRequest& request);
+
+  std::vector<Level> levels_;
+  int32_t requests_ = 0;
+  int32_t rows_ = 0;
+  size_t index_ = 0;  // in groups()
+};
+
 class RequestQueue {
  public:
-  explicit RequestQueue(int32_t max_requests) : deadlines_(max_requests) {}
+  // Requests have a level in [0, levels).
+  RequestQueue(int32_t max_requests, int32_t levels);
 
   void Append(InferRequest& request);
 
   // REQUIRES: request.is_queued.
   void Remove(InferRequest& request);
 
-  InferRequest* oldest() const { return oldest_; }
+  // In no order.
+  absl::Span<ShapeGroup* const> groups() const { return groups_; }
+  bool empty() const { return groups_.empty(); }
+  int32_t rows() const { return rows_; }
+  int32_t level_rows(int32_t level) const {
+    return level_rows_[static_cast<size_t>(level)];
+  }
+  // REQUIRES: not empty.
+  InferRequest& any() const { return groups_.front()->any(); }
+
   const DeadlineHeap& deadlines() const { return deadlines_; }
-  bool empty() const { return oldest_ == nullptr; }
 
  private:
-  InferRequest* oldest_ = nullptr;
-  InferRequest* newest_ = nullptr;
+  ShapeGroup& GroupOf(const InferRequest& request);
+  void DropGroup(ShapeGroup& group);
+
+  const int32_t levels_;
+  std::vector<ShapeGroup*> groups_;
+  std::vector<uint64_t> keys_;  // of groups_, side by side to be searched
+  std::vector<std::unique_ptr<ShapeGroup>> all_groups_;
+  std::vector<ShapeGroup*> empty_groups_;
+  int32_t rows_ = 0;
+  std::vector<int32_t> level_rows_;
   DeadlineHeap deadlines_;
 };
 

@@ -16,6 +16,7 @@ void AddAll(const Counters& from, Counters& to) {
 void BatchStatistics::MergeInto(BatchStatistics& sum) const {
   sum.ok_rows.Add(ok_rows.value());
   AddAll(failed_requests, sum.failed_requests);
+  sum.dropped_requests.Add(dropped_requests.value());
   sum.failed_ns.Add(failed_ns.value());
   AddAll(closed_batches, sum.closed_batches);
   sum.queue_wait.Merge(queue_wait);
@@ -35,8 +36,8 @@ void BatchStatistics::MergeInto(BatchStatistics& sum) const {
 
 const char* RefusalName(Refusal reason) {
   constexpr const char* kNames[kRefusalCount] = {
-      "too_large", "queue_requests", "queue_rows", "queue_bytes",
-      "expired",   "draining",       "broken"};
+      "too_large", "queue_requests", "queue_level", "queue_rows", "queue_bytes",
+      "expired",   "would_miss",     "draining",    "broken"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -51,6 +51,8 @@ struct BatchStatistics {
   Counter ok_rows;
   // Requests that ended otherwise after they were admitted, by status code.
   std::array<Counter, kStatusCodeCount> failed_requests;
+  // Of these, the ones that would have been answered after they are due.
+  Counter dropped_requests;
   Counter failed_ns;  // sum of their times from arrival to answer
   std::array<Counter, kCloseReasonCount> closed_batches;
 
@@ -72,13 +74,15 @@ struct BatchStatistics {
 enum class Refusal : uint8_t {
   kTooLarge,       // more rows or bytes than are ever taken
   kQueueRequests,  // queue full, in requests
+  kQueueLevel,     // queue full, in requests of the level
   kQueueRows,      // queue full, in rows
   kQueueBytes,     // queue full, in bytes
   kExpired,        // its deadline had passed
+  kWouldMiss,      // its deadline would pass before it could be answered
   kDraining,       // the batcher takes no more
   kBroken,         // the backend is broken
 };
-inline constexpr size_t kRefusalCount = 7;
+inline constexpr size_t kRefusalCount = 9;
 
 // Returns the reason's name in metrics: "too_large", "queue_requests", ...
 const char* RefusalName(Refusal reason);

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   ferry::bench::AddRunCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
+  ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
   try {
     app.parse(argc, argv);

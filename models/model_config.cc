@@ -10,6 +10,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 #include "models/config_findings.h"
+#include "models/config_levels.h"
 #include "models/config_parameters.h"
 
 namespace ferry {
@@ -218,6 +219,8 @@ class Reader {
         options_.max_wait =
             std::chrono::microseconds(static_cast<int64_t>(delay));
       }
+      ReadLevels(message_.dynamic_batching(), node_.Child("dynamic_batching"),
+                 options_, findings_);
     }
     ReadInstances();
   }

@@ -56,8 +56,13 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
   }
   result.policy = options.policy;
   result.max_wait = options.max_wait;
+  result.levels = options.levels;
   result.queue.requests =
       overrides.queue_requests.value_or(result.queue.requests);
+  if (const int32_t max = options.levels[0].max_requests;
+      options.levels.size() == 1 && max > 0) {
+    result.queue.requests = std::min(result.queue.requests, max);
+  }
   result.queue.bytes = overrides.queue_bytes.value_or(result.queue.bytes);
   return result;
 }
@@ -127,6 +132,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   }
   model->spec = options.spec;
   model->is_simulated = options.backend == BackendKind::kSimulated;
+  model->default_level = options.default_level;
   model->batcher = *std::move(batcher);
   return model;
 }

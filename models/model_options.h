@@ -10,6 +10,7 @@
 
 #include "batcher/batch_policy.h"
 #include "batcher/clock.h"
+#include "batcher/level_options.h"
 #include "batcher/sim/simulated_model.h"
 #include "batcher/tensor.h"
 
@@ -47,6 +48,8 @@ struct ModelOptions {
   Batching batching = Batching::kOwnRowsOnly;
   PolicyKind policy = PolicyKind::kEager;
   Duration max_wait{0};
+  std::vector<LevelOptions> levels = {{}};  // of priority, urgent first
+  int32_t default_level = 0;
   std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none
 
   int32_t instance_count = 1;  // lanes

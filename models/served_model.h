@@ -24,8 +24,19 @@ struct ServedModel {
   ModelSpec spec;
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
+  // Of requests that name none.
+  int32_t default_level = 0;
   std::unique_ptr<Batcher> batcher;
 };
+
+// Returns the batcher's level for a priority as clients write it: from 1, the
+// most urgent; 0 and what the model does not have mean its default, as in
+// Triton.
+inline int32_t LevelOf(uint64_t priority, const ServedModel& model) {
+  return priority >= 1 && priority <= model.batcher->options().levels.size()
+             ? static_cast<int32_t>(priority - 1)
+             : model.default_level;
+}
 
 }  // namespace ferry
 

@@ -72,10 +72,8 @@ absl::Status InferCall::Start() {
 absl::Status InferCall::Submit() {
   request_.completion = this;
   request_.deadline = Deadline();
-  if (decoder_.timeout() > Duration(0)) {
-    request_.deadline = std::min(request_.deadline,
-                                 environment_.clock.Now() + decoder_.timeout());
-  }
+  request_.timeout = decoder_.parameters().timeout;
+  request_.level = LevelOf(decoder_.parameters().priority, entry_->model);
   // Taken before the submit: Released() may come before it returns.
   holds_.fetch_add(1, std::memory_order_relaxed);
   absl::Status status = entry_->model.batcher->Submit(request_);

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "batcher/checked_math.h"
 #include "server/client_text.h"
-#include "server/infer_parameters.h"
 #include "server/typed_contents.h"
 
 namespace ferry {
@@ -60,7 +59,7 @@ absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
   if (!parameters.ok()) {
     return parameters.status();
   }
-  timeout_ = parameters->timeout;
+  parameters_ = *parameters;
   if (absl::Status status = MatchInputs(model); !status.ok()) {
     return status;
   }
@@ -289,7 +288,7 @@ void InferDecoder::Clear() {
   inputs_.clear();
   typed_runs_.clear();
   outputs_.clear();
-  timeout_ = Duration(0);
+  parameters_ = {};
   for (std::vector<std::byte>& bytes : narrowed_) {
     if (bytes.capacity() > kMaxKeptBytes) {
       std::vector<std::byte>().swap(bytes);

@@ -21,6 +21,7 @@
 #include "batcher/infer_request.h"
 #include "batcher/tensor.h"
 #include "server/infer_message.h"
+#include "server/infer_parameters.h"
 
 namespace ferry {
 
@@ -51,9 +52,9 @@ class InferDecoder {
   absl::Status Bind(const ModelView& model, InferRequest& request);
 
   // What Bind() found: outputs to answer, as indices of ModelSpec::outputs in
-  // the order the client wants, and the time it gives, 0 for no limit.
+  // the order the client wants, and what else it says.
   absl::Span<const size_t> outputs() const { return outputs_; }
-  Duration timeout() const { return timeout_; }
+  const RequestParameters& parameters() const { return parameters_; }
 
   void Clear();
 
@@ -73,7 +74,7 @@ class InferDecoder {
   std::vector<int> sent_as_;  // [spec input]: index of it in the message
   std::vector<TensorView> inputs_;
   std::vector<size_t> outputs_;
-  Duration timeout_{0};
+  RequestParameters parameters_;
   // [spec input]: typed contents as a run, and what was narrowed for it.
   std::vector<Run> typed_runs_;
   std::vector<std::vector<std::byte>> narrowed_;

@@ -41,9 +41,9 @@ absl::Status ReadTimeout(const InferParameter& value, Duration& timeout) {
   return absl::OkStatus();
 }
 
-// There is one priority level: any valid value means it.
-absl::Status CheckPriority(const InferParameter& value) {
+absl::Status ReadPriority(const InferParameter& value, uint64_t& priority) {
   if (value.has_uint64_param()) {
+    priority = value.uint64_param();
     return absl::OkStatus();
   }
   if (!value.has_int64_param()) {
@@ -54,6 +54,7 @@ absl::Status CheckPriority(const InferParameter& value) {
         absl::StrCat("parameter 'priority': expected at least 0, got ",
                      value.int64_param()));
   }
+  priority = static_cast<uint64_t>(value.int64_param());
   return absl::OkStatus();
 }
 
@@ -102,7 +103,7 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
     if (name == "timeout") {
       status = ReadTimeout(value, result.timeout);
     } else if (name == "priority") {
-      status = CheckPriority(value);
+      status = ReadPriority(value, result.priority);
     } else if (name == "sequence_id" || name == "sequence_start" ||
                name == "sequence_end") {
       status = CheckSequence(name, value);

@@ -22,7 +22,8 @@ using InferParameterMap =
     google::protobuf::Map<std::string, inference::InferParameter>;
 
 struct RequestParameters {
-  Duration timeout{0};  // from arrival; 0: none
+  Duration timeout{0};    // from arrival; 0: none
+  uint64_t priority = 0;  // from 1, the most urgent; 0: the model's default
 };
 
 absl::StatusOr<RequestParameters> ReadRequestParameters(

@@ -51,6 +51,10 @@ constexpr MetricName kBatchCost = {
 constexpr MetricName kRowCost = {
     "ferry_service_time_row_seconds",
     "What each row of a batch costs, as learned: beta of s(b)"};
+constexpr MetricName kLate = {
+    "ferry_late_drops_total",
+    "Of the requests that failed with DEADLINE_EXCEEDED, those that were "
+    "dropped when their batch closed, because it would have ended too late."};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed and s(b) was learned afresh"};
@@ -99,6 +103,8 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
           static_cast<double>(failed));
     }
   }
+  out.AddCounter(kLate, labels,
+                 static_cast<double>(served.dropped_requests.value()));
   out.AddCounter(kRows, labels, static_cast<double>(served.ok_rows.value()));
   for (size_t reason = 0; reason < kCloseReasonCount; ++reason) {
     out.AddCounter(kClosed,
@@ -110,6 +116,7 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
 
 void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   const Batcher& batcher = *entry.model.batcher;
+  const Knobs knobs = batcher.knobs();
   const BatcherStatistics counted = batcher.Snapshot();
   const BatchStatistics& served = counted.served;
   const MetricLabels labels = {{"model", entry.model.name},
@@ -133,7 +140,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   out.AddGauge(kQueuedRequests, labels, counted.queued_requests);
   out.AddGauge(kQueuedRows, labels, counted.queued_rows);
   out.AddGauge(kQueuedBytes, labels, static_cast<double>(counted.queued_bytes));
-  out.AddGauge(kQueueLimit, labels, batcher.options().queue.requests);
+  out.AddGauge(kQueueLimit, labels, knobs.queue.requests);
   out.AddGauge(kRunning, labels, counted.running_batches);
   out.AddGauge(kBatchCost, labels,
                counted.service_time.alpha_ns / kNanosPerSecond);
@@ -141,7 +148,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
                counted.service_time.beta_ns / kNanosPerSecond);
   out.AddCounter(kDrifts, labels,
                  static_cast<double>(counted.service_time_drifts));
-  out.AddGauge(kMaxBatch, labels, batcher.options().max_batch_size);
+  out.AddGauge(kMaxBatch, labels, knobs.max_batch_size);
   out.AddDurations(kQueueWait, labels, served.queue_wait);
   out.AddDurations(kStage, labels, served.stage);
   out.AddDurations(kCompute, labels, served.compute);

@@ -13,7 +13,7 @@ namespace ferry::bench {
 namespace {
 
 void BM_Decide(benchmark::State& state, PolicyKind kind) {
-  const auto policy = MakePolicy(kind);
+  const BatchPolicy& policy = GetPolicy(kind);
   QueueState queue;
   queue.max_batch_size = 64;
   queue.max_wait = Milliseconds(5);
@@ -26,7 +26,7 @@ void BM_Decide(benchmark::State& state, PolicyKind kind) {
     queue.rows = ++turn & 63;
     lanes.free_slots = turn & 1;
     benchmark::DoNotOptimize(
-        policy->Decide(queue, lanes, forecast, FromNanos(turn & 0xFFFF)));
+        policy.Decide(queue, lanes, forecast, FromNanos(turn & 0xFFFF)));
   }
 }
 BENCHMARK_CAPTURE(BM_Decide, eager, PolicyKind::kEager);

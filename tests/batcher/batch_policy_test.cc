@@ -25,8 +25,8 @@ QueueState Queue(int32_t rows, Growth growth) {
 // Says in one line what was decided, so that a failure reads as a sentence.
 std::string Decide(PolicyKind kind, const QueueState& queue, int32_t free_slots,
                    TimePoint now, const Forecast& forecast = {}) {
-  const Decision decision = MakePolicy(kind)->Decide(
-      queue, {.free_slots = free_slots}, forecast, now);
+  const Decision decision =
+      GetPolicy(kind).Decide(queue, {.free_slots = free_slots}, forecast, now);
   if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
     return absl::StrCat("dispatch: ", CloseReasonName(dispatch->reason));
   }
@@ -57,7 +57,6 @@ TEST(EagerPolicy, DispatchesWhateverIsThereToAFreeSlot) {
       {Queue(1, Growth::kOpen), 1, {}, "dispatch: lane_free"},
       {Queue(3, Growth::kOpen), 2, kMaxWait * 2, "dispatch: lane_free"},
       {Queue(8, Growth::kFull), 1, {}, "dispatch: full"},
-      {Queue(3, Growth::kShape), 1, {}, "dispatch: shape"},
       {Queue(3, Growth::kDrained), 1, {}, "dispatch: drain"},
   };
   for (const Case& c : kCases) {
@@ -80,7 +79,6 @@ TEST(WindowPolicy, WaitsForAFullBatchOrMaxWait) {
       {Queue(3, Growth::kOpen), 1, kMaxWait, "dispatch: max_wait"},
       {Queue(3, Growth::kOpen), 1, kMaxWait + kOne, "dispatch: max_wait"},
       {Queue(8, Growth::kFull), 1, {}, "dispatch: full"},
-      {Queue(3, Growth::kShape), 1, {}, "dispatch: shape"},
       {Queue(3, Growth::kDrained), 1, {}, "dispatch: drain"},
   };
   for (const Case& c : kCases) {
@@ -103,6 +101,26 @@ TEST(WindowPolicy, EndlessMaxWaitWaitsForAFullBatch) {
   QueueState queue = Queue(1, Growth::kOpen);
   queue.max_wait = Duration::max();
   EXPECT_EQ(Decide(PolicyKind::kWindow, queue, 1, kArrival), "wait for 6 rows");
+}
+
+TEST(EveryPolicy, ClosesNoBatchBeforeALaneNeedsIt) {
+  const TimePoint close_at = kArrival + Milliseconds(9);
+  for (PolicyKind kind :
+       {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
+    const auto decide = [&](int32_t rows, Growth growth, TimePoint now) {
+      return GetPolicy(kind).Decide(Queue(rows, growth),
+                                    {.free_slots = 1, .close_at = close_at}, {},
+                                    now);
+    };
+    const Decision full = decide(8, Growth::kFull, close_at - Duration(1));
+    ASSERT_TRUE(std::holds_alternative<Wait>(full)) << PolicyName(kind);
+    EXPECT_EQ(std::get<Wait>(full).until, close_at);
+    EXPECT_EQ(std::get<Wait>(full).wake_at_rows, Wait::kNoRows);
+    EXPECT_TRUE(
+        std::holds_alternative<Dispatch>(decide(8, Growth::kFull, close_at)));
+    const Decision empty = decide(0, Growth::kOpen, kArrival);
+    EXPECT_EQ(std::get<Wait>(empty).wake_at_rows, 1);
+  }
 }
 
 // 1 ms and 0.1 ms a row; one row a millisecond has to be carried by two rows a
@@ -173,8 +191,6 @@ TEST(AdaptivePolicy, WaitsForTheTargetMaxWaitOrADeadline) {
   EXPECT_EQ(decide(Queue(3, Growth::kOpen), 1, kMaxWait, forecast),
             "dispatch: max_wait");
   EXPECT_EQ(decide(Queue(8, Growth::kFull), 1, {}, forecast), "dispatch: full");
-  EXPECT_EQ(decide(Queue(3, Growth::kShape), 1, {}, forecast),
-            "dispatch: shape");
   EXPECT_EQ(decide(Queue(3, Growth::kDrained), 1, {}, forecast),
             "dispatch: drain");
   QueueState pressed = Queue(3, Growth::kOpen);

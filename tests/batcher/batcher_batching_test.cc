@@ -122,28 +122,45 @@ TEST(Batching, MaxRequestsPerBatchIsKept) {
   stepped.Settle();
 }
 
-TEST(Batching, AnotherShapeClosesTheBatch) {
-  SteppedBatcher stepped({.batcher = {.policy = PolicyKind::kWindow},
-                          .backend = {.spec = RowSpec(kAnySize), .slots = 4}});
+TEST(Batching, ShapesGatherApartAndDoNotCloseEachOther) {
+  SteppedBatcher stepped(
+      {.batcher = {.max_batch_size = 2, .policy = PolicyKind::kWindow},
+       .backend = {.spec = RowSpec(kAnySize), .slots = 4}});
   TestRequest a({.id = 1, .width = 2});
-  TestRequest b({.id = 2, .width = 2});
-  TestRequest c({.id = 3, .width = 3});
-  for (TestRequest* request : {&a, &b}) {
-    stepped.Submit(*request);
-  }
-  EXPECT_EQ(stepped.Step().wake_at_rows, 1)
-      << "any arrival may have another shape";
+  TestRequest b({.id = 2, .width = 3});
+  TestRequest c({.id = 3, .width = 2});
+  stepped.Submit(a);
+  EXPECT_EQ(stepped.Step().wake_at_rows, 2);
+  stepped.Submit(b);
+  EXPECT_EQ(stepped.Step().wake_at_rows, 3) << "one more can fill either";
   EXPECT_EQ(stepped.backend().running_count(), 0u);
   stepped.Submit(c);
   stepped.Step();
   ASSERT_EQ(stepped.backend().running_count(), 1u);
-  EXPECT_EQ(Ids(stepped.backend().batch(0)), (Ints{1, 2}));
-  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kShape), 1u);
+  EXPECT_EQ(Ids(stepped.backend().batch(0)), (Ints{1, 3}));
+  EXPECT_EQ(ClosedCount(stepped.batcher(), CloseReason::kFull), 1u);
   stepped.clock().Advance(Milliseconds(5));
-  stepped.Step();
   stepped.Settle();
-  EXPECT_TRUE(a.HasOwnRows());
-  EXPECT_TRUE(c.HasOwnRows());
+  for (TestRequest* request : {&a, &b, &c}) {
+    EXPECT_TRUE(request->HasOwnRows());
+  }
+}
+
+TEST(Batching, OfManyShapesTheOneThatWaitsForTheLongestLeavesFirst) {
+  SteppedBatcher stepped({.backend = {.spec = RowSpec(kAnySize)}});
+  std::deque<TestRequest> requests;
+  for (int64_t id = 1; id <= 9; ++id) {
+    requests.emplace_back(
+        TestRequestOptions{.id = id, .width = 1 + (id * 2) % 3});
+    stepped.Submit(requests.back());
+    stepped.clock().Advance(Milliseconds(1));
+  }
+  std::vector<Ints> batches;
+  stepped.backend().on_start = [&](const Batch& batch) {
+    batches.push_back(Ids(batch));
+  };
+  stepped.Settle();
+  EXPECT_EQ(batches, (std::vector<Ints>{{1, 4, 7}, {2, 5, 8}, {3, 6, 9}}));
 }
 
 TEST(Batching, EqualKeysOfDifferentShapesAreNotMixed) {

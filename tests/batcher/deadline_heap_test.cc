@@ -13,7 +13,7 @@ namespace {
 TEST(DeadlineHeap, EmptyHeapHasNoDeadline) {
   DeadlineHeap heap(4);
   EXPECT_EQ(heap.earliest(), nullptr);
-  EXPECT_EQ(heap.earliest_deadline(), kNever);
+  EXPECT_EQ(heap.earliest_due(), kNever);
 }
 
 TEST(DeadlineHeap, RemoveOfARequestThatIsNotInItDoesNothing) {
@@ -27,7 +27,7 @@ TEST(DeadlineHeap, EqualDeadlinesAreAllKept) {
   DeadlineHeap heap(4);
   InferRequest requests[3];
   for (InferRequest& request : requests) {
-    request.deadline = FromNanos(5);
+    request.due = FromNanos(5);
     heap.Insert(request);
   }
   std::set<InferRequest*> seen;
@@ -57,18 +57,18 @@ TEST(DeadlineHeap, RandomInsertsAndRemovesKeepTheEarliestOnTop) {
       InferRequest& request = *from.back();
       from.pop_back();
       if (inserts) {
-        request.deadline = FromNanos(static_cast<int64_t>(random() % 20));
-        deadlines.insert(request.deadline);
+        request.due = FromNanos(static_cast<int64_t>(random() % 20));
+        deadlines.insert(request.due);
         heap.Insert(request);
         inside.push_back(&request);
       } else {
-        deadlines.erase(deadlines.find(request.deadline));
+        deadlines.erase(deadlines.find(request.due));
         heap.Remove(request);
         outside.push_back(&request);
       }
       const TimePoint expected =
           deadlines.empty() ? kNever : *deadlines.begin();
-      ASSERT_EQ(heap.earliest_deadline(), expected)
+      ASSERT_EQ(heap.earliest_due(), expected)
           << "seed " << seed << ", step " << step;
     }
   }

@@ -1,30 +1,43 @@
-// RequestQueue: arrival order, removal from anywhere, deadlines alongside.
+// RequestQueue: arrival order in each group and level, removal from anywhere,
+// deadlines alongside.
 #include "batcher/request_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <random>
+#include <utility>
 #include <vector>
+
+#include "tests/support/test_request.h"
 
 namespace ferry {
 namespace {
 
-std::vector<const InferRequest*> Contents(const RequestQueue& queue) {
-  std::vector<const InferRequest*> contents;
-  for (const InferRequest* next = queue.oldest(); next != nullptr;
+using Requests = std::vector<const InferRequest*>;
+
+Requests Contents(const ShapeGroup::Level& level) {
+  Requests contents;
+  for (const InferRequest* next = level.oldest; next != nullptr;
        next = next->newer) {
     contents.push_back(next);
   }
   return contents;
 }
 
+// Of a queue with one shape and one level.
+Requests Contents(const RequestQueue& queue) {
+  return queue.empty() ? Requests{} : Contents(queue.groups()[0]->levels()[0]);
+}
+
 TEST(RequestQueue, RemovesInEveryOrder) {
   std::array<size_t, 4> order = {0, 1, 2, 3};
   do {
     std::array<InferRequest, 4> requests;
-    std::vector<const InferRequest*> expected;
-    RequestQueue queue(4);
+    Requests expected;
+    RequestQueue queue(4, 1);
     for (InferRequest& request : requests) {
       queue.Append(request);
       expected.push_back(&request);
@@ -42,33 +55,101 @@ TEST(RequestQueue, RemovesInEveryOrder) {
 }
 
 TEST(RequestQueue, OnlyRequestsWithADeadlineAreInTheHeap) {
-  RequestQueue queue(4);
+  RequestQueue queue(4, 1);
   InferRequest without;
   InferRequest with;
-  with.deadline = FromNanos(3);
+  with.due = FromNanos(3);
   queue.Append(without);
   EXPECT_EQ(queue.deadlines().earliest(), nullptr);
   queue.Append(with);
   EXPECT_EQ(queue.deadlines().earliest(), &with);
   queue.Remove(with);
   EXPECT_EQ(queue.deadlines().earliest(), nullptr);
-  EXPECT_EQ(queue.oldest(), &without);
+  EXPECT_EQ(&queue.any(), &without);
 }
 
 TEST(RequestQueue, RemovedRequestCanBeAppendedAgain) {
-  RequestQueue queue(4);
+  RequestQueue queue(4, 1);
   InferRequest first;
   InferRequest second;
   queue.Append(first);
   queue.Append(second);
   queue.Remove(first);
   queue.Append(first);
-  EXPECT_EQ(Contents(queue),
-            (std::vector<const InferRequest*>{&second, &first}));
+  EXPECT_EQ(Contents(queue), (Requests{&second, &first}));
+}
+
+TEST(RequestQueue, ShapesAndLevelsAreApartAndCounted) {
+  TestRequest narrow({.id = 1, .rows = 2, .width = 1});
+  TestRequest wide({.id = 2, .rows = 3, .width = 2});
+  TestRequest urgent({.id = 3, .rows = 1, .width = 2});
+  wide.request().level = 1;
+  RequestQueue queue(4, 2);
+  for (TestRequest* test : {&narrow, &wide, &urgent}) {
+    queue.Append(test->request());
+  }
+  ASSERT_EQ(queue.groups().size(), 2u);
+  EXPECT_EQ(queue.rows(), 6);
+  EXPECT_EQ(queue.level_rows(0), 3);
+  EXPECT_EQ(queue.level_rows(1), 3);
+  const ShapeGroup& group = *wide.request().group;
+  EXPECT_EQ(&group, urgent.request().group);
+  EXPECT_EQ(group.requests(), 2);
+  EXPECT_EQ(group.rows(), 4);
+  EXPECT_EQ(group.most_urgent_level(), 0);
+  EXPECT_EQ(&group.any(), &urgent.request());
+  queue.Remove(urgent.request());
+  EXPECT_EQ(group.most_urgent_level(), 1);
+  queue.Remove(narrow.request());
+  EXPECT_EQ(queue.groups().size(), 1u) << "no group is empty";
+  queue.Remove(wide.request());
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(queue.rows(), 0);
+}
+
+TEST(RequestQueue, EqualKeysOfDifferentShapesAreApart) {
+  TestRequest narrow({.id = 1, .width = 1});
+  TestRequest wide({.id = 2, .width = 2});
+  wide.request().shape_key = narrow.request().shape_key;
+  RequestQueue queue(4, 1);
+  queue.Append(narrow.request());
+  queue.Append(wide.request());
+  EXPECT_NE(narrow.request().group, wide.request().group);
+  queue.Remove(narrow.request());
+  queue.Remove(wide.request());
+}
+
+TEST(RequestQueue, RandomShapesKeepTheirOrder) {
+  constexpr int64_t kShapes = 5;
+  std::mt19937_64 random(7);
+  std::vector<std::unique_ptr<TestRequest>> tests;
+  std::array<Requests, kShapes> expected;
+  RequestQueue queue(200, 1);
+  for (int64_t id = 0; id < 200; ++id) {
+    const int64_t width =
+        static_cast<int64_t>(random() % static_cast<uint64_t>(kShapes)) + 1;
+    tests.push_back(std::make_unique<TestRequest>(
+        TestRequestOptions{.id = id, .width = width}));
+    Requests& list = expected[static_cast<size_t>(width - 1)];
+    queue.Append(tests.back()->request());
+    list.push_back(&tests.back()->request());
+    if (random() % 3 == 0) {  // the oldest of some shape leaves
+      Requests& other = expected[random() % kShapes];
+      if (!other.empty()) {
+        queue.Remove(const_cast<InferRequest&>(*other.front()));
+        other.erase(other.begin());
+      }
+    }
+    for (const Requests& its : expected) {
+      if (!its.empty()) {
+        EXPECT_EQ(Contents(its.front()->group->levels()[0]), its);
+      }
+    }
+  }
 }
 
 TEST(RequestQueueDeathTest, RemovingWhatIsNotQueuedIsABug) {
-  RequestQueue queue(4);
+  RequestQueue queue(4, 1);
   InferRequest request;
   EXPECT_DEATH(queue.Remove(request), "only a queued request is removed");
 }

@@ -14,6 +14,7 @@ constexpr Outcome kFailed = {absl::StatusCode::kInternal, "batch failed"};
 
 Simulation::Simulation(uint64_t seed)
     : random_(seed), options_(RandomOptions(random_)), stepped_(options_) {
+  knobs_ = stepped_.batcher().knobs();
   stepped_.backend().on_start = [this](const Batch& batch) { OnStart(batch); };
 }
 
@@ -34,6 +35,11 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
   batcher.queue.requests = uniform(1, 30);
   batcher.queue.rows = uniform(1, 80);
   batcher.queue.bytes = uniform(8, 1000);
+  batcher.levels.resize(static_cast<size_t>(uniform(1, 3)));
+  for (LevelOptions& level : batcher.levels) {
+    level.default_timeout = Milliseconds(uniform(0, 1) * uniform(1, 30));
+    level.may_shorten = uniform(0, 1) == 0;
+  }
   batcher.max_undelivered_batches = uniform(1, 3);
   options.backend.lanes = uniform(1, 3);
   options.backend.slots = options.backend.lanes * uniform(1, 2);
@@ -67,8 +73,10 @@ void Simulation::Act() {
     CancelAny();
   } else if (dice <= 850) {
     MoveBackend();
-  } else if (dice <= 994) {
+  } else if (dice <= 990) {
     MoveTime();
+  } else if (dice <= 994) {
+    TurnKnobs();
   } else if (dice <= 997) {
     is_draining_ = true;
     is_notified_ = true;
@@ -90,6 +98,11 @@ void Simulation::SubmitNew() {
   if (OneIn(2)) {
     options.deadline = Now() + Duration(Uniform(-2, 40) * 100'000);
   }
+  if (OneIn(4)) {
+    options.timeout = Milliseconds(static_cast<double>(Uniform(1, 20)));
+  }
+  options.level =
+      static_cast<int32_t>(Uniform(0, std::ssize(options_.batcher.levels) - 1));
   Call& call = calls_.emplace_back(options);
   call.test.completion().on_respond = [this, &call] { OnRespond(call); };
   if (OneIn(30)) {
@@ -115,21 +128,34 @@ void Simulation::SubmitAgain() {
 
 void Simulation::Submit(Call& call) {
   const InferRequest& request = call.test.request();
-  const std::optional<Refusal> refusal = ExpectedRefusal(request);
+  const TimePoint due = DueOf(request);
+  std::optional<Refusal> refusal = ExpectedRefusal(request);
   if (!refusal.has_value()) {
     call.state = State::kQueued;
     queued_.push_back(&call);
     ++accepted_count_;
   }
   const absl::Status status = stepped_.TrySubmit(call.test);
+  if (status.message() == "queue is too long for the request's deadline") {
+    EXPECT_TRUE(MayForecast() && due != kNever);
+    if (!refusal.has_value()) {
+      call.state = State::kOutside;
+      queued_.pop_back();
+      --accepted_count_;
+    }
+    refusal = Refusal::kWouldMiss;
+  }
   if (refusal.has_value()) {
     ++refused_count_[static_cast<size_t>(*refusal)];
     EXPECT_FALSE(status.ok()) << "expected " << RefusalName(*refusal);
     return;
   }
   EXPECT_TRUE(status.ok()) << status;
-  if (QueuedRows() >= wait_.wake_at_rows || request.deadline < wait_.until) {
+  EXPECT_EQ(request.due, due);
+  if (QueuedRows() >= wait_.wake_at_rows || due < wait_.until) {
     is_notified_ = true;
+  } else if (due != kNever && knobs_.policy == PolicyKind::kAdaptive) {
+    is_notified_ = true;  // it may press a batch to leave
   } else if (call.is_cancelled) {
     is_notified_ = true;  // nobody has to see it before the next step
   }
@@ -158,8 +184,29 @@ void Simulation::MoveBackend() {
       calls_[static_cast<size_t>(IdOf(*entry.request))].result = outcome.code;
     }
   }
-  is_notified_ = is_notified_ || backend.is_computed(index);
+  const bool ends_compute =
+      backend.is_staged(index) && !backend.is_computed(index);
+  computed_count_ += ends_compute ? 1 : 0;
+  is_notified_ = is_notified_ || backend.is_computed(index) ||
+                 (ends_compute && HasRoom() && !queued_.empty());
   backend.Advance(index, outcome);
+}
+
+void Simulation::TurnKnobs() {
+  const BatcherOptions& loaded = options_.batcher;
+  Knobs knobs = knobs_;
+  knobs.max_batch_size =
+      static_cast<int32_t>(Uniform(1, loaded.max_batch_size + 1));
+  knobs.policy = static_cast<PolicyKind>(Uniform(0, 2));
+  knobs.max_wait = Milliseconds(static_cast<double>(Uniform(0, 4)));
+  knobs.queue.requests =
+      static_cast<int32_t>(Uniform(1, loaded.queue.requests));
+  const absl::Status status = stepped_.batcher().SetKnobs(knobs);
+  EXPECT_EQ(status.ok(), knobs.max_batch_size <= loaded.max_batch_size);
+  if (status.ok()) {
+    knobs_ = knobs;
+    is_notified_ = true;
+  }
 }
 
 void Simulation::MoveTime() {

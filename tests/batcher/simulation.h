@@ -53,6 +53,7 @@ class Simulation {
   void CancelAny();
   void MoveBackend();
   void MoveTime();
+  void TurnKnobs();
   void Step();
   void End();
 
@@ -64,15 +65,22 @@ class Simulation {
   void CheckCounts();
   void CheckTotals();
 
+  void CheckOrder(const Batch& batch) const;
+  void CheckFill(const Batch& batch) const;
+
   // --- the model ---
-  struct Open {
-    size_t requests = 0;
-    int32_t rows = 0;
-    bool can_grow = true;
-  };
+  TimePoint DueOf(const InferRequest& request) const;
   std::optional<Refusal> ExpectedRefusal(const InferRequest& request) const;
-  Open OpenBatch() const;
+  // Whether a batch that holds that much may take the call, too.
+  bool Fits(size_t requests, int32_t rows, const Call& call) const;
+  // Whether all calls like this one, which is the oldest of them, fit into one
+  // batch with room to spare.
+  bool CanGrow(const Call& oldest) const;
   bool HasRoom() const;
+  bool HasIdleLane() const;
+  // Whether something is known about how long batches take, so that requests
+  // may be refused or dropped for it.
+  bool MayForecast() const { return computed_count_ > 0; }
   int32_t QueuedRows() const;
   int64_t KeptBytes() const;
   bool IsDraining() const { return is_draining_ || is_broken_; }
@@ -85,6 +93,7 @@ class Simulation {
 
   std::mt19937_64 random_;
   const SteppedBatcherOptions options_;
+  Knobs knobs_;
   std::deque<Call> calls_;  // [id]
   SteppedBatcher stepped_;
 
@@ -95,6 +104,7 @@ class Simulation {
   bool is_broken_ = false;
   bool is_ending_ = false;  // the batcher is being destroyed
   uint64_t accepted_count_ = 0;
+  int64_t computed_count_ = 0;
   std::array<uint64_t, kRefusalCount> refused_count_{};
 };
 

@@ -9,38 +9,82 @@ namespace ferry {
 
 using absl::StatusCode;
 
-// G2, G4: the oldest queued calls, all that fit, none that has ended.
+// G2, G4: calls of one shape, in order, none that has ended, all that fit.
 void Simulation::OnStart(const Batch& batch) {
-  const BatcherOptions& options = options_.batcher;
-  const Open expected = OpenBatch();
-  const bool may_wait = options.policy == PolicyKind::kWindow &&
-                        expected.can_grow && !IsDraining();
   EXPECT_FALSE(is_broken_) << "a batch was given to a broken backend";
-  EXPECT_GE(batch.rows(), 1);
-  EXPECT_LE(batch.rows(), options.max_batch_size);
-  EXPECT_LE(std::ssize(batch.entries()), options.max_requests_per_batch);
-  ASSERT_EQ(batch.entries().size(), expected.requests);
-  EXPECT_EQ(batch.rows(), expected.rows);
-  if (may_wait) {
-    EXPECT_GE(Now(), batch.entries()[0].arrival + options.max_wait)
-        << "a window closed early";
-  }
+  ASSERT_FALSE(batch.entries().empty());
+  CheckOrder(batch);
   int32_t row = 0;
-  for (size_t i = 0; i < batch.entries().size(); ++i) {
-    const Batch::Entry& entry = batch.entries()[i];
-    Call& call = *queued_[i];
-    EXPECT_EQ(entry.request, &call.test.request()) << "not in arrival order";
+  TimePoint oldest = kNever;
+  for (const Batch::Entry& entry : batch.entries()) {
+    Call& call = calls_[static_cast<size_t>(IdOf(*entry.request))];
     EXPECT_FALSE(call.is_cancelled) << "a cancelled call reached the backend";
-    EXPECT_GT(entry.request->deadline, Now()) << "an expired call reached it";
+    EXPECT_GT(entry.request->due, Now()) << "an expired call reached it";
     EXPECT_TRUE(
         SameShape(entry.request->inputs, batch.entries()[0].request->inputs));
     EXPECT_EQ(entry.first_row, row);
     EXPECT_EQ(entry.rows, entry.request->rows);
     row += entry.rows;
+    oldest = std::min(oldest, entry.arrival);
     call.state = State::kRunning;
+    EXPECT_EQ(std::erase(queued_, &call), 1u) << "it was not queued";
   }
-  queued_.erase(queued_.begin(),
-                queued_.begin() + static_cast<ptrdiff_t>(expected.requests));
+  EXPECT_EQ(batch.rows(), row);
+  CheckFill(batch);
+}
+
+// Of each level those that wait for the longest, in their order; the longest
+// of all first where nothing else has a say.
+void Simulation::CheckOrder(const Batch& batch) const {
+  const absl::Span<const Batch::Entry> entries = batch.entries();
+  for (int32_t level = 0; level < std::ssize(options_.batcher.levels);
+       ++level) {
+    std::vector<const InferRequest*> started;
+    std::vector<const InferRequest*> expected;
+    for (const Batch::Entry& entry : entries) {
+      if (entry.request->level == level) {
+        started.push_back(entry.request);
+      }
+    }
+    for (const Call* call : queued_) {
+      const InferRequest& request = call->test.request();
+      if (request.level == level && expected.size() < started.size() &&
+          SameShape(request.inputs, entries[0].request->inputs)) {
+        expected.push_back(&request);
+      }
+    }
+    EXPECT_EQ(started, expected) << "not in arrival order";
+  }
+  if (knobs_.policy == PolicyKind::kEager &&
+      options_.batcher.levels.size() == 1) {
+    EXPECT_EQ(entries[0].arrival, queued_[0]->test.request().arrival)
+        << "a younger shape left first";
+  }
+}
+
+// After those that left were taken from the model: nobody who fits was left
+// behind, and a window closes when it is full or its time has come.
+void Simulation::CheckFill(const Batch& batch) const {
+  const absl::Span<const Batch::Entry> entries = batch.entries();
+  EXPECT_TRUE(batch.rows() <= knobs_.max_batch_size || entries.size() == 1);
+  EXPECT_LE(std::ssize(entries), options_.batcher.max_requests_per_batch);
+  bool is_full = batch.rows() >= knobs_.max_batch_size ||
+                 std::ssize(entries) >= options_.batcher.max_requests_per_batch;
+  bool has_left_behind = false;
+  for (const Call* call : queued_) {
+    if (SameShape(call->test.request().inputs, entries[0].request->inputs)) {
+      has_left_behind = true;
+      is_full = is_full || !Fits(entries.size(), batch.rows(), *call);
+    }
+  }
+  EXPECT_TRUE(is_full || !has_left_behind) << "a call that fits was left";
+  TimePoint oldest = kNever;
+  for (const Batch::Entry& entry : entries) {
+    oldest = std::min(oldest, entry.arrival);
+  }
+  if (knobs_.policy == PolicyKind::kWindow && !is_full && !IsDraining()) {
+    EXPECT_GE(Now(), oldest + knobs_.max_wait) << "a window closed early";
+  }
 }
 
 // G1: each call is told what happened to it.
@@ -57,7 +101,12 @@ void Simulation::OnRespond(Call& call) {
   } else if (code == StatusCode::kCancelled) {
     EXPECT_TRUE(call.is_cancelled);
   } else if (code == StatusCode::kDeadlineExceeded) {
-    EXPECT_LE(call.test.request().deadline, Now()) << "expired too early";
+    const bool is_dropped =
+        absl::string_view(call.test.completion().outcome().text) ==
+        "request would have passed its deadline before it was answered";
+    EXPECT_TRUE(is_dropped ? MayForecast() && call.test.request().due != kNever
+                           : call.test.request().due <= Now())
+        << "expired too early";
   } else {
     EXPECT_EQ(code, StatusCode::kUnavailable);
     EXPECT_TRUE(is_broken_ || is_ending_);
@@ -71,21 +120,24 @@ void Simulation::OnRespond(Call& call) {
 
 // G3, G4: what must hold while the batcher's thread sleeps.
 void Simulation::CheckAtRest() {
-  const BatcherOptions& options = options_.batcher;
   for (const Call* call : queued_) {
     EXPECT_FALSE(call->is_cancelled) << "a cancelled call is still queued";
-    EXPECT_GT(call->test.request().deadline, Now())
+    EXPECT_GT(call->test.request().due, Now())
         << "an expired call is still queued";
   }
   EXPECT_TRUE(!is_broken_ || queued_.empty());
-  const bool has_room = HasRoom();
+  const bool has_room = HasRoom() && HasIdleLane();
   if (has_room && !queued_.empty()) {
-    EXPECT_NE(options.policy, PolicyKind::kEager)
-        << "a request waits beside a free slot";
-    EXPECT_TRUE(OpenBatch().can_grow) << "a closed batch waits";
+    EXPECT_NE(knobs_.policy, PolicyKind::kEager)
+        << "a request waits beside an idle lane";
     EXPECT_FALSE(IsDraining()) << "a batch waits for company in a drain";
-    EXPECT_LT(Now(), queued_[0]->test.request().arrival + options.max_wait)
-        << "a request waited for longer than max_wait";
+  }
+  if (has_room) {
+    for (const Call* call : queued_) {
+      EXPECT_LT(Now(), call->test.request().arrival + knobs_.max_wait)
+          << "a request waited for longer than max_wait";
+      EXPECT_TRUE(CanGrow(*call)) << "a full batch waits";
+    }
   }
   CheckWait(has_room);
 }
@@ -94,14 +146,17 @@ void Simulation::CheckAtRest() {
 void Simulation::CheckWait(bool has_room) {
   TimePoint expected = kNever;
   for (const Call* call : queued_) {
-    expected = std::min(expected, call->test.request().deadline);
-  }
-  if (has_room && !queued_.empty()) {
-    expected = std::min(expected, queued_[0]->test.request().arrival +
-                                      options_.batcher.max_wait);
+    expected = std::min(expected, call->test.request().due);
+    if (has_room) {
+      expected =
+          std::min(expected, call->test.request().arrival + knobs_.max_wait);
+    }
   }
   // It may have been told an earlier one by a request that ended since.
   EXPECT_LE(wait_.until, expected) << "the batcher would sleep too long";
+  if (HasRoom() && !queued_.empty()) {
+    EXPECT_NE(wait_.until, kNever) << "nothing would close the next batch";
+  }
 }
 
 // G5: counted exactly, and within bounds.
@@ -136,9 +191,23 @@ void Simulation::CheckTotals() {
   EXPECT_EQ(closed, static_cast<uint64_t>(stepped_.backend().started_count()));
 }
 
+TimePoint Simulation::DueOf(const InferRequest& request) const {
+  const LevelOptions& level =
+      options_.batcher.levels[static_cast<size_t>(request.level)];
+  TimePoint due = request.deadline;
+  const bool has_default = level.default_timeout > Duration(0);
+  if (has_default) {
+    due = std::min(due, Now() + level.default_timeout);
+  }
+  if (request.timeout > Duration(0) && (!has_default || level.may_shorten)) {
+    due = std::min(due, Now() + request.timeout);
+  }
+  return due;
+}
+
 std::optional<Refusal> Simulation::ExpectedRefusal(
     const InferRequest& request) const {
-  const BatcherOptions& options = options_.batcher;
+  const Knobs& options = knobs_;
   if (request.rows > std::min(options.max_batch_size, options.queue.rows) ||
       static_cast<int64_t>(request.bytes) > options.queue.bytes) {
     return Refusal::kTooLarge;
@@ -146,7 +215,7 @@ std::optional<Refusal> Simulation::ExpectedRefusal(
   if (is_broken_) {
     return Refusal::kBroken;
   }
-  if (request.deadline <= Now()) {
+  if (DueOf(request) <= Now()) {
     return Refusal::kExpired;
   }
   if (is_draining_) {
@@ -164,27 +233,24 @@ std::optional<Refusal> Simulation::ExpectedRefusal(
   return std::nullopt;
 }
 
-// The oldest queued calls that fit together.
-Simulation::Open Simulation::OpenBatch() const {
-  const BatcherOptions& options = options_.batcher;
-  Open open;
+bool Simulation::Fits(size_t requests, int32_t rows, const Call& call) const {
+  return static_cast<int32_t>(requests) <
+             options_.batcher.max_requests_per_batch &&
+         rows + call.test.request().rows <= knobs_.max_batch_size;
+}
+
+bool Simulation::CanGrow(const Call& oldest) const {
+  size_t requests = 0;
+  int32_t rows = 0;
   for (const Call* call : queued_) {
-    const InferRequest& request = call->test.request();
-    if (std::ssize(queued_) > 0 &&
-        (!SameShape(request.inputs, queued_[0]->test.request().inputs) ||
-         open.rows + request.rows > options.max_batch_size ||
-         static_cast<int32_t>(open.requests) ==
-             options.max_requests_per_batch)) {
-      open.can_grow = false;
-      return open;
+    if (SameShape(call->test.request().inputs, oldest.test.request().inputs)) {
+      ++requests;
+      rows += call->test.request().rows;
     }
-    ++open.requests;
-    open.rows += request.rows;
   }
-  open.can_grow =
-      open.rows < options.max_batch_size &&
-      static_cast<int32_t>(open.requests) < options.max_requests_per_batch;
-  return open;
+  return rows < knobs_.max_batch_size &&
+         static_cast<int32_t>(requests) <
+             options_.batcher.max_requests_per_batch;
 }
 
 // Whether the batcher may start one more batch.
@@ -193,6 +259,15 @@ bool Simulation::HasRoom() const {
   return backend.free_slots() > 0 &&
          static_cast<int32_t>(backend.running_count()) <
              options_.backend.slots + options_.batcher.max_undelivered_batches;
+}
+
+bool Simulation::HasIdleLane() const {
+  const ScriptedBackend& backend = stepped_.backend();
+  int32_t computing = 0;
+  for (size_t i = 0; i < backend.running_count(); ++i) {
+    computing += backend.is_computed(i) ? 0 : 1;
+  }
+  return computing < options_.backend.lanes;
 }
 
 int32_t Simulation::QueuedRows() const {

@@ -73,8 +73,27 @@ class DeadlineTest(unittest.TestCase):
         return self.server.metric("ferry_requests_total", model="slower",
                                   code=code)
 
+    def forget_how_long_a_batch_takes(self):
+        """What was not tried for 1 s and two batches is not believed."""
+        time.sleep(2.5)
+
+    def test_deadline_that_cannot_be_kept_is_refused_at_the_door(self):
+        with Client(self.server) as client:
+            first = self.start_first(client)
+            for late in (client.start(one_row("slower"), timeout=1.1),
+                         client.start(one_row("slower", timeout_us=1_100_000))):
+                self.assertEqual(code_of(late), "RESOURCE_EXHAUSTED")
+                self.assertIn("too long for the request's deadline",
+                              late.details())
+                self.assertIn("grpc-retry-pushback-ms",
+                              dict(late.trailing_metadata()))
+            in_time = client.start(one_row("slower"), timeout=30)
+            self.assertEqual(code_of(first), "OK")
+            self.assertEqual(code_of(in_time), "OK")
+
     def test_grpc_deadline_reaches_the_queue(self):
         before = self.failed("DEADLINE_EXCEEDED")
+        self.forget_how_long_a_batch_takes()
         with Client(self.server) as client:
             first = self.start_first(client)
             late = [client.start(one_row("slower"), timeout=0.05)
@@ -87,6 +106,7 @@ class DeadlineTest(unittest.TestCase):
             self.failed("CANCELLED") >= before + 2))
 
     def test_timeout_parameter_is_answered_by_the_server(self):
+        self.forget_how_long_a_batch_takes()
         with Client(self.server) as client:
             first = self.start_first(client)
             late = client.start(one_row("slower", timeout_us=20_000))

@@ -74,6 +74,36 @@ TEST(ModelConfigTest, WithoutDynamicBatchingRequestsKeepApart) {
   EXPECT_EQ(config->options.batching, Batching::kOwnRowsOnly);
 }
 
+TEST(ModelConfigTest, LevelsHaveTheDefaultPolicyOrTheirOwn) {
+  const absl::StatusOr<ModelConfig> config = Parse(std::string(kTensors) + R"(
+      backend: "pytorch"
+      max_batch_size: 4
+      dynamic_batching {
+        priority_levels: 3
+        default_priority_level: 2
+        default_queue_policy {
+          default_timeout_microseconds: 1500
+          max_queue_size: 7
+        }
+        priority_queue_policy {
+          key: 1
+          value { allow_timeout_override: true }
+        }
+      })");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const ModelOptions& options = config->options;
+  ASSERT_EQ(options.levels.size(), 3u);
+  EXPECT_EQ(options.default_level, 1);
+  EXPECT_EQ(options.levels[0].default_timeout, Duration(0));
+  EXPECT_TRUE(options.levels[0].may_shorten);
+  EXPECT_EQ(options.levels[0].max_requests, 0);
+  for (size_t level : {1u, 2u}) {
+    EXPECT_EQ(options.levels[level].default_timeout, Milliseconds(1.5));
+    EXPECT_FALSE(options.levels[level].may_shorten);
+    EXPECT_EQ(options.levels[level].max_requests, 7);
+  }
+}
+
 TEST(ModelConfigTest, SimulationIsReadFromItsParameters) {
   const auto config = Parse(R"(
 backend: "ferry_sim"
@@ -153,9 +183,19 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
        "field 'ensemble_scheduling' is not supported: serve each step"},
       {WithTensors("dynamic_batching { preferred_batch_size: 4 }"),
        "field 'dynamic_batching.preferred_batch_size'"},
-      {WithTensors("dynamic_batching { default_queue_policy { max_queue_size: "
-                   "4 } }"),
-       "field 'dynamic_batching.default_queue_policy'"},
+      {WithTensors("dynamic_batching { default_queue_policy { timeout_action: "
+                   "DELAY } }"),
+       "'default_queue_policy.timeout_action': expected REJECT, got DELAY"},
+      {WithTensors("dynamic_batching { priority_levels: 17 }"),
+       "field 'priority_levels': expected 0 to 16, got 17"},
+      {WithTensors("dynamic_batching { priority_levels: 2 }"),
+       "'default_priority_level': expected 1 to priority_levels, 2, got 0"},
+      {WithTensors("dynamic_batching { priority_levels: 2 "
+                   "default_priority_level: 3 }"),
+       "'default_priority_level': expected 1 to priority_levels, 2, got 3"},
+      {WithTensors("dynamic_batching { priority_queue_policy { key: 1 value { "
+                   "max_queue_size: 1 } } }"),
+       "'priority_queue_policy': expected keys from 1 to priority_levels, 0"},
       {WithTensors("dynamic_batching { max_queue_delay_microseconds: "
                    "60000001 }"),
        "expected at most 60000000"},

@@ -24,7 +24,7 @@ TEST(InferDecoderTest, RightRequestIsBound) {
             RawBytes<float>({1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(request.shape_key, ShapeKey(request.inputs));
   EXPECT_THAT(decoded.decoder.outputs(), ElementsAre(0, 1));
-  EXPECT_EQ(decoded.decoder.timeout(), Duration(0));
+  EXPECT_EQ(decoded.decoder.parameters().timeout, Duration(0));
 }
 
 TEST(InferDecoderTest, InputsInAnyOrderAreInOrderOfTheSpec) {
@@ -107,7 +107,7 @@ TEST(InferDecoderTest, ParametersThatMeanNothingHereAreAccepted) {
   (*output->mutable_parameters())["binary_data"].set_bool_param(true);
   const Decoded decoded(message);
   ASSERT_TRUE(decoded.status.ok()) << decoded.status;
-  EXPECT_EQ(decoded.decoder.timeout(), Milliseconds(1.5));
+  EXPECT_EQ(decoded.decoder.parameters().timeout, Milliseconds(1.5));
 }
 
 TEST(InferDecoderTest, LongNamesAreCutInMessages) {

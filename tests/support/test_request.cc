@@ -44,6 +44,8 @@ TestRequest::TestRequest(const TestRequestOptions& options)
   request_.bytes = values_.size() * sizeof(int64_t);
   request_.shape_key = ShapeKey(inputs_);
   request_.deadline = options.deadline;
+  request_.timeout = options.timeout;
+  request_.level = options.level;
   request_.completion = &completion_;
 }
 

@@ -29,6 +29,8 @@ struct TestRequestOptions {
   int32_t rows = 1;
   int64_t width = 1;  // elements in a row
   TimePoint deadline = kNever;
+  Duration timeout{0};
+  int32_t level = 0;
 };
 
 class TestRequest {

@@ -1,0 +1,66 @@
+// First what levels are owed, then all by urgency.
+#include "batcher/batch_plan.h"
+
+namespace ferry {
+
+JoinOrder::JoinOrder(const ShapeGroup& group, const LevelShares& shares)
+    : shares_(shares) {
+  for (int32_t level = 0; level < shares.levels(); ++level) {
+    const auto i = static_cast<size_t>(level);
+    next_[i] = group.levels()[i].oldest;
+    takes_owed_ =
+        takes_owed_ || (next_[i] != nullptr && shares.Owed(level) > 0);
+  }
+  level_ = 0;
+  owed_ = shares.Owed(0);
+  FindLevel();
+}
+
+void JoinOrder::Pop() {
+  InferRequest*& next = next_[static_cast<size_t>(level_)];
+  owed_ -= next->rows;
+  next = next->newer;
+  FindLevel();
+}
+
+// Moves on to the level whose turn it is, or stays at the last, which is empty.
+void JoinOrder::FindLevel() {
+  for (;;) {
+    const InferRequest* const next = next_[static_cast<size_t>(level_)];
+    if (next != nullptr && (!takes_owed_ || next->rows <= owed_)) {
+      return;
+    }
+    if (level_ + 1 < shares_.levels()) {
+      ++level_;
+      owed_ = shares_.Owed(level_);
+    } else if (takes_owed_) {
+      takes_owed_ = false;
+      level_ = 0;
+    } else {
+      return;
+    }
+  }
+}
+
+BatchPlan PlanBatch(const ShapeGroup& group, const LevelShares& shares,
+                    const BatchLimits& limits) {
+  BatchPlan plan;
+  if (group.rows() <= limits.rows && group.requests() <= limits.requests) {
+    plan = {.requests = group.requests(), .rows = group.rows()};
+  } else {
+    JoinOrder order(group, shares);
+    while (const InferRequest* const next = order.Peek()) {
+      if (!plan.Fits(*next, limits)) {
+        plan.is_full = true;
+        break;
+      }
+      plan.Join(*next);
+      order.Pop();
+    }
+  }
+  plan.is_full = plan.is_full || plan.rows >= limits.rows ||
+                 plan.requests >= limits.requests;
+  return plan;
+}
+
+}  // namespace ferry

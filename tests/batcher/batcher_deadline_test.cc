@@ -1,0 +1,159 @@
+// Batcher: requests that would miss their deadline are refused at the door or
+// dropped when their batch closes, and tried where nothing is known. All on a
+// fake clock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Duration kMargin = BatchFormer::kMargin;
+
+// A device with s(b) = 1 ms + 0.5 ms * b, at most 8 rows: 5 ms.
+class BatcherDeadlineTest : public ::testing::Test {
+ protected:
+  static Duration ServiceTime(int32_t rows) {
+    return Milliseconds(1) + rows * Milliseconds(0.5);
+  }
+
+  BatcherDeadlineTest() {
+    for (int i = 0; i < 60; ++i) {  // learns it
+      EXPECT_TRUE(Submit({.rows = 1 + i % 8}).ok());
+      Serve();
+    }
+    requests_.clear();
+  }
+
+  absl::Status Submit(TestRequestOptions options) {
+    options.id = std::ssize(requests_);
+    requests_.emplace_back(options);
+    return stepped_.TrySubmit(requests_.back());
+  }
+
+  // Starts a batch if none runs, and lets the oldest one take its time.
+  void Serve() {
+    stepped_.Step();
+    ASSERT_GE(stepped_.backend().running_count(), 1u);
+    stepped_.backend().Stage(0);
+    stepped_.clock().Advance(ServiceTime(stepped_.backend().batch(0).rows()));
+    stepped_.backend().Complete(0);
+    stepped_.Step();
+  }
+
+  TimePoint In(Duration time) const { return stepped_.clock().Now() + time; }
+  uint64_t Refused(Refusal reason) {
+    return stepped_.batcher().Snapshot().refused[static_cast<size_t>(reason)];
+  }
+  uint64_t Dropped() {
+    return stepped_.batcher().Snapshot().served.dropped_requests.value();
+  }
+
+  SteppedBatcher stepped_{{.batcher = {.max_batch_size = 8}}};
+  std::deque<TestRequest> requests_;
+};
+
+TEST_F(BatcherDeadlineTest, WhatAnIdleLaneCannotDoInTimeIsRefused) {
+  const Duration needed = ServiceTime(1) + kMargin;
+  const absl::Status status =
+      Submit({.deadline = In(needed - Milliseconds(0.1))});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("too long for"));
+  EXPECT_EQ(Refused(Refusal::kWouldMiss), 1u);
+  EXPECT_TRUE(Submit({.deadline = In(needed + Milliseconds(0.1))}).ok());
+  Serve();
+  EXPECT_TRUE(requests_[1].HasOwnRows());
+}
+
+TEST_F(BatcherDeadlineTest, QueueTooLongForTheDeadlineIsRefused) {
+  ASSERT_TRUE(Submit({.rows = 8}).ok());
+  stepped_.Step();  // runs for 5 ms
+  ASSERT_TRUE(Submit({.rows = 8}).ok());
+  ASSERT_TRUE(Submit({.rows = 8}).ok());
+  EXPECT_EQ(Submit({.deadline = In(Milliseconds(19))}).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Submit({.deadline = In(Milliseconds(21))}).ok());
+  EXPECT_TRUE(Submit({}).ok()) << "nobody waits for it";
+  stepped_.Settle();
+}
+
+TEST_F(BatcherDeadlineTest, TimeoutParameterIsADeadline) {
+  EXPECT_EQ(Submit({.timeout = Milliseconds(1)}).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Submit({.timeout = Milliseconds(10)}).ok());
+  EXPECT_EQ(requests_[1].request().due, In(Milliseconds(10)));
+  stepped_.Settle();
+}
+
+TEST_F(BatcherDeadlineTest, LateRequestsAreDroppedWhenTheirBatchCloses) {
+  ASSERT_TRUE(Submit({.rows = 8}).ok());
+  stepped_.Step();
+  ASSERT_TRUE(Submit({.rows = 3, .deadline = In(Milliseconds(12))}).ok());
+  ASSERT_TRUE(Submit({.rows = 3}).ok());
+  stepped_.clock().Advance(Milliseconds(9));  // 4 ms more than expected
+  stepped_.backend().CompleteAll();
+  stepped_.Step();
+  EXPECT_EQ(requests_[1].code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_STREQ(requests_[1].completion().outcome().text,
+               "request would have passed its deadline before it was answered");
+  EXPECT_EQ(Dropped(), 1u);
+  ASSERT_EQ(stepped_.backend().running_count(), 1u);
+  EXPECT_EQ(stepped_.backend().batch(0).rows(), 3) << "the rest goes on";
+  stepped_.Settle();
+}
+
+TEST_F(BatcherDeadlineTest, BatchOfLateRequestsOnlyIsNotStarted) {
+  ASSERT_TRUE(Submit({.rows = 8}).ok());
+  stepped_.Step();
+  ASSERT_TRUE(Submit({.deadline = In(Milliseconds(10))}).ok());
+  stepped_.clock().Advance(Milliseconds(9.5));
+  stepped_.backend().CompleteAll();
+  const Wait wait = stepped_.Step();
+  EXPECT_EQ(stepped_.backend().running_count(), 0u);
+  EXPECT_EQ(requests_[1].completion().respond_count(), 1);
+  EXPECT_EQ(wait.wake_at_rows, 1);
+  EXPECT_EQ(wait.until, kNever);
+}
+
+TEST_F(BatcherDeadlineTest, WhatWasNotTriedLatelyIsTried) {
+  stepped_.clock().Advance(WaitForecast::kTrust + 2 * ServiceTime(8) +
+                           Milliseconds(1));
+  ASSERT_TRUE(Submit({.deadline = In(Milliseconds(1))}).ok());
+  stepped_.Step();
+  EXPECT_EQ(stepped_.backend().running_count(), 1u)
+      << "the device may have become faster";
+  stepped_.Settle();
+}
+
+TEST(BatcherDefaultTimeout, CountsWhereTheRequestHasNoneOrALongerOne) {
+  const auto due_after = [](LevelOptions level, Duration timeout) {
+    SteppedBatcher stepped({.batcher = {.levels = {level}}});
+    TestRequest request({.timeout = timeout});
+    stepped.Submit(request);
+    const TimePoint due = request.request().due;
+    const Duration after =
+        due == kNever ? Duration(0) : due - stepped.clock().Now();
+    stepped.Settle();
+    return after;
+  };
+  const Duration kDefault = Milliseconds(10);
+  const Duration kShort = Milliseconds(4);
+  const Duration kLong = Milliseconds(20);
+  EXPECT_EQ(due_after({}, {}), Duration(0));
+  EXPECT_EQ(due_after({}, kShort), kShort);
+  EXPECT_EQ(due_after({.default_timeout = kDefault}, {}), kDefault);
+  EXPECT_EQ(due_after({.default_timeout = kDefault}, kShort), kShort);
+  EXPECT_EQ(due_after({.default_timeout = kDefault}, kLong), kDefault);
+  EXPECT_EQ(
+      due_after({.default_timeout = kDefault, .may_shorten = false}, kShort),
+      kDefault);
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,85 @@
+// WaitForecast: when a request would be answered, given what is ahead of it.
+#include "batcher/wait_forecast.h"
+
+#include <gtest/gtest.h>
+
+namespace ferry {
+namespace {
+
+TimePoint At(double ms) { return TimePoint() + Milliseconds(ms); }
+
+// s(b) = 1 ms + 0.5 ms * b, at most 8 rows: 5 ms.
+WaitForecast::Facts Device() {
+  return {.max_batch_size = 8,
+          .full_batch = Milliseconds(5),
+          .own_batch_base = Milliseconds(1),
+          .own_batch_per_row = Milliseconds(0.5),
+          .lane_free_at = At(0),
+          .believed_until = At(1000)};
+}
+
+TimePoint FinishOf(const WaitForecast::Facts& facts, int64_t rows_ahead,
+                   int32_t rows = 1, TimePoint now = At(100)) {
+  WaitForecast forecast;
+  forecast.Publish(facts);
+  return forecast.FinishOf(0, {rows_ahead, rows_ahead}, rows, now);
+}
+
+TEST(WaitForecast, AloneItTakesItsOwnBatch) {
+  EXPECT_EQ(FinishOf(Device(), 0), At(101.5));
+  EXPECT_EQ(FinishOf(Device(), 0, 4), At(103));
+}
+
+TEST(WaitForecast, SharesTheBatchOfThoseAhead) {
+  EXPECT_EQ(FinishOf(Device(), 5), At(104));
+  EXPECT_EQ(FinishOf(Device(), 7), At(105)) << "the last that fits";
+}
+
+TEST(WaitForecast, WaitsForFullBatchesAheadAndLeavesWithAFullOne) {
+  EXPECT_EQ(FinishOf(Device(), 8), At(110));
+  EXPECT_EQ(FinishOf(Device(), 15), At(110));
+  EXPECT_EQ(FinishOf(Device(), 16), At(115));
+  EXPECT_EQ(FinishOf(Device(), 6, 3), At(110)) << "does not fit behind 6";
+}
+
+TEST(WaitForecast, WaitsForTheLane) {
+  WaitForecast::Facts facts = Device();
+  facts.lane_free_at = At(103);
+  EXPECT_EQ(FinishOf(facts, 0), At(104.5));
+}
+
+TEST(WaitForecast, LanesTakeTurns) {
+  WaitForecast::Facts facts = Device();
+  facts.lanes = 2;
+  EXPECT_EQ(FinishOf(facts, 8), At(105)) << "beside the batch ahead";
+  EXPECT_EQ(FinishOf(facts, 16), At(110));
+}
+
+TEST(WaitForecast, EachOtherShapePutsABatchAhead) {
+  WaitForecast::Facts facts = Device();
+  facts.open_batches = 3;
+  EXPECT_EQ(FinishOf(facts, 3), At(115));
+}
+
+TEST(WaitForecast, WhatOtherLevelsTakeMakesItLonger) {
+  WaitForecast::Facts facts = Device();
+  facts.taken_by_others[1] = 0.75;
+  WaitForecast forecast;
+  forecast.Publish(facts);
+  EXPECT_EQ(forecast.FinishOf(0, {16, 16}, 1, At(100)), At(115));
+  EXPECT_EQ(forecast.FinishOf(1, {16, 16}, 1, At(100)), At(145));
+  EXPECT_EQ(forecast.FinishOf(1, {0, 16}, 1, At(100)), At(115))
+      << "behind the urgent ones that are there";
+  EXPECT_EQ(forecast.FinishOf(1, {0, 0}, 1, At(100)), At(101.5));
+}
+
+TEST(WaitForecast, IsNotBelievedForEver) {
+  WaitForecast::Facts facts = Device();
+  facts.believed_until = At(99);
+  EXPECT_EQ(FinishOf(facts, 1000), At(100));
+  EXPECT_EQ(WaitForecast().FinishOf(0, {1000, 1000}, 1, At(100)), At(100))
+      << "nothing was published yet";
+}
+
+}  // namespace
+}  // namespace ferry
