@@ -45,7 +45,7 @@ class BatchFormer {
   // What takes time in a batch beside its compute: wake-ups, its replies.
   static constexpr Duration kMargin = std::chrono::microseconds(500);
   // The way of a closed batch to a lane that is about to be free.
-  static constexpr Duration kHandOver = std::chrono::microseconds(50);
+  static constexpr Duration kHandOver = std::chrono::microseconds(100);
 
   explicit BatchFormer(const Options& options);
 
