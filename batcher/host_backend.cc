@@ -61,8 +61,8 @@ void HostBackend::WorkQueue::Close() {
 absl::StatusOr<std::unique_ptr<HostBackend>> HostBackend::Create(
     std::vector<std::unique_ptr<HostModel>> models,
     const HostBackendOptions& options) {
-  Check(!models.empty() && options.slots_per_lane >= 1,
-        "a backend has lanes and slots");
+  Check(!models.empty() && options.slots_per_lane >= 1 && options.weight > 0,
+        "a backend has lanes, slots and a weight");
   std::unique_ptr<HostBackend> backend(
       new HostBackend(std::move(models), options));
   if (absl::Status status = backend->StartLanes(); !status.ok()) {
@@ -75,7 +75,8 @@ HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
                          const HostBackendOptions& options)
     : options_(options),
       models_(std::move(models)),
-      gate_(options.gate == nullptr ? open_gate_ : *options.gate) {}
+      gate_(options.gate == nullptr ? open_gate_ : *options.gate),
+      share_{.weight = options.weight} {}
 
 HostBackend::~HostBackend() {
   to_compute_.Close();
@@ -111,7 +112,7 @@ absl::Status HostBackend::StartLanes() {
 
 void HostBackend::RunLane(int32_t index) {
   pthread_setname_np(pthread_self(), "ferry-lane");
-  Lane lane(*models_[static_cast<size_t>(index)]);
+  Lane lane(*models_[static_cast<size_t>(index)], share_);
   absl::Status warmed;
   try {
     warmed = lane.model.WarmUp();
@@ -162,10 +163,9 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
 }
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
-  constexpr Duration kUnknown{0};
   for (;;) {
     const EventCount::Key key = lane.turn.PrepareWait();
-    if (gate_.TryEnter(lane, kUnknown)) {
+    if (gate_.TryEnter(lane)) {
       lane.turn.CancelWait();
       break;
     }

@@ -31,6 +31,7 @@ struct HostBackendOptions {
   // Whose turn it is where models share the device; outlives the backend.
   // Null: this backend has the device to itself.
   DeviceGate* gate = nullptr;
+  double weight = 1;  // at the gate
 };
 
 class HostBackend final : public Backend {
@@ -61,7 +62,8 @@ class HostBackend final : public Backend {
 
   // One executor thread's model, and its place at the gate.
   struct Lane final : GateClient {
-    explicit Lane(HostModel& its_model) : model(its_model) {}
+    Lane(HostModel& its_model, GateShare& its_share)
+        : GateClient(its_share), model(its_model) {}
     void GateFree() override { turn.Notify(); }
 
     HostModel& model;
@@ -97,6 +99,7 @@ class HostBackend final : public Backend {
   const std::vector<std::unique_ptr<HostModel>> models_;
   OpenGate open_gate_;
   DeviceGate& gate_;
+  GateShare share_;
   WorkQueue to_compute_;
   WorkQueue to_deliver_;
 

@@ -17,6 +17,8 @@ constexpr int32_t kMaxSlots = 16;
 constexpr int32_t kMaxThreads = 1024;
 constexpr int64_t kMaxWidth = 1 << 20;
 constexpr double kMaxServiceMs = 60'000;
+constexpr double kMinWeight = 0.001;
+constexpr double kMaxWeight = 1000;
 
 // What a value must be, for the finding; empty: it was read.
 using Problem = std::string;
@@ -113,6 +115,16 @@ Problem ReadJitter(absl::string_view text, ModelOptions& options) {
   return "";
 }
 
+Problem ReadWeight(absl::string_view text, ModelOptions& options) {
+  double weight = 0;
+  if (!absl::SimpleAtod(text, &weight) ||
+      !(weight >= kMinWeight && weight <= kMaxWeight)) {
+    return absl::StrCat("a number from ", kMinWeight, " to ", kMaxWeight);
+  }
+  options.weight = weight;
+  return "";
+}
+
 // Backends that a parameter is for, as bits.
 constexpr unsigned kScript = 1U << static_cast<int>(BackendKind::kTorchScript);
 constexpr unsigned kNetwork = 1U << static_cast<int>(BackendKind::kNetwork);
@@ -134,6 +146,7 @@ constexpr Parameter kParameters[] = {
      [](Text text, ModelOptions& o) {
        return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots_per_lane);
      }},
+    {"ferry.weight", kEvery, ReadWeight},
     {"ferry.precision", kTorch, ReadPrecision},
     {"ferry.threads", kTorch,
      [](Text text, ModelOptions& o) {

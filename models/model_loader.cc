@@ -69,13 +69,15 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
 
 absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
     const ModelOptions& options, const ModelOverrides& overrides,
-    const std::string& folder) {
+    const std::string& folder, DeviceGate* gate) {
   HostModelsOrStatus lanes = MakeLanes(options, folder);
   if (!lanes.ok()) {
     return lanes.status();
   }
   HostBackendOptions backend_options;
   backend_options.slots_per_lane = options.slots_per_lane;
+  backend_options.gate = gate;
+  backend_options.weight = options.weight;
   absl::StatusOr<std::unique_ptr<HostBackend>> backend =
       HostBackend::Create(*std::move(lanes), backend_options);
   if (!backend.ok()) {
@@ -111,10 +113,10 @@ HostModelsOrStatus MakeLanes(const ModelOptions& options,
 
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const ModelConfig& config, const ModelOverrides& overrides,
-    const VersionFolder& folder) {
+    const VersionFolder& folder, DeviceGate* gate) {
   const ModelOptions& options = config.options;
   absl::StatusOr<std::unique_ptr<Batcher>> batcher =
-      MakeBatcher(options, overrides, folder.path);
+      MakeBatcher(options, overrides, folder.path, gate);
   if (!batcher.ok()) {
     return absl::Status(
         batcher.status().code(),

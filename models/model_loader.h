@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "batcher/device_gate.h"
 #include "models/model_overrides.h"
 #include "models/served_model.h"
 #include "models/torch_library.h"
@@ -29,10 +30,12 @@ HostModelsOrStatus MakeLanes(const ModelOptions& options,
                              const std::string& folder);
 
 // Loads, warms up, and starts a batcher. `config` has its overrides applied;
-// `overrides` give the bounds of the queue. Errors name the model.
+// `overrides` give the bounds of the queue. `gate` says whose turn it is on the
+// device and outlives the model; null: the model has it to itself. Errors name
+// the model.
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const ModelConfig& config, const ModelOverrides& overrides,
-    const VersionFolder& folder);
+    const VersionFolder& folder, DeviceGate* gate);
 
 }  // namespace ferry
 

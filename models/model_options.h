@@ -53,6 +53,7 @@ struct ModelOptions {
   std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none
 
   int32_t instance_count = 1;  // lanes
+  double weight = 1;           // of the device's time, against other models
   int32_t slots_per_lane = 1;
   int32_t threads = 1;  // intra-op threads of one lane
   Precision precision = Precision::kBf16;

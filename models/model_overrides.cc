@@ -60,6 +60,7 @@ void Complete(ModelConfig& config) {
     group.set_count(std::max(group.count(), 1));
   }
   SetParameter("ferry.policy", PolicyName(options.policy), message);
+  SetParameter("ferry.weight", absl::StrCat(options.weight), message);
   SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane), message);
   if (RunsOnTorch(options.backend)) {
     const bool is_bf16 = options.precision == Precision::kBf16;

@@ -2,6 +2,7 @@
 #include "models/model_repository.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -17,7 +18,7 @@ namespace {
 using LoadedModels = std::vector<std::unique_ptr<ServedModel>>;
 
 absl::Status LoadEmbedded(const std::string& name,
-                          const ModelOverrides& overrides,
+                          const ModelOverrides& overrides, DeviceGate* gate,
                           LoadedModels& loaded) {
   const char* const text = FindEmbeddedConfig(name);
   if (text == nullptr) {
@@ -37,7 +38,7 @@ absl::Status LoadEmbedded(const std::string& name,
     return status;
   }
   absl::StatusOr<std::unique_ptr<ServedModel>> model =
-      LoadModel(*config, overrides, VersionFolder());
+      LoadModel(*config, overrides, VersionFolder(), gate);
   if (model.ok()) {
     loaded.push_back(*std::move(model));
   }
@@ -45,7 +46,7 @@ absl::Status LoadEmbedded(const std::string& name,
 }
 
 absl::Status LoadFromFolder(const std::string& path, const std::string& name,
-                            const ModelOverrides& overrides,
+                            const ModelOverrides& overrides, DeviceGate* gate,
                             LoadedModels& loaded) {
   if (absl::Status status = CheckModelName(name); !status.ok()) {
     return status;
@@ -68,7 +69,7 @@ absl::Status LoadFromFolder(const std::string& path, const std::string& name,
   }
   for (const VersionFolder& version : *versions) {
     absl::StatusOr<std::unique_ptr<ServedModel>> model =
-        LoadModel(*config, overrides, version);
+        LoadModel(*config, overrides, version, gate);
     if (!model.ok()) {
       return model.status();
     }
@@ -97,6 +98,11 @@ absl::StatusOr<std::vector<std::string>> NamesToLoad(
   return names;
 }
 
+int32_t DeviceLanes(const ModelRepositoryOptions& options) {
+  const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
+  return options.device_lanes > 0 ? options.device_lanes : std::max(cores, 1);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::Create(
@@ -105,17 +111,20 @@ absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::Create(
   if (!names.ok()) {
     return names.status();
   }
+  std::unique_ptr<ModelRepository> repository(
+      new ModelRepository(DeviceLanes(options)));
+  DeviceGate* const gate = names->size() > 1 ? &repository->gate_ : nullptr;
   LoadedModels loaded;
   for (const std::string& name : *names) {
     const absl::Status status =
         options.path.empty()
-            ? LoadEmbedded(name, options.overrides, loaded)
-            : LoadFromFolder(options.path, name, options.overrides, loaded);
+            ? LoadEmbedded(name, options.overrides, gate, loaded)
+            : LoadFromFolder(options.path, name, options.overrides, gate,
+                             loaded);
     if (!status.ok()) {
       return status;
     }
   }
-  std::unique_ptr<ModelRepository> repository(new ModelRepository());
   for (std::unique_ptr<ServedModel>& model : loaded) {
     // Kept apart: the index is taken before the pointer is given away.
     auto& versions = repository->models_[model->name];

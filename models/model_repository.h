@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
+#include "batcher/weighted_gate.h"
 #include "models/model_overrides.h"
 #include "models/served_model.h"
 
@@ -27,6 +28,9 @@ struct ModelRepositoryOptions {
   std::string path;                      // empty: the embedded models
   std::vector<std::string> load_models;  // empty: all of the folder, or mlp
   ModelOverrides overrides;
+  // Batches that several models together compute at once, shared by weight; 0:
+  // one a core. A model that is alone has all its lanes.
+  int32_t device_lanes = 0;
 };
 
 class ModelRepository {
@@ -51,8 +55,9 @@ class ModelRepository {
   absl::Status Drain(TimePoint until);
 
  private:
-  ModelRepository() = default;
+  explicit ModelRepository(int32_t device_lanes) : gate_(device_lanes) {}
 
+  WeightedGate gate_;  // outlives the models
   std::map<std::string, std::map<int64_t, std::unique_ptr<ServedModel>>>
       models_;
 };

@@ -102,10 +102,14 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   builder.SetResourceQuota(quota);
   builder.RegisterService(&service_);
   builder.RegisterService(&health_);
+  std::vector<QueuedService*> services = {&service_, &health_};
+  if (options.admin == AdminRpc::kOn) {
+    builder.RegisterService(&admin_);
+    services.push_back(&admin_);
+  }
   for (int i = 0; i < options.infer_thread_count; ++i) {
-    queues_.push_back(std::make_unique<InferQueue>(
-        environment_, service_, unsent_,
-        std::vector<QueuedService*>{&service_, &health_}, builder));
+    queues_.push_back(std::make_unique<InferQueue>(environment_, service_,
+                                                   unsent_, services, builder));
   }
 }
 

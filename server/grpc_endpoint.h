@@ -1,8 +1,8 @@
 // GrpcEndpoint: the gRPC server with its services, queues and bounds.
 //
 // Bounds: message bytes, metadata bytes, streams a connection, memory, replies
-// that nobody reads; one port, not shared; no compression, no reflection unless
-// asked for.
+// that nobody reads; one port, not shared; no compression; no reflection and no
+// admin RPC unless asked for.
 //
 // Life: Create() listens; Shutdown() when the batchers have answered all they
 // accepted; then the destructor, after the batchers are gone.
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/admin_service.h"
 #include "server/health_service.h"
 #include "server/infer_queue.h"
 #include "server/inference_service.h"
@@ -56,6 +57,7 @@ class GrpcEndpoint {
                const Readiness& readiness, UnsentReplies& unsent)
       : environment_{.models = models, .codes = options.status_codes},
         service_(models, readiness),
+        admin_(models),
         health_(inference::GRPCInferenceService::service_full_name()),
         unsent_(unsent) {}
 
@@ -63,6 +65,7 @@ class GrpcEndpoint {
 
   const InferEnvironment environment_;
   InferenceService service_;
+  AdminService admin_;  // registered where asked for
   HealthService health_;
   UnsentReplies& unsent_;
   std::vector<std::unique_ptr<InferQueue>> queues_;

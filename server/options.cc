@@ -28,6 +28,7 @@ struct RawFlags {
   std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
   bool grpc_reflection = false;
+  bool admin_rpc = false;
   bool triton_status_codes = false;
   double drain_delay_s = 0;
   double exit_timeout_s = 20;
@@ -58,6 +59,12 @@ void AddModelFlags(CLI::App& app, RawFlags& raw,
   app.add_option("--slots", overrides.slots,
                  "batches staged or computing at once in one lane")
       ->check(CLI::Range(1, 16))
+      ->type_name("N")
+      ->group(models);
+  app.add_option("--device-lanes", repository.device_lanes,
+                 "batches that several models together compute at once, shared "
+                 "by their parameter 'ferry.weight'; 0: one a core")
+      ->check(CLI::Range(0, 1024))
       ->type_name("N")
       ->group(models);
 
@@ -127,6 +134,10 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
                "offer the reflection service (for grpcurl)")
       ->group(group);
+  app.add_flag("--admin-rpc", raw.admin_rpc,
+               "offer ferry.v1.Admin on the same port: whoever reaches it may "
+               "change policy, batch size and queue bounds")
+      ->group(group);
   app.add_flag("--triton-status-codes", raw.triton_status_codes,
                "answer UNAVAILABLE where the queue is full, as Triton does")
       ->group(group);
@@ -187,6 +198,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   }
   if (raw.grpc_reflection) {
     options.grpc.reflection = Reflection::kOn;
+  }
+  if (raw.admin_rpc) {
+    options.grpc.admin = AdminRpc::kOn;
   }
   if (raw.triton_status_codes) {
     options.grpc.status_codes = StatusCodes::kTriton;
@@ -268,6 +282,9 @@ std::string DescribeOptions(const ServerOptions& options) {
   }
   add_if_set("threads", overrides.threads);
   add_if_set("slots", overrides.slots);
+  if (repository.device_lanes > 0) {
+    add("device-lanes", repository.device_lanes);
+  }
   add_if_set("queue-requests", overrides.queue_requests);
   add_if_set("queue-bytes", overrides.queue_bytes);
   add("grpc-infer-thread-count", options.grpc.infer_thread_count);
@@ -275,6 +292,7 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
+  add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
   add("status-codes",
       options.grpc.status_codes == StatusCodes::kTriton ? "triton" : "ferry");
   add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));

@@ -18,6 +18,7 @@
 namespace ferry {
 
 enum class Reflection { kOff, kOn };
+enum class AdminRpc { kOff, kOn };
 
 // On one or two cores a second thread only takes turns with the first one
 // (docs/decisions/0009-no-callback-methods.md); Triton's default is 2.
@@ -33,6 +34,7 @@ struct GrpcOptions {
   // Of all replies that were not read yet; the oldest is dropped past it.
   int64_t max_unsent_bytes = int64_t{512} << 20;
   Reflection reflection = Reflection::kOff;
+  AdminRpc admin = AdminRpc::kOff;
   StatusCodes status_codes = StatusCodes::kFerry;
 };
 

@@ -341,7 +341,7 @@ TEST(HostBackend, DestructorFinishesWhatWasStarted) {
 // Lets one lane in when it was told that it is its turn.
 class TurnGate final : public DeviceGate {
  public:
-  bool TryEnter(GateClient& client, Duration) override {
+  bool TryEnter(GateClient& client) override {
     if (let_in_.load()) {
       ++entered;
       return true;

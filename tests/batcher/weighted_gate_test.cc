@@ -1,0 +1,183 @@
+// WeightedGate: shares of the device's time, on one thread, and exclusion, on
+// several.
+#include "batcher/weighted_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <queue>
+#include <thread>
+#include <vector>
+
+#include "batcher/event_count.h"
+
+namespace ferry {
+namespace {
+
+class Client final : public GateClient {
+ public:
+  explicit Client(GateShare& its_share) : GateClient(its_share) {}
+  void GateFree() override { ++times_called; }
+
+  int times_called = 0;
+};
+
+// Models that always have a batch waiting, on a device of so many permits, for
+// a stretch of simulated time. Returns the time that each used.
+std::vector<double> Share(int32_t permits, const std::vector<double>& weights,
+                          const std::vector<Duration>& batches,
+                          int32_t lanes_per_model = 1) {
+  WeightedGate gate(permits);
+  std::deque<GateShare> shares;
+  std::deque<Client> clients;
+  struct End {
+    TimePoint at;
+    size_t client;
+    bool operator<(const End& other) const { return at > other.at; }
+  };
+  std::priority_queue<End> ends;
+  std::vector<double> used(weights.size());
+  std::vector<size_t> model_of;
+  TimePoint now;
+  const auto begin_who_may = [&] {
+    for (size_t i = 0; i < clients.size(); ++i) {
+      if (clients[i].state == GateClient::State::kLetIn) {
+        continue;  // it computes
+      }
+      if (gate.TryEnter(clients[i])) {
+        ends.push({now + batches[model_of[i]], i});
+      }
+    }
+  };
+  for (size_t model = 0; model < weights.size(); ++model) {
+    shares.push_back({.weight = weights[model]});
+    for (int32_t lane = 0; lane < lanes_per_model; ++lane) {
+      clients.emplace_back(shares.back());
+      model_of.push_back(model);
+    }
+  }
+  begin_who_may();
+  while (now < TimePoint() + std::chrono::seconds(10)) {
+    const End end = ends.top();
+    ends.pop();
+    now = end.at;
+    const Duration took = batches[model_of[end.client]];
+    used[model_of[end.client]] += static_cast<double>(took.count()) / 1e9;
+    // Whoever is let in by this begins now.
+    std::vector<GateClient::State> before;
+    for (const Client& client : clients) {
+      before.push_back(client.state);
+    }
+    gate.Leave(clients[end.client], took);
+    for (size_t i = 0; i < clients.size(); ++i) {
+      if (before[i] == GateClient::State::kWaiting &&
+          clients[i].state == GateClient::State::kLetIn) {
+        ends.push({now + batches[model_of[i]], i});
+      }
+    }
+    begin_who_may();
+  }
+  return used;
+}
+
+TEST(WeightedGate, TimeNotBatchesIsShared) {
+  const auto used = Share(1, {1, 1}, {Milliseconds(10), Milliseconds(1)});
+  EXPECT_NEAR(used[0], 5, 0.05);
+  EXPECT_NEAR(used[1], 5, 0.05);
+}
+
+TEST(WeightedGate, WeightsCount) {
+  const auto used =
+      Share(1, {3, 1, 1}, {Milliseconds(4), Milliseconds(4), Milliseconds(1)});
+  EXPECT_NEAR(used[0], 6, 0.05);
+  EXPECT_NEAR(used[1], 2, 0.05);
+  EXPECT_NEAR(used[2], 2, 0.05);
+}
+
+TEST(WeightedGate, LanesOfAModelShareItsWeight) {
+  const auto used = Share(2, {1, 1}, {Milliseconds(3), Milliseconds(2)}, 4);
+  EXPECT_NEAR(used[0], 10, 0.1);
+  EXPECT_NEAR(used[1], 10, 0.1);
+}
+
+TEST(WeightedGate, WhoIsAloneHasTheDevice) {
+  WeightedGate gate(1);
+  GateShare share;
+  Client client(share);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(gate.TryEnter(client));
+    gate.Leave(client, Milliseconds(1));
+  }
+}
+
+TEST(WeightedGate, WhoIdledSavedNothingUp) {
+  WeightedGate gate(1);
+  GateShare busy_share;
+  GateShare idle_share;
+  Client busy(busy_share);
+  Client also_busy(busy_share);
+  Client idle(idle_share);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(gate.TryEnter(busy));
+    gate.Leave(busy, Milliseconds(1));
+  }
+  ASSERT_TRUE(gate.TryEnter(busy));
+  EXPECT_FALSE(gate.TryEnter(idle));
+  EXPECT_FALSE(gate.TryEnter(also_busy));
+  gate.Leave(busy, Milliseconds(1));
+  EXPECT_TRUE(gate.TryEnter(idle)) << "it used less";
+  EXPECT_EQ(idle.times_called, 1);
+  gate.Leave(idle, Milliseconds(2));
+  EXPECT_TRUE(gate.TryEnter(also_busy)) << "not a hundred turns in a row";
+  EXPECT_FALSE(gate.TryEnter(idle));
+  gate.Leave(also_busy, Milliseconds(1));
+  EXPECT_TRUE(gate.TryEnter(idle));
+  gate.Leave(idle, Milliseconds(1));
+}
+
+class WaitingClient final : public GateClient {
+ public:
+  explicit WaitingClient(GateShare& its_share) : GateClient(its_share) {}
+  void GateFree() override { turn.Notify(); }
+
+  EventCount turn;
+};
+
+TEST(WeightedGate, NoMoreThanItsPermitsComputeAtOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kPermits = 2;
+  WeightedGate gate(kPermits);
+  GateShare share;
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      WaitingClient client(share);
+      for (int turn = 0; turn < 2000; ++turn) {
+        for (;;) {
+          const EventCount::Key key = client.turn.PrepareWait();
+          if (gate.TryEnter(client)) {
+            client.turn.CancelWait();
+            break;
+          }
+          client.turn.Wait(key, kNever);
+        }
+        const int now = ++inside;
+        if (now > most) {
+          most = now;
+        }
+        --inside;
+        gate.Leave(client, Duration(100));
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_LE(most, kPermits);
+}
+
+}  // namespace
+}  // namespace ferry
