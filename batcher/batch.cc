@@ -22,10 +22,12 @@ void Batch::Close(TimePoint now, CloseReason reason) {
   Check(!entries_.empty(), "a closed batch holds requests");
   // A backend that fails before it computes leaves these as they are.
   times_ = {.closed = now,
+            .lane_begin = now,
             .staging = Duration(0),
             .compute_begin = now,
             .compute_end = now};
   running_.store(true, std::memory_order_relaxed);
+  has_compute_ended_.store(false, std::memory_order_relaxed);
   outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);
 }

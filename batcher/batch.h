@@ -34,7 +34,8 @@ class Batch {
 
   struct Times {
     TimePoint closed;
-    // What gather and copy in took, without waiting for a lane.
+    TimePoint lane_begin;  // it has a lane, which may stage it first
+    // What gather and copy in took where that needs no lane, else 0.
     Duration staging{0};
     TimePoint compute_begin;
     TimePoint compute_end;
@@ -67,6 +68,7 @@ class Batch {
   // The lane begins with it: nothing but this batch is between now and its end.
   void TakeLane(int32_t lane, TimePoint now) {
     lane_ = lane;
+    times_.lane_begin = now;
     on_lane_since_nanos_.store(ToNanos(now), std::memory_order_relaxed);
   }
 
@@ -88,6 +90,14 @@ class Batch {
   }
   const BatchStatistics& statistics() const { return statistics_; }
 
+  // The batcher's note that times().compute_end is final. Read it after that.
+  void NoteComputeEnd() {
+    has_compute_ended_.store(true, std::memory_order_release);
+  }
+  bool has_compute_ended() const {
+    return has_compute_ended_.load(std::memory_order_acquire);
+  }
+
   Batch* next_finished = nullptr;  // on the batcher's list of resolved batches
 
  private:
@@ -103,6 +113,7 @@ class Batch {
   OutputRef output_;
   BatchStatistics statistics_;
   std::atomic<bool> running_{false};
+  std::atomic<bool> has_compute_ended_{false};
   std::atomic<int64_t> on_lane_since_nanos_{ToNanos(kNever)};
 };
 

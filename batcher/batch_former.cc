@@ -2,7 +2,7 @@
 #include "batcher/batch_former.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 namespace ferry {
 namespace {
@@ -23,7 +23,7 @@ int32_t OfWholeQueue(int32_t wake_at_rows, const ShapeGroup& group,
 BatchFormer::BatchFormer(const Options& options)
     : options_(options),
       queue_(options.max_queued_requests, options.levels),
-      shares_(options.levels, options.max_batch_size),
+      shares_(options.levels),
       lanes_(options.lanes, options.max_batches),
       service_time_(options.max_batch_size) {}
 
@@ -32,24 +32,35 @@ void BatchFormer::Append(InferRequest& request) {
   arrivals_.Add(request.arrival, request.rows);
 }
 
-void BatchFormer::Started(const Batch& batch, bool is_full, TimePoint now) {
+void BatchFormer::Started(const Batch& batch, const Knobs& knobs, bool is_full,
+                          TimePoint now) {
   const Duration time = service_time_.Expected(batch.rows());
-  lanes_.Started(now, time);
-  for (int32_t level = 0; options_.levels > 1 && level < options_.levels;
-       ++level) {
-    int32_t rows = 0;
-    for (const Batch::Entry& entry : batch.entries()) {
-      rows += entry.request->level == level ? entry.rows : 0;
-    }
-    shares_.Started(level, time, batch.rows(), rows,
-                    queue_.level_rows(level) > 0);
-  }
+  lanes_.Started(batch, now, time);
+  tried_at_ = now;
   last_was_full_ = is_full;
+  if (options_.levels == 1) {
+    return;
+  }
+  std::array<int32_t, kMaxLevels> rows_of{};
+  for (const Batch::Entry& entry : batch.entries()) {
+    rows_of[static_cast<size_t>(entry.request->level)] += entry.rows;
+  }
+  int32_t urgent_rows = 0;
+  for (int32_t level = 0; level < options_.levels; ++level) {
+    const int32_t own_rows = rows_of[static_cast<size_t>(level)];
+    shares_.Count(level,
+                  {.time = time,
+                   .max_rows = std::max(knobs.max_batch_size, batch.rows()),
+                   .urgent_rows = urgent_rows,
+                   .own_rows = own_rows,
+                   .other_rows = batch.rows() - urgent_rows - own_rows,
+                   .waits = queue_.level_rows(level) > 0});
+    urgent_rows += own_rows;
+  }
 }
 
-void BatchFormer::Learn(const ServiceTimeSample& sample, TimePoint now) {
+void BatchFormer::Learn(const ServiceTimeSample& sample) {
   service_time_.Learn(sample);
-  learned_at_ = now;
 }
 
 void BatchFormer::LearnStaging(Duration took) {
@@ -60,21 +71,30 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
                                         bool is_drained, TimePoint now) const {
   const BatchPolicy& policy = GetPolicy(knobs.policy);
   const LaneState lanes = Lanes(free_slots, now);
-  const Forecast forecast = policy.looks_ahead() ? ForecastAt(now) : Forecast{};
   Choice choice;
   if (queue_.empty() || free_slots == 0) {
-    choice.wait = std::get<Wait>(policy.Decide({}, lanes, forecast, now));
+    choice.wait = std::get<Wait>(policy.Decide({}, lanes, {}, now));
     return choice;
   }
+  if (now < lanes.close_at) {  // whatever is queued
+    choice.wait.until = lanes.close_at;
+    return choice;
+  }
+  choice.can_be_pressed = policy.looks_ahead();
+  const Forecast forecast = policy.looks_ahead() ? ForecastAt(now) : Forecast{};
+  Rank least;
   for (const ShapeGroup* group : queue_.groups()) {
-    if (choice.group != nullptr && !GoesBefore(*group, *choice.group, knobs)) {
+    const BatchPlan plan = PlanBatch(*group, shares_, Limits(knobs));
+    const Rank rank = RankOf(*group, plan, knobs);
+    if (choice.group != nullptr && rank >= least) {
       continue;
     }
-    const Decision decision =
-        policy.Decide(State(*group, knobs, is_drained), lanes, forecast, now);
+    const Decision decision = policy.Decide(
+        State(*group, plan, knobs, is_drained), lanes, forecast, now);
     if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
       choice.group = group;
       choice.reason = dispatch->reason;
+      least = rank;
     } else {
       const Wait& wait = std::get<Wait>(decision);
       choice.wait.until = std::min(choice.wait.until, wait.until);
@@ -86,31 +106,23 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
   return choice;
 }
 
-int32_t BatchFormer::LeadingLevel(const ShapeGroup& group) const {
+BatchFormer::Rank BatchFormer::RankOf(const ShapeGroup& group,
+                                      const BatchPlan& plan,
+                                      const Knobs& knobs) const {
+  const bool has_levels = options_.levels > 1;
+  return {has_levels && !last_was_full_ && !plan.is_full,
+          has_levels ? LeadingLevel(group, knobs) : 0, group.any().arrival};
+}
+
+int32_t BatchFormer::LeadingLevel(const ShapeGroup& group,
+                                  const Knobs& knobs) const {
   for (int32_t level = 1; level < options_.levels; ++level) {
-    if (shares_.IsOwedABatch(level) &&
+    if (shares_.Owed(level) >= knobs.max_batch_size &&
         group.levels()[static_cast<size_t>(level)].oldest != nullptr) {
       return kOwedABatch;
     }
   }
   return group.most_urgent_level();
-}
-
-bool BatchFormer::GoesBefore(const ShapeGroup& a, const ShapeGroup& b,
-                             const Knobs& knobs) const {
-  const int32_t level_of_a = LeadingLevel(a);
-  const int32_t level_of_b = LeadingLevel(b);
-  if (level_of_a == level_of_b) {
-    return a.any().arrival < b.any().arrival;
-  }
-  if (!last_was_full_) {
-    const BatchLimits limits = Limits(knobs);
-    const bool a_is_full = PlanBatch(a, shares_, limits).is_full;
-    if (a_is_full != PlanBatch(b, shares_, limits).is_full) {
-      return a_is_full;
-    }
-  }
-  return level_of_a < level_of_b;
 }
 
 LaneState BatchFormer::Lanes(int32_t free_slots, TimePoint now) const {
@@ -127,10 +139,9 @@ Forecast BatchFormer::ForecastAt(TimePoint now) const {
           .lanes = options_.lanes};
 }
 
-QueueState BatchFormer::State(const ShapeGroup& group, const Knobs& knobs,
-                              bool is_drained) const {
+QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
+                              const Knobs& knobs, bool is_drained) const {
   const BatchLimits limits = Limits(knobs);
-  const BatchPlan plan = PlanBatch(group, shares_, limits);
   QueueState state{.rows = plan.rows,
                    .oldest_arrival = group.oldest_arrival(),
                    .max_batch_size = limits.rows,
@@ -158,51 +169,118 @@ TimePoint BatchFormer::LatestStart(const ShapeGroup& group, int32_t rows,
   return first->due - service_time_.Bound(one_more) - kMargin;
 }
 
-InferRequest* BatchFormer::FindLate(const ShapeGroup& group, const Knobs& knobs,
-                                    TimePoint now) const {
-  if (now > BelievedUntil()) {
-    return nullptr;
+int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
+                           TimePoint now, OnDropped on_dropped) const {
+  const BatchLimits limits = Limits(knobs);
+  const bool is_believed = now <= BelievedUntil();
+  const TimePoint begin = lanes_.FreeAt(now) + kMargin;
+  const auto end_with = [&](int32_t rows) {
+    return is_believed ? begin + service_time_.Bound(
+                                     std::min(rows, options_.max_batch_size))
+                       : now;
+  };
+  for (;;) {
+    const bool is_full = PlanBatch(group, shares_, limits).is_full;
+    BatchPlan plan;
+    InferRequest* first_due = nullptr;  // of the plan
+    JoinOrder order(group, shares_);
+    for (;;) {
+      InferRequest* const next = order.Peek();
+      if (next == nullptr || !plan.Fits(*next, limits)) {
+        return limits.rows;
+      }
+      order.Pop();
+      const TimePoint end = end_with(plan.rows + next->rows);
+      const bool is_cancelled = next->cancelled.load(std::memory_order_seq_cst);
+      if (is_cancelled || next->due < end) {  // with those before it alone
+        on_dropped(*next, is_cancelled ? Dropped::kCancelled : Dropped::kLate);
+        continue;
+      }
+      if (first_due != nullptr && first_due->due < end) {
+        if (!is_full || first_due->level < next->level) {
+          return plan.rows;
+        }
+        break;  // it would hold back a full batch
+      }
+      if (first_due == nullptr || next->due < first_due->due) {
+        first_due = next;
+      }
+      plan.Join(*next);
+    }
+    on_dropped(*first_due, Dropped::kLate);
   }
-  BatchPlan plan = PlanBatch(group, shares_, Limits(knobs));
-  const TimePoint end =
-      lanes_.FreeAt(now) + service_time_.Bound(plan.rows) + kMargin;
-  if (queue_.deadlines().earliest_due() >= end) {
-    return nullptr;
-  }
+}
+
+bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
+                            int32_t max_rows, Batch& batch) {
+  BatchLimits limits = Limits(knobs);
+  const bool is_cut = max_rows < limits.rows;
+  limits.rows = std::min(limits.rows, max_rows);
+  BatchPlan plan;
   JoinOrder order(group, shares_);
-  for (; plan.requests > 0; --plan.requests) {
-    InferRequest* const request = order.Peek();
-    if (request->due < end) {
-      return request;
+  while (InferRequest* const request = order.Peek()) {
+    if (!plan.Fits(*request, limits)) {
+      return !is_cut;
     }
     order.Pop();
+    plan.Join(*request);
+    queue_.Remove(*request);
+    batch.Add(*request);
   }
-  return nullptr;
+  return plan.rows >= limits.rows || plan.requests >= limits.requests;
 }
 
 Duration BatchFormer::PressingTime(const Knobs& knobs) const {
-  return GetPolicy(knobs.policy).looks_ahead()
-             ? service_time_.Bound(knobs.max_batch_size) + kMargin
-             : Duration(0);
+  return service_time_.Bound(knobs.max_batch_size) + kMargin;
+}
+
+int32_t BatchFormer::FullRows(const Knobs& knobs) const {
+  const int64_t requests =
+      std::min(knobs.max_batch_size, options_.max_requests_per_batch);
+  int64_t rows = requests;  // of one row each
+  if (queue_.requests() > 0) {
+    rows = requests * queue_.rows() / queue_.requests();
+  }
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(rows, 1, knobs.max_batch_size));
+}
+
+Duration BatchFormer::Fragments(int32_t level, int32_t full_rows) const {
+  if (queue_.groups().size() < 2) {
+    return Duration(0);  // the one there is may yet be filled
+  }
+  Duration sum{0};
+  int64_t rows_in_all = 0;
+  for (const ShapeGroup* group : queue_.groups()) {
+    int32_t rows = 0;
+    for (int32_t i = 0; i <= level; ++i) {
+      rows += group->levels()[static_cast<size_t>(i)].rows;
+    }
+    rows_in_all += rows;
+    sum += rows / full_rows * service_time_.Expected(full_rows);
+    if (rows % full_rows > 0) {
+      sum += service_time_.Expected(rows % full_rows);
+    }
+  }
+  return std::max(Duration(0), sum - rows_in_all / full_rows *
+                                         service_time_.Expected(full_rows));
 }
 
 WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
                                                    TimePoint now) const {
-  const int32_t full = knobs.max_batch_size;
-  const Duration per_row(std::llround(service_time_.line().beta_ns));
-  WaitForecast::Facts facts{
-      .max_batch_size = full,
-      .lanes = options_.lanes,
-      .open_batches = static_cast<int32_t>(queue_.groups().size()),
-      .full_batch = service_time_.Expected(full),
-      .own_batch_base = service_time_.Bound(full) - full * per_row + kMargin,
-      .own_batch_per_row = per_row,
-      .lane_free_at = lanes_.FreeAt(now),
-      .believed_until = BelievedUntil()};
-  for (int32_t level = 0; options_.levels > 1 && level < options_.levels;
-       ++level) {
-    facts.taken_by_others[static_cast<size_t>(level)] =
-        shares_.TakenByOthers(level);
+  const int32_t full = FullRows(knobs);
+  WaitForecast::Facts facts{.lanes = options_.lanes,
+                            .idle_lanes = lanes_.idle_lanes(),
+                            .full_rows = full,
+                            .full_batch = service_time_.Expected(full),
+                            .own_one_row = service_time_.Bound(1) + kMargin,
+                            .own_full = service_time_.Bound(full) + kMargin,
+                            .lane_free_at = lanes_.FreeAt(now),
+                            .believed_until = BelievedUntil()};
+  for (int32_t i = 0; i < options_.levels; ++i) {
+    facts.levels[static_cast<size_t>(i)] = {
+        .taken_by_others = shares_.TakenByOthers(i),
+        .fragments = Fragments(i, full)};
   }
   return facts;
 }

@@ -11,13 +11,20 @@
 // full a full one goes first, whatever its level: a trickle of urgent requests
 // in a shape of their own would otherwise fill the device with small batches.
 //
+// Late: who would be answered after they are due. Where batches are full, the
+// heads that cannot wait for a full one are dropped (the sliding window of Shen
+// et al., Nexus, 2019); where they are not, or where the others are less
+// urgent, the batch leaves with fewer instead.
+//
 // Thread safety: thread-compatible; the batcher thread's.
 #ifndef FERRY_BATCHER_BATCH_FORMER_H_
 #define FERRY_BATCHER_BATCH_FORMER_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
+#include "absl/functional/function_ref.h"
 #include "batcher/arrival_rate.h"
 #include "batcher/batch.h"
 #include "batcher/batch_plan.h"
@@ -57,9 +64,12 @@ class BatchFormer {
   void Append(InferRequest& request);
   // REQUIRES: request.is_queued.
   void Remove(InferRequest& request) { queue_.Remove(request); }
-  void Started(const Batch& batch, bool is_full, TimePoint now);
-  void ComputeEnded(TimePoint now) { lanes_.Ended(now); }
-  void Learn(const ServiceTimeSample& sample, TimePoint now);
+  void Started(const Batch& batch, const Knobs& knobs, bool is_full,
+               TimePoint now);
+  void ComputeEnded(const Batch& batch) {
+    lanes_.Ended(batch, batch.times().compute_end);
+  }
+  void Learn(const ServiceTimeSample& sample);
   void LearnStaging(Duration took);
 
   // --- what to do ---
@@ -68,27 +78,33 @@ class BatchFormer {
     const ShapeGroup* group = nullptr;
     CloseReason reason = CloseReason::kFull;
     Wait wait;
+    // Whether a request that is due soon could make a batch leave.
+    bool can_be_pressed = false;
   };
   Choice Choose(const Knobs& knobs, int32_t free_slots, bool is_drained,
                 TimePoint now) const;
 
-  // Returns a request that would leave with the group's batch and be answered
-  // after it is due, or null.
-  InferRequest* FindLate(const ShapeGroup& group, const Knobs& knobs,
-                         TimePoint now) const;
+  // Why a request does not leave with its batch.
+  enum class Dropped : uint8_t { kCancelled, kLate };
+  using OnDropped = absl::FunctionRef<void(InferRequest&, Dropped)>;
 
-  // Moves the group's batch from the queue to `batch`; hands what was cancelled
-  // to `on_cancelled`, which removes it from the queue. Returns whether the
-  // batch is full.
-  template <typename OnCancelled>
-  bool TakeBatch(const ShapeGroup& group, const Knobs& knobs, Batch& batch,
-                 OnCancelled&& on_cancelled);
+  // Hands those of the group's batch that are cancelled or too late to
+  // `on_dropped`, which removes them from the queue, and returns the most rows
+  // with which the rest may leave.
+  int32_t Prune(const ShapeGroup& group, const Knobs& knobs, TimePoint now,
+                OnDropped on_dropped) const;
+
+  // Moves the group's batch, of `max_rows` at most, from the queue to `batch`.
+  // Returns whether it is full.
+  bool TakeBatch(const ShapeGroup& group, const Knobs& knobs, int32_t max_rows,
+                 Batch& batch);
 
   // How long before it is due a request may press a batch to leave.
   Duration PressingTime(const Knobs& knobs) const;
 
   WaitForecast::Facts FactsForProducers(const Knobs& knobs,
                                         TimePoint now) const;
+  int32_t idle_lanes() const { return lanes_.idle_lanes(); }
 
  private:
   BatchLimits Limits(const Knobs& knobs) const {
@@ -96,17 +112,23 @@ class BatchFormer {
             .requests = std::min(knobs.max_batch_size,
                                  options_.max_requests_per_batch)};
   }
+  // What nobody has tried lately is not believed.
   TimePoint BelievedUntil() const {
-    return learned_at_ + WaitForecast::kTrust +
-           2 * service_time_.Expected(options_.max_batch_size);
+    const Duration full = service_time_.Expected(options_.max_batch_size);
+    return full == Duration(0) ? TimePoint::min()
+                               : tried_at_ + WaitForecast::kTrust + 8 * full;
   }
-  int32_t LeadingLevel(const ShapeGroup& group) const;
-  bool GoesBefore(const ShapeGroup& a, const ShapeGroup& b,
-                  const Knobs& knobs) const;
+  // Who goes first has the least: whether it yields, its level, its arrival.
+  using Rank = std::tuple<bool, int32_t, TimePoint>;
+  Rank RankOf(const ShapeGroup& group, const BatchPlan& plan,
+              const Knobs& knobs) const;
+  int32_t LeadingLevel(const ShapeGroup& group, const Knobs& knobs) const;
   LaneState Lanes(int32_t free_slots, TimePoint now) const;
   Forecast ForecastAt(TimePoint now) const;
-  QueueState State(const ShapeGroup& group, const Knobs& knobs,
-                   bool is_drained) const;
+  QueueState State(const ShapeGroup& group, const BatchPlan& plan,
+                   const Knobs& knobs, bool is_drained) const;
+  int32_t FullRows(const Knobs& knobs) const;
+  Duration Fragments(int32_t level, int32_t full_rows) const;
   TimePoint LatestStart(const ShapeGroup& group, int32_t rows,
                         const Knobs& knobs) const;
 
@@ -115,35 +137,11 @@ class BatchFormer {
   LevelShares shares_;
   LaneForecast lanes_;
   ServiceTimeModel service_time_;
-  TimePoint learned_at_ = TimePoint::min();
+  TimePoint tried_at_ = TimePoint::min();
   Duration staging_{0};  // a moving average
   bool last_was_full_ = true;
   ArrivalRate arrivals_;
 };
-
-template <typename OnCancelled>
-bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
-                            Batch& batch, OnCancelled&& on_cancelled) {
-  const BatchLimits limits = Limits(knobs);
-  BatchPlan plan;
-  JoinOrder order(group, shares_);
-  while (InferRequest* const request = order.Peek()) {
-    const bool is_cancelled =
-        request->cancelled.load(std::memory_order_seq_cst);
-    if (!is_cancelled && !plan.Fits(*request, limits)) {
-      return true;
-    }
-    order.Pop();
-    if (is_cancelled) {
-      on_cancelled(*request);
-      continue;
-    }
-    plan.Join(*request);
-    queue_.Remove(*request);
-    batch.Add(*request);
-  }
-  return plan.rows >= limits.rows || plan.requests >= limits.requests;
-}
 
 }  // namespace ferry
 

@@ -25,11 +25,11 @@ struct BatchLimits {
   int32_t requests = 1;
 };
 
-// The requests of a group in the order in which they join. One that was
-// returned may be removed from its queue.
+// The requests of a group in the order in which they join. One that was popped
+// may be removed from its queue.
 class JoinOrder {
  public:
-  // `group` has not changed since but by removals of what Next() returned.
+  // `group` has not changed since but by removals of what was popped.
   JoinOrder(const ShapeGroup& group, const LevelShares& shares);
 
   // Returns the next one, or null after the last.
@@ -63,7 +63,7 @@ struct BatchPlan {
   }
 };
 
-// REQUIRES: the group is not empty.
+// Of an empty group: nothing.
 BatchPlan PlanBatch(const ShapeGroup& group, const LevelShares& shares,
                     const BatchLimits& limits);
 

@@ -93,7 +93,7 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
   }
   for (const ServiceTimeSample& sample : backend_->warm_up_samples()) {
     if (sample.rows <= options_.max_batch_size) {
-      Learn(sample, clock_.Now());
+      Learn(sample);
     }
   }
   if (options_.stepping == Stepping::kOwnThread) {
@@ -155,11 +155,13 @@ absl::Status Batcher::Submit(InferRequest& request) {
   }
   last_arrival_nanos_.store(ToNanos(request.arrival),
                             std::memory_order_relaxed);
-  // After the push the request may end at any moment: nothing of it is read.
-  const TimePoint due = request.due;
-  request.TakeFirstHold();
+  request.TakeFirstHolds();
   pushed_.Push(request);
-  Wake(due);
+  Wake(request.due);
+  if (request.cancelled.load(std::memory_order_seq_cst)) {
+    events_.Notify();  // Cancel() may have come and been taken before the push
+  }
+  request.GiveBackHold();  // now it may have been released
   return absl::OkStatus();
 }
 
@@ -181,7 +183,10 @@ TimePoint Batcher::DueOf(const InferRequest& request) const {
 bool Batcher::WouldMiss(const InferRequest& request) const {
   const WaitForecast::Ahead ahead = {
       .rows_of_level = admission_.RowsOf(request.level),
-      .rows_up_to_level = admission_.RowsUpTo(request.level)};
+      .rows_up_to_level = admission_.RowsUpTo(request.level),
+      .lane_has_ended =
+          compute_ends_.load(std::memory_order_relaxed) !=
+          compute_ends_published_.load(std::memory_order_relaxed)};
   return wait_forecast_.FinishOf(request.level, ahead, request.rows,
                                  request.arrival) > request.due;
 }
@@ -255,10 +260,11 @@ void Batcher::Wake(TimePoint due) {
   // Rows are counted before they are pushed and read after: whoever pushes last
   // sees those of all, whatever the order of their admission.
   if (due != kNever) {
-    due -= Duration(pressing_nanos_.load(std::memory_order_relaxed));
+    due -= Duration(pressing_nanos_.load(std::memory_order_seq_cst));
   }
   if (admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
       ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
+      admission_.closed() ||  // and what is queued may have been given up
       SlotAwaitsRows()) {
     events_.Notify();
   }
@@ -315,6 +321,7 @@ void Batcher::ComputeEnded(Batch& batch) {
   const Batch::Times& times = batch.times();
   lane_busy_ns_[static_cast<size_t>(batch.lane())].Add(
       ElapsedNanos(times.compute_end - times.compute_begin));
+  batch.NoteComputeEnd();
   compute_ends_.fetch_add(1, std::memory_order_seq_cst);
   if (wants_lane_.load(std::memory_order_seq_cst)) {
     events_.Notify();

@@ -123,6 +123,10 @@ class Batcher final : private BackendEvents {
   // wait for. REQUIRES: called from one thread.
   Wait Step();
 
+  // With Stepping::kByCaller: whether something would have woken the batcher's
+  // own thread since the last Step().
+  bool WasNotified() const { return events_.HasMovedOn(step_key_); }
+
   // With Stepping::kByCaller: whether everything admitted is answered.
   bool idle() const { return admission_.requests() == 0 && running_ == 0; }
 
@@ -152,10 +156,11 @@ class Batcher final : private BackendEvents {
   // --- batcher thread ---
   void Run();
   bool HasNews() const;
-  void PublishWait(const Wait& wait, int32_t free_slots, const Knobs& knobs);
+  void PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
+                   const Knobs& knobs);
   void TakePushed();
   void TakeCancelled();
-  void TakeComputeEnds(TimePoint now);
+  void TakeComputeEnds();
   void TakeFinished();
   // Returns a moment up to which none is left that has expired.
   TimePoint AnswerExpired();
@@ -163,12 +168,11 @@ class Batcher final : private BackendEvents {
   void Answer(InferRequest& request, Outcome outcome);
   // The most requests a batch ever holds.
   int32_t MaxRequests() const;
-  void Learn(const ServiceTimeSample& sample, TimePoint now);
-  // Answers those that would leave with the group's batch and be too late.
-  // Returns whether there were any: then another group may be next.
-  bool DropLate(const ShapeGroup& group, const Knobs& knobs, TimePoint now);
-  void StartBatch(const ShapeGroup& group, CloseReason reason,
-                  const Knobs& knobs, TimePoint now);
+  void Learn(const ServiceTimeSample& sample);
+  // Starts the group's batch, or answers those of it that are cancelled or
+  // late, if there are any: then another group may be next.
+  void StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
+                  TimePoint now);
   void TellIfDrained();
 
   const BatcherOptions options_;
@@ -190,6 +194,7 @@ class Batcher final : private BackendEvents {
   std::array<std::atomic<uint64_t>, kRefusalCount> refused_{};
   std::atomic<int64_t> last_arrival_nanos_{0};
   std::atomic<uint64_t> compute_ends_{0};
+  std::atomic<uint64_t> compute_ends_published_{0};  // with wait_forecast_
 
   // What the batcher thread waits for, read by producers. Written before it
   // looks for news once more and sleeps, so a producer that reads an older
@@ -209,6 +214,7 @@ class Batcher final : private BackendEvents {
   // --- batcher thread only ---
   alignas(64) BatchFormer former_;
   uint64_t compute_ends_taken_ = 0;
+  EventCount::Key step_key_ = 0;                 // with Stepping::kByCaller
   std::vector<std::unique_ptr<Batch>> batches_;  // open and empty ones
   int32_t running_ = 0;                          // batches given to the backend
 

@@ -49,41 +49,45 @@ Wait Batcher::Step() {
   } else if (broken()) {
     AnswerAll(kDeviceLost);
   }
-  knobs_changed_.store(false, std::memory_order_seq_cst);
+  knobs_changed_.exchange(false, std::memory_order_seq_cst);
   const Knobs knobs = this->knobs();
-  Wait wait;
+  BatchFormer::Choice choice;
   int32_t free_slots = 0;
   for (;;) {
     const TimePoint now = AnswerExpired();
     free_slots = free_slots_.load(std::memory_order_seq_cst);
     // After the slots: whoever freed one has ended its compute before.
-    TakeComputeEnds(now);
+    TakeComputeEnds();
     if (batches_.empty()) {
       free_slots = 0;  // replies are slow: TakeFinished() brings one
     }
-    const BatchFormer::Choice choice =
-        former_.Choose(knobs, free_slots, admission_.closed(), now);
+    choice = former_.Choose(knobs, free_slots, admission_.closed(), now);
     if (choice.group == nullptr) {
-      wait = choice.wait;
       break;
     }
-    if (!DropLate(*choice.group, knobs, now)) {
-      StartBatch(*choice.group, choice.reason, knobs, now);
-    }
+    StartBatch(choice, knobs, now);
   }
-  wait.until = std::min(wait.until, former_.queue().deadlines().earliest_due());
-  PublishWait(wait, free_slots, knobs);
+  choice.wait.until =
+      std::min(choice.wait.until, former_.queue().deadlines().earliest_due());
+  PublishWait(choice, free_slots, knobs);
   TellIfDrained();
-  return wait;
+  if (options_.stepping == Stepping::kByCaller) {
+    step_key_ = events_.PrepareWait();
+  }
+  return choice.wait;
 }
 
-void Batcher::PublishWait(const Wait& wait, int32_t free_slots,
+void Batcher::PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
                           const Knobs& knobs) {
-  wait_forecast_.Publish(former_.FactsForProducers(knobs, clock_.Now()));
-  pressing_nanos_.store(former_.PressingTime(knobs).count(),
-                        std::memory_order_relaxed);
-  wait_until_nanos_.store(ToNanos(wait.until), std::memory_order_seq_cst);
-  wake_at_rows_.store(wait.wake_at_rows, std::memory_order_seq_cst);
+  wait_forecast_.Publish(former_.FactsForProducers(knobs, clock_.Now()),
+                         static_cast<int32_t>(options_.levels.size()));
+  compute_ends_published_.store(compute_ends_taken_, std::memory_order_relaxed);
+  pressing_nanos_.store(
+      choice.can_be_pressed ? former_.PressingTime(knobs).count() : 0,
+      std::memory_order_seq_cst);
+  wait_until_nanos_.store(ToNanos(choice.wait.until),
+                          std::memory_order_seq_cst);
+  wake_at_rows_.store(choice.wait.wake_at_rows, std::memory_order_seq_cst);
   wants_batch_.store(batches_.empty(), std::memory_order_seq_cst);
   wants_slot_.store(free_slots == 0 && !batches_.empty(),
                     std::memory_order_seq_cst);
@@ -120,22 +124,30 @@ void Batcher::TakeCancelled() {
   }
 }
 
-void Batcher::TakeComputeEnds(TimePoint now) {
+void Batcher::TakeComputeEnds() {
   const uint64_t ends = compute_ends_.load(std::memory_order_seq_cst);
-  for (; compute_ends_taken_ != ends; ++compute_ends_taken_) {
-    former_.ComputeEnded(now);
+  if (ends == compute_ends_taken_) {
+    return;
+  }
+  compute_ends_taken_ = ends;
+  for (const Batch* batch : all_batches_) {
+    if (batch->has_compute_ended()) {
+      former_.ComputeEnded(*batch);
+    }
   }
 }
 
 void Batcher::TakeFinished() {
   Batch* next = finished_.TakeAll();
+  if (next != nullptr) {
+    TakeComputeEnds();  // before what they say is cleared
+  }
   while (next != nullptr) {
     Batch* const batch = std::exchange(next, next->next_finished);
     if (batch->succeeded()) {
       const Batch::Times& times = batch->times();
       Learn({.rows = batch->rows(),
-             .took = times.compute_end - times.compute_begin},
-            times.compute_end);
+             .took = times.compute_end - times.lane_begin});
       former_.LearnStaging(times.staging);
     }
     batch->Clear();
@@ -144,8 +156,8 @@ void Batcher::TakeFinished() {
   }
 }
 
-void Batcher::Learn(const ServiceTimeSample& sample, TimePoint now) {
-  former_.Learn(sample, now);
+void Batcher::Learn(const ServiceTimeSample& sample) {
+  former_.Learn(sample);
   const ServiceTimeLine line = former_.service_time().line();
   alpha_ns_.store(line.alpha_ns, std::memory_order_relaxed);
   beta_ns_.store(line.beta_ns, std::memory_order_relaxed);
@@ -183,35 +195,34 @@ int32_t Batcher::MaxRequests() const {
   return std::min(options_.max_batch_size, options_.max_requests_per_batch);
 }
 
-bool Batcher::DropLate(const ShapeGroup& group, const Knobs& knobs,
-                       TimePoint now) {
+void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
+                         TimePoint now) {
   bool has_dropped = false;
-  while (InferRequest* const late = former_.FindLate(group, knobs, now)) {
-    answered_.dropped_requests.Add(1);
-    Answer(*late, kTooLate);
-    has_dropped = true;
-  }
-  return has_dropped;
-}
-
-void Batcher::StartBatch(const ShapeGroup& group, CloseReason reason,
-                         const Knobs& knobs, TimePoint now) {
-  std::unique_ptr<Batch> batch = std::move(batches_.back());
-  batches_.pop_back();
-  const bool is_full = former_.TakeBatch(
-      group, knobs, *batch,
-      [this](InferRequest& request) { Answer(request, kCancelled); });
-  if (batch->entries().empty()) {  // all of them had been cancelled
-    batches_.push_back(std::move(batch));
+  const int32_t max_rows =
+      former_.Prune(*choice.group, knobs, now,
+                    [&](InferRequest& request, BatchFormer::Dropped why) {
+                      has_dropped = true;
+                      if (why == BatchFormer::Dropped::kLate) {
+                        answered_.dropped_requests.Add(1);
+                        Answer(request, kTooLate);
+                      } else {
+                        Answer(request, kCancelled);
+                      }
+                    });
+  if (has_dropped) {
     return;
   }
-  former_.Started(*batch, is_full, now);
+  std::unique_ptr<Batch> batch = std::move(batches_.back());
+  batches_.pop_back();
+  const bool is_full =
+      former_.TakeBatch(*choice.group, knobs, max_rows, *batch);
+  former_.Started(*batch, knobs, is_full, now);
   for (const Batch::Entry& entry : batch->entries()) {
     admission_.LeaveLevel(entry.request->level, entry.rows);
   }
   admission_.LeaveQueue(static_cast<int32_t>(batch->entries().size()),
                         batch->rows());
-  batch->Close(now, reason);
+  batch->Close(now, choice.reason);
   ++running_;
   free_slots_.fetch_sub(1, std::memory_order_seq_cst);
   backend_->Start(std::move(batch), *this);

@@ -1,13 +1,15 @@
 // DeviceGate says who may compute next where several models share a device.
 //
 // A backend asks TryEnter() for a staged batch and, refused, waits for
-// GateClient::GateFree(). OpenGate is the gate of a device with one client: the
-// lanes of the backend are all there is to share. WeightedGate shares the
-// device's time by weight (weighted_gate.h).
+// GateClient::GateFree(), or until it may ask again. OpenGate is the gate of a
+// device with one client: the lanes of the backend are all there is to share.
+// WeightedGate shares the device's time by weight (weighted_gate.h).
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_BATCHER_DEVICE_GATE_H_
 #define FERRY_BATCHER_DEVICE_GATE_H_
+
+#include <cstdint>
 
 #include "batcher/clock.h"
 
@@ -20,6 +22,7 @@ struct GateShare {
   // The gate's own.
   double used_ns = 0;   // device time over weight
   int32_t clients = 0;  // that compute or wait
+  TimePoint kept_until = TimePoint::min();
 };
 
 // One lane. Its `share` outlives it.
@@ -27,7 +30,7 @@ class GateClient {
  public:
   explicit GateClient(GateShare& its_share) : share(its_share) {}
 
-  // It is this client's turn: TryEnter() will let it in. Never blocks.
+  // TryEnter() may say something else now. Never blocks.
   virtual void GateFree() = 0;
 
   GateShare& share;
@@ -42,19 +45,26 @@ class GateClient {
 
 class DeviceGate {
  public:
+  struct Turn {
+    bool is_let_in = false;
+    TimePoint ask_again = kNever;  // if not let in, unless GateFree() is sooner
+  };
+
   virtual ~DeviceGate() = default;
 
-  // Returns whether `client` may compute now; if not, GateFree() follows.
-  virtual bool TryEnter(GateClient& client) = 0;
+  virtual Turn TryEnter(GateClient& client, TimePoint now) = 0;
 
   // The client has computed for `taken`. REQUIRES: it was let in.
-  virtual void Leave(GateClient& client, Duration taken) = 0;
+  virtual void Leave(GateClient& client, Duration taken, TimePoint now) = 0;
+
+  // The share is about to go; none of its clients is here.
+  virtual void Forget(GateShare&) {}
 };
 
 class OpenGate final : public DeviceGate {
  public:
-  bool TryEnter(GateClient&) override { return true; }
-  void Leave(GateClient&, Duration) override {}
+  Turn TryEnter(GateClient&, TimePoint) override { return {.is_let_in = true}; }
+  void Leave(GateClient&, Duration, TimePoint) override {}
 };
 
 }  // namespace ferry

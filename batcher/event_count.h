@@ -42,6 +42,11 @@ class EventCount {
   // on Clock::Steady() (kNever: no limit).
   void Wait(Key key, TimePoint until);
 
+  // Whether it was notified since PrepareWait() returned `key`.
+  bool HasMovedOn(Key key) const {
+    return word_.load(std::memory_order_seq_cst) != key;
+  }
+
   void Notify() {
     Key word = word_.load(std::memory_order_seq_cst);
     if ((word & kWaiting) != 0) [[unlikely]] {

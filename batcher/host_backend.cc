@@ -87,6 +87,7 @@ HostBackend::~HostBackend() {
   if (deliverer_.joinable()) {
     deliverer_.join();
   }
+  gate_.Forget(share_);
 }
 
 void HostBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
@@ -138,9 +139,7 @@ void HostBackend::RunLane(int32_t index) {
 
 void HostBackend::RunBatch(Lane& lane, Work work) {
   Batch& batch = *work.batch;
-  const TimePoint begin = options_.clock->Now();
   Outcome outcome = Guarded([&] { return lane.model.Stage(batch); });
-  batch.times().staging = options_.clock->Now() - begin;
   work.events->Staged(batch);
   OutputRef output;
   if (outcome.ok()) {
@@ -163,20 +162,22 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
 }
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
+  const Clock& clock = *options_.clock;
   for (;;) {
     const EventCount::Key key = lane.turn.PrepareWait();
-    if (gate_.TryEnter(lane)) {
+    const DeviceGate::Turn turn = gate_.TryEnter(lane, clock.Now());
+    if (turn.is_let_in) {
       lane.turn.CancelWait();
       break;
     }
-    lane.turn.Wait(key, kNever);
+    lane.turn.Wait(key, turn.ask_again);
   }
   Batch::Times& times = batch.times();
-  times.compute_begin = options_.clock->Now();
+  times.compute_begin = clock.Now();
   const Outcome outcome =
       Guarded([&] { return lane.model.Compute(batch, output); });
-  times.compute_end = options_.clock->Now();
-  gate_.Leave(lane, times.compute_end - times.compute_begin);
+  times.compute_end = clock.Now();
+  gate_.Leave(lane, times.compute_end - times.compute_begin, times.compute_end);
   return outcome;
 }
 

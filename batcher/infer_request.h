@@ -70,7 +70,8 @@ struct InferRequest {
     return false;
   }
 
-  void TakeFirstHold() { holds_.store(1, std::memory_order_seq_cst); }
+  // That of Submit() while it runs, and that until the last response.
+  void TakeFirstHolds() { holds_.store(2, std::memory_order_seq_cst); }
 
   // Gives a hold back; the last one releases the request to its owner.
   void GiveBackHold() {
@@ -87,8 +88,8 @@ struct InferRequest {
   }
 
  private:
-  // Holds of the batcher on this memory: one from Submit() to the last
-  // response, one from Cancel() to its node's consumption.
+  // Holds of the batcher on this memory: one while Submit() runs, one from
+  // there to the last response, one from Cancel() to its node's consumption.
   std::atomic<int32_t> holds_{0};
 };
 

@@ -1,61 +1,59 @@
-// A list of expected ends, and what waits behind them.
+// A list of what is under way, with expected ends.
 #include "batcher/lane_forecast.h"
 
 #include <algorithm>
 
-#include "batcher/check.h"
-
 namespace ferry {
-namespace {
 
-void InsertSorted(std::vector<TimePoint>& ends, TimePoint end) {
-  ends.insert(std::upper_bound(ends.begin(), ends.end(), end), end);
+LaneForecast::LaneForecast(int32_t lanes, int32_t max_batches) : lanes_(lanes) {
+  under_way_.reserve(static_cast<size_t>(max_batches));
+  ends_.reserve(static_cast<size_t>(max_batches));
 }
 
-}  // namespace
-
-LaneForecast::LaneForecast(int32_t lanes, int32_t max_batches)
-    : lanes_(static_cast<size_t>(lanes)) {
-  ends_.reserve(lanes_);
-  scratch_.reserve(lanes_);
-  waiting_.reserve(static_cast<size_t>(max_batches));
+int32_t LaneForecast::on_lanes() const {
+  return std::min(lanes_, static_cast<int32_t>(under_way_.size()));
 }
 
-void LaneForecast::Started(TimePoint now, Duration expected) {
-  if (ends_.size() < lanes_) {
-    InsertSorted(ends_, now + expected);
-  } else {
-    waiting_.push_back(expected);
+int32_t LaneForecast::idle_lanes() const { return lanes_ - on_lanes(); }
+
+void LaneForecast::Started(const Batch& batch, TimePoint now,
+                           Duration expected) {
+  const bool has_lane = idle_lanes() > 0;
+  under_way_.push_back({&batch, expected, has_lane ? now + expected : kNever});
+}
+
+void LaneForecast::Ended(const Batch& batch, TimePoint end) {
+  const auto ended =
+      std::find_if(under_way_.begin(), under_way_.end(),
+                   [&](const UnderWay& each) { return each.batch == &batch; });
+  if (ended == under_way_.end()) {
+    return;
   }
-}
-
-void LaneForecast::Ended(TimePoint now) {
-  Check(!ends_.empty(), "what ends was started");
-  ends_.erase(ends_.begin());
-  if (!waiting_.empty()) {
-    InsertSorted(ends_, now + waiting_.front());
-    waiting_.erase(waiting_.begin());
+  under_way_.erase(ended);
+  for (UnderWay& each : under_way_) {
+    if (each.end == kNever) {  // the first that waits has the lane now
+      each.end = end + each.expected;
+      return;
+    }
   }
-}
-
-int32_t LaneForecast::idle_lanes() const {
-  return static_cast<int32_t>(lanes_ - ends_.size());
 }
 
 TimePoint LaneForecast::FreeAt(TimePoint now) const {
-  if (ends_.size() < lanes_) {
+  if (idle_lanes() > 0) {
     return now;
   }
-  if (waiting_.empty()) {
-    return std::max(now, ends_.front());
+  const auto first_free = [this] {
+    return std::min_element(ends_.begin(), ends_.end());
+  };
+  ends_.clear();
+  for (const UnderWay& each : under_way_) {
+    if (each.end != kNever) {
+      ends_.push_back(std::max(now, each.end));
+    } else {
+      *first_free() += each.expected;
+    }
   }
-  scratch_ = ends_;
-  for (Duration expected : waiting_) {
-    const TimePoint begin = std::max(now, scratch_.front());
-    scratch_.erase(scratch_.begin());
-    InsertSorted(scratch_, begin + expected);
-  }
-  return std::max(now, scratch_.front());
+  return *first_free();
 }
 
 }  // namespace ferry

@@ -1,9 +1,8 @@
 // LaneForecast: when the backend's lanes will be free, from what was started on
 // them and how long it was expected to take.
 //
-// Batches are taken to compute in the order in which they were started, each
-// on the lane that is free first; and the one that ends to be the one that was
-// expected to end first. Who is late is expected to end now.
+// Batches take a lane in the order in which they were started, each the one
+// that is free first. Who is late is expected to end now.
 //
 // Thread safety: thread-compatible; the batcher thread's. Allocates nothing
 // after construction.
@@ -17,16 +16,18 @@
 
 namespace ferry {
 
+class Batch;
+
 class LaneForecast {
  public:
   // At most `max_batches` are under way at once.
   LaneForecast(int32_t lanes, int32_t max_batches);
 
   // A batch was started that takes `expected` once it has a lane.
-  void Started(TimePoint now, Duration expected);
+  void Started(const Batch& batch, TimePoint now, Duration expected);
 
-  // The compute of one batch has ended. REQUIRES: one is under way.
-  void Ended(TimePoint now);
+  // Its compute ended at `end`; nothing if that is known already.
+  void Ended(const Batch& batch, TimePoint end);
 
   // Lanes without a batch.
   int32_t idle_lanes() const;
@@ -35,10 +36,17 @@ class LaneForecast {
   TimePoint FreeAt(TimePoint now) const;
 
  private:
-  const size_t lanes_;
-  std::vector<TimePoint> ends_;    // of batches on lanes, ascending
-  std::vector<Duration> waiting_;  // what those take that wait for a lane
-  mutable std::vector<TimePoint> scratch_;
+  struct UnderWay {
+    const Batch* batch;
+    Duration expected;
+    TimePoint end;  // kNever: it waits for a lane
+  };
+
+  int32_t on_lanes() const;
+
+  const int32_t lanes_;
+  std::vector<UnderWay> under_way_;  // in the order in which they were started
+  mutable std::vector<TimePoint> ends_;  // of FreeAt(), to allocate nothing
 };
 
 }  // namespace ferry

@@ -8,7 +8,7 @@
 //
 // Beside it stands what other levels take of the device's time while a level
 // has work, as a moving average: so much longer its requests wait than their
-// number says.
+// number says. What less urgent levels get of a batch that has room counts not.
 //
 // Thread safety: thread-compatible; the batcher thread's.
 #ifndef FERRY_BATCHER_LEVEL_SHARES_H_
@@ -26,43 +26,45 @@ class LevelShares {
  public:
   static constexpr double kFloor = 0.05;  // of the rows started
 
-  LevelShares(int32_t levels, int32_t max_batch_size)
-      : max_batch_size_(max_batch_size), levels_(static_cast<size_t>(levels)) {}
+  explicit LevelShares(int32_t levels) : levels_(static_cast<size_t>(levels)) {}
 
   int32_t levels() const { return static_cast<int32_t>(levels_.size()); }
 
   // Rows that the level may take before more urgent ones.
   int32_t Owed(int32_t level) const {
-    return static_cast<int32_t>(levels_[static_cast<size_t>(level)].owed_rows);
-  }
-  // Whether it is owed so many that it may have a batch of its own.
-  bool IsOwedABatch(int32_t level) const {
-    return Owed(level) >= max_batch_size_;
+    return static_cast<int32_t>(Of(level).owed_rows);
   }
 
-  // Of the time of batches that start while the level has work, that of others.
+  // Of the time of batches that start while the level has work, that of others;
+  // in [0, 1].
   double TakenByOthers(int32_t level) const {
-    const Level& its = levels_[static_cast<size_t>(level)];
-    return its.time == 0 ? 0 : 1 - its.own_time / its.time;
+    const Level& its = Of(level);
+    return its.time == 0 ? 0 : its.time_of_others / its.time;
   }
 
-  // A batch of `batch_rows` started, expected to take `time`, of which `level`
-  // had `rows`; `waits` says whether the level has more. Once a level.
-  void Started(int32_t level, Duration time, int32_t batch_rows, int32_t rows,
-               bool waits) {
-    Level& its = levels_[static_cast<size_t>(level)];
-    if (rows > 0 || waits) {
-      const auto took = static_cast<double>(time.count());
-      its.time += kAverageWeight * (took - its.time);
-      its.own_time +=
-          kAverageWeight * (took * rows / batch_rows - its.own_time);
+  // A batch as one level sees it.
+  struct Started {
+    Duration time{0};         // that it is expected to take
+    int32_t max_rows = 1;     // it could have held
+    int32_t urgent_rows = 0;  // of more urgent levels
+    int32_t own_rows = 0;
+    int32_t other_rows = 0;  // of less urgent levels
+    bool waits = false;      // the level has more
+  };
+
+  // Once for each level, when a batch starts.
+  void Count(int32_t level, const Started& batch) {
+    if (batch.own_rows > 0 || batch.waits) {
+      CountTime(levels_[static_cast<size_t>(level)], batch);
     }
-    if (!waits || level == 0 || rows == batch_rows) {
-      its.owed_rows = 0;  // nothing waits; or it is the first; or it led
-    } else {
-      its.owed_rows = std::clamp(its.owed_rows + kFloor * batch_rows - rows,
-                                 0.0, static_cast<double>(max_batch_size_));
+    double& owed = levels_[static_cast<size_t>(level)].owed_rows;
+    if (!batch.waits || level == 0) {
+      owed = 0;
+      return;
     }
+    const int32_t rows = batch.urgent_rows + batch.own_rows + batch.other_rows;
+    owed = std::clamp(owed + kFloor * rows - batch.own_rows, 0.0,
+                      static_cast<double>(batch.max_rows));
   }
 
  private:
@@ -70,11 +72,26 @@ class LevelShares {
 
   struct Level {
     double owed_rows = 0;
-    double time = 0;  // a batch, in ns; a moving average
-    double own_time = 0;
+    double time = 0;  // of a batch, in ns; a moving average
+    double time_of_others = 0;
   };
 
-  const int32_t max_batch_size_;
+  const Level& Of(int32_t level) const {
+    return levels_[static_cast<size_t>(level)];
+  }
+
+  static void CountTime(Level& its, const Started& batch) {
+    const int32_t others =
+        batch.urgent_rows + (batch.waits ? batch.other_rows : 0);
+    double share = batch.own_rows == 0 ? 1 : 0;  // a batch without it
+    if (batch.own_rows > 0) {
+      share = std::min(1.0, static_cast<double>(others) / batch.max_rows);
+    }
+    const auto time = static_cast<double>(batch.time.count());
+    its.time += kAverageWeight * (time - its.time);
+    its.time_of_others += kAverageWeight * (time * share - its.time_of_others);
+  }
+
   std::vector<Level> levels_;
 };
 

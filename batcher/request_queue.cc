@@ -59,6 +59,7 @@ void RequestQueue::Append(InferRequest& request) {
         "a request's level is one of the queue's");
   ShapeGroup& group = GroupOf(request);
   group.Append(request);
+  ++requests_;
   rows_ += request.rows;
   level_rows_[static_cast<size_t>(request.level)] += request.rows;
   if (request.due != kNever) {
@@ -72,6 +73,7 @@ void RequestQueue::Remove(InferRequest& request) {
   Check(request.is_queued, "only a queued request is removed");
   ShapeGroup& group = *request.group;
   group.Remove(request);
+  --requests_;
   rows_ -= request.rows;
   level_rows_[static_cast<size_t>(request.level)] -= request.rows;
   deadlines_.Remove(request);

@@ -71,6 +71,7 @@ class RequestQueue {
   // In no order.
   absl::Span<ShapeGroup* const> groups() const { return groups_; }
   bool empty() const { return groups_.empty(); }
+  int32_t requests() const { return requests_; }
   int32_t rows() const { return rows_; }
   int32_t level_rows(int32_t level) const {
     return level_rows_[static_cast<size_t>(level)];
@@ -89,6 +90,7 @@ class RequestQueue {
   std::vector<uint64_t> keys_;  // of groups_, side by side to be searched
   std::vector<std::unique_ptr<ShapeGroup>> all_groups_;
   std::vector<ShapeGroup*> empty_groups_;
+  int32_t requests_ = 0;
   int32_t rows_ = 0;
   std::vector<int32_t> level_rows_;
   DeadlineHeap deadlines_;

@@ -16,8 +16,15 @@ constexpr double kAverageWeight = 1.0 / 16;
 constexpr int32_t kEnoughSamples = 20;
 // The residuals of the first batches are not noise: the line is being found.
 constexpr int32_t kFirstSamples = 8;
+// What is off counts as no more than that many deviations, or that share of the
+// mean: one slow batch is no reason to expect slow ones.
+constexpr double kClippedDeviations = 4;
+constexpr double kClippedShare = 1.0 / 8;
 constexpr double kDeviations = 3;
 constexpr double kOutlierDeviations = 4;
+// While few samples were seen the deviation is not known well: only what takes
+// more than twice as long as expected, too, is one.
+constexpr double kEarlyOutlierDeviations = 10;
 constexpr int32_t kOutliersForDrift = 3;
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
@@ -36,7 +43,8 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
   Check(rows >= 1 && rows < static_cast<int32_t>(sizes_.size()),
         "a batch has 1 to max_rows rows");
   const auto took_ns = static_cast<double>(ElapsedNanos(sample.took));
-  if (IsOutlier(took_ns - LineAt(rows))) {
+  const double expected_ns = LineAt(rows);
+  if (IsOutlier(took_ns - expected_ns, expected_ns)) {
     return;  // one alone says nothing of the next batch
   }
   LearnLine(rows / max_rows_, took_ns);
@@ -75,16 +83,21 @@ void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
     size.mean_ns = took_ns;
   }
   const double off = took_ns - size.mean_ns;
-  size.mean_ns += kAverageWeight * off;
-  size.deviation_ns += kAverageWeight * (std::abs(off) - size.deviation_ns);
+  const double most = std::max(kClippedDeviations * size.deviation_ns,
+                               kClippedShare * size.mean_ns);
+  const double clipped = std::clamp(off, -most, most);
+  size.mean_ns += kAverageWeight * clipped;
+  size.deviation_ns += kAverageWeight * (std::abs(clipped) - size.deviation_ns);
   size.samples = std::min(size.samples + 1, kEnoughSamples);
 }
 
-bool ServiceTimeModel::IsOutlier(double residual_ns) {
+bool ServiceTimeModel::IsOutlier(double residual_ns, double expected_ns) {
   const double squared = residual_ns * residual_ns;
-  const bool is_outlier =
-      samples_ == kEnoughSamples &&
-      squared > kOutlierDeviations * kOutlierDeviations * variance_;
+  const bool is_early = samples_ < kEnoughSamples;
+  const double most = is_early ? kEarlyOutlierDeviations : kOutlierDeviations;
+  const bool is_outlier = samples_ > kFirstSamples &&
+                          squared > most * most * variance_ &&
+                          (!is_early || residual_ns > expected_ns);
   outliers_in_a_row_ = is_outlier ? outliers_in_a_row_ + 1 : 0;
   if (outliers_in_a_row_ >= kOutliersForDrift) {
     p00_ = p11_ = kPrior;
@@ -100,7 +113,9 @@ bool ServiceTimeModel::IsOutlier(double residual_ns) {
   }
   samples_ = std::min(samples_ + 1, kEnoughSamples);
   if (samples_ > kFirstSamples) {
-    variance_ += kAverageWeight * (squared - variance_);
+    variance_ = variance_ == 0
+                    ? squared
+                    : variance_ + kAverageWeight * (squared - variance_);
   }
   return false;
 }

@@ -62,10 +62,10 @@ class ServiceTimeModel {
   void LearnLine(double x, double took_ns);
   void LearnSize(Size& size, double took_ns);
   // Counts the residual, and starts afresh where there were too many outliers.
-  bool IsOutlier(double residual_ns);
+  bool IsOutlier(double residual_ns, double expected_ns);
   double LineAt(int32_t rows) const;
 
-  const double max_rows_;
+  double max_rows_;
   std::vector<Size> sizes_;  // [rows]
 
   // Of rows / max_rows, so that both coefficients have one scale.

@@ -10,19 +10,26 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr double kMinShare = 0.01;
 
+double Nanos(Duration duration) {
+  return static_cast<double>(duration.count());
+}
+
 }  // namespace
 
-void WaitForecast::Publish(const Facts& facts) {
-  max_batch_size_.store(facts.max_batch_size, kRelaxed);
+void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   lanes_.store(facts.lanes, kRelaxed);
-  open_batches_.store(facts.open_batches, kRelaxed);
-  full_batch_ns_.store(facts.full_batch.count(), kRelaxed);
-  base_ns_.store(facts.own_batch_base.count(), kRelaxed);
-  per_row_ns_.store(facts.own_batch_per_row.count(), kRelaxed);
+  idle_lanes_.store(facts.idle_lanes, kRelaxed);
+  full_rows_.store(facts.full_rows, kRelaxed);
+  full_batch_ns_.store(Nanos(facts.full_batch), kRelaxed);
+  own_one_row_ns_.store(Nanos(facts.own_one_row), kRelaxed);
+  own_full_ns_.store(Nanos(facts.own_full), kRelaxed);
   lane_free_at_ns_.store(ToNanos(facts.lane_free_at), kRelaxed);
   believed_until_ns_.store(ToNanos(facts.believed_until), kRelaxed);
-  for (size_t level = 0; level < facts.taken_by_others.size(); ++level) {
-    taken_by_others_[level].store(facts.taken_by_others[level], kRelaxed);
+  for (size_t i = 0; i < static_cast<size_t>(levels); ++i) {
+    const Facts::Level& level = facts.levels[i];
+    levels_[i].share.store(std::max(1 - level.taken_by_others, kMinShare),
+                           kRelaxed);
+    levels_[i].fragments_ns.store(Nanos(level.fragments), kRelaxed);
   }
 }
 
@@ -31,29 +38,39 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   if (now > FromNanos(believed_until_ns_.load(kRelaxed))) {
     return now;
   }
-  const int64_t max_rows = max_batch_size_.load(kRelaxed);
-  const int32_t lanes = lanes_.load(kRelaxed);
-  int64_t batches_ahead = (ahead.rows_up_to_level + rows - 1) / max_rows;
-  // Each other shape may put one batch that is not full before it.
-  batches_ahead += std::max(open_batches_.load(kRelaxed) - 1, 0);
-  // Behind a full batch there is one more by the time its turn comes.
-  const int64_t own_rows =
-      batches_ahead > 0 ? max_rows
-                        : std::min(ahead.rows_up_to_level + rows, max_rows);
+  const Level& its = levels_[static_cast<size_t>(level)];
+  const int64_t full_rows = full_rows_.load(kRelaxed);
+  const double full_ns = full_batch_ns_.load(kRelaxed);
+  const double lanes = lanes_.load(kRelaxed);
+  const int64_t batches = (ahead.rows_up_to_level + rows - 1) / full_rows;
+  const int64_t own_batches = ahead.rows_of_level / full_rows;
+  // Those that find an idle lane are not waited for.
+  const int32_t idle_lanes =
+      idle_lanes_.load(kRelaxed) + (ahead.lane_has_ended ? 1 : 0);
+  const auto in_turns = [&](int64_t count) {
+    return idle_lanes == 0
+               ? static_cast<double>(count)
+               : std::max(static_cast<double>(count - idle_lanes + 1), 0.0);
+  };
   // Of the time, the level has only its share: who is more urgent may yet come.
-  const double share =
-      1 - taken_by_others_[static_cast<size_t>(level)].load(kRelaxed);
-  const double turns =
-      std::max(static_cast<double>(batches_ahead / lanes),
-               static_cast<double>(ahead.rows_of_level / max_rows / lanes) /
-                   std::max(share, kMinShare));
+  const double wait_ns =
+      std::max(in_turns(batches) * full_ns + its.fragments_ns.load(kRelaxed),
+               in_turns(own_batches) * full_ns / its.share.load(kRelaxed)) /
+      lanes;
+  // Behind a full batch there is one more by the time its turn comes.
+  const double fill =
+      batches > 0 || full_rows == 1
+          ? 1
+          : std::min(1.0,
+                     static_cast<double>(ahead.rows_up_to_level + rows - 1) /
+                         static_cast<double>(full_rows - 1));
+  const double one_ns = own_one_row_ns_.load(kRelaxed);
+  const double own_ns = one_ns + fill * (own_full_ns_.load(kRelaxed) - one_ns);
   const TimePoint begin =
-      std::max(now, FromNanos(lane_free_at_ns_.load(kRelaxed)));
-  return begin +
-         Duration(std::llround(
-             turns * static_cast<double>(full_batch_ns_.load(kRelaxed)))) +
-         Duration(base_ns_.load(kRelaxed) +
-                  own_rows * per_row_ns_.load(kRelaxed));
+      ahead.lane_has_ended
+          ? now
+          : std::max(now, FromNanos(lane_free_at_ns_.load(kRelaxed)));
+  return begin + Duration(std::llround(wait_ns + own_ns));
 }
 
 }  // namespace ferry

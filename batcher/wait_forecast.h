@@ -5,11 +5,11 @@
 // The batcher thread publishes what it knows; a producer adds what is queued
 // ahead. Requests ahead form full batches, which take turns on the lanes.
 //
-// A forecast is believed for kTrust and two batches after the last one that it
-// was learned from: what nobody has tried lately is tried, or one slow moment
-// could close the door for good.
+// A forecast is believed for kTrust and eight batches after one was started:
+// what nobody has tried lately is tried, or one slow moment could close the
+// door for good.
 //
-// Thread safety: Publish() from the batcher thread, FinishOf() from any. The
+// Thread safety: Publish() from the batcher thread, the others from any. The
 // numbers are stored one by one; a reader may see some of them a step older.
 #ifndef FERRY_BATCHER_WAIT_FORECAST_H_
 #define FERRY_BATCHER_WAIT_FORECAST_H_
@@ -25,27 +25,39 @@ namespace ferry {
 
 class WaitForecast {
  public:
-  static constexpr Duration kTrust = std::chrono::seconds(1);
+  static constexpr Duration kTrust = std::chrono::milliseconds(10);
 
   struct Facts {
-    int32_t max_batch_size = 1;
     int32_t lanes = 1;
-    int32_t open_batches = 0;    // shapes that are queued
-    Duration full_batch{0};      // expected, of max_batch_size rows
-    Duration own_batch_base{0};  // bound of a batch: base + rows * per row
-    Duration own_batch_per_row{0};
+    int32_t idle_lanes = 0;
+    // Rows of a full batch, as requests come now: less than max_batch_size
+    // where a batch is full in requests before.
+    int32_t full_rows = 1;
+    Duration full_batch{0};  // expected
+    // Bounds of the own batch, with one row and full.
+    Duration own_one_row{0};
+    Duration own_full{0};
     TimePoint lane_free_at = {};
     TimePoint believed_until = {};
-    // Share of the device's time while the level has work; with several levels.
-    std::array<double, kMaxLevels> taken_by_others = {};
+    // By level.
+    struct Level {
+      // Share of the device's time that others take while the level has work.
+      double taken_by_others = 0;
+      // What batches of this level and more urgent ones take longer than full
+      // ones of the same rows: each shape's last one is not full.
+      Duration fragments{0};
+    };
+    std::array<Level, kMaxLevels> levels = {};
   };
 
-  void Publish(const Facts& facts);
+  void Publish(const Facts& facts, int32_t levels);
 
-  // What is queued before a request.
+  // What is queued before a request, and what a producer knows of the lanes.
   struct Ahead {
     int64_t rows_of_level = 0;
     int64_t rows_up_to_level = 0;  // its own level and more urgent ones
+    // A batch has ended since the facts were published: the lane is free.
+    bool lane_has_ended = false;
   };
 
   // Returns when a request of `rows` would be answered, or `now` where there is
@@ -54,15 +66,20 @@ class WaitForecast {
                      TimePoint now) const;
 
  private:
-  std::atomic<int32_t> max_batch_size_{1};
+  struct Level {
+    std::atomic<double> share{1};
+    std::atomic<double> fragments_ns{0};
+  };
+
   std::atomic<int32_t> lanes_{1};
-  std::atomic<int32_t> open_batches_{0};
-  std::atomic<int64_t> full_batch_ns_{0};
-  std::atomic<int64_t> base_ns_{0};
-  std::atomic<int64_t> per_row_ns_{0};
+  std::atomic<int32_t> idle_lanes_{0};
+  std::atomic<int32_t> full_rows_{1};
+  std::atomic<double> full_batch_ns_{0};
+  std::atomic<double> own_one_row_ns_{0};
+  std::atomic<double> own_full_ns_{0};
   std::atomic<int64_t> lane_free_at_ns_{0};
   std::atomic<int64_t> believed_until_ns_{0};
-  std::array<std::atomic<double>, kMaxLevels> taken_by_others_{};
+  std::array<Level, kMaxLevels> levels_;
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Who waits, and who used how much.
+// Who waits, who is expected, and who used how much.
 #include "batcher/weighted_gate.h"
 
 #include <algorithm>
@@ -6,67 +6,101 @@
 #include "batcher/check.h"
 
 namespace ferry {
+namespace {
+
+bool UsedLess(const GateShare* a, const GateShare* b) {
+  return a->used_ns < b->used_ns;
+}
+
+}  // namespace
 
 WeightedGate::WeightedGate(int32_t permits) : free_permits_(permits) {
   Check(permits >= 1, "a gate lets somebody in");
 }
 
-bool WeightedGate::TryEnter(GateClient& client) {
+DeviceGate::Turn WeightedGate::TryEnter(GateClient& client, TimePoint now) {
   MutexLock lock(mutex_);
+  DropStale(now);
   if (client.state == GateClient::State::kOutside) {
     Activate(client.share);
+    ++client.share.clients;
     client.state = GateClient::State::kWaiting;
     waiting_.push_back(&client);
-    LetNextIn();
   }
-  return client.state == GateClient::State::kLetIn;
+  client.share.kept_until = TimePoint::min();
+  const TimePoint kept_until = LetIn(now);
+  return {.is_let_in = client.state == GateClient::State::kLetIn,
+          .ask_again = kept_until};
 }
 
-void WeightedGate::Leave(GateClient& client, Duration taken) {
+void WeightedGate::Leave(GateClient& client, Duration taken, TimePoint now) {
   MutexLock lock(mutex_);
   Check(client.state == GateClient::State::kLetIn, "who leaves was let in");
   client.state = GateClient::State::kOutside;
-  client.share.used_ns +=
-      static_cast<double>(taken.count()) / client.share.weight;
-  Deactivate(client.share);
+  GateShare& share = client.share;
+  share.used_ns += static_cast<double>(taken.count()) / share.weight;
+  --share.clients;
+  share.kept_until = now + kKeep;
   ++free_permits_;
-  LetNextIn();
+  DropStale(now);
+  if (LetIn(now) != kNever) {
+    for (GateClient* waiting : waiting_) {
+      waiting->GateFree();  // to ask when the place is kept no longer
+    }
+  }
+}
+
+void WeightedGate::Forget(GateShare& share) {
+  MutexLock lock(mutex_);
+  Check(share.clients == 0, "no lane computes for a share that goes");
+  active_.erase(std::remove(active_.begin(), active_.end(), &share),
+                active_.end());
 }
 
 void WeightedGate::Activate(GateShare& share) {
-  if (share.clients++ > 0) {
+  if (std::find(active_.begin(), active_.end(), &share) != active_.end()) {
     return;
   }
-  const auto least =
-      std::min_element(active_.begin(), active_.end(),
-                       [](const GateShare* a, const GateShare* b) {
-                         return a->used_ns < b->used_ns;
-                       });
+  const auto least = std::min_element(active_.begin(), active_.end(), UsedLess);
   if (least != active_.end()) {
     share.used_ns = std::max(share.used_ns, (*least)->used_ns);
   }
   active_.push_back(&share);
 }
 
-void WeightedGate::Deactivate(GateShare& share) {
-  if (--share.clients == 0) {
-    active_.erase(std::find(active_.begin(), active_.end(), &share));
-  }
+void WeightedGate::DropStale(TimePoint now) {
+  const auto is_stale = [now](const GateShare* share) {
+    return share->clients == 0 && share->kept_until <= now;
+  };
+  active_.erase(std::remove_if(active_.begin(), active_.end(), is_stale),
+                active_.end());
 }
 
-void WeightedGate::LetNextIn() {
+TimePoint WeightedGate::LetIn(TimePoint now) {
   while (free_permits_ > 0 && !waiting_.empty()) {
     const auto next =
         std::min_element(waiting_.begin(), waiting_.end(),
                          [](const GateClient* a, const GateClient* b) {
-                           return a->share.used_ns < b->share.used_ns;
+                           return UsedLess(&a->share, &b->share);
                          });
+    int32_t kept = 0;
+    TimePoint kept_until = kNever;
+    for (const GateShare* share : active_) {
+      if (share->kept_until > now && UsedLess(share, &(*next)->share)) {
+        ++kept;
+        kept_until = std::min(kept_until, share->kept_until);
+      }
+    }
+    if (kept >= free_permits_) {
+      return kept_until;
+    }
     GateClient& client = **next;
     waiting_.erase(next);
     client.state = GateClient::State::kLetIn;
     --free_permits_;
     client.GateFree();
   }
+  return kNever;
 }
 
 }  // namespace ferry

@@ -6,8 +6,11 @@
 // goes first. A share that comes back from idling starts level with the least
 // of the active ones: it saves nothing up, and so starves nobody.
 //
-// It is work-conserving: who is alone has the device. A batch is not
-// interrupted, so a share gets ahead by one batch at most.
+// A lane comes back with its next batch a moment after it left with the last,
+// so a place is kept for a share that leaves and used less than all that wait,
+// for kKeep: else models with one lane each would take turns by batch, however
+// long theirs are. But for that, no place is empty while somebody waits. A
+// batch is not interrupted, so a share gets ahead by one batch at most.
 //
 // Thread safety: thread-safe; GateFree() is called under its lock.
 #ifndef FERRY_BATCHER_WEIGHTED_GATE_H_
@@ -24,20 +27,27 @@ namespace ferry {
 
 class WeightedGate final : public DeviceGate {
  public:
+  static constexpr Duration kKeep = std::chrono::microseconds(300);
+
   // At most `permits` clients compute at once; >= 1.
   explicit WeightedGate(int32_t permits);
 
-  bool TryEnter(GateClient& client) override;
-  void Leave(GateClient& client, Duration taken) override;
+  Turn TryEnter(GateClient& client, TimePoint now) override;
+  void Leave(GateClient& client, Duration taken, TimePoint now) override;
+  void Forget(GateShare& share) override;
 
  private:
   void Activate(GateShare& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Deactivate(GateShare& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LetNextIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets who did not come back in time.
+  void DropStale(TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns until when the next place is kept for somebody who is not there,
+  // or kNever.
+  TimePoint LetIn(TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   int32_t free_permits_ ABSL_GUARDED_BY(mutex_);
   std::vector<GateClient*> waiting_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  // Shares with clients, or with a place kept.
   std::vector<GateShare*> active_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -34,7 +34,7 @@ class BatchPlanTest : public ::testing::Test {
 
   std::deque<InferRequest> requests_;
   RequestQueue queue_{100, 3};
-  LevelShares shares_{3, 10};
+  LevelShares shares_{3};
 };
 
 using Rows = std::vector<int32_t>;
@@ -77,12 +77,21 @@ TEST_F(BatchPlanTest, RequestPastShrunkenLimitsLeavesAlone) {
   EXPECT_TRUE(plan.is_full);
 }
 
+// A level that waits while `rows` of a more urgent one start.
+LevelShares::Started UrgentRows(int32_t rows, int32_t own_rows = 0) {
+  return {.time = Milliseconds(1),
+          .max_rows = 10,
+          .urgent_rows = rows,
+          .own_rows = own_rows,
+          .waits = true};
+}
+
 TEST_F(BatchPlanTest, LevelTakesWhatItIsOwedBeforeUrgentOnes) {
   Queue(0, 2);
   Queue(1, 1);
   Queue(1, 1);
   Queue(1, 1);
-  shares_.Started(1, Milliseconds(1), 40, 0, true);  // owed 2
+  shares_.Count(1, UrgentRows(40));
   EXPECT_EQ(shares_.Owed(1), 2);
   EXPECT_EQ(Order(), (Rows{1, 1, 2, 1}));
 }
@@ -90,56 +99,64 @@ TEST_F(BatchPlanTest, LevelTakesWhatItIsOwedBeforeUrgentOnes) {
 TEST_F(BatchPlanTest, RequestLargerThanWhatIsOwedWaitsItsTurn) {
   Queue(0, 2);
   Queue(1, 3);
-  shares_.Started(1, Milliseconds(1), 40, 0, true);  // owed 2
+  shares_.Count(1, UrgentRows(40));
+  EXPECT_EQ(shares_.Owed(1), 2);
   EXPECT_EQ(Order(), (Rows{2, 3}));
 }
 
 TEST(LevelShares, LevelSavesUpToABatchWhileItWaits) {
-  LevelShares shares(2, 10);
+  LevelShares shares(2);
   for (int i = 0; i < 19; ++i) {
-    shares.Started(1, Milliseconds(1), 10, 0, true);
-    EXPECT_FALSE(shares.IsOwedABatch(1)) << i;
+    shares.Count(1, UrgentRows(10));
+    EXPECT_LT(shares.Owed(1), 10) << i;
   }
-  shares.Started(1, Milliseconds(1), 10, 0, true);
-  EXPECT_TRUE(shares.IsOwedABatch(1));
-  shares.Started(1, Milliseconds(1), 1000, 0, true);
+  shares.Count(1, UrgentRows(10));
   EXPECT_EQ(shares.Owed(1), 10);
-  shares.Started(1, Milliseconds(1), 10, 4, true);
+  shares.Count(1, UrgentRows(1000));
+  EXPECT_EQ(shares.Owed(1), 10);
+  shares.Count(1, UrgentRows(6, 4));
   EXPECT_EQ(shares.Owed(1), 6);
-  shares.Started(1, Milliseconds(1), 3, 3, true);
-  EXPECT_EQ(shares.Owed(1), 0) << "it had a batch of its own";
-}
-
-TEST(LevelShares, SaysWhatOthersTakeWhileALevelWaits) {
-  LevelShares shares(2, 10);
-  EXPECT_EQ(shares.TakenByOthers(1), 0);
-  for (int i = 0; i < 500; ++i) {
-    shares.Started(0, Milliseconds(1), 10, 9, true);
-    shares.Started(1, Milliseconds(1), 10, 1, true);
-  }
-  EXPECT_NEAR(shares.TakenByOthers(0), 0.1, 1e-3);
-  EXPECT_NEAR(shares.TakenByOthers(1), 0.9, 1e-3);
-  shares.Started(1, Milliseconds(1), 10, 0, false);
-  EXPECT_NEAR(shares.TakenByOthers(1), 0.9, 1e-3) << "it has no work";
-  for (int i = 0; i < 500; ++i) {
-    shares.Started(1, Milliseconds(3), 10, 10, true);
-    shares.Started(1, Milliseconds(1), 1, 0, true);
-  }
-  EXPECT_NEAR(shares.TakenByOthers(1), 0.25, 0.02) << "time, not rows, counts";
 }
 
 TEST(LevelShares, LevelWithoutWorkIsOwedNothing) {
-  LevelShares shares(2, 10);
-  shares.Started(1, Milliseconds(1), 100, 0, true);
+  LevelShares shares(2);
+  shares.Count(1, UrgentRows(100));
   EXPECT_EQ(shares.Owed(1), 5);
-  shares.Started(1, Milliseconds(1), 10, 1, false);
+  shares.Count(1, {.urgent_rows = 9, .own_rows = 1});
   EXPECT_EQ(shares.Owed(1), 0);
 }
 
 TEST(LevelShares, LevelThatGetsMoreThanItsFloorIsOwedNothing) {
-  LevelShares shares(2, 10);
-  shares.Started(1, Milliseconds(1), 10, 6, true);
+  LevelShares shares(2);
+  shares.Count(1, UrgentRows(4, 6));
   EXPECT_EQ(shares.Owed(1), 0);
+}
+
+TEST(LevelShares, SaysWhatOthersTakeOfTheTimeWhileALevelHasWork) {
+  LevelShares shares(2);
+  EXPECT_EQ(shares.TakenByOthers(1), 0);
+  for (int i = 0; i < 500; ++i) {
+    shares.Count(1, UrgentRows(9, 1));
+  }
+  EXPECT_NEAR(shares.TakenByOthers(1), 0.9, 1e-3);
+  shares.Count(1, {.time = Milliseconds(1), .urgent_rows = 10});
+  EXPECT_NEAR(shares.TakenByOthers(1), 0.9, 1e-3) << "it has no work";
+  for (int i = 0; i < 500; ++i) {
+    shares.Count(1, {.time = Milliseconds(3), .max_rows = 10, .own_rows = 10});
+    shares.Count(1, UrgentRows(1));
+  }
+  EXPECT_NEAR(shares.TakenByOthers(1), 0.25, 0.02) << "time, not rows, counts";
+}
+
+TEST(LevelShares, RoomThatLessUrgentLevelsFillIsNotTaken) {
+  LevelShares shares(2);
+  for (int i = 0; i < 500; ++i) {
+    shares.Count(0, {.time = Milliseconds(1),
+                     .max_rows = 64,
+                     .own_rows = 1,
+                     .other_rows = 63});
+  }
+  EXPECT_EQ(shares.TakenByOthers(0), 0);
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ constexpr Outcome kFailed = {absl::StatusCode::kInternal, "device failed"};
 // Submits, as Batcher does, and adds.
 void Add(Batch& batch, TestRequest& request, const Clock& clock) {
   request.request().arrival = clock.Now();
-  request.request().TakeFirstHold();
+  request.request().TakeFirstHolds();
+  request.request().GiveBackHold();  // that of Submit()
   batch.Add(request.request());
 }
 

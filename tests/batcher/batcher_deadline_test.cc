@@ -121,8 +121,50 @@ TEST_F(BatcherDeadlineTest, BatchOfLateRequestsOnlyIsNotStarted) {
   EXPECT_EQ(wait.until, kNever);
 }
 
+TEST_F(BatcherDeadlineTest, UrgentRequestIsNotDroppedForLessUrgentCompany) {
+  SteppedBatcher stepped(
+      {.batcher = {.max_batch_size = 8, .levels = {{}, {}}}});
+  std::deque<TestRequest> requests;
+  const auto submit = [&](TestRequestOptions options) {
+    options.id = std::ssize(requests);
+    requests.emplace_back(options);
+    stepped.Submit(requests.back());
+  };
+  const auto serve = [&] {
+    stepped.Step();
+    stepped.backend().Stage(0);
+    stepped.clock().Advance(ServiceTime(stepped.backend().batch(0).rows()));
+    stepped.backend().Complete(0);
+    stepped.Step();
+  };
+  for (int i = 0; i < 60; ++i) {
+    submit({.rows = 1 + i % 8});
+    serve();
+  }
+  for (int i = 0; i < 7; ++i) {
+    submit({.level = 1});
+  }
+  submit({.deadline = stepped.clock().Now() + Milliseconds(3.1), .level = 0});
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(IdOf(*stepped.backend().batch(0).entries()[0].request), 67);
+  EXPECT_EQ(stepped.backend().batch(0).rows(), 3) << "s(3) and 0.5 ms";
+  stepped.Settle();
+  EXPECT_TRUE(requests[67].HasOwnRows());
+}
+
+TEST_F(BatcherDeadlineTest, BatchThatEndedEarlyDoesNotCloseTheDoor) {
+  ASSERT_TRUE(Submit({.rows = 8}).ok());
+  stepped_.Step();  // expected to take 5 ms
+  stepped_.backend().Stage(0);
+  stepped_.backend().EndCompute(0, {absl::StatusCode::kInternal, "failed"});
+  EXPECT_TRUE(Submit({.deadline = In(Milliseconds(3))}).ok())
+      << "nobody woke the batcher, but the lane is idle";
+  stepped_.Settle();
+}
+
 TEST_F(BatcherDeadlineTest, WhatWasNotTriedLatelyIsTried) {
-  stepped_.clock().Advance(WaitForecast::kTrust + 2 * ServiceTime(8) +
+  stepped_.clock().Advance(WaitForecast::kTrust + 8 * ServiceTime(8) +
                            Milliseconds(1));
   ASSERT_TRUE(Submit({.deadline = In(Milliseconds(1))}).ok());
   stepped_.Step();

@@ -89,7 +89,8 @@ class Events final : public BackendEvents {
 // A closed batch of one request, as the batcher makes it.
 std::unique_ptr<Batch> BatchOf(TestRequest& request) {
   auto batch = std::make_unique<Batch>(1, 64);
-  request.request().TakeFirstHold();
+  request.request().TakeFirstHolds();
+  request.request().GiveBackHold();  // that of Submit()
   batch->Add(request.request());
   batch->Close(Clock::Steady().Now(), CloseReason::kFull);
   return batch;
@@ -341,16 +342,16 @@ TEST(HostBackend, DestructorFinishesWhatWasStarted) {
 // Lets one lane in when it was told that it is its turn.
 class TurnGate final : public DeviceGate {
  public:
-  bool TryEnter(GateClient& client) override {
-    if (let_in_.load()) {
-      ++entered;
-      return true;
+  Turn TryEnter(GateClient& client, TimePoint) override {
+    if (!let_in_.load()) {
+      waiting_.store(&client);
+      waiting_.notify_one();
     }
-    waiting_.store(&client);
-    waiting_.notify_one();
-    return let_in_.load() && ++entered > 0;
+    const bool is_let_in = let_in_.load();
+    entered += is_let_in ? 1 : 0;
+    return {.is_let_in = is_let_in};
   }
-  void Leave(GateClient&, Duration) override { ++left; }
+  void Leave(GateClient&, Duration, TimePoint) override { ++left; }
 
   void LetIn() {
     waiting_.wait(nullptr);

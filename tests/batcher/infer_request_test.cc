@@ -19,7 +19,8 @@ TEST(InferRequest, EndReleasesWhenNobodyElseHolds) {
   CountingCompletion completion;
   InferRequest request;
   request.completion = &completion;
-  request.TakeFirstHold();
+  request.TakeFirstHolds();
+  request.GiveBackHold();  // that of Submit()
   request.End(kError, {});
   EXPECT_EQ(completion.respond_count(), 1);
   EXPECT_EQ(completion.released_count(), 1);
@@ -30,7 +31,8 @@ TEST(InferRequest, SecondHoldDelaysTheRelease) {
   CountingCompletion completion;
   InferRequest request;
   request.completion = &completion;
-  request.TakeFirstHold();
+  request.TakeFirstHolds();
+  request.GiveBackHold();  // that of Submit()
   ASSERT_TRUE(request.TryHold());
   request.End(kError, {});
   EXPECT_EQ(completion.released_count(), 0);
@@ -44,7 +46,8 @@ TEST(InferRequest, HoldTakenInsideRespondDelaysTheRelease) {
   request.completion = &completion;
   bool was_held = false;
   completion.on_respond = [&] { was_held = request.TryHold(); };
-  request.TakeFirstHold();
+  request.TakeFirstHolds();
+  request.GiveBackHold();  // that of Submit()
   request.End(kError, {});
   EXPECT_TRUE(was_held);
   EXPECT_EQ(completion.released_count(), 0);

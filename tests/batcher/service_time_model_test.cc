@@ -130,5 +130,15 @@ TEST_F(ServiceTimeModelTest, OneOutlierIsNoDrift) {
   EXPECT_EQ(model_.drift_count(), 0u);
 }
 
+TEST_F(ServiceTimeModelTest, OneSlowBatchEarlyIsNoReasonToExpectSlowOnes) {
+  for (int before = 10; before < 30; ++before) {
+    model_ = ServiceTimeModel(kMaxRows);
+    LearnMany(before, 0.05);
+    Learn(10, TrueTime(10, 100));
+    LearnMany(2, 0.05);
+    EXPECT_LT(model_.Bound(32), 2 * TrueTime(32)) << before;
+  }
+}
+
 }  // namespace
 }  // namespace ferry

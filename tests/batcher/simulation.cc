@@ -50,13 +50,13 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
 void Simulation::Run(int actions) {
   for (int i = 0; i < actions && !::testing::Test::HasFailure(); ++i) {
     Act();
-    if (is_notified_ && !OneIn(4)) {
+    if (MustStep() && !OneIn(4)) {
       Step();
     }
     if (OneIn(4)) {  // a snapshot is what costs most here
       CheckCounts();
     }
-    if (!is_notified_) {
+    if (!MustStep()) {
       CheckAtRest();
     }
   }
@@ -79,11 +79,9 @@ void Simulation::Act() {
     TurnKnobs();
   } else if (dice <= 997) {
     is_draining_ = true;
-    is_notified_ = true;
     stepped_.batcher().BeginDrain();
   } else if (stepped_.backend().started_count() > 0 && OneIn(3)) {
     is_broken_ = true;
-    is_notified_ = true;
     stepped_.backend().Break();
   }
 }
@@ -152,13 +150,6 @@ void Simulation::Submit(Call& call) {
   }
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(request.due, due);
-  if (QueuedRows() >= wait_.wake_at_rows || due < wait_.until) {
-    is_notified_ = true;
-  } else if (due != kNever && knobs_.policy == PolicyKind::kAdaptive) {
-    is_notified_ = true;  // it may press a batch to leave
-  } else if (call.is_cancelled) {
-    is_notified_ = true;  // nobody has to see it before the next step
-  }
 }
 
 void Simulation::CancelAny() {
@@ -167,7 +158,6 @@ void Simulation::CancelAny() {
   }
   Call& call = calls_[static_cast<size_t>(Uniform(0, std::ssize(calls_) - 1))];
   call.is_cancelled = true;
-  is_notified_ = true;
   stepped_.Cancel(call.test);
 }
 
@@ -187,8 +177,6 @@ void Simulation::MoveBackend() {
   const bool ends_compute =
       backend.is_staged(index) && !backend.is_computed(index);
   computed_count_ += ends_compute ? 1 : 0;
-  is_notified_ = is_notified_ || backend.is_computed(index) ||
-                 (ends_compute && HasRoom() && !queued_.empty());
   backend.Advance(index, outcome);
 }
 
@@ -205,7 +193,6 @@ void Simulation::TurnKnobs() {
   EXPECT_EQ(status.ok(), knobs.max_batch_size <= loaded.max_batch_size);
   if (status.ok()) {
     knobs_ = knobs;
-    is_notified_ = true;
   }
 }
 
@@ -215,11 +202,10 @@ void Simulation::MoveTime() {
   } else {
     stepped_.clock().Advance(Duration(Uniform(0, 20) * 50'000));
   }
-  is_notified_ = is_notified_ || Now() >= wait_.until;
 }
 
 void Simulation::Step() {
-  is_notified_ = false;
+  has_stepped_ = true;
   wait_ = stepped_.Step();
 }
 

@@ -83,6 +83,11 @@ class Simulation {
   bool MayForecast() const { return computed_count_ > 0; }
   int32_t QueuedRows() const;
   int64_t KeptBytes() const;
+  // Whether the batcher's own thread would step now.
+  bool MustStep() {
+    return !has_stepped_ || Now() >= wait_.until ||
+           stepped_.batcher().WasNotified();
+  }
   bool IsDraining() const { return is_draining_ || is_broken_; }
   TimePoint Now() const { return stepped_.clock().Now(); }
 
@@ -99,7 +104,7 @@ class Simulation {
 
   std::vector<Call*> queued_;  // accepted, neither started nor answered
   Wait wait_;                  // of the last step
-  bool is_notified_ = true;    // the batcher's thread would step again
+  bool has_stepped_ = false;
   bool is_draining_ = false;
   bool is_broken_ = false;
   bool is_ending_ = false;  // the batcher is being destroyed

@@ -10,10 +10,10 @@ TimePoint At(double ms) { return TimePoint() + Milliseconds(ms); }
 
 // s(b) = 1 ms + 0.5 ms * b, at most 8 rows: 5 ms.
 WaitForecast::Facts Device() {
-  return {.max_batch_size = 8,
+  return {.full_rows = 8,
           .full_batch = Milliseconds(5),
-          .own_batch_base = Milliseconds(1),
-          .own_batch_per_row = Milliseconds(0.5),
+          .own_one_row = Milliseconds(1.5),
+          .own_full = Milliseconds(5),
           .lane_free_at = At(0),
           .believed_until = At(1000)};
 }
@@ -21,7 +21,7 @@ WaitForecast::Facts Device() {
 TimePoint FinishOf(const WaitForecast::Facts& facts, int64_t rows_ahead,
                    int32_t rows = 1, TimePoint now = At(100)) {
   WaitForecast forecast;
-  forecast.Publish(facts);
+  forecast.Publish(facts, 2);
   return forecast.FinishOf(0, {rows_ahead, rows_ahead}, rows, now);
 }
 
@@ -48,24 +48,36 @@ TEST(WaitForecast, WaitsForTheLane) {
   EXPECT_EQ(FinishOf(facts, 0), At(104.5));
 }
 
+TEST(WaitForecast, LaneThatHasEndedIsNotWaitedFor) {
+  WaitForecast::Facts facts = Device();
+  facts.lane_free_at = At(2000);  // it failed early
+  WaitForecast forecast;
+  forecast.Publish(facts, 1);
+  EXPECT_EQ(forecast.FinishOf(0, {.lane_has_ended = true}, 1, At(100)),
+            At(101.5));
+}
+
 TEST(WaitForecast, LanesTakeTurns) {
   WaitForecast::Facts facts = Device();
   facts.lanes = 2;
-  EXPECT_EQ(FinishOf(facts, 8), At(105)) << "beside the batch ahead";
+  EXPECT_EQ(FinishOf(facts, 8), At(107.5)) << "they end one after the other";
   EXPECT_EQ(FinishOf(facts, 16), At(110));
+  facts.idle_lanes = 2;
+  EXPECT_EQ(FinishOf(facts, 8), At(105)) << "beside the batch ahead";
+  EXPECT_EQ(FinishOf(facts, 16), At(107.5));
 }
 
-TEST(WaitForecast, EachOtherShapePutsABatchAhead) {
+TEST(WaitForecast, LastBatchesOfOtherShapesAreAhead) {
   WaitForecast::Facts facts = Device();
-  facts.open_batches = 3;
-  EXPECT_EQ(FinishOf(facts, 3), At(115));
+  facts.levels[0].fragments = Milliseconds(4);
+  EXPECT_EQ(FinishOf(facts, 8), At(114));
 }
 
 TEST(WaitForecast, WhatOtherLevelsTakeMakesItLonger) {
   WaitForecast::Facts facts = Device();
-  facts.taken_by_others[1] = 0.75;
+  facts.levels[1].taken_by_others = 0.75;
   WaitForecast forecast;
-  forecast.Publish(facts);
+  forecast.Publish(facts, 2);
   EXPECT_EQ(forecast.FinishOf(0, {16, 16}, 1, At(100)), At(115));
   EXPECT_EQ(forecast.FinishOf(1, {16, 16}, 1, At(100)), At(145));
   EXPECT_EQ(forecast.FinishOf(1, {0, 16}, 1, At(100)), At(115))

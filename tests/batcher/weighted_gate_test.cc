@@ -45,7 +45,7 @@ std::vector<double> Share(int32_t permits, const std::vector<double>& weights,
       if (clients[i].state == GateClient::State::kLetIn) {
         continue;  // it computes
       }
-      if (gate.TryEnter(clients[i])) {
+      if (gate.TryEnter(clients[i], now).is_let_in) {
         ends.push({now + batches[model_of[i]], i});
       }
     }
@@ -69,7 +69,7 @@ std::vector<double> Share(int32_t permits, const std::vector<double>& weights,
     for (const Client& client : clients) {
       before.push_back(client.state);
     }
-    gate.Leave(clients[end.client], took);
+    gate.Leave(clients[end.client], took, now);
     for (size_t i = 0; i < clients.size(); ++i) {
       if (before[i] == GateClient::State::kWaiting &&
           clients[i].state == GateClient::State::kLetIn) {
@@ -101,39 +101,65 @@ TEST(WeightedGate, LanesOfAModelShareItsWeight) {
   EXPECT_NEAR(used[1], 10, 0.1);
 }
 
-TEST(WeightedGate, WhoIsAloneHasTheDevice) {
-  WeightedGate gate(1);
-  GateShare share;
-  Client client(share);
+// One gate, one moment after the other.
+class WeightedGateTest : public ::testing::Test {
+ protected:
+  bool TryEnter(Client& client) {
+    return gate_.TryEnter(client, now_).is_let_in;
+  }
+  void Leave(Client& client, Duration taken) {
+    now_ += taken;
+    gate_.Leave(client, taken, now_);
+  }
+
+  WeightedGate gate_{1};
+  GateShare share_;
+  GateShare other_share_;
+  Client client_{share_};
+  Client second_{share_};
+  Client other_{other_share_};
+  TimePoint now_;
+};
+
+TEST_F(WeightedGateTest, WhoIsAloneHasTheDevice) {
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(gate.TryEnter(client));
-    gate.Leave(client, Milliseconds(1));
+    EXPECT_TRUE(TryEnter(client_));
+    Leave(client_, Milliseconds(1));
   }
 }
 
-TEST(WeightedGate, WhoIdledSavedNothingUp) {
-  WeightedGate gate(1);
-  GateShare busy_share;
-  GateShare idle_share;
-  Client busy(busy_share);
-  Client also_busy(busy_share);
-  Client idle(idle_share);
+TEST_F(WeightedGateTest, WhoIdledSavedNothingUp) {
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(gate.TryEnter(busy));
-    gate.Leave(busy, Milliseconds(1));
+    ASSERT_TRUE(TryEnter(client_));
+    Leave(client_, Milliseconds(1));
   }
-  ASSERT_TRUE(gate.TryEnter(busy));
-  EXPECT_FALSE(gate.TryEnter(idle));
-  EXPECT_FALSE(gate.TryEnter(also_busy));
-  gate.Leave(busy, Milliseconds(1));
-  EXPECT_TRUE(gate.TryEnter(idle)) << "it used less";
-  EXPECT_EQ(idle.times_called, 1);
-  gate.Leave(idle, Milliseconds(2));
-  EXPECT_TRUE(gate.TryEnter(also_busy)) << "not a hundred turns in a row";
-  EXPECT_FALSE(gate.TryEnter(idle));
-  gate.Leave(also_busy, Milliseconds(1));
-  EXPECT_TRUE(gate.TryEnter(idle));
-  gate.Leave(idle, Milliseconds(1));
+  ASSERT_TRUE(TryEnter(client_));
+  EXPECT_FALSE(TryEnter(other_));
+  EXPECT_FALSE(TryEnter(second_));
+  Leave(client_, Milliseconds(1));
+  EXPECT_TRUE(TryEnter(other_)) << "it used less";
+  EXPECT_GE(other_.times_called, 1);
+  Leave(other_, Milliseconds(2));
+  EXPECT_TRUE(TryEnter(second_)) << "not a hundred turns in a row";
+  EXPECT_FALSE(TryEnter(other_));
+  Leave(second_, Milliseconds(1));
+  EXPECT_TRUE(TryEnter(other_));
+  Leave(other_, Milliseconds(1));
+}
+
+TEST_F(WeightedGateTest, PlaceIsKeptForWhoUsedLessButNotForLong) {
+  ASSERT_TRUE(TryEnter(client_));
+  EXPECT_FALSE(TryEnter(other_));
+  Leave(client_, Milliseconds(10));
+  ASSERT_TRUE(TryEnter(other_));
+  EXPECT_FALSE(TryEnter(client_));
+  Leave(other_, Milliseconds(1));
+  const DeviceGate::Turn turn = gate_.TryEnter(client_, now_);
+  EXPECT_FALSE(turn.is_let_in) << "the other one may come back";
+  EXPECT_EQ(turn.ask_again, now_ + WeightedGate::kKeep);
+  now_ = turn.ask_again;
+  EXPECT_TRUE(TryEnter(client_)) << "it did not";
+  Leave(client_, Milliseconds(1));
 }
 
 class WaitingClient final : public GateClient {
@@ -158,18 +184,20 @@ TEST(WeightedGate, NoMoreThanItsPermitsComputeAtOnce) {
       for (int turn = 0; turn < 2000; ++turn) {
         for (;;) {
           const EventCount::Key key = client.turn.PrepareWait();
-          if (gate.TryEnter(client)) {
+          const DeviceGate::Turn its =
+              gate.TryEnter(client, Clock::Steady().Now());
+          if (its.is_let_in) {
             client.turn.CancelWait();
             break;
           }
-          client.turn.Wait(key, kNever);
+          client.turn.Wait(key, its.ask_again);
         }
         const int now = ++inside;
         if (now > most) {
           most = now;
         }
         --inside;
-        gate.Leave(client, Duration(100));
+        gate.Leave(client, Duration(100), Clock::Steady().Now());
       }
     });
   }

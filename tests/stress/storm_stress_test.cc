@@ -16,6 +16,7 @@
 #include "batcher/batcher.h"
 #include "batcher/host_backend.h"
 #include "batcher/sim/simulated_model.h"
+#include "batcher/weighted_gate.h"
 #include "tests/support/test_request.h"
 
 namespace ferry {
@@ -285,7 +286,7 @@ TEST(Storm, LossOfTheDeviceEndsEveryCall) {
 // Lets one client compute at a time, in the order they asked.
 class TurnGate final : public DeviceGate {
  public:
-  bool TryEnter(GateClient& client, Duration) override {
+  Turn TryEnter(GateClient& client, TimePoint) override {
     MutexLock lock(mutex_);
     const bool is_next = waiting_.empty() || waiting_.front() == &client;
     if (!is_taken_ && is_next) {
@@ -293,16 +294,16 @@ class TurnGate final : public DeviceGate {
       if (!waiting_.empty()) {
         waiting_.pop_front();
       }
-      return true;
+      return {.is_let_in = true};
     }
     if (std::find(waiting_.begin(), waiting_.end(), &client) ==
         waiting_.end()) {
       waiting_.push_back(&client);
     }
-    return false;
+    return {};
   }
 
-  void Leave(GateClient&, Duration) override {
+  void Leave(GateClient&, Duration, TimePoint) override {
     GateClient* next = nullptr;
     {
       MutexLock lock(mutex_);
@@ -321,8 +322,8 @@ class TurnGate final : public DeviceGate {
   std::deque<GateClient*> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(Storm, SeveralBatchersShareADevice) {
-  TurnGate gate;
+template <typename Gate>
+void ShareADevice(Gate& gate) {
   std::vector<std::unique_ptr<Batcher>> batchers;
   std::deque<Fleet> fleets;
   for (int i = 0; i < 3; ++i) {
@@ -338,6 +339,16 @@ TEST(Storm, SeveralBatchersShareADevice) {
     fleet.Join();
     fleet.Check(kServed);
   }
+}
+
+TEST(Storm, SeveralBatchersShareADevice) {
+  TurnGate gate;
+  ShareADevice(gate);
+}
+
+TEST(Storm, SeveralBatchersShareADeviceByWeight) {
+  WeightedGate gate(1);
+  ShareADevice(gate);
 }
 
 // Released() submits the next call from whatever thread it came on.

