@@ -86,7 +86,6 @@ absl::Status Complete(SimulateFlags& flags) {
   run.device.alpha = Milliseconds(flags.alpha_ms);
   run.device.beta = Milliseconds(flags.beta_ms);
   run.device.max_batch_size = run.batcher.max_batch_size;
-  run.device.seed = run.seed;
   run.duration = Milliseconds(flags.duration_s * 1e3);
   const int32_t rows = run.batcher.max_batch_size;
   const Duration full = run.device.alpha + rows * run.device.beta;

@@ -15,6 +15,14 @@ namespace {
 
 class VirtualRun;
 
+// Seeds of streams that have nothing to do with each other.
+uint64_t Mixed(uint64_t seed, uint64_t stream) {
+  std::seed_seq sequence{seed, seed >> 32, stream};
+  std::array<uint32_t, 2> words{};
+  sequence.generate(words.begin(), words.end());
+  return (uint64_t{words[0]} << 32) + words[1];
+}
+
 // A request and its way back to the run.
 class VirtualCall final : public Completion {
  public:
@@ -38,9 +46,9 @@ struct Source {
   Source(const VirtualClass& its_class, int32_t its_index, uint64_t seed)
       : what(its_class),
         index(its_index),
-        gaps(its_class.per_second / its_class.mean_burst, seed),
+        gaps(its_class.per_second / its_class.mean_burst, Mixed(seed, 1)),
         sizes(1 / its_class.mean_burst),
-        random(seed + 1) {}
+        random(Mixed(seed, 2)) {}
 
   const VirtualClass& what;
   const int32_t index;
@@ -56,14 +64,17 @@ class VirtualRun {
              const std::function<void(const VirtualRecord&)>& log)
       : options_(options), log_(log), end_(clock_.Now() + options.duration) {
     for (size_t i = 0; i < options.classes.size(); ++i) {
-      Source& source = sources_.emplace_back(
-          options.classes[i], static_cast<int32_t>(i), options.seed + 2 * i);
+      Source& source =
+          sources_.emplace_back(options.classes[i], static_cast<int32_t>(i),
+                                Mixed(options.seed, 10 + i));
       source.next = clock_.Now() + source.gaps.NextGap();
     }
   }
 
   absl::StatusOr<VirtualRunResult> Run() {
-    auto device = std::make_unique<VirtualDevice>(options_.device, clock_);
+    VirtualDeviceOptions device_options = options_.device;
+    device_options.seed = Mixed(options_.seed, 0);
+    auto device = std::make_unique<VirtualDevice>(device_options, clock_);
     device_ = device.get();
     BatcherOptions batching = options_.batcher;
     batching.stepping = Stepping::kByCaller;

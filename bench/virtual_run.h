@@ -47,7 +47,7 @@ struct VirtualRecord {
 };
 
 struct VirtualRunResult {
-  Duration busy{0};     // of all lanes, to the end of arrivals
+  Duration busy{0};     // of all lanes, in batches that ended before arrivals
   int64_t batches = 0;  // in all
   int64_t rows = 0;     // of those
   BatcherStatistics counted;

@@ -43,9 +43,15 @@ void VirtualSummary::Add(const VirtualRecord& record) {
   } else if (record.code != absl::StatusCode::kOk) {
     ++counts.failed;
   } else {
-    counts.ok_rows += options_.classes[index].rows;
-    RecordLatency(counts.latency, record.end - record.arrival);
-    RecordLatency(latency_, record.end - record.arrival);
+    const VirtualClass& its_class = options_.classes[index];
+    const Duration latency = record.end - record.arrival;
+    RecordLatency(counts.latency, latency);
+    RecordLatency(latency_, latency);
+    if (its_class.timeout > Duration(0) && latency > its_class.timeout) {
+      ++counts.late;
+    } else if (record.end <= VirtualClock::kStart + options_.duration) {
+      counts.good_rows += its_class.rows;
+    }
   }
 }
 
@@ -59,11 +65,12 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
   double goodput = 0;
   for (size_t i = 0; i < by_class_.size(); ++i) {
     const Counts& counts = by_class_[i];
-    const double rows_per_s = static_cast<double>(counts.ok_rows) / seconds;
+    const double rows_per_s = static_cast<double>(counts.good_rows) / seconds;
     goodput += rows_per_s;
     classes.push_back({{"sent", counts.sent},
                        {"refused", counts.refused},
                        {"failed", counts.failed},
+                       {"late", counts.late},
                        {"ok", counts.latency.count()},
                        {"goodput", rows_per_s},
                        {"latency_ms", LatencyJson(counts.latency)}});

@@ -18,8 +18,8 @@ class VirtualSummary {
 
   void Add(const VirtualRecord& record);
 
-  // One JSON object. Rates are in rows/s over the duration of the arrivals,
-  // goodput those answered in time; latencies in ms, of what was answered OK.
+  // One JSON object. Goodput is what was answered OK within its timeout, while
+  // requests arrived, in rows/s; latencies are in ms, of all answered OK.
   std::string ToJson(const VirtualRunResult& result) const;
 
  private:
@@ -27,7 +27,8 @@ class VirtualSummary {
     int64_t sent = 0;
     int64_t refused = 0;
     int64_t failed = 0;  // admitted, then an error
-    int64_t ok_rows = 0;
+    int64_t late = 0;    // answered OK past the timeout
+    int64_t good_rows = 0;
     LatencyHistogram latency;
   };
 

@@ -3,7 +3,7 @@
 # machine, commit, date, command and every pair, to bench/results/<CLAIM>.json
 # and a readable .md beside it. Exits 1 where the claim does not hold.
 #
-#   scripts/show.sh A1|..|A6|grpc-api [--pairs N] [--seconds S] [--bin DIR]
+#   scripts/show.sh CLAIM [--pairs N] [--seconds S] [--bin DIR]
 #
 # A1  batching on against off                 A4  the queue against mutex + swap
 # A2  served against called in a loop         A5  10 minutes of mixed load,
@@ -11,19 +11,24 @@
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # grpc-api  completion queues against the callback API
 #
+# On a simulated device and a virtual clock, the same on every machine:
+# C3-lanes    adaptive on four lanes          C6    priorities and shapes
+# C4-virtual  overload with timeouts          phi1  the closed form
+# policies    the policies across loads, bursts and lanes
+#
 # --bin DIR uses the programs there instead of building; leave the machine alone
 # while it measures.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | grpc-api) ;;
+  A[1-5] | C3-lanes | C4-virtual | C6 | phi1 | policies | grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
     sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
     exit 0
     ;;
-  *) die "expected a claim, A1 to A6 or grpc-api, got '${1:-}'; see --help" ;;
+  *) die "expected a claim, got '${1:-}'; see --help" ;;
 esac
 
 case " $* " in

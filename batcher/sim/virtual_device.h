@@ -22,12 +22,14 @@ namespace ferry {
 
 class VirtualClock final : public Clock {
  public:
+  static constexpr TimePoint kStart = TimePoint() + std::chrono::hours(1);
+
   TimePoint Now() const override { return now_; }
   // REQUIRES: not before Now().
   void MoveTo(TimePoint now) { now_ = now; }
 
  private:
-  TimePoint now_ = TimePoint() + std::chrono::hours(1);
+  TimePoint now_ = kStart;
 };
 
 struct VirtualDeviceOptions {

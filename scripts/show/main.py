@@ -9,6 +9,7 @@ import grpc_api
 import latency
 import measuring
 import queueing
+import scheduling
 import serving
 import soaking
 
@@ -18,6 +19,11 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "C3-lanes": scheduling.lanes,
+    "C4-virtual": scheduling.overload,
+    "C6": scheduling.priorities,
+    "phi1": scheduling.closed_form,
+    "policies": scheduling.policies,
     "grpc-api": grpc_api.measure,
 }
 

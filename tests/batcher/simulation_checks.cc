@@ -82,7 +82,8 @@ void Simulation::CheckFill(const Batch& batch) const {
       is_full = is_full || !Fits(entries.size(), batch.rows(), *call);
     }
   }
-  EXPECT_TRUE(is_full || is_cut || !has_left_behind) << "a call that fits was left";
+  EXPECT_TRUE(is_full || is_cut || !has_left_behind)
+      << "a call that fits was left";
   TimePoint oldest = kNever;
   for (const Batch::Entry& entry : entries) {
     oldest = std::min(oldest, entry.arrival);

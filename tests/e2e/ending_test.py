@@ -56,7 +56,8 @@ class DeadlineTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = FerryProcess("--queue-requests=8", models=["slow", "slower"])
+        cls.server = FerryProcess("--queue-requests=8", "--device-lanes=1",
+                                  models=["slow", "slower", "sim"])
 
     @classmethod
     def tearDownClass(cls):
@@ -69,13 +70,16 @@ class DeadlineTest(unittest.TestCase):
             "ferry_running_batches", model="slower") == 1))
         return call
 
-    def failed(self, code):
-        return self.server.metric("ferry_requests_total", model="slower",
+    def failed(self, code, model="slower"):
+        return self.server.metric("ferry_requests_total", model=model,
                                   code=code)
 
-    def forget_how_long_a_batch_takes(self):
-        """What was not tried for 1 s and two batches is not believed."""
-        time.sleep(2.5)
+    def start_behind_another_model(self, client):
+        """Keeps the device busy where the model "sim" does not expect it."""
+        calls = [self.start_first(client), client.start(one_row("sim"))]
+        self.assertTrue(wait_until(lambda: self.server.metric(
+            "ferry_running_batches", model="sim") == 1))
+        return calls
 
     def test_deadline_that_cannot_be_kept_is_refused_at_the_door(self):
         with Client(self.server) as client:
@@ -91,28 +95,23 @@ class DeadlineTest(unittest.TestCase):
             self.assertEqual(code_of(first), "OK")
             self.assertEqual(code_of(in_time), "OK")
 
-    def test_grpc_deadline_reaches_the_queue(self):
-        before = self.failed("DEADLINE_EXCEEDED")
-        self.forget_how_long_a_batch_takes()
-        with Client(self.server) as client:
-            first = self.start_first(client)
-            late = [client.start(one_row("slower"), timeout=0.05)
-                    for _ in range(3)]
-            self.assertEqual([code_of(call) for call in late],
-                             ["DEADLINE_EXCEEDED"] * 3)
-            self.assertEqual(code_of(first), "OK")
-        self.assertTrue(wait_until(
-            lambda: self.failed("DEADLINE_EXCEEDED") +
-            self.failed("CANCELLED") >= before + 2))
+    def test_deadline_and_timeout_reach_the_queue(self):
+        def ended():
+            return (self.failed("DEADLINE_EXCEEDED", "sim") +
+                    self.failed("CANCELLED", "sim"))
 
-    def test_timeout_parameter_is_answered_by_the_server(self):
-        self.forget_how_long_a_batch_takes()
+        before = ended()
         with Client(self.server) as client:
-            first = self.start_first(client)
-            late = client.start(one_row("slower", timeout_us=20_000))
-            self.assertEqual(code_of(late), "DEADLINE_EXCEEDED")
-            self.assertIn("deadline", late.details())
-            self.assertEqual(code_of(first), "OK")
+            others = self.start_behind_another_model(client)
+            late = [client.start(one_row("sim"), timeout=0.05)
+                    for _ in range(3)]
+            late.append(client.start(one_row("sim", timeout_us=20_000)))
+            self.assertEqual([code_of(call) for call in late],
+                             ["DEADLINE_EXCEEDED"] * 4)
+            self.assertIn("deadline", late[-1].details())
+            self.assertFalse(others[0].done())
+            self.assertTrue(wait_until(lambda: ended() == before + 4))
+            self.assertEqual([code_of(call) for call in others], ["OK"] * 2)
 
     def test_cancelled_while_queued_is_never_computed(self):
         before = self.failed("CANCELLED")

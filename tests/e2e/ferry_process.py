@@ -43,6 +43,12 @@ def sim_config(max_batch_size=64, width=16, **parameters):
     return text
 
 
+LEVELS = """dynamic_batching {
+  priority_levels: 3
+  default_priority_level: 2
+  priority_queue_policy { key: 3 value { max_queue_size: 2 } }
+}"""
+
 # Every type a tensor can have here.
 TYPES = ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16",
          "INT32", "INT64", "FP16", "FP32", "FP64", "BF16"]
@@ -59,6 +65,10 @@ MODELS = {
     "wide": echo_config([("input", "output", "FP32", [1 << 18])], 8),
     "slow_wide": sim_config(128, 1 << 18, alpha_ms=3000, beta_ms=0),
     "endless": sim_config(max_batch_size=1, alpha_ms=60_000, beta_ms=0),
+    "levels": sim_config(max_batch_size=1, alpha_ms=100, beta_ms=0).replace(
+        "dynamic_batching {}", LEVELS),
+    "heavy": sim_config(max_batch_size=1, alpha_ms=4, beta_ms=0, weight=3),
+    "light": sim_config(max_batch_size=1, alpha_ms=1, beta_ms=0),
     "failing": sim_config(alpha_ms=1, beta_ms=0, fail_every=2),
     "throwing": sim_config(alpha_ms=1, beta_ms=0, throw_every=2),
 }

@@ -1,0 +1,164 @@
+"""Priorities, several models on one device, and the knobs, from outside."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+import ending_test
+from ending_test import Client, code_of
+from ferry_process import FerryProcess, wait_until
+
+PROTO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                     "proto")
+
+
+def one_row(model, priority):
+    request = ending_test.one_row(model)
+    request.parameters["priority"].uint64_param = priority
+    return request
+
+
+class PriorityTest(unittest.TestCase):
+
+    def test_urgent_requests_leave_first(self):
+        with FerryProcess(models=["levels"]) as server, \
+                Client(server) as client:
+            order = []
+
+            def start(priority):
+                call = client.start(one_row("levels", priority))
+                call.add_done_callback(lambda _: order.append(priority))
+                return call
+
+            first = start(1)
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches", model="levels") == 1))
+            calls = [start(priority) for priority in (3, 2, 3, 1)]
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_queue_requests", model="levels") == 4))
+            self.assertEqual([code_of(call) for call in [first, *calls]],
+                             ["OK"] * 5)
+            self.assertTrue(wait_until(lambda: len(order) == 5))
+            self.assertEqual(order, [1, 1, 2, 3, 3])
+
+    def test_level_has_its_own_bound_and_others_have_room(self):
+        with FerryProcess(models=["levels"]) as server, \
+                Client(server) as client:
+            calls = [client.start(one_row("levels", 1)) for _ in range(4)]
+            # Priority 3 holds two; 0 and 9 mean the default, 2.
+            calls += [client.start(one_row("levels", p)) for p in (3, 3, 0, 9)]
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_queue_requests", model="levels") == 7))
+            refused = client.start(one_row("levels", 3))
+            self.assertEqual(code_of(refused), "RESOURCE_EXHAUSTED")
+            self.assertIn("2 requests of this priority", refused.details())
+            self.assertEqual([code_of(call) for call in calls], ["OK"] * 8)
+
+
+class DeviceTest(unittest.TestCase):
+
+    def test_models_share_a_device_by_weight(self):
+        with FerryProcess("--device-lanes=1",
+                          models=["heavy", "light"]) as server, \
+                Client(server) as client:
+            calls = {name: [client.start(ending_test.one_row(name))
+                            for _ in range(300)] for name in ("heavy", "light")}
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_rows_total", model="heavy") >= 100))
+            served = {name: server.metric("ferry_rows_total", model=name)
+                      for name in calls}
+            for call in calls["heavy"] + calls["light"]:
+                call.cancel()
+        # Batches of 4 ms at a weight of 3, of 1 ms at 1: 3/4 of the time for
+        # the one is 3 batches against 4.
+        self.assertAlmostEqual(served["light"] / served["heavy"], 4 / 3,
+                               delta=0.4)
+
+
+class AdminTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "admin.pb")
+            subprocess.run(["protoc", f"--proto_path={PROTO}",
+                            f"--descriptor_set_out={path}", "admin.proto"],
+                           check=True)
+            with open(path, "rb") as file:
+                files = descriptor_pb2.FileDescriptorSet.FromString(file.read())
+        pool = descriptor_pool.DescriptorPool()
+        pool.Add(files.file[0])
+        cls.messages = {
+            name: message_factory.GetMessageClass(
+                pool.FindMessageTypeByName(f"ferry.v1.{name}"))
+            for name in ("Knobs", "GetKnobsRequest", "GetKnobsResponse",
+                         "SetKnobsRequest", "SetKnobsResponse")}
+
+    def call(self, client, method, **fields):
+        rpc = client.channel.unary_unary(
+            f"/ferry.v1.Admin/{method}",
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=
+            self.messages[f"{method}Response"].FromString)
+        return rpc(self.messages[f"{method}Request"](**fields), timeout=10)
+
+    def knobs(self, **fields):
+        return self.messages["Knobs"](**fields)
+
+    def test_knobs_are_read_and_turned(self):
+        with FerryProcess("--admin-rpc", models=["sim"]) as server, \
+                Client(server) as client:
+            before = self.call(client, "GetKnobs", model_name="sim").knobs
+            self.assertEqual(before.policy, "eager")
+            self.assertEqual(before.max_batch_size, 64)
+            after = self.call(
+                client, "SetKnobs", model_name="sim",
+                knobs=self.knobs(policy="window", max_batch_size=2,
+                                 max_wait_microseconds=1_000_000)).knobs
+            self.assertEqual((after.policy, after.max_batch_size,
+                              after.max_wait_microseconds),
+                             ("window", 2, 1_000_000))
+            self.assertEqual(after.queue_requests, before.queue_requests)
+            self.assertEqual(server.metric("ferry_max_batch_size_rows",
+                                           model="sim"), 2)
+            calls = [client.start(ending_test.one_row("sim"))
+                     for _ in range(8)]
+            self.assertEqual([code_of(call) for call in calls], ["OK"] * 8)
+            self.assertEqual(server.metric("ferry_batches_closed_total",
+                                           model="sim", reason="full"), 4)
+
+    def test_wrong_knobs_are_refused_and_change_nothing(self):
+        with FerryProcess("--admin-rpc", models=["sim"]) as server, \
+                Client(server) as client:
+            for knobs, text in (
+                    (self.knobs(max_batch_size=65), "expected 1 to 64, got 65"),
+                    (self.knobs(policy="fast"), "got 'fast'"),
+                    (self.knobs(max_wait_microseconds=-1), "got -1"),
+                    (self.knobs(policy="window", queue_requests=0), "got 0")):
+                with self.assertRaises(grpc.RpcError) as caught:
+                    self.call(client, "SetKnobs", model_name="sim", knobs=knobs)
+                self.assertEqual(caught.exception.code(),
+                                 grpc.StatusCode.INVALID_ARGUMENT)
+                self.assertIn(text, caught.exception.details())
+            knobs = self.call(client, "GetKnobs", model_name="sim").knobs
+            self.assertEqual((knobs.policy, knobs.max_batch_size),
+                             ("eager", 64))
+            with self.assertRaises(grpc.RpcError) as caught:
+                self.call(client, "GetKnobs", model_name="nobody")
+            self.assertEqual(caught.exception.code(),
+                             grpc.StatusCode.NOT_FOUND)
+
+    def test_is_off_unless_asked_for(self):
+        with FerryProcess(models=["sim"]) as server, Client(server) as client:
+            with self.assertRaises(grpc.RpcError) as caught:
+                self.call(client, "GetKnobs", model_name="sim")
+            self.assertEqual(caught.exception.code(),
+                             grpc.StatusCode.UNIMPLEMENTED)
+
+
+if __name__ == "__main__":
+    unittest.main()
