@@ -24,7 +24,8 @@ namespace ferry {
 
 class LevelShares {
  public:
-  static constexpr double kFloor = 0.05;  // of the rows started
+  // Of the rows started: 5 %, and something for what rounding takes.
+  static constexpr double kFloor = 0.055;
 
   explicit LevelShares(int32_t levels) : levels_(static_cast<size_t>(levels)) {}
 

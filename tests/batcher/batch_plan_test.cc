@@ -106,12 +106,12 @@ TEST_F(BatchPlanTest, RequestLargerThanWhatIsOwedWaitsItsTurn) {
 
 TEST(LevelShares, LevelSavesUpToABatchWhileItWaits) {
   LevelShares shares(2);
-  for (int i = 0; i < 19; ++i) {
+  int batches = 0;
+  for (; shares.Owed(1) < 10; ++batches) {
     shares.Count(1, UrgentRows(10));
-    EXPECT_LT(shares.Owed(1), 10) << i;
   }
-  shares.Count(1, UrgentRows(10));
-  EXPECT_EQ(shares.Owed(1), 10);
+  EXPECT_GE(batches, 18);
+  EXPECT_LE(batches, 20) << "5 % at least";
   shares.Count(1, UrgentRows(1000));
   EXPECT_EQ(shares.Owed(1), 10);
   shares.Count(1, UrgentRows(6, 4));
