@@ -9,6 +9,7 @@
 # A2  served against called in a loop         A5  10 minutes of mixed load,
 # A3  one request: what the server adds           and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
+# C1  perf_analyzer: Ferry against an echo with none of its code
 # grpc-api  completion queues against the callback API
 #
 # On a simulated device and a virtual clock, the same on every machine:
@@ -22,7 +23,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | C3-lanes | C4-virtual | C6 | phi1 | policies | grpc-api) ;;
+  A[1-5] | C1 | C3-lanes | C4-virtual | C6 | phi1 | policies | grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
     sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"

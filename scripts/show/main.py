@@ -12,6 +12,7 @@ import queueing
 import scheduling
 import serving
 import soaking
+import wire
 
 CLAIMS = {
     "A1": batching.measure,
@@ -19,6 +20,7 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "C1": wire.measure,
     "C3-lanes": scheduling.lanes,
     "C4-virtual": scheduling.overload,
     "C6": scheduling.priorities,

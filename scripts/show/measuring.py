@@ -129,8 +129,9 @@ METRICS_PORT = 18102
 ADDRESS = f"127.0.0.1:{GRPC_PORT}"
 
 
-def server(programs, *arguments):
-    """Runs ferry-server with the embedded mlp and one torch thread."""
+def server(programs, *arguments, model="mlp"):
+    """Runs ferry-server with that model, embedded or of a repository, and one
+    torch thread."""
     def ready():
         url = f"http://127.0.0.1:{METRICS_PORT}/v2/health/ready"
         try:
@@ -141,15 +142,15 @@ def server(programs, *arguments):
     if ready():
         raise Failure(f"port {METRICS_PORT} is in use by another server")
     return process([programs.path("ferry-server"), "--grpc-port", GRPC_PORT,
-                    "--metrics-port", METRICS_PORT, "--load-model", "mlp",
+                    "--metrics-port", METRICS_PORT, "--load-model", model,
                     "--threads", 1, *arguments], ready)
 
 
-def echo(programs, *arguments):
-    """Runs grpc-echo, answering with the mlp's bytes."""
+def echo(programs, *arguments, model="mlp"):
+    """Runs grpc-echo, answering with the mlp's bytes unless told otherwise."""
     def ready():
         done = subprocess.run(
-            [programs.path("ferry-bench"), "run", "-u", ADDRESS,
+            [programs.path("ferry-bench"), "run", "-u", ADDRESS, "-m", model,
              "--wait-ready-secs", "0", "--outstanding", "1", "--duration-secs",
              "0.1", "--warm-up-secs", "0"],
             capture_output=True, check=False)
