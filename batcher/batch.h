@@ -65,7 +65,8 @@ class Batch {
   Times& times() { return times_; }
   const Times& times() const { return times_; }
   int32_t lane() const { return lane_; }
-  // The lane begins with it: nothing but this batch is between now and its end.
+  // The lane begins with it: from now on it stages it, waits for its turn at
+  // the device, and computes.
   void TakeLane(int32_t lane, TimePoint now) {
     lane_ = lane;
     times_.lane_begin = now;

@@ -166,7 +166,9 @@ TimePoint BatchFormer::LatestStart(const ShapeGroup& group, int32_t rows,
     return kNever;
   }
   const int32_t one_more = std::min(rows + 1, knobs.max_batch_size);
-  return first->due - service_time_.Bound(one_more) - kMargin;
+  return first->due -
+         std::max(service_time_.Bound(rows), service_time_.Bound(one_more)) -
+         kMargin - kLateWakeUp;
 }
 
 int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
@@ -231,7 +233,7 @@ bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
 }
 
 Duration BatchFormer::PressingTime(const Knobs& knobs) const {
-  return service_time_.Bound(knobs.max_batch_size) + kMargin;
+  return service_time_.Bound(knobs.max_batch_size) + kMargin + kLateWakeUp;
 }
 
 int32_t BatchFormer::FullRows(const Knobs& knobs) const {
@@ -250,6 +252,7 @@ Duration BatchFormer::Fragments(int32_t level, int32_t full_rows) const {
     return Duration(0);  // the one there is may yet be filled
   }
   Duration sum{0};
+  Duration largest{0};
   int64_t rows_in_all = 0;
   for (const ShapeGroup* group : queue_.groups()) {
     int32_t rows = 0;
@@ -259,11 +262,14 @@ Duration BatchFormer::Fragments(int32_t level, int32_t full_rows) const {
     rows_in_all += rows;
     sum += rows / full_rows * service_time_.Expected(full_rows);
     if (rows % full_rows > 0) {
-      sum += service_time_.Expected(rows % full_rows);
+      const Duration last = service_time_.Expected(rows % full_rows);
+      sum += last;
+      largest = std::max(largest, last);
     }
   }
-  return std::max(Duration(0), sum - rows_in_all / full_rows *
-                                         service_time_.Expected(full_rows));
+  // One of the last batches is the request's own.
+  sum -= largest + rows_in_all / full_rows * service_time_.Expected(full_rows);
+  return std::max(Duration(0), sum);
 }
 
 WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
@@ -271,6 +277,7 @@ WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
   const int32_t full = FullRows(knobs);
   WaitForecast::Facts facts{.lanes = options_.lanes,
                             .idle_lanes = lanes_.idle_lanes(),
+                            .batch_waits = lanes_.batch_waits(),
                             .full_rows = full,
                             .full_batch = service_time_.Expected(full),
                             .own_one_row = service_time_.Bound(1) + kMargin,

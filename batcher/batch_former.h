@@ -51,6 +51,8 @@ class BatchFormer {
 
   // What takes time in a batch beside its compute: wake-ups, its replies.
   static constexpr Duration kMargin = std::chrono::microseconds(500);
+  // How late the batcher thread may wake for a request that presses.
+  static constexpr Duration kLateWakeUp = std::chrono::microseconds(500);
   // The way of a closed batch to a lane that is about to be free.
   static constexpr Duration kHandOver = std::chrono::microseconds(100);
 

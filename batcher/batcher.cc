@@ -1,4 +1,5 @@
-// The doors to the batcher. Its thread: batcher_thread.cc.
+// The doors to the batcher. Its thread: batcher_thread.cc; who is not let in:
+// batcher_refusal.cc.
 #include "batcher/batcher.h"
 
 #include <algorithm>
@@ -163,97 +164,6 @@ absl::Status Batcher::Submit(InferRequest& request) {
   }
   request.GiveBackHold();  // now it may have been released
   return absl::OkStatus();
-}
-
-TimePoint Batcher::DueOf(const InferRequest& request) const {
-  const LevelOptions& level =
-      options_.levels[static_cast<size_t>(request.level)];
-  Duration timeout = level.default_timeout;
-  if (request.timeout > Duration(0) &&
-      (timeout == Duration(0) ||
-       (level.may_shorten && request.timeout < timeout))) {
-    timeout = request.timeout;
-  }
-  if (timeout == Duration(0) || timeout >= kNever - request.arrival) {
-    return request.deadline;
-  }
-  return std::min(request.deadline, request.arrival + timeout);
-}
-
-bool Batcher::WouldMiss(const InferRequest& request) const {
-  const WaitForecast::Ahead ahead = {
-      .rows_of_level = admission_.RowsOf(request.level),
-      .rows_up_to_level = admission_.RowsUpTo(request.level),
-      .lane_has_ended =
-          compute_ends_.load(std::memory_order_relaxed) !=
-          compute_ends_published_.load(std::memory_order_relaxed)};
-  return wait_forecast_.FinishOf(request.level, ahead, request.rows,
-                                 request.arrival) > request.due;
-}
-
-int32_t Batcher::MaxRequestRows() const {
-  return std::min(max_batch_size_.load(std::memory_order_relaxed),
-                  admission_.bounds().rows);
-}
-
-Refusal Batcher::RefusalFor(Admission::Verdict verdict) const {
-  switch (verdict) {
-    case Admission::Verdict::kRequestsFull:
-      return Refusal::kQueueRequests;
-    case Admission::Verdict::kLevelFull:
-      return Refusal::kQueueLevel;
-    case Admission::Verdict::kRowsFull:
-      return Refusal::kQueueRows;
-    case Admission::Verdict::kBytesFull:
-      return Refusal::kQueueBytes;
-    case Admission::Verdict::kAdmitted:
-    case Admission::Verdict::kClosed:
-      break;
-  }
-  return broken() ? Refusal::kBroken : Refusal::kDraining;
-}
-
-absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
-  refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-  const QueueBounds bounds = admission_.bounds();
-  switch (reason) {
-    case Refusal::kTooLarge:
-      return request.rows > MaxRequestRows()
-                 ? absl::InvalidArgumentError(absl::StrCat(
-                       "request batch size: expected at most ",
-                       MaxRequestRows(), " rows, got ", request.rows))
-                 : absl::InvalidArgumentError(absl::StrCat(
-                       "request size: expected at most ", bounds.bytes,
-                       " bytes, which is all the queue holds, got ",
-                       request.bytes));
-    case Refusal::kQueueRequests:
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "queue is full: it holds at most ", bounds.requests, " requests"));
-    case Refusal::kQueueLevel:
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "queue is full: it holds at most ",
-          options_.levels[static_cast<size_t>(request.level)].max_requests,
-          " requests of this priority"));
-    case Refusal::kQueueRows:
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "queue is full: it holds at most ", bounds.rows, " rows"));
-    case Refusal::kQueueBytes:
-      return absl::ResourceExhaustedError(
-          absl::StrCat("queue is full: it holds at most ", bounds.bytes,
-                       " bytes, the request brings ", request.bytes));
-    case Refusal::kExpired:
-      return absl::DeadlineExceededError(
-          "request had passed its deadline when it arrived");
-    case Refusal::kWouldMiss:
-      return absl::ResourceExhaustedError(
-          "queue is too long for the request's deadline");
-    case Refusal::kDraining:
-      return absl::UnavailableError(
-          "server is draining and takes no new requests");
-    case Refusal::kBroken:
-      break;
-  }
-  return absl::UnavailableError(kDeviceLost.text);
 }
 
 void Batcher::Wake(TimePoint due) {

@@ -32,6 +32,11 @@ class LaneForecast {
   // Lanes without a batch.
   int32_t idle_lanes() const;
 
+  // Whether a batch waits for a lane.
+  bool batch_waits() const {
+    return static_cast<int32_t>(under_way_.size()) > lanes_;
+  }
+
   // When one more batch could begin to compute: `now` or later.
   TimePoint FreeAt(TimePoint now) const;
 

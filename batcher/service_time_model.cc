@@ -25,7 +25,8 @@ constexpr double kOutlierDeviations = 4;
 // While few samples were seen the deviation is not known well: only what takes
 // more than twice as long as expected, too, is one.
 constexpr double kEarlyOutlierDeviations = 10;
-constexpr int32_t kOutliersForDrift = 3;
+constexpr int32_t kOutliersForDrift = 5;
+constexpr double kAgreeing = 2;  // outliers that differ by less agree
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
 
@@ -79,16 +80,33 @@ void ServiceTimeModel::LearnLine(double x, double took_ns) {
 }
 
 void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
-  if (size.samples == 0) {
-    size.mean_ns = took_ns;
+  // The first samples count alike, so that none of them is the whole truth.
+  const double weight = std::max(kAverageWeight, 1.0 / (size.samples + 1));
+  double off = took_ns - size.mean_ns;
+  if (size.samples >= kFirstSamples) {
+    const double most = std::max(kClippedDeviations * size.deviation_ns,
+                                 kClippedShare * size.mean_ns);
+    off = std::clamp(off, -most, most);
   }
-  const double off = took_ns - size.mean_ns;
-  const double most = std::max(kClippedDeviations * size.deviation_ns,
-                               kClippedShare * size.mean_ns);
-  const double clipped = std::clamp(off, -most, most);
-  size.mean_ns += kAverageWeight * clipped;
-  size.deviation_ns += kAverageWeight * (std::abs(clipped) - size.deviation_ns);
+  const double before = size.samples == 0 ? 0 : std::abs(off);
+  size.mean_ns += weight * off;
+  size.deviation_ns += weight * (before - size.deviation_ns);
   size.samples = std::min(size.samples + 1, kEnoughSamples);
+}
+
+// One after the other that are off alike.
+void ServiceTimeModel::CountOutlier(bool is_outlier, double residual_ns) {
+  const double least = std::min(residual_ns, last_outlier_ns_);
+  const double most = std::max(residual_ns, last_outlier_ns_);
+  const bool agrees = least > 0 ? most < kAgreeing * least
+                                : most < 0 && least > kAgreeing * most;
+  if (!is_outlier) {
+    outliers_in_a_row_ = 0;
+  } else {
+    outliers_in_a_row_ =
+        outliers_in_a_row_ > 0 && agrees ? outliers_in_a_row_ + 1 : 1;
+    last_outlier_ns_ = residual_ns;
+  }
 }
 
 bool ServiceTimeModel::IsOutlier(double residual_ns, double expected_ns) {
@@ -98,7 +116,7 @@ bool ServiceTimeModel::IsOutlier(double residual_ns, double expected_ns) {
   const bool is_outlier = samples_ > kFirstSamples &&
                           squared > most * most * variance_ &&
                           (!is_early || residual_ns > expected_ns);
-  outliers_in_a_row_ = is_outlier ? outliers_in_a_row_ + 1 : 0;
+  CountOutlier(is_outlier, residual_ns);
   if (outliers_in_a_row_ >= kOutliersForDrift) {
     p00_ = p11_ = kPrior;
     p01_ = 0;

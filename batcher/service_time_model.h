@@ -8,8 +8,8 @@
 //
 // Batches of one size only say nothing about beta: then forgetting pauses, so
 // that noise does not become a slope. A batch far off the line is left out;
-// three in a row mean that the device has changed its speed (clocks, a
-// neighbour): the line starts afresh, which is counted.
+// five in a row that agree mean that the device has changed its speed (clocks,
+// a neighbour): the line starts afresh, which is counted.
 //
 // Thread safety: thread-compatible; the batcher thread's.
 #ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_
@@ -62,6 +62,7 @@ class ServiceTimeModel {
   void LearnLine(double x, double took_ns);
   void LearnSize(Size& size, double took_ns);
   // Counts the residual, and starts afresh where there were too many outliers.
+  void CountOutlier(bool is_outlier, double residual_ns);
   bool IsOutlier(double residual_ns, double expected_ns);
   double LineAt(int32_t rows) const;
 
@@ -76,6 +77,7 @@ class ServiceTimeModel {
   double variance_ = 0;  // of the residual, ns^2
   int32_t samples_ = 0;  // counts to kEnoughSamples
   int32_t outliers_in_a_row_ = 0;
+  double last_outlier_ns_ = 0;
   uint64_t drift_count_ = 0;
 };
 

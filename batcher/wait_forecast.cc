@@ -19,6 +19,7 @@ double Nanos(Duration duration) {
 void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   lanes_.store(facts.lanes, kRelaxed);
   idle_lanes_.store(facts.idle_lanes, kRelaxed);
+  batch_waits_.store(facts.batch_waits, kRelaxed);
   full_rows_.store(facts.full_rows, kRelaxed);
   full_batch_ns_.store(Nanos(facts.full_batch), kRelaxed);
   own_one_row_ns_.store(Nanos(facts.own_one_row), kRelaxed);
@@ -45,8 +46,10 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   const int64_t batches = (ahead.rows_up_to_level + rows - 1) / full_rows;
   const int64_t own_batches = ahead.rows_of_level / full_rows;
   // Those that find an idle lane are not waited for.
+  const bool lane_is_free =
+      ahead.lane_has_ended && !batch_waits_.load(kRelaxed);
   const int32_t idle_lanes =
-      idle_lanes_.load(kRelaxed) + (ahead.lane_has_ended ? 1 : 0);
+      idle_lanes_.load(kRelaxed) + (lane_is_free ? 1 : 0);
   const auto in_turns = [&](int64_t count) {
     return idle_lanes == 0
                ? static_cast<double>(count)
@@ -67,9 +70,8 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   const double one_ns = own_one_row_ns_.load(kRelaxed);
   const double own_ns = one_ns + fill * (own_full_ns_.load(kRelaxed) - one_ns);
   const TimePoint begin =
-      ahead.lane_has_ended
-          ? now
-          : std::max(now, FromNanos(lane_free_at_ns_.load(kRelaxed)));
+      lane_is_free ? now
+                   : std::max(now, FromNanos(lane_free_at_ns_.load(kRelaxed)));
   return begin + Duration(std::llround(wait_ns + own_ns));
 }
 

@@ -30,6 +30,7 @@ class WaitForecast {
   struct Facts {
     int32_t lanes = 1;
     int32_t idle_lanes = 0;
+    bool batch_waits = false;  // for a lane; the next that is free is its
     // Rows of a full batch, as requests come now: less than max_batch_size
     // where a batch is full in requests before.
     int32_t full_rows = 1;
@@ -56,7 +57,7 @@ class WaitForecast {
   struct Ahead {
     int64_t rows_of_level = 0;
     int64_t rows_up_to_level = 0;  // its own level and more urgent ones
-    // A batch has ended since the facts were published: the lane is free.
+    // A batch has ended since the facts were published.
     bool lane_has_ended = false;
   };
 
@@ -73,6 +74,7 @@ class WaitForecast {
 
   std::atomic<int32_t> lanes_{1};
   std::atomic<int32_t> idle_lanes_{0};
+  std::atomic<bool> batch_waits_{false};
   std::atomic<int32_t> full_rows_{1};
   std::atomic<double> full_batch_ns_{0};
   std::atomic<double> own_one_row_ns_{0};

@@ -61,10 +61,9 @@ void WeightedGate::Activate(GateShare& share) {
   if (std::find(active_.begin(), active_.end(), &share) != active_.end()) {
     return;
   }
-  const auto least = std::min_element(active_.begin(), active_.end(), UsedLess);
-  if (least != active_.end()) {
-    share.used_ns = std::max(share.used_ns, (*least)->used_ns);
-  }
+  const double credit_ns = static_cast<double>(kCredit.count()) / share.weight;
+  share.used_ns =
+      std::clamp(share.used_ns, virtual_ns_ - credit_ns, virtual_ns_);
   active_.push_back(&share);
 }
 
@@ -96,6 +95,7 @@ TimePoint WeightedGate::LetIn(TimePoint now) {
     }
     GateClient& client = **next;
     waiting_.erase(next);
+    virtual_ns_ = std::max(virtual_ns_, client.share.used_ns);
     client.state = GateClient::State::kLetIn;
     --free_permits_;
     client.GateFree();

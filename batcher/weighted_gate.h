@@ -3,14 +3,15 @@
 //
 // Start-time fair queueing (Goyal, Vin and Cheng, 1996): each share counts the
 // time it used over its weight, and of those that wait the one that used least
-// goes first. A share that comes back from idling starts level with the least
-// of the active ones: it saves nothing up, and so starves nobody.
+// goes first. The virtual time is the count of who was let in last; a share
+// that comes back starts there, less what it was behind, at most kCredit: so it
+// neither pays for the past nor saves much up, and nobody starves.
 //
 // A lane comes back with its next batch a moment after it left with the last,
 // so a place is kept for a share that leaves and used less than all that wait,
 // for kKeep: else models with one lane each would take turns by batch, however
 // long theirs are. But for that, no place is empty while somebody waits. A
-// batch is not interrupted, so a share gets ahead by one batch at most.
+// batch is not interrupted, so a share gets ahead by one batch a lane at most.
 //
 // Thread safety: thread-safe; GateFree() is called under its lock.
 #ifndef FERRY_BATCHER_WEIGHTED_GATE_H_
@@ -28,6 +29,7 @@ namespace ferry {
 class WeightedGate final : public DeviceGate {
  public:
   static constexpr Duration kKeep = std::chrono::microseconds(300);
+  static constexpr Duration kCredit = std::chrono::milliseconds(20);
 
   // At most `permits` clients compute at once; >= 1.
   explicit WeightedGate(int32_t permits);
@@ -49,6 +51,7 @@ class WeightedGate final : public DeviceGate {
   std::vector<GateClient*> waiting_ ABSL_GUARDED_BY(mutex_);  // oldest first
   // Shares with clients, or with a place kept.
   std::vector<GateShare*> active_ ABSL_GUARDED_BY(mutex_);
+  double virtual_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "batcher/check.h"
 #include "bench/arrival_process.h"
 
 namespace ferry::bench {
@@ -47,7 +48,7 @@ struct Source {
       : what(its_class),
         index(its_index),
         gaps(its_class.per_second / its_class.mean_burst, Mixed(seed, 1)),
-        sizes(1 / its_class.mean_burst),
+        sizes(std::min(1 / its_class.mean_burst, 0.5)),
         random(Mixed(seed, 2)) {}
 
   const VirtualClass& what;
@@ -130,8 +131,9 @@ class VirtualRun {
   }
 
   void Arrive(Source& source) {
-    const int32_t count = source.sizes(source.random) + 1;
-    for (int32_t i = 0; i < (source.what.mean_burst > 1 ? count : 1); ++i) {
+    const int32_t count =
+        source.what.mean_burst > 1 ? source.sizes(source.random) + 1 : 1;
+    for (int32_t i = 0; i < count; ++i) {
       if (idle_calls_.empty()) {
         idle_calls_.push_back(&calls_.emplace_back(*this));
       }
@@ -185,6 +187,7 @@ void VirtualCall::Released() { run_.TakeBack(*this); }
 absl::StatusOr<VirtualRunResult> RunVirtual(
     const VirtualRunOptions& options,
     const std::function<void(const VirtualRecord&)>& log) {
+  Check(!options.classes.empty(), "somebody sends requests");
   return VirtualRun(options, log).Run();
 }
 

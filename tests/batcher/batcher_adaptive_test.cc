@@ -130,5 +130,17 @@ TEST_F(BatcherAdaptiveTest, DeadlineThatPressesClosesTheBatch) {
   EXPECT_TRUE(requests_.back()->HasOwnRows());
 }
 
+TEST_F(BatcherAdaptiveTest, WakingALittleLateIsInTimeForWhoPresses) {
+  Load(2000, Milliseconds(0.2));
+  const TimePoint now = stepped_.clock().Now();
+  Arrive(now + Milliseconds(4));
+  const Wait wait = stepped_.Step();
+  stepped_.clock().Advance(wait.until - now + Milliseconds(0.2));
+  stepped_.Step();
+  ASSERT_EQ(stepped_.backend().running_count(), 1u) << "not dropped as late";
+  Serve();
+  EXPECT_TRUE(requests_.back()->HasOwnRows());
+}
+
 }  // namespace
 }  // namespace ferry

@@ -130,6 +130,32 @@ TEST_F(ServiceTimeModelTest, OneOutlierIsNoDrift) {
   EXPECT_EQ(model_.drift_count(), 0u);
 }
 
+TEST_F(ServiceTimeModelTest, StallOverSeveralLanesIsNoDrift) {
+  LearnMany(500, 0.02);
+  for (int lane = 0; lane < 4; ++lane) {
+    Learn(10, TrueTime(10, 100));
+  }
+  LearnMany(5, 0.02);
+  EXPECT_EQ(model_.drift_count(), 0u);
+  EXPECT_LT(model_.Bound(10), 2 * TrueTime(10));
+}
+
+TEST_F(ServiceTimeModelTest, OutliersThatDoNotAgreeAreNoDrift) {
+  LearnMany(500, 0.02);
+  for (int i = 0; i < 20; ++i) {
+    Learn(10, TrueTime(10, i % 2 == 0 ? 10 : 100));
+  }
+  EXPECT_EQ(model_.drift_count(), 0u);
+}
+
+TEST_F(ServiceTimeModelTest, SlowFirstBatchesAreForgottenSoon) {
+  Learn(10, TrueTime(10, 10));
+  for (int i = 0; i < 60; ++i) {
+    Learn(10, TrueTime(10));
+  }
+  EXPECT_LT(model_.Bound(10), 2 * TrueTime(10));
+}
+
 TEST_F(ServiceTimeModelTest, OneSlowBatchEarlyIsNoReasonToExpectSlowOnes) {
   for (int before = 10; before < 30; ++before) {
     model_ = ServiceTimeModel(kMaxRows);

@@ -57,17 +57,17 @@ class DeadlineTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = FerryProcess("--queue-requests=8", "--device-lanes=1",
-                                  models=["slow", "slower", "sim"])
+                                  models=["slow", "slower", "slowest", "sim"])
 
     @classmethod
     def tearDownClass(cls):
         cls.server.stop()
 
-    def start_first(self, client):
+    def start_first(self, client, model="slower"):
         """Starts a request and waits until it keeps the device busy."""
-        call = client.start(one_row("slower"))
+        call = client.start(one_row(model))
         self.assertTrue(wait_until(lambda: self.server.metric(
-            "ferry_running_batches", model="slower") == 1))
+            "ferry_running_batches", model=model) == 1))
         return call
 
     def failed(self, code, model="slower"):
@@ -76,7 +76,8 @@ class DeadlineTest(unittest.TestCase):
 
     def start_behind_another_model(self, client):
         """Keeps the device busy where the model "sim" does not expect it."""
-        calls = [self.start_first(client), client.start(one_row("sim"))]
+        calls = [self.start_first(client, "slowest"),
+                 client.start(one_row("sim"))]
         self.assertTrue(wait_until(lambda: self.server.metric(
             "ferry_running_batches", model="sim") == 1))
         return calls
@@ -84,8 +85,8 @@ class DeadlineTest(unittest.TestCase):
     def test_deadline_that_cannot_be_kept_is_refused_at_the_door(self):
         with Client(self.server) as client:
             first = self.start_first(client)
-            for late in (client.start(one_row("slower"), timeout=1.1),
-                         client.start(one_row("slower", timeout_us=1_100_000))):
+            for late in (client.start(one_row("slower"), timeout=0.7),
+                         client.start(one_row("slower", timeout_us=700_000))):
                 self.assertEqual(code_of(late), "RESOURCE_EXHAUSTED")
                 self.assertIn("too long for the request's deadline",
                               late.details())
@@ -103,9 +104,9 @@ class DeadlineTest(unittest.TestCase):
         before = ended()
         with Client(self.server) as client:
             others = self.start_behind_another_model(client)
-            late = [client.start(one_row("sim"), timeout=0.05)
+            late = [client.start(one_row("sim"), timeout=0.5)
                     for _ in range(3)]
-            late.append(client.start(one_row("sim", timeout_us=20_000)))
+            late.append(client.start(one_row("sim", timeout_us=300_000)))
             self.assertEqual([code_of(call) for call in late],
                              ["DEADLINE_EXCEEDED"] * 4)
             self.assertIn("deadline", late[-1].details())

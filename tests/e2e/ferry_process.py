@@ -65,7 +65,8 @@ MODELS = {
     "wide": echo_config([("input", "output", "FP32", [1 << 18])], 8),
     "slow_wide": sim_config(128, 1 << 18, alpha_ms=3000, beta_ms=0),
     "endless": sim_config(max_batch_size=1, alpha_ms=60_000, beta_ms=0),
-    "levels": sim_config(max_batch_size=1, alpha_ms=100, beta_ms=0).replace(
+    "slowest": sim_config(max_batch_size=1, alpha_ms=2000, beta_ms=0),
+    "levels": sim_config(max_batch_size=1, alpha_ms=400, beta_ms=0).replace(
         "dynamic_batching {}", LEVELS),
     "heavy": sim_config(max_batch_size=1, alpha_ms=4, beta_ms=0, weight=3),
     "light": sim_config(max_batch_size=1, alpha_ms=1, beta_ms=0),

@@ -65,18 +65,27 @@ class DeviceTest(unittest.TestCase):
         with FerryProcess("--device-lanes=1",
                           models=["heavy", "light"]) as server, \
                 Client(server) as client:
-            calls = {name: [client.start(ending_test.one_row(name))
-                            for _ in range(300)] for name in ("heavy", "light")}
-            self.assertTrue(wait_until(lambda: server.metric(
-                "ferry_rows_total", model="heavy") >= 100))
-            served = {name: server.metric("ferry_rows_total", model=name)
-                      for name in calls}
-            for call in calls["heavy"] + calls["light"]:
+            calls = [client.start(ending_test.one_row(name))
+                     for _ in range(600) for name in ("heavy", "light")]
+
+            def served():
+                return {name: server.metric("ferry_rows_total", model=name)
+                        for name in ("heavy", "light")}
+
+            self.assertTrue(wait_until(
+                lambda: min(served().values()) >= 20))
+            before = served()
+            self.assertTrue(wait_until(
+                lambda: served()["heavy"] >= before["heavy"] + 150))
+            after = served()
+            for call in calls:
                 call.cancel()
         # Batches of 4 ms at a weight of 3, of 1 ms at 1: 3/4 of the time for
         # the one is 3 batches against 4.
-        self.assertAlmostEqual(served["light"] / served["heavy"], 4 / 3,
-                               delta=0.4)
+        ratio = ((after["light"] - before["light"]) /
+                 (after["heavy"] - before["heavy"]))
+        self.assertGreater(ratio, 0.9)
+        self.assertLess(ratio, 1.8)
 
 
 class AdminTest(unittest.TestCase):
