@@ -73,23 +73,35 @@ bool WakeUpModel::StepProducer(State& state, int producer) const {
       }
       return true;
     case 3:
-      at = state.rows >= state.wake_at_rows ? 8 : 4;
+      at = state.rows >= state.wake_at_rows ? 9 : 4;
       return true;
     case 4:
-      at = config_.deadline_wakes && DueOf(request) < state.wait_until ? 8 : 5;
+      at = config_.deadline_wakes && DueOf(request) < state.wait_until ? 9 : 5;
       return true;
-    case 5:  // SlotAwaitsRows(), one load after the other
-      at = config_.producer_looks_for_slots && state.wants_slot != 0 ? 6 : 10;
+    case 5:
+      at = config_.producer_looks_for_slots ? 6 : 11;
       return true;
+    default:
+      return StepSlotAwaitsRows(state, producer);
+  }
+}
+
+// SlotAwaitsRows(), one load after the other, then Notify(); from step 6 on.
+bool WakeUpModel::StepSlotAwaitsRows(State& state, int actor) const {
+  int8_t& at = state.at[actor];
+  switch (at) {
     case 6:
-      at = state.free_slots > 0 ? 7 : 10;
+      at = state.wants_slot != 0 ? 7 : 11;
       return true;
     case 7:
-      at = state.rows > 0 ? 8 : 10;
+      at = state.free_slots > 0 ? 8 : 11;
       return true;
     case 8:
+      at = state.rows > 0 ? 9 : 11;
+      return true;
     case 9:
-      return StepNotify(state, producer, 8);
+    case 10:
+      return StepNotify(state, actor, 9);
     default:
       return false;
   }
@@ -118,22 +130,10 @@ bool WakeUpModel::StepBatch(State& state, int batch) const {
       return StepNotify(state, actor, 2);
     case 4:
       ++state.free_slots;
-      at = 5;
+      at = 6;
       return true;
-    case 5:
-      at = state.wants_slot != 0 ? 6 : 10;
-      return true;
-    case 6:
-      at = state.free_slots > 0 ? 7 : 10;
-      return true;
-    case 7:
-      at = state.rows > 0 ? 8 : 10;
-      return true;
-    case 8:
-    case 9:
-      return StepNotify(state, actor, 8);
     default:
-      return false;
+      return StepSlotAwaitsRows(state, actor);
   }
 }
 

@@ -82,11 +82,11 @@ class WakeUpModel {
   static constexpr int8_t kNone = -1;
   static constexpr int kMaxBatches = 3;
   static constexpr int8_t kAsleep = 20;
-  static constexpr int8_t kDone = 30;
 
   bool StepBatcher(State& state) const;
   bool StepProducer(State& state, int producer) const;
   bool StepBatch(State& state, int batch) const;
+  bool StepSlotAwaitsRows(State& state, int actor) const;
   // The steps of EventCount::Notify() from `first` on, of actor `actor`.
   bool StepNotify(State& state, int actor, int8_t first) const;
   void Decide(State& state) const;
