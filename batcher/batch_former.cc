@@ -72,12 +72,10 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
   const BatchPolicy& policy = GetPolicy(knobs.policy);
   const LaneState lanes = Lanes(free_slots, now);
   Choice choice;
-  if (queue_.empty() || free_slots == 0) {
-    choice.wait = std::get<Wait>(policy.Decide({}, lanes, {}, now));
-    return choice;
-  }
-  if (now < lanes.close_at) {  // whatever is queued
-    choice.wait.until = lanes.close_at;
+  if (queue_.empty() || free_slots == 0 || now < lanes.close_at) {
+    // No policy closes a batch then, whatever is queued.
+    choice.wait =
+        std::get<Wait>(policy.Decide({.rows = queue_.rows()}, lanes, {}, now));
     return choice;
   }
   choice.can_be_pressed = policy.looks_ahead();
@@ -237,8 +235,7 @@ Duration BatchFormer::PressingTime(const Knobs& knobs) const {
 }
 
 int32_t BatchFormer::FullRows(const Knobs& knobs) const {
-  const int64_t requests =
-      std::min(knobs.max_batch_size, options_.max_requests_per_batch);
+  const int64_t requests = Limits(knobs).requests;
   int64_t rows = requests;  // of one row each
   if (queue_.requests() > 0) {
     rows = requests * queue_.rows() / queue_.requests();

@@ -106,7 +106,6 @@ class BatchFormer {
 
   WaitForecast::Facts FactsForProducers(const Knobs& knobs,
                                         TimePoint now) const;
-  int32_t idle_lanes() const { return lanes_.idle_lanes(); }
 
  private:
   BatchLimits Limits(const Knobs& knobs) const {
