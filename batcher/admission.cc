@@ -45,10 +45,10 @@ QueueBounds Admission::bounds() const {
           .bytes = max_bytes_.load(std::memory_order_relaxed)};
 }
 
-Admission::Verdict Admission::TryAdmit(int32_t level, int32_t rows,
-                                       size_t bytes) {
+Admission::Verdict Admission::TryAdmit(int32_t level, int32_t requests,
+                                       int32_t rows, size_t bytes) {
   const QueueBounds bounds = this->bounds();
-  const uint64_t mine = Pack(1, rows);
+  const uint64_t mine = Pack(requests, rows);
   const uint64_t now =
       requests_and_rows_.fetch_add(mine, std::memory_order_seq_cst) + mine;
   // Looked at after the count is up: Close() and then a count of 0 means that
@@ -60,29 +60,29 @@ Admission::Verdict Admission::TryAdmit(int32_t level, int32_t rows,
     verdict = Verdict::kRequestsFull;
   } else if ((now & 0xffffffffu) > static_cast<uint64_t>(bounds.rows)) {
     verdict = Verdict::kRowsFull;
-  } else if (!TakeLevel(level, rows)) {
+  } else if (!TakeLevel(level, requests, rows)) {
     verdict = Verdict::kLevelFull;
   } else if (!TakeBytes(bytes)) {
-    LeaveLevel(level, rows);
+    LeaveLevel(level, requests, rows);
     verdict = Verdict::kBytesFull;
   }
   if (verdict != Verdict::kAdmitted) {
-    LeaveQueue(1, rows);
+    LeaveQueue(requests, rows);
   }
   return verdict;
 }
 
-bool Admission::TakeLevel(int32_t level, int32_t rows) {
+bool Admission::TakeLevel(int32_t level, int32_t requests, int32_t rows) {
   if (levels_ == 1) {
     return true;
   }
   Level& mine = by_level_[static_cast<size_t>(level)];
-  const uint64_t now = mine.requests_and_rows.fetch_add(
-                           Pack(1, rows), std::memory_order_relaxed) +
-                       Pack(1, rows);
+  const uint64_t added = Pack(requests, rows);
+  const uint64_t now = added + mine.requests_and_rows.fetch_add(
+                                   added, std::memory_order_relaxed);
   const int32_t max = mine.max_requests.load(std::memory_order_relaxed);
   if (max > 0 && Requests(now) > max) {
-    LeaveLevel(level, rows);
+    LeaveLevel(level, requests, rows);
     return false;
   }
   return true;
@@ -106,10 +106,10 @@ void Admission::LeaveQueue(int32_t requests, int32_t rows) {
   requests_and_rows_.fetch_sub(Pack(requests, rows), std::memory_order_seq_cst);
 }
 
-void Admission::LeaveLevel(int32_t level, int32_t rows) {
+void Admission::LeaveLevel(int32_t level, int32_t requests, int32_t rows) {
   if (levels_ > 1) {
     by_level_[static_cast<size_t>(level)].requests_and_rows.fetch_sub(
-        Pack(1, rows), std::memory_order_relaxed);
+        Pack(requests, rows), std::memory_order_relaxed);
   }
 }
 

@@ -45,10 +45,12 @@ class Admission {
   // Requests of one level, beside those of all; 0: no bound.
   void SetLevelBound(int32_t level, int32_t requests);
 
-  Verdict TryAdmit(int32_t level, int32_t rows, size_t bytes);
+  // All of them or none.
+  Verdict TryAdmit(int32_t level, int32_t requests, int32_t rows, size_t bytes);
   void LeaveQueue(int32_t requests, int32_t rows);
-  // Beside LeaveQueue(), for each request, where there are several levels.
-  void LeaveLevel(int32_t level, int32_t rows);
+  // Beside LeaveQueue(), for those of one level; counts where there are
+  // several.
+  void LeaveLevel(int32_t level, int32_t requests, int32_t rows);
   void ReleaseBytes(size_t bytes);
 
   // From now on TryAdmit() answers kClosed. A producer that was admitted
@@ -72,7 +74,7 @@ class Admission {
   };
 
   bool TakeBytes(size_t bytes);
-  bool TakeLevel(int32_t level, int32_t rows);
+  bool TakeLevel(int32_t level, int32_t requests, int32_t rows);
 
   const int32_t levels_;
   std::atomic<int32_t> max_requests_;

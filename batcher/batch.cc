@@ -1,6 +1,7 @@
 // Batch: filling, counting and ending its requests.
 #include "batcher/batch.h"
 
+#include <optional>
 #include <utility>
 
 #include "batcher/check.h"
@@ -46,10 +47,15 @@ void Batch::Resolve(const Clock& clock) {
   }
   TimePoint now = clock.Now();
   for (Entry& entry : entries_) {
-    CountRequest(entry, now);
-    const OutputRows rows{output_.get(), entry.first_row, entry.rows};
-    std::exchange(entry.request, nullptr)
-        ->End(outcome_, outcome_.ok() ? rows : OutputRows{});
+    InferRequest& request = *std::exchange(entry.request, nullptr);
+    const std::optional<Ending> ending = request.EndingOf(
+        {outcome_, outcome_.ok()
+                       ? OutputRows{output_.get(), entry.first_row, entry.rows}
+                       : OutputRows{}});
+    if (ending.has_value()) {
+      CountRequest(entry.arrival, *ending, now);
+    }
+    request.End(ending);
     now = clock.Now();
   }
   if (outcome_.ok()) {
@@ -82,17 +88,19 @@ void Batch::CountBatch() {
   size.compute_ns.Add(compute);
 }
 
-void Batch::CountRequest(const Entry& entry, TimePoint now) {
-  const uint64_t request_time = ElapsedNanos(now - entry.arrival);
-  if (!outcome_.ok()) {
-    statistics_.failed_requests[static_cast<size_t>(outcome_.code)].Add(1);
+void Batch::CountRequest(TimePoint arrival, const Ending& ending,
+                         TimePoint now) {
+  const uint64_t request_time = ElapsedNanos(now - arrival);
+  if (!ending.outcome.ok()) {
+    statistics_.failed_requests[static_cast<size_t>(ending.outcome.code)].Add(
+        1);
     statistics_.failed_ns.Add(request_time);
     return;
   }
-  statistics_.queue_wait.Record(ElapsedNanos(times_.closed - entry.arrival));
+  statistics_.queue_wait.Record(ElapsedNanos(times_.closed - arrival));
   statistics_.deliver.Record(ElapsedNanos(now - times_.compute_end));
   statistics_.request_time.Record(request_time);
-  statistics_.ok_rows.Add(static_cast<uint64_t>(entry.rows));
+  statistics_.ok_rows.Add(static_cast<uint64_t>(ending.rows.count));
 }
 
 }  // namespace ferry

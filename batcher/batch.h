@@ -103,7 +103,7 @@ class Batch {
 
  private:
   void CountBatch();
-  void CountRequest(const Entry& entry, TimePoint now);
+  void CountRequest(TimePoint arrival, const Ending& ending, TimePoint now);
 
   std::vector<Entry> entries_;
   int32_t rows_ = 0;

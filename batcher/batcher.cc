@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "batcher/check.h"
+#include "batcher/split_request.h"
 
 namespace ferry {
 namespace {
@@ -133,7 +134,9 @@ absl::Status Batcher::Submit(InferRequest& request) {
         "a request's level is one of the batcher's");
   request.arrival = clock_.Now();
   request.due = DueOf(request);
-  if (request.rows > MaxRequestRows() ||
+  const int32_t max_part_rows = max_batch_size_.load(std::memory_order_relaxed);
+  const int32_t parts = SplitRequest::PartsOf(request.rows, max_part_rows);
+  if (request.rows > MaxRequestRows(request.level) ||
       static_cast<int64_t>(request.bytes) > admission_.bounds().bytes) {
     return Refuse(Refusal::kTooLarge, request);
   }
@@ -147,7 +150,7 @@ absl::Status Batcher::Submit(InferRequest& request) {
     return Refuse(Refusal::kWouldMiss, request);
   }
   const Admission::Verdict verdict =
-      admission_.TryAdmit(request.level, request.rows, request.bytes);
+      admission_.TryAdmit(request.level, parts, request.rows, request.bytes);
   if (verdict != Admission::Verdict::kAdmitted) {
     if (admission_.closed()) {
       events_.Notify();  // it may have seen us counted, and not be drained
@@ -156,14 +159,28 @@ absl::Status Batcher::Submit(InferRequest& request) {
   }
   last_arrival_nanos_.store(ToNanos(request.arrival),
                             std::memory_order_relaxed);
+  if (parts > 1) {
+    request.split = new SplitRequest(request, max_part_rows);
+  }
   request.TakeFirstHolds();
-  pushed_.Push(request);
+  Push(request);
   Wake(request.due);
   if (request.cancelled.load(std::memory_order_seq_cst)) {
+    CancelParts(request);
     events_.Notify();  // Cancel() may have come and been taken before the push
   }
   request.GiveBackHold();  // now it may have been released
   return absl::OkStatus();
+}
+
+void Batcher::Push(InferRequest& request) {
+  if (request.split == nullptr) {
+    pushed_.Push(request);
+    return;
+  }
+  for (SplitRequest::Part& part : request.split->parts()) {
+    pushed_.Push(part);
+  }
 }
 
 void Batcher::Wake(TimePoint due) {
@@ -195,9 +212,24 @@ void Batcher::Cancel(InferRequest& request) {
   }
   // No hold: Submit() has not pushed it yet, and TakePushed() will see the
   // flag; or it has ended.
-  if (request.TryHold()) {
+  if (!request.TryHold()) {
+    return;
+  }
+  if (request.split != nullptr) {
+    CancelParts(request);
+    request.GiveBackHold();
+  } else {
     cancelled_.Push(request);
     events_.Notify();
+  }
+}
+
+// REQUIRES: a hold, which keeps the parts.
+void Batcher::CancelParts(InferRequest& request) {
+  if (request.split != nullptr) {
+    for (SplitRequest::Part& part : request.split->parts()) {
+      Cancel(part);
+    }
   }
 }
 

@@ -10,8 +10,8 @@
 //   G1  Every accepted request is answered exactly once: with its own rows, or
 //       with an error.
 //   G2  A batch holds 1..max_batch_size rows of one shape; a request's rows
-//       stay together and in order; requests of one shape and level start in
-//       arrival order.
+//       stay together, or in parts of a whole batch where they are more, and
+//       in order; requests of one shape and level start in arrival order.
 //   G3  Under `eager` no request waits while a lane is idle; under `window` and
 //       `adaptive` none waits longer than max_wait while one is.
 //   G4  What is cancelled or past its deadline when its batch closes, or would
@@ -84,11 +84,11 @@ class Batcher final : private BackendEvents {
   ~Batcher();
 
   // Accepts the request, or refuses it and returns why; refused, its
-  // Completion is never called. INVALID_ARGUMENT: more rows than
-  // max_batch_size, or more of anything than an empty queue takes.
-  // RESOURCE_EXHAUSTED: the queue is full, or so long that the request would
-  // expire in it. DEADLINE_EXCEEDED: its deadline has passed. UNAVAILABLE:
-  // draining, or the backend is broken.
+  // Completion is never called. One of more rows than max_batch_size is served
+  // in parts (SplitRequest), which allocates. INVALID_ARGUMENT: more of
+  // anything than an empty queue takes. RESOURCE_EXHAUSTED: the queue is full,
+  // or so long that the request would expire in it. DEADLINE_EXCEEDED: its
+  // deadline has passed. UNAVAILABLE: draining, or the backend is broken.
   // REQUIRES: 0 <= request.level < options().levels.size().
   absl::Status Submit(InferRequest& request);
 
@@ -143,8 +143,10 @@ class Batcher final : private BackendEvents {
   TimePoint DueOf(const InferRequest& request) const;
   bool WouldMiss(const InferRequest& request) const;
   // Rows of one request at most.
-  int32_t MaxRequestRows() const;
+  int32_t MaxRequestRows(int32_t level) const;
   Refusal RefusalFor(Admission::Verdict verdict) const;
+  void Push(InferRequest& request);
+  void CancelParts(InferRequest& request);
   void Wake(TimePoint due);
   bool SlotAwaitsRows() const;
   void Staged(Batch& batch) override;

@@ -32,9 +32,14 @@ bool Batcher::WouldMiss(const InferRequest& request) const {
                                  request.arrival) > request.due;
 }
 
-int32_t Batcher::MaxRequestRows() const {
-  return std::min(max_batch_size_.load(std::memory_order_relaxed),
-                  admission_.bounds().rows);
+int32_t Batcher::MaxRequestRows(int32_t level) const {
+  const QueueBounds bounds = admission_.bounds();
+  const int32_t of_level =
+      options_.levels[static_cast<size_t>(level)].max_requests;
+  const int64_t parts =
+      of_level > 0 ? std::min(bounds.requests, of_level) : bounds.requests;
+  return static_cast<int32_t>(std::min<int64_t>(
+      parts * max_batch_size_.load(std::memory_order_relaxed), bounds.rows));
 }
 
 Refusal Batcher::RefusalFor(Admission::Verdict verdict) const {
@@ -59,10 +64,12 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
   const QueueBounds bounds = admission_.bounds();
   switch (reason) {
     case Refusal::kTooLarge:
-      return request.rows > MaxRequestRows()
-                 ? absl::InvalidArgumentError(absl::StrCat(
-                       "request batch size: expected at most ",
-                       MaxRequestRows(), " rows, got ", request.rows))
+      return request.rows > MaxRequestRows(request.level)
+                 ? absl::InvalidArgumentError(
+                       absl::StrCat("request batch size: expected at most ",
+                                    MaxRequestRows(request.level),
+                                    " rows, which is all the queue holds, got ",
+                                    request.rows))
                  : absl::InvalidArgumentError(absl::StrCat(
                        "request size: expected at most ", bounds.bytes,
                        " bytes, which is all the queue holds, got ",

@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "batcher/batcher.h"
@@ -183,12 +184,15 @@ void Batcher::AnswerAll(Outcome outcome) {
 void Batcher::Answer(InferRequest& request, Outcome outcome) {
   former_.Remove(request);
   // First, so that whoever is answered finds the room it left.
-  admission_.LeaveLevel(request.level, request.rows);
+  admission_.LeaveLevel(request.level, 1, request.rows);
   admission_.LeaveQueue(1, request.rows);
   admission_.ReleaseBytes(request.bytes);
-  answered_.failed_requests[static_cast<size_t>(outcome.code)].Add(1);
-  answered_.failed_ns.Add(ElapsedNanos(clock_.Now() - request.arrival));
-  request.End(outcome, {});
+  const std::optional<Ending> ending = request.EndingOf({outcome, {}});
+  if (ending.has_value()) {
+    answered_.failed_requests[static_cast<size_t>(ending->outcome.code)].Add(1);
+    answered_.failed_ns.Add(ElapsedNanos(clock_.Now() - request.arrival));
+  }
+  request.End(ending);
 }
 
 int32_t Batcher::MaxRequests() const {
@@ -218,7 +222,7 @@ void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
       former_.TakeBatch(*choice.group, knobs, max_rows, *batch);
   former_.Started(*batch, knobs, is_full, now);
   for (const Batch::Entry& entry : batch->entries()) {
-    admission_.LeaveLevel(entry.request->level, entry.rows);
+    admission_.LeaveLevel(entry.request->level, 1, entry.rows);
   }
   admission_.LeaveQueue(static_cast<int32_t>(batch->entries().size()),
                         batch->rows());

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/types/span.h"
 #include "batcher/clock.h"
@@ -24,6 +25,13 @@
 namespace ferry {
 
 class ShapeGroup;
+class SplitRequest;
+
+// How a request ended: what its Completion is told.
+struct Ending {
+  Outcome outcome;
+  OutputRows rows;
+};
 
 struct InferRequest {
   // Filled by the owner before Submit(), then constant.
@@ -58,6 +66,12 @@ struct InferRequest {
   int32_t deadline_index = -1;  // its place in the heap
   bool is_queued = false;
 
+  // Where it has more rows than a batch: its parts; owned. Written before the
+  // first holds are taken.
+  SplitRequest* split = nullptr;
+  // Where it is a part: whose.
+  SplitRequest* part_of = nullptr;
+
   // Takes one more hold unless the last one was already given back.
   bool TryHold() {
     int32_t holds = holds_.load(std::memory_order_seq_cst);
@@ -72,22 +86,32 @@ struct InferRequest {
 
   // That of Submit() while it runs, and that until the last response.
   void TakeFirstHolds() { holds_.store(2, std::memory_order_seq_cst); }
+  // That until the response alone.
+  void TakeFirstHold() { holds_.store(1, std::memory_order_seq_cst); }
 
   // Gives a hold back; the last one releases the request to its owner.
   void GiveBackHold() {
-    Completion* const owner = completion;
     if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      owner->Released();
+      Release();
     }
   }
 
-  // Ends the request: the last response, then the hold of Submit().
-  void End(Outcome outcome, OutputRows output) {
-    completion->Respond(outcome, output, Last::kYes);
+  // The request has ended so. Returns what its owner is to be told: nothing
+  // while other parts of the whole have not ended. Then End().
+  std::optional<Ending> EndingOf(const Ending& ending);
+
+  // Tells the owner, if there is something to tell, and gives back the hold
+  // until the response.
+  void End(const std::optional<Ending>& told) {
+    if (told.has_value()) {
+      completion->Respond(told->outcome, told->rows, Last::kYes);
+    }
     GiveBackHold();
   }
 
  private:
+  void Release();
+
   // Holds of the batcher on this memory: one while Submit() runs, one from
   // there to the last response, one from Cancel() to its node's consumption.
   std::atomic<int32_t> holds_{0};

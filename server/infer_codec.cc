@@ -17,6 +17,10 @@ namespace {
 
 constexpr int kNotSent = -1;
 
+// What any queue holds at most; the batcher knows what its own does, and serves
+// more rows than a batch holds in parts.
+constexpr int64_t kMaxRows = 1 << 30;
+
 // Above this, converted contents are given back and not kept.
 constexpr size_t kMaxKeptBytes = size_t{64} << 10;
 
@@ -175,10 +179,10 @@ absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
     return absl::OkStatus();
   }
   const int64_t rows = shape.front();
-  if (rows > model.spec.max_batch_size) {
-    return Invalid(absl::StrCat(
-        "inference request batch-size must be <= ", model.spec.max_batch_size,
-        " for '", model.name, "', got ", rows));
+  if (rows > kMaxRows) {
+    return Invalid(
+        absl::StrCat("inference request batch-size must be <= ", kMaxRows,
+                     " for '", model.name, "', got ", rows));
   }
   if (index > 0 && rows != request.rows) {
     return Invalid(absl::StrCat(

@@ -126,46 +126,55 @@ def process(command, ready):
 
 GRPC_PORT = 18101
 METRICS_PORT = 18102
+PORT_STEP = 10  # between servers that run at once
 ADDRESS = f"127.0.0.1:{GRPC_PORT}"
 
 
-def server(programs, *arguments, model="mlp"):
+def server(programs, *arguments, model="mlp", number=0):
     """Runs ferry-server with that model, embedded or of a repository, and one
-    torch thread."""
+    torch thread. Several may run at once, each with a number of its own."""
+    metrics_port = METRICS_PORT + PORT_STEP * number
+
     def ready():
-        url = f"http://127.0.0.1:{METRICS_PORT}/v2/health/ready"
+        url = f"http://127.0.0.1:{metrics_port}/v2/health/ready"
         try:
             with urllib.request.urlopen(url, timeout=1) as reply:
                 return reply.status == 200
         except (urllib.error.URLError, OSError):
             return False
     if ready():
-        raise Failure(f"port {METRICS_PORT} is in use by another server")
-    return process([programs.path("ferry-server"), "--grpc-port", GRPC_PORT,
-                    "--metrics-port", METRICS_PORT, "--load-model", model,
+        raise Failure(f"port {metrics_port} is in use by another server")
+    return process([programs.path("ferry-server"), "--grpc-port",
+                    GRPC_PORT + PORT_STEP * number, "--metrics-port",
+                    metrics_port, "--load-model", model,
                     "--threads", 1, *arguments], ready)
 
 
-def echo(programs, *arguments, model="mlp"):
+def echo(programs, *arguments, model="mlp", number=0):
     """Runs grpc-echo, answering with the mlp's bytes unless told otherwise."""
+    port = GRPC_PORT + PORT_STEP * number
+
     def ready():
         done = subprocess.run(
-            [programs.path("ferry-bench"), "run", "-u", ADDRESS, "-m", model,
-             "--wait-ready-secs", "0", "--outstanding", "1", "--duration-secs",
+            [programs.path("ferry-bench"), "run", "-u", f"127.0.0.1:{port}", "-m",
+             model, "--wait-ready-secs", "0", "--outstanding", "1", "--duration-secs",
              "0.1", "--warm-up-secs", "0"],
             capture_output=True, check=False)
         return done.returncode == 0
-    return process([programs.path("grpc-echo"), "--port", GRPC_PORT,
+    return process([programs.path("grpc-echo"), "--port", port,
                     *arguments], ready)
 
 
-def closed_loop(programs, outstanding, seconds, metrics=True, warm_up=2):
-    """Returns the one point of a closed loop against the running server."""
-    arguments = ["run", "-u", ADDRESS, "-m", "mlp", "--outstanding",
+def closed_loop(programs, outstanding, seconds, metrics=True, warm_up=2,
+                number=0):
+    """Returns the one point of a closed loop against that running server."""
+    address = f"127.0.0.1:{GRPC_PORT + PORT_STEP * number}"
+    arguments = ["run", "-u", address, "-m", "mlp", "--outstanding",
                  str(outstanding), "--duration-secs", str(seconds),
                  "--warm-up-secs", str(warm_up)]
     if metrics:
-        arguments += ["--metrics", f"127.0.0.1:{METRICS_PORT}"]
+        arguments += ["--metrics",
+                      f"127.0.0.1:{METRICS_PORT + PORT_STEP * number}"]
     point = programs.json_of("ferry-bench", *arguments)["runs"][0]["points"][0]
     if point["void_reason"] or point["errors"]:
         raise Failure(f"closed loop of {outstanding}: "

@@ -169,9 +169,6 @@ TEST(BatcherKnobs, TakeEffectOnWhatIsQueued) {
   stepped.Step();
   EXPECT_EQ(stepped.backend().running_count(), 1u)
       << "larger than a batch may be now, it leaves alone";
-  TestRequest too_large({.id = 2, .rows = 3});
-  EXPECT_EQ(stepped.TrySubmit(too_large).message(),
-            "request batch size: expected at most 2 rows, got 3");
   stepped.Settle();
   EXPECT_TRUE(request.HasOwnRows());
 }

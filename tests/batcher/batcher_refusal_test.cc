@@ -74,27 +74,13 @@ TEST(BatcherOptions, OwnThreadTakesNoOtherClock) {
                 "clock: expected Clock::Steady()");
 }
 
-TEST(BatcherRefusal, RowsPastMaxBatchSizeAreRefused) {
-  SteppedBatcher stepped({.batcher = {.max_batch_size = 4}});
-  TestRequest at_the_limit({.rows = 4});
-  TestRequest past_it({.rows = 5});
-  ExpectRefusal(stepped.TrySubmit(past_it), absl::StatusCode::kInvalidArgument,
-                "expected at most 4 rows, got 5");
-  ExpectEmpty(stepped.batcher());
-  stepped.Submit(at_the_limit);
-  stepped.Step();
-  stepped.Settle();
-  EXPECT_TRUE(at_the_limit.HasOwnRows());
-  EXPECT_FALSE(past_it.completion().is_answered());
-  EXPECT_EQ(RefusedCount(stepped.batcher(), Refusal::kTooLarge), 1u);
-}
-
 TEST(BatcherRefusal, WhatAnEmptyQueueCannotTakeIsTooLargeForGood) {
   SteppedBatcher few_rows({.batcher = {.queue = {.rows = 2}}});
   SteppedBatcher few_bytes({.batcher = {.queue = {.bytes = 16}}});
   TestRequest request({.rows = 3});  // 24 bytes
   ExpectRefusal(few_rows.TrySubmit(request), absl::StatusCode::kInvalidArgument,
-                "expected at most 2 rows, got 3");
+                "expected at most 2 rows, which is all the queue holds, "
+                "got 3");
   ExpectRefusal(few_bytes.TrySubmit(request),
                 absl::StatusCode::kInvalidArgument,
                 "expected at most 16 bytes");

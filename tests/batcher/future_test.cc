@@ -113,7 +113,7 @@ TEST(Future, SubmitPastMaxCallsIsRefusedUntilACallIsBack) {
 }
 
 TEST(Future, RefusalOfTheBatcherGivesTheCallBack) {
-  SteppedBatcher stepped({.batcher = {.max_batch_size = 2}});
+  SteppedBatcher stepped({.batcher = {.queue = {.rows = 2}}});
   InProcessClient client(stepped.batcher(), 1);
   TestRequest too_large({.rows = 3});
   for (int i = 0; i < 3; ++i) {

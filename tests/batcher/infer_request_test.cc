@@ -21,7 +21,7 @@ TEST(InferRequest, EndReleasesWhenNobodyElseHolds) {
   request.completion = &completion;
   request.TakeFirstHolds();
   request.GiveBackHold();  // that of Submit()
-  request.End(kError, {});
+  request.End(Ending{kError, {}});
   EXPECT_EQ(completion.respond_count(), 1);
   EXPECT_EQ(completion.released_count(), 1);
   EXPECT_FALSE(request.TryHold());
@@ -34,7 +34,7 @@ TEST(InferRequest, SecondHoldDelaysTheRelease) {
   request.TakeFirstHolds();
   request.GiveBackHold();  // that of Submit()
   ASSERT_TRUE(request.TryHold());
-  request.End(kError, {});
+  request.End(Ending{kError, {}});
   EXPECT_EQ(completion.released_count(), 0);
   request.GiveBackHold();
   EXPECT_EQ(completion.released_count(), 1);
@@ -48,7 +48,7 @@ TEST(InferRequest, HoldTakenInsideRespondDelaysTheRelease) {
   completion.on_respond = [&] { was_held = request.TryHold(); };
   request.TakeFirstHolds();
   request.GiveBackHold();  // that of Submit()
-  request.End(kError, {});
+  request.End(Ending{kError, {}});
   EXPECT_TRUE(was_held);
   EXPECT_EQ(completion.released_count(), 0);
   request.GiveBackHold();

@@ -88,8 +88,8 @@ void Simulation::Act() {
 
 void Simulation::SubmitNew() {
   TestRequestOptions options{.id = std::ssize(calls_)};
-  options.rows = static_cast<int32_t>(
-      OneIn(3) ? Uniform(1, options_.batcher.max_batch_size + 1) : 1);
+  options.rows =
+      static_cast<int32_t>(OneIn(3) ? Uniform(1, knobs_.max_batch_size) : 1);
   if (options_.backend.spec.inputs[0].dims[0] == kAnySize) {
     options.width = OneIn(4) ? Uniform(1, 3) : 2;
   }
@@ -117,6 +117,7 @@ void Simulation::SubmitAgain() {
   Call& call = calls_[static_cast<size_t>(Uniform(0, std::ssize(calls_) - 1))];
   const CountingCompletion& completion = call.test.completion();
   if (call.state == State::kOutside &&
+      call.test.request().rows <= knobs_.max_batch_size &&
       completion.respond_count() == completion.released_count()) {
     call.test.Reset();
     call.is_cancelled = false;

@@ -8,6 +8,9 @@
 // Step() returned says so, or when something notified it. In between the
 // guarantees must hold as well.
 //
+// No request is larger than a batch: those have a simulation of their own in
+// batcher_split_test.cc.
+//
 // Thread safety: one thread. Errors: test failures.
 #ifndef FERRY_TESTS_BATCHER_SIMULATION_H_
 #define FERRY_TESTS_BATCHER_SIMULATION_H_

@@ -215,7 +215,7 @@ TimePoint Simulation::DueOf(const InferRequest& request) const {
 std::optional<Refusal> Simulation::ExpectedRefusal(
     const InferRequest& request) const {
   const Knobs& options = knobs_;
-  if (request.rows > std::min(options.max_batch_size, options.queue.rows) ||
+  if (request.rows > options.queue.rows ||
       static_cast<int64_t>(request.bytes) > options.queue.bytes) {
     return Refusal::kTooLarge;
   }

@@ -101,16 +101,11 @@ std::vector<WrongCase> WrongInputs() {
          SetShape(r, 0, {-2, 3});
        },
        "got [-2,3]"},
-      {"rows past max_batch_size",
-       [](auto& r) {
-         SetShape(r, 0, {5, 3});
-       },
-       "inference request batch-size must be <= 4 for 'm', got 5"},
       {"rows past 32 bits",
        [](auto& r) {
          SetShape(r, 0, {(int64_t{1} << 32) + 2, 3});
        },
-       "batch-size must be <= 4 for 'm', got 4294967298"},
+       "batch-size must be <= 1073741824 for 'm', got 4294967298"},
       {"other rows in the second input",
        [](auto& r) {
          SetShape(r, 1, {1, 10});

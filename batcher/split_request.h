@@ -1,0 +1,75 @@
+// SplitRequest: a request of more rows than a batch holds, served in parts.
+//
+// Each part is queued, batched and staged as a request of its own; its rows are
+// copied to where those of the whole are joined, and the last part to end tells
+// the owner. The first error is the whole's: parts that still wait are then
+// dropped when their batch would close.
+//
+// Lifetime: owned by the whole, from Submit() until its last hold is given
+// back; the parts together are one of its holds.
+//
+// Thread safety: Join() and PartReleased() from any thread; the rest is
+// constant after construction.
+// Errors: RESOURCE_EXHAUSTED where there is no memory for the joined rows;
+// INTERNAL where the model gave parts of one request outputs of different
+// shapes.
+#ifndef FERRY_BATCHER_SPLIT_REQUEST_H_
+#define FERRY_BATCHER_SPLIT_REQUEST_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/types/span.h"
+#include "batcher/infer_request.h"
+#include "batcher/mutex.h"
+#include "batcher/output_buffer.h"
+
+namespace ferry {
+
+class SplitRequest {
+ public:
+  // One batch's worth of the rows, in order.
+  struct Part final : InferRequest {
+    int32_t first_row = 0;  // of the whole
+    std::vector<TensorView> its_inputs;
+    std::vector<Run> its_runs;
+  };
+
+  // How many parts a request of `rows` has.
+  static int32_t PartsOf(int32_t rows, int32_t max_part_rows) {
+    return (rows - 1) / max_part_rows + 1;
+  }
+
+  // `whole` is stamped and outlives this. REQUIRES: each of its inputs has
+  // whole.rows rows of the same size.
+  SplitRequest(InferRequest& whole, int32_t max_part_rows);
+
+  absl::Span<Part> parts() { return absl::MakeSpan(parts_); }
+
+  // A part has ended so. Returns how the whole has, where it was the last; the
+  // rows live as long as this.
+  std::optional<Ending> Join(const InferRequest& part, const Ending& ending)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Nothing points to a part any more; after the last one, to none.
+  void PartReleased();
+
+ private:
+  Outcome Keep(const Part& part, const OutputRows& rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  InferRequest& whole_;
+  std::vector<Part> parts_;
+  std::atomic<int32_t> unreleased_;
+  Mutex mutex_;
+  int32_t not_ended_ ABSL_GUARDED_BY(mutex_);
+  Outcome outcome_ ABSL_GUARDED_BY(mutex_);
+  OutputRef joined_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_SPLIT_REQUEST_H_

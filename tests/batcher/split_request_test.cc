@@ -1,0 +1,85 @@
+// SplitRequest: where parts point, and how their rows are joined.
+#include "batcher/split_request.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "batcher/host_output_pool.h"
+
+namespace ferry {
+namespace {
+
+const std::byte* Bytes(const char* text) {
+  return reinterpret_cast<const std::byte*>(text);
+}
+
+std::string TextOf(const TensorView& view) {
+  std::string text;
+  for (const ferry::Run& run : view.runs) {
+    text.append(reinterpret_cast<const char*>(run.data), run.size);
+  }
+  return text;
+}
+
+TEST(SplitRequest, PartsPointIntoTheRunsOfTheWhole) {
+  // Three rows: of "x" two bytes, of "y" one. Runs end within rows, and some
+  // are empty.
+  const std::vector<ferry::Run> x_runs = {
+      {Bytes("a"), 1}, {Bytes(""), 0}, {Bytes("Abb"), 3}, {Bytes("CC"), 2}};
+  const std::vector<ferry::Run> y_runs = {{Bytes("123"), 3}};
+  const std::vector<int64_t> x_dims = {2};
+  const std::vector<int64_t> y_dims = {1};
+  const std::vector<TensorView> inputs = {{x_dims, x_runs}, {y_dims, y_runs}};
+  InferRequest whole;
+  whole.inputs = inputs;
+  whole.rows = 3;
+  whole.bytes = 9;
+  whole.level = 2;
+  SplitRequest split(whole, 2);
+  ASSERT_EQ(split.parts().size(), 2u);
+  const SplitRequest::Part& first = split.parts()[0];
+  const SplitRequest::Part& last = split.parts()[1];
+  EXPECT_EQ(first.rows, 2);
+  EXPECT_EQ(TextOf(first.inputs[0]), "aAbb");
+  EXPECT_EQ(TextOf(first.inputs[1]), "12");
+  EXPECT_EQ(first.bytes, 0u);
+  EXPECT_EQ(last.rows, 1);
+  EXPECT_EQ(TextOf(last.inputs[0]), "CC");
+  EXPECT_EQ(TextOf(last.inputs[1]), "3");
+  EXPECT_EQ(last.bytes, 9u);
+  EXPECT_EQ(last.level, 2);
+  EXPECT_TRUE(SameShape(last.inputs, whole.inputs));
+}
+
+TEST(SplitRequest, CountsItsParts) {
+  EXPECT_EQ(SplitRequest::PartsOf(1, 4), 1);
+  EXPECT_EQ(SplitRequest::PartsOf(4, 4), 1);
+  EXPECT_EQ(SplitRequest::PartsOf(5, 4), 2);
+  EXPECT_EQ(SplitRequest::PartsOf(1 << 30, 1), 1 << 30);
+}
+
+TEST(SplitRequest, OutputsOfDifferentShapesAreAnError) {
+  InferRequest whole;
+  whole.rows = 2;
+  SplitRequest split(whole, 1);
+  HostOutputPool pool(1, 2);
+  for (int64_t width : {3, 4}) {
+    const OutputRef output = pool.Take();
+    HostOutputPool::Layout(*output.get(), 0, 1, DataType::kInt8, {width});
+    const std::optional<Ending> ending =
+        split.Join(split.parts()[static_cast<size_t>(width - 3)],
+                   {{}, {output.get(), 0, 1}});
+    if (width == 3) {
+      EXPECT_FALSE(ending.has_value()) << "one part is left";
+    } else {
+      ASSERT_TRUE(ending.has_value());
+      EXPECT_EQ(ending->outcome.code, absl::StatusCode::kInternal);
+      EXPECT_EQ(ending->rows.buffer, nullptr);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ferry
