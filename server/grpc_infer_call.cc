@@ -65,9 +65,11 @@ TimePoint GrpcInferCall::Deadline() const {
   return ToTimePoint(rpc_->context.raw_deadline());
 }
 
-void GrpcInferCall::SendReply(const grpc::ByteBuffer& reply) {
+void GrpcInferCall::SendReply(grpc::ByteBuffer& reply) {
   unsent_.Add(*this, reply.Length());
-  rpc_->responder.Finish(reply, grpc::Status::OK, sent_.get());
+  TakenReply taken;
+  taken.bytes.Swap(&reply);
+  rpc_->responder.Finish(taken, grpc::Status::OK, sent_.get());
 }
 
 void GrpcInferCall::SendError(const grpc::Status& status,

@@ -9,8 +9,10 @@
 #ifndef FERRY_SERVER_GRPC_INFER_CALL_H_
 #define FERRY_SERVER_GRPC_INFER_CALL_H_
 
+#include <grpcpp/impl/serialization_traits.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <optional>
 #include <vector>
@@ -33,7 +35,12 @@ class InferCallPool {
   ~InferCallPool() = default;
 };
 
-using InferResponder = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
+// A reply that gRPC takes over; a ByteBuffer it would copy, slice by slice.
+struct TakenReply {
+  mutable grpc::ByteBuffer bytes;
+};
+
+using InferResponder = grpc::ServerAsyncResponseWriter<TakenReply>;
 
 // Where calls come from: the service's RequestModelInfer.
 class InferRpcSource {
@@ -84,7 +91,7 @@ class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
 
   absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override;
   TimePoint Deadline() const override;
-  void SendReply(const grpc::ByteBuffer& reply) override;
+  void SendReply(grpc::ByteBuffer& reply) override;
   void SendError(const grpc::Status& status,
                  std::optional<int64_t> retry_pushback_ms) override;
   void Recycle() override;
@@ -100,5 +107,17 @@ class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
 };
 
 }  // namespace ferry
+
+template <>
+class grpc::SerializationTraits<ferry::TakenReply> {
+ public:
+  static grpc::Status Serialize(const ferry::TakenReply& reply,
+                                grpc::ByteBuffer* to, bool* is_owned) {
+    to->Clear();
+    to->Swap(&reply.bytes);
+    *is_owned = true;
+    return grpc::Status::OK;
+  }
+};
 
 #endif  // FERRY_SERVER_GRPC_INFER_CALL_H_

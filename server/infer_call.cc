@@ -55,7 +55,8 @@ absl::Status InferCall::Start() {
   }
   entry_ = *entry;
   const ServedModel& model = entry_->model;
-  if (absl::Status status = decoder_.Bind({model.name, model.spec}, request_);
+  if (absl::Status status =
+          decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
       !status.ok()) {
     entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
     return status;
@@ -96,12 +97,14 @@ void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
         std::nullopt);
     return;
   }
-  SendReply(EncodeInferResponse({.model_name = entry_->model.name,
-                                 .model_version = entry_->version,
-                                 .id = decoder_.id(),
-                                 .spec = entry_->model.spec,
-                                 .outputs = decoder_.outputs(),
-                                 .rows = rows}));
+  grpc::ByteBuffer reply =
+      EncodeInferResponse({.model_name = entry_->model.name,
+                           .model_version = entry_->version,
+                           .id = decoder_.id(),
+                           .spec = entry_->model.spec,
+                           .outputs = decoder_.outputs(),
+                           .rows = rows});
+  SendReply(reply);
 }
 
 void InferCall::Done(Cancelled cancelled) {

@@ -70,8 +70,9 @@ class InferCall : private Completion {
   virtual absl::Status TakeMessage(std::vector<grpc::Slice>& slices) = 0;
   // kNever where the client gave none.
   virtual TimePoint Deadline() const = 0;
-  // Both come back as Sent(), also when the client is gone.
-  virtual void SendReply(const grpc::ByteBuffer& reply) = 0;
+  // Both come back as Sent(), also when the client is gone. What `reply` holds
+  // is taken over.
+  virtual void SendReply(grpc::ByteBuffer& reply) = 0;
   virtual void SendError(const grpc::Status& status,
                          std::optional<int64_t> retry_pushback_ms) = 0;
   // The call is over: it may be deleted or used for the next one.

@@ -57,6 +57,49 @@ bool AreBools(absl::Span<const Run> runs) {
 }  // namespace
 
 absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
+  if (message_.is_repeated() && bound_.serial != 0 &&
+      bound_.serial == model.serial && BindAgain(model, request)) {
+    return absl::OkStatus();
+  }
+  bound_ = {};
+  absl::Status status = BindAnew(model, request);
+  if (status.ok() && message_.raw_count() > 0) {
+    bound_ = {.serial = model.serial,
+              .rows = request.rows,
+              .bytes = request.bytes,
+              .shape_key = request.shape_key};
+    raw_bytes_.clear();
+    for (const int sent_as : sent_as_) {
+      raw_bytes_.push_back(message_.raw_bytes(static_cast<size_t>(sent_as)));
+    }
+  }
+  return status;
+}
+
+bool InferDecoder::BindAgain(const ModelView& model, InferRequest& request) {
+  if (message_.raw_count() != raw_bytes_.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < raw_bytes_.size(); ++i) {
+    const auto sent_as = static_cast<size_t>(sent_as_[i]);
+    if (message_.raw_bytes(sent_as) != raw_bytes_[i]) {
+      return false;
+    }
+    inputs_[i].runs = message_.raw(sent_as);
+    if (model.spec.inputs[i].type == DataType::kBool &&
+        !AreBools(inputs_[i].runs)) {
+      return false;
+    }
+  }
+  request.inputs = inputs_;
+  request.rows = bound_.rows;
+  request.bytes = bound_.bytes;
+  request.shape_key = bound_.shape_key;
+  return true;
+}
+
+absl::Status InferDecoder::BindAnew(const ModelView& model,
+                                    InferRequest& request) {
   const size_t input_count = model.spec.inputs.size();
   absl::StatusOr<RequestParameters> parameters =
       ReadRequestParameters(message_.fields().parameters());
@@ -289,10 +332,6 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
 
 void InferDecoder::Clear() {
   message_.Clear();
-  inputs_.clear();
-  typed_runs_.clear();
-  outputs_.clear();
-  parameters_ = {};
   for (std::vector<std::byte>& bytes : narrowed_) {
     if (bytes.capacity() > kMaxKeptBytes) {
       std::vector<std::byte>().swap(bytes);

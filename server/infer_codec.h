@@ -2,7 +2,8 @@
 // InferRequest. The way back is infer_response.h.
 //
 // A tensor's bytes are not copied here: a decoded input is a list of runs
-// inside the received slices.
+// inside the received slices. A request that says of its tensors what the one
+// before it said (InferMessage::is_repeated) is checked for its bytes alone.
 //
 // Thread safety: thread-compatible.
 // Errors: INVALID_ARGUMENT or UNIMPLEMENTED, with what was expected and what
@@ -29,13 +30,18 @@ namespace ferry {
 struct ModelView {
   const std::string& name;
   const ModelSpec& spec;
+  uint64_t serial = 0;  // differs from that of any other model; 0: unknown
 };
 
 class InferDecoder {
  public:
   // Replaces what it holds. The runs stay alive and in place until Clear().
   absl::Status Parse(absl::Span<const Run> message) {
-    return message_.Parse(message);
+    absl::Status status = message_.Parse(message);
+    if (!message_.is_repeated()) {
+      bound_ = {};
+    }
+    return status;
   }
 
   // What Parse() found.
@@ -61,6 +67,10 @@ class InferDecoder {
  private:
   using Input = inference::ModelInferRequest::InferInputTensor;
 
+  absl::Status BindAnew(const ModelView& model, InferRequest& request);
+  // Binds the raw contents as those of the last request were. Returns false
+  // where they do not fit as those did: then BindAnew() says why.
+  bool BindAgain(const ModelView& model, InferRequest& request);
   absl::Status MatchInputs(const ModelView& model);
   absl::Status BindInput(const ModelView& model, size_t index,
                          InferRequest& request);
@@ -75,6 +85,15 @@ class InferDecoder {
   std::vector<TensorView> inputs_;
   std::vector<size_t> outputs_;
   RequestParameters parameters_;
+  // Of the last request that was bound, if it was raw; serial 0: of none.
+  struct Bound {
+    uint64_t serial = 0;
+    int32_t rows = 0;
+    size_t bytes = 0;
+    uint64_t shape_key = 0;
+  };
+  Bound bound_;
+  std::vector<uint64_t> raw_bytes_;  // [spec input]: of the bound request
   // [spec input]: typed contents as a run, and what was narrowed for it.
   std::vector<Run> typed_runs_;
   std::vector<std::vector<std::byte>> narrowed_;

@@ -3,7 +3,9 @@
 
 #include <google/protobuf/io/zero_copy_stream.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,11 +14,13 @@ namespace {
 
 using inference::ModelInferRequest;
 
-// Above this a message's memory is given back and not kept for the next.
-constexpr size_t kMaxKeptFieldBytes = size_t{16} << 10;
+// Above this the small fields are not kept for the next message.
+constexpr size_t kMaxKeptFieldBytes = size_t{4} << 10;
 constexpr size_t kMaxKeptRuns = 4096;
+constexpr size_t kMaxPlainIdBytes = 1024;
 
 constexpr uint32_t kRawField = ModelInferRequest::kRawInputContentsFieldNumber;
+constexpr uint32_t kIdField = ModelInferRequest::kIdFieldNumber;
 
 bool IsRepeated(uint32_t field) {
   return field == ModelInferRequest::kParametersFieldNumber ||
@@ -91,7 +95,24 @@ class RunStream final : public google::protobuf::io::ZeroCopyInputStream {
 
 absl::Status InferMessage::Parse(absl::Span<const Run> message) {
   Clear();
-  return Walk(WireReader(message));
+  is_repeated_ = false;
+  absl::Status status = Walk(WireReader(message));
+  if (status.ok()) {
+    is_repeated_ = AreFieldsKept();
+    status = is_repeated_ ? status : ParseFields();
+  }
+  if (!status.ok()) {
+    kept_.clear();
+    return status;
+  }
+  if (has_plain_id_) {
+    std::string& id = *fields_.mutable_id();
+    id.clear();
+    for (const Run& run : id_runs_) {
+      id.append(reinterpret_cast<const char*>(run.data), run.size);
+    }
+  }
+  return status;
 }
 
 absl::Status InferMessage::Walk(WireReader reader) {
@@ -111,7 +132,9 @@ absl::Status InferMessage::Walk(WireReader reader) {
     } else if (!reader.SkipValue(tag.type)) {
       return Malformed();
     }
-    if (is_bytes && tag.field < kRawField) {  // a small field
+    const bool is_plain_id =
+        is_bytes && tag.field == kIdField && TakeId(field_begin);
+    if (is_bytes && tag.field < kRawField && !is_plain_id) {  // a small field
       if (IsRepeated(tag.field) && ++counts[tag.field] > kMaxTensors) {
         return TooMany("inputs, outputs or parameters");
       }
@@ -121,12 +144,12 @@ absl::Status InferMessage::Walk(WireReader reader) {
       stretch.bytes += field_begin.left() - reader.left();
       continue;
     }
-    if (absl::Status status = Merge(stretch); !status.ok()) {
+    if (absl::Status status = TakeFields(stretch); !status.ok()) {
       return status;
     }
     stretch.bytes = 0;
   }
-  return Merge(stretch);
+  return TakeFields(stretch);
 }
 
 absl::Status InferMessage::TakeRaw(WireReader& reader) {
@@ -142,7 +165,7 @@ absl::Status InferMessage::TakeRaw(WireReader& reader) {
   return absl::OkStatus();
 }
 
-absl::Status InferMessage::Merge(const Stretch& stretch) {
+absl::Status InferMessage::TakeFields(const Stretch& stretch) {
   if (stretch.bytes == 0) {
     return absl::OkStatus();
   }
@@ -157,17 +180,61 @@ absl::Status InferMessage::Merge(const Stretch& stretch) {
         "request without its raw_input_contents: expected at most ",
         kMaxFieldBytes, " bytes, got more; send large tensors raw"));
   }
-  merged_.clear();
   WireReader reader = stretch.begin;
-  if (!reader.Take(stretch.bytes, merged_)) {
+  return reader.Take(stretch.bytes, field_runs_) ? absl::OkStatus()
+                                                 : Malformed();
+}
+
+// Takes a short id of ASCII, which differs from message to message. Any other
+// is left to protobuf, which checks that it is UTF-8.
+bool InferMessage::TakeId(WireReader reader) {
+  WireTag tag;
+  size_t bytes = 0;
+  id_runs_.clear();
+  has_plain_id_ =
+      reader.ReadTag(tag) && reader.ReadLength(bytes) &&
+      bytes <= kMaxPlainIdBytes && reader.Take(bytes, id_runs_) &&
+      std::all_of(id_runs_.begin(), id_runs_.end(), [](const Run& run) {
+        return std::all_of(run.data, run.data + run.size, [](std::byte byte) {
+          return (byte & std::byte{0x80}) == std::byte{};
+        });
+      });
+  return has_plain_id_;
+}
+
+absl::Status InferMessage::ParseFields() {
+  fields_.Clear();
+  RunStream stream(field_runs_);
+  if (!fields_.MergeFromBoundedZeroCopyStream(&stream,
+                                              static_cast<int>(field_bytes_))) {
     return Malformed();
   }
-  RunStream stream(merged_);
-  if (!fields_.MergeFromBoundedZeroCopyStream(
-          &stream, static_cast<int>(stretch.bytes))) {
-    return Malformed();
-  }
+  KeepFields();
   return absl::OkStatus();
+}
+
+bool InferMessage::AreFieldsKept() const {
+  if (kept_.empty() || field_bytes_ != kept_.size()) {
+    return false;
+  }
+  const char* kept = kept_.data();
+  for (const Run& run : field_runs_) {
+    if (std::memcmp(run.data, kept, run.size) != 0) {
+      return false;
+    }
+    kept += run.size;
+  }
+  return true;
+}
+
+void InferMessage::KeepFields() {
+  kept_.clear();
+  if (field_bytes_ > kMaxKeptFieldBytes || !has_plain_id_) {
+    return;
+  }
+  for (const Run& run : field_runs_) {
+    kept_.append(reinterpret_cast<const char*>(run.data), run.size);
+  }
 }
 
 absl::Span<const Run> InferMessage::raw(size_t i) const {
@@ -178,15 +245,17 @@ absl::Span<const Run> InferMessage::raw(size_t i) const {
 void InferMessage::Clear() {
   if (field_bytes_ > kMaxKeptFieldBytes) {
     inference::ModelInferRequest().Swap(&fields_);
-  } else {
-    fields_.Clear();
   }
   field_bytes_ = 0;
   stretches_ = 0;
-  if (raw_runs_.capacity() > kMaxKeptRuns) {
-    std::vector<Run>().swap(raw_runs_);
+  id_runs_.clear();
+  has_plain_id_ = true;
+  for (std::vector<Run>* runs : {&raw_runs_, &field_runs_}) {
+    if (runs->capacity() > kMaxKeptRuns) {
+      std::vector<Run>().swap(*runs);
+    }
+    runs->clear();
   }
-  raw_runs_.clear();
   raw_.clear();
 }
 

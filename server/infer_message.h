@@ -1,8 +1,9 @@
 // InferMessage: a ModelInferRequest as it was received, tensors where they lie.
 //
-// It walks the top-level tags itself, hands each small field to protobuf, and
+// It walks the top-level tags itself, hands the small fields to protobuf, and
 // records only where the raw tensor contents are: protobuf would copy each
-// into a string.
+// into a string. A client repeats itself: small fields that are, byte for byte
+// and but for the id, those of the message before are not parsed again.
 //
 // Invariants:
 //   1. Memory is bounded by the message: at most kMaxTensors inputs, outputs,
@@ -17,6 +18,7 @@
 #define FERRY_SERVER_INFER_MESSAGE_H_
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,7 +49,12 @@ class InferMessage {
   absl::Span<const Run> raw(size_t i) const;
   size_t raw_bytes(size_t i) const { return raw_[i].bytes; }
 
-  // Forgets the message; gives back memory beyond what small ones need.
+  // Whether all fields but id and raw contents are those of the last message
+  // that was parsed: then fields() has not changed otherwise, nor moved.
+  bool is_repeated() const { return is_repeated_; }
+
+  // Forgets the message but its small fields; gives back memory beyond what
+  // small messages need.
   void Clear();
 
  private:
@@ -57,7 +64,7 @@ class InferMessage {
     size_t bytes;
   };
 
-  // Fields that follow each other and go to protobuf in one go.
+  // Fields that follow each other.
   struct Stretch {
     WireReader begin;
     size_t bytes = 0;
@@ -65,14 +72,22 @@ class InferMessage {
 
   absl::Status Walk(WireReader reader);
   absl::Status TakeRaw(WireReader& reader);
-  absl::Status Merge(const Stretch& stretch);
+  absl::Status TakeFields(const Stretch& stretch);
+  bool TakeId(WireReader reader);
+  absl::Status ParseFields();
+  bool AreFieldsKept() const;
+  void KeepFields();
 
   inference::ModelInferRequest fields_;
   std::vector<Run> raw_runs_;
   std::vector<RawContent> raw_;
-  std::vector<Run> merged_;  // scratch of Merge()
-  size_t field_bytes_ = 0;
+  std::vector<Run> field_runs_;  // of all small fields but the id
+  size_t field_bytes_ = 0;       // in field_runs_
   size_t stretches_ = 0;
+  std::vector<Run> id_runs_;
+  bool has_plain_id_ = true;  // fields_ has its id from id_runs_
+  bool is_repeated_ = false;
+  std::string kept_;  // the bytes that fields_ was parsed from; empty: none
 };
 
 }  // namespace ferry

@@ -2,11 +2,13 @@
 #include "server/infer_response.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <grpc/slice.h>
 #include <grpcpp/support/slice.h>
 
-#include <utility>
+#include <cstring>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "batcher/data_type.h"
 #include "proto/inference.pb.h"
 #include "server/wire_reader.h"
@@ -18,17 +20,18 @@ using google::protobuf::io::CodedOutputStream;
 using inference::ModelInferResponse;
 using OutputTensorMessage = ModelInferResponse::InferOutputTensor;
 
-// Appends fields to a string.
+constexpr size_t kMaxVarintBytes = 10;
+constexpr size_t kMaxLengthBytes = 5 + kMaxVarintBytes;  // with the tag
+
+// Writes fields behind each other.
 class WireWriter {
  public:
-  explicit WireWriter(std::string& out) : out_(out) {}
+  explicit WireWriter(uint8_t* to) : to_(to) {}
+
+  const uint8_t* end() const { return to_; }
 
   void Varint(uint64_t value) {
-    while (value >= 0x80) {
-      out_.push_back(static_cast<char>(value | 0x80));
-      value >>= 7;
-    }
-    out_.push_back(static_cast<char>(value));
+    to_ = CodedOutputStream::WriteVarint64ToArray(value, to_);
   }
   // The tag and the length; the bytes follow.
   void Length(int field, size_t bytes) {
@@ -36,70 +39,23 @@ class WireWriter {
            static_cast<uint64_t>(WireType::kBytes));
     Varint(bytes);
   }
-  // proto3: an empty text is not written.
-  void Text(int field, const char* text, size_t size) {
+  void Bytes(const void* data, size_t size) {
     if (size > 0) {
-      Length(field, size);
-      out_.append(text, size);
+      std::memcpy(to_, data, size);
+      to_ += size;
     }
   }
-  void Text(int field, const std::string& text) {
-    Text(field, text.data(), text.size());
-  }
-
- private:
-  std::string& out_;
-};
-
-// One reply that is being put together from bytes and referenced slices.
-class Reply {
- public:
-  Reply() { bytes_.reserve(kUsualBytes); }
-
-  std::string& bytes() { return bytes_; }
-
-  void Reference(OutputBuffer& buffer, std::byte* data, size_t size) {
-    Flush();
-    buffer.Ref();
-    slices_.emplace_back(
-        data, size,
-        [](void* held) { static_cast<OutputBuffer*>(held)->Unref(); }, &buffer);
-  }
-
-  void Copy(const std::byte* data, size_t size) {
-    Flush();
-    slices_.emplace_back(data, size);
-  }
-
-  grpc::ByteBuffer Finish() {
-    Flush();
-    return grpc::ByteBuffer(slices_.data(), slices_.size());
-  }
-
- private:
-  static constexpr size_t kUsualBytes = 512;
-
-  void Flush() {
-    if (!bytes_.empty()) {
-      slices_.emplace_back(bytes_);
-      bytes_.clear();
+  // proto3: an empty text is not written.
+  void Text(int field, absl::string_view text) {
+    if (!text.empty()) {
+      Length(field, text.size());
+      Bytes(text.data(), text.size());
     }
   }
 
-  std::string bytes_;
-  absl::InlinedVector<grpc::Slice, 4> slices_;
+ private:
+  uint8_t* to_;
 };
-
-using Dims = absl::InlinedVector<int64_t, 8>;
-
-Dims ShapeOf(const InferResponseView& response, const OutputTensor& tensor) {
-  Dims dims;
-  if (response.spec.max_batch_size > 0) {
-    dims.push_back(response.rows.count);
-  }
-  dims.insert(dims.end(), tensor.row_dims.begin(), tensor.row_dims.end());
-  return dims;
-}
 
 size_t VarintBytes(uint64_t value) {
   return CodedOutputStream::VarintSize64(value);
@@ -109,56 +65,140 @@ size_t TextBytes(size_t size) {  // of fields 1 to 15
   return size == 0 ? 0 : 1 + VarintBytes(size) + size;
 }
 
-void WriteOutput(const TensorSpec& spec, const Dims& dims, WireWriter& out) {
-  const std::string type = DataTypeName(spec.type);
-  size_t packed = 0;
-  for (int64_t dim : dims) {
-    packed += VarintBytes(static_cast<uint64_t>(dim));
+// What is said of one output, but for its contents.
+struct OutputHead {
+  absl::string_view name;
+  absl::string_view type;
+  int32_t rows;  // 0: no batch dimension
+  absl::Span<const int64_t> row_dims;
+
+  size_t MaxBytes() const {
+    return 4 * kMaxLengthBytes + name.size() + type.size() +
+           (row_dims.size() + 1) * kMaxVarintBytes;
   }
-  out.Length(
-      ModelInferResponse::kOutputsFieldNumber,
-      TextBytes(spec.name.size()) + TextBytes(type.size()) + TextBytes(packed));
-  out.Text(OutputTensorMessage::kNameFieldNumber, spec.name);
-  out.Text(OutputTensorMessage::kDatatypeFieldNumber, type);
-  if (packed > 0) {
+
+  void Write(WireWriter& out) const {
+    size_t packed = rows > 0 ? VarintBytes(static_cast<uint64_t>(rows)) : 0;
+    for (int64_t dim : row_dims) {
+      packed += VarintBytes(static_cast<uint64_t>(dim));
+    }
+    out.Length(
+        ModelInferResponse::kOutputsFieldNumber,
+        TextBytes(name.size()) + TextBytes(type.size()) + TextBytes(packed));
+    out.Text(OutputTensorMessage::kNameFieldNumber, name);
+    out.Text(OutputTensorMessage::kDatatypeFieldNumber, type);
+    if (packed == 0) {
+      return;
+    }
     out.Length(OutputTensorMessage::kShapeFieldNumber, packed);
-    for (int64_t dim : dims) {
+    if (rows > 0) {
+      out.Varint(static_cast<uint64_t>(rows));
+    }
+    for (int64_t dim : row_dims) {
       out.Varint(static_cast<uint64_t>(dim));
     }
   }
+};
+
+OutputHead HeadOf(const InferResponseView& response, size_t output) {
+  const TensorSpec& spec = response.spec.outputs[output];
+  return {.name = spec.name,
+          .type = DataTypeName(spec.type),
+          .rows = response.spec.max_batch_size > 0 ? response.rows.count : 0,
+          .row_dims = response.rows.buffer->tensors()[output].row_dims};
+}
+
+// All but the raw contents.
+size_t MaxHeadBytes(const InferResponseView& response) {
+  size_t bytes = 3 * kMaxLengthBytes + response.model_name.size() +
+                 response.model_version.size() + response.id.size();
+  for (size_t output : response.outputs) {
+    bytes += HeadOf(response, output).MaxBytes();
+  }
+  return bytes;
+}
+
+void WriteHead(const InferResponseView& response, WireWriter& out) {
+  out.Text(ModelInferResponse::kModelNameFieldNumber, response.model_name);
+  out.Text(ModelInferResponse::kModelVersionFieldNumber,
+           response.model_version);
+  out.Text(ModelInferResponse::kIdFieldNumber, response.id);
+  for (size_t output : response.outputs) {
+    HeadOf(response, output).Write(out);
+  }
+}
+
+// The rows of one output.
+struct Rows {
+  std::byte* data;
+  size_t bytes;
+};
+
+Rows RowsOf(const InferResponseView& response, size_t output) {
+  const OutputTensor& tensor = response.rows.buffer->tensors()[output];
+  return {
+      tensor.data + tensor.row_bytes * static_cast<size_t>(response.rows.first),
+      tensor.row_bytes * static_cast<size_t>(response.rows.count)};
+}
+
+// A slice of what `write` writes, `max_bytes` at most.
+template <typename Write>
+grpc::Slice Written(size_t max_bytes, const Write& write) {
+  grpc_slice slice = grpc_slice_malloc(max_bytes);
+  WireWriter out(GRPC_SLICE_START_PTR(slice));
+  write(out);
+  GRPC_SLICE_SET_LENGTH(slice, out.end() - GRPC_SLICE_START_PTR(slice));
+  return grpc::Slice(slice, grpc::Slice::STEAL_REF);
+}
+
+grpc::Slice Referenced(OutputBuffer& buffer, const Rows& rows) {
+  buffer.Ref();
+  return grpc::Slice(
+      rows.data, rows.bytes,
+      [](void* held) { static_cast<OutputBuffer*>(held)->Unref(); }, &buffer);
 }
 
 }  // namespace
 
 grpc::ByteBuffer EncodeInferResponse(const InferResponseView& response) {
-  Reply reply;
-  WireWriter out(reply.bytes());
-  out.Text(ModelInferResponse::kModelNameFieldNumber, response.model_name);
-  out.Text(ModelInferResponse::kModelVersionFieldNumber,
-           response.model_version);
-  out.Text(ModelInferResponse::kIdFieldNumber, response.id);
   OutputBuffer& buffer = *response.rows.buffer;
-  for (size_t output : response.outputs) {
-    WriteOutput(response.spec.outputs[output],
-                ShapeOf(response, buffer.tensors()[output]), out);
-  }
-  for (size_t output : response.outputs) {
-    const OutputTensor& tensor = buffer.tensors()[output];
-    std::byte* const data =
-        tensor.data +
-        tensor.row_bytes * static_cast<size_t>(response.rows.first);
-    const size_t size =
-        tensor.row_bytes * static_cast<size_t>(response.rows.count);
-    out.Length(ModelInferResponse::kRawOutputContentsFieldNumber, size);
-    if (size < kMinReferencedBytes) {
-      reply.bytes().append(reinterpret_cast<const char*>(data), size);
-    } else if (buffer.crowded()) {
-      reply.Copy(data, size);
-    } else {
-      reply.Reference(buffer, data, size);
+  const absl::Span<const size_t> outputs = response.outputs;
+  absl::InlinedVector<grpc::Slice, 4> slices;
+  size_t next = 0;
+  do {
+    // Small contents, up to the next large one, whose bytes are a slice of
+    // their own.
+    size_t max_bytes = next == 0 ? MaxHeadBytes(response) : 0;
+    size_t large = next;
+    for (; large < outputs.size(); ++large) {
+      const size_t bytes = RowsOf(response, outputs[large]).bytes;
+      max_bytes += kMaxLengthBytes;
+      if (bytes >= kMinReferencedBytes) {
+        break;
+      }
+      max_bytes += bytes;
     }
-  }
-  return reply.Finish();
+    slices.push_back(Written(max_bytes, [&](WireWriter& out) {
+      if (next == 0) {
+        WriteHead(response, out);
+      }
+      for (size_t i = next; i < outputs.size() && i <= large; ++i) {
+        const Rows rows = RowsOf(response, outputs[i]);
+        out.Length(ModelInferResponse::kRawOutputContentsFieldNumber,
+                   rows.bytes);
+        if (i < large) {
+          out.Bytes(rows.data, rows.bytes);
+        }
+      }
+    }));
+    if (large < outputs.size()) {
+      const Rows rows = RowsOf(response, outputs[large]);
+      slices.push_back(buffer.crowded() ? grpc::Slice(rows.data, rows.bytes)
+                                        : Referenced(buffer, rows));
+    }
+    next = large + 1;
+  } while (next < outputs.size());
+  return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
 }  // namespace ferry

@@ -22,7 +22,7 @@
 
 namespace ferry {
 
-inline constexpr size_t kMinReferencedBytes = 1024;
+inline constexpr size_t kMinReferencedBytes = 2048;
 
 struct InferResponseView {
   const std::string& model_name;

@@ -69,6 +69,16 @@ class RefusedStream final : private QueueTag {
 
 }  // namespace
 
+InferenceService::InferenceService(ModelTable& models,
+                                   const Readiness& readiness)
+    : models_(models),
+      readiness_(readiness),
+      model_infer_index_(inference::ModelInferRequest::descriptor()
+                             ->file()
+                             ->FindServiceByName("GRPCInferenceService")
+                             ->FindMethodByName("ModelInfer")
+                             ->index()) {}
+
 void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
   PostOffered(queue);
   PostNotOffered(queue);

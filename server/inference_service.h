@@ -27,13 +27,14 @@ class InferenceService final
       public QueuedService {
  public:
   // Both outlive the service.
-  InferenceService(ModelTable& models, const Readiness& readiness)
-      : models_(models), readiness_(readiness) {}
+  InferenceService(ModelTable& models, const Readiness& readiness);
 
   void Request(grpc::ServerContext& context, grpc::ByteBuffer& message,
                InferResponder& responder, grpc::ServerCompletionQueue& queue,
                void* tag) override {
-    RequestModelInfer(&context, &message, &responder, &queue, &queue, tag);
+    // What the generated RequestModelInfer() does, with a responder of ours.
+    RequestAsyncUnary(model_infer_index_, &context, &message, &responder,
+                      &queue, &queue, tag);
   }
 
   // All RPCs but ModelInfer.
@@ -63,6 +64,7 @@ class InferenceService final
 
   ModelTable& models_;
   const Readiness& readiness_;
+  const int model_infer_index_;  // of the service's methods
 };
 
 }  // namespace ferry

@@ -25,11 +25,18 @@ struct ModelEntry {
       : model(served), version(std::to_string(served.version)) {}
 
   const ServedModel& model;
-  const std::string version;  // as the protocol writes it
+  const std::string version;             // as the protocol writes it
+  const uint64_t serial = NextSerial();  // differs for every entry ever made
   // Requests that named this model and failed the codec's checks.
   std::atomic<uint64_t> invalid_requests{0};
   // What a refused client is told to wait, from the last observed throughput.
   std::atomic<int64_t> retry_pushback_ms{50};
+
+ private:
+  static uint64_t NextSerial() {
+    static std::atomic<uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 };
 
 class ModelTable {

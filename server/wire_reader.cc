@@ -28,7 +28,7 @@ bool WireReader::ReadTag(WireTag& tag) {
   return tag.field != 0;
 }
 
-bool WireReader::ReadVarint(uint64_t& value) {
+bool WireReader::ReadLongVarint(uint64_t& value) {
   value = 0;
   for (int i = 0; i < kMaxVarintBytes && left_ > 0; ++i) {
     const auto byte = static_cast<uint64_t>(runs_.front().data[offset_]);
@@ -99,13 +99,6 @@ bool WireReader::Take(size_t bytes, std::vector<Run>& pieces) {
     SkipEmptyRuns();
   }
   return true;
-}
-
-void WireReader::SkipEmptyRuns() {
-  while (!runs_.empty() && offset_ == runs_.front().size) {
-    runs_.remove_prefix(1);
-    offset_ = 0;
-  }
 }
 
 }  // namespace ferry

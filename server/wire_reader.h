@@ -40,7 +40,19 @@ class WireReader {
 
   // Each returns false where the message is truncated or malformed.
   [[nodiscard]] bool ReadTag(WireTag& tag);
-  [[nodiscard]] bool ReadVarint(uint64_t& value);
+  [[nodiscard]] bool ReadVarint(uint64_t& value) {
+    if (left_ > 0) {
+      const auto byte = static_cast<uint8_t>(runs_.front().data[offset_]);
+      if (byte < 0x80) {
+        value = byte;
+        ++offset_;
+        --left_;
+        SkipEmptyRuns();
+        return true;
+      }
+    }
+    return ReadLongVarint(value);
+  }
   // A length that fits into what is left.
   [[nodiscard]] bool ReadLength(size_t& length);
   [[nodiscard]] bool Skip(size_t bytes);
@@ -50,7 +62,13 @@ class WireReader {
   [[nodiscard]] bool Take(size_t bytes, std::vector<Run>& pieces);
 
  private:
-  void SkipEmptyRuns();
+  bool ReadLongVarint(uint64_t& value);
+  void SkipEmptyRuns() {
+    while (!runs_.empty() && offset_ == runs_.front().size) {
+      runs_.remove_prefix(1);
+      offset_ = 0;
+    }
+  }
 
   absl::Span<const Run> runs_;  // front: where it stands
   size_t offset_ = 0;           // in the front run

@@ -52,6 +52,8 @@ inline ModelInferRequest RightRequest() {
   return request;
 }
 
+inline constexpr uint64_t kSerial = 1;
+
 // A decoder with its message.
 struct Decoded {
   explicit Decoded(const ModelInferRequest& message,
@@ -59,7 +61,7 @@ struct Decoded {
       : bytes(message.SerializeAsString()) {
     status = decoder.Parse(bytes.runs());
     if (status.ok()) {
-      status = decoder.Bind({ModelName(), spec}, request);
+      status = decoder.Bind({ModelName(), spec, kSerial}, request);
     }
   }
 

@@ -49,7 +49,7 @@ class TestCall final : public InferCall {
     return absl::OkStatus();
   }
   TimePoint Deadline() const override { return deadline_; }
-  void SendReply(const grpc::ByteBuffer& reply) override {
+  void SendReply(grpc::ByteBuffer& reply) override {
     ++record_.replies;
     std::vector<grpc::Slice> slices;
     ASSERT_TRUE(reply.Dump(&slices).ok());

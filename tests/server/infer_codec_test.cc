@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/server/codec_requests.h"
 
 namespace ferry {
@@ -78,17 +83,126 @@ TEST(InferDecoderTest, DecoderIsUsedAgainAfterAnyMessage) {
   for (int i = 0; i < 3; ++i) {
     const MessageBytes bad(wrong.SerializeAsString());
     ASSERT_TRUE(decoder.Parse(bad.runs()).ok());
-    ASSERT_FALSE(decoder.Bind({ModelName(), Spec()}, request).ok());
+    ASSERT_FALSE(decoder.Bind({ModelName(), Spec(), kSerial}, request).ok());
     const MessageBytes explicit_bytes(typed.SerializeAsString());
     ASSERT_TRUE(decoder.Parse(explicit_bytes.runs()).ok());
-    ASSERT_TRUE(decoder.Bind({ModelName(), Spec()}, request).ok());
+    ASSERT_TRUE(decoder.Bind({ModelName(), Spec(), kSerial}, request).ok());
     EXPECT_EQ(request.rows, 1);
     EXPECT_EQ(request.bytes, 20u);
     const MessageBytes good(RightRequest().SerializeAsString());
     ASSERT_TRUE(decoder.Parse(good.runs()).ok());
-    ASSERT_TRUE(decoder.Bind({ModelName(), Spec()}, request).ok());
+    ASSERT_TRUE(decoder.Bind({ModelName(), Spec(), kSerial}, request).ok());
     EXPECT_EQ(request.rows, 2);
     decoder.Clear();
+  }
+}
+
+// What a decoder made of a message, in words.
+std::string Described(const InferDecoder& decoder, const InferRequest& request,
+                      const absl::Status& status) {
+  std::string text = absl::StrCat(status.ToString(), " id ", decoder.id(),
+                                  " model ", decoder.model_name());
+  if (!status.ok()) {
+    return text;
+  }
+  absl::StrAppend(&text, " rows ", request.rows, " bytes ", request.bytes,
+                  " key ", request.shape_key, " timeout ",
+                  decoder.parameters().timeout.count(), " outputs ",
+                  absl::StrJoin(decoder.outputs(), ","));
+  for (const TensorView& input : request.inputs) {
+    absl::StrAppend(&text, " [", absl::StrJoin(input.dims, ","), "] ",
+                    absl::BytesToHexString(Joined(input.runs)));
+  }
+  return text;
+}
+
+// One decoder for all messages, as a call's is, sees what a new one would.
+class RepeatedMessages {
+ public:
+  void Send(ModelInferRequest message, uint64_t serial, size_t cut) {
+    const std::string text = message.SerializeAsString();
+    const MessageBytes bytes(text, {cut % (text.size() + 1)});
+    InferDecoder fresh;
+    InferRequest of_kept;
+    InferRequest of_fresh;
+    const absl::Status expected = Decode(fresh, bytes, serial, of_fresh);
+    const absl::Status found = Decode(kept_, bytes, serial, of_kept);
+    EXPECT_EQ(Described(kept_, of_kept, found),
+              Described(fresh, of_fresh, expected));
+    kept_.Clear();
+  }
+
+ private:
+  static absl::Status Decode(InferDecoder& decoder, const MessageBytes& bytes,
+                             uint64_t serial, InferRequest& request) {
+    absl::Status status = decoder.Parse(bytes.runs());
+    return status.ok() ? decoder.Bind({ModelName(), Spec(), serial}, request)
+                       : status;
+  }
+
+  InferDecoder kept_;
+};
+
+// Changes one thing of the message, or nothing.
+void ChangeSomething(std::mt19937_64& random, ModelInferRequest& message) {
+  static const char* const kIds[] = {"", "1", "request-22", "\xc3\xa4",
+                                     "\xff not UTF-8"};
+  switch (random() % 16) {
+    case 0:
+    case 1:
+    case 2:
+      message.set_id(kIds[random() % 5]);
+      break;
+    case 3:
+      Parameter(message, "timeout")
+          .set_int64_param(static_cast<int64_t>(random() % 3) - 1);
+      break;
+    case 4:
+      message.clear_outputs();
+      message.add_outputs()->set_name(random() % 3 == 0 ? "none" : "y");
+      break;
+    case 5:
+      if (message.raw_input_contents_size() > 0) {
+        message.mutable_raw_input_contents(0)->resize(random() % 2 == 0 ? 24
+                                                                        : 20);
+      }
+      break;
+    case 6:
+      message.clear_raw_input_contents();
+      break;
+    case 7:
+      message.mutable_inputs(0)->mutable_shape()->Set(
+          0, static_cast<int64_t>(random() % 3));
+      break;
+    case 8:
+      message.mutable_inputs(1)->set_name(random() % 2 == 0 ? "b" : "c");
+      break;
+    case 9:
+      message = RightRequest();
+      break;
+    case 10:
+      message.set_model_name(std::string(random() % 2 == 0 ? 1 : 5000, 'm'));
+      break;
+    default:
+      if (message.raw_input_contents_size() > 1) {
+        (*message.mutable_raw_input_contents(1))[0] =
+            static_cast<char>(random());
+      }
+  }
+}
+
+TEST(InferDecoderTest, RepeatedMessagesAreDecodedAsIfTheyWereNew) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    RepeatedMessages repeated;
+    ModelInferRequest message = RightRequest();
+    for (int i = 0; i < 60; ++i) {
+      if (random() % 3 == 0) {
+        ChangeSomething(random, message);
+      }
+      repeated.Send(message, 1 + random() % 12 / 11, random());
+    }
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "round " << round;
   }
 }
 

@@ -192,6 +192,48 @@ TEST(InferMessageTest, MoreFieldBytesThanTheBoundAreRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(InferMessageTest, SmallFieldsOfTheLastMessageAreKnownAgain) {
+  InferMessage message;
+  ModelInferRequest request = SomeRequest();
+  const auto parse = [&] {
+    const MessageBytes bytes(request.SerializeAsString());
+    EXPECT_TRUE(message.Parse(bytes.runs()).ok());
+    EXPECT_EQ(Reassembled(message), request.DebugString());
+  };
+  parse();
+  EXPECT_FALSE(message.is_repeated());
+  request.set_id("request-2");
+  *request.mutable_raw_input_contents(0) = "another";
+  message.Clear();
+  parse();
+  EXPECT_TRUE(message.is_repeated()) << "but for id and raw contents";
+  request.clear_id();
+  parse();
+  EXPECT_TRUE(message.is_repeated());
+  request.set_id("\xc3\xa4");
+  parse();
+  EXPECT_FALSE(message.is_repeated()) << "protobuf looks at its letters";
+  parse();
+  EXPECT_FALSE(message.is_repeated());
+  request.set_id("3");
+  parse();
+  request.mutable_inputs(0)->set_shape(1, 301);
+  parse();
+  EXPECT_FALSE(message.is_repeated());
+}
+
+TEST(InferMessageTest, MalformedMessageLeavesNothingToRepeat) {
+  InferMessage message;
+  const std::string right = SomeRequest().SerializeAsString();
+  const MessageBytes good(right);
+  ASSERT_TRUE(message.Parse(good.runs()).ok());
+  const MessageBytes cut(right.substr(0, right.size() - 1));
+  ASSERT_FALSE(message.Parse(cut.runs()).ok());
+  ASSERT_TRUE(message.Parse(good.runs()).ok());
+  EXPECT_FALSE(message.is_repeated());
+  EXPECT_EQ(Reassembled(message), SomeRequest().DebugString());
+}
+
 TEST(InferMessageTest, NextMessageReplacesTheLast) {
   InferMessage message;
   const MessageBytes first(SomeRequest().SerializeAsString());
