@@ -1,0 +1,243 @@
+// From the received bytes to the reply, steady state allocates nothing per
+// request but what gRPC itself does: every operator new is counted whose caller
+// is not in gRPC's libraries (they make the slices of a reply with it).
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batcher/host_backend.h"
+#include "batcher/sim/echo_model.h"
+#include "proto/inference.pb.h"
+#include "server/infer_call.h"
+#include "tests/server/message_bytes.h"
+
+namespace {
+
+std::atomic<int64_t> allocation_count{0};
+
+// Where gRPC's code lies in this process.
+struct Range {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+};
+Range grpc_code[8];
+size_t grpc_code_count = 0;
+
+int NoteLibrary(dl_phdr_info* info, size_t, void*) {
+  const std::string_view name = info->dlpi_name;
+  if (name.find("libgrpc") == std::string_view::npos &&
+      name.find("libgpr") == std::string_view::npos) {
+    return 0;
+  }
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& part = info->dlpi_phdr[i];
+    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0 &&
+        grpc_code_count < std::size(grpc_code)) {
+      const uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+      grpc_code[grpc_code_count++] = {begin, begin + part.p_memsz};
+    }
+  }
+  return 0;
+}
+
+bool IsGrpcs(const void* caller) {
+  const auto address = reinterpret_cast<uintptr_t>(caller);
+  return std::any_of(grpc_code, grpc_code + grpc_code_count,
+                     [address](const Range& range) {
+                       return range.begin <= address && address < range.end;
+                     });
+}
+
+void* CountedAllocate(size_t size, const void* caller) {
+  if (!IsGrpcs(caller)) {
+    allocation_count.fetch_add(1, std::memory_order_relaxed);
+  }
+  void* const memory = std::malloc(size);
+  if (memory == nullptr) {
+    std::abort();
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) {
+  return CountedAllocate(size, __builtin_return_address(0));
+}
+void* operator new[](size_t size) {
+  return CountedAllocate(size, __builtin_return_address(0));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+namespace ferry {
+namespace {
+
+constexpr int kCalls = 8;
+constexpr int kRounds = 100;
+constexpr int64_t kWidth = 300;
+
+// A call that is used again, on a transport that writes at once.
+class ReusedCall final : public InferCall {
+ public:
+  using InferCall::InferCall;
+
+  void Run(const grpc::Slice& message) {
+    message_ = &message;
+    is_recycled_.store(0);
+    Matched();
+  }
+  void AwaitEnd() { is_recycled_.wait(0); }
+  int replies() const { return replies_; }
+
+ private:
+  absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override {
+    slices.clear();
+    slices.push_back(*message_);
+    return absl::OkStatus();
+  }
+  TimePoint Deadline() const override { return kNever; }
+  void SendReply(grpc::ByteBuffer&) override {
+    ++replies_;
+    Sent();
+    Done(Cancelled::kNo);
+  }
+  void SendError(const grpc::Status& status, std::optional<int64_t>) override {
+    ADD_FAILURE() << status.error_message();
+    Sent();
+    Done(Cancelled::kNo);
+  }
+  void Recycle() override {
+    is_recycled_.store(1);
+    is_recycled_.notify_one();
+  }
+
+  const grpc::Slice* message_ = nullptr;
+  int replies_ = 0;
+  std::atomic<int> is_recycled_{1};
+};
+
+grpc::Slice Message(const std::string& id, int64_t rows, bool is_raw) {
+  inference::ModelInferRequest request;
+  request.set_model_name("echo");
+  request.set_id(id);
+  auto* input = request.add_inputs();
+  input->set_name("x");
+  input->set_datatype("FP32");
+  input->add_shape(rows);
+  input->add_shape(kWidth);
+  const std::vector<float> values(static_cast<size_t>(rows * kWidth), 0.5f);
+  if (is_raw) {
+    request.add_raw_input_contents(RawBytes(values));
+  } else {
+    input->mutable_contents()->mutable_fp32_contents()->Add(values.begin(),
+                                                            values.end());
+  }
+  return grpc::Slice(request.SerializeAsString());
+}
+
+// A served echo with a batcher and threads of its own.
+class InferAllocation : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    dl_iterate_phdr(&NoteLibrary, nullptr);
+    ASSERT_GT(grpc_code_count, 0u);
+  }
+
+  InferAllocation() {
+    model_.name = "echo";
+    model_.spec = {.inputs = {{"x", DataType::kFp32, {kWidth}}},
+                   .outputs = {{"y", DataType::kFp32, {kWidth}}},
+                   .max_batch_size = 8};
+    std::vector<std::unique_ptr<HostModel>> models;
+    models.push_back(*EchoModel::Create(model_.spec));
+    auto backend = HostBackend::Create(std::move(models), {});
+    EXPECT_TRUE(backend.ok());
+    auto batcher = Batcher::Create(*std::move(backend), {.max_batch_size = 8});
+    EXPECT_TRUE(batcher.ok());
+    model_.batcher = *std::move(batcher);
+    models_[0] = &model_;
+    table_ = std::make_unique<ModelTable>(models_);
+    environment_ =
+        std::make_unique<InferEnvironment>(InferEnvironment{.models = *table_});
+    for (int i = 0; i < kCalls; ++i) {
+      calls_.push_back(std::make_unique<ReusedCall>(*environment_));
+    }
+  }
+
+  // Returns the allocations a request makes, once what grows has grown.
+  double AllocationsARequest(const std::vector<grpc::Slice>& messages) {
+    Play(messages);
+    const int64_t before = allocation_count.load();
+    Play(messages);
+    return static_cast<double>(allocation_count.load() - before) /
+           (kRounds * kCalls);
+  }
+
+  void Play(const std::vector<grpc::Slice>& messages) {
+    for (int round = 0; round < kRounds; ++round) {
+      for (size_t i = 0; i < calls_.size(); ++i) {
+        calls_[i]->Run(
+            messages[(i + static_cast<size_t>(round)) % messages.size()]);
+      }
+      for (const auto& call : calls_) {
+        call->AwaitEnd();
+      }
+    }
+  }
+
+  ServedModel model_;
+  const ServedModel* models_[1] = {};
+  std::unique_ptr<ModelTable> table_;
+  std::unique_ptr<InferEnvironment> environment_;
+  std::vector<std::unique_ptr<ReusedCall>> calls_;
+};
+
+// More batches under way at once than ever before may grow a pool: that is
+// not one a request.
+constexpr double kAlmostNone = 0.05;
+
+TEST_F(InferAllocation, RawRequestsThatRepeatAllocateNothing) {
+  EXPECT_LE(AllocationsARequest({Message("1", 1, true), Message("2", 1, true)}),
+            kAlmostNone);
+  for (const auto& call : calls_) {
+    EXPECT_EQ(call->replies(), 2 * kRounds);
+  }
+}
+
+TEST_F(InferAllocation, RawRequestsThatDifferAllocateNothing) {
+  EXPECT_LE(AllocationsARequest({Message("1", 1, true), Message("2", 2, true),
+                                 Message("a longer one than that", 3, true)}),
+            kAlmostNone);
+}
+
+TEST_F(InferAllocation, TypedRequestsThatRepeatAllocateNothing) {
+  EXPECT_LE(
+      AllocationsARequest({Message("1", 1, false), Message("2", 1, false)}),
+      kAlmostNone);
+}
+
+// protobuf makes the contents anew: some for each tensor, none for each value.
+TEST_F(InferAllocation, TypedRequestsThatDifferAllocateWhatProtobufDoes) {
+  const double small =
+      AllocationsARequest({Message("1", 1, false), Message("2", 2, false)});
+  const double large =
+      AllocationsARequest({Message("1", 7, false), Message("2", 8, false)});
+  EXPECT_GT(small, 0.5) << "the test counts";
+  EXPECT_LE(large, small + 16) << "what grows is doubled";
+}
+
+}  // namespace
+}  // namespace ferry
