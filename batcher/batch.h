@@ -65,6 +65,9 @@ class Batch {
   Times& times() { return times_; }
   const Times& times() const { return times_; }
   int32_t lane() const { return lane_; }
+  // Which it was of those started; where their order matters.
+  int64_t sequence() const { return sequence_; }
+  void set_sequence(int64_t sequence) { sequence_ = sequence; }
   // The lane begins with it: from now on it stages it, waits for its turn at
   // the device, and computes.
   void TakeLane(int32_t lane, TimePoint now) {
@@ -110,6 +113,7 @@ class Batch {
   size_t bytes_ = 0;
   Times times_;
   int32_t lane_ = 0;
+  int64_t sequence_ = 0;
   Outcome outcome_;
   OutputRef output_;
   BatchStatistics statistics_;

@@ -82,7 +82,10 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
   const Forecast forecast = policy.looks_ahead() ? ForecastAt(now) : Forecast{};
   Rank least;
   for (const ShapeGroup* group : queue_.groups()) {
-    const BatchPlan plan = PlanBatch(*group, shares_, Limits(knobs));
+    if (MustWaitForOthers(*group)) {
+      continue;
+    }
+    const BatchPlan plan = PlanBatch(*group, shares_, LimitsOf(*group, knobs));
     const Rank rank = RankOf(*group, plan, knobs);
     if (choice.group != nullptr && rank >= least) {
       continue;
@@ -102,6 +105,27 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
     }
   }
   return choice;
+}
+
+BatchLimits BatchFormer::LimitsOf(const ShapeGroup& group,
+                                  const Knobs& knobs) const {
+  BatchLimits limits = Limits(knobs);
+  if (options_.preserve_ordering) {
+    for (const ShapeGroup* other : queue_.groups()) {
+      if (other != &group) {
+        limits.newest = std::min(limits.newest, other->any().arrival);
+      }
+    }
+  }
+  return limits;
+}
+
+bool BatchFormer::MustWaitForOthers(const ShapeGroup& group) const {
+  return options_.preserve_ordering &&
+         std::any_of(queue_.groups().begin(), queue_.groups().end(),
+                     [&group](const ShapeGroup* other) {
+                       return other->any().arrival < group.any().arrival;
+                     });
 }
 
 BatchFormer::Rank BatchFormer::RankOf(const ShapeGroup& group,
@@ -148,7 +172,11 @@ QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
   state.full_at_rows =
       std::min(limits.rows, plan.rows + limits.requests - plan.requests);
   state.latest_start = LatestStart(group, plan.rows, knobs);
-  if (plan.is_full) {
+  const int32_t enough = options_.enough_rows;
+  if (enough > 0) {
+    state.full_at_rows = std::min(state.full_at_rows, enough);
+  }
+  if (plan.is_full || (enough > 0 && plan.rows >= enough)) {
     state.growth = Growth::kFull;
   } else if (is_drained) {
     state.growth = Growth::kDrained;
@@ -171,7 +199,7 @@ TimePoint BatchFormer::LatestStart(const ShapeGroup& group, int32_t rows,
 
 int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
                            TimePoint now, OnDropped on_dropped) const {
-  const BatchLimits limits = Limits(knobs);
+  const BatchLimits limits = LimitsOf(group, knobs);
   const bool is_believed = now <= BelievedUntil();
   const TimePoint begin = lanes_.FreeAt(now) + kMargin;
   const auto end_with = [&](int32_t rows) {
@@ -213,7 +241,7 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
 
 bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
                             int32_t max_rows, Batch& batch) {
-  BatchLimits limits = Limits(knobs);
+  BatchLimits limits = LimitsOf(group, knobs);
   const bool is_cut = max_rows < limits.rows;
   limits.rows = std::min(limits.rows, max_rows);
   BatchPlan plan;

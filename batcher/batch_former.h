@@ -11,6 +11,9 @@
 // full a full one goes first, whatever its level: a trickle of urgent requests
 // in a shape of their own would otherwise fill the device with small batches.
 //
+// Where order is preserved only the group of the oldest request may leave, and
+// of it only what arrived before any other's oldest.
+//
 // Late: who would be answered after they are due. Where batches are full, the
 // heads that cannot wait for a full one are dropped (the sliding window of Shen
 // et al., Nexus, 2019); where they are not, or where the others are less
@@ -47,6 +50,9 @@ class BatchFormer {
     int32_t levels = 1;
     int32_t lanes = 1;
     int32_t max_batches = 1;  // under way at once
+    // Nobody overtakes: another shape closes the batch.
+    bool preserve_ordering = false;
+    int32_t enough_rows = 0;  // as in BatcherOptions
   };
 
   // What takes time in a batch beside its compute: wake-ups, its replies.
@@ -113,6 +119,9 @@ class BatchFormer {
             .requests = std::min(knobs.max_batch_size,
                                  options_.max_requests_per_batch)};
   }
+  BatchLimits LimitsOf(const ShapeGroup& group, const Knobs& knobs) const;
+  // Whether others are queued whose turn is before this group's.
+  bool MustWaitForOthers(const ShapeGroup& group) const;
   // What nobody has tried lately is not believed.
   TimePoint BelievedUntil() const {
     const Duration full = service_time_.Expected(options_.max_batch_size);

@@ -45,7 +45,8 @@ void JoinOrder::FindLevel() {
 BatchPlan PlanBatch(const ShapeGroup& group, const LevelShares& shares,
                     const BatchLimits& limits) {
   BatchPlan plan;
-  if (group.rows() <= limits.rows && group.requests() <= limits.requests) {
+  if (group.rows() <= limits.rows && group.requests() <= limits.requests &&
+      limits.newest == kNever) {
     plan = {.requests = group.requests(), .rows = group.rows()};
   } else {
     JoinOrder order(group, shares);

@@ -23,6 +23,8 @@ namespace ferry {
 struct BatchLimits {
   int32_t rows = 1;
   int32_t requests = 1;
+  // What arrived after it does not join; but for the first.
+  TimePoint newest = kNever;
 };
 
 // The requests of a group in the order in which they join. One that was popped
@@ -55,7 +57,8 @@ struct BatchPlan {
   bool Fits(const InferRequest& request, const BatchLimits& limits) const {
     // The first always does: limits may have shrunk since it was admitted.
     return requests == 0 ||
-           (requests < limits.requests && rows + request.rows <= limits.rows);
+           (requests < limits.requests && rows + request.rows <= limits.rows &&
+            request.arrival <= limits.newest);
   }
   void Join(const InferRequest& request) {
     ++requests;

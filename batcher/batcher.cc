@@ -53,6 +53,15 @@ absl::Status CheckOptions(const BatcherOptions& options) {
   status.Update(CheckRange("max_undelivered_batches",
                            options.max_undelivered_batches, kMaxUndelivered));
   status.Update(CheckRange("levels", std::ssize(options.levels), kMaxLevels));
+  if (options.enough_rows < 0) {
+    status.Update(absl::InvalidArgumentError(absl::StrCat(
+        "enough_rows: expected at least 0, got ", options.enough_rows)));
+  }
+  if (options.preserve_ordering && options.levels.size() > 1) {
+    status.Update(absl::InvalidArgumentError(
+        "preserve_ordering: expected one level of priority with it, got "
+        "several"));
+  }
   if (options.stepping == Stepping::kOwnThread &&
       options.clock != &Clock::Steady()) {
     status.Update(absl::InvalidArgumentError(
@@ -80,6 +89,7 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
       max_batch_size_(options.max_batch_size),
       max_wait_nanos_(options.max_wait.count()),
       free_slots_(backend->slots()),
+      order_(FormerOptions(*backend).max_batches),
       former_(FormerOptions(*backend)),
       answered_(options.max_batch_size),
       lane_busy_ns_(static_cast<size_t>(backend->lanes())),
@@ -109,7 +119,9 @@ BatchFormer::Options Batcher::FormerOptions(const Backend& backend) const {
           .max_queued_requests = options_.queue.requests,
           .levels = static_cast<int32_t>(options_.levels.size()),
           .lanes = backend.lanes(),
-          .max_batches = backend.slots() + options_.max_undelivered_batches};
+          .max_batches = backend.slots() + options_.max_undelivered_batches,
+          .preserve_ordering = options_.preserve_ordering,
+          .enough_rows = options_.enough_rows};
 }
 
 Batcher::~Batcher() {
@@ -278,6 +290,16 @@ void Batcher::SlotFree() {
 }
 
 void Batcher::Finished(std::unique_ptr<Batch> batch) {
+  if (options_.preserve_ordering) {
+    order_.Finished(std::move(batch), [this](std::unique_ptr<Batch> next) {
+      Resolve(std::move(next));
+    });
+  } else {
+    Resolve(std::move(batch));
+  }
+}
+
+void Batcher::Resolve(std::unique_ptr<Batch> batch) {
   batch->Resolve(clock_);
   finished_.Push(*batch.release());
   if (wants_batch_.load(std::memory_order_seq_cst) || admission_.closed()) {

@@ -43,6 +43,7 @@
 #include "batcher/backend.h"
 #include "batcher/batch.h"
 #include "batcher/batch_former.h"
+#include "batcher/batch_order.h"
 #include "batcher/event_count.h"
 #include "batcher/infer_request.h"
 #include "batcher/knobs.h"
@@ -62,8 +63,13 @@ struct BatcherOptions {
   int32_t max_batch_size = 64;  // rows, >= 1; knobs never pass it
   // Requests in one batch: 1 where the model does not batch across requests.
   int32_t max_requests_per_batch = std::numeric_limits<int32_t>::max();
+  // Replies leave in the order of arrival; not with several levels.
+  bool preserve_ordering = false;
   PolicyKind policy = PolicyKind::kEager;
   Duration max_wait = Milliseconds(5);
+  // A batch of that many rows no longer waits, though it is not full; 0: only
+  // a full one. Changes nothing under `eager`.
+  int32_t enough_rows = 0;
   QueueBounds queue = {};
   std::vector<LevelOptions> levels = {{}};  // 1 to kMaxLevels, urgent first
   // Batches whose compute has ended and whose replies are not all handed over.
@@ -153,6 +159,7 @@ class Batcher final : private BackendEvents {
   void ComputeEnded(Batch& batch) override;
   void SlotFree() override;
   void Finished(std::unique_ptr<Batch> batch) override;
+  void Resolve(std::unique_ptr<Batch> batch);
   void Broken(Outcome why) override;
 
   // --- batcher thread ---
@@ -212,6 +219,7 @@ class Batcher final : private BackendEvents {
   // It found no empty batch.
   std::atomic<bool> wants_batch_{false};
   WaitForecast wait_forecast_;
+  BatchOrder order_;
 
   // --- batcher thread only ---
   alignas(64) BatchFormer former_;

@@ -227,6 +227,7 @@ void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
   admission_.LeaveQueue(static_cast<int32_t>(batch->entries().size()),
                         batch->rows());
   batch->Close(now, choice.reason);
+  order_.Started(*batch);
   ++running_;
   free_slots_.fetch_sub(1, std::memory_order_seq_cst);
   backend_->Start(std::move(batch), *this);

@@ -221,8 +221,32 @@ class Reader {
       }
       ReadLevels(message_.dynamic_batching(), node_.Child("dynamic_batching"),
                  options_, findings_);
+      ReadPreferences(message_.dynamic_batching(),
+                      node_.Child("dynamic_batching"));
     }
     ReadInstances();
+  }
+
+  void ReadPreferences(const inference::ModelDynamicBatching& batching,
+                       const ConfigNode& node) {
+    for (int i = 0; i < batching.preferred_batch_size_size(); ++i) {
+      const int32_t size = batching.preferred_batch_size(i);
+      if (size < 1 || size > options_.spec.max_batch_size) {
+        findings_.Add(
+            node.Line("preferred_batch_size", i),
+            absl::StrCat("field 'preferred_batch_size': expected 1 to "
+                         "max_batch_size, ",
+                         options_.spec.max_batch_size, ", got ", size));
+      } else if (options_.enough_rows == 0 || size < options_.enough_rows) {
+        options_.enough_rows = size;
+      }
+    }
+    options_.preserve_ordering = batching.preserve_ordering();
+    if (options_.preserve_ordering && batching.priority_levels() > 1) {
+      findings_.Add(node.Line("preserve_ordering"),
+                    "field 'preserve_ordering': expected at most one of "
+                    "priority_levels with it: an urgent request overtakes");
+    }
   }
 
   void ReadInstances() {

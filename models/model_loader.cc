@@ -56,6 +56,8 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
   }
   result.policy = options.policy;
   result.max_wait = options.max_wait;
+  result.preserve_ordering = options.preserve_ordering;
+  result.enough_rows = options.enough_rows;
   result.levels = options.levels;
   result.queue.requests =
       overrides.queue_requests.value_or(result.queue.requests);

@@ -48,6 +48,8 @@ struct ModelOptions {
   Batching batching = Batching::kOwnRowsOnly;
   PolicyKind policy = PolicyKind::kEager;
   Duration max_wait{0};
+  bool preserve_ordering = false;
+  int32_t enough_rows = 0;                  // as in BatcherOptions
   std::vector<LevelOptions> levels = {{}};  // of priority, urgent first
   int32_t default_level = 0;
   std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none

@@ -1,4 +1,4 @@
-// Serves QueueEchoService's ModelInfer on completion queues, a thread each.
+// Serves QueueEchoService on completion queues, a thread each.
 //
 // Thread safety: thread-compatible; one thread starts and stops it.
 #ifndef FERRY_BENCH_MICRO_ECHO_QUEUES_H_
@@ -34,9 +34,11 @@ class EchoQueues {
  private:
   class Call;
 
+  void PostSmallCalls(grpc::ServerCompletionQueue* queue);
   void Serve(grpc::ServerCompletionQueue* queue);
 
   QueueEchoService* const service_;
+  const EchoModel model_;
   const grpc::Slice reply_;
   MemoryReader* const reader_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;

@@ -120,9 +120,11 @@ using TypedEchoMethods = GrpcService::WithCallbackMethod_ServerLive<
                 GrpcService::WithCallbackMethod_ModelMetadata<
                     GrpcService::WithCallbackMethod_ModelConfig<Base>>>>>>;
 
-// ModelInfer raw on completion queues; serve it with EchoQueues.
-using QueueEchoService = EchoService<TypedEchoMethods<
-    GrpcService::WithRawMethod_ModelInfer<GrpcService::Service>>>;
+// All on completion queues, ModelInfer raw; serve it with EchoQueues. None by
+// callbacks: one such method, and gRPC starts threads that compete with the
+// queues' for the sockets.
+using QueueEchoService =
+    GrpcService::WithRawMethod_ModelInfer<GrpcService::AsyncService>;
 
 // ModelInfer raw with gRPC's callback API.
 class CallbackEchoService

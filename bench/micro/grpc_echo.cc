@@ -66,7 +66,7 @@ int Serve(const EchoOptions& options) {
                            grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
-  QueueEchoService queue_service(options.model);
+  QueueEchoService queue_service;
   CallbackEchoService callback_service(options.model);
   MemoryReader reader(options.read_mib);
   std::unique_ptr<EchoQueues> queues;

@@ -37,7 +37,11 @@ input [
   { name: "b" data_type: TYPE_BOOL dims: [ 2, 3 ] }
 ]
 output { name: "c" data_type: TYPE_BF16 dims: [ 7 ] }
-dynamic_batching { max_queue_delay_microseconds: 1500 }
+dynamic_batching {
+  max_queue_delay_microseconds: 1500
+  preferred_batch_size: [ 8, 4 ]
+  preserve_ordering: true
+}
 instance_group { count: 2 kind: KIND_CPU }
 parameters { key: "ferry.policy" value { string_value: "window" } }
 parameters { key: "ferry.precision" value { string_value: "fp32" } }
@@ -59,6 +63,8 @@ parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
   EXPECT_EQ(options.spec.outputs[0].type, DataType::kBf16);
   EXPECT_EQ(options.batching, Batching::kAcrossRequests);
   EXPECT_EQ(options.max_wait, std::chrono::microseconds(1500));
+  EXPECT_EQ(options.enough_rows, 4) << "the smallest preferred size";
+  EXPECT_TRUE(options.preserve_ordering);
   EXPECT_EQ(options.policy, PolicyKind::kWindow);
   EXPECT_EQ(options.precision, Precision::kFp32);
   EXPECT_EQ(options.instance_count, 2);
@@ -181,8 +187,11 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
        "field 'input.optional'"},
       {WithTensors("ensemble_scheduling { step { model_name: \"a\" } }"),
        "field 'ensemble_scheduling' is not supported: serve each step"},
-      {WithTensors("dynamic_batching { preferred_batch_size: 4 }"),
-       "field 'dynamic_batching.preferred_batch_size'"},
+      {WithTensors("dynamic_batching { preferred_batch_size: [ 4, 0 ] }"),
+       "field 'preferred_batch_size': expected 1 to max_batch_size, "},
+      {WithTensors("dynamic_batching { preserve_ordering: true "
+                   "priority_levels: 2 default_priority_level: 1 }"),
+       "field 'preserve_ordering': expected at most one of priority_levels"},
       {WithTensors("dynamic_batching { default_queue_policy { timeout_action: "
                    "DELAY } }"),
        "'default_queue_policy.timeout_action': expected REJECT, got DELAY"},

@@ -1,0 +1,198 @@
+// Batcher: replies in order of arrival (`preserve_ordering`), and batches that
+// are large enough (`enough_rows`).
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+namespace {
+
+using absl::StatusCode;
+
+SteppedBatcherOptions Ordered(int32_t max_batch_size, int32_t lanes) {
+  return {
+      .batcher = {.max_batch_size = max_batch_size, .preserve_ordering = true},
+      .backend = {.spec = RowSpec(kAnySize), .lanes = lanes, .slots = lanes}};
+}
+
+TEST(BatcherOrder, FasterLaneWaitsForTheOneBeforeIt) {
+  SteppedBatcher stepped(Ordered(1, 2));
+  TestRequest first({.id = 1});
+  TestRequest second({.id = 2});
+  stepped.Submit(first);
+  stepped.Submit(second);
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 2u);
+  stepped.backend().Complete(1);
+  EXPECT_FALSE(second.completion().is_answered());
+  stepped.backend().Complete(0);
+  EXPECT_TRUE(first.HasOwnRows());
+  EXPECT_TRUE(second.HasOwnRows());
+  stepped.Step();
+  EXPECT_TRUE(stepped.batcher().idle());
+}
+
+TEST(BatcherOrder, WhatWaitsForASlowBatchIsBounded) {
+  SteppedBatcherOptions options = Ordered(1, 2);
+  options.batcher.max_undelivered_batches = 1;
+  SteppedBatcher stepped(options);
+  std::deque<TestRequest> requests;
+  for (int64_t id = 0; id < 6; ++id) {
+    stepped.Submit(requests.emplace_back(TestRequestOptions{.id = id}));
+  }
+  stepped.Step();
+  for (int i = 0; i < 4; ++i) {
+    while (stepped.backend().running_count() > 1) {
+      stepped.backend().Complete(1);
+    }
+    stepped.Step();
+  }
+  EXPECT_EQ(stepped.backend().started_count(), 3) << "two slots and one more";
+  for (int i = 0; i < 4; ++i) {
+    stepped.Settle();
+  }
+  for (const TestRequest& request : requests) {
+    EXPECT_TRUE(request.HasOwnRows());
+  }
+}
+
+TEST(BatcherOrder, AnotherShapeClosesTheBatch) {
+  SteppedBatcher stepped(Ordered(8, 1));
+  std::deque<TestRequest> requests;
+  for (const int64_t width : {1, 1, 2, 1}) {
+    stepped.clock().Advance(Duration(10));
+    stepped.Submit(requests.emplace_back(
+        TestRequestOptions{.id = std::ssize(requests), .width = width}));
+  }
+  for (const int32_t rows : {2, 1, 1}) {
+    stepped.Step();
+    ASSERT_EQ(stepped.backend().running_count(), 1u);
+    EXPECT_EQ(stepped.backend().batch(0).rows(), rows);
+    stepped.backend().Complete(0);
+  }
+}
+
+TEST(BatcherOrder, WhoIsCancelledWhileQueuedIsAnsweredAtOnce) {
+  SteppedBatcher stepped(Ordered(1, 1));
+  TestRequest running({.id = 1});
+  TestRequest cancelled({.id = 2});
+  TestRequest last({.id = 3});
+  for (TestRequest* request : {&running, &cancelled, &last}) {
+    stepped.Submit(*request);
+  }
+  stepped.Step();
+  stepped.Cancel(cancelled);
+  stepped.Step();
+  EXPECT_EQ(cancelled.code(), StatusCode::kCancelled);
+  EXPECT_FALSE(running.completion().is_answered());
+  stepped.Settle();
+  stepped.Settle();
+  EXPECT_TRUE(last.HasOwnRows());
+}
+
+TEST(BatcherOrder, ParkedBatchIsAnsweredWhenTheBatcherIsDestroyed) {
+  SteppedBatcher stepped(Ordered(1, 2));
+  TestRequest first({.id = 1});
+  TestRequest second({.id = 2});
+  stepped.Submit(first);
+  stepped.Submit(second);
+  stepped.Step();
+  stepped.backend().Complete(1);
+  stepped.Destroy();
+  EXPECT_TRUE(first.HasOwnRows());
+  EXPECT_TRUE(second.HasOwnRows());
+}
+
+TEST(BatcherOrder, SeveralLevelsAreRefused) {
+  FakeClock clock;
+  BatcherOptions options{.preserve_ordering = true,
+                         .stepping = Stepping::kByCaller,
+                         .clock = &clock};
+  options.levels.resize(2);
+  auto backend = std::make_unique<ScriptedBackend>(
+      ScriptedBackendOptions{.spec = RowSpec(), .clock = &clock});
+  EXPECT_EQ(Batcher::Create(std::move(backend), options).status().message(),
+            "preserve_ordering: expected one level of priority with it, got "
+            "several");
+}
+
+// Random shapes, sizes, cancels and lanes: who is served is answered in order
+// of arrival, and all are answered.
+void PlayInOrder(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto uniform = [&random](int32_t low, int32_t high) {
+    return std::uniform_int_distribution<int32_t>(low, high)(random);
+  };
+  SteppedBatcherOptions options = Ordered(uniform(1, 5), uniform(1, 3));
+  options.backend.slots = options.backend.lanes * uniform(1, 2);
+  options.batcher.policy = static_cast<PolicyKind>(uniform(0, 2));
+  options.batcher.max_undelivered_batches = uniform(1, 3);
+  SteppedBatcher stepped(options);
+  std::deque<TestRequest> requests;
+  std::vector<int64_t> served;
+  for (int i = 0; i < 400; ++i) {
+    const int32_t dice = uniform(1, 10);
+    if (dice <= 4) {
+      TestRequest& request =
+          requests.emplace_back(TestRequestOptions{.id = std::ssize(requests),
+                                                   .rows = uniform(1, 9),
+                                                   .width = uniform(1, 3)});
+      request.completion().on_respond = [&] {
+        if (request.code() == StatusCode::kOk) {
+          EXPECT_TRUE(request.HasOwnRows());
+          served.push_back(request.id());
+        }
+      };
+      stepped.clock().Advance(Duration(uniform(1, 1'000'000)));
+      stepped.Submit(request);
+    } else if (dice == 5 && !requests.empty()) {
+      stepped.Cancel(requests[static_cast<size_t>(
+          uniform(0, static_cast<int32_t>(requests.size()) - 1))]);
+    } else if (dice <= 8 && stepped.backend().running_count() > 0) {
+      stepped.backend().Advance(static_cast<size_t>(uniform(
+          0, static_cast<int32_t>(stepped.backend().running_count()) - 1)));
+    } else {
+      stepped.Step();
+    }
+  }
+  stepped.batcher().BeginDrain();
+  while (!stepped.batcher().idle()) {
+    stepped.Settle();
+  }
+  EXPECT_TRUE(std::is_sorted(served.begin(), served.end()));
+  for (const TestRequest& request : requests) {
+    EXPECT_EQ(request.completion().respond_count(), 1);
+    EXPECT_EQ(request.completion().released_count(), 1);
+  }
+}
+
+TEST(BatcherOrder, WhoIsServedIsAnsweredInOrderOfArrival) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    PlayInOrder(seed);
+    ASSERT_FALSE(::testing::Test::HasFailure());
+  }
+}
+
+TEST(BatcherEnough, WindowClosesAtEnoughRowsAndTakesAllThereAre) {
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 8,
+                                      .policy = PolicyKind::kWindow,
+                                      .enough_rows = 4}});
+  TestRequest three({.id = 1, .rows = 3});
+  TestRequest two({.id = 2, .rows = 2});
+  stepped.Submit(three);
+  EXPECT_EQ(stepped.Step().wake_at_rows, 4);
+  EXPECT_EQ(stepped.backend().running_count(), 0u);
+  stepped.Submit(two);
+  stepped.Step();
+  ASSERT_EQ(stepped.backend().running_count(), 1u);
+  EXPECT_EQ(stepped.backend().batch(0).rows(), 5);
+  stepped.Settle();
+}
+
+}  // namespace
+}  // namespace ferry
