@@ -81,8 +81,8 @@ class Admission {
   std::atomic<int32_t> max_rows_;
   std::atomic<int64_t> max_bytes_;
   // Requests in the upper half, rows in the lower: one read-modify-write a
-  // request. Rows stay below 2^31, and are never negative, so the halves do not
-  // touch.
+  // request. Rows are never negative, and with those refused for a moment stay
+  // below 2^32 (a queue holds 2^26 at most), so the halves do not touch.
   alignas(64) std::atomic<uint64_t> requests_and_rows_{0};
   std::atomic<int64_t> bytes_{0};
   std::atomic<bool> closed_{false};

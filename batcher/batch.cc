@@ -14,7 +14,8 @@ Batch::Batch(int32_t max_requests, int32_t max_rows) : statistics_(max_rows) {
 
 void Batch::Add(InferRequest& request) {
   Check(entries_.size() < entries_.capacity(), "the batch has room");
-  entries_.push_back({&request, request.arrival, rows_, request.rows});
+  entries_.push_back(
+      {&request, request.arrival, request.due, rows_, request.rows});
   rows_ += request.rows;
   bytes_ += request.bytes;
 }
@@ -53,7 +54,7 @@ void Batch::Resolve(const Clock& clock) {
                        ? OutputRows{output_.get(), entry.first_row, entry.rows}
                        : OutputRows{}});
     if (ending.has_value()) {
-      CountRequest(entry.arrival, *ending, now);
+      CountRequest(entry, *ending, now);
     }
     request.End(ending);
     now = clock.Now();
@@ -88,19 +89,20 @@ void Batch::CountBatch() {
   size.compute_ns.Add(compute);
 }
 
-void Batch::CountRequest(TimePoint arrival, const Ending& ending,
+void Batch::CountRequest(const Entry& entry, const Ending& ending,
                          TimePoint now) {
-  const uint64_t request_time = ElapsedNanos(now - arrival);
+  const uint64_t request_time = ElapsedNanos(now - entry.arrival);
   if (!ending.outcome.ok()) {
     statistics_.failed_requests[static_cast<size_t>(ending.outcome.code)].Add(
         1);
     statistics_.failed_ns.Add(request_time);
     return;
   }
-  statistics_.queue_wait.Record(ElapsedNanos(times_.closed - arrival));
+  statistics_.queue_wait.Record(ElapsedNanos(times_.closed - entry.arrival));
   statistics_.deliver.Record(ElapsedNanos(now - times_.compute_end));
   statistics_.request_time.Record(request_time);
   statistics_.ok_rows.Add(static_cast<uint64_t>(ending.rows.count));
+  statistics_.late_requests.Add(now > entry.due ? 1 : 0);
 }
 
 }  // namespace ferry

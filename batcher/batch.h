@@ -28,6 +28,7 @@ class Batch {
   struct Entry {
     InferRequest* request;  // null once it has ended
     TimePoint arrival;
+    TimePoint due;
     int32_t first_row;
     int32_t rows;
   };
@@ -106,7 +107,7 @@ class Batch {
 
  private:
   void CountBatch();
-  void CountRequest(TimePoint arrival, const Ending& ending, TimePoint now);
+  void CountRequest(const Entry& entry, const Ending& ending, TimePoint now);
 
   std::vector<Entry> entries_;
   int32_t rows_ = 0;

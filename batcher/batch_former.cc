@@ -81,8 +81,10 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
   choice.can_be_pressed = policy.looks_ahead();
   const Forecast forecast = policy.looks_ahead() ? ForecastAt(now) : Forecast{};
   Rank least;
+  const ShapeGroup* const only =
+      options_.preserve_ordering ? OldestGroup() : nullptr;
   for (const ShapeGroup* group : queue_.groups()) {
-    if (MustWaitForOthers(*group)) {
+    if (only != nullptr && group != only) {
       continue;
     }
     const BatchPlan plan = PlanBatch(*group, shares_, LimitsOf(*group, knobs));
@@ -120,12 +122,13 @@ BatchLimits BatchFormer::LimitsOf(const ShapeGroup& group,
   return limits;
 }
 
-bool BatchFormer::MustWaitForOthers(const ShapeGroup& group) const {
-  return options_.preserve_ordering &&
-         std::any_of(queue_.groups().begin(), queue_.groups().end(),
-                     [&group](const ShapeGroup* other) {
-                       return other->any().arrival < group.any().arrival;
-                     });
+const ShapeGroup* BatchFormer::OldestGroup() const {
+  const auto oldest =
+      std::min_element(queue_.groups().begin(), queue_.groups().end(),
+                       [](const ShapeGroup* a, const ShapeGroup* b) {
+                         return a->any().arrival < b->any().arrival;
+                       });
+  return oldest == queue_.groups().end() ? nullptr : *oldest;
 }
 
 BatchFormer::Rank BatchFormer::RankOf(const ShapeGroup& group,
@@ -172,11 +175,15 @@ QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
   state.full_at_rows =
       std::min(limits.rows, plan.rows + limits.requests - plan.requests);
   state.latest_start = LatestStart(group, plan.rows, knobs);
+  // Whoever arrives from now on stands behind the other shapes.
+  const bool is_closed_by_others =
+      options_.preserve_ordering && queue_.groups().size() > 1;
   const int32_t enough = options_.enough_rows;
   if (enough > 0) {
     state.full_at_rows = std::min(state.full_at_rows, enough);
   }
-  if (plan.is_full || (enough > 0 && plan.rows >= enough)) {
+  if (plan.is_full || is_closed_by_others ||
+      (enough > 0 && plan.rows >= enough)) {
     state.growth = Growth::kFull;
   } else if (is_drained) {
     state.growth = Growth::kDrained;
@@ -219,7 +226,8 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
       }
       order.Pop();
       const TimePoint end = end_with(plan.rows + next->rows);
-      const bool is_cancelled = next->cancelled.load(std::memory_order_seq_cst);
+      const bool is_cancelled =
+          next->cancelled.load(std::memory_order_seq_cst) || next->IsOfNoUse();
       if (is_cancelled || next->due < end) {  // with those before it alone
         on_dropped(*next, is_cancelled ? Dropped::kCancelled : Dropped::kLate);
         continue;

@@ -120,8 +120,7 @@ class BatchFormer {
                                  options_.max_requests_per_batch)};
   }
   BatchLimits LimitsOf(const ShapeGroup& group, const Knobs& knobs) const;
-  // Whether others are queued whose turn is before this group's.
-  bool MustWaitForOthers(const ShapeGroup& group) const;
+  const ShapeGroup* OldestGroup() const;
   // What nobody has tried lately is not believed.
   TimePoint BelievedUntil() const {
     const Duration full = service_time_.Expected(options_.max_batch_size);

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "batcher/check.h"
-#include "batcher/split_request.h"
 
 namespace ferry {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 // allocation of gigabytes at start.
 constexpr int64_t kMaxBatchSize = 1 << 20;  // rows
 constexpr int64_t kMaxQueueRequests = 1 << 24;
-constexpr int64_t kMaxQueueRows = 1 << 30;
+constexpr int64_t kMaxQueueRows = 1 << 26;
 constexpr int64_t kMaxQueueBytes = int64_t{1} << 46;
 constexpr int64_t kMaxUndelivered = 1 << 10;  // batches
 
@@ -90,6 +89,7 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
       max_wait_nanos_(options.max_wait.count()),
       free_slots_(backend->slots()),
       order_(FormerOptions(*backend).max_batches),
+      join_budget_(std::make_shared<JoinBudget>(options.queue.bytes)),
       former_(FormerOptions(*backend)),
       answered_(options.max_batch_size),
       lane_busy_ns_(static_cast<size_t>(backend->lanes())),
@@ -144,8 +144,7 @@ absl::Status Batcher::Submit(InferRequest& request) {
         "a request has rows and a completion");
   Check(request.level >= 0 && request.level < std::ssize(options_.levels),
         "a request's level is one of the batcher's");
-  request.arrival = clock_.Now();
-  request.due = DueOf(request);
+  Stamp(request);
   const int32_t max_part_rows = max_batch_size_.load(std::memory_order_relaxed);
   const int32_t parts = SplitRequest::PartsOf(request.rows, max_part_rows);
   if (request.rows > MaxRequestRows(request.level) ||
@@ -172,7 +171,9 @@ absl::Status Batcher::Submit(InferRequest& request) {
   last_arrival_nanos_.store(ToNanos(request.arrival),
                             std::memory_order_relaxed);
   if (parts > 1) {
-    request.split = new SplitRequest(request, max_part_rows);
+    request.split = new SplitRequest(request, max_part_rows, join_budget_);
+    Stamp(request);  // cutting took time, in which others may have arrived
+    request.split->Stamp();
   }
   request.TakeFirstHolds();
   Push(request);
@@ -183,6 +184,11 @@ absl::Status Batcher::Submit(InferRequest& request) {
   }
   request.GiveBackHold();  // now it may have been released
   return absl::OkStatus();
+}
+
+void Batcher::Stamp(InferRequest& request) {
+  request.arrival = clock_.Now();
+  request.due = DueOf(request);
 }
 
 void Batcher::Push(InferRequest& request) {

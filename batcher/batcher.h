@@ -50,6 +50,7 @@
 #include "batcher/level_options.h"
 #include "batcher/mutex.h"
 #include "batcher/push_list.h"
+#include "batcher/split_request.h"
 #include "batcher/statistics.h"
 #include "batcher/wait_forecast.h"
 
@@ -151,6 +152,7 @@ class Batcher final : private BackendEvents {
   // Rows of one request at most.
   int32_t MaxRequestRows(int32_t level) const;
   Refusal RefusalFor(Admission::Verdict verdict) const;
+  void Stamp(InferRequest& request);
   void Push(InferRequest& request);
   void CancelParts(InferRequest& request);
   void Wake(TimePoint due);
@@ -220,6 +222,7 @@ class Batcher final : private BackendEvents {
   std::atomic<bool> wants_batch_{false};
   WaitForecast wait_forecast_;
   BatchOrder order_;
+  const std::shared_ptr<JoinBudget> join_budget_;
 
   // --- batcher thread only ---
   alignas(64) BatchFormer former_;

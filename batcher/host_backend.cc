@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -154,7 +155,14 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
   events.SlotFree();
-  if (std::ssize(batch.entries()) <= options_.max_inline_replies) {
+  // Parts of one request are copied together: no work for a lane.
+  const bool has_parts =
+      std::any_of(batch.entries().begin(), batch.entries().end(),
+                  [](const Batch::Entry& entry) {
+                    return entry.request->part_of != nullptr;
+                  });
+  if (std::ssize(batch.entries()) <= options_.max_inline_replies &&
+      !has_parts) {
     events.Finished(std::move(work.batch));
   } else {
     to_deliver_.Push(std::move(work));

@@ -11,6 +11,10 @@ std::optional<Ending> InferRequest::EndingOf(const Ending& ending) {
   return part_of == nullptr ? ending : part_of->Join(*this, ending);
 }
 
+bool InferRequest::IsOfNoUse() const {
+  return part_of != nullptr && part_of->has_failed();
+}
+
 void InferRequest::Release() {
   if (part_of != nullptr) {
     part_of->PartReleased();

@@ -72,6 +72,9 @@ struct InferRequest {
   // Where it is a part: whose.
   SplitRequest* part_of = nullptr;
 
+  // Whether it is a part of a request that has failed.
+  bool IsOfNoUse() const;
+
   // Takes one more hold unless the last one was already given back.
   bool TryHold() {
     int32_t holds = holds_.load(std::memory_order_seq_cst);

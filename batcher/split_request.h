@@ -5,19 +5,23 @@
 // the owner. The first error is the whole's: parts that still wait are then
 // dropped when their batch would close.
 //
+// Memory: the joined rows of all requests count against a JoinBudget.
+//
 // Lifetime: owned by the whole, from Submit() until its last hold is given
 // back; the parts together are one of its holds.
 //
 // Thread safety: Join() and PartReleased() from any thread; the rest is
 // constant after construction.
-// Errors: RESOURCE_EXHAUSTED where there is no memory for the joined rows;
+// Errors: RESOURCE_EXHAUSTED where the budget has no room for the joined rows;
 // INTERNAL where the model gave parts of one request outputs of different
 // shapes.
 #ifndef FERRY_BATCHER_SPLIT_REQUEST_H_
 #define FERRY_BATCHER_SPLIT_REQUEST_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,6 +32,21 @@
 #include "batcher/output_buffer.h"
 
 namespace ferry {
+
+// Bytes of joined outputs that may be alive at once. Thread-safe; outlives the
+// batcher as long as replies hold such outputs.
+class JoinBudget {
+ public:
+  explicit JoinBudget(int64_t max_bytes) : left_(max_bytes) {}
+
+  bool TryTake(size_t bytes);
+  void GiveBack(size_t bytes) {
+    left_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int64_t> left_;
+};
 
 class SplitRequest {
  public:
@@ -43,9 +62,13 @@ class SplitRequest {
     return (rows - 1) / max_part_rows + 1;
   }
 
-  // `whole` is stamped and outlives this. REQUIRES: each of its inputs has
-  // whole.rows rows of the same size.
-  SplitRequest(InferRequest& whole, int32_t max_part_rows);
+  // `whole` outlives this. REQUIRES: each of its inputs has whole.rows rows of
+  // the same size.
+  SplitRequest(InferRequest& whole, int32_t max_part_rows,
+               std::shared_ptr<JoinBudget> budget);
+
+  // Gives the parts the stamps of the whole. Before they are queued.
+  void Stamp();
 
   absl::Span<Part> parts() { return absl::MakeSpan(parts_); }
 
@@ -54,15 +77,25 @@ class SplitRequest {
   std::optional<Ending> Join(const InferRequest& part, const Ending& ending)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whether a part has failed, so that the others are of no use.
+  bool has_failed() const {
+    return has_failed_.load(std::memory_order_relaxed);
+  }
+
   // Nothing points to a part any more; after the last one, to none.
   void PartReleased();
 
  private:
-  Outcome Keep(const Part& part, const OutputRows& rows)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where the rows are joined; null, and why in `outcome`, where they cannot
+  // be.
+  OutputBuffer* RoomFor(const OutputRows& rows, Outcome& outcome)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Outcome Copy(const Part& part, const OutputRows& rows);
 
   InferRequest& whole_;
+  const std::shared_ptr<JoinBudget> budget_;
   std::vector<Part> parts_;
+  std::atomic<bool> has_failed_{false};
   std::atomic<int32_t> unreleased_;
   Mutex mutex_;
   int32_t not_ended_ ABSL_GUARDED_BY(mutex_);

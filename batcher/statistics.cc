@@ -17,6 +17,7 @@ void BatchStatistics::MergeInto(BatchStatistics& sum) const {
   sum.ok_rows.Add(ok_rows.value());
   AddAll(failed_requests, sum.failed_requests);
   sum.dropped_requests.Add(dropped_requests.value());
+  sum.late_requests.Add(late_requests.value());
   sum.failed_ns.Add(failed_ns.value());
   AddAll(closed_batches, sum.closed_batches);
   sum.queue_wait.Merge(queue_wait);

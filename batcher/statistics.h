@@ -49,6 +49,8 @@ struct BatchStatistics {
   uint64_t ok_requests() const { return request_time.count(); }
 
   Counter ok_rows;
+  // Of those that got a result, the ones that got it after they were due.
+  Counter late_requests;
   // Requests that ended otherwise after they were admitted, by status code.
   std::array<Counter, kStatusCodeCount> failed_requests;
   // Of these, the ones that would have been answered after they are due.

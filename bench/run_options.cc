@@ -2,6 +2,7 @@
 #include "bench/run_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 namespace ferry::bench {
 namespace {
@@ -52,6 +53,11 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--deadline-ms", options.deadline_ms,
                   "gRPC deadline of each request; 0: none")
+      ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
+      ->capture_default_str();
+  command
+      .add_option("--timeout-ms", options.timeout_ms,
+                  "parameter 'timeout' of each request; 0: none")
       ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
       ->capture_default_str();
   command
@@ -131,6 +137,8 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
     options.label = options.model;
   }
   options.requests.seed = options.sweep.seed;
+  options.requests.timeout_us =
+      static_cast<int64_t>(std::llround(options.timeout_ms * 1e3));
   options.target.address = options.address;
   options.target.deadline = Milliseconds(options.deadline_ms);
   options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);

@@ -32,6 +32,7 @@ struct RunOptions {
   double duration_s = 5;
   double wait_ready_s = 10;
   double deadline_ms = 0;
+  double timeout_ms = 0;
   RequestPoolOptions requests;
   GrpcTargetOptions target;
   SweepOptions sweep;

@@ -13,6 +13,8 @@
 #   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
 #   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics; a client only
 #   Chart.js 3.9 (apt)          the report page's plots, inlined
+#   tcmalloc 2.10 (apt)         the allocator of ferry-server and ferry-forward;
+#                               docs/decisions/0013-allocator.md
 #   GoogleTest 1.12, Google Benchmark 1.7 (apt)
 #   moodycamel concurrentqueue 1.0 (apt)  a peer in bench/micro
 find_package(absl REQUIRED)
@@ -34,6 +36,15 @@ if(FERRY_BUILD_SERVER)
 endif()
 if(FERRY_BUILD_BENCH)
   find_package(benchmark REQUIRED)
+endif()
+# The programs that run models link it first, so that it takes malloc's place in
+# all that they load. Sanitizers bring their own.
+add_library(ferry_allocator INTERFACE)
+if(FERRY_TCMALLOC AND NOT FERRY_SANITIZE)
+  find_library(TCMALLOC_LIBRARY
+    NAMES tcmalloc_minimal libtcmalloc_minimal.so.4 REQUIRED)
+  target_link_libraries(ferry_allocator INTERFACE
+    -Wl,--push-state,--no-as-needed ${TCMALLOC_LIBRARY} -Wl,--pop-state)
 endif()
 if(FERRY_BUILD_TESTS)
   find_package(GTest REQUIRED)

@@ -10,6 +10,8 @@
 # A3  one request: what the server adds           and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # C1  perf_analyzer: Ferry against an echo with none of its code
+# C4  overload over gRPC, with timeouts
+# C5  the bytes moved for a large tensor      profile  instructions by stage
 # grpc-api  completion queues against the callback API
 #
 # On a simulated device and a virtual clock, the same on every machine:
@@ -23,7 +25,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | C1 | C3-lanes | C4-virtual | C6 | phi1 | policies | grpc-api) ;;
+  A[1-5] | C1 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+    grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
     sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
@@ -36,7 +39,7 @@ case " $* " in
   *" --bin "*) ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
-      grpc-echo queue-benchmark paused-producer
+      grpc-echo queue-benchmark paused-producer copy-count
     if [ "$1" = A5 ]; then
       bash scripts/build.sh tsan batcher_soak
     fi

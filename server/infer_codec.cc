@@ -19,7 +19,7 @@ constexpr int kNotSent = -1;
 
 // What any queue holds at most; the batcher knows what its own does, and serves
 // more rows than a batch holds in parts.
-constexpr int64_t kMaxRows = 1 << 30;
+constexpr int64_t kMaxRows = 1 << 26;
 
 // Above this, converted contents are given back and not kept.
 constexpr size_t kMaxKeptBytes = size_t{64} << 10;

@@ -98,11 +98,12 @@ absl::Status InferMessage::Parse(absl::Span<const Run> message) {
   is_repeated_ = false;
   absl::Status status = Walk(WireReader(message));
   if (status.ok()) {
-    is_repeated_ = AreFieldsKept();
+    is_repeated_ = has_plain_id_ && AreFieldsKept();
     status = is_repeated_ ? status : ParseFields();
   }
   if (!status.ok()) {
     kept_.clear();
+    fields_.Clear();  // nothing of the message before is said of this one
     return status;
   }
   if (has_plain_id_) {
@@ -246,6 +247,7 @@ void InferMessage::Clear() {
   if (field_bytes_ > kMaxKeptFieldBytes) {
     inference::ModelInferRequest().Swap(&fields_);
   }
+  fields_.clear_id();
   field_bytes_ = 0;
   stretches_ = 0;
   id_runs_.clear();

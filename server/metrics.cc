@@ -55,6 +55,9 @@ constexpr MetricName kLate = {
     "ferry_late_drops_total",
     "Of the requests that failed with DEADLINE_EXCEEDED, those that were "
     "dropped when their batch closed, because it would have ended too late."};
+constexpr MetricName kLateReplies = {"ferry_late_replies_total",
+                                     "Of the requests that got a result, those "
+                                     "that got it after they were due."};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed and s(b) was learned afresh"};
@@ -105,6 +108,8 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
   }
   out.AddCounter(kLate, labels,
                  static_cast<double>(served.dropped_requests.value()));
+  out.AddCounter(kLateReplies, labels,
+                 static_cast<double>(served.late_requests.value()));
   out.AddCounter(kRows, labels, static_cast<double>(served.ok_rows.value()));
   for (size_t reason = 0; reason < kCloseReasonCount; ++reason) {
     out.AddCounter(kClosed,

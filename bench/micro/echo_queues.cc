@@ -78,8 +78,10 @@ class EchoQueues::Call final : private Tag {
     finishing_ = true;
     new Call(owner_, queue_);
     owner_->reader_->Read();
-    responder_.Finish(AnswerWithId(owner_->reply_, request_), grpc::Status::OK,
-                      static_cast<Tag*>(this));
+    responder_.Finish(owner_->answer_ == EchoAnswer::kFixed
+                          ? AnswerWithId(owner_->reply_, request_)
+                          : AnswerByCopy(owner_->model_, &request_),
+                      grpc::Status::OK, static_cast<Tag*>(this));
   }
 
   EchoQueues* const owner_;
@@ -91,10 +93,11 @@ class EchoQueues::Call final : private Tag {
 };
 
 EchoQueues::EchoQueues(QueueEchoService* service, const EchoModel& model,
-                       MemoryReader* reader, grpc::ServerBuilder* builder,
-                       int queue_count)
+                       EchoAnswer answer, MemoryReader* reader,
+                       grpc::ServerBuilder* builder, int queue_count)
     : service_(service),
       model_(model),
+      answer_(answer),
       reply_(MakeEchoReply(model)),
       reader_(reader) {
   for (int i = 0; i < queue_count; ++i) {

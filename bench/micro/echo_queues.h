@@ -15,13 +15,15 @@
 
 namespace ferry::bench {
 
+enum class EchoAnswer { kFixed, kByCopy };
+
 class EchoQueues {
  public:
   // Reads with `reader` before each answer. `service` and `reader` must outlive
   // this. REQUIRES: queue_count >= 1.
   EchoQueues(QueueEchoService* service, const EchoModel& model,
-             MemoryReader* reader, grpc::ServerBuilder* builder,
-             int queue_count);
+             EchoAnswer answer, MemoryReader* reader,
+             grpc::ServerBuilder* builder, int queue_count);
   EchoQueues(const EchoQueues&) = delete;
   EchoQueues& operator=(const EchoQueues&) = delete;
   // REQUIRES: the server was shut down, if Start() was called.
@@ -39,6 +41,7 @@ class EchoQueues {
 
   QueueEchoService* const service_;
   const EchoModel model_;
+  const EchoAnswer answer_;
   const grpc::Slice reply_;
   MemoryReader* const reader_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;

@@ -70,6 +70,29 @@ grpc::ByteBuffer AnswerWithId(const grpc::Slice& reply,
   return grpc::ByteBuffer(&reply, 1);
 }
 
+grpc::ByteBuffer AnswerByCopy(const EchoModel& model,
+                              grpc::ByteBuffer* request) {
+  inference::ModelInferRequest parsed;
+  grpc::SerializationTraits<inference::ModelInferRequest>::Deserialize(request,
+                                                                       &parsed);
+  inference::ModelInferResponse reply;
+  reply.set_model_name(model.name);
+  reply.set_model_version("1");
+  reply.set_id(parsed.id());
+  if (parsed.raw_input_contents_size() > 0) {
+    auto* output = reply.add_outputs();
+    output->set_name("output");
+    output->set_datatype("FP32");
+    *output->mutable_shape() = parsed.inputs(0).shape();
+    reply.add_raw_output_contents(parsed.raw_input_contents(0));
+  }
+  grpc::ByteBuffer bytes;
+  bool is_owned = false;
+  grpc::SerializationTraits<inference::ModelInferResponse>::Serialize(
+      reply, &bytes, &is_owned);
+  return bytes;
+}
+
 void FillEchoMetadata(const EchoModel& model,
                       inference::ModelMetadataResponse* reply) {
   reply->set_name(model.name);

@@ -35,6 +35,12 @@ grpc::Slice MakeEchoReply(const EchoModel& model);
 grpc::ByteBuffer AnswerWithId(const grpc::Slice& reply,
                               const grpc::ByteBuffer& request);
 
+// Returns the reply to one ModelInfer as a server of the generated, typed API
+// makes it: the message parsed, its first raw input copied to the reply as
+// `output`, and the reply serialized.
+grpc::ByteBuffer AnswerByCopy(const EchoModel& model,
+                              grpc::ByteBuffer* request);
+
 // Fill the replies of the calls that clients make before ModelInfer.
 void FillEchoMetadata(const EchoModel& model,
                       inference::ModelMetadataResponse* reply);

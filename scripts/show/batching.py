@@ -31,11 +31,15 @@ def forward(options, seconds):
     return {"s1_ms": batches[1]["total_ms"], "s64_ms": batches[64]["total_ms"]}
 
 
-def turns(options, seconds):
-    """Returns each server's turn, and the way of 64 replies."""
-    result = {name: measuring.closed_loop(options.programs, OUTSTANDING,
-                                          seconds, warm_up=0.3, number=number)
-              for number, name in enumerate(SERVERS)}
+def turns(options, seconds, first):
+    """Returns each server's turn, beginning with that one, and the way of 64
+    replies."""
+    names = list(SERVERS)
+    result = {}
+    for i in range(len(names)):
+        number = (first + i) % len(names)
+        result[names[number]] = measuring.closed_loop(
+            options.programs, OUTSTANDING, seconds, warm_up=0.3, number=number)
     echo = measuring.closed_loop(options.programs, OUTSTANDING, seconds,
                                  metrics=False, warm_up=0.3,
                                  number=ECHO_NUMBER)
@@ -67,7 +71,7 @@ def measure_pairs(options, seconds):
                                              number=ECHO_NUMBER))
         before = forward(options, seconds / 2)
         for number in range(max(options.pairs, LEAST_PAIRS)):
-            p = turns(options, seconds)
+            p = turns(options, seconds, number)
             after = forward(options, seconds / 2)
             compare(p, before, after)
             pairs.append(p)

@@ -5,9 +5,12 @@ import shlex
 import sys
 
 import batching
+import copying
 import grpc_api
 import latency
 import measuring
+import overloading
+import profiling
 import queueing
 import scheduling
 import serving
@@ -22,10 +25,13 @@ CLAIMS = {
     "A5": soaking.measure,
     "C1": wire.measure,
     "C3-lanes": scheduling.lanes,
+    "C4": overloading.measure,
     "C4-virtual": scheduling.overload,
+    "C5": copying.measure,
     "C6": scheduling.priorities,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
+    "profile": profiling.measure,
     "grpc-api": grpc_api.measure,
 }
 

@@ -39,7 +39,7 @@ def measure(options):
     of_medians = (
         measuring.median(p["served"]["achieved_rate"] for p in pairs) /
         measuring.median(p["forward_rows_per_second"] for p in pairs))
-    busy = measuring.median(p["served"]["busy_ratio"] for p in pairs)
+    busy = measuring.median(p["served"]["busy_ratio"] or 0 for p in pairs)
     result |= {"pairs": pairs, "ratio": ratio, "ratio_of_medians": of_medians,
                "busy_ratio": busy, "limit": LEAST_RATIO,
                "passed": ratio >= LEAST_RATIO if measuring.has_bf16()

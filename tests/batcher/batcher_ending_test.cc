@@ -81,6 +81,8 @@ TEST_F(BusyBatcher, DeadlineOfARunningRequestIsNotTheBatchers) {
   EXPECT_FALSE(request.completion().is_answered());
   stepped_.Settle();
   EXPECT_TRUE(request.HasOwnRows());
+  EXPECT_EQ(stepped_.batcher().Snapshot().served.late_requests.value(), 1u)
+      << "and not the one without a deadline";
 }
 
 // Answering one request may take so long that another expires meanwhile.

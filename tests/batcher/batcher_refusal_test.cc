@@ -41,7 +41,7 @@ TEST(BatcherOptions, OutOfRangeIsRefusedByName) {
        [](BatcherOptions& o) { o.max_requests_per_batch = -1; }},
       {"queue.requests: expected 1 to 16777216, got 0",
        [](BatcherOptions& o) { o.queue.requests = 0; }},
-      {"queue.rows: expected 1 to 1073741824, got 0",
+      {"queue.rows: expected 1 to 67108864, got 0",
        [](BatcherOptions& o) { o.queue.rows = 0; }},
       {"queue.bytes: expected 1 to 70368744177664, got 0",
        [](BatcherOptions& o) { o.queue.bytes = 0; }},

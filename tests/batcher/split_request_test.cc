@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <memory>
 #include <string>
 
 #include "batcher/host_output_pool.h"
@@ -37,7 +37,7 @@ TEST(SplitRequest, PartsPointIntoTheRunsOfTheWhole) {
   whole.rows = 3;
   whole.bytes = 9;
   whole.level = 2;
-  SplitRequest split(whole, 2);
+  SplitRequest split(whole, 2, std::make_shared<JoinBudget>(0));
   ASSERT_EQ(split.parts().size(), 2u);
   const SplitRequest::Part& first = split.parts()[0];
   const SplitRequest::Part& last = split.parts()[1];
@@ -63,7 +63,7 @@ TEST(SplitRequest, CountsItsParts) {
 TEST(SplitRequest, OutputsOfDifferentShapesAreAnError) {
   InferRequest whole;
   whole.rows = 2;
-  SplitRequest split(whole, 1);
+  SplitRequest split(whole, 1, std::make_shared<JoinBudget>(100));
   HostOutputPool pool(1, 2);
   for (int64_t width : {3, 4}) {
     const OutputRef output = pool.Take();
@@ -79,6 +79,31 @@ TEST(SplitRequest, OutputsOfDifferentShapesAreAnError) {
       EXPECT_EQ(ending->rows.buffer, nullptr);
     }
   }
+}
+
+TEST(SplitRequest, JoinedOutputsStayWithinTheBudget) {
+  const auto budget = std::make_shared<JoinBudget>(10);
+  HostOutputPool pool(1, 2);
+  const OutputRef output = pool.Take();
+  HostOutputPool::Layout(*output.get(), 0, 1, DataType::kInt8, {3});
+  InferRequest whole;
+  whole.rows = 3;
+  const auto join_all = [&](SplitRequest& split) {
+    std::optional<Ending> ending;
+    for (const SplitRequest::Part& part : split.parts()) {
+      ending = split.Join(part, {{}, {output.get(), 0, 1}});
+    }
+    return ending->outcome.code;
+  };
+  {
+    SplitRequest first(whole, 1, budget);
+    SplitRequest second(whole, 1, budget);
+    EXPECT_EQ(join_all(first), absl::StatusCode::kOk) << "nine bytes of ten";
+    EXPECT_EQ(join_all(second), absl::StatusCode::kResourceExhausted);
+    EXPECT_TRUE(second.has_failed());
+  }
+  SplitRequest third(whole, 1, budget);
+  EXPECT_EQ(join_all(third), absl::StatusCode::kOk) << "it was given back";
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ std::vector<WrongCase> WrongInputs() {
        [](auto& r) {
          SetShape(r, 0, {(int64_t{1} << 32) + 2, 3});
        },
-       "batch-size must be <= 1073741824 for 'm', got 4294967298"},
+       "batch-size must be <= 67108864 for 'm', got 4294967298"},
       {"other rows in the second input",
        [](auto& r) {
          SetShape(r, 1, {1, 10});

@@ -234,6 +234,32 @@ TEST(InferMessageTest, MalformedMessageLeavesNothingToRepeat) {
   EXPECT_EQ(Reassembled(message), SomeRequest().DebugString());
 }
 
+TEST(InferMessageTest, NothingOfTheLastMessageIsSaidOfAMalformedOne) {
+  InferMessage message;
+  const MessageBytes good(SomeRequest().SerializeAsString());
+  ASSERT_TRUE(message.Parse(good.runs()).ok());
+  message.Clear();
+  EXPECT_EQ(message.fields().id(), "");
+  const MessageBytes malformed("\x0a");
+  ASSERT_FALSE(message.Parse(malformed.runs()).ok());
+  EXPECT_EQ(message.fields().ByteSizeLong(), 0u);
+}
+
+TEST(InferMessageTest, TheLastOfSeveralIdsCounts) {
+  InferMessage message;
+  ModelInferRequest with_letters = SomeRequest();
+  with_letters.set_id("\xc3\xa4");
+  ModelInferRequest only_id;
+  only_id.set_id("1");
+  const MessageBytes two(with_letters.SerializeAsString() +
+                         only_id.SerializeAsString());
+  ASSERT_TRUE(message.Parse(two.runs()).ok());
+  EXPECT_EQ(message.fields().id(), "1");
+  const MessageBytes one(with_letters.SerializeAsString());
+  ASSERT_TRUE(message.Parse(one.runs()).ok());
+  EXPECT_EQ(message.fields().id(), "\xc3\xa4");
+}
+
 TEST(InferMessageTest, NextMessageReplacesTheLast) {
   InferMessage message;
   const MessageBytes first(SomeRequest().SerializeAsString());

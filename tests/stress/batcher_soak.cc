@@ -49,6 +49,8 @@ Round RandomRound(std::mt19937_64& random) {
   round.batcher.policy = static_cast<PolicyKind>(random() % 3);
   round.batcher.max_wait = Milliseconds(2);
   round.batcher.queue.requests = random() % 2 == 0 ? 64 : 4096;
+  round.batcher.preserve_ordering = random() % 3 == 0;
+  round.batcher.enough_rows = static_cast<int32_t>(random() % 12);
   round.lanes = 1 + static_cast<int32_t>(random() % 2);
   round.slots = 1 + static_cast<int32_t>(random() % 2);
   round.is_drained = random() % 2 == 0;

@@ -1,0 +1,149 @@
+"""C4: overload over gRPC, on the simulated device in real time and on the mlp.
+
+Goodput is what the server itself counts, on its own clock: results that went
+out before they were due.
+"""
+
+import contextlib
+import os
+import tempfile
+import time
+import urllib.request
+
+import measuring
+
+LOADS = {1.1: 0.95, 1.5: 0.93, 2.0: 0.90}  # and the least goodput
+MOST_EXPIRED = 0.01  # of the admitted
+
+DEVICE = """backend: "ferry_sim"
+max_batch_size: 32
+input { name: "input" data_type: TYPE_FP32 dims: 16 }
+output { name: "output" data_type: TYPE_FP32 dims: 16 }
+dynamic_batching {}
+parameters { key: "ferry.alpha_ms" value { string_value: "1" } }
+parameters { key: "ferry.beta_ms" value { string_value: "0.1" } }
+"""
+
+
+@contextlib.contextmanager
+def device(programs):
+    """Runs the simulated device: s(32) = 4.2 ms."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(f"{folder}/mlp/1")
+        with open(f"{folder}/mlp/config.pbtxt", "w",
+                  encoding="utf-8") as stream:
+            stream.write(DEVICE)
+        with measuring.server(programs, "--model-repository", folder):
+            yield
+
+
+def counters(limit_ms):
+    """Returns the server's counts of answered, late and refused requests; of
+    the answered those within the limit, or a little less: the histogram's
+    bound below it."""
+    url = f"http://127.0.0.1:{measuring.METRICS_PORT}/metrics"
+    with urllib.request.urlopen(url, timeout=5) as reply:
+        lines = reply.read().decode().splitlines()
+    counts = {"ok": 0, "failed": 0, "late": 0, "refused": 0, "within": 0,
+              "at": time.monotonic()}
+    for line in lines:
+        name = line.split("{")[0]
+        value = float(line.rsplit(" ", 1)[1]) if line[:1] != "#" else 0
+        if name == "ferry_requests_total":
+            counts["ok" if 'code="OK"' in line else "failed"] += value
+        elif name == "ferry_late_replies_total":
+            counts["late"] += value
+        elif name == "ferry_refused_total":
+            counts["refused"] += value
+        elif name == "ferry_request_seconds_bucket":
+            bound = float(line.split('le="')[1].split('"')[0])
+            if bound * 1e3 <= limit_ms:
+                counts["within"] = max(counts["within"], value)
+    return counts
+
+
+def play(programs, seconds, limit_ms, *load):
+    """Returns what the server did a second, in the middle of that load."""
+    command = [programs.path("ferry-bench"), "run", "-u", measuring.ADDRESS,
+               "-m", "mlp", "--warm-up-secs", 0, "--duration-secs",
+               seconds + 2, *load]
+    with measuring.process(command, lambda: True) as client:
+        time.sleep(1.5)  # learned, and the queue as long as it gets
+        before = counters(limit_ms)
+        time.sleep(seconds)
+        after = counters(limit_ms)
+        client.wait(60)
+    span = after.pop("at") - before.pop("at")
+    return {key: (after[key] - before[key]) / span for key in after}
+
+
+def saturation(programs, seconds):
+    return play(programs, seconds, 0, "--outstanding", 128)["ok"]
+
+
+def overload(programs, name, running, full_ms, seconds):
+    """Returns a point for each load, with a timeout of ten batches and
+    without."""
+    points = []
+    with running:
+        for load, least in LOADS.items():
+            for timeout_ms in (10 * full_ms, 0):
+                # Taken anew: a machine that others share changes its speed.
+                capacity = saturation(programs, seconds / 2)
+                rate = load * capacity
+                done = play(programs, seconds, 10 * full_ms, "--rates", rate, "--timeout-ms",
+                            timeout_ms, "--max-outstanding", 1 << 16)
+                admitted = done["ok"] + done["failed"]
+                points.append({
+                    "model": name, "load": load, "timeout_ms": timeout_ms,
+                    "saturation": capacity, "offered": rate, "done": done,
+                    "goodput": (done["ok"] - done["late"] if timeout_ms else
+                                done["within"]) / capacity,
+                    "expired": done["failed"] / admitted,
+                    "least": least if timeout_ms else None})
+                measuring.say(f"{name} at {load}, timeout {timeout_ms:.0f} ms: "
+                              f"goodput {points[-1]['goodput']:.3f}")
+    return points
+
+
+def measure(options):
+    result = measuring.describe(
+        "C4", "over gRPC, at 1.1, 1.5 and 2 times saturation with the parameter "
+        "`timeout` of 10 s(B): goodput, on the server's clock, is at least "
+        "0.95, 0.93, 0.90 of saturation; of the admitted at most 1 % expire",
+        options.command)
+    programs = options.programs
+    seconds = options.seconds or 4
+    full_ms = measuring.forward(programs, [64], 1)[64]["total_ms"]
+    runs = []
+    for _ in range(options.pairs):
+        runs.append(
+            overload(programs, "simulated", device(programs), 4.2, seconds) +
+            overload(programs, "mlp", measuring.server(
+                programs, "--max-batch-size", 64), full_ms, seconds))
+    rows, passed = [], True
+    for same in zip(*runs):
+        point = same[0]
+        goodput = measuring.median(p["goodput"] for p in same)
+        expired = measuring.median(p["expired"] for p in same)
+        if point["least"] is not None:
+            passed = passed and (goodput >= point["least"] and
+                                 expired <= MOST_EXPIRED)
+        rows.append(
+            [point["model"], point["load"],
+             f"{point['timeout_ms']:.0f}" if point["timeout_ms"] else "none",
+             f"{goodput:.3f}", point["least"] or "-", f"{expired:.2%}"] +
+            [f"{measuring.median(value(p) for p in same):.0f}" for value in (
+                lambda p: p["saturation"], lambda p: p["offered"],
+                lambda p: p["done"]["ok"], lambda p: p["done"]["late"],
+                lambda p: p["done"]["refused"])])
+    result |= {"runs": runs, "passed": passed}
+    page = (f"Medians of {options.pairs} runs. The device is simulated, in real "
+            "time, in the rows that say so. Without a timeout the server cannot "
+            "know what is of use, and a queue of 4,096 requests is ahead of "
+            "each; its goodput is what was answered within ten batches all the "
+            "same.\n\n")
+    page += measuring.table(
+        ["model", "load", "timeout ms", "goodput", "at least", "expired",
+         "saturation/s", "offered/s", "ok/s", "of it late", "refused/s"], rows)
+    return result, page
