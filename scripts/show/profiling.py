@@ -105,7 +105,7 @@ def measure(options):
     stages = [[label, ferry.get(name)] for label, name in STAGES]
     result |= {"ferry": ferry["all"], "grpc_echo": echo["all"],
                "stages": dict(stages), "ratio": ferry["all"] / echo["all"],
-               "passed": None}
+               "verdict": "counted", "passed": None}
     page = (f"All: {ferry['all']:.0f} instructions a request; grpc-echo "
             f"{echo['all']:.0f}, {result['ratio']:.3f} of it. By stage, with all "
             "that each calls:\n\n")
