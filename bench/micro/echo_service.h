@@ -128,8 +128,8 @@ using TypedEchoMethods = GrpcService::WithCallbackMethod_ServerLive<
 
 // All on completion queues, ModelInfer raw; serve it with EchoQueues. None by
 // callbacks: one such method, and gRPC starts threads that compete with the
-// queues' for the sockets. What no load generator calls (shared memory, streams,
-// loading) is not answered.
+// queues' for the sockets. What no load generator calls (shared memory,
+// streams, loading) is not answered.
 using QueueEchoService =
     GrpcService::WithRawMethod_ModelInfer<GrpcService::AsyncService>;
 
