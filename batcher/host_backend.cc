@@ -156,13 +156,11 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   events.ComputeEnded(batch);
   events.SlotFree();
   // Parts of one request are copied together: no work for a lane.
-  const bool has_parts =
-      std::any_of(batch.entries().begin(), batch.entries().end(),
-                  [](const Batch::Entry& entry) {
-                    return entry.request->part_of != nullptr;
-                  });
   if (std::ssize(batch.entries()) <= options_.max_inline_replies &&
-      !has_parts) {
+      std::none_of(batch.entries().begin(), batch.entries().end(),
+                   [](const Batch::Entry& entry) {
+                     return entry.request->part_of != nullptr;
+                   })) {
     events.Finished(std::move(work.batch));
   } else {
     to_deliver_.Push(std::move(work));
