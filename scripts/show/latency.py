@@ -9,7 +9,6 @@ before each answer: the wire after that is not the wire of an idle echo.
 
 import json
 import tempfile
-import urllib.request
 
 import measuring
 
@@ -29,10 +28,7 @@ def one_outstanding(options, seconds):
 
 def sums():
     """Returns the server's sums and counts of durations, by metric name."""
-    url = f"http://127.0.0.1:{measuring.METRICS_PORT}/metrics"
-    with urllib.request.urlopen(url, timeout=5) as reply:
-        lines = reply.read().decode().splitlines()
-    samples = [line.rsplit(" ", 1) for line in lines if line[:1] != "#"]
+    samples = [line.rsplit(" ", 1) for line in measuring.metrics()]
     return {name.split("{")[0]: float(value) for name, value in samples
             if "_seconds_sum" in name or "_seconds_count" in name}
 

@@ -150,6 +150,14 @@ def server(programs, *arguments, model="mlp", number=0):
                     "--threads", 1, *arguments], ready)
 
 
+def metrics():
+    """Returns the lines of the first server's /metrics, without comments."""
+    url = f"http://127.0.0.1:{METRICS_PORT}/metrics"
+    with urllib.request.urlopen(url, timeout=5) as reply:
+        lines = reply.read().decode().splitlines()
+    return [line for line in lines if line[:1] != "#"]
+
+
 def echo(programs, *arguments, model="mlp", number=0):
     """Runs grpc-echo, answering with the mlp's bytes unless told otherwise."""
     port = GRPC_PORT + PORT_STEP * number
