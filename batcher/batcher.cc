@@ -1,5 +1,5 @@
-// The doors to the batcher. Its thread: batcher_thread.cc; who is not let in:
-// batcher_refusal.cc.
+// The doors to the batcher. Who steps when: batcher_thread.cc; a step:
+// batcher_step.cc; who is not let in: batcher_refusal.cc.
 #include "batcher/batcher.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ absl::Status CheckOptions(const BatcherOptions& options) {
         "preserve_ordering: expected one level of priority with it, got "
         "several"));
   }
-  if (options.stepping == Stepping::kOwnThread &&
+  if (options.stepping == Stepping::kOnTheSpot &&
       options.clock != &Clock::Steady()) {
     status.Update(absl::InvalidArgumentError(
         "clock: expected Clock::Steady() for a batcher with its own thread"));
@@ -108,7 +108,7 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
       Learn(sample);
     }
   }
-  if (options_.stepping == Stepping::kOwnThread) {
+  if (options_.stepping == Stepping::kOnTheSpot) {
     thread_ = std::thread([this] { Run(); });
   }
 }
@@ -128,6 +128,8 @@ Batcher::~Batcher() {
   BeginDrain();
   give_up_queued_.store(true, std::memory_order_seq_cst);
   if (thread_.joinable()) {
+    AskForStep();
+    IsDrainedBy(kNever);
     stop_.store(true, std::memory_order_seq_cst);
     events_.Notify();
     thread_.join();
@@ -164,7 +166,7 @@ absl::Status Batcher::Submit(InferRequest& request) {
       admission_.TryAdmit(request.level, parts, request.rows, request.bytes);
   if (verdict != Admission::Verdict::kAdmitted) {
     if (admission_.closed()) {
-      events_.Notify();  // it may have seen us counted, and not be drained
+      AskForStep();  // it may have seen us counted, and not be drained
     }
     return Refuse(RefusalFor(verdict), request);
   }
@@ -177,10 +179,12 @@ absl::Status Batcher::Submit(InferRequest& request) {
   }
   request.TakeFirstHolds();
   Push(request);
-  Wake(request.due);
+  if (IsNews(request.due)) {
+    AskForStep();
+  }
   if (request.cancelled.load(std::memory_order_seq_cst)) {
     CancelParts(request);
-    events_.Notify();  // Cancel() may have come and been taken before the push
+    AskForStep();  // Cancel() may have come and been taken before the push
   }
   request.GiveBackHold();  // now it may have been released
   return absl::OkStatus();
@@ -201,27 +205,16 @@ void Batcher::Push(InferRequest& request) {
   }
 }
 
-void Batcher::Wake(TimePoint due) {
+bool Batcher::IsNews(TimePoint due) const {
   // Rows are counted before they are pushed and read after: whoever pushes last
   // sees those of all, whatever the order of their admission.
   if (due != kNever) {
     due -= Duration(pressing_nanos_.load(std::memory_order_seq_cst));
   }
-  if (admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
-      ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
-      admission_.closed() ||  // and what is queued may have been given up
-      SlotAwaitsRows()) {
-    events_.Notify();
-  }
-}
-
-// Of SlotFree() and Submit() at the same time, whichever looks last sees the
-// other: the slot is counted before the rows are read, and the rows before the
-// slot is.
-bool Batcher::SlotAwaitsRows() const {
-  return wants_slot_.load(std::memory_order_seq_cst) &&
-         free_slots_.load(std::memory_order_seq_cst) > 0 &&
-         admission_.rows() > 0;
+  return admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
+         ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
+         admission_.closed() ||  // and what is queued may have been given up
+         SlotAwaitsRows();
 }
 
 void Batcher::Cancel(InferRequest& request) {
@@ -238,7 +231,7 @@ void Batcher::Cancel(InferRequest& request) {
     request.GiveBackHold();
   } else {
     cancelled_.Push(request);
-    events_.Notify();
+    AskForStep();
   }
 }
 
@@ -253,24 +246,28 @@ void Batcher::CancelParts(InferRequest& request) {
 
 void Batcher::BeginDrain() {
   admission_.Close();
-  events_.Notify();
+  AskForStep();
 }
 
 absl::Status Batcher::Drain(TimePoint until) {
-  Check(options_.stepping == Stepping::kOwnThread,
-        "Drain() waits for the batcher's own thread");
+  Check(options_.stepping == Stepping::kOnTheSpot,
+        "Drain() waits for steps that others do");
   BeginDrain();
+  if (IsDrainedBy(until)) {
+    return absl::OkStatus();
+  }
+  give_up_queued_.store(true, std::memory_order_seq_cst);
+  AskForStep();
+  return absl::DeadlineExceededError(
+      "not everything admitted was answered in time");
+}
+
+bool Batcher::IsDrainedBy(TimePoint until) {
   MutexLock lock(drain_mutex_);
-  while (!drained_) {
-    if (clock_.Now() >= until) {
-      give_up_queued_.store(true, std::memory_order_seq_cst);
-      events_.Notify();
-      return absl::DeadlineExceededError(
-          "not everything admitted was answered in time");
-    }
+  while (!drained_ && clock_.Now() < until) {
     drained_changed_.WaitUntil(drain_mutex_, until);
   }
-  return absl::OkStatus();
+  return drained_;
 }
 
 // --- events of the backend -------------------------------------------------
@@ -284,14 +281,14 @@ void Batcher::ComputeEnded(Batch& batch) {
   batch.NoteComputeEnd();
   compute_ends_.fetch_add(1, std::memory_order_seq_cst);
   if (wants_lane_.load(std::memory_order_seq_cst)) {
-    events_.Notify();
+    AskForStep();
   }
 }
 
 void Batcher::SlotFree() {
   free_slots_.fetch_add(1, std::memory_order_seq_cst);
   if (SlotAwaitsRows()) {
-    events_.Notify();
+    AskForStep();
   }
 }
 
@@ -309,7 +306,7 @@ void Batcher::Resolve(std::unique_ptr<Batch> batch) {
   batch->Resolve(clock_);
   finished_.Push(*batch.release());
   if (wants_batch_.load(std::memory_order_seq_cst) || admission_.closed()) {
-    events_.Notify();
+    AskForStep();
   }
 }
 
@@ -335,7 +332,7 @@ absl::Status Batcher::SetKnobs(const Knobs& knobs) {
   max_wait_nanos_.store(knobs.max_wait.count(), std::memory_order_relaxed);
   admission_.SetBounds(knobs.queue);
   knobs_changed_.store(true, std::memory_order_seq_cst);
-  events_.Notify();
+  AskForStep();
   return absl::OkStatus();
 }
 

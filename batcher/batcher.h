@@ -1,10 +1,11 @@
 // Batcher: requests in, batches to a backend, answers out. The heart of Ferry;
 // start here.
 //
-// One Batcher serves one model version. Its one thread takes what was pushed,
-// keeps it in arrival order, asks the BatchPolicy when the open batch leaves,
-// and answers what is cancelled or expires while it waits. It never runs a
-// model and never waits for one.
+// One Batcher serves one model version. A step takes what was pushed, keeps it
+// in arrival order, asks the BatchPolicy when the open batch leaves, and
+// answers what is cancelled or expires while it waits. It never runs a model
+// and never waits for one. One thread at a time does steps, the stepper: who
+// has news (StepRole), or the batcher's own thread when it is time.
 //
 // Guarantees (numbers of docs/architecture.md; tests cite them):
 //   G1  Every accepted request is answered exactly once: with its own rows, or
@@ -52,13 +53,15 @@
 #include "batcher/push_list.h"
 #include "batcher/split_request.h"
 #include "batcher/statistics.h"
+#include "batcher/step_role.h"
 #include "batcher/wait_forecast.h"
 
 namespace ferry {
 
-// Who runs the batcher's steps: its own thread, or the caller through Step()
-// (tests and simulations on a clock of their own).
-enum class Stepping { kOwnThread, kByCaller };
+// Who runs the batcher's steps: whoever has news, and a thread that wakes when
+// it is time; or the caller alone through Step() (tests and simulations on a
+// clock of their own).
+enum class Stepping { kOnTheSpot, kByCaller };
 
 struct BatcherOptions {
   int32_t max_batch_size = 64;  // rows, >= 1; knobs never pass it
@@ -75,7 +78,7 @@ struct BatcherOptions {
   std::vector<LevelOptions> levels = {{}};  // 1 to kMaxLevels, urgent first
   // Batches whose compute has ended and whose replies are not all handed over.
   int32_t max_undelivered_batches = 4;
-  Stepping stepping = Stepping::kOwnThread;
+  Stepping stepping = Stepping::kOnTheSpot;
   const Clock* clock = &Clock::Steady();  // outlives the batcher
 };
 
@@ -130,8 +133,8 @@ class Batcher final : private BackendEvents {
   // wait for. REQUIRES: called from one thread.
   Wait Step();
 
-  // With Stepping::kByCaller: whether something would have woken the batcher's
-  // own thread since the last Step().
+  // With Stepping::kByCaller: whether somebody has asked for a step since the
+  // last one.
   bool WasNotified() const { return events_.HasMovedOn(step_key_); }
 
   // With Stepping::kByCaller: whether everything admitted is answered.
@@ -155,8 +158,11 @@ class Batcher final : private BackendEvents {
   void Stamp(InferRequest& request);
   void Push(InferRequest& request);
   void CancelParts(InferRequest& request);
-  void Wake(TimePoint due);
+  // Whether a request that is due then changes what the stepper waits for.
+  bool IsNews(TimePoint due) const;
   bool SlotAwaitsRows() const;
+  // Asks for a step, and does it unless another thread is at it.
+  void AskForStep();
   void Staged(Batch& batch) override;
   void ComputeEnded(Batch& batch) override;
   void SlotFree() override;
@@ -164,8 +170,18 @@ class Batcher final : private BackendEvents {
   void Resolve(std::unique_ptr<Batch> batch);
   void Broken(Outcome why) override;
 
-  // --- batcher thread ---
+  // Waits for it.
+  bool IsDrainedBy(TimePoint until) ABSL_LOCKS_EXCLUDED(drain_mutex_);
+
+  // --- the batcher's own thread ---
   void Run();
+  // Sets the alarm to what is waited for. Where that moment has come: whether
+  // this thread is the stepper now.
+  bool SetAlarm();
+
+  // --- the stepper ---
+  // Steps until there is no news, or leaves the rest to the own thread.
+  void StepOn(int max_steps);
   bool HasNews() const;
   void PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
                    const Knobs& knobs);
@@ -207,8 +223,8 @@ class Batcher final : private BackendEvents {
   std::atomic<uint64_t> compute_ends_{0};
   std::atomic<uint64_t> compute_ends_published_{0};  // with wait_forecast_
 
-  // What the batcher thread waits for, read by producers. Written before it
-  // looks for news once more and sleeps, so a producer that reads an older
+  // What the stepper leaves to wait for, read by producers. Written before it
+  // looks for news once more and leaves, so a producer that reads an older
   // value has pushed before that look.
   alignas(64) std::atomic<int32_t> wake_at_rows_{1};
   std::atomic<int64_t> wait_until_nanos_{0};
@@ -224,7 +240,14 @@ class Batcher final : private BackendEvents {
   BatchOrder order_;
   const std::shared_ptr<JoinBudget> join_budget_;
 
-  // --- batcher thread only ---
+  StepRole step_role_;
+  // The stepper has left its role to the own thread.
+  std::atomic<bool> is_handed_over_{false};
+  // The moment at which the own thread wakes. Written before it looks at
+  // wait_until_nanos_ once more and sleeps.
+  std::atomic<int64_t> alarm_nanos_{0};
+
+  // --- stepper only ---
   alignas(64) BatchFormer former_;
   uint64_t compute_ends_taken_ = 0;
   EventCount::Key step_key_ = 0;                 // with Stepping::kByCaller
@@ -232,7 +255,7 @@ class Batcher final : private BackendEvents {
   int32_t running_ = 0;                          // batches given to the backend
 
   // --- read by Snapshot() from any thread ---
-  BatchStatistics answered_;         // written by the batcher thread
+  BatchStatistics answered_;         // written by the stepper
   std::atomic<double> alpha_ns_{0};  // of the service time
   std::atomic<double> beta_ns_{0};
   Counter service_time_drifts_;

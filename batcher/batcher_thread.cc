@@ -1,101 +1,83 @@
-// The batcher's thread: takes what was pushed, answers, forms batches.
+// Who does the batcher's steps, and when.
 #include <pthread.h>
 
-#include <algorithm>
-#include <optional>
-#include <utility>
+#include <limits>
 
 #include "batcher/batcher.h"
 
 namespace ferry {
 namespace {
 
-constexpr Outcome kCancelled = {absl::StatusCode::kCancelled,
-                                "request was cancelled while it was queued"};
-constexpr Outcome kExpired = {
-    absl::StatusCode::kDeadlineExceeded,
-    "request passed its deadline while it was queued"};
-constexpr Outcome kTooLate = {
-    absl::StatusCode::kDeadlineExceeded,
-    "request would have passed its deadline before it was answered"};
-constexpr Outcome kStopped = {absl::StatusCode::kUnavailable,
-                              "server stopped before the request was started"};
+// Of a thread that has other work; then the own thread goes on.
+constexpr int kMaxStepsOnTheSpot = 4;
+constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 }  // namespace
+
+void Batcher::AskForStep() {
+  if (options_.stepping == Stepping::kByCaller) {
+    events_.Notify();
+  } else if (step_role_.Ask()) {
+    StepOn(kMaxStepsOnTheSpot);
+  }
+}
+
+void Batcher::StepOn(int max_steps) {
+  for (int steps = 1;; ++steps) {
+    step_role_.Begin();
+    const Wait wait = Step();
+    if (!HasNews() && step_role_.TryLeave()) {
+      if (ToNanos(wait.until) < alarm_nanos_.load(std::memory_order_seq_cst)) {
+        events_.Notify();
+      }
+      return;
+    }
+    if (steps == max_steps) {
+      is_handed_over_.store(true, std::memory_order_seq_cst);
+      events_.Notify();
+      return;
+    }
+  }
+}
 
 void Batcher::Run() {
   pthread_setname_np(pthread_self(), "ferry-batcher");
   UsePreciseTimers();
-  while (!stop_.load(std::memory_order_seq_cst) || !idle()) {
-    const EventCount::Key key = events_.PrepareWait();
-    const Wait wait = Step();
-    if (HasNews()) {
-      events_.CancelWait();
-      continue;
-    }
-    if (stop_.load(std::memory_order_seq_cst) && idle()) {
-      events_.CancelWait();
-      break;
-    }
-    events_.Wait(key, wait.until);
-  }
-}
-
-Wait Batcher::Step() {
-  TakeFinished();
-  TakePushed();
-  TakeCancelled();
-  if (give_up_queued_.load(std::memory_order_seq_cst)) {
-    AnswerAll(kStopped);
-  } else if (broken()) {
-    AnswerAll(kDeviceLost);
-  }
-  knobs_changed_.exchange(false, std::memory_order_seq_cst);
-  const Knobs knobs = this->knobs();
-  BatchFormer::Choice choice;
-  int32_t free_slots = 0;
   for (;;) {
-    const TimePoint now = AnswerExpired();
-    free_slots = free_slots_.load(std::memory_order_seq_cst);
-    // After the slots: whoever freed one has ended its compute before.
-    TakeComputeEnds();
-    if (batches_.empty()) {
-      free_slots = 0;  // replies are slow: TakeFinished() brings one
+    const EventCount::Key key = events_.PrepareWait();
+    if (stop_.load(std::memory_order_seq_cst)) {
+      return;
     }
-    choice = former_.Choose(knobs, free_slots, admission_.closed(), now);
-    if (choice.group == nullptr) {
-      break;
+    if (is_handed_over_.exchange(false, std::memory_order_seq_cst) ||
+        SetAlarm()) {
+      events_.CancelWait();
+      StepOn(kNoLimit);
+    } else {
+      events_.Wait(key,
+                   FromNanos(alarm_nanos_.load(std::memory_order_relaxed)));
     }
-    StartBatch(choice, knobs, now);
   }
-  choice.wait.until =
-      std::min(choice.wait.until, former_.queue().deadlines().earliest_due());
-  PublishWait(choice, free_slots, knobs);
-  TellIfDrained();
-  if (options_.stepping == Stepping::kByCaller) {
-    step_key_ = events_.PrepareWait();
-  }
-  return choice.wait;
 }
 
-void Batcher::PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
-                          const Knobs& knobs) {
-  wait_forecast_.Publish(former_.FactsForProducers(knobs, clock_.Now()),
-                         static_cast<int32_t>(options_.levels.size()));
-  compute_ends_published_.store(compute_ends_taken_, std::memory_order_relaxed);
-  pressing_nanos_.store(
-      choice.can_be_pressed ? former_.PressingTime(knobs).count() : 0,
-      std::memory_order_seq_cst);
-  wait_until_nanos_.store(ToNanos(choice.wait.until),
-                          std::memory_order_seq_cst);
-  wake_at_rows_.store(choice.wait.wake_at_rows, std::memory_order_seq_cst);
-  wants_batch_.store(batches_.empty(), std::memory_order_seq_cst);
-  wants_slot_.store(free_slots == 0 && !batches_.empty(),
-                    std::memory_order_seq_cst);
-  wants_lane_.store(free_slots > 0 && !former_.queue().empty(),
-                    std::memory_order_seq_cst);
+bool Batcher::SetAlarm() {
+  int64_t until = wait_until_nanos_.load(std::memory_order_seq_cst);
+  for (;;) {
+    if (ToNanos(clock_.Now()) >= until) {
+      // Before asking: a stepper that is at it steps once more, then looks.
+      alarm_nanos_.store(ToNanos(kNever), std::memory_order_seq_cst);
+      return step_role_.Ask();
+    }
+    alarm_nanos_.store(until, std::memory_order_seq_cst);
+    const int64_t newer = wait_until_nanos_.load(std::memory_order_seq_cst);
+    if (newer >= until) {
+      return false;
+    }
+    until = newer;
+  }
 }
 
+// Whether somebody published what the last step has not seen, and may not have
+// asked for one: he may have looked at what was waited for before it.
 bool Batcher::HasNews() const {
   return !pushed_.empty() || !cancelled_.empty() || !finished_.empty() ||
          SlotAwaitsRows() || knobs_changed_.load(std::memory_order_seq_cst) ||
@@ -103,143 +85,13 @@ bool Batcher::HasNews() const {
           compute_ends_.load(std::memory_order_seq_cst) != compute_ends_taken_);
 }
 
-void Batcher::TakePushed() {
-  InferRequest* next = pushed_.TakeAll();
-  while (next != nullptr) {
-    InferRequest& request = *std::exchange(next, next->next_pushed);
-    former_.Append(request);
-    if (request.cancelled.load(std::memory_order_seq_cst)) {
-      Answer(request, kCancelled);
-    }
-  }
-}
-
-void Batcher::TakeCancelled() {
-  InferRequest* next = cancelled_.TakeAll();
-  while (next != nullptr) {
-    InferRequest& request = *std::exchange(next, next->next_cancelled);
-    if (request.is_queued) {
-      Answer(request, kCancelled);
-    }
-    request.GiveBackHold();
-  }
-}
-
-void Batcher::TakeComputeEnds() {
-  const uint64_t ends = compute_ends_.load(std::memory_order_seq_cst);
-  if (ends == compute_ends_taken_) {
-    return;
-  }
-  compute_ends_taken_ = ends;
-  for (const Batch* batch : all_batches_) {
-    if (batch->has_compute_ended()) {
-      former_.ComputeEnded(*batch);
-    }
-  }
-}
-
-void Batcher::TakeFinished() {
-  Batch* next = finished_.TakeAll();
-  if (next != nullptr) {
-    TakeComputeEnds();  // before what they say is cleared
-  }
-  while (next != nullptr) {
-    Batch* const batch = std::exchange(next, next->next_finished);
-    if (batch->succeeded()) {
-      const Batch::Times& times = batch->times();
-      Learn({.rows = batch->rows(),
-             .took = times.compute_end - times.lane_begin});
-      former_.LearnStaging(times.staging);
-    }
-    batch->Clear();
-    batches_.emplace_back(batch);
-    --running_;
-  }
-}
-
-void Batcher::Learn(const ServiceTimeSample& sample) {
-  former_.Learn(sample);
-  const ServiceTimeLine line = former_.service_time().line();
-  alpha_ns_.store(line.alpha_ns, std::memory_order_relaxed);
-  beta_ns_.store(line.beta_ns, std::memory_order_relaxed);
-  service_time_drifts_.Set(former_.service_time().drift_count());
-}
-
-TimePoint Batcher::AnswerExpired() {
-  const DeadlineHeap& deadlines = former_.queue().deadlines();
-  TimePoint now = clock_.Now();
-  while (deadlines.earliest_due() <= now) {
-    Answer(*deadlines.earliest(), kExpired);
-    now = clock_.Now();  // answering takes time, in which more may expire
-  }
-  return now;
-}
-
-void Batcher::AnswerAll(Outcome outcome) {
-  while (!former_.queue().empty()) {
-    Answer(former_.queue().any(), outcome);
-  }
-}
-
-void Batcher::Answer(InferRequest& request, Outcome outcome) {
-  former_.Remove(request);
-  // First, so that whoever is answered finds the room it left.
-  admission_.LeaveLevel(request.level, 1, request.rows);
-  admission_.LeaveQueue(1, request.rows);
-  admission_.ReleaseBytes(request.bytes);
-  const std::optional<Ending> ending = request.EndingOf({outcome, {}});
-  if (ending.has_value()) {
-    answered_.failed_requests[static_cast<size_t>(ending->outcome.code)].Add(1);
-    answered_.failed_ns.Add(ElapsedNanos(clock_.Now() - request.arrival));
-  }
-  request.End(ending);
-}
-
-int32_t Batcher::MaxRequests() const {
-  return std::min(options_.max_batch_size, options_.max_requests_per_batch);
-}
-
-void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
-                         TimePoint now) {
-  bool has_dropped = false;
-  const int32_t max_rows =
-      former_.Prune(*choice.group, knobs, now,
-                    [&](InferRequest& request, BatchFormer::Dropped why) {
-                      has_dropped = true;
-                      if (why == BatchFormer::Dropped::kLate) {
-                        answered_.dropped_requests.Add(1);
-                        Answer(request, kTooLate);
-                      } else {
-                        Answer(request, kCancelled);
-                      }
-                    });
-  if (has_dropped) {
-    return;
-  }
-  std::unique_ptr<Batch> batch = std::move(batches_.back());
-  batches_.pop_back();
-  const bool is_full =
-      former_.TakeBatch(*choice.group, knobs, max_rows, *batch);
-  former_.Started(*batch, knobs, is_full, now);
-  for (const Batch::Entry& entry : batch->entries()) {
-    admission_.LeaveLevel(entry.request->level, 1, entry.rows);
-  }
-  admission_.LeaveQueue(static_cast<int32_t>(batch->entries().size()),
-                        batch->rows());
-  batch->Close(now, choice.reason);
-  order_.Started(*batch);
-  ++running_;
-  free_slots_.fetch_sub(1, std::memory_order_seq_cst);
-  backend_->Start(std::move(batch), *this);
-}
-
-void Batcher::TellIfDrained() {
-  if (!admission_.closed() || !idle()) {
-    return;
-  }
-  MutexLock lock(drain_mutex_);
-  drained_ = true;
-  drained_changed_.SignalAll();
+// Of SlotFree() and Submit() at the same time, whichever looks last sees the
+// other: the slot is counted before the rows are read, and the rows before the
+// slot is.
+bool Batcher::SlotAwaitsRows() const {
+  return wants_slot_.load(std::memory_order_seq_cst) &&
+         free_slots_.load(std::memory_order_seq_cst) > 0 &&
+         admission_.rows() > 0;
 }
 
 }  // namespace ferry

@@ -154,17 +154,26 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   batch.SetResult(outcome, std::move(output));
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
-  events.SlotFree();
-  // Parts of one request are copied together: no work for a lane.
-  if (std::ssize(batch.entries()) <= options_.max_inline_replies &&
-      std::none_of(batch.entries().begin(), batch.entries().end(),
-                   [](const Batch::Entry& entry) {
-                     return entry.request->part_of != nullptr;
-                   })) {
+  if (DeliversInline(batch)) {
     events.Finished(std::move(work.batch));
+    events.SlotFree();  // the next batch closes when this lane is free for it
   } else {
+    events.SlotFree();
     to_deliver_.Push(std::move(work));
   }
+}
+
+bool HostBackend::DeliversInline(const Batch& batch) const {
+  const Batch::Times& times = batch.times();
+  if (std::ssize(batch.entries()) > options_.max_inline_replies &&
+      times.compute_end - times.compute_begin >= options_.max_inline_compute) {
+    return false;
+  }
+  // Parts of one request are copied together: no work for a lane.
+  return std::none_of(batch.entries().begin(), batch.entries().end(),
+                      [](const Batch::Entry& entry) {
+                        return entry.request->part_of != nullptr;
+                      });
 }
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {

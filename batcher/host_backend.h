@@ -1,6 +1,7 @@
 // HostBackend: a Backend on this machine's processors. One executor thread a
 // lane stages and computes; one more thread delivers, so that a lane computes
-// the next batch while the replies of the last are written.
+// the next batch while the replies of the last are written, unless that is not
+// worth the hand-over.
 //
 // Guarantees: those of Backend. A model that throws fails only its batch.
 //
@@ -24,9 +25,10 @@ namespace ferry {
 
 struct HostBackendOptions {
   int32_t slots_per_lane = 1;  // >= 1
-  // Batches of at most this many requests are delivered by their executor:
-  // waking the deliverer would take longer than writing so few replies.
+  // An executor delivers a batch of so few replies itself, or one that it has
+  // computed so fast: waking the deliverer would take longer than is won.
   int32_t max_inline_replies = 2;
+  Duration max_inline_compute = Milliseconds(0.2);
   const Clock* clock = &Clock::Steady();  // outlives the backend
   // Whose turn it is where models share the device; outlives the backend.
   // Null: this backend has the device to itself.
@@ -93,6 +95,7 @@ class HostBackend final : public Backend {
   void RunLane(int32_t index);
   void RunBatch(Lane& lane, Work work);
   Outcome Compute(Lane& lane, Batch& batch, OutputRef& output);
+  bool DeliversInline(const Batch& batch) const;
   void RunDeliveries();
 
   const HostBackendOptions options_;

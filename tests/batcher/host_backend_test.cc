@@ -296,7 +296,9 @@ TEST(HostBackend, LaneComputesWhileRepliesOfTheLastBatchAreWritten) {
       second_computes.wait();
     }
   };
-  auto backend = MakeBackend(std::move(models), {.max_inline_replies = 0});
+  auto backend =
+      MakeBackend(std::move(models),
+                  {.max_inline_replies = 0, .max_inline_compute = Duration(0)});
   TestRequest requests[2];
   for (TestRequest& request : requests) {
     backend->Start(BatchOf(request), events);
@@ -305,24 +307,35 @@ TEST(HostBackend, LaneComputesWhileRepliesOfTheLastBatchAreWritten) {
   backend.reset();
 }
 
-TEST(HostBackend, FewRepliesAreDeliveredByTheirExecutor) {
+// Whether a batch of one request is delivered by the thread that computed it.
+bool IsDeliveredInline(const HostBackendOptions& options) {
   std::thread::id computed_on;
   std::thread::id delivered_on;
-  for (int32_t max_inline : {0, 1}) {
-    auto models = OneModel([&](const Batch&) -> Outcome {
-      computed_on = std::this_thread::get_id();
-      return {};
-    });
-    Events events;
-    events.on_finished = [&] { delivered_on = std::this_thread::get_id(); };
-    auto backend =
-        MakeBackend(std::move(models), {.max_inline_replies = max_inline});
-    TestRequest request;
-    backend->Start(BatchOf(request), events);
-    events.WaitForFinished(1);
-    backend.reset();
-    EXPECT_EQ(computed_on == delivered_on, max_inline == 1);
-  }
+  auto models = OneModel([&](const Batch&) -> Outcome {
+    computed_on = std::this_thread::get_id();
+    return {};
+  });
+  Events events;
+  events.on_finished = [&] { delivered_on = std::this_thread::get_id(); };
+  auto backend = MakeBackend(std::move(models), options);
+  TestRequest request;
+  backend->Start(BatchOf(request), events);
+  events.WaitForFinished(1);
+  backend.reset();
+  return computed_on == delivered_on;
+}
+
+TEST(HostBackend, ExecutorDeliversWhereAHandOverWouldNotPay) {
+  const Duration never(0);
+  const Duration always = std::chrono::hours(1);
+  EXPECT_FALSE(IsDeliveredInline(
+      {.max_inline_replies = 0, .max_inline_compute = never}));
+  EXPECT_TRUE(
+      IsDeliveredInline({.max_inline_replies = 1, .max_inline_compute = never}))
+      << "few replies";
+  EXPECT_TRUE(IsDeliveredInline(
+      {.max_inline_replies = 0, .max_inline_compute = always}))
+      << "computed fast";
 }
 
 TEST(HostBackend, DestructorFinishesWhatWasStarted) {
