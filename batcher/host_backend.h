@@ -28,7 +28,7 @@ struct HostBackendOptions {
   // An executor delivers a batch of so few replies itself, or one that it has
   // computed so fast: waking the deliverer would take longer than is won.
   int32_t max_inline_replies = 2;
-  Duration max_inline_compute = Milliseconds(0.2);
+  Duration max_inline_compute = Milliseconds(0.3);
   const Clock* clock = &Clock::Steady();  // outlives the backend
   // Whose turn it is where models share the device; outlives the backend.
   // Null: this backend has the device to itself.

@@ -40,6 +40,9 @@ FusedLinear::FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
     bias_ = bias.to(ToScalarType(precision)).contiguous();
   }
   if (onednn::HasMatrixKernels()) {
+    if (precision == Precision::kBf16 && BrgemmLinear::Suits(weight_)) {
+      small_.emplace(weight_, bias);
+    }
     packed_ = onednn::PackLinear(weight_, rows_hint);
     weight_.reset();
   }
@@ -47,6 +50,10 @@ FusedLinear::FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
 
 at::Tensor FusedLinear::operator()(const at::Tensor& x,
                                    Activation activation) const {
+  if (small_.has_value() && activation != Activation::kGelu &&
+      small_->Takes(x)) {
+    return small_->Run(x, activation == Activation::kRelu);
+  }
   if (is_packed()) {
     return onednn::Linear(x, packed_, bias_, Attribute(activation));
   }

@@ -6,6 +6,8 @@
 // them. Where the processor lacks the kernels the plain operators run; answers
 // differ within rounding only.
 //
+// Small layers in bf16 go another way yet (networks/brgemm_linear.h).
+//
 // What it is worth for an mlp 1024-4096-4096-1024 on one core with AMX, against
 // the plain operators: bf16 3.3 ms for 4.3 at 1 row, 3.2 for 5.5 at 16, 7.3 for
 // 8.0 at 64; fp32 10.6 for 8.1 at 1 row, 13.6 for 28 at 8, 43 for 52 at 64.
@@ -19,8 +21,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "models/model_options.h"
+#include "models/torch/networks/brgemm_linear.h"
 #include "models/torch/networks/onednn_ops.h"
 
 namespace ferry {
@@ -50,6 +54,7 @@ class FusedLinear {
   at::Tensor weight_;  // undefined where packed
   at::Tensor packed_;
   at::Tensor bias_;
+  std::optional<BrgemmLinear> small_;
 };
 
 // y = activation(conv(x, w) + b [+ residual]), images in channels-last.

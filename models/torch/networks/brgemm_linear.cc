@@ -1,0 +1,113 @@
+// Packing the panels, and a loop over tiles of sums.
+#include "models/torch/networks/brgemm_linear.h"
+
+#include <ATen/Functions.h>
+#include <ATen/native/CPUBlas.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+
+namespace ferry {
+namespace {
+
+namespace blas = at::native::cpublas;
+
+// The kernel takes widths of 16, 32, 48 and 64 outputs, and pairs of inputs.
+constexpr int64_t kWidthStep = 16;
+constexpr int64_t kMaxWidth = 64;
+// Of sums: two tiles of AMX by two.
+constexpr int64_t kTileRows = 32;
+// By measurement; 512 x 512.
+constexpr int64_t kMaxWeights = 256 << 10;
+
+// Rounded to nearest, ties to even. (c10's own has a branch, which keeps the
+// loop from being vectorized.)
+uint16_t ToBf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return static_cast<uint16_t>(value != value ? 0x7fc0 : rounded);
+}
+
+struct Tile {
+  const float* sums;  // [rows, width]
+  const float* bias;  // [columns]
+  int64_t width;
+  int64_t rows;
+  int64_t columns;  // <= width
+};
+
+// Compiled for wider vectors as well: the loader takes what the processor has.
+__attribute__((target_clones("avx512f", "default"))) void Finish(
+    const Tile& tile, bool relu, c10::BFloat16* out, int64_t stride) {
+  const float floor = relu ? 0 : -std::numeric_limits<float>::infinity();
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    const float* const sums = tile.sums + row * tile.width;
+    c10::BFloat16* const to = out + row * stride;
+    for (int64_t i = 0; i < tile.columns; ++i) {
+      to[i].x = ToBf16(std::max(sums[i] + tile.bias[i], floor));
+    }
+  }
+}
+
+}  // namespace
+
+bool BrgemmLinear::Suits(const at::Tensor& weight) {
+  return weight.numel() > 0 && weight.numel() <= kMaxWeights &&
+         weight.size(1) % 2 == 0 && blas::could_pack(at::kBFloat16);
+}
+
+BrgemmLinear::BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias)
+    : inputs_(weight.size(1)), outputs_(weight.size(0)) {
+  const int64_t padded = (outputs_ + kWidthStep - 1) / kWidthStep * kWidthStep;
+  bias_ = at::zeros({padded}, at::kFloat);
+  if (bias.defined()) {
+    bias_.narrow(0, 0, outputs_).copy_(bias);
+  }
+  at::Tensor columns = at::zeros({inputs_, padded}, at::kBFloat16);
+  columns.narrow(1, 0, outputs_).copy_(weight.t());
+  const auto* const from = columns.const_data_ptr<c10::BFloat16>();
+  for (int64_t first = 0; first < padded; first += kMaxWidth) {
+    const int64_t width = std::min(kMaxWidth, padded - first);
+    at::Tensor packed = at::empty({inputs_ / 2, width, 2}, at::kBFloat16);
+    blas::pack(inputs_, width, padded, width, at::kBFloat16, at::kBFloat16,
+               from + first, packed.mutable_data_ptr());
+    panels_.push_back({first, width, std::move(packed)});
+  }
+}
+
+bool BrgemmLinear::Takes(const at::Tensor& x) const {
+  return x.scalar_type() == at::kBFloat16 && x.is_contiguous() &&
+         x.numel() <= kMaxRows * inputs_;
+}
+
+at::Tensor BrgemmLinear::Run(const at::Tensor& x, bool relu) const {
+  at::DimVector sizes(x.sizes());
+  sizes.back() = outputs_;
+  at::Tensor y = at::empty(sizes, x.options());
+  const int64_t rows = x.numel() / inputs_;
+  const auto* const from = x.const_data_ptr<c10::BFloat16>();
+  auto* const to = y.mutable_data_ptr<c10::BFloat16>();
+  const float* const bias = bias_.const_data_ptr<float>();
+  alignas(64) std::array<float, kTileRows * kMaxWidth> sums;
+  for (const Panel& panel : panels_) {
+    const auto* const weight = panel.weight.const_data_ptr<c10::BFloat16>();
+    for (int64_t row = 0; row < rows; row += kTileRows) {
+      const Tile tile = {
+          .sums = sums.data(),
+          .bias = bias + panel.first,
+          .width = panel.width,
+          .rows = std::min(kTileRows, rows - row),
+          .columns = std::min(panel.width, outputs_ - panel.first)};
+      blas::brgemm(tile.rows, panel.width, inputs_, inputs_, panel.width,
+                   panel.width, /*add_C=*/false, from + row * inputs_, weight,
+                   sums.data());
+      Finish(tile, relu, to + row * outputs_ + panel.first, outputs_);
+    }
+  }
+  blas::brgemm_release();
+  return y;
+}
+
+}  // namespace ferry
