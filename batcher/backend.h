@@ -39,6 +39,9 @@ class BackendEvents {
   // The batch has its result (Batch::SetResult). Ends its requests, on this
   // thread.
   virtual void Finished(std::unique_ptr<Batch> batch) = 0;
+  // A lane that Backend::WakeLane() woke is awake: a batch that closes now
+  // takes along what arrived meanwhile.
+  virtual void LaneAwake() = 0;
   // The device is lost for good: nothing more will succeed.
   virtual void Broken(Outcome why) = 0;
 
@@ -58,6 +61,10 @@ class Backend {
   virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
     return {};
   }
+
+  // Wakes a lane that sleeps, which then calls events.LaneAwake(); once for all
+  // calls until it does. False: none sleeps. Any thread; never blocks.
+  virtual bool WakeLane(BackendEvents& /*events*/) { return false; }
 
   // REQUIRES: fewer than slots() batches are in it; `events` outlives it.
   virtual void Start(std::unique_ptr<Batch> batch, BackendEvents& events) = 0;

@@ -179,7 +179,8 @@ absl::Status Batcher::Submit(InferRequest& request) {
   }
   request.TakeFirstHolds();
   Push(request);
-  if (IsNews(request.due)) {
+  // A lane that has to be woken steps itself, on what is there by then.
+  if (IsNews(request.due) && !backend_->WakeLane(*this)) {
     AskForStep();
   }
   if (request.cancelled.load(std::memory_order_seq_cst)) {

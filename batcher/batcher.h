@@ -168,6 +168,7 @@ class Batcher final : private BackendEvents {
   void SlotFree() override;
   void Finished(std::unique_ptr<Batch> batch) override;
   void Resolve(std::unique_ptr<Batch> batch);
+  void LaneAwake() override { AskForStep(); }
   void Broken(Outcome why) override;
 
   // Waits for it.

@@ -38,16 +38,45 @@ void HostBackend::WorkQueue::Push(Work work) {
   changed_.SignalOne();
 }
 
+bool HostBackend::WorkQueue::WakeOne(BackendEvents& events) {
+  if (waiting_.load(std::memory_order_relaxed) == 0) {
+    return false;
+  }
+  {
+    MutexLock lock(mutex_);
+    if (to_tell_ != nullptr) {
+      return true;  // it is on its way
+    }
+    if (waiting_.load(std::memory_order_relaxed) == 0) {
+      return false;
+    }
+    to_tell_ = &events;
+  }
+  changed_.SignalOne();
+  return true;
+}
+
 HostBackend::Work HostBackend::WorkQueue::Pop() {
-  MutexLock lock(mutex_);
-  while (items_.empty() && !closed_) {
-    changed_.Wait(mutex_);
+  mutex_.Lock();
+  for (;;) {
+    if (BackendEvents* const to_tell = std::exchange(to_tell_, nullptr)) {
+      mutex_.Unlock();
+      to_tell->LaneAwake();
+      mutex_.Lock();
+    } else if (items_.empty() && !closed_) {
+      waiting_.fetch_add(1, std::memory_order_relaxed);
+      changed_.Wait(mutex_);
+      waiting_.fetch_sub(1, std::memory_order_relaxed);
+    } else {
+      break;
+    }
   }
-  if (items_.empty()) {
-    return {};
+  Work work;
+  if (!items_.empty()) {
+    work = std::move(items_.front());
+    items_.erase(items_.begin());
   }
-  Work work = std::move(items_.front());
-  items_.erase(items_.begin());
+  mutex_.Unlock();
   return work;
 }
 

@@ -9,6 +9,7 @@
 #ifndef FERRY_BATCHER_HOST_BACKEND_H_
 #define FERRY_BATCHER_HOST_BACKEND_H_
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -54,6 +55,9 @@ class HostBackend final : public Backend {
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return models_.front()->warm_up_samples();
   }
+  bool WakeLane(BackendEvents& events) override {
+    return to_compute_.WakeOne(events);
+  }
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:
@@ -77,12 +81,18 @@ class HostBackend final : public Backend {
   class WorkQueue {
    public:
     void Push(Work work);
+    // Sees to it that a thread which waits in Pop() calls events.LaneAwake()
+    // before it goes on; false: none waits.
+    bool WakeOne(BackendEvents& events);
     Work Pop();
     void Close();
 
    private:
     Mutex mutex_;
     CondVar changed_;
+    // Threads that wait in Pop(). Written with the lock held.
+    std::atomic<int32_t> waiting_{0};
+    BackendEvents* to_tell_ ABSL_GUARDED_BY(mutex_) = nullptr;
     // Oldest first; a handful at most, bounded by the batcher's batches.
     std::vector<Work> items_ ABSL_GUARDED_BY(mutex_);
     bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -13,6 +13,7 @@
 #include "batcher/checked_math.h"
 #include "batcher/row_gather.h"
 #include "models/failure_log.h"
+#include "models/torch/cast.h"
 #include "models/torch/types.h"
 
 namespace ferry {
@@ -42,6 +43,11 @@ std::vector<int64_t> Shape(bool has_rows, int32_t rows,
 
 int64_t RowElements(absl::Span<const int64_t> row_dims) {
   return ElementCount(row_dims).value_or(0);
+}
+
+// REQUIRES: contiguous.
+Elements ElementsOf(const at::Tensor& tensor) {
+  return {tensor.data_ptr(), tensor.scalar_type()};
 }
 
 // Makes `room` hold at least that many elements.
@@ -207,7 +213,7 @@ void TorchModel::StageInput(const Batch& batch, size_t input) {
   at::Tensor& received = is_cast ? room.wire : room.staged;
   GatherRows(batch, input, static_cast<std::byte*>(received.data_ptr()));
   if (is_cast) {
-    room.staged.narrow(0, 0, elements).copy_(room.wire.narrow(0, 0, elements));
+    CastElements(ElementsOf(room.wire), ElementsOf(room.staged), elements);
   }
   if (padded_rows > rows) {
     inputs_[input].narrow(0, rows, padded_rows - rows).zero_();
@@ -247,12 +253,15 @@ void TorchModel::CopyOut(int32_t rows, OutputBuffer& buffer) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const DataType type = options_.spec.outputs[i].type;
     const at::Tensor& all = outputs_[i];
-    const at::Tensor own = has_rows_ ? all.narrow(0, 0, rows) : all;
+    // Rows that only filled the bucket come after those of the batch.
+    const at::Tensor own =
+        (has_rows_ && all.size(0) != rows ? all.narrow(0, 0, rows) : all)
+            .contiguous();
     const at::IntArrayRef dims = has_rows_ ? own.sizes().slice(1) : own.sizes();
     HostOutputPool::Layout(buffer, i, rows, type, {dims.data(), dims.size()});
-    at::from_blob(buffer.mutable_tensors()[i].data, own.sizes(),
-                  ToScalarType(type))
-        .copy_(own);
+    CastElements(ElementsOf(own),
+                 {buffer.mutable_tensors()[i].data, ToScalarType(type)},
+                 own.numel());
   }
 }
 

@@ -61,6 +61,7 @@ class Events final : public BackendEvents {
     ++lanes_seen[static_cast<size_t>(batch.lane())];
   }
   void SlotFree() override { ++slots_freed; }
+  void LaneAwake() override { ++lanes_awake; }
   void Finished(std::unique_ptr<Batch> batch) override {
     EXPECT_GE(ended.load(), finished.load() + 1);
     batch->Resolve(Clock::Steady());
@@ -81,6 +82,7 @@ class Events final : public BackendEvents {
   std::atomic<int> staged{0};
   std::atomic<int> ended{0};
   std::atomic<int> slots_freed{0};
+  std::atomic<int> lanes_awake{0};
   std::atomic<int> finished{0};
   std::array<std::atomic<int>, 2> lanes_seen{};
   std::function<void()> on_finished;

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
+
+#include "models/torch/cast.h"
 
 namespace ferry {
 namespace {
@@ -21,14 +22,6 @@ constexpr int64_t kMaxWidth = 64;
 constexpr int64_t kTileRows = 32;
 // By measurement; 512 x 512.
 constexpr int64_t kMaxWeights = 256 << 10;
-
-// Rounded to nearest, ties to even. (c10's own has a branch, which keeps the
-// loop from being vectorized.)
-uint16_t ToBf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return static_cast<uint16_t>(value != value ? 0x7fc0 : rounded);
-}
 
 struct Tile {
   const float* sums;  // [rows, width]
