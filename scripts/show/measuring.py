@@ -130,6 +130,11 @@ PORT_STEP = 10  # between servers that run at once
 ADDRESS = f"127.0.0.1:{GRPC_PORT}"
 
 
+def address(number):
+    """Returns where the server of that number listens."""
+    return f"127.0.0.1:{GRPC_PORT + PORT_STEP * number}"
+
+
 def server(programs, *arguments, model="mlp", number=0):
     """Runs ferry-server with that model, embedded or of a repository, and one
     torch thread. Several may run at once, each with a number of its own."""
@@ -176,8 +181,7 @@ def echo(programs, *arguments, model="mlp", number=0):
 def closed_loop(programs, outstanding, seconds, metrics=True, warm_up=2,
                 number=0):
     """Returns the one point of a closed loop against that running server."""
-    address = f"127.0.0.1:{GRPC_PORT + PORT_STEP * number}"
-    arguments = ["run", "-u", address, "-m", "mlp", "--outstanding",
+    arguments = ["run", "-u", address(number), "-m", "mlp", "--outstanding",
                  str(outstanding), "--duration-secs", str(seconds),
                  "--warm-up-secs", str(warm_up)]
     if metrics:
