@@ -49,8 +49,8 @@ install() {
 }
 
 [ -x "$home/bin/perf_analyzer" ] || install
-ldconfig -p 2>/dev/null | grep -q 'libb64\.so\.0d' ||
-  /sbin/ldconfig -p | grep -q 'libb64\.so\.0d' ||
+# Not through `grep -q`: it closes the pipe early, which pipefail takes amiss.
+[[ $(ldconfig -p 2>/dev/null || /sbin/ldconfig -p) == *libb64.so.0d* ]] ||
   fail "libb64.so.0d is not installed; run scripts/setup.sh"
 LD_LIBRARY_PATH=$home/nvidia/cuda_runtime/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
   exec "$home/bin/perf_analyzer" "$@"

@@ -8,6 +8,12 @@
 #include "batcher/check.h"
 
 namespace ferry {
+namespace {
+
+// The queue whose thread this is, or null.
+thread_local const void* of_this_thread = nullptr;
+
+}  // namespace
 
 InferQueue::InferQueue(const InferEnvironment& environment,
                        InferRpcSource& service, UnsentReplies& unsent,
@@ -45,6 +51,7 @@ void InferQueue::Stop() {
 
 void InferQueue::Run() {
   pthread_setname_np(pthread_self(), "ferry-infer");
+  of_this_thread = this;
   for (QueuedService* other : others_) {
     other->PostCalls(*queue_);
   }
@@ -87,7 +94,11 @@ void InferQueue::GiveBack(GrpcInferCall& call) {
     delete &call;
     return;
   }
-  given_back_.Push(call);
+  if (of_this_thread == this) {
+    call.next_idle = std::exchange(idle_, &call);  // last in, first out: warm
+  } else {
+    given_back_.Push(call);
+  }
 }
 
 }  // namespace ferry
