@@ -2,8 +2,8 @@
 //
 // Life of a batch in a backend: Start() takes it and returns at once. For each
 // batch the backend then reports Staged, ComputeEnded and Finished, in this
-// order, also when the batch fails (at the times it reached). Between them it
-// reports SlotFree when it can take one more batch.
+// order, also when the batch fails (at the times it reached). Between them, or
+// right after, it reports SlotFree when it can take one more batch.
 //
 // Guarantees of an implementation:
 //   1. Every started batch is finished exactly once, whatever the model does.
@@ -66,6 +66,7 @@ class Backend {
   // calls until it does. False: none sleeps. Any thread; never blocks.
   virtual bool WakeLane(BackendEvents& /*events*/) { return false; }
 
+  // Called by one thread at a time, which may be any.
   // REQUIRES: fewer than slots() batches are in it; `events` outlives it.
   virtual void Start(std::unique_ptr<Batch> batch, BackendEvents& events) = 0;
 };

@@ -27,7 +27,9 @@ void Batch::Close(TimePoint now, CloseReason reason) {
             .lane_begin = now,
             .staging = Duration(0),
             .compute_begin = now,
-            .compute_end = now};
+            .compute_end = now,
+            .holds_lane = false,
+            .delivered = now};
   running_.store(true, std::memory_order_relaxed);
   has_compute_ended_.store(false, std::memory_order_relaxed);
   outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
@@ -63,6 +65,7 @@ void Batch::Resolve(const Clock& clock) {
     statistics_.by_rows[static_cast<size_t>(rows_)].deliver_ns.Add(
         ElapsedNanos(now - times_.compute_end));
   }
+  times_.delivered = now;
   output_ = OutputRef();
   on_lane_since_nanos_.store(ToNanos(kNever), std::memory_order_relaxed);
   running_.store(false, std::memory_order_relaxed);

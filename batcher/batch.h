@@ -1,6 +1,6 @@
 // Batch: requests that cross to the device together.
 //
-// Life of a batch: open while the batcher thread adds requests; closed when it
+// Life of a batch: open while the stepper adds requests; closed when it
 // is handed to the backend; resolved when each request has ended; then back in
 // the batcher's pool. It is monotonic: nothing joins or leaves a closed batch.
 // Batches are made at start and reused: no allocation in steady state.
@@ -40,12 +40,14 @@ class Batch {
     Duration staging{0};
     TimePoint compute_begin;
     TimePoint compute_end;
+    bool holds_lane = false;  // until its replies are delivered
+    TimePoint delivered;
   };
 
   // `max_requests` and `max_rows` bound what it ever holds.
   Batch(int32_t max_requests, int32_t max_rows);
 
-  // --- open: the batcher thread ---
+  // --- open: the stepper ---
   void Add(InferRequest& request);
   void Close(TimePoint now, CloseReason reason);
 

@@ -1,5 +1,5 @@
 // BatchFormer: which requests leave together, when, and which can no longer be
-// served in time. The reasoning of the batcher thread, without its wake-ups and
+// served in time. The reasoning of the stepper, without its wake-ups and
 // its answers.
 //
 // It holds the queue, learns the arrival rate and the service time, and keeps
@@ -19,7 +19,7 @@
 // et al., Nexus, 2019); where they are not, or where the others are less
 // urgent, the batch leaves with fewer instead.
 //
-// Thread safety: thread-compatible; the batcher thread's.
+// Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_BATCH_FORMER_H_
 #define FERRY_BATCHER_BATCH_FORMER_H_
 
@@ -57,7 +57,7 @@ class BatchFormer {
 
   // What takes time in a batch beside its compute: wake-ups, its replies.
   static constexpr Duration kMargin = std::chrono::microseconds(500);
-  // How late the batcher thread may wake for a request that presses.
+  // How late the batcher's thread may wake for a request that presses.
   static constexpr Duration kLateWakeUp = std::chrono::microseconds(500);
   // The way of a closed batch to a lane that is about to be free.
   static constexpr Duration kHandOver = std::chrono::microseconds(100);

@@ -5,7 +5,7 @@
 // A batch that ends early is parked. Those parked are under way, of which there
 // are only so many, so a slow batch holds up the others, and memory is bounded.
 //
-// Thread safety: Started() from the batcher thread, Finished() from any.
+// Thread safety: Started() from the stepper, Finished() from any.
 #ifndef FERRY_BATCHER_BATCH_ORDER_H_
 #define FERRY_BATCHER_BATCH_ORDER_H_
 
@@ -41,7 +41,7 @@ class BatchOrder {
     return parked_[static_cast<size_t>(sequence) % parked_.size()];
   }
 
-  int64_t started_ = 0;  // batcher thread only
+  int64_t started_ = 0;  // stepper only
   Mutex mutex_;
   std::vector<std::unique_ptr<Batch>> parked_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -5,7 +5,7 @@
 // each level takes what it is owed (LevelShares). A request that does not fit
 // closes the batch: nobody behind it overtakes it.
 //
-// Thread safety: thread-compatible; the batcher thread's.
+// Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_BATCH_PLAN_H_
 #define FERRY_BATCHER_BATCH_PLAN_H_
 

@@ -111,7 +111,8 @@ class Batcher final : private BackendEvents {
   void BeginDrain();
 
   // BeginDrain(), then waits until everything admitted is answered, at most
-  // until `until`; what is queued then is answered with UNAVAILABLE.
+  // until `until`; what is queued then is answered with UNAVAILABLE, by this
+  // call or by whoever steps.
   // DEADLINE_EXCEEDED where `until` was reached first.
   absl::Status Drain(TimePoint until);
 

@@ -121,7 +121,8 @@ void Batcher::TakeFinished() {
     if (batch->succeeded()) {
       const Batch::Times& times = batch->times();
       Learn({.rows = batch->rows(),
-             .took = times.compute_end - times.lane_begin});
+             .took = (times.holds_lane ? times.delivered : times.compute_end) -
+                     times.lane_begin});
       former_.LearnStaging(times.staging);
     }
     batch->Clear();

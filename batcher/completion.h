@@ -8,8 +8,9 @@
 //      nothing in the batcher points to the request.
 //
 // Thread safety: both are called from a thread of the batcher or the backend,
-// never while a lock is held, and never block. Respond may call
-// Batcher::Submit() for another request. Neither may destroy the batcher.
+// or within any call of Batcher, on its caller's thread; never while a lock of
+// the batcher is held. They never block. Respond may call Batcher::Submit() for
+// another request. Neither may destroy the batcher.
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_
 

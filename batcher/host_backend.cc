@@ -47,7 +47,8 @@ bool HostBackend::WorkQueue::WakeOne(BackendEvents& events) {
     if (to_tell_ != nullptr) {
       return true;  // it is on its way
     }
-    if (waiting_.load(std::memory_order_relaxed) == 0) {
+    // Those that wait and have work are woken for it already.
+    if (waiting_.load(std::memory_order_relaxed) <= std::ssize(items_)) {
       return false;
     }
     to_tell_ = &events;
@@ -184,6 +185,7 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
   if (DeliversInline(batch)) {
+    batch.times().holds_lane = true;
     events.Finished(std::move(work.batch));
     events.SlotFree();  // the next batch closes when this lane is free for it
   } else {

@@ -5,7 +5,7 @@
 //
 // Guarantees: those of Backend. A model that throws fails only its batch.
 //
-// Thread safety: Start() from the batcher thread.
+// Thread safety: Start() from one thread at a time, WakeLane() from any.
 #ifndef FERRY_BATCHER_HOST_BACKEND_H_
 #define FERRY_BATCHER_HOST_BACKEND_H_
 

@@ -7,7 +7,7 @@
 // be submitted again after it was released or refused, after Reset().
 //
 // Thread safety: `cancelled` and `holds_` are atomic; the rest is handed from
-// the submitting thread to the batcher thread, and to the backend's with the
+// the submitting thread to the stepper, and to the backend's with the
 // batch, by release and acquire.
 #ifndef FERRY_BATCHER_INFER_REQUEST_H_
 #define FERRY_BATCHER_INFER_REQUEST_H_
@@ -59,7 +59,7 @@ struct InferRequest {
   // Below: the batcher's.
   InferRequest* next_pushed = nullptr;
   InferRequest* next_cancelled = nullptr;
-  // Below: the batcher thread's only.
+  // Below: the stepper's only.
   InferRequest* newer = nullptr;
   InferRequest* older = nullptr;
   ShapeGroup* group = nullptr;

@@ -4,7 +4,7 @@
 // Batches take a lane in the order in which they were started, each the one
 // that is free first. Who is late is expected to end now.
 //
-// Thread safety: thread-compatible; the batcher thread's. Allocates nothing
+// Thread safety: thread-compatible; the stepper's. Allocates nothing
 // after construction.
 #ifndef FERRY_BATCHER_LANE_FORECAST_H_
 #define FERRY_BATCHER_LANE_FORECAST_H_

@@ -1,4 +1,4 @@
-// RequestQueue: the admitted requests after the batcher thread took them from
+// RequestQueue: the admitted requests after the stepper took them from
 // the push list, in groups of one shape, and in each by level of priority and
 // then by arrival. Each group is an open batch, or several: requests of
 // different shapes never share one, and never close each other's.
@@ -9,7 +9,7 @@
 // Invariant: a request is in its group and, if it is ever due, in the heap,
 // exactly while is_queued is true. No group in groups() is empty.
 //
-// Thread safety: batcher thread only.
+// Thread safety: stepper only.
 #ifndef FERRY_BATCHER_REQUEST_QUEUE_H_
 #define FERRY_BATCHER_REQUEST_QUEUE_H_
 

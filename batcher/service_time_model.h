@@ -11,7 +11,7 @@
 // five in a row that agree mean that the device has changed its speed (clocks,
 // a neighbour): the line starts afresh, which is counted.
 //
-// Thread safety: thread-compatible; the batcher thread's.
+// Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_
 #define FERRY_BATCHER_SERVICE_TIME_MODEL_H_
 

@@ -10,7 +10,7 @@
 //
 // Thread safety: a BatchStatistics has one writer at a time and any number of
 // readers. Each batch carries one, written by whoever owns the batch; handing
-// the batch over orders the writers. The batcher thread has one more for what
+// the batch over orders the writers. The stepper has one more for what
 // it answers itself. BatcherStatistics is a plain value.
 #ifndef FERRY_BATCHER_STATISTICS_H_
 #define FERRY_BATCHER_STATISTICS_H_

@@ -2,14 +2,14 @@
 // one that would miss its deadline is refused at the door and not admitted to
 // expire.
 //
-// The batcher thread publishes what it knows; a producer adds what is queued
+// The stepper publishes what it knows; a producer adds what is queued
 // ahead. Requests ahead form full batches, which take turns on the lanes.
 //
 // A forecast is believed for kTrust and eight batches after one was started:
 // what nobody has tried lately is tried, or one slow moment could close the
 // door for good.
 //
-// Thread safety: Publish() from the batcher thread, the others from any. The
+// Thread safety: Publish() from the stepper, the others from any. The
 // numbers are stored one by one; a reader may see some of them a step older.
 #ifndef FERRY_BATCHER_WAIT_FORECAST_H_
 #define FERRY_BATCHER_WAIT_FORECAST_H_

@@ -80,6 +80,11 @@ absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
   backend_options.slots_per_lane = options.slots_per_lane;
   backend_options.gate = gate;
   backend_options.weight = options.weight;
+  if (options.preserve_ordering && std::ssize(*lanes) > 1) {
+    // A lane would deliver for all others while it is their turn.
+    backend_options.max_inline_replies = 0;
+    backend_options.max_inline_compute = Duration(0);
+  }
   absl::StatusOr<std::unique_ptr<HostBackend>> backend =
       HostBackend::Create(*std::move(lanes), backend_options);
   if (!backend.ok()) {

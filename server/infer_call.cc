@@ -12,9 +12,6 @@ namespace {
 // The transport's ends: Sent() and Done().
 constexpr int32_t kTransportHolds = 2;
 
-// Bytes; a part of UnsentReplies::kBytesOfCall.
-constexpr size_t kMaxKeptMessage = 4 << 10;
-
 // A message in more slices than that is unusual; its list is given back.
 constexpr size_t kMaxKeptSlices = 4096;
 
@@ -92,11 +89,8 @@ absl::Status InferCall::Submit() {
 void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
   Check(last == Last::kYes, "a unary call has one response");
   // The tensors are staged or never will be: the message is no longer read, and
-  // admission has let its bytes go. A small one is part of what any call holds,
-  // and goes on the thread that received it, whose allocator has room for it.
-  if (request_.bytes > kMaxKeptMessage) {
-    DropMessage();
-  }
+  // admission has let its bytes go.
+  DropMessage();
   if (!outcome.ok()) {
     SendError(
         WithRequestId(ToGrpcStatus(outcome, environment_.codes), decoder_.id()),

@@ -1,4 +1,4 @@
-// What the batcher thread pays beside the queue: a policy's decision, counting
+// What the stepper pays beside the queue: a policy's decision, counting
 // a value, summing the statistics for a reader.
 #include <benchmark/benchmark.h>
 

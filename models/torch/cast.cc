@@ -26,6 +26,9 @@ __attribute__((target_clones("avx512f", "default"))) void Bf16ToFloat(
 }  // namespace
 
 void CastElements(Elements from, Elements to, int64_t count) {
+  if (count == 0) {
+    return;  // either may be null
+  }
   if (from.type == to.type) {
     std::memcpy(to.data, from.data,
                 static_cast<size_t>(count) * c10::elementSize(to.type));

@@ -130,6 +130,106 @@ TEST_F(HeldBatcher, SnapshotTellsWhatIsQueuedAndRuns) {
       << "busy time is the sum of what was computed";
 }
 
+// Fails each batch within Start(), on the stepper's thread, which it notes.
+class InstantBackend final : public Backend {
+ public:
+  explicit InstantBackend(std::vector<std::thread::id>& steppers)
+      : steppers_(steppers) {}
+
+  const ModelSpec& spec() const override { return spec_; }
+  int32_t lanes() const override { return 1; }
+  int32_t slots() const override { return 1; }
+  void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override {
+    steppers_.push_back(std::this_thread::get_id());
+    batch->TakeLane(0, Clock::Steady().Now());
+    events.Staged(*batch);
+    batch->SetResult({StatusCode::kInternal, "instant"}, OutputRef());
+    events.ComputeEnded(*batch);
+    events.SlotFree();
+    events.Finished(std::move(batch));
+  }
+
+ private:
+  const ModelSpec spec_ = RowSpec();
+  std::vector<std::thread::id>& steppers_;
+};
+
+class SteppingBatcher : public ::testing::Test {
+ protected:
+  void Start(const BatcherOptions& options) {
+    batcher_ =
+        *Batcher::Create(std::make_unique<InstantBackend>(steppers_), options);
+  }
+
+  std::vector<std::thread::id> steppers_;  // of each batch
+  std::unique_ptr<Batcher> batcher_;
+};
+
+TEST_F(SteppingBatcher, WhoBringsNewsStepsOnTheSpot) {
+  Start({.policy = PolicyKind::kEager});
+  TestRequest request;
+  ASSERT_TRUE(batcher_->Submit(request.request()).ok());
+  request.completion().WaitUntilReleased();
+  batcher_.reset();
+  EXPECT_THAT(steppers_, ::testing::ElementsAre(std::this_thread::get_id()));
+}
+
+TEST_F(SteppingBatcher, OwnThreadStepsWhenItIsTime) {
+  Start({.max_batch_size = 4,
+         .policy = PolicyKind::kWindow,
+         .max_wait = Milliseconds(1)});
+  TestRequest request;
+  ASSERT_TRUE(batcher_->Submit(request.request()).ok());
+  request.completion().WaitUntilReleased();
+  batcher_.reset();
+  ASSERT_EQ(steppers_.size(), 1u);
+  EXPECT_NE(steppers_[0], std::this_thread::get_id());
+}
+
+// Submits the next one when it is answered.
+class ChainedCompletion final : public Completion {
+ public:
+  void Respond(Outcome, OutputRows, Last) override {
+    if (next_ != nullptr) {
+      EXPECT_TRUE(batcher_->Submit(*next_).ok());
+    }
+  }
+  void Released() override { released_.count_down(); }
+
+  void Chain(Batcher& batcher, InferRequest* next) {
+    batcher_ = &batcher;
+    next_ = next;
+  }
+  void Wait() { released_.wait(); }
+
+ private:
+  Batcher* batcher_ = nullptr;
+  InferRequest* next_ = nullptr;
+  std::latch released_{1};
+};
+
+TEST_F(SteppingBatcher, WhoIsAnsweredWithinAStepMaySubmitTheNext) {
+  Start({.policy = PolicyKind::kEager});
+  constexpr size_t kLength = 50;
+  std::vector<std::unique_ptr<TestRequest>> requests;
+  std::vector<ChainedCompletion> completions(kLength);
+  for (size_t i = 0; i < kLength; ++i) {
+    requests.push_back(std::make_unique<TestRequest>());
+    requests[i]->request().completion = &completions[i];
+  }
+  for (size_t i = 0; i + 1 < kLength; ++i) {
+    completions[i].Chain(*batcher_, &requests[i + 1]->request());
+  }
+  ASSERT_TRUE(batcher_->Submit(requests[0]->request()).ok());
+  for (ChainedCompletion& completion : completions) {
+    completion.Wait();
+  }
+  batcher_.reset();
+  EXPECT_EQ(steppers_.size(), kLength);
+  EXPECT_NE(steppers_.back(), steppers_.front())
+      << "who has other work leaves the rest to the own thread";
+}
+
 TEST(BatcherThread, IdleBatcherDrainsAtOnce) {
   std::vector<std::unique_ptr<HostModel>> models;
   models.push_back(*EchoModel::Create(RowSpec()));

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "batcher/host_output_pool.h"
+#include "tests/batcher/scripted_model.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_request.h"
 
@@ -20,98 +20,6 @@ namespace ferry {
 namespace {
 
 using absl::StatusCode;
-
-// A model whose steps are functions of the test.
-class ScriptedModel final : public HostModel {
- public:
-  explicit ScriptedModel(std::function<Outcome(const Batch&)> compute = nullptr)
-      : on_compute(std::move(compute)) {}
-
-  const ModelSpec& spec() const override { return spec_; }
-  absl::Status WarmUp() override {
-    return on_warm_up ? on_warm_up() : absl::OkStatus();
-  }
-  Outcome Stage(const Batch& batch) override {
-    return on_stage ? on_stage(batch) : Outcome{};
-  }
-  Outcome Compute(const Batch& batch, OutputRef& output) override {
-    output = pool_.Take();
-    return on_compute ? on_compute(batch) : Outcome{};
-  }
-
-  std::function<absl::Status()> on_warm_up;
-  std::function<Outcome(const Batch&)> on_stage;
-  std::function<Outcome(const Batch&)> on_compute;
-
- private:
-  const ModelSpec spec_ = RowSpec();
-  HostOutputPool pool_{1, 2};
-};
-
-// Counts what a backend reports and checks its order for each batch.
-class Events final : public BackendEvents {
- public:
-  void Staged(Batch& batch) override {
-    EXPECT_EQ(batch.times().compute_end, batch.times().closed);
-    ++staged;
-  }
-  void ComputeEnded(Batch& batch) override {
-    EXPECT_LE(batch.times().compute_begin, batch.times().compute_end);
-    EXPECT_GE(staged.load(), ended.fetch_add(1) + 1);
-    ++lanes_seen[static_cast<size_t>(batch.lane())];
-  }
-  void SlotFree() override { ++slots_freed; }
-  void LaneAwake() override { ++lanes_awake; }
-  void Finished(std::unique_ptr<Batch> batch) override {
-    EXPECT_GE(ended.load(), finished.load() + 1);
-    batch->Resolve(Clock::Steady());
-    if (on_finished) {
-      on_finished();
-    }
-    ++finished;
-    finished.notify_all();
-  }
-  void Broken(Outcome) override { ADD_FAILURE() << "backend said it broke"; }
-
-  void WaitForFinished(int count) {
-    for (int now = finished; now < count; now = finished) {
-      finished.wait(now);
-    }
-  }
-
-  std::atomic<int> staged{0};
-  std::atomic<int> ended{0};
-  std::atomic<int> slots_freed{0};
-  std::atomic<int> lanes_awake{0};
-  std::atomic<int> finished{0};
-  std::array<std::atomic<int>, 2> lanes_seen{};
-  std::function<void()> on_finished;
-};
-
-// A closed batch of one request, as the batcher makes it.
-std::unique_ptr<Batch> BatchOf(TestRequest& request) {
-  auto batch = std::make_unique<Batch>(1, 64);
-  request.request().TakeFirstHolds();
-  request.request().GiveBackHold();  // that of Submit()
-  batch->Add(request.request());
-  batch->Close(Clock::Steady().Now(), CloseReason::kFull);
-  return batch;
-}
-
-std::unique_ptr<HostBackend> MakeBackend(
-    std::vector<std::unique_ptr<HostModel>> models,
-    const HostBackendOptions& options = {}) {
-  auto backend = HostBackend::Create(std::move(models), options);
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  return *std::move(backend);
-}
-
-std::vector<std::unique_ptr<HostModel>> OneModel(
-    std::function<Outcome(const Batch&)> compute = nullptr) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(std::make_unique<ScriptedModel>(std::move(compute)));
-  return models;
-}
 
 TEST(HostBackend, RunsABatchThroughAllItsSteps) {
   Events events;
@@ -279,65 +187,6 @@ TEST(HostBackend, LanesComputeAtTheSameTime) {
   backend.reset();
   EXPECT_EQ(events.lanes_seen[0], 1);
   EXPECT_EQ(events.lanes_seen[1], 1);
-}
-
-TEST(HostBackend, LaneComputesWhileRepliesOfTheLastBatchAreWritten) {
-  // The first batch's delivery waits until the second batch computes.
-  std::latch second_computes(1);
-  int count = 0;
-  auto models = OneModel([&](const Batch&) -> Outcome {
-    if (++count == 2) {
-      second_computes.count_down();
-    }
-    return {};
-  });
-  Events events;
-  int delivered = 0;
-  events.on_finished = [&] {
-    if (++delivered == 1) {
-      second_computes.wait();
-    }
-  };
-  auto backend =
-      MakeBackend(std::move(models),
-                  {.max_inline_replies = 0, .max_inline_compute = Duration(0)});
-  TestRequest requests[2];
-  for (TestRequest& request : requests) {
-    backend->Start(BatchOf(request), events);
-  }
-  events.WaitForFinished(2);
-  backend.reset();
-}
-
-// Whether a batch of one request is delivered by the thread that computed it.
-bool IsDeliveredInline(const HostBackendOptions& options) {
-  std::thread::id computed_on;
-  std::thread::id delivered_on;
-  auto models = OneModel([&](const Batch&) -> Outcome {
-    computed_on = std::this_thread::get_id();
-    return {};
-  });
-  Events events;
-  events.on_finished = [&] { delivered_on = std::this_thread::get_id(); };
-  auto backend = MakeBackend(std::move(models), options);
-  TestRequest request;
-  backend->Start(BatchOf(request), events);
-  events.WaitForFinished(1);
-  backend.reset();
-  return computed_on == delivered_on;
-}
-
-TEST(HostBackend, ExecutorDeliversWhereAHandOverWouldNotPay) {
-  const Duration never(0);
-  const Duration always = std::chrono::hours(1);
-  EXPECT_FALSE(IsDeliveredInline(
-      {.max_inline_replies = 0, .max_inline_compute = never}));
-  EXPECT_TRUE(
-      IsDeliveredInline({.max_inline_replies = 1, .max_inline_compute = never}))
-      << "few replies";
-  EXPECT_TRUE(IsDeliveredInline(
-      {.max_inline_replies = 0, .max_inline_compute = always}))
-      << "computed fast";
 }
 
 TEST(HostBackend, DestructorFinishesWhatWasStarted) {

@@ -23,6 +23,15 @@ constexpr int64_t kTileRows = 32;
 // By measurement; 512 x 512.
 constexpr int64_t kMaxWeights = 256 << 10;
 
+// The kernels leave the thread's matrix tiles set up for the next call of one;
+// operators set them up anew and do not tell.
+struct TilesInUse {
+  TilesInUse() = default;
+  TilesInUse(const TilesInUse&) = delete;
+  TilesInUse& operator=(const TilesInUse&) = delete;
+  ~TilesInUse() { blas::brgemm_release(); }
+};
+
 struct Tile {
   const float* sums;  // [rows, width]
   const float* bias;  // [columns]
@@ -72,6 +81,7 @@ BrgemmLinear::BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias)
 
 bool BrgemmLinear::Takes(const at::Tensor& x) const {
   return x.scalar_type() == at::kBFloat16 && x.is_contiguous() &&
+         x.dim() >= 1 && x.size(-1) == inputs_ &&
          x.numel() <= kMaxRows * inputs_;
 }
 
@@ -83,6 +93,7 @@ at::Tensor BrgemmLinear::Run(const at::Tensor& x, bool relu) const {
   const auto* const from = x.const_data_ptr<c10::BFloat16>();
   auto* const to = y.mutable_data_ptr<c10::BFloat16>();
   const float* const bias = bias_.const_data_ptr<float>();
+  const TilesInUse tiles;
   alignas(64) std::array<float, kTileRows * kMaxWidth> sums;
   for (const Panel& panel : panels_) {
     const auto* const weight = panel.weight.const_data_ptr<c10::BFloat16>();
@@ -99,7 +110,6 @@ at::Tensor BrgemmLinear::Run(const at::Tensor& x, bool relu) const {
       Finish(tile, relu, to + row * outputs_ + panel.first, outputs_);
     }
   }
-  blas::brgemm_release();
   return y;
 }
 

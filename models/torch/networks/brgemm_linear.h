@@ -38,7 +38,8 @@ class BrgemmLinear {
   // float type, or undefined.
   BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias);
 
-  // Whether Run() takes it: bf16, contiguous, and at most kMaxRows rows.
+  // Whether Run() takes it: bf16, contiguous, [..., inputs], and at most
+  // kMaxRows rows.
   bool Takes(const at::Tensor& x) const;
 
   // Returns x w' + b, or where `relu` max(0, x w' + b), in bf16.

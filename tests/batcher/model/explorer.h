@@ -12,12 +12,27 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_set>
 #include <vector>
 
 namespace ferry {
+
+template <typename State>
+struct HashOfBytes {
+  size_t operator()(const State& state) const {
+    return std::hash<std::string_view>()(
+        {reinterpret_cast<const char*>(&state), sizeof(State)});
+  }
+};
+
+template <typename State>
+struct EqualBytes {
+  bool operator()(const State& a, const State& b) const {
+    return std::memcmp(&a, &b, sizeof(State)) == 0;
+  }
+};
 
 // `step(state, thread)` moves the thread by one step and returns whether it
 // could. `at_rest(state)` may move what only moves when nothing else can (time)
@@ -28,11 +43,10 @@ size_t Explore(const State& start, int threads,
                const std::function<bool(State&, int)>& step,
                const std::function<bool(State&)>& at_rest) {
   static_assert(std::has_unique_object_representations_v<State>);
-  std::unordered_set<std::string> seen;
+  std::unordered_set<State, HashOfBytes<State>, EqualBytes<State>> seen;
   std::vector<State> open;
   const auto visit = [&](const State& state) {
-    const auto* const bytes = reinterpret_cast<const char*>(&state);
-    if (seen.emplace(bytes, sizeof(State)).second) {
+    if (seen.insert(state).second) {
       open.push_back(state);
     }
   };

@@ -23,13 +23,14 @@ Result Check(const WakeUpConfig& config) {
   Result result;
   result.states = Explore<State>(
       model.Start(), model.threads(),
-      [&](State& state, int thread) { return model.Step(state, thread); },
+      [&](State& state, int thread) {
+        return result.problem.empty() && model.Step(state, thread);
+      },
       [&](State& state) {
-        if (const char* const problem = model.Problem(state);
-            result.problem.empty()) {
-          result.problem = problem;
+        if (result.problem.empty()) {
+          result.problem = model.Problem(state);
         }
-        return model.PassTime(state);
+        return result.problem.empty() && model.PassTime(state);
       });
   return result;
 }
@@ -45,7 +46,7 @@ TEST(WakeUpModel, OneSlotLosesNothing) {
 }
 
 TEST(WakeUpModel, TwoSlotsCloseJustInTimeAndLoseNothing) {
-  ExpectSound({.producers = 2, .slots = 2});
+  ExpectSound({.producers = 2, .slots = 2, .max_steps = 1});
 }
 
 TEST(WakeUpModel, SuppressedWakeUpHidesNeitherAFullBatchNorADeadline) {
@@ -58,18 +59,28 @@ TEST(WakeUpModel, SuppressedWakeUpHidesNeitherAFullBatchNorADeadline) {
 }
 
 TEST(WakeUpModel, FindsWhatIsLeftOut) {
-  EXPECT_EQ(Check({.looks_before_sleeping = false}).problem,
+  EXPECT_EQ(Check({.looks_before_leaving = false}).problem,
             "a request waits for ever");
   EXPECT_EQ(Check({.producer_looks_for_slots = false}).problem,
             "a request waits for ever");
   EXPECT_EQ(Check({.slots = 2, .lane_wakes = false}).problem,
             "a request waits beside an idle lane");
-  EXPECT_EQ(Check({.batch_rows = 3,
-                   .waits_for_rows = true,
+  EXPECT_EQ(Check({.waits_for_rows = true,
                    .has_deadline = true,
                    .deadline_wakes = false})
                 .problem,
-            "the batcher sleeps past a deadline");
+            "the alarm is set past a deadline");
+  EXPECT_EQ(Check({.sees_who_asked = false}).problem,
+            "a request waits for ever");
+  EXPECT_EQ(Check({.waits_for_rows = true, .sets_alarm_forth = false}).problem,
+            "a request waits for ever");
+  EXPECT_EQ(Check({.producers = 3,
+                   .batch_rows = 2,
+                   .waits_for_rows = true,
+                   .has_deadline = true,
+                   .looks_after_alarm = false})
+                .problem,
+            "a request waits for ever");
 }
 
 }  // namespace
