@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -167,11 +169,16 @@ class SteppingBatcher : public ::testing::Test {
 
 TEST_F(SteppingBatcher, WhoBringsNewsStepsOnTheSpot) {
   Start({.policy = PolicyKind::kEager});
-  TestRequest request;
-  ASSERT_TRUE(batcher_->Submit(request.request()).ok());
-  request.completion().WaitUntilReleased();
-  batcher_.reset();
-  EXPECT_THAT(steppers_, ::testing::ElementsAre(std::this_thread::get_id()));
+  // The own thread steps once when it starts, and may be at it.
+  constexpr int kTries = 1000;
+  bool is_on_the_spot = false;
+  for (int i = 0; i < kTries && !is_on_the_spot; ++i) {
+    TestRequest request;
+    ASSERT_TRUE(batcher_->Submit(request.request()).ok());
+    request.completion().WaitUntilReleased();
+    is_on_the_spot = steppers_.back() == std::this_thread::get_id();
+  }
+  EXPECT_TRUE(is_on_the_spot);
 }
 
 TEST_F(SteppingBatcher, OwnThreadStepsWhenItIsTime) {
@@ -226,7 +233,9 @@ TEST_F(SteppingBatcher, WhoIsAnsweredWithinAStepMaySubmitTheNext) {
   }
   batcher_.reset();
   EXPECT_EQ(steppers_.size(), kLength);
-  EXPECT_NE(steppers_.back(), steppers_.front())
+  EXPECT_LT(std::count(steppers_.begin(), steppers_.end(),
+                       std::this_thread::get_id()),
+            std::ssize(steppers_) / 2)
       << "who has other work leaves the rest to the own thread";
 }
 
