@@ -40,8 +40,11 @@ class BackendEvents {
   // thread.
   virtual void Finished(std::unique_ptr<Batch> batch) = 0;
   // A lane that Backend::WakeLane() woke is awake: a batch that closes now
-  // takes along what arrived meanwhile.
-  virtual void LaneAwake() = 0;
+  // takes along what arrived meanwhile. Returns when the lane calls again if it
+  // still has no work then; kNever where it need not.
+  virtual TimePoint LaneAwake() = 0;
+  // The lane has work and will not call at the moment that it was given.
+  virtual void LaneBusy() = 0;
   // The device is lost for good: nothing more will succeed.
   virtual void Broken(Outcome why) = 0;
 

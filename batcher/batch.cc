@@ -14,8 +14,12 @@ Batch::Batch(int32_t max_requests, int32_t max_rows) : statistics_(max_rows) {
 
 void Batch::Add(InferRequest& request) {
   Check(entries_.size() < entries_.capacity(), "the batch has room");
-  entries_.push_back(
-      {&request, request.arrival, request.due, rows_, request.rows});
+  entries_.push_back({.request = &request,
+                      .arrival = request.arrival,
+                      .due = request.due,
+                      .first_row = rows_,
+                      .rows = request.rows,
+                      .level = request.level});
   rows_ += request.rows;
   bytes_ += request.bytes;
 }

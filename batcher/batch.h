@@ -31,6 +31,7 @@ class Batch {
     TimePoint due;
     int32_t first_row;
     int32_t rows;
+    int32_t level;
   };
 
   struct Times {

@@ -67,6 +67,15 @@ void BatchFormer::LearnStaging(Duration took) {
   staging_ += (took - staging_) / kStagingWeight;
 }
 
+void BatchFormer::Answered(const Batch& batch) {
+  for (const Batch::Entry& entry : batch.entries()) {
+    if (entry.due != kNever) {
+      stretches_[static_cast<size_t>(entry.level)].CountAnswered(
+          entry.arrival, entry.due, batch.times().delivered);
+    }
+  }
+}
+
 BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
                                         bool is_drained, TimePoint now) const {
   const BatchPolicy& policy = GetPolicy(knobs.policy);
@@ -306,7 +315,7 @@ Duration BatchFormer::Fragments(int32_t level, int32_t full_rows) const {
 }
 
 WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
-                                                   TimePoint now) const {
+                                                   TimePoint now) {
   const int32_t full = FullRows(knobs);
   WaitForecast::Facts facts{.lanes = options_.lanes,
                             .idle_lanes = lanes_.idle_lanes(),
@@ -320,7 +329,8 @@ WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
   for (int32_t i = 0; i < options_.levels; ++i) {
     facts.levels[static_cast<size_t>(i)] = {
         .taken_by_others = shares_.TakenByOthers(i),
-        .fragments = Fragments(i, full)};
+        .fragments = Fragments(i, full),
+        .stretch = stretches_[static_cast<size_t>(i)].Settle()};
   }
   return facts;
 }

@@ -24,6 +24,7 @@
 #define FERRY_BATCHER_BATCH_FORMER_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <tuple>
 
@@ -38,6 +39,7 @@
 #include "batcher/request_queue.h"
 #include "batcher/service_time_model.h"
 #include "batcher/wait_forecast.h"
+#include "batcher/wait_stretch.h"
 
 namespace ferry {
 
@@ -79,6 +81,12 @@ class BatchFormer {
   }
   void Learn(const ServiceTimeSample& sample);
   void LearnStaging(Duration took);
+  // A request expired or was dropped.
+  void Missed(int32_t level) {
+    stretches_[static_cast<size_t>(level)].CountMissed();
+  }
+  // The batch's requests have their results.
+  void Answered(const Batch& batch);
 
   // --- what to do ---
   // The group whose batch leaves now, or none and what to wait for.
@@ -110,8 +118,7 @@ class BatchFormer {
   // How long before it is due a request may press a batch to leave.
   Duration PressingTime(const Knobs& knobs) const;
 
-  WaitForecast::Facts FactsForProducers(const Knobs& knobs,
-                                        TimePoint now) const;
+  WaitForecast::Facts FactsForProducers(const Knobs& knobs, TimePoint now);
 
  private:
   BatchLimits Limits(const Knobs& knobs) const {
@@ -145,6 +152,7 @@ class BatchFormer {
   RequestQueue queue_;
   LevelShares shares_;
   LaneForecast lanes_;
+  std::array<WaitStretch, kMaxLevels> stretches_;
   ServiceTimeModel service_time_;
   TimePoint tried_at_ = TimePoint::min();
   Duration staging_{0};  // a moving average

@@ -164,12 +164,15 @@ class Batcher final : private BackendEvents {
   bool SlotAwaitsRows() const;
   // Asks for a step, and does it unless another thread is at it.
   void AskForStep();
+  // Sees to it that the own thread wakes at that moment, or before.
+  void SeeToAlarm(int64_t until_nanos);
   void Staged(Batch& batch) override;
   void ComputeEnded(Batch& batch) override;
   void SlotFree() override;
   void Finished(std::unique_ptr<Batch> batch) override;
   void Resolve(std::unique_ptr<Batch> batch);
-  void LaneAwake() override { AskForStep(); }
+  TimePoint LaneAwake() override;
+  void LaneBusy() override;
   void Broken(Outcome why) override;
 
   // Waits for it.
@@ -182,8 +185,9 @@ class Batcher final : private BackendEvents {
   bool SetAlarm();
 
   // --- the stepper ---
-  // Steps until there is no news, or leaves the rest to the own thread.
-  void StepOn(int max_steps);
+  // Steps until there is no news, and returns when the next step is due; or
+  // leaves the rest to the own thread, and returns kNever.
+  TimePoint StepOn(int max_steps);
   bool HasNews() const;
   void PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
                    const Knobs& knobs);
@@ -245,7 +249,8 @@ class Batcher final : private BackendEvents {
   StepRole step_role_;
   // The stepper has left its role to the own thread.
   std::atomic<bool> is_handed_over_{false};
-  // The moment at which the own thread wakes. Written before it looks at
+  // The moment at which the own thread wakes, later than what is waited for
+  // where an idle lane wakes for that. Written before it looks at
   // wait_until_nanos_ once more and sleeps.
   std::atomic<int64_t> alarm_nanos_{0};
 

@@ -124,6 +124,7 @@ void Batcher::TakeFinished() {
              .took = (times.holds_lane ? times.delivered : times.compute_end) -
                      times.lane_begin});
       former_.LearnStaging(times.staging);
+      former_.Answered(*batch);
     }
     batch->Clear();
     batches_.emplace_back(batch);
@@ -143,6 +144,7 @@ TimePoint Batcher::AnswerExpired() {
   const DeadlineHeap& deadlines = former_.queue().deadlines();
   TimePoint now = clock_.Now();
   while (deadlines.earliest_due() <= now) {
+    former_.Missed(deadlines.earliest()->level);
     Answer(*deadlines.earliest(), kExpired);
     now = clock_.Now();  // answering takes time, in which more may expire
   }
@@ -182,6 +184,7 @@ void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
                       has_dropped = true;
                       if (why == BatchFormer::Dropped::kLate) {
                         answered_.dropped_requests.Add(1);
+                        former_.Missed(request.level);
                         Answer(request, kTooLate);
                       } else {
                         Answer(request, kCancelled);

@@ -18,24 +18,41 @@ void Batcher::AskForStep() {
   if (options_.stepping == Stepping::kByCaller) {
     events_.Notify();
   } else if (step_role_.Ask()) {
-    StepOn(kMaxStepsOnTheSpot);
+    SeeToAlarm(ToNanos(StepOn(kMaxStepsOnTheSpot)));
   }
 }
 
-void Batcher::StepOn(int max_steps) {
+// An idle lane keeps the alarm itself: when a batch's wait ends, one thread
+// wakes and not two.
+TimePoint Batcher::LaneAwake() {
+  if (options_.stepping == Stepping::kByCaller) {
+    events_.Notify();
+    return kNever;
+  }
+  return step_role_.Ask() ? StepOn(kMaxStepsOnTheSpot) : kNever;
+}
+
+void Batcher::LaneBusy() {
+  SeeToAlarm(wait_until_nanos_.load(std::memory_order_seq_cst));
+}
+
+void Batcher::SeeToAlarm(int64_t until_nanos) {
+  if (until_nanos < alarm_nanos_.load(std::memory_order_seq_cst)) {
+    events_.Notify();
+  }
+}
+
+TimePoint Batcher::StepOn(int max_steps) {
   for (int steps = 1;; ++steps) {
     step_role_.Begin();
     const Wait wait = Step();
     if (!HasNews() && step_role_.TryLeave()) {
-      if (ToNanos(wait.until) < alarm_nanos_.load(std::memory_order_seq_cst)) {
-        events_.Notify();
-      }
-      return;
+      return wait.until;
     }
     if (steps == max_steps) {
       is_handed_over_.store(true, std::memory_order_seq_cst);
       events_.Notify();
-      return;
+      return kNever;
     }
   }
 }

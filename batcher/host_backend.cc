@@ -58,18 +58,23 @@ bool HostBackend::WorkQueue::WakeOne(BackendEvents& events) {
 }
 
 HostBackend::Work HostBackend::WorkQueue::Pop() {
+  TimePoint call_at = kNever;  // `told` has to be told again
+  BackendEvents* told = nullptr;
   mutex_.Lock();
   for (;;) {
-    if (BackendEvents* const to_tell = std::exchange(to_tell_, nullptr)) {
+    if (to_tell_ != nullptr) {
+      told = std::exchange(to_tell_, nullptr);
       mutex_.Unlock();
-      to_tell->LaneAwake();
+      call_at = told->LaneAwake();
       mutex_.Lock();
-    } else if (items_.empty() && !closed_) {
-      waiting_.fetch_add(1, std::memory_order_relaxed);
-      changed_.Wait(mutex_);
-      waiting_.fetch_sub(1, std::memory_order_relaxed);
-    } else {
+    } else if (!items_.empty() || closed_) {
       break;
+    } else if (call_at <= Clock::Steady().Now()) {
+      to_tell_ = told;
+    } else {
+      waiting_.fetch_add(1, std::memory_order_relaxed);
+      changed_.WaitUntil(mutex_, call_at);
+      waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
   }
   Work work;
@@ -78,6 +83,9 @@ HostBackend::Work HostBackend::WorkQueue::Pop() {
     items_.erase(items_.begin());
   }
   mutex_.Unlock();
+  if (call_at != kNever) {
+    told->LaneBusy();
+  }
   return work;
 }
 
@@ -144,6 +152,7 @@ absl::Status HostBackend::StartLanes() {
 
 void HostBackend::RunLane(int32_t index) {
   pthread_setname_np(pthread_self(), "ferry-lane");
+  UsePreciseTimers();
   Lane lane(*models_[static_cast<size_t>(index)], share_);
   absl::Status warmed;
   try {

@@ -82,7 +82,7 @@ class HostBackend final : public Backend {
    public:
     void Push(Work work);
     // Sees to it that a thread which waits in Pop() calls events.LaneAwake()
-    // before it goes on; false: none waits.
+    // before it goes on, and again when that asks for it; false: none waits.
     bool WakeOne(BackendEvents& events);
     Work Pop();
     void Close();

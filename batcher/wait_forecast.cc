@@ -31,6 +31,7 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
     levels_[i].share.store(std::max(1 - level.taken_by_others, kMinShare),
                            kRelaxed);
     levels_[i].fragments_ns.store(Nanos(level.fragments), kRelaxed);
+    levels_[i].stretch.store(level.stretch, kRelaxed);
   }
 }
 
@@ -59,7 +60,7 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   const double wait_ns =
       std::max(in_turns(batches) * full_ns + its.fragments_ns.load(kRelaxed),
                in_turns(own_batches) * full_ns / its.share.load(kRelaxed)) /
-      lanes;
+      lanes * (1 + its.stretch.load(kRelaxed));
   // Behind a full batch there is one more by the time its turn comes.
   const double fill =
       batches > 0 || full_rows == 1

@@ -47,6 +47,7 @@ class WaitForecast {
       // What batches of this level and more urgent ones take longer than full
       // ones of the same rows: each shape's last one is not full.
       Duration fragments{0};
+      double stretch = 0;  // WaitStretch
     };
     std::array<Level, kMaxLevels> levels = {};
   };
@@ -70,6 +71,7 @@ class WaitForecast {
   struct Level {
     std::atomic<double> share{1};
     std::atomic<double> fragments_ns{0};
+    std::atomic<double> stretch{0};
   };
 
   std::atomic<int32_t> lanes_{1};

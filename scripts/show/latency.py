@@ -5,6 +5,9 @@ scatter is that of s(1), which is bound by memory that the machine shares. The
 one within a run takes the compute time of the very requests from the server's
 own count, and as wire that of an echo that reads as much memory as the model
 before each answer: the wire after that is not the wire of an idle echo.
+
+The servers stay up; turns are short and many and change their order, and what
+is compared is of one round.
 """
 
 import json
@@ -17,18 +20,20 @@ EAGER_LIMIT_US = 60
 WINDOW_LIMIT_US = 150
 NOISE_US = 300  # a server that is faster than the wire by more was mismeasured
 WEIGHTS_MIB = 50  # of the mlp in bf16
+LEAST_ROUNDS = 15
+ECHO, EAGER, WINDOW, READER = range(4)  # numbers of the servers
 
 
-def one_outstanding(options, seconds):
+def one_outstanding(options, seconds, number):
     """Returns the latency; without warm-up, so that the client's mean and the
     server's are of the same requests."""
     return measuring.closed_loop(options.programs, 1, seconds, metrics=False,
-                                 warm_up=0)["latency"]
+                                 warm_up=0, number=number)["latency"]
 
 
-def sums():
+def sums(number):
     """Returns the server's sums and counts of durations, by metric name."""
-    samples = [line.rsplit(" ", 1) for line in measuring.metrics()]
+    samples = [line.rsplit(" ", 1) for line in measuring.metrics(number)]
     return {name.split("{")[0]: float(value) for name, value in samples
             if "_seconds_sum" in name or "_seconds_count" in name}
 
@@ -39,48 +44,67 @@ def mean_us(before, after, name):
 
 
 def reading_echo(options, seconds):
-    """Returns the mean time of the wire beside a reader of much memory."""
+    """Returns the mean time of the wire beside a reader of much memory, which
+    tells what its readings took when it ends."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         with measuring.echo(options.programs, "--read-mib", WEIGHTS_MIB,
-                            "--json", file.name):
-            latency = one_outstanding(options, seconds)
+                            "--json", file.name, number=READER):
+            latency = one_outstanding(options, seconds, READER)
         return latency["mean_us"] - json.load(open(file.name))["read_mean_us"]
 
 
-def serve(options, seconds, *flags):
+def served(options, seconds, number):
     """Returns latency and the server's parts of it, means in microseconds."""
-    with measuring.server(options.programs, *flags):
-        before = sums()
-        latency = one_outstanding(options, seconds)
-        after = sums()
+    before = sums(number)
+    latency = one_outstanding(options, seconds, number)
+    after = sums(number)
     parts = {part: mean_us(before, after, f"ferry_{part}_seconds")
              for part in ("queue_wait", "stage", "compute", "deliver")}
     return {"p50_us": latency["p50_us"], "mean_us": latency["mean_us"],
             "parts_us": parts}
 
 
-def pair(options, seconds):
+def play_round(options, seconds, is_reversed):
+    """Returns one round: a turn of each, and what that makes of the claim."""
     programs = options.programs
-    with measuring.echo(programs):
-        echo_us = one_outstanding(options, seconds)["p50_us"]
-    wire_us = reading_echo(options, seconds)
-    forward = measuring.forward(programs, [1], seconds)[1]
-    eager = serve(options, seconds, "--policy", "eager")
-    window = serve(options, seconds, "--policy", "window", "--max-wait-ms",
-                   WINDOW_MS)
-    floor_us = echo_us + forward["total_ms"] * 1e3
-    result = {"echo_p50_us": echo_us, "wire_mean_us": wire_us,
-              "forward_us": forward["total_ms"] * 1e3,
-              "gather_us": forward["stage_ms"] * 1e3,
-              "eager": eager, "window": window,
-              "ratio": eager["p50_us"] / floor_us}
+    turns = [
+        ("echo_p50_us", lambda: one_outstanding(options, seconds,
+                                                ECHO)["p50_us"]),
+        ("eager", lambda: served(options, seconds, EAGER)),
+        ("forward", lambda: measuring.forward(programs, [1], seconds)[1]),
+        ("window", lambda: served(options, seconds, WINDOW)),
+        ("wire_mean_us", lambda: reading_echo(options, seconds))]
+    result = {name: turn()
+              for name, turn in (reversed(turns) if is_reversed else turns)}
+    forward = result.pop("forward")
+    result["forward_us"] = forward["total_ms"] * 1e3
+    result["gather_us"] = forward["stage_ms"] * 1e3
+    floor_us = result["echo_p50_us"] + result["forward_us"]
+    result["ratio"] = result["eager"]["p50_us"] / floor_us
     for name, wait_us in (("eager", 0), ("window", WINDOW_MS * 1e3)):
-        served = result[name]
-        served["adds_us"] = served["p50_us"] - floor_us - wait_us
-        served["adds_in_run_us"] = (
-            served["mean_us"] - wire_us - result["gather_us"] -
-            served["parts_us"]["compute"] - wait_us)
+        turn = result[name]
+        turn["adds_us"] = turn["p50_us"] - floor_us - wait_us
+        turn["adds_in_run_us"] = (
+            turn["mean_us"] - result["wire_mean_us"] - result["gather_us"] -
+            turn["parts_us"]["compute"] - wait_us)
     return result
+
+
+def rounds(options, seconds):
+    done = []
+    with measuring.echo(options.programs, number=ECHO), \
+            measuring.server(options.programs, "--policy", "eager",
+                             number=EAGER), \
+            measuring.server(options.programs, "--policy", "window",
+                             "--max-wait-ms", WINDOW_MS, number=WINDOW):
+        for number in range(max(options.pairs, LEAST_ROUNDS)):
+            done.append(play_round(options, seconds, number % 2 == 1))
+            measuring.say(", ".join(
+                [f"round {number + 1}"] +
+                [f"{name} adds {done[-1][name]['adds_in_run_us']:.0f} us in the "
+                 f"run, {done[-1][name]['adds_us']:.0f} us literally"
+                 for name in ("eager", "window")]))
+    return done
 
 
 def measure(options):
@@ -88,15 +112,7 @@ def measure(options):
         "A3", f"one outstanding: p50 <= echo p50 + forward at b = 1 + "
         f"{EAGER_LIMIT_US} us under eager; that plus the window, within "
         f"{WINDOW_LIMIT_US} us, under window (mlp, bf16)", options.command)
-    seconds = options.seconds or 4
-    pairs = []
-    for number in range(options.pairs):
-        pairs.append(pair(options, seconds))
-        measuring.say(", ".join(
-            [f"pair {number + 1}"] +
-            [f"{name} adds {pairs[-1][name]['adds_in_run_us']:.0f} us in the "
-             f"run, {pairs[-1][name]['adds_us']:.0f} us literally"
-             for name in ("eager", "window")]))
+    pairs = rounds(options, options.seconds or 1)
 
     def median_of(name, key):
         return measuring.median(p[name][key] for p in pairs)
@@ -135,7 +151,7 @@ def measure(options):
         f"answer): eager adds {result['eager_adds_in_run_us']:.0f} us, window "
         f"{result['window_adds_in_run_us']:.0f} us beyond its wait.\n\n")
     page += measuring.table(
-        ["pair", "echo p50 us", "wire us", "forward us", "eager p50 us",
+        ["round", "echo p50 us", "wire us", "forward us", "eager p50 us",
          "compute us", "adds us", "in run us", "window p50 us", "adds us",
          "in run us"],
         [[number + 1, f"{p['echo_p50_us']:.0f}", f"{p['wire_mean_us']:.0f}",

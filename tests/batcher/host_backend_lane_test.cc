@@ -88,6 +88,46 @@ TEST(HostBackend, SleepingLaneIsWokenOnceAndTellsBeforeItTakesABatch) {
   EXPECT_EQ(events.lanes_awake, 1);
 }
 
+// Wakes the lane once it sleeps.
+void WakeLane(HostBackend& backend, Events& events) {
+  while (!backend.WakeLane(events)) {
+    std::this_thread::yield();
+  }
+}
+
+TEST(HostBackend, IdleLaneTellsAgainWhenItWasAskedTo) {
+  Events events;
+  events.on_lane_awake = [](int count) {
+    return count < 3 ? Clock::Steady().Now() + Milliseconds(1) : kNever;
+  };
+  auto backend = MakeBackend(OneModel(), {});
+  WakeLane(*backend, events);
+  for (int count = events.lanes_awake; count < 3; count = events.lanes_awake) {
+    events.lanes_awake.wait(count);
+  }
+  backend.reset();
+  EXPECT_EQ(events.lanes_awake, 3);
+  EXPECT_EQ(events.lanes_busy, 0) << "it kept every moment";
+}
+
+TEST(HostBackend, LaneThatTakesABatchSaysThatItWillNotTellAgain) {
+  Events events;
+  events.on_lane_awake = [](int) {
+    return Clock::Steady().Now() + std::chrono::hours(1);
+  };
+  auto backend = MakeBackend(OneModel(), {});
+  WakeLane(*backend, events);
+  events.lanes_awake.wait(0);
+  TestRequest requests[2];
+  for (TestRequest& request : requests) {
+    backend->Start(BatchOf(request), events);
+  }
+  events.WaitForFinished(2);
+  backend.reset();
+  EXPECT_EQ(events.lanes_awake, 1);
+  EXPECT_EQ(events.lanes_busy, 1) << "of the first batch";
+}
+
 TEST(HostBackend, BusyLaneIsNotWoken) {
   std::latch computes(1);
   std::latch may_end(1);

@@ -60,10 +60,12 @@ class Events final : public BackendEvents {
     ++lanes_seen[static_cast<size_t>(batch.lane())];
   }
   void SlotFree() override { ++slots_freed; }
-  void LaneAwake() override {
-    ++lanes_awake;
+  TimePoint LaneAwake() override {
+    const int count = ++lanes_awake;
     lanes_awake.notify_all();
+    return on_lane_awake ? on_lane_awake(count) : kNever;
   }
+  void LaneBusy() override { ++lanes_busy; }
   void Finished(std::unique_ptr<Batch> batch) override {
     EXPECT_GE(ended.load(), finished.load() + 1);
     held_lane = batch->times().holds_lane;
@@ -86,10 +88,12 @@ class Events final : public BackendEvents {
   std::atomic<int> ended{0};
   std::atomic<int> slots_freed{0};
   std::atomic<int> lanes_awake{0};
+  std::atomic<int> lanes_busy{0};
   std::atomic<int> finished{0};
   std::atomic<bool> held_lane{false};  // by the last one finished
   std::array<std::atomic<int>, 2> lanes_seen{};
   std::function<void()> on_finished;
+  std::function<TimePoint(int count)> on_lane_awake;
 };
 
 // A closed batch of one request, as the batcher makes it.

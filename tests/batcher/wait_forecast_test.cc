@@ -57,6 +57,13 @@ TEST(WaitForecast, LaneThatHasEndedIsNotWaitedFor) {
             At(101.5));
 }
 
+TEST(WaitForecast, StretchesTheWaitButNotTheOwnBatch) {
+  WaitForecast::Facts facts = Device();
+  facts.levels[0].stretch = 0.2;
+  EXPECT_EQ(FinishOf(facts, 0), At(101.5)) << "nobody to wait for";
+  EXPECT_EQ(FinishOf(facts, 16), At(117)) << "two batches, 12 ms for 10";
+}
+
 TEST(WaitForecast, LanesTakeTurns) {
   WaitForecast::Facts facts = Device();
   facts.lanes = 2;
