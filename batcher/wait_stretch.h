@@ -24,8 +24,8 @@ namespace ferry {
 class WaitStretch {
  public:
   static constexpr double kMissed = 0.0025;  // share of those at risk
-  static constexpr double kGrowth = 0.002;   // by one that missed
-  static constexpr double kMaxGrowth = 0.02;
+  static constexpr double kGrowth = 0.005;   // by one that missed
+  static constexpr double kMaxGrowth = 0.1;
   static constexpr double kMax = 1;  // the forecast wait once more
 
   void CountMissed() { growth_ += kGrowth; }

@@ -37,6 +37,10 @@ parameters { key: "ferry.network" value { string_value: "encoder" } }
 
 }  // namespace
 
+std::vector<std::string> EmbeddedModelNames() {
+  return {"encoder", "mlp", "resnet50"};
+}
+
 const char* FindEmbeddedConfig(const std::string& name) {
   if (name == "mlp") {
     return kMlp;

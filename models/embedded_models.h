@@ -5,6 +5,7 @@
 #define FERRY_MODELS_EMBEDDED_MODELS_H_
 
 #include <string>
+#include <vector>
 
 namespace ferry {
 
@@ -13,6 +14,8 @@ inline constexpr char kDefaultEmbeddedModel[] = "mlp";
 
 // The names there are, for messages.
 inline constexpr char kEmbeddedModelNames[] = "mlp, resnet50, encoder";
+
+std::vector<std::string> EmbeddedModelNames();
 
 // Returns the config.pbtxt text of an embedded model, or null for other names.
 const char* FindEmbeddedConfig(const std::string& name);

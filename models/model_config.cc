@@ -1,26 +1,20 @@
-// From the parsed message to checked options.
+// From text or JSON to the message; its meaning: config_reader.cc.
 #include "models/model_config.h"
 
 #include <fstream>
-#include <set>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
 #include "models/config_findings.h"
-#include "models/config_levels.h"
-#include "models/config_parameters.h"
+#include "models/config_reader.h"
 
 namespace ferry {
 namespace {
 
-constexpr int32_t kMaxBatchSize = 65'536;
-constexpr int kMaxRank = 8;
-constexpr int kMaxTensors = 64;
-constexpr int kMaxInstances = 64;
-constexpr uint64_t kMaxQueueDelayMicroseconds = 60'000'000;
 constexpr std::streamsize kMaxConfigBytes = 1 << 20;
 
 // Syntax errors and, as warnings, unknown fields.
@@ -37,274 +31,6 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
 
  private:
   ConfigFindings& findings_;
-};
-
-std::optional<BackendKind> FindBackend(const std::string& name) {
-  if (name == "pytorch" || name == "pytorch_libtorch") {
-    return BackendKind::kTorchScript;
-  }
-  if (name == "ferry_network") {
-    return BackendKind::kNetwork;
-  }
-  if (name == "ferry_sim") {
-    return BackendKind::kSimulated;
-  }
-  if (name == "ferry_echo") {
-    return BackendKind::kEcho;
-  }
-  return std::nullopt;
-}
-
-// Reads one parsed config, collecting findings on the way.
-class Reader {
- public:
-  Reader(const inference::ModelConfig& message, const ConfigNode& node,
-         ConfigFindings& findings)
-      : message_(message), node_(node), findings_(findings) {}
-
-  ModelOptions Read(const std::string& folder) {
-    FindUnsupportedFields(node_, findings_);
-    ReadName(folder);
-    ReadBackend();
-    ReadTensors();
-    ReadScheduling();
-    ReadVersions();
-    ReadConfigParameters(node_, options_, findings_);
-    CheckNetwork();
-    return std::move(options_);
-  }
-
- private:
-  void Add(absl::string_view field, std::string text) {
-    findings_.Add(node_.Line(field), std::move(text));
-  }
-
-  void ReadName(const std::string& folder) {
-    options_.name = folder;
-    if (!message_.name().empty() && message_.name() != folder) {
-      Add("name", absl::StrCat("field 'name': expected the folder's name, '",
-                               folder, "', got '", message_.name(), "'"));
-    }
-  }
-
-  void ReadBackend() {
-    const bool by_platform =
-        message_.backend().empty() && !message_.platform().empty();
-    const std::string& name =
-        by_platform ? message_.platform() : message_.backend();
-    const absl::string_view field = by_platform ? "platform" : "backend";
-    const std::optional<BackendKind> backend = FindBackend(name);
-    if (!backend.has_value()) {
-      Add(field,
-          absl::StrCat("field '", field,
-                       "': expected 'pytorch', 'ferry_network', 'ferry_sim' "
-                       "or 'ferry_echo' (platform: 'pytorch_libtorch'), got '",
-                       name, "'"));
-      return;
-    }
-    options_.backend = *backend;
-    if (!by_platform && !message_.platform().empty() &&
-        FindBackend(message_.platform()) != backend) {
-      Add("platform",
-          absl::StrCat("field 'platform': expected the backend's, '", name,
-                       "', got '", message_.platform(), "'"));
-    }
-    options_.file = message_.default_model_filename();
-    if (options_.file.find('/') != std::string::npos) {
-      Add("default_model_filename",
-          absl::StrCat("field 'default_model_filename': expected the name of "
-                       "a file in the version folder, got '",
-                       options_.file, "'"));
-    }
-  }
-
-  void ReadTensors() {
-    const int32_t rows = message_.max_batch_size();
-    if (rows < 0 || rows > kMaxBatchSize) {
-      Add("max_batch_size",
-          absl::StrCat("field 'max_batch_size': expected 0 to ", kMaxBatchSize,
-                       ", got ", rows));
-    }
-    options_.spec.max_batch_size = rows;
-    options_.spec.inputs = ReadSide(message_.input(), "input");
-    options_.spec.outputs = ReadSide(message_.output(), "output");
-  }
-
-  template <typename Tensors>
-  std::vector<TensorSpec> ReadSide(const Tensors& tensors,
-                                   absl::string_view side) {
-    std::vector<TensorSpec> specs;
-    std::set<std::string> names;
-    if (tensors.empty() || tensors.size() > kMaxTensors) {
-      findings_.Add(
-          0, absl::StrCat("field '", side, "': expected 1 to ", kMaxTensors,
-                          " tensors, got ", tensors.size()));
-      return specs;
-    }
-    for (int i = 0; i < tensors.size(); ++i) {
-      specs.push_back(ReadTensor(tensors[i], side, node_.Child(side, i)));
-      if (!names.insert(specs.back().name).second) {
-        findings_.Add(node_.Line(side, i),
-                      absl::StrCat("field '", side, ".name': '",
-                                   specs.back().name, "' stands twice"));
-      }
-    }
-    return specs;
-  }
-
-  template <typename Tensor>
-  TensorSpec ReadTensor(const Tensor& tensor, absl::string_view side,
-                        const ConfigNode& node) {
-    TensorSpec spec;
-    spec.name = tensor.name();
-    if (spec.name.empty()) {
-      findings_.Add(node.Line("name"),
-                    absl::StrCat("field '", side, ".name': expected a name"));
-    }
-    const std::optional<DataType> type = FromConfigType(tensor.data_type());
-    if (!type.has_value() || !IsServed(*type)) {
-      findings_.Add(
-          node.Line("data_type"),
-          absl::StrCat("field '", side, ".data_type' of '", spec.name,
-                       "': expected a type that the backend takes, got ",
-                       inference::DataType_Name(tensor.data_type())));
-    }
-    spec.type = type.value_or(DataType::kFp32);
-    spec.dims.assign(tensor.dims().begin(), tensor.dims().end());
-    if (tensor.dims_size() > kMaxRank) {
-      findings_.Add(node.Line("dims", 0),
-                    absl::StrCat("field '", side, ".dims' of '", spec.name,
-                                 "': expected at most ", kMaxRank,
-                                 " dimensions, got ", tensor.dims_size()));
-    }
-    for (int i = 0; i < tensor.dims_size(); ++i) {
-      if (tensor.dims(i) != kAnySize &&
-          (tensor.dims(i) < 1 || tensor.dims(i) > INT32_MAX)) {
-        findings_.Add(node.Line("dims", i),
-                      absl::StrCat("field '", side, ".dims' of '", spec.name,
-                                   "': expected -1 or 1 to ", INT32_MAX,
-                                   ", got ", tensor.dims(i)));
-      }
-    }
-    return spec;
-  }
-
-  bool IsServed(DataType type) const {
-    if (options_.backend == BackendKind::kSimulated ||
-        options_.backend == BackendKind::kEcho) {
-      return type != DataType::kBytes;
-    }
-    return type != DataType::kBytes && type != DataType::kUint16 &&
-           type != DataType::kUint32 && type != DataType::kUint64;
-  }
-
-  void ReadScheduling() {
-    options_.max_wait = kDefaultMaxWait;
-    if (message_.has_dynamic_batching()) {
-      options_.batching = Batching::kAcrossRequests;
-      if (options_.spec.max_batch_size == 0) {
-        Add("dynamic_batching",
-            "field 'dynamic_batching': expected max_batch_size >= 1, got 0");
-      }
-      const uint64_t delay =
-          message_.dynamic_batching().max_queue_delay_microseconds();
-      if (delay > kMaxQueueDelayMicroseconds) {
-        findings_.Add(
-            node_.Child("dynamic_batching")
-                .Line("max_queue_delay_microseconds"),
-            absl::StrCat("field 'max_queue_delay_microseconds': expected at "
-                         "most ",
-                         kMaxQueueDelayMicroseconds, ", got ", delay));
-      } else if (delay > 0) {
-        options_.max_wait =
-            std::chrono::microseconds(static_cast<int64_t>(delay));
-      }
-      ReadLevels(message_.dynamic_batching(), node_.Child("dynamic_batching"),
-                 options_, findings_);
-      ReadPreferences(message_.dynamic_batching(),
-                      node_.Child("dynamic_batching"));
-    }
-    ReadInstances();
-  }
-
-  void ReadPreferences(const inference::ModelDynamicBatching& batching,
-                       const ConfigNode& node) {
-    for (int i = 0; i < batching.preferred_batch_size_size(); ++i) {
-      const int32_t size = batching.preferred_batch_size(i);
-      if (size < 1 || size > options_.spec.max_batch_size) {
-        findings_.Add(
-            node.Line("preferred_batch_size", i),
-            absl::StrCat("field 'preferred_batch_size': expected 1 to "
-                         "max_batch_size, ",
-                         options_.spec.max_batch_size, ", got ", size));
-      } else if (options_.enough_rows == 0 || size < options_.enough_rows) {
-        options_.enough_rows = size;
-      }
-    }
-    options_.preserve_ordering = batching.preserve_ordering();
-    if (options_.preserve_ordering && batching.priority_levels() > 1) {
-      findings_.Add(node.Line("preserve_ordering"),
-                    "field 'preserve_ordering': expected at most one of "
-                    "priority_levels with it: an urgent request overtakes");
-    }
-  }
-
-  void ReadInstances() {
-    int64_t count = 0;
-    for (int i = 0; i < message_.instance_group_size(); ++i) {
-      const auto& group = message_.instance_group(i);
-      const ConfigNode node = node_.Child("instance_group", i);
-      if (group.kind() != inference::ModelInstanceGroup::KIND_AUTO &&
-          group.kind() != inference::ModelInstanceGroup::KIND_CPU) {
-        findings_.Add(node.Line("kind"),
-                      absl::StrCat("field 'instance_group.kind': expected "
-                                   "KIND_AUTO or KIND_CPU, got ",
-                                   inference::ModelInstanceGroup::Kind_Name(
-                                       group.kind())));
-      }
-      if (group.count() < 0 || group.count() > kMaxInstances) {
-        findings_.Add(node.Line("count"),
-                      absl::StrCat("field 'instance_group.count': expected 0 "
-                                   "to ",
-                                   kMaxInstances, ", got ", group.count()));
-      }
-      count += group.count() == 0 ? 1 : group.count();
-    }
-    if (count > kMaxInstances) {
-      findings_.Add(node_.Line("instance_group", 0),
-                    absl::StrCat("field 'instance_group': expected at most ",
-                                 kMaxInstances, " instances, got ", count));
-    }
-    options_.instance_count = static_cast<int32_t>(count == 0 ? 1 : count);
-  }
-
-  void ReadVersions() {
-    const auto& policy = message_.version_policy();
-    VersionChoice& choice = options_.versions;
-    if (policy.has_all()) {
-      choice.kind = VersionChoice::Kind::kAll;
-    } else if (policy.has_specific()) {
-      choice.kind = VersionChoice::Kind::kSpecific;
-      choice.versions.assign(policy.specific().versions().begin(),
-                             policy.specific().versions().end());
-    } else if (policy.has_latest()) {
-      choice.latest_count =
-          std::max<int64_t>(policy.latest().num_versions(), 1);
-    }
-  }
-
-  void CheckNetwork() {
-    if (options_.backend == BackendKind::kNetwork && options_.network.empty()) {
-      findings_.Add(0,
-                    "parameter 'ferry.network': expected 'mlp', 'resnet50' or "
-                    "'encoder', got none");
-    }
-  }
-
-  const inference::ModelConfig& message_;
-  const ConfigNode node_;
-  ConfigFindings& findings_;
-  ModelOptions options_;
 };
 
 }  // namespace
@@ -325,15 +51,34 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
   // Where the syntax is broken, what was read before it is checked all the
   // same; findings are not empty then.
   if (parser.Parse(&stream, &config.message)) {
-    Reader reader(config.message, ConfigNode(config.message, &places),
-                  findings);
-    config.options = reader.Read(name);
+    config.options = ReadConfigMessage(
+        config.message, ConfigNode(config.message, &places), name, findings);
     config.message.set_name(name);
   } else if (findings.empty()) {
     findings.Add(0, "expected the text of a model config");
   }
   if (absl::Status status = findings.ToStatus(); !status.ok()) {
     return status;
+  }
+  return config;
+}
+
+absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
+                                                 const std::string& name) {
+  ConfigFindings findings("config of the load request");
+  ModelConfig config;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(text, &config.message);
+  if (status.ok()) {
+    config.options = ReadConfigMessage(
+        config.message, ConfigNode(config.message, nullptr), name, findings);
+    config.message.set_name(name);
+  } else {
+    findings.Add(0, absl::StrCat("expected a model config as JSON: ",
+                                 status.message().ToString()));
+  }
+  if (absl::Status result = findings.ToStatus(); !result.ok()) {
+    return result;
   }
   return config;
 }
@@ -356,41 +101,6 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
                      " bytes, got more"));
   }
   return ParseModelConfig(text, path, name);
-}
-
-std::optional<DataType> FromConfigType(inference::DataType type) {
-  switch (type) {
-    case inference::TYPE_BOOL:
-      return DataType::kBool;
-    case inference::TYPE_UINT8:
-      return DataType::kUint8;
-    case inference::TYPE_UINT16:
-      return DataType::kUint16;
-    case inference::TYPE_UINT32:
-      return DataType::kUint32;
-    case inference::TYPE_UINT64:
-      return DataType::kUint64;
-    case inference::TYPE_INT8:
-      return DataType::kInt8;
-    case inference::TYPE_INT16:
-      return DataType::kInt16;
-    case inference::TYPE_INT32:
-      return DataType::kInt32;
-    case inference::TYPE_INT64:
-      return DataType::kInt64;
-    case inference::TYPE_FP16:
-      return DataType::kFp16;
-    case inference::TYPE_FP32:
-      return DataType::kFp32;
-    case inference::TYPE_FP64:
-      return DataType::kFp64;
-    case inference::TYPE_BF16:
-      return DataType::kBf16;
-    case inference::TYPE_STRING:
-      return DataType::kBytes;
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace ferry

@@ -9,7 +9,6 @@
 #ifndef FERRY_MODELS_MODEL_CONFIG_H_
 #define FERRY_MODELS_MODEL_CONFIG_H_
 
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -33,12 +32,14 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
                                              absl::string_view source,
                                              const std::string& name);
 
+// As ParseModelConfig, of the JSON form of the message, as a client sends it to
+// replace the file. No lines are named.
+absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
+                                                 const std::string& name);
+
 // As ParseModelConfig, of a file. NOT_FOUND where it cannot be read.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
                                             const std::string& name);
-
-// Returns the type of tensors on the wire, or nothing for TYPE_INVALID.
-std::optional<DataType> FromConfigType(inference::DataType type);
 
 }  // namespace ferry
 

@@ -1,190 +1,124 @@
-// Which models are loaded from where, and how they are found.
+// Reading what is there, of a folder or embedded.
 #include "models/model_repository.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "models/embedded_models.h"
-#include "models/model_config.h"
-#include "models/model_loader.h"
 #include "models/repository_folder.h"
 
 namespace ferry {
 namespace {
-
-using LoadedModels = std::vector<std::unique_ptr<ServedModel>>;
-
-absl::Status LoadEmbedded(const std::string& name,
-                          const ModelOverrides& overrides, DeviceGate* gate,
-                          LoadedModels& loaded) {
-  const char* const text = FindEmbeddedConfig(name);
-  if (text == nullptr) {
-    return absl::NotFoundError(absl::StrCat(
-        "model '", name, "': expected an embedded model (", kEmbeddedModelNames,
-        ") where no model repository is "
-        "given"));
-  }
-  absl::StatusOr<ModelConfig> config =
-      ParseModelConfig(text, absl::StrCat("embedded ", name), name);
-  if (!config.ok()) {
-    return config.status();
-  }
-  if (absl::Status status =
-          ApplyOverrides(overrides, ConfigOrigin::kEmbedded, *config);
-      !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<std::unique_ptr<ServedModel>> model =
-      LoadModel(*config, overrides, VersionFolder(), gate);
-  if (model.ok()) {
-    loaded.push_back(*std::move(model));
-  }
-  return model.status();
-}
-
-absl::Status LoadFromFolder(const std::string& path, const std::string& name,
-                            const ModelOverrides& overrides, DeviceGate* gate,
-                            LoadedModels& loaded) {
-  if (absl::Status status = CheckModelName(name); !status.ok()) {
-    return status;
-  }
-  const std::string model_path = absl::StrCat(path, "/", name);
-  absl::StatusOr<ModelConfig> config =
-      ReadModelConfig(absl::StrCat(model_path, "/config.pbtxt"), name);
-  if (!config.ok()) {
-    return config.status();
-  }
-  if (absl::Status status =
-          ApplyOverrides(overrides, ConfigOrigin::kFolder, *config);
-      !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<std::vector<VersionFolder>> versions =
-      ListVersions(model_path, config->options);
-  if (!versions.ok()) {
-    return versions.status();
-  }
-  for (const VersionFolder& version : *versions) {
-    absl::StatusOr<std::unique_ptr<ServedModel>> model =
-        LoadModel(*config, overrides, version, gate);
-    if (!model.ok()) {
-      return model.status();
-    }
-    loaded.push_back(*std::move(model));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<std::string>> NamesToLoad(
-    const ModelRepositoryOptions& options) {
-  if (!options.load_models.empty()) {
-    std::vector<std::string> names = options.load_models;
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
-  }
-  if (options.path.empty()) {
-    return std::vector<std::string>{kDefaultEmbeddedModel};
-  }
-  absl::StatusOr<std::vector<std::string>> names = ListModels(options.path);
-  if (names.ok() && names->empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("model repository: '", options.path,
-                     "' holds no model; expected <name>/config.pbtxt"));
-  }
-  return names;
-}
 
 int32_t DeviceLanes(const ModelRepositoryOptions& options) {
   const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
   return options.device_lanes > 0 ? options.device_lanes : std::max(cores, 1);
 }
 
+// Bytes that are the same for messages that are: SerializeAsString() writes
+// maps in any order.
+std::string SerializedAlike(const inference::ModelConfig& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::Create(
-    const ModelRepositoryOptions& options) {
-  absl::StatusOr<std::vector<std::string>> names = NamesToLoad(options);
-  if (!names.ok()) {
-    return names.status();
-  }
-  std::unique_ptr<ModelRepository> repository(
-      new ModelRepository(DeviceLanes(options)));
-  DeviceGate* const gate = names->size() > 1 ? &repository->gate_ : nullptr;
-  LoadedModels loaded;
-  for (const std::string& name : *names) {
-    const absl::Status status =
-        options.path.empty()
-            ? LoadEmbedded(name, options.overrides, gate, loaded)
-            : LoadFromFolder(options.path, name, options.overrides, gate,
-                             loaded);
-    if (!status.ok()) {
-      return status;
-    }
-  }
-  for (std::unique_ptr<ServedModel>& model : loaded) {
-    // Kept apart: the index is taken before the pointer is given away.
-    auto& versions = repository->models_[model->name];
-    const int64_t version = model->version;
-    versions[version] = std::move(model);
-  }
-  return repository;
+ModelRepository::ModelRepository(const ModelRepositoryOptions& options)
+    : options_(options), gate_(DeviceLanes(options)) {}
+
+absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
+  return options_.path.empty() ? EmbeddedModelNames()
+                               : ListModels(options_.path);
 }
 
-absl::StatusOr<const ServedModel*> ModelRepository::Find(
-    const std::string& name, const std::string& version) const {
-  const auto versions = models_.find(name);
-  if (versions == models_.end()) {
+absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
+  if (options_.path.empty()) {
+    return std::vector<std::string>{kDefaultEmbeddedModel};
+  }
+  absl::StatusOr<std::vector<std::string>> names = Names();
+  if (names.ok() && names->empty()) {
     return absl::NotFoundError(
-        absl::StrCat("Request for unknown model: '", name, "' is not found"));
+        absl::StrCat("model repository: '", options_.path,
+                     "' holds no model; expected <name>/config.pbtxt"));
   }
-  if (version.empty()) {
-    return versions->second.rbegin()->second.get();
-  }
-  int64_t number = 0;
-  if (!absl::SimpleAtoi(version, &number) || number < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model version: expected an integer from 1, got '", version, "'"));
-  }
-  const auto found = versions->second.find(number);
-  if (found == versions->second.end()) {
-    return absl::NotFoundError(absl::StrCat("Request for unknown model: '",
-                                            name, "' version ", number,
-                                            " is not found"));
-  }
-  return found->second.get();
+  return names;
 }
 
-std::vector<const ServedModel*> ModelRepository::models() const {
-  std::vector<const ServedModel*> all;
-  for (const auto& [name, versions] : models_) {
-    for (const auto& [version, model] : versions) {
-      all.push_back(model.get());
-    }
+absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
+    const std::string& name, const std::string& config_json) const {
+  if (!config_json.empty()) {
+    return ParseModelConfigJson(config_json, name);
   }
-  return all;
+  if (!options_.path.empty()) {
+    return ReadModelConfig(
+        absl::StrCat(options_.path, "/", name, "/config.pbtxt"), name);
+  }
+  const char* const text = FindEmbeddedConfig(name);
+  if (text == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "model '", name, "': expected an embedded model (", kEmbeddedModelNames,
+        ") where no model repository is given"));
+  }
+  return ParseModelConfig(text, absl::StrCat("embedded ", name), name);
 }
 
-void ModelRepository::BeginDrain() {
-  for (const auto& [name, versions] : models_) {
-    for (const auto& [version, model] : versions) {
-      model->batcher->BeginDrain();
-    }
+absl::StatusOr<ModelPlan> ModelRepository::Plan(
+    const std::string& name, const std::string& config_json) const {
+  absl::Status status = CheckModelName(name);
+  if (status.ok() && !options_.path.empty()) {
+    status = CheckInside(options_.path, name);
   }
+  if (!status.ok()) {
+    return status;
+  }
+  absl::StatusOr<ModelConfig> config = ReadConfig(name, config_json);
+  if (!config.ok()) {
+    return config.status();
+  }
+  status = ApplyOverrides(
+      options_.overrides,
+      options_.path.empty() ? ConfigOrigin::kEmbedded : ConfigOrigin::kFolder,
+      *config);
+  if (!status.ok()) {
+    return status;
+  }
+  std::vector<VersionFolder> folders = {VersionFolder()};
+  if (!options_.path.empty()) {
+    absl::StatusOr<std::vector<VersionFolder>> listed =
+        ListVersions(absl::StrCat(options_.path, "/", name), config->options);
+    if (!listed.ok()) {
+      return listed.status();
+    }
+    folders = *std::move(listed);
+  }
+  ModelPlan plan;
+  const std::string text = SerializedAlike(config->message);
+  for (VersionFolder& folder : folders) {
+    const int64_t version = folder.version;
+    std::string fingerprint = absl::StrCat(FingerprintOf(folder), text);
+    plan.versions[version] = {.folder = std::move(folder),
+                              .fingerprint = std::move(fingerprint)};
+  }
+  plan.config = *std::move(config);
+  return plan;
 }
 
-absl::Status ModelRepository::Drain(TimePoint until) {
-  BeginDrain();
-  absl::Status status;
-  for (const auto& [name, versions] : models_) {
-    for (const auto& [version, model] : versions) {
-      status.Update(model->batcher->Drain(until));
-    }
-  }
-  return status;
+absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
+    const ModelPlan& plan, int64_t version, DeviceUse use) {
+  return LoadModel(plan.config, options_.overrides,
+                   plan.versions.at(version).folder,
+                   use == DeviceUse::kShared ? &gate_ : nullptr);
 }
 
 }  // namespace ferry

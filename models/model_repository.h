@@ -1,65 +1,79 @@
-// ModelRepository loads the models of a folder, or the embedded ones, and finds
-// them by name and version.
+// ModelRepository: which models there are, in a folder or embedded, and how
+// each is loaded. It keeps no model: ModelControl does.
 //
-// A folder is Triton's: <name>/config.pbtxt and <name>/<version>/<file>.
-// Without a folder the embedded networks serve: "mlp" by default; "resnet50"
-// and "encoder" when named.
+// A folder is Triton's: <name>/config.pbtxt and <name>/<version>/<file>, read
+// anew by every call. Without a folder there are the embedded networks. A name
+// never leaves the folder, nor does a link in it.
 //
-// Thread safety: constant after Create(); Find() takes no lock.
-// Errors: Create() fails when a model that it was told to load cannot serve,
-// and says which, what was expected and what was found.
+// Thread safety: const after construction, but for what is on the disk.
+// Errors: each says which model, what was expected and what was found.
 #ifndef FERRY_MODELS_MODEL_REPOSITORY_H_
 #define FERRY_MODELS_MODEL_REPOSITORY_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/clock.h"
 #include "batcher/weighted_gate.h"
+#include "models/model_config.h"
+#include "models/model_loader.h"
 #include "models/model_overrides.h"
 #include "models/served_model.h"
 
 namespace ferry {
 
 struct ModelRepositoryOptions {
-  std::string path;                      // empty: the embedded models
-  std::vector<std::string> load_models;  // empty: all of the folder, or mlp
+  std::string path;  // empty: the embedded models
   ModelOverrides overrides;
-  // Batches that several models together compute at once, shared by weight; 0:
-  // one a core. A model that is alone has all its lanes.
+  // Batches that models which share the device compute at once, by weight; 0:
+  // one a core.
   int32_t device_lanes = 0;
+};
+
+// Whether a model shares the device with others.
+enum class DeviceUse { kAlone, kShared };
+
+// What a model's folder says at one moment.
+struct ModelPlan {
+  ModelConfig config;
+  struct Version {
+    VersionFolder folder;
+    std::string fingerprint;  // another one: config or files have changed
+  };
+  std::map<int64_t, Version> versions;  // those that version_policy chooses
 };
 
 class ModelRepository {
  public:
-  static absl::StatusOr<std::unique_ptr<ModelRepository>> Create(
-      const ModelRepositoryOptions& options);
+  explicit ModelRepository(const ModelRepositoryOptions& options);
 
-  // Returns the model of that name and version (empty: the latest). NOT_FOUND
-  // where there is none; INVALID_ARGUMENT for a version that is no number. The
-  // model lives as long as the repository.
-  absl::StatusOr<const ServedModel*> Find(const std::string& name,
-                                          const std::string& version) const;
+  // Returns the names of all models, sorted. NOT_FOUND where the folder cannot
+  // be read.
+  absl::StatusOr<std::vector<std::string>> Names() const;
 
-  // All served versions, by name, then version.
-  std::vector<const ServedModel*> models() const;
+  // Those that are served where nobody names any: all of the folder, at least
+  // one; of the embedded ones "mlp".
+  absl::StatusOr<std::vector<std::string>> DefaultNames() const;
 
-  // Tells every batcher to take no more requests.
-  void BeginDrain();
+  // Reads a model's config and lists its versions. `config_json` replaces
+  // config.pbtxt where it is not empty. NOT_FOUND where there is no such model.
+  absl::StatusOr<ModelPlan> Plan(const std::string& name,
+                                 const std::string& config_json = "") const;
 
-  // Waits until every batcher has answered what it admitted, at most until
-  // `until`. DEADLINE_EXCEEDED where one has not.
-  absl::Status Drain(TimePoint until);
+  // Loads one version and warms it up. The repository outlives the model.
+  absl::StatusOr<std::unique_ptr<ServedModel>> Load(const ModelPlan& plan,
+                                                    int64_t version,
+                                                    DeviceUse use);
 
  private:
-  explicit ModelRepository(int32_t device_lanes) : gate_(device_lanes) {}
+  absl::StatusOr<ModelConfig> ReadConfig(const std::string& name,
+                                         const std::string& config_json) const;
 
-  WeightedGate gate_;  // outlives the models
-  std::map<std::string, std::map<int64_t, std::unique_ptr<ServedModel>>>
-      models_;
+  const ModelRepositoryOptions options_;
+  WeightedGate gate_;
 };
 
 }  // namespace ferry

@@ -1,6 +1,8 @@
 // Listing folders and choosing versions.
 #include "models/repository_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -9,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace ferry {
 namespace {
@@ -91,6 +94,44 @@ absl::Status CheckModelName(const std::string& name) {
       "model name: expected 1 to ", kMaxNameLength,
       " of letters, digits, '.', '_' and '-', not beginning with '.', got '",
       name.substr(0, 2 * kMaxNameLength), "'"));
+}
+
+absl::Status CheckInside(const std::string& repository_path,
+                         const std::string& name) {
+  std::error_code error;
+  const fs::path root = fs::canonical(repository_path, error);
+  const fs::path model = error ? fs::path() : fs::canonical(root / name, error);
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat("model '", name, "': expected a folder '", name,
+                     "' in the model repository '", repository_path,
+                     "': ", error.message()));
+  }
+  const auto [end, ignored] =
+      std::mismatch(root.begin(), root.end(), model.begin(), model.end());
+  if (end != root.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model '", name,
+                     "': expected a folder in the model repository, got a "
+                     "link that leads out of it"));
+  }
+  return absl::OkStatus();
+}
+
+std::string FingerprintOf(const VersionFolder& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder.path, error), end;
+       !error && entry != end; entry.increment(error)) {
+    struct stat status {};
+    if (stat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      files.push_back(absl::StrCat(entry->path().string(), " ", status.st_size,
+                                   " ", status.st_mtim.tv_sec, ".",
+                                   status.st_mtim.tv_nsec, "\n"));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return absl::StrJoin(files, "");
 }
 
 absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path) {

@@ -17,6 +17,15 @@ namespace ferry {
 // '.', so that a name never leaves its folder.
 absl::Status CheckModelName(const std::string& name);
 
+// OK where the model's folder, with all links in the path resolved, lies in the
+// repository. NOT_FOUND where there is none.
+absl::Status CheckInside(const std::string& repository_path,
+                         const std::string& name);
+
+// Returns a text that changes when a file of the folder is replaced or written:
+// names, sizes and times of change. Empty for a model without files.
+std::string FingerprintOf(const VersionFolder& folder);
+
 // Returns the names of all model folders, sorted; hidden ones are left out.
 // NOT_FOUND where `path` is no folder or cannot be read.
 absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path);

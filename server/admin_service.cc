@@ -86,23 +86,23 @@ void AdminService::PostCalls(grpc::ServerCompletionQueue& queue) {
 
 grpc::Status AdminService::AnswerGetKnobs(const v1::GetKnobsRequest& request,
                                           v1::GetKnobsResponse& response) {
-  const absl::StatusOr<ModelEntry*> entry =
+  const absl::StatusOr<ModelUse> entry =
       models_.Find(request.model_name(), request.model_version());
   if (!entry.ok()) {
     return Fail(entry.status());
   }
-  *response.mutable_knobs() = ToMessage((*entry)->model.batcher->knobs());
+  *response.mutable_knobs() = ToMessage((*entry)->model().batcher->knobs());
   return grpc::Status::OK;
 }
 
 grpc::Status AdminService::AnswerSetKnobs(const v1::SetKnobsRequest& request,
                                           v1::SetKnobsResponse& response) {
-  const absl::StatusOr<ModelEntry*> entry =
+  const absl::StatusOr<ModelUse> entry =
       models_.Find(request.model_name(), request.model_version());
   if (!entry.ok()) {
     return Fail(entry.status());
   }
-  Batcher& batcher = *(*entry)->model.batcher;
+  Batcher& batcher = *(*entry)->model().batcher;
   Knobs knobs = batcher.knobs();
   absl::Status status = Apply(request.knobs(), knobs);
   if (status.ok()) {

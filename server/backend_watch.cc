@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -34,16 +35,14 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
   return Duration(std::llround(per_row * counted.queued_rows));
 }
 
-BackendWatch::BackendWatch(ModelTable& models, Duration timeout)
-    : models_(models), timeout_(timeout), watches_(models.entries().size()) {}
-
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
-  size_t i = 0;
-  for (ModelEntry& entry : models_.entries()) {
-    ModelWatch& watch = watches_[i++];
-    const Batcher& batcher = *entry.model.batcher;
+  std::map<uint64_t, ModelWatch> watches;
+  for (const ModelUse& use : models_.UseAll()) {
+    ModelEntry& entry = *use;
+    ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
+    const Batcher& batcher = *entry.model().batcher;
     const std::string which =
-        absl::StrCat("model=", entry.model.name, " version=", entry.version);
+        absl::StrCat("model=", entry.model().name, " version=", entry.version);
     if (batcher.broken()) {
       return absl::StrCat("device is lost ", which);
     }
@@ -62,6 +61,7 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
           std::memory_order_relaxed);
     }
   }
+  watches_ = std::move(watches);  // of what is served now
   return std::nullopt;
 }
 

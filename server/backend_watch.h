@@ -10,9 +10,10 @@
 #ifndef FERRY_SERVER_BACKEND_WATCH_H_
 #define FERRY_SERVER_BACKEND_WATCH_H_
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "batcher/clock.h"
 #include "batcher/statistics.h"
@@ -36,16 +37,17 @@ class ModelWatch {
 class BackendWatch {
  public:
   // timeout 0: never says that a backend hangs.
-  BackendWatch(ModelTable& models, Duration timeout);
+  BackendWatch(const ModelTable& models, Duration timeout)
+      : models_(models), timeout_(timeout) {}
 
   // Returns why the process cannot go on, or nothing. Also brings each
   // model's retry_pushback_ms up to date.
   std::optional<std::string> Look(TimePoint now);
 
  private:
-  ModelTable& models_;
+  const ModelTable& models_;
   const Duration timeout_;
-  std::vector<ModelWatch> watches_;
+  std::map<uint64_t, ModelWatch> watches_;  // by serial of the entry
 };
 
 }  // namespace ferry

@@ -50,10 +50,10 @@ std::string HostAndPort(const std::string& address, int port) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
-    const GrpcOptions& options, ModelTable& models, const Readiness& readiness,
-    UnsentReplies& unsent) {
+    const GrpcOptions& options, ModelTable& models, ModelControl& control,
+    const Readiness& readiness, UnsentReplies& unsent) {
   std::unique_ptr<GrpcEndpoint> endpoint(
-      new GrpcEndpoint(options, models, readiness, unsent));
+      new GrpcEndpoint(models, control, readiness, unsent));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
   endpoint->server_ = builder.BuildAndStart();
@@ -112,8 +112,10 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
     services.push_back(&admin_);
   }
   for (int i = 0; i < options.infer_thread_count; ++i) {
-    queues_.push_back(std::make_unique<InferQueue>(environment_, service_,
-                                                   unsent_, services, builder));
+    queues_.push_back(std::make_unique<InferQueue>(
+        models_, options.status_codes,
+        InferQueue::Sources{.calls = service_, .streams = service_}, unsent_,
+        services, builder));
   }
 }
 

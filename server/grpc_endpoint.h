@@ -33,9 +33,9 @@ namespace ferry {
 
 class GrpcEndpoint {
  public:
-  // models, readiness and unsent outlive the endpoint.
+  // All but the options outlive the endpoint.
   static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Create(
-      const GrpcOptions& options, ModelTable& models,
+      const GrpcOptions& options, ModelTable& models, ModelControl& control,
       const Readiness& readiness, UnsentReplies& unsent);
 
   // REQUIRES: Shutdown() was called.
@@ -53,17 +53,17 @@ class GrpcEndpoint {
   void Shutdown(Duration grace);
 
  private:
-  GrpcEndpoint(const GrpcOptions& options, ModelTable& models,
+  GrpcEndpoint(ModelTable& models, ModelControl& control,
                const Readiness& readiness, UnsentReplies& unsent)
-      : environment_{.models = models, .codes = options.status_codes},
-        service_(models, readiness),
+      : models_(models),
+        service_(models, control, readiness),
         admin_(models),
         health_(inference::GRPCInferenceService::service_full_name()),
         unsent_(unsent) {}
 
   void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder);
 
-  const InferEnvironment environment_;
+  ModelTable& models_;
   InferenceService service_;
   AdminService admin_;  // registered where asked for
   HealthService health_;

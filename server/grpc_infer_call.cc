@@ -1,31 +1,11 @@
 // Between InferCall and gRPC.
 #include "server/grpc_infer_call.h"
 
-#include <grpc/support/time.h>
-
 #include <string>
 
+#include "server/grpc_deadline.h"
+
 namespace ferry {
-namespace {
-
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
-
-// gRPC's monotonic clock and ours are CLOCK_MONOTONIC.
-TimePoint ToTimePoint(gpr_timespec deadline) {
-  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
-    return kNever;
-  }
-  const gpr_timespec monotonic =
-      gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
-  constexpr int64_t kMaxSeconds = INT64_MAX / kNanosPerSecond - 1;
-  if (monotonic.tv_sec >= kMaxSeconds) {
-    return kNever;
-  }
-  return FromNanos(monotonic.tv_sec * kNanosPerSecond + monotonic.tv_nsec);
-}
-
-}  // namespace
-
 void GrpcInferCall::Post(InferRpcSource& source,
                          grpc::ServerCompletionQueue& queue) {
   rpc_.emplace();

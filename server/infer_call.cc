@@ -2,6 +2,7 @@
 #include "server/infer_call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "batcher/check.h"
 #include "server/infer_response.h"
@@ -25,7 +26,7 @@ void InferCall::Matched() {
   }
   DropMessage();
   std::optional<int64_t> retry_pushback_ms;
-  if (entry_ != nullptr && IsOverload(status)) {
+  if (entry_ && IsOverload(status)) {
     retry_pushback_ms =
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
@@ -36,7 +37,7 @@ void InferCall::Matched() {
 
 absl::Status InferCall::Start() {
   if (absl::Status status = TakeMessage(slices_); !status.ok()) {
-    environment_.models.CountMalformed();
+    environment_.models.table().CountMalformed();
     return status;
   }
   for (const grpc::Slice& slice : slices_) {
@@ -44,17 +45,17 @@ absl::Status InferCall::Start() {
         {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
   }
   if (absl::Status status = decoder_.Parse(runs_); !status.ok()) {
-    environment_.models.CountMalformed();
+    environment_.models.table().CountMalformed();
     return status;
   }
-  absl::StatusOr<ModelEntry*> entry =
+  absl::StatusOr<ModelUse> entry =
       environment_.models.Find(decoder_.model_name(), decoder_.model_version());
   if (!entry.ok()) {
-    environment_.models.CountUnknownModel();
+    environment_.models.table().CountUnknownModel();
     return entry.status();
   }
-  entry_ = *entry;
-  const ServedModel& model = entry_->model;
+  entry_ = *std::move(entry);
+  const ServedModel& model = entry_->model();
   if (absl::Status status =
           decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
       !status.ok()) {
@@ -74,10 +75,10 @@ absl::Status InferCall::Submit() {
   request_.completion = this;
   request_.deadline = Deadline();
   request_.timeout = decoder_.parameters().timeout;
-  request_.level = LevelOf(decoder_.parameters().priority, entry_->model);
+  request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
   // Taken before the submit: Released() may come before it returns.
   holds_.fetch_add(1, std::memory_order_relaxed);
-  absl::Status status = entry_->model.batcher->Submit(request_);
+  absl::Status status = entry_->model().batcher->Submit(request_);
   if (!status.ok()) {
     holds_.fetch_sub(1, std::memory_order_relaxed);
     return status;
@@ -98,10 +99,10 @@ void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
     return;
   }
   grpc::ByteBuffer reply =
-      EncodeInferResponse({.model_name = entry_->model.name,
+      EncodeInferResponse({.model_name = entry_->model().name,
                            .model_version = entry_->version,
                            .id = decoder_.id(),
-                           .spec = entry_->model.spec,
+                           .spec = entry_->model().spec,
                            .outputs = decoder_.outputs(),
                            .rows = rows});
   SendReply(reply);
@@ -109,7 +110,7 @@ void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
 
 void InferCall::Done(Cancelled cancelled) {
   if (cancelled == Cancelled::kYes && is_submitted_) {
-    entry_->model.batcher->Cancel(request_);
+    entry_->model().batcher->Cancel(request_);
   }
   DropHold();
 }
@@ -134,7 +135,7 @@ void InferCall::Clear() {
   decoder_.Clear();
   DropMessage();
   request_.Reset();
-  entry_ = nullptr;
+  entry_.Reset();
   is_submitted_ = false;
 }
 

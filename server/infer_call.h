@@ -17,9 +17,10 @@
 //   3. The received bytes are kept until Respond(), or until Recycle() where
 //      there is none.
 //
-// Thread safety: Matched, Sent and Done come from one thread, one after the
-// other; Sent and Done after Matched has returned. Respond and Released may
-// come at any time after the submit, also while Matched runs.
+// Thread safety: Matched and Done come from one thread, one after the other.
+// Sent comes from any, after SendReply or SendError was called, or in it.
+// Respond and Released may come at any time after the submit, also while
+// Matched runs.
 #ifndef FERRY_SERVER_INFER_CALL_H_
 #define FERRY_SERVER_INFER_CALL_H_
 
@@ -29,6 +30,7 @@
 
 #include <atomic>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,9 +43,9 @@
 
 namespace ferry {
 
-// What all calls share; outlives them.
+// What all calls of a queue share; outlives them.
 struct InferEnvironment {
-  ModelTable& models;
+  ModelTableView& models;  // the queue's thread's
   StatusCodes codes = StatusCodes::kFerry;
   const Clock& clock = Clock::Steady();
 };
@@ -63,6 +65,10 @@ class InferCall : private Completion {
 
  protected:
   ~InferCall() = default;
+
+  // Of the request, until Recycle(); empty before it is known.
+  const std::string& id() const { return decoder_.id(); }
+  const RequestParameters& parameters() const { return decoder_.parameters(); }
 
  private:
   // --- the transport ---
@@ -93,8 +99,8 @@ class InferCall : private Completion {
   std::vector<Run> runs_;  // into slices_
   InferDecoder decoder_;
   InferRequest request_;
-  ModelEntry* entry_ = nullptr;  // null until the model is known
-  bool is_submitted_ = false;    // the queue's thread only
+  ModelUse entry_;             // none until the model is known
+  bool is_submitted_ = false;  // the queue's thread only
   std::atomic<int32_t> holds_{0};
 };
 

@@ -110,6 +110,7 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
     } else if (name == "triton_enable_empty_final_response") {
       status = value.has_bool_param() ? absl::OkStatus()
                                       : WrongType(name, "bool_param");
+      result.wants_final = value.bool_param();
     } else if (absl::StartsWith(name, "triton_")) {
       status = absl::InvalidArgumentError(absl::StrCat(
           "parameter '", Shown(name),

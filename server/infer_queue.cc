@@ -15,15 +15,20 @@ thread_local const void* of_this_thread = nullptr;
 
 }  // namespace
 
-InferQueue::InferQueue(const InferEnvironment& environment,
-                       InferRpcSource& service, UnsentReplies& unsent,
+InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
+                       const Sources& sources, UnsentReplies& unsent,
                        std::vector<QueuedService*> others,
                        grpc::ServerBuilder& builder)
-    : environment_(environment),
-      service_(service),
+    : models_(models),
+      environment_{.models = models_, .codes = codes},
+      service_(sources.calls),
       unsent_(unsent),
       others_(std::move(others)),
-      queue_(builder.AddCompletionQueue()) {}
+      queue_(builder.AddCompletionQueue()),
+      stream_environment_{.infer = environment_,
+                          .unsent = unsent,
+                          .source = sources.streams,
+                          .queue = *queue_} {}
 
 InferQueue::~InferQueue() {
   Check(!thread_.joinable(), "the queue is stopped before it is destroyed");
@@ -55,6 +60,7 @@ void InferQueue::Run() {
   for (QueuedService* other : others_) {
     other->PostCalls(*queue_);
   }
+  InferStream::Post(stream_environment_);
   for (int i = 0; i < kPostedCalls; ++i) {
     PostNext();
   }

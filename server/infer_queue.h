@@ -1,9 +1,10 @@
 // InferQueue: one completion queue of gRPC and the thread that serves it with
-// ModelInfer calls, and with the small calls of all services.
+// ModelInfer calls, with ModelStreamInfer streams, and with the small calls of
+// all services.
 //
-// Calls are kept and used again, so steady state allocates nothing but what
-// gRPC itself does. kPostedCalls wait ahead of the clients; each one matched
-// posts the next.
+// Unary calls are kept and used again, so steady state allocates nothing but
+// what gRPC itself does. kPostedCalls wait ahead of the clients; each one
+// matched posts the next.
 //
 // Stopping: gRPC's server is shut down first, which gives the calls that were
 // never matched back and waits for the others. Then Stop(). The thread itself
@@ -26,15 +27,22 @@
 #include "batcher/push_list.h"
 #include "server/grpc_infer_call.h"
 #include "server/infer_call.h"
+#include "server/infer_stream.h"
 #include "server/queue_tag.h"
 
 namespace ferry {
 
 class InferQueue final : private InferCallPool {
  public:
+  // Where the queue's calls come from.
+  struct Sources {
+    InferRpcSource& calls;
+    InferStreamSource& streams;
+  };
+
   // REQUIRES: the builder has not started its server yet; all others outlive
   // the queue.
-  InferQueue(const InferEnvironment& environment, InferRpcSource& service,
+  InferQueue(ModelTable& models, StatusCodes codes, const Sources& sources,
              UnsentReplies& unsent, std::vector<QueuedService*> others,
              grpc::ServerBuilder& builder);
 
@@ -57,11 +65,13 @@ class InferQueue final : private InferCallPool {
   void Run();
   GrpcInferCall* TakeIdle();
 
-  const InferEnvironment& environment_;
+  ModelTableView models_;
+  const InferEnvironment environment_;
   InferRpcSource& service_;
   UnsentReplies& unsent_;
   const std::vector<QueuedService*> others_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  const InferStream::Environment stream_environment_;
   grpc::Alarm stop_alarm_;
 
   PushList<GrpcInferCall, &GrpcInferCall::next_idle> given_back_;

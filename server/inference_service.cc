@@ -1,11 +1,10 @@
 // The small RPCs.
 #include "server/inference_service.h"
 
-#include <grpcpp/support/async_stream.h>
-
 #include <string>
 
 #include "server/model_messages.h"
+#include "server/repository_answers.h"
 #include "server/status.h"
 #include "server/unary_call.h"
 #include "server/version.h"
@@ -15,12 +14,8 @@ namespace {
 
 constexpr char kNoSharedMemory[] =
     "shared memory is not supported; send and receive tensors in the messages";
-constexpr char kNoModelControl[] =
-    "the set of models is fixed when the server starts; models cannot be "
-    "loaded or unloaded while it runs";
 constexpr char kNoSettings[] =
     "settings cannot be read or changed over the network";
-constexpr char kNoStreams[] = "streams are not supported; use ModelInfer";
 
 grpc::Status Fail(const absl::Status& status) {
   return ToGrpcStatus(status, StatusCodes::kFerry);
@@ -33,45 +28,12 @@ auto NotOffered(const char* why) {
   };
 }
 
-// A stream that is ended at once. Deletes itself.
-class RefusedStream final : private QueueTag {
- public:
-  RefusedStream(InferenceService& service, grpc::ServerCompletionQueue& queue)
-      : service_(service), queue_(queue) {
-    service_.RequestModelStreamInfer(&context_, &stream_, &queue_, &queue_,
-                                     Tag());
-  }
-
- private:
-  ~RefusedStream() = default;
-
-  void* Tag() { return static_cast<QueueTag*>(this); }
-
-  void Ended(bool ok) override {
-    if (is_matched_ || !ok) {
-      delete this;
-      return;
-    }
-    is_matched_ = true;
-    new RefusedStream(service_, queue_);
-    stream_.Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, kNoStreams),
-                   Tag());
-  }
-
-  InferenceService& service_;
-  grpc::ServerCompletionQueue& queue_;
-  bool is_matched_ = false;
-  grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<inference::ModelStreamInferResponse,
-                                inference::ModelInferRequest>
-      stream_{&context_};
-};
-
 }  // namespace
 
-InferenceService::InferenceService(ModelTable& models,
+InferenceService::InferenceService(ModelTable& models, ModelControl& control,
                                    const Readiness& readiness)
     : models_(models),
+      control_(control),
       readiness_(readiness),
       model_infer_index_(inference::ModelInferRequest::descriptor()
                              ->file()
@@ -81,6 +43,7 @@ InferenceService::InferenceService(ModelTable& models,
 
 void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
   PostOffered(queue);
+  PostModelControl(queue);
   PostNotOffered(queue);
 }
 
@@ -109,13 +72,31 @@ void InferenceService::PostOffered(grpc::ServerCompletionQueue& queue) {
        &InferenceService::AnswerModelStatistics);
 }
 
+void InferenceService::PostModelControl(grpc::ServerCompletionQueue& queue) {
+  PostUnaryCalls(
+      *this, &InferenceService::RequestRepositoryIndex,
+      [this](const auto& request, auto& response) {
+        return AnswerRepositoryIndex(control_, request, response);
+      },
+      queue);
+  PostLateCalls(
+      *this, &InferenceService::RequestRepositoryModelLoad,
+      [this](const auto& request, auto&, const auto& reply) {
+        AnswerModelLoad(control_, request, reply);
+      },
+      queue);
+  PostLateCalls(
+      *this, &InferenceService::RequestRepositoryModelUnload,
+      [this](const auto& request, auto&, const auto& reply) {
+        AnswerModelUnload(control_, request, reply);
+      },
+      queue);
+}
+
 void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
   const auto post = [&](auto ask, const char* why) {
     PostUnaryCalls(*this, ask, NotOffered(why), queue);
   };
-  post(&InferenceService::RequestRepositoryIndex, kNoModelControl);
-  post(&InferenceService::RequestRepositoryModelLoad, kNoModelControl);
-  post(&InferenceService::RequestRepositoryModelUnload, kNoModelControl);
   post(&InferenceService::RequestSystemSharedMemoryStatus, kNoSharedMemory);
   post(&InferenceService::RequestSystemSharedMemoryRegister, kNoSharedMemory);
   post(&InferenceService::RequestSystemSharedMemoryUnregister, kNoSharedMemory);
@@ -124,7 +105,6 @@ void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
   post(&InferenceService::RequestCudaSharedMemoryUnregister, kNoSharedMemory);
   post(&InferenceService::RequestTraceSetting, kNoSettings);
   post(&InferenceService::RequestLogSettings, kNoSettings);
-  new RefusedStream(*this, queue);
 }
 
 grpc::Status InferenceService::AnswerServerLive(
@@ -144,13 +124,13 @@ grpc::Status InferenceService::AnswerServerReady(
 grpc::Status InferenceService::AnswerModelReady(
     const inference::ModelReadyRequest& request,
     inference::ModelReadyResponse& response) {
-  const absl::StatusOr<ModelEntry*> entry =
+  const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
   if (!entry.ok()) {
     return Fail(entry.status());
   }
   response.set_ready(readiness_.is_ready() &&
-                     !(*entry)->model.batcher->broken());
+                     !(*entry)->model().batcher->broken());
   return grpc::Status::OK;
 }
 
@@ -159,6 +139,7 @@ grpc::Status InferenceService::AnswerServerMetadata(
     inference::ServerMetadataResponse& response) {
   response.set_name("ferry");
   response.set_version(kVersion);
+  response.add_extensions("model_repository");
   response.add_extensions("model_configuration");
   response.add_extensions("statistics");
   return grpc::Status::OK;
@@ -167,16 +148,16 @@ grpc::Status InferenceService::AnswerServerMetadata(
 grpc::Status InferenceService::AnswerModelMetadata(
     const inference::ModelMetadataRequest& request,
     inference::ModelMetadataResponse& response) {
-  const absl::StatusOr<ModelEntry*> entry =
+  const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
   if (!entry.ok()) {
     return Fail(entry.status());
   }
-  FillModelMetadata((*entry)->model, response);
-  for (const ModelEntry& other : models_.entries()) {
-    if (other.model.name == request.name() &&
-        (request.version().empty() || &other == *entry)) {
-      response.add_versions(other.version);
+  FillModelMetadata((*entry)->model(), response);
+  for (const ModelUse& other : models_.UseAll()) {
+    if (other->model().name == request.name() &&
+        (request.version().empty() || &*other == &**entry)) {
+      response.add_versions(other->version);
     }
   }
   return grpc::Status::OK;
@@ -185,35 +166,38 @@ grpc::Status InferenceService::AnswerModelMetadata(
 grpc::Status InferenceService::AnswerModelConfig(
     const inference::ModelConfigRequest& request,
     inference::ModelConfigResponse& response) {
-  const absl::StatusOr<ModelEntry*> entry =
+  const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
   if (!entry.ok()) {
     return Fail(entry.status());
   }
-  *response.mutable_config() = (*entry)->model.config;
+  *response.mutable_config() = (*entry)->model().config;
   return grpc::Status::OK;
 }
 
 grpc::Status InferenceService::AnswerModelStatistics(
     const inference::ModelStatisticsRequest& request,
     inference::ModelStatisticsResponse& response) {
-  const ModelEntry* wanted = nullptr;  // null: all that bear the name
+  ModelUse wanted;  // none: all that bear the name
   if (!request.name().empty()) {
-    const absl::StatusOr<ModelEntry*> entry =
+    absl::StatusOr<ModelUse> entry =
         models_.Find(request.name(), request.version());
     if (!entry.ok()) {
       return Fail(entry.status());
     }
-    wanted = request.version().empty() ? nullptr : *entry;
+    if (!request.version().empty()) {
+      wanted = *std::move(entry);
+    }
   } else if (!request.version().empty()) {
     return Fail(absl::InvalidArgumentError(
         "model version: expected a model name with it, got none"));
   }
-  for (const ModelEntry& entry : models_.entries()) {
+  for (const ModelUse& use : models_.UseAll()) {
+    const ServedModel& model = use->model();
     const bool has_name =
-        request.name().empty() || entry.model.name == request.name();
-    if (has_name && (wanted == nullptr || wanted == &entry)) {
-      FillModelStatistics(entry.model, entry.model.batcher->Snapshot(),
+        request.name().empty() || model.name == request.name();
+    if (has_name && (!wanted || &*wanted == &*use)) {
+      FillModelStatistics(model, model.batcher->Snapshot(),
                           Clock::Steady().Now(), *response.add_model_stats());
     }
   }

@@ -1,7 +1,8 @@
 // InferenceService: inference.GRPCInferenceService as gRPC sees it, all of it
 // on completion queues.
 //
-// ModelInfer is raw: InferQueues post for it and serve it. All else is small,
+// ModelInfer and ModelStreamInfer are raw: InferQueues post for them and serve
+// them. All else is small,
 // typed and answered at once on the queue's thread. An RPC that Ferry does not
 // offer answers UNIMPLEMENTED and says why.
 //
@@ -13,6 +14,8 @@
 
 #include "proto/inference.grpc.pb.h"
 #include "server/grpc_infer_call.h"
+#include "server/infer_stream.h"
+#include "server/model_control.h"
 #include "server/model_table.h"
 #include "server/queue_tag.h"
 #include "server/readiness.h"
@@ -22,12 +25,15 @@ namespace ferry {
 using Rpc = inference::GRPCInferenceService;
 
 class InferenceService final
-    : public Rpc::WithRawMethod_ModelInfer<Rpc::AsyncService>,
+    : public Rpc::WithRawMethod_ModelInfer<
+          Rpc::WithRawMethod_ModelStreamInfer<Rpc::AsyncService>>,
       public InferRpcSource,
+      public InferStreamSource,
       public QueuedService {
  public:
-  // Both outlive the service.
-  InferenceService(ModelTable& models, const Readiness& readiness);
+  // All outlive the service.
+  InferenceService(ModelTable& models, ModelControl& control,
+                   const Readiness& readiness);
 
   void Request(grpc::ServerContext& context, grpc::ByteBuffer& message,
                InferResponder& responder, grpc::ServerCompletionQueue& queue,
@@ -37,7 +43,13 @@ class InferenceService final
                       &queue, &queue, tag);
   }
 
-  // All RPCs but ModelInfer.
+  void RequestStream(grpc::ServerContext& context,
+                     InferStreamResponder& responder,
+                     grpc::ServerCompletionQueue& queue, void* tag) override {
+    RequestModelStreamInfer(&context, &responder, &queue, &queue, tag);
+  }
+
+  // All RPCs but ModelInfer and ModelStreamInfer.
   void PostCalls(grpc::ServerCompletionQueue& queue) override;
 
  private:
@@ -60,9 +72,11 @@ class InferenceService final
       inference::ModelStatisticsResponse& response);
 
   void PostOffered(grpc::ServerCompletionQueue& queue);
+  void PostModelControl(grpc::ServerCompletionQueue& queue);
   void PostNotOffered(grpc::ServerCompletionQueue& queue);
 
   ModelTable& models_;
+  ModelControl& control_;
   const Readiness& readiness_;
   const int model_infer_index_;  // of the service's methods
 };

@@ -38,22 +38,14 @@ int CannotStart(const absl::Status& status) {
   return kExitCannotStart;
 }
 
-void LogModel(const ServedModel& model, const GrpcOptions& grpc_options) {
-  const BatcherOptions& options = model.batcher->options();
-  spdlog::info(
-      "model {} version={} platform={} max_batch_size={} policy={} "
-      "max_wait_ms={} queue_requests={} queue_bytes={}{}",
-      model.name, model.version, model.platform, options.max_batch_size,
-      PolicyName(options.policy),
-      std::chrono::duration<double, std::milli>(options.max_wait).count(),
-      options.queue.requests, options.queue.bytes,
-      model.is_simulated ? " simulated=true" : "");
-  if (options.queue.bytes < grpc_options.max_message_bytes) {
+void WarnOfSmallQueue(const ServerOptions& options) {
+  const int64_t bytes =
+      options.repository.overrides.queue_bytes.value_or(QueueBounds().bytes);
+  if (bytes < options.grpc.max_message_bytes) {
     spdlog::warn(
-        "model {} queue_bytes={} is less than grpc-max-message-bytes={}: "
-        "larger "
+        "queue-bytes={} is less than grpc-max-message-bytes={}: larger "
         "requests are refused as invalid",
-        model.name, options.queue.bytes, grpc_options.max_message_bytes);
+        bytes, options.grpc.max_message_bytes);
   }
 }
 
@@ -117,17 +109,14 @@ int Serve(const ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
   StopSignals signals;
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
-  auto repository = ModelRepository::Create(options.repository);
-  if (!repository.ok()) {
-    return CannotStart(repository.status());
-  }
-  for (const ServedModel* model : (*repository)->models()) {
-    LogModel(*model, options.grpc);
-  }
-  signals.ExpectStop();  // from its first request on, a stop is a drain
-  auto server = Server::Create(options, *std::move(repository));
+  WarnOfSmallQueue(options);
+  auto server = Server::Create(options);
   if (!server.ok()) {
     return CannotStart(server.status());
+  }
+  signals.ExpectStop();  // from its first request on, a stop is a drain
+  if (absl::Status status = (*server)->Listen(); !status.ok()) {
+    return CannotStart(status);
   }
   LogReady(options, **server);
   const int signal = WaitForStop(signals, **server);

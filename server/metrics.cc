@@ -120,13 +120,13 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
 }
 
 void AddModel(const ModelEntry& entry, MetricFamilies& out) {
-  const Batcher& batcher = *entry.model.batcher;
+  const Batcher& batcher = *entry.model().batcher;
   const Knobs knobs = batcher.knobs();
   const BatcherStatistics counted = batcher.Snapshot();
   const BatchStatistics& served = counted.served;
-  const MetricLabels labels = {{"model", entry.model.name},
+  const MetricLabels labels = {{"model", entry.model().name},
                                {"version", entry.version}};
-  out.AddGauge(kSimulated, labels, One(entry.model.is_simulated));
+  out.AddGauge(kSimulated, labels, One(entry.model().is_simulated));
   AddRequests(labels, served, out);
   for (size_t reason = 0; reason < kRefusalCount; ++reason) {
     out.AddCounter(
@@ -200,8 +200,8 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                  static_cast<double>(models_.unknown_model_requests()));
   out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
   out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));
-  for (const ModelEntry& entry : models_.entries()) {
-    AddModel(entry, out);
+  for (const ModelUse& use : models_.UseAll()) {
+    AddModel(*use, out);
   }
   AddProcess(out);
   return out.Take();

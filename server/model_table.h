@@ -1,56 +1,71 @@
-// ModelTable: the served models as requests look them up, with what the
-// service itself counts and knows about each.
+// ModelTable: the models that are served now, as requests look them up.
 //
-// Thread safety: thread-safe; no lock. The models outlive it.
-// Errors: NOT_FOUND for a model or version that is not served,
-// INVALID_ARGUMENT for a version that is no number; the text quotes the client.
+// What is served is one constant value, ServedSet, that is replaced as a whole
+// when a model comes or goes. A queue's thread looks up in a ModelTableView,
+// its own reference to the set, which costs a lookup no lock and no shared
+// counter but the entry's.
+//
+// Thread safety: ModelTable is thread-safe; a ModelTableView is its thread's.
+// Errors: NOT_FOUND for a model or version that is not served, UNAVAILABLE for
+// a version that comes or goes, INVALID_ARGUMENT for a version that is no
+// number; the text quotes the client.
 #ifndef FERRY_SERVER_MODEL_TABLE_H_
 #define FERRY_SERVER_MODEL_TABLE_H_
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "models/served_model.h"
+#include "batcher/mutex.h"
+#include "server/model_entry.h"
 
 namespace ferry {
 
-struct ModelEntry {
-  explicit ModelEntry(const ServedModel& served)
-      : model(served), version(std::to_string(served.version)) {}
+struct ServedSet {
+  struct Named {
+    std::vector<std::shared_ptr<ModelEntry>> ready;  // newest version first
+    // Versions that are loaded or unloaded just now, for messages.
+    std::vector<int64_t> not_ready;
+  };
 
-  const ServedModel& model;
-  const std::string version;             // as the protocol writes it
-  const uint64_t serial = NextSerial();  // differs for every entry ever made
-  // Requests that named this model and failed the codec's checks.
-  std::atomic<uint64_t> invalid_requests{0};
-  // What a refused client is told to wait, from the last observed throughput.
-  std::atomic<int64_t> retry_pushback_ms{50};
+  // Of a name that is known but has no version, too.
+  absl::flat_hash_map<std::string, Named> by_name;
 
- private:
-  static uint64_t NextSerial() {
-    static std::atomic<uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
+  // All entries, by name, then version.
+  std::vector<std::shared_ptr<ModelEntry>> All() const;
 };
 
 class ModelTable {
  public:
-  // REQUIRES: names and versions differ.
-  explicit ModelTable(absl::Span<const ServedModel* const> models);
+  // Nothing is served.
+  ModelTable() : current_(std::make_shared<const ServedSet>()) {}
 
-  // Version "": the latest. The entry lives as long as the table.
-  absl::StatusOr<ModelEntry*> Find(const std::string& name,
-                                   const std::string& version);
+  // Replaces what is served. Entries that are gone are closed, and kept until
+  // TakeAbandoned().
+  void Publish(ServedSet served);
 
-  // All versions, in the order given.
-  std::deque<ModelEntry>& entries() { return entries_; }
-  const std::deque<ModelEntry>& entries() const { return entries_; }
+  // Returns the entries that are gone and that nobody uses any more.
+  std::vector<std::shared_ptr<ModelEntry>> TakeAbandoned();
+  // Entries that are gone and still in use.
+  std::vector<std::shared_ptr<ModelEntry>> leaving() const;
+
+  // Version "": the latest.
+  absl::StatusOr<ModelUse> Find(const std::string& name,
+                                const std::string& version) const;
+
+  // Uses of all versions that are served, by name, then version.
+  std::vector<ModelUse> UseAll() const;
+
+  std::shared_ptr<const ServedSet> current() const;
+  // Moves on with each Publish().
+  uint64_t generation() const {
+    return generation_.load(std::memory_order_acquire);
+  }
 
   // Messages that were no ModelInferRequest, or named no served model.
   void CountMalformed() { Add(malformed_requests_); }
@@ -65,11 +80,30 @@ class ModelTable {
     counter.fetch_add(1, std::memory_order_relaxed);
   }
 
-  std::deque<ModelEntry> entries_;  // in place, because they do not move
-  // Newest version first. Constant after construction.
-  absl::flat_hash_map<std::string, std::vector<ModelEntry*>> by_name_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const ServedSet> current_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<ModelEntry>> leaving_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> malformed_requests_{0};
   std::atomic<uint64_t> unknown_model_requests_{0};
+};
+
+class ModelTableView {
+ public:
+  // The table outlives the view.
+  explicit ModelTableView(ModelTable& table)
+      : table_(table), seen_(table.generation()), served_(table.current()) {}
+
+  // As ModelTable::Find().
+  absl::StatusOr<ModelUse> Find(const std::string& name,
+                                const std::string& version);
+
+  ModelTable& table() { return table_; }
+
+ private:
+  ModelTable& table_;
+  uint64_t seen_;
+  std::shared_ptr<const ServedSet> served_;
 };
 
 }  // namespace ferry

@@ -30,27 +30,60 @@ struct RawFlags {
   bool grpc_reflection = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
+  std::string control_mode = "none";
+  double poll_s = 15;
   double drain_delay_s = 0;
   double exit_timeout_s = 20;
   double backend_timeout_s = 120;
 };
 
+ModelControlMode ParseControlMode(const std::string& text) {
+  return text == "poll"       ? ModelControlMode::kPoll
+         : text == "explicit" ? ModelControlMode::kExplicit
+                              : ModelControlMode::kNone;
+}
+
+const char* ControlModeName(ModelControlMode mode) {
+  switch (mode) {
+    case ModelControlMode::kPoll:
+      return "poll";
+    case ModelControlMode::kExplicit:
+      return "explicit";
+    default:
+      return "none";
+  }
+}
+
 Duration Seconds(double seconds) { return Milliseconds(seconds * 1000); }
 
-void AddModelFlags(CLI::App& app, RawFlags& raw,
-                   ModelRepositoryOptions& repository) {
+void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
+  ModelRepositoryOptions& repository = options.repository;
   ModelOverrides& overrides = repository.overrides;
   const char* const models = "Models";
   app.add_option("--model-repository", repository.path,
                  "folder of models; none: the embedded models")
       ->type_name("DIR")
       ->group(models);
-  app.add_option("--load-model", repository.load_models,
+  app.add_option("--load-model", options.control.load_models,
                  "serve only this model; may be given more than once; without "
                  "a repository: mlp, resnet50 or encoder")
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(models);
+  app.add_option("--model-control-mode", raw.control_mode,
+                 "none: what is loaded at start stays; poll: look at the "
+                 "repository again from time to time; explicit: clients load "
+                 "and unload, at start only what --load-model names is loaded")
+      ->check(CLI::IsMember({"none", "poll", "explicit"}))
+      ->type_name("none|poll|explicit")
+      ->capture_default_str()
+      ->group(models);
+  app.add_option("--repository-poll-secs", raw.poll_s,
+                 "how often the mode poll looks")
+      ->check(CLI::Range(0.1, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
       ->group(models);
   app.add_option("--threads", overrides.threads, "intra-op threads of one lane")
       ->check(CLI::Range(1, 1024))
@@ -208,7 +241,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   options.lifecycle.drain_delay = Seconds(raw.drain_delay_s);
   options.lifecycle.exit_timeout = Seconds(raw.exit_timeout_s);
   options.lifecycle.backend_timeout = Seconds(raw.backend_timeout_s);
-  for (const std::string& name : options.repository.load_models) {
+  options.control.mode = ParseControlMode(raw.control_mode);
+  options.control.poll_interval = Seconds(raw.poll_s);
+  for (const std::string& name : options.control.load_models) {
     if (name.empty()) {
       return absl::InvalidArgumentError(
           "--load-model: expected a model name, got nothing");
@@ -233,7 +268,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   app.get_formatter()->column_width(34);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
-  AddModelFlags(app, raw, result.options.repository);
+  AddModelFlags(app, raw, result.options);
   AddGrpcFlags(app, raw, result.options.grpc);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function
@@ -269,8 +304,12 @@ std::string DescribeOptions(const ServerOptions& options) {
   };
   add("model-repository",
       repository.path.empty() ? "(embedded)" : repository.path);
-  if (!repository.load_models.empty()) {
-    add("load-model", absl::StrJoin(repository.load_models, ","));
+  if (!options.control.load_models.empty()) {
+    add("load-model", absl::StrJoin(options.control.load_models, ","));
+  }
+  add("model-control-mode", ControlModeName(options.control.mode));
+  if (options.control.mode == ModelControlMode::kPoll) {
+    add("repository-poll-secs", ToSeconds(options.control.poll_interval));
   }
   const ModelOverrides& overrides = repository.overrides;
   add_if_set("max-batch-size", overrides.max_batch_size);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
 #include "models/model_repository.h"
+#include "server/model_control_options.h"
 #include "server/status.h"
 
 namespace ferry {
@@ -55,6 +56,7 @@ struct LifecycleOptions {
 
 struct ServerOptions {
   ModelRepositoryOptions repository;
+  ModelControlOptions control;
   GrpcOptions grpc;
   MetricsOptions metrics;
   LifecycleOptions lifecycle;

@@ -39,30 +39,41 @@ HttpReply Yes(bool condition) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
-    const ServerOptions& options, std::unique_ptr<ModelRepository> repository) {
-  std::unique_ptr<Server> server(new Server(options, std::move(repository)));
-  if (absl::Status status = server->Listen(); !status.ok()) {
-    if (server->grpc_ != nullptr) {
-      server->grpc_->Shutdown(Duration(0));
-    }
-    return status;
+    const ServerOptions& options) {
+  std::unique_ptr<Server> server(new Server(options));
+  auto control = ModelControl::Create(server->repository_, server->models_,
+                                      options.control);
+  if (!control.ok()) {
+    return control.status();
   }
-  server->readiness_.MoveTo(ServerState::kReady);
-  server->grpc_->SetServing();
+  server->control_ = *std::move(control);
   return server;
 }
 
-Server::Server(const ServerOptions& options,
-               std::unique_ptr<ModelRepository> repository)
+absl::Status Server::Listen() {
+  if (absl::Status status = OpenDoors(); !status.ok()) {
+    if (grpc_ != nullptr) {
+      control_->BeginDrain();
+      control_->Join();
+      grpc_->Shutdown(Duration(0));
+    }
+    return status;
+  }
+  readiness_.MoveTo(ServerState::kReady);
+  grpc_->SetServing();
+  return absl::OkStatus();
+}
+
+Server::Server(const ServerOptions& options)
     : options_(options),
-      repository_(std::move(repository)),
-      models_(repository_->models()),
+      repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       metrics_(models_, readiness_, unsent_),
       watch_(models_, options.lifecycle.backend_timeout) {}
 
-absl::Status Server::Listen() {
-  auto grpc = GrpcEndpoint::Create(options_.grpc, models_, readiness_, unsent_);
+absl::Status Server::OpenDoors() {
+  auto grpc = GrpcEndpoint::Create(options_.grpc, models_, *control_,
+                                   readiness_, unsent_);
   if (!grpc.ok()) {
     return grpc.status();
   }
@@ -95,7 +106,7 @@ Server::~Server() {
   http_.reset();
   // Joins the threads of the backends: after this no call is pointed to by
   // them, and the calls can go with their queues.
-  repository_.reset();
+  control_.reset();
   grpc_.reset();
 }
 
@@ -120,9 +131,9 @@ void Server::BeginDrain() {
 
 uint64_t Server::DrainRefusals() const {
   uint64_t sum = 0;
-  for (const ModelEntry& entry : models_.entries()) {
-    sum += entry.model.batcher->Snapshot()
-               .refused[static_cast<size_t>(Refusal::kDraining)];
+  for (const ModelUse& use : models_.UseAll()) {
+    sum += use->model().batcher->Snapshot().refused[static_cast<size_t>(
+        Refusal::kDraining)];
   }
   return sum;
 }
@@ -146,13 +157,14 @@ void Server::SayFarewell(TimePoint until) const {
 }
 
 absl::Status Server::FinishDrain(TimePoint until) {
-  repository_->BeginDrain();
+  control_->BeginDrain();
   const Clock& clock = Clock::Steady();
   const TimePoint now = clock.Now();
   const Duration grace = std::min(kMaxShutdownGrace, (until - now) / 2);
   const TimePoint answered_by = std::max(until - grace, now + kMinDrain);
-  const absl::Status status = repository_->Drain(answered_by);
+  const absl::Status status = control_->Drain(answered_by);
   SayFarewell(std::min(answered_by, clock.Now() + kMaxFarewell));
+  control_->Join();
   const Duration left = until - clock.Now() - kTeardown;
   grpc_->Shutdown(std::clamp(left, Duration(0), kMaxShutdownGrace));
   return status;

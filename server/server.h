@@ -5,7 +5,8 @@
 // destructor.
 //
 // Thread safety: one thread calls; what it owns serves on threads of its own.
-// Errors: of Create(): an address that cannot be listened on.
+// Errors: of Create(): a model that cannot serve; of Listen(): an address that
+// cannot be listened on.
 #ifndef FERRY_SERVER_SERVER_H_
 #define FERRY_SERVER_SERVER_H_
 
@@ -20,6 +21,7 @@
 #include "server/grpc_endpoint.h"
 #include "server/http_listener.h"
 #include "server/metrics.h"
+#include "server/model_control.h"
 #include "server/model_table.h"
 #include "server/options.h"
 #include "server/readiness.h"
@@ -28,12 +30,14 @@ namespace ferry {
 
 class Server {
  public:
-  // Listens, and is ready when it returns.
+  // Loads the models.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
-      const ServerOptions& options,
-      std::unique_ptr<ModelRepository> repository);
+      const ServerOptions& options);
 
-  // REQUIRES: FinishDrain() was called.
+  // Listens, and is ready when it returns. Once, after Create().
+  absl::Status Listen();
+
+  // REQUIRES: FinishDrain() was called, or Listen() was not or failed.
   ~Server();
 
   int grpc_port() const { return grpc_->port(); }
@@ -51,10 +55,9 @@ class Server {
   absl::Status FinishDrain(TimePoint until);
 
  private:
-  Server(const ServerOptions& options,
-         std::unique_ptr<ModelRepository> repository);
+  explicit Server(const ServerOptions& options);
 
-  absl::Status Listen();
+  absl::Status OpenDoors();
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;
@@ -63,8 +66,9 @@ class Server {
 
   const ServerOptions options_;
   Readiness readiness_;
-  std::unique_ptr<ModelRepository> repository_;
+  ModelRepository repository_;
   ModelTable models_;
+  std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
   const ServerMetrics metrics_;
   BackendWatch watch_;

@@ -1,11 +1,13 @@
 // PostUnaryCalls() serves a small unary RPC on a completion queue: typed,
-// answered at once by a function on the queue's thread.
+// answered at once by a function on the queue's thread. PostLateCalls() serves
+// one whose answer takes its time.
 //
 // Life of a call: asked for; matched with a client's, when it asks for the next
 // one and is answered; sent, and deleted. At shutdown the one that was never
 // matched is deleted.
 //
-// Thread safety: all on the queue's thread.
+// Thread safety: all on the queue's thread, but a late answer may come from
+// any. REQUIRES: every late answer comes before the queue is shut down.
 #ifndef FERRY_SERVER_UNARY_CALL_H_
 #define FERRY_SERVER_UNARY_CALL_H_
 
@@ -27,13 +29,17 @@ class UnaryCall final : private QueueTag {
  public:
   using Responder = grpc::ServerAsyncResponseWriter<Response>;
 
-  // What one RPC is: how gRPC is asked for a call, and the answer. A status
-  // that is not ok is sent without the response.
+  // Called once, when the response is filled. A status that is not ok is sent
+  // without it.
+  using Reply = std::function<void(const grpc::Status&)>;
+
+  // What one RPC is: how gRPC is asked for a call, and the answer. Request and
+  // response live until the reply.
   struct Method {
     std::function<void(grpc::ServerContext&, Request&, Responder&,
                        grpc::ServerCompletionQueue&, void* tag)>
         ask;
-    std::function<grpc::Status(const Request&, Response&)> answer;
+    std::function<void(const Request&, Response&, Reply)> answer;
   };
 
   // Deletes itself.
@@ -59,13 +65,13 @@ class UnaryCall final : private QueueTag {
     }
     is_matched_ = true;
     Post(method_, queue_);
-    Response response;
-    const grpc::Status status = method_->answer(request_, response);
-    if (status.ok()) {
-      responder_.Finish(response, status, Tag());
-    } else {
-      responder_.FinishWithError(status, Tag());
-    }
+    method_->answer(request_, response_, [this](const grpc::Status& status) {
+      if (status.ok()) {
+        responder_.Finish(response_, status, Tag());
+      } else {
+        responder_.FinishWithError(status, Tag());
+      }
+    });
   }
 
   const std::shared_ptr<const Method> method_;
@@ -73,6 +79,7 @@ class UnaryCall final : private QueueTag {
   bool is_matched_ = false;
   grpc::ServerContext context_;
   Request request_;
+  Response response_;
   Responder responder_{&context_};
 };
 
@@ -87,8 +94,8 @@ using AskForCall = void (Rpcs::*)(grpc::ServerContext*, Request*,
 // `service` outlives the calls; `answer` is as in UnaryCall::Method.
 template <typename Service, typename Rpcs, typename Request, typename Response,
           typename Answer>
-void PostUnaryCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
-                    Answer answer, grpc::ServerCompletionQueue& queue) {
+void PostLateCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
+                   Answer answer, grpc::ServerCompletionQueue& queue) {
   using Call = UnaryCall<Request, Response>;
   auto ask_it = [&service, ask](grpc::ServerContext& context, Request& request,
                                 typename Call::Responder& responder,
@@ -99,6 +106,20 @@ void PostUnaryCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
   Call::Post(std::make_shared<const typename Call::Method>(
                  typename Call::Method{std::move(ask_it), std::move(answer)}),
              queue);
+}
+
+// As PostLateCalls(); `answer` takes request and response and returns the
+// status.
+template <typename Service, typename Rpcs, typename Request, typename Response,
+          typename Answer>
+void PostUnaryCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
+                    Answer answer, grpc::ServerCompletionQueue& queue) {
+  PostLateCalls(
+      service, ask,
+      [answer](const Request& request, Response& response, const auto& reply) {
+        reply(answer(request, response));
+      },
+      queue);
 }
 
 }  // namespace ferry

@@ -100,7 +100,7 @@ class TooLargeTest(unittest.TestCase):
 
     def test_what_never_fits_is_the_clients_mistake(self):
         with FerryProcess("--queue-bytes=1000000", models=["wide"]) as server:
-            self.assertTrue(any("queue_bytes" in line and "warning" in line
+            self.assertTrue(any("queue-bytes=1000000 is less" in line and "warning" in line
                                 for line in server.log), server.log)
             call = start(stub_of(server.address), "wide")
             self.assertEqual(code_of(call), "INVALID_ARGUMENT")

@@ -120,9 +120,6 @@ class RpcTest(unittest.TestCase):
 
     def test_what_is_not_offered_says_why(self):
         calls = {
-            "RepositoryIndex": pb.RepositoryIndexRequest(),
-            "RepositoryModelLoad": pb.RepositoryModelLoadRequest(),
-            "RepositoryModelUnload": pb.RepositoryModelUnloadRequest(),
             "SystemSharedMemoryStatus": pb.SystemSharedMemoryStatusRequest(),
             "SystemSharedMemoryRegister":
                 pb.SystemSharedMemoryRegisterRequest(),
@@ -140,8 +137,6 @@ class RpcTest(unittest.TestCase):
                 "UNIMPLEMENTED",
                 lambda n=name, r=request: getattr(self.stub, n)(r))
             self.assertTrue(error.details(), name)
-        stream = self.stub.ModelStreamInfer(iter([pb.ModelInferRequest()]))
-        self.assertCode("UNIMPLEMENTED", lambda: list(stream), "streams")
 
     # --- inference ---
 

@@ -1,7 +1,13 @@
-// ModelRepository: folders, versions, names, and models that answer.
+// ModelRepository: folders, versions, names, fingerprints, and models that
+// answer.
 #include "models/model_repository.h"
 
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,7 +17,9 @@
 namespace ferry {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Key;
 
 constexpr char kEcho[] = R"(
 backend: "ferry_echo"
@@ -21,45 +29,65 @@ output { name: "y" data_type: TYPE_INT64 dims: 1 }
 dynamic_batching {}
 )";
 
-absl::StatusOr<std::unique_ptr<ModelRepository>> CreateFrom(
-    const TempFolder& folder) {
+// Models of a repository, loaded as at start.
+struct Loaded {
+  std::unique_ptr<ModelRepository> repository;
+  std::map<std::string, std::map<int64_t, std::unique_ptr<ServedModel>>> models;
+};
+
+absl::Status LoadInto(Loaded& loaded, const std::string& name) {
+  const absl::StatusOr<ModelPlan> plan = loaded.repository->Plan(name);
+  if (!plan.ok()) {
+    return plan.status();
+  }
+  for (const auto& [version, files] : plan->versions) {
+    auto model = loaded.repository->Load(*plan, version, DeviceUse::kAlone);
+    if (!model.ok()) {
+      return model.status();
+    }
+    loaded.models[name][version] = *std::move(model);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Loaded> LoadAll(const ModelRepositoryOptions& options,
+                               std::vector<std::string> names = {}) {
+  Loaded loaded;
+  loaded.repository = std::make_unique<ModelRepository>(options);
+  if (names.empty()) {
+    const auto found = loaded.repository->DefaultNames();
+    if (!found.ok()) {
+      return found.status();
+    }
+    names = *found;
+  }
+  for (const std::string& name : names) {
+    if (absl::Status status = LoadInto(loaded, name); !status.ok()) {
+      return status;
+    }
+  }
+  return loaded;
+}
+
+absl::StatusOr<Loaded> LoadFrom(const TempFolder& folder) {
   ModelRepositoryOptions options;
   options.path = folder.path();
-  return ModelRepository::Create(options);
+  return LoadAll(options);
 }
 
 TEST(ModelRepositoryTest, ServesAModelOfAFolder) {
   const TempFolder folder;
   folder.Write("echo/config.pbtxt", kEcho);
-  auto repository = CreateFrom(folder);
-  ASSERT_TRUE(repository.ok()) << repository.status();
-  const auto model = (*repository)->Find("echo", "");
-  ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ((*model)->version, 1);
-  EXPECT_EQ((*model)->platform, "ferry_echo");
-  EXPECT_EQ((*model)->config.name(), "echo");
+  const auto loaded = LoadFrom(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const ServedModel& model = *loaded->models.at("echo").at(1);
+  EXPECT_EQ(model.platform, "ferry_echo");
+  EXPECT_EQ(model.config.name(), "echo");
   TestRequest request({.id = 5, .rows = 3});
-  ASSERT_TRUE((*model)->batcher->Submit(request.request()).ok());
+  ASSERT_TRUE(model.batcher->Submit(request.request()).ok());
   request.completion().WaitUntilReleased();
   EXPECT_TRUE(request.HasOwnRows());
   request.completion().DropOutput();
-}
-
-TEST(ModelRepositoryTest, FindSaysWhatIsMissing) {
-  const TempFolder folder;
-  folder.Write("echo/config.pbtxt", kEcho);
-  auto repository = CreateFrom(folder);
-  ASSERT_TRUE(repository.ok()) << repository.status();
-  const ModelRepository& models = **repository;
-  EXPECT_EQ(
-      models.Find("other", "").status(),
-      absl::NotFoundError("Request for unknown model: 'other' is not found"));
-  EXPECT_EQ(models.Find("echo", "2").status(),
-            absl::NotFoundError(
-                "Request for unknown model: 'echo' version 2 is not found"));
-  EXPECT_EQ(models.Find("echo", "one").status().code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(models.Find("echo", "1").ok());
 }
 
 TEST(ModelRepositoryTest, LatestVersionServesUnlessThePolicySaysOtherwise) {
@@ -73,12 +101,58 @@ TEST(ModelRepositoryTest, LatestVersionServesUnlessThePolicySaysOtherwise) {
           folder.path(std::string(model) + "/" + version));
     }
   }
-  auto repository = CreateFrom(folder);
-  ASSERT_TRUE(repository.ok()) << repository.status();
-  EXPECT_EQ((*(*repository)->Find("latest", ""))->version, 10);
-  EXPECT_FALSE((*repository)->Find("latest", "2").ok());
-  EXPECT_TRUE((*repository)->Find("all", "2").ok());
-  EXPECT_EQ((*repository)->models().size(), 4u);
+  const auto loaded = LoadFrom(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->models.at("latest"), ElementsAre(Key(10)));
+  EXPECT_THAT(loaded->models.at("all"), ElementsAre(Key(1), Key(2), Key(10)));
+}
+
+std::string FingerprintOf(const TempFolder& folder) {
+  ModelRepositoryOptions options;
+  options.path = folder.path();
+  const auto plan = ModelRepository(options).Plan("m");
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? plan->versions.at(1).fingerprint : "";
+}
+
+TEST(ModelRepositoryTest, FingerprintTellsWhetherConfigOrFilesHaveChanged) {
+  const TempFolder folder;
+  folder.Write("m/config.pbtxt", kEcho);
+  folder.Write("m/1/model.pt", "one");
+  const std::string first = FingerprintOf(folder);
+  EXPECT_EQ(FingerprintOf(folder), first);
+  folder.Write("m/config.pbtxt", std::string(kEcho) + "# a comment\n");
+  EXPECT_EQ(FingerprintOf(folder), first) << "says the same";
+  folder.Write("m/config.pbtxt",
+               std::string(kEcho) + "instance_group { count: 2 }");
+  const std::string second = FingerprintOf(folder);
+  EXPECT_NE(second, first);
+  folder.Write("m/1/model.pt", "other");
+  EXPECT_NE(FingerprintOf(folder), second);
+}
+
+TEST(ModelRepositoryTest, ConfigOfAClientReplacesTheFiles) {
+  const TempFolder folder;
+  folder.Write("m/config.pbtxt", kEcho);
+  ModelRepositoryOptions options;
+  options.path = folder.path();
+  const ModelRepository repository(options);
+  auto plan = repository.Plan("m", R"({"backend": "ferry_echo",
+      "max_batch_size": 4,
+      "input": [{"name": "a", "data_type": "TYPE_FP32", "dims": ["2"]}],
+      "output": [{"name": "b", "data_type": "TYPE_FP32", "dims": [2]}],
+      "dynamic_batching": {}})");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->config.options.spec.max_batch_size, 4);
+  EXPECT_EQ(plan->config.options.spec.inputs[0].name, "a");
+  EXPECT_EQ(plan->config.message.name(), "m");
+  for (const char* wrong :
+       {"{", "[]", R"({"no_such_field": 1})", R"({"backend": "onnx"})"}) {
+    plan = repository.Plan("m", wrong);
+    EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(plan.status().message()),
+                HasSubstr("config of the load request"));
+  }
 }
 
 struct Refusal {
@@ -106,9 +180,9 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
   for (const Refusal& refusal : refusals) {
     const TempFolder folder;
     folder.Write(refusal.file, refusal.config);
-    const auto repository = CreateFrom(folder);
-    ASSERT_FALSE(repository.ok()) << refusal.file;
-    EXPECT_THAT(std::string(repository.status().message()),
+    const auto loaded = LoadFrom(folder);
+    ASSERT_FALSE(loaded.ok()) << refusal.file;
+    EXPECT_THAT(std::string(loaded.status().message()),
                 HasSubstr(refusal.message));
   }
 }
@@ -122,14 +196,14 @@ input { name: "x" data_type: TYPE_FP32 dims: 4 }
 output { name: "y" data_type: TYPE_FP32 dims: 4 }
 )");
   std::filesystem::create_directories(folder.path("m/1"));
-  auto repository = CreateFrom(folder);
-  EXPECT_EQ(repository.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(repository.status().message()),
+  auto loaded = LoadFrom(folder);
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(loaded.status().message()),
               HasSubstr("model 'm' version 1: cannot read model file"));
   folder.Write("m/1/model.pt", "not a model");
-  repository = CreateFrom(folder);
-  ASSERT_FALSE(repository.ok());
-  EXPECT_THAT(std::string(repository.status().message()),
+  loaded = LoadFrom(folder);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_THAT(std::string(loaded.status().message()),
               HasSubstr("m/1/model.pt"));
 }
 
@@ -140,30 +214,45 @@ TEST(ModelRepositoryTest, NamesDoNotLeaveTheFolder) {
   for (const char* name : {"../outside", "..", ".", "", "a/b", "echo\n"}) {
     ModelRepositoryOptions options;
     options.path = folder.path("models");
-    options.load_models = {name};
-    EXPECT_EQ(ModelRepository::Create(options).status().code(),
+    EXPECT_EQ(ModelRepository(options).Plan(name).status().code(),
               absl::StatusCode::kInvalidArgument)
         << name;
   }
 }
 
+TEST(ModelRepositoryTest, LinksDoNotLeaveTheFolder) {
+  const TempFolder folder;
+  folder.Write("models/echo/config.pbtxt", kEcho);
+  folder.Write("outside/config.pbtxt", kEcho);
+  std::filesystem::create_directory_symlink(folder.path("outside"),
+                                            folder.path("models/out"));
+  std::filesystem::create_directory_symlink(folder.path("models/echo"),
+                                            folder.path("models/in"));
+  ModelRepositoryOptions options;
+  options.path = folder.path("models");
+  const ModelRepository repository(options);
+  EXPECT_TRUE(repository.Plan("in").ok());
+  EXPECT_EQ(repository.Plan("out").status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(repository.Plan("none").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST(ModelRepositoryTest, FolderThatIsMissingIsNotFound) {
   ModelRepositoryOptions options;
   options.path = "/no/such/folder";
-  EXPECT_EQ(ModelRepository::Create(options).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(LoadAll(options).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(ModelRepositoryTest, EmbeddedMlpServesWithoutAFile) {
   ModelRepositoryOptions options;
   options.overrides.max_batch_size = 2;
-  auto repository = ModelRepository::Create(options);
-  ASSERT_TRUE(repository.ok()) << repository.status();
-  const auto model = (*repository)->Find("mlp", "");
-  ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ((*model)->platform, "ferry_network");
-  EXPECT_EQ((*model)->spec.max_batch_size, 2);
-  EXPECT_FALSE((*model)->is_simulated);
+  const auto loaded = LoadAll(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const ServedModel& model = *loaded->models.at("mlp").at(1);
+  EXPECT_EQ(model.platform, "ferry_network");
+  EXPECT_EQ(model.spec.max_batch_size, 2);
+  EXPECT_FALSE(model.is_simulated);
 
   const std::vector<float> values(1024, 0.5F);
   const std::vector<int64_t> dims = {1024};
@@ -175,7 +264,7 @@ TEST(ModelRepositoryTest, EmbeddedMlpServesWithoutAFile) {
   request.inputs = {&view, 1};
   request.bytes = run.size;
   request.completion = &completion;
-  ASSERT_TRUE((*model)->batcher->Submit(request).ok());
+  ASSERT_TRUE(model.batcher->Submit(request).ok());
   completion.WaitUntilReleased();
   ASSERT_TRUE(completion.outcome().ok()) << completion.outcome().text;
   EXPECT_EQ(completion.output()->tensors()[0].row_bytes, 4096u);
@@ -194,9 +283,9 @@ instance_group { count: 2 }
 parameters { key: "ferry.network" value { string_value: "mlp" } }
 parameters { key: "ferry.widths" value { string_value: "8,16,8" } }
 )");
-  auto repository = CreateFrom(folder);
-  ASSERT_TRUE(repository.ok()) << repository.status();
-  Batcher& batcher = *(*(*repository)->Find("net", ""))->batcher;
+  const auto loaded = LoadFrom(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  Batcher& batcher = *loaded->models.at("net").at(1)->batcher;
   const std::vector<float> values(8, 0.25F);
   const std::vector<int64_t> dims = {8};
   const ferry::Run run = {reinterpret_cast<const std::byte*>(values.data()),
@@ -225,9 +314,7 @@ parameters { key: "ferry.widths" value { string_value: "8,16,8" } }
 }
 
 TEST(ModelRepositoryTest, UnknownEmbeddedNameListsWhatThereIs) {
-  ModelRepositoryOptions options;
-  options.load_models = {"gpt"};
-  EXPECT_THAT(std::string(ModelRepository::Create(options).status().message()),
+  EXPECT_THAT(std::string(LoadAll({}, {"gpt"}).status().message()),
               HasSubstr("mlp, resnet50, encoder"));
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/server/borrowed_models.h"
 #include "tests/server/scripted_model.h"
 #include "tests/support/test_request.h"
 
@@ -29,8 +30,7 @@ class BackendWatchTest : public ::testing::Test {
   }
 
   ScriptedModel model_{"m"};
-  const ServedModel* const models_[1] = {&model_.model()};
-  ModelTable table_{models_};
+  BorrowedTable table_{&model_.model()};
   BackendWatch watch_{table_, Milliseconds(1000)};
 };
 
@@ -83,7 +83,7 @@ TEST_F(BackendWatchTest, PushbackIsTheTimeTheQueueTakesToEmpty) {
   model_.backend().CompleteAll();
   // One row in 100 ms, four rows to go.
   LookAfter(Milliseconds(100));
-  EXPECT_EQ(table_.entries()[0].retry_pushback_ms.load(), 400);
+  EXPECT_EQ(table_.UseAll()[0]->retry_pushback_ms.load(), 400);
   model_.batcher().Step();
   model_.backend().CompleteAll();
   model_.batcher().Step();

@@ -19,6 +19,7 @@
 #include "batcher/sim/echo_model.h"
 #include "proto/inference.pb.h"
 #include "server/infer_call.h"
+#include "tests/server/borrowed_models.h"
 #include "tests/server/message_bytes.h"
 
 namespace {
@@ -168,10 +169,10 @@ class InferAllocation : public ::testing::Test {
     auto batcher = Batcher::Create(*std::move(backend), {.max_batch_size = 8});
     EXPECT_TRUE(batcher.ok());
     model_.batcher = *std::move(batcher);
-    models_[0] = &model_;
-    table_ = std::make_unique<ModelTable>(models_);
+    table_.Publish(SetOf({&model_}));
+    view_ = std::make_unique<ModelTableView>(table_);
     environment_ =
-        std::make_unique<InferEnvironment>(InferEnvironment{.models = *table_});
+        std::make_unique<InferEnvironment>(InferEnvironment{.models = *view_});
     for (int i = 0; i < kCalls; ++i) {
       calls_.push_back(std::make_unique<ReusedCall>(*environment_));
     }
@@ -199,8 +200,8 @@ class InferAllocation : public ::testing::Test {
   }
 
   ServedModel model_;
-  const ServedModel* models_[1] = {};
-  std::unique_ptr<ModelTable> table_;
+  ModelTable table_;
+  std::unique_ptr<ModelTableView> view_;
   std::unique_ptr<InferEnvironment> environment_;
   std::vector<std::unique_ptr<ReusedCall>> calls_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proto/inference.pb.h"
+#include "tests/server/borrowed_models.h"
 #include "tests/server/message_bytes.h"
 #include "tests/server/scripted_model.h"
 
@@ -117,9 +118,9 @@ struct Scene {
   }
 
   ScriptedModel model;
-  const ServedModel* const models[1] = {&model.model()};
-  ModelTable table{models};
-  InferEnvironment environment{.models = table, .clock = model.clock()};
+  BorrowedTable table{&model.model()};
+  ModelTableView view{table};
+  InferEnvironment environment{.models = view, .clock = model.clock()};
   CallRecord record;
   TestCall* call = nullptr;
 };
@@ -263,7 +264,7 @@ TEST(InferCallTest, ErrorNamesTheRequest) {
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(scene.record.status.error_message(),
               StartsWith("[request id: id-1] inference input 'x'"));
-  EXPECT_EQ(scene.table.entries()[0].invalid_requests.load(), 1u);
+  EXPECT_EQ(scene.table.UseAll()[0]->invalid_requests.load(), 1u);
   EndCall(scene);
 }
 
@@ -287,7 +288,7 @@ TEST(InferCallTest, FullQueueIsRefusedWithAPushback) {
   auto* const first = new TestCall(
       scene.environment, OneRow().SerializeAsString(), kNever, queued);
   first->Matched();
-  scene.table.entries()[0].retry_pushback_ms.store(123);
+  scene.table.UseAll()[0]->retry_pushback_ms.store(123);
   scene.Match(OneRow());
   EXPECT_EQ(scene.record.status.error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/server/borrowed_models.h"
 #include "tests/server/scripted_model.h"
 #include "tests/support/test_request.h"
 
@@ -24,8 +25,7 @@ class MetricsTest : public ::testing::Test {
   }
 
   ScriptedModel model_{"m", 3};
-  const ServedModel* const models_[1] = {&model_.model()};
-  ModelTable table_{models_};
+  BorrowedTable table_{&model_.model()};
   Readiness readiness_;
   UnsentReplies unsent_{1 << 20};
 };

@@ -4,7 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "server/model_messages.h"
+#include "tests/server/borrowed_models.h"
 #include "tests/server/scripted_model.h"
 
 namespace ferry {
@@ -18,9 +26,7 @@ class ModelTableTest : public ::testing::Test {
   ScriptedModel first_{"a", 2};
   ScriptedModel second_{"a", 10};
   ScriptedModel other_{"b", 1};
-  const ServedModel* const models_[3] = {&first_.model(), &second_.model(),
-                                         &other_.model()};
-  ModelTable table_{models_};
+  BorrowedTable table_{&first_.model(), &second_.model(), &other_.model()};
 };
 
 TEST_F(ModelTableTest, WithoutAVersionTheLatestIsFound) {
@@ -29,8 +35,8 @@ TEST_F(ModelTableTest, WithoutAVersionTheLatestIsFound) {
 }
 
 TEST_F(ModelTableTest, NamedVersionIsFound) {
-  EXPECT_EQ(&(*table_.Find("a", "2"))->model, &first_.model());
-  EXPECT_EQ(&(*table_.Find("a", "10"))->model, &second_.model());
+  EXPECT_EQ(&(*table_.Find("a", "2"))->model(), &first_.model());
+  EXPECT_EQ(&(*table_.Find("a", "10"))->model(), &second_.model());
 }
 
 TEST_F(ModelTableTest, WhatIsNotServedIsNotFound) {
@@ -46,6 +52,100 @@ TEST_F(ModelTableTest, VersionThatIsNoNumberIsInvalid) {
               absl::StatusCode::kInvalidArgument)
         << version;
   }
+}
+
+TEST_F(ModelTableTest, VersionThatComesOrGoesIsUnavailable) {
+  ServedSet served = SetOf({&first_.model()});
+  served.by_name["a"].not_ready = {10};
+  served.by_name["c"].not_ready = {1};
+  table_.Publish(std::move(served));
+  EXPECT_EQ((*table_.Find("a", ""))->version, "2");
+  EXPECT_EQ(table_.Find("a", "10").status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_THAT(table_.Find("c", "").status().ToString(),
+              HasSubstr("NOT_FOUND: Request for unknown model: 'c' has no "
+                        "available versions"));
+}
+
+TEST_F(ModelTableTest, AllUsesAreInOrderOfNameAndVersion) {
+  std::vector<std::string> all;
+  for (const ModelUse& use : table_.UseAll()) {
+    all.push_back(use->model().name + use->version);
+  }
+  EXPECT_THAT(all, ElementsAre("a2", "a10", "b1"));
+}
+
+TEST_F(ModelTableTest, ViewSeesWhatIsPublished) {
+  ModelTableView view(table_);
+  EXPECT_EQ((*view.Find("a", ""))->version, "10");
+  table_.Publish(SetOf({&first_.model()}));
+  EXPECT_EQ((*view.Find("a", ""))->version, "2");
+  EXPECT_EQ(view.Find("b", "").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ModelTableTest, EntryThatIsGoneIsKeptUntilItsLastUserHasGone) {
+  ModelTableView view(table_);
+  ModelUse used = *view.Find("b", "");
+  table_.Publish(SetOf({&first_.model()}));
+  ASSERT_EQ(table_.leaving().size(), 3u) << "of two nobody was a user";
+  EXPECT_EQ(table_.TakeAbandoned().size(), 2u);
+  EXPECT_EQ(&used->model(), &other_.model());
+  EXPECT_FALSE(used->TryUse()) << "nobody new comes";
+  EXPECT_TRUE(table_.TakeAbandoned().empty());
+  used.Reset();
+  ASSERT_EQ(table_.TakeAbandoned().size(), 1u);
+  EXPECT_TRUE(table_.leaving().empty());
+}
+
+TEST_F(ModelTableTest, EntryThatIsPublishedAgainStays) {
+  ServedSet served = *table_.current();
+  served.by_name.erase("a");
+  const uint64_t serial = (*table_.Find("b", ""))->serial;
+  table_.Publish(std::move(served));
+  EXPECT_EQ((*table_.Find("b", ""))->serial, serial);
+  EXPECT_EQ(table_.leaving().size(), 2u);
+}
+
+// Users come and go while versions do; whoever has a use has a whole model.
+TEST(ModelTableStress, UsersNeverMeetADestroyedModel) {
+  ModelTable table;
+  const auto publish = [&](int64_t version) {
+    auto model = std::make_unique<ServedModel>();
+    model->name = "m";
+    model->version = version;
+    ServedSet served;
+    served.by_name["m"].ready.push_back(
+        std::make_shared<ModelEntry>(std::move(model)));
+    table.Publish(std::move(served));
+  };
+  publish(1);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> users;
+  for (int i = 0; i < 3; ++i) {
+    users.emplace_back([&] {
+      ModelTableView view(table);
+      int64_t newest = 0;
+      while (!stop) {
+        const absl::StatusOr<ModelUse> use = view.Find("m", "");
+        ASSERT_TRUE(use.ok()) << use.status();
+        ASSERT_EQ((*use)->model().name, "m");
+        ASSERT_GE((*use)->model().version, newest) << "an old one came back";
+        newest = (*use)->model().version;
+      }
+    });
+  }
+  for (int64_t version = 2; version < 2000; ++version) {
+    publish(version);
+    for (const auto& entry : table.TakeAbandoned()) {
+      entry->DestroyModel();
+    }
+  }
+  stop = true;
+  for (std::thread& user : users) {
+    user.join();
+  }
+  (void)table.TakeAbandoned();
+  EXPECT_TRUE(table.leaving().empty());
 }
 
 TEST_F(ModelTableTest, LongNamesAreCutInMessages) {

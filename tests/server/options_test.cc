@@ -65,7 +65,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   const ServerOptions& options = parsed->options;
   EXPECT_EQ(options.repository.path, "/models");
-  EXPECT_THAT(options.repository.load_models, ElementsAre("a", "b"));
+  EXPECT_THAT(options.control.load_models, ElementsAre("a", "b"));
   EXPECT_EQ(options.grpc.port, 0);
   EXPECT_EQ(options.grpc.address, "::1");
   EXPECT_EQ(options.metrics.port, 9000);

@@ -1,0 +1,180 @@
+// The doors. What the thread does: model_control_thread.cc.
+#include "server/model_control.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+constexpr char kStopped[] = "server is draining and loads no more models";
+
+}  // namespace
+
+const char* VersionStateName(VersionState state) {
+  switch (state) {
+    case VersionState::kLoading:
+      return "LOADING";
+    case VersionState::kReady:
+      return "READY";
+    case VersionState::kUnloading:
+      return "UNLOADING";
+    case VersionState::kUnavailable:
+      break;
+  }
+  return "UNAVAILABLE";
+}
+
+absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
+    ModelRepository& repository, ModelTable& table,
+    const ModelControlOptions& options) {
+  std::unique_ptr<ModelControl> control(
+      new ModelControl(repository, table, options));
+  if (absl::Status status = control->LoadInitial(); !status.ok()) {
+    return status;
+  }
+  control->thread_ = std::thread([raw = control.get()] { raw->Run(); });
+  return control;
+}
+
+absl::Status ModelControl::LoadInitial() {
+  std::vector<std::string> names = options_.load_models;
+  if (names.empty() && options_.mode != ModelControlMode::kExplicit) {
+    absl::StatusOr<std::vector<std::string>> defaults =
+        repository_.DefaultNames();
+    if (!defaults.ok()) {
+      return defaults.status();
+    }
+    names = *std::move(defaults);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() == 1 && options_.mode == ModelControlMode::kNone) {
+    device_use_ = DeviceUse::kAlone;
+  }
+  for (const std::string& name : names) {
+    if (absl::Status status = LoadNow(name, ""); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+ModelControl::~ModelControl() {
+  BeginDrain();
+  Join();
+  // Joins the threads of the backends: after this nothing there points to a
+  // call.
+  for (const std::shared_ptr<ModelEntry>& entry : table_.current()->All()) {
+    entry->DestroyModel();
+  }
+  for (const std::shared_ptr<ModelEntry>& entry : table_.leaving()) {
+    entry->DestroyModel();
+  }
+}
+
+absl::Status ModelControl::CheckMode() const {
+  return options_.mode == ModelControlMode::kExplicit
+             ? absl::OkStatus()
+             : absl::UnavailableError(
+                   "explicit model load / unload is not allowed: expected "
+                   "--model-control-mode=explicit");
+}
+
+void ModelControl::Load(const std::string& name, const std::string& config_json,
+                        Done done) {
+  if (absl::Status status = CheckMode(); !status.ok()) {
+    done(status);
+    return;
+  }
+  Enqueue([this, name, config_json, done] { done(LoadNow(name, config_json)); },
+          done);
+}
+
+void ModelControl::Unload(const std::string& name, Done done) {
+  if (absl::Status status = CheckMode(); !status.ok()) {
+    done(status);
+    return;
+  }
+  Enqueue([this, name, done] { done(UnloadNow(name)); }, done);
+}
+
+void ModelControl::Enqueue(std::function<void()> job, const Done& done) {
+  {
+    MutexLock lock(mutex_);
+    if (!is_stopped_) {
+      jobs_.emplace_back(std::move(job), done);
+      changed_.SignalOne();
+      return;
+    }
+  }
+  done(absl::UnavailableError(kStopped));
+}
+
+std::vector<IndexEntry> ModelControl::Index() const {
+  std::vector<IndexEntry> index;
+  // A folder that cannot be read just now hides no model that is known.
+  const absl::StatusOr<std::vector<std::string>> names = repository_.Names();
+  MutexLock lock(mutex_);
+  std::map<std::string, const Model*> by_name;
+  for (const std::string& name :
+       names.ok() ? *names : std::vector<std::string>()) {
+    by_name[name] = nullptr;
+  }
+  for (const auto& [name, model] : models_) {
+    by_name[name] = &model;
+  }
+  for (const auto& [name, model] : by_name) {
+    if (model == nullptr || model->versions.empty()) {
+      index.push_back(
+          {.name = name, .reason = model == nullptr ? "" : model->reason});
+      continue;
+    }
+    for (const auto& [number, version] : model->versions) {
+      index.push_back(
+          {.name = name,
+           .version = absl::StrCat(number),
+           .state = version.state,
+           .reason = version.reason.empty() ? model->reason : version.reason});
+    }
+  }
+  return index;
+}
+
+void ModelControl::BeginDrain() {
+  std::deque<std::pair<std::function<void()>, Done>> given_up;
+  {
+    MutexLock lock(mutex_);
+    is_stopped_ = true;
+    given_up.swap(jobs_);
+  }
+  changed_.SignalOne();
+  for (auto& [job, done] : given_up) {
+    done(absl::UnavailableError(kStopped));
+  }
+  for (const ModelUse& use : table_.UseAll()) {
+    use->model().batcher->BeginDrain();
+  }
+}
+
+absl::Status ModelControl::Drain(TimePoint until) {
+  absl::Status status;
+  for (const ModelUse& use : table_.UseAll()) {
+    status.Update(use->model().batcher->Drain(until));
+  }
+  // Of a model that goes, each user is a call that is under way.
+  for (const std::shared_ptr<ModelEntry>& entry : table_.leaving()) {
+    status.Update(entry->model().batcher->Drain(until));
+  }
+  return status;
+}
+
+void ModelControl::Join() {
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,142 @@
+// ModelControl: the life of models: loaded, replaced, unloaded, while others
+// serve.
+//
+// One thread does what is asked, one thing after the other. A version is
+// loaded and warmed up beside what serves, then takes over in one step
+// (ModelTable::Publish); the old one is destroyed when the last of its calls
+// has ended. Where a load fails, what served goes on to serve, and the reason
+// stands in the index, in the log and in the answer.
+//
+// State of a version, in the protocol's words: LOADING, READY, UNLOADING,
+// UNAVAILABLE with its reason.
+//
+// Thread safety: thread-safe, except Create() and the destructor. Callbacks
+// come on ModelControl's thread, or on the caller's where it has stopped.
+#ifndef FERRY_SERVER_MODEL_CONTROL_H_
+#define FERRY_SERVER_MODEL_CONTROL_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "batcher/mutex.h"
+#include "models/model_repository.h"
+#include "server/model_control_options.h"
+#include "server/model_table.h"
+
+namespace ferry {
+
+enum class VersionState : uint8_t {
+  kLoading,
+  kReady,
+  kUnloading,
+  kUnavailable
+};
+
+// Returns "LOADING", "READY", "UNLOADING" or "UNAVAILABLE".
+const char* VersionStateName(VersionState state);
+
+struct IndexEntry {
+  std::string name;
+  std::string version = {};  // empty: none is or was loaded
+  VersionState state = VersionState::kUnavailable;
+  std::string reason =
+      {};  // why it is not served, or not replaced; may be empty
+};
+
+class ModelControl {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+
+  // Loads what is to be served at start. Errors: those of the first model that
+  // cannot be loaded. Repository and table outlive it.
+  static absl::StatusOr<std::unique_ptr<ModelControl>> Create(
+      ModelRepository& repository, ModelTable& table,
+      const ModelControlOptions& options);
+
+  // Destroys all models. REQUIRES: no call comes any more.
+  ~ModelControl();
+
+  // Loads a model or what has changed of it; `done` when it serves or has
+  // failed. `config_json` replaces its config.pbtxt where not empty.
+  // UNAVAILABLE unless the mode is kExplicit.
+  void Load(const std::string& name, const std::string& config_json, Done done);
+
+  // Takes a model out; `done` when no new request finds it. What was admitted
+  // is answered, then its memory is freed. UNAVAILABLE unless the mode is
+  // kExplicit; NOT_FOUND where it is not loaded.
+  void Unload(const std::string& name, Done done);
+
+  // All versions that are known and all models of the repository, by name.
+  std::vector<IndexEntry> Index() const;
+
+  // Begins nothing new and tells every batcher to take no more requests.
+  void BeginDrain();
+
+  // Waits until every batcher has answered what it admitted, at most until
+  // `until`. DEADLINE_EXCEEDED where one has not. REQUIRES: BeginDrain().
+  absl::Status Drain(TimePoint until);
+
+  // Waits for a load that is under way: after this no callback comes.
+  // REQUIRES: BeginDrain().
+  void Join();
+
+ private:
+  struct Version {
+    VersionState state = VersionState::kLoading;
+    std::string reason = {};
+    std::string fingerprint = {};            // of what serves
+    std::string failed = {};                 // of what could not be loaded
+    std::shared_ptr<ModelEntry> entry = {};  // READY and UNLOADING
+  };
+  struct Model {
+    std::map<int64_t, Version> versions;
+    std::string reason;  // why its folder could not be read; empty: it could
+  };
+
+  ModelControl(ModelRepository& repository, ModelTable& table,
+               const ModelControlOptions& options)
+      : repository_(repository), table_(table), options_(options) {}
+
+  absl::Status LoadInitial();
+  void Enqueue(std::function<void()> job, const Done& done);
+  absl::Status CheckMode() const;
+
+  // --- the thread, or Create() ---
+  void Run();
+  absl::Status LoadNow(const std::string& name, const std::string& config_json);
+  absl::StatusOr<std::shared_ptr<ModelEntry>> LoadVersion(const ModelPlan& plan,
+                                                          int64_t version);
+  absl::Status UnloadNow(const std::string& name);
+  void PollNow();
+  bool HasChanged(const std::string& name);
+  void DestroyAbandoned();
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ModelRepository& repository_;
+  ModelTable& table_;
+  const ModelControlOptions options_;
+  DeviceUse device_use_ = DeviceUse::kShared;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, Model> models_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<std::function<void()>, Done>> jobs_
+      ABSL_GUARDED_BY(mutex_);
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  TimePoint poll_at_ ABSL_GUARDED_BY(mutex_) = kNever;
+
+  std::thread thread_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_MODEL_CONTROL_H_

@@ -1,0 +1,29 @@
+// Which models are loaded, and when.
+//
+// Thread safety: plain values.
+#ifndef FERRY_SERVER_MODEL_CONTROL_OPTIONS_H_
+#define FERRY_SERVER_MODEL_CONTROL_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "batcher/clock.h"
+
+namespace ferry {
+
+// Tritonserver's modes: what was loaded at start stays; the folder is looked at
+// again from time to time; clients ask.
+enum class ModelControlMode : uint8_t { kNone, kPoll, kExplicit };
+
+struct ModelControlOptions {
+  ModelControlMode mode = ModelControlMode::kNone;
+  Duration poll_interval = Milliseconds(15'000);
+  // At start; empty: all that the repository serves by default, none with
+  // kExplicit. With kPoll the only ones that are looked at.
+  std::vector<std::string> load_models;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_MODEL_CONTROL_OPTIONS_H_

@@ -1,0 +1,264 @@
+// What the thread does: loads, unloads, polls, destroys.
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/model_control.h"
+
+namespace ferry {
+namespace {
+
+// How often it looks whether the last call of a model that goes has ended.
+constexpr Duration kLeavingPoll = std::chrono::milliseconds(20);
+
+double SecondsSince(TimePoint begin) {
+  return std::chrono::duration<double>(Clock::Steady().Now() - begin).count();
+}
+
+void LogReady(const ServedModel& model, double seconds) {
+  const BatcherOptions& options = model.batcher->options();
+  spdlog::info(
+      "model {} version={} is ready platform={} max_batch_size={} policy={} "
+      "max_wait_ms={} queue_requests={} queue_bytes={}{} seconds={:.1f}",
+      model.name, model.version, model.platform, options.max_batch_size,
+      PolicyName(options.policy),
+      std::chrono::duration<double, std::milli>(options.max_wait).count(),
+      options.queue.requests, options.queue.bytes,
+      model.is_simulated ? " simulated=true" : "", seconds);
+}
+
+}  // namespace
+
+void ModelControl::Run() {
+  pthread_setname_np(pthread_self(), "ferry-control");
+  if (options_.mode == ModelControlMode::kPoll) {
+    MutexLock lock(mutex_);
+    poll_at_ = Clock::Steady().Now() + options_.poll_interval;
+  }
+  for (;;) {
+    std::function<void()> job;
+    bool polls = false;
+    {
+      MutexLock lock(mutex_);
+      const TimePoint now = Clock::Steady().Now();
+      if (is_stopped_) {
+        return;
+      }
+      if (!jobs_.empty()) {
+        job = std::move(jobs_.front().first);
+        jobs_.pop_front();
+      } else if (now >= poll_at_) {
+        polls = true;
+      } else if (table_.leaving().empty()) {
+        changed_.WaitUntil(mutex_, poll_at_);
+      } else {
+        changed_.WaitUntil(mutex_, now + kLeavingPoll);
+      }
+    }
+    if (job) {
+      job();
+    } else if (polls) {
+      PollNow();
+      MutexLock lock(mutex_);
+      poll_at_ = Clock::Steady().Now() + options_.poll_interval;
+    }
+    DestroyAbandoned();
+  }
+}
+
+absl::Status ModelControl::LoadNow(const std::string& name,
+                                   const std::string& config_json) {
+  absl::StatusOr<ModelPlan> plan = repository_.Plan(name, config_json);
+  if (!plan.ok()) {
+    MutexLock lock(mutex_);
+    // A name that nobody knows makes no entry.
+    const auto known = models_.find(name);
+    if (known != models_.end() || !absl::IsNotFound(plan.status())) {
+      models_[name].reason = std::string(plan.status().message());
+    }
+    return plan.status();
+  }
+  absl::Status failure;
+  std::map<int64_t, std::shared_ptr<ModelEntry>> loaded;
+  for (const auto& [number, wanted] : plan->versions) {
+    {
+      MutexLock lock(mutex_);
+      Model& model = models_[name];
+      model.reason.clear();
+      Version& version = model.versions[number];
+      if (version.state == VersionState::kReady &&
+          version.fingerprint == wanted.fingerprint) {
+        version.reason.clear();
+        continue;
+      }
+      if (version.state != VersionState::kReady) {
+        version = {.state = VersionState::kLoading};
+        Publish();
+      }
+    }
+    absl::StatusOr<std::shared_ptr<ModelEntry>> entry =
+        LoadVersion(*plan, number);
+    MutexLock lock(mutex_);
+    Version& version = models_[name].versions[number];
+    if (entry.ok()) {
+      loaded[number] = *std::move(entry);
+      continue;
+    }
+    failure.Update(entry.status());
+    version.reason = std::string(entry.status().message());
+    version.failed = wanted.fingerprint;
+    if (version.state != VersionState::kReady) {
+      version.state = VersionState::kUnavailable;
+    }
+  }
+  MutexLock lock(mutex_);
+  std::map<int64_t, Version>& versions = models_[name].versions;
+  for (auto& [number, entry] : loaded) {
+    versions[number] = {.state = VersionState::kReady,
+                        .fingerprint = plan->versions.at(number).fingerprint,
+                        .entry = std::move(entry)};
+  }
+  for (auto& [number, version] : versions) {
+    // Where a new one failed, the old ones go on.
+    if (failure.ok() && plan->versions.count(number) == 0 &&
+        version.state == VersionState::kReady) {
+      version.state = VersionState::kUnloading;
+    }
+  }
+  Publish();
+  return failure;
+}
+
+absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
+    const ModelPlan& plan, int64_t version) {
+  const TimePoint begin = Clock::Steady().Now();
+  absl::StatusOr<std::unique_ptr<ServedModel>> model =
+      repository_.Load(plan, version, device_use_);
+  if (!model.ok()) {
+    spdlog::error("cannot load: {}", std::string(model.status().message()));
+    return model.status();
+  }
+  LogReady(**model, SecondsSince(begin));
+  return std::make_shared<ModelEntry>(*std::move(model));
+}
+
+absl::Status ModelControl::UnloadNow(const std::string& name) {
+  MutexLock lock(mutex_);
+  int count = 0;
+  if (const auto found = models_.find(name); found != models_.end()) {
+    for (auto& [number, version] : found->second.versions) {
+      if (version.state == VersionState::kReady) {
+        version.state = VersionState::kUnloading;
+        version.reason.clear();
+        ++count;
+      }
+    }
+  }
+  if (count == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("failed to unload '", name, "': it is not loaded"));
+  }
+  Publish();
+  spdlog::info("model {} unloads versions={}", name, count);
+  return absl::OkStatus();
+}
+
+void ModelControl::Publish() {
+  ServedSet served;
+  for (const auto& [name, model] : models_) {
+    ServedSet::Named& named = served.by_name[name];
+    for (const auto& [number, version] : model.versions) {
+      if (version.state == VersionState::kReady) {
+        named.ready.push_back(version.entry);
+      } else if (version.state != VersionState::kUnavailable) {
+        named.not_ready.push_back(number);
+      }
+    }
+  }
+  table_.Publish(std::move(served));
+}
+
+void ModelControl::DestroyAbandoned() {
+  for (const std::shared_ptr<ModelEntry>& entry : table_.TakeAbandoned()) {
+    const std::string name = entry->model().name;
+    const int64_t number = entry->model().version;
+    entry->DestroyModel();
+    spdlog::info("model {} version={} is gone", name, number);
+    MutexLock lock(mutex_);
+    Version& version = models_[name].versions[number];
+    if (version.entry == entry) {  // nothing took its place
+      version = {.state = VersionState::kUnavailable, .reason = "unloaded"};
+      Publish();
+    }
+  }
+}
+
+// --- polling ----------------------------------------------------------------
+
+void ModelControl::PollNow() {
+  std::vector<std::string> names = options_.load_models;
+  if (names.empty()) {
+    absl::StatusOr<std::vector<std::string>> found = repository_.Names();
+    if (!found.ok()) {
+      spdlog::error("cannot poll: {}", std::string(found.status().message()));
+      return;
+    }
+    names = *std::move(found);
+  }
+  std::vector<std::string> gone;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, model] : models_) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        gone.push_back(name);
+      }
+    }
+  }
+  for (const std::string& name : gone) {
+    (void)UnloadNow(name);  // it may not have been loaded
+  }
+  for (const std::string& name : names) {
+    if (HasChanged(name)) {
+      (void)LoadNow(name, "");  // logged, and in the index
+    }
+  }
+}
+
+bool ModelControl::HasChanged(const std::string& name) {
+  const absl::StatusOr<ModelPlan> plan = repository_.Plan(name);
+  MutexLock lock(mutex_);
+  Model& model = models_[name];
+  if (!plan.ok()) {
+    const std::string reason(plan.status().message());
+    if (model.reason != reason) {  // said once
+      spdlog::error("cannot load: {}", reason);
+      model.reason = reason;
+    }
+    return false;
+  }
+  model.reason.clear();
+  bool has_failed = false;  // then the old versions stay
+  for (const auto& [number, wanted] : plan->versions) {
+    const auto known = model.versions.find(number);
+    if (known == model.versions.end()) {
+      return true;
+    }
+    if (known->second.failed == wanted.fingerprint) {
+      has_failed = true;
+    } else if (known->second.fingerprint != wanted.fingerprint) {
+      return true;
+    }
+  }
+  return !has_failed &&
+         std::any_of(model.versions.begin(), model.versions.end(),
+                     [&](const auto& known) {
+                       return known.second.state == VersionState::kReady &&
+                              plan->versions.count(known.first) == 0;
+                     });
+}
+
+}  // namespace ferry

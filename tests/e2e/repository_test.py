@@ -1,0 +1,334 @@
+"""The life of models: load, replace and unload while a client asks."""
+
+import json
+import os
+import shutil
+import threading
+import unittest
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+import ferry_process
+from ferry_process import FerryProcess, wait_until
+
+SCALE_CONFIG = """backend: "ferry_network"
+max_batch_size: 16
+input { name: "input" data_type: TYPE_FP32 dims: 4 }
+output { name: "output" data_type: TYPE_FP32 dims: 8 }
+dynamic_batching {}
+parameters { key: "ferry.network" value { string_value: "mlp" } }
+parameters { key: "ferry.widths" value { string_value: "4,8" } }
+parameters { key: "ferry.precision" value { string_value: "fp32" } }
+parameters { key: "ferry.weights"
+             value { string_value: "model.safetensors" } }
+"""
+
+
+def scale_weights(version):
+    """Of a network whose outputs name the version: x v, and x v + 1000."""
+    tensors = {"layers.0.weight": np.vstack([version * np.eye(4)] * 2),
+               "layers.0.bias": np.repeat([0, 1000], 4)}
+    header, data = {}, b""
+    for name, values in tensors.items():
+        values = values.astype(np.float32)
+        header[name] = {"dtype": "F32", "shape": values.shape,
+                        "data_offsets": [len(data),
+                                         len(data) + values.nbytes]}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def write_version(folder, version, name="scale"):
+    """Appears at once, as a deployment's does: by a rename."""
+    made = os.path.join(folder, f".{name}-{version}")
+    os.makedirs(made)
+    with open(os.path.join(made, "model.safetensors"), "wb") as weights:
+        weights.write(scale_weights(version))
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    os.rename(made, os.path.join(folder, name, str(version)))
+
+
+def write_config(folder, name, text):
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    path = os.path.join(folder, name, "config.pbtxt")
+    with open(path + ".new", "w") as config:
+        config.write(text)
+    os.rename(path + ".new", path)
+
+
+def ask(client, version=""):
+    """Returns the version that answered; every part of the answer is its."""
+    values = np.ones((1, 4), np.float32)
+    tensor = triton.InferInput("input", [1, 4], "FP32")
+    tensor.set_data_from_numpy(values)
+    result = client.infer("scale", [tensor], model_version=version)
+    answered = int(result.get_response().model_version)
+    np.testing.assert_array_equal(
+        result.as_numpy("output"),
+        np.hstack([values * answered, values * answered + 1000]))
+    return answered
+
+
+class RepositoryTest(unittest.TestCase):
+
+    def start(self, *flags, models=("echo",)):
+        self.server = FerryProcess(*flags, models=models)
+        self.addCleanup(self.server.stop)
+        self.folder = self.server.folder
+        self.client = triton.InferenceServerClient(self.server.address)
+        self.addCleanup(self.client.close)
+
+    def index(self):
+        """Returns (state, reason) by (name, version)."""
+        return {(m.name, m.version): (m.state, m.reason)
+                for m in self.client.get_model_repository_index().models}
+
+    def refusal(self, call):
+        with self.assertRaises(InferenceServerException) as caught:
+            call()
+        return (caught.exception.status().replace("StatusCode.", ""),
+                caught.exception.message())
+
+
+class ExplicitTest(RepositoryTest):
+
+    def start(self, *flags, models=("echo",)):
+        super().start("--model-control-mode=explicit", *flags, models=models)
+
+    def test_nothing_is_loaded_until_asked_for(self):
+        self.start()
+        self.assertEqual(self.index(), {("echo", ""): ("", "")})
+        self.assertTrue(self.client.is_server_ready())
+        self.assertEqual(
+            self.refusal(lambda: self.client.is_model_ready("echo"))[0],
+            "NOT_FOUND")
+        self.client.load_model("echo")
+        self.assertTrue(self.client.is_model_ready("echo"))
+        self.assertEqual(self.index(), {("echo", "1"): ("READY", "")})
+        self.client.unload_model("echo")
+        code, text = self.refusal(lambda: self.client.is_model_ready("echo"))
+        self.assertEqual(code, "NOT_FOUND")
+        self.assertIn("'echo' has no available versions", text)
+        self.assertTrue(wait_until(
+            lambda: self.index() == {("echo", "1"):
+                                     ("UNAVAILABLE", "unloaded")}))
+        self.client.load_model("echo")
+        self.assertTrue(self.client.is_model_ready("echo"))
+
+    def test_models_named_at_start_are_loaded(self):
+        self.start("--load-model=echo", models=["echo", "large"])
+        self.assertEqual(self.index(), {("echo", "1"): ("READY", ""),
+                                        ("large", ""): ("", "")})
+        ready = self.client.get_model_repository_index().models
+        self.assertEqual(len(ready), 2)
+
+    def test_what_cannot_be_loaded_says_why(self):
+        self.start()
+        code, text = self.refusal(lambda: self.client.load_model("none"))
+        self.assertEqual(code, "NOT_FOUND")
+        self.assertIn("failed to load 'none'", text)
+        for name in ("../echo", "", "a/b"):
+            self.assertEqual(
+                self.refusal(lambda n=name: self.client.load_model(n))[0],
+                "INVALID_ARGUMENT")
+        write_config(self.folder, "wrong", 'backend: "onnxruntime"\n')
+        code, text = self.refusal(lambda: self.client.load_model("wrong"))
+        self.assertEqual(code, "INVALID_ARGUMENT")
+        self.assertIn("field 'backend'", text)
+        self.assertIn("field 'backend'", self.index()[("wrong", "")][1])
+        code, text = self.refusal(lambda: self.client.unload_model("echo"))
+        self.assertEqual(code, "NOT_FOUND")
+        self.assertIn("it is not loaded", text)
+        self.assertTrue(self.client.is_server_ready())
+
+    def test_config_of_the_request_is_used(self):
+        self.start()
+        config = {"backend": "ferry_echo", "max_batch_size": 3,
+                  "input": [{"name": "i", "data_type": "TYPE_INT32",
+                             "dims": [2]}],
+                  "output": [{"name": "o", "data_type": "TYPE_INT32",
+                              "dims": [2]}]}
+        self.client.load_model("echo", config=json.dumps(config))
+        got = self.client.get_model_config("echo").config
+        self.assertEqual(got.max_batch_size, 3)
+        self.assertEqual(got.input[0].name, "i")
+        self.client.load_model("echo")
+        self.assertEqual(self.client.get_model_config("echo").config
+                         .input[0].name, "input")
+        code, text = self.refusal(
+            lambda: self.client.load_model("echo", config="{"))
+        self.assertEqual(code, "INVALID_ARGUMENT")
+        self.assertIn("as JSON", text)
+        code, text = self.refusal(lambda: self.client.load_model(
+            "echo", config=json.dumps(config), files={"file:1/a.pt": b"x"}))
+        self.assertEqual(code, "UNIMPLEMENTED")
+
+    def test_new_version_takes_over_and_a_broken_one_does_not(self):
+        self.start()
+        write_config(self.folder, "scale", SCALE_CONFIG)
+        write_version(self.folder, 1)
+        self.client.load_model("scale")
+        self.assertEqual(ask(self.client), 1)
+        write_version(self.folder, 2)
+        self.assertEqual(ask(self.client), 1)
+        self.client.load_model("scale")
+        self.assertEqual(ask(self.client), 2)
+        self.assertEqual(self.refusal(lambda: ask(self.client, "1"))[0],
+                         "NOT_FOUND")
+        os.makedirs(os.path.join(self.folder, "scale", "3"))
+        with open(os.path.join(self.folder, "scale", "3",
+                               "model.safetensors"), "w") as broken:
+            broken.write("no model")
+        code, text = self.refusal(lambda: self.client.load_model("scale"))
+        self.assertIn("version 3", text)
+        self.assertEqual(ask(self.client), 2)
+        index = self.index()
+        self.assertEqual(index[("scale", "2")], ("READY", ""))
+        self.assertEqual(index[("scale", "3")][0], "UNAVAILABLE")
+        self.assertIn("model.safetensors", index[("scale", "3")][1])
+        self.assertTrue(self.client.is_server_ready())
+
+    def test_versions_that_the_policy_names_serve_side_by_side(self):
+        self.start()
+        write_config(self.folder, "scale", SCALE_CONFIG +
+                     "version_policy { specific { versions: [1, 3] } }\n")
+        for version in (1, 2, 3):
+            write_version(self.folder, version)
+        self.client.load_model("scale")
+        self.assertEqual([ask(self.client, v) for v in ("1", "3", "")],
+                         [1, 3, 3])
+        self.assertEqual(self.refusal(lambda: ask(self.client, "2"))[0],
+                         "NOT_FOUND")
+        self.assertEqual(sorted(
+            self.client.get_model_metadata("scale").versions), ["1", "3"])
+        write_config(self.folder, "scale",
+                     SCALE_CONFIG + "version_policy { all {} }\n")
+        self.client.load_model("scale")
+        self.assertEqual([ask(self.client, v) for v in ("1", "2", "3")],
+                         [1, 2, 3])
+
+    def test_unchanged_model_is_not_loaded_again(self):
+        self.start("--load-model=echo")
+        loads = lambda: sum("model echo version=1 is ready" in line
+                            for line in self.server.log)
+        before = loads()
+        self.client.load_model("echo")
+        self.assertEqual(loads(), before)
+
+    def test_unload_waits_for_what_was_admitted(self):
+        self.start("--load-model=slower", models=["slower"])
+        values = np.ones((1, 16), np.float32)
+        tensor = triton.InferInput("input", [1, 16], "FP32")
+        tensor.set_data_from_numpy(values)
+        answers = []
+        done = threading.Semaphore(0)
+
+        def answered(result, error):
+            answers.append(error or result.as_numpy("output"))
+            done.release()
+        for _ in range(3):
+            self.client.async_infer("slower", [tensor], answered)
+        self.assertTrue(wait_until(
+            lambda: self.server.metric("ferry_queue_requests") == 2))
+        self.client.unload_model("slower")
+        self.assertEqual(self.index()[("slower", "1")][0], "UNLOADING")
+        for _ in range(3):
+            done.acquire(timeout=20)
+        for answer in answers:
+            np.testing.assert_array_equal(answer, values)
+        self.assertTrue(wait_until(lambda: self.index()[("slower", "1")] ==
+                                   ("UNAVAILABLE", "unloaded")))
+
+    def test_no_request_fails_while_versions_change(self):
+        self.start()
+        write_config(self.folder, "scale", SCALE_CONFIG)
+        write_version(self.folder, 1)
+        self.client.load_model("scale")
+        stop = threading.Event()
+        seen, failures = set(), []
+
+        def client():
+            with triton.InferenceServerClient(self.server.address) as own:
+                newest = 0
+                while not stop.is_set():
+                    try:
+                        version = ask(own)
+                        if version < newest:
+                            failures.append(f"{version} after {newest}")
+                        newest = version
+                        seen.add(version)
+                    except (InferenceServerException, AssertionError) as e:
+                        failures.append(e)
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for version in range(2, 8):
+            write_version(self.folder, version)
+            self.client.load_model("scale")
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(ask(self.client), 7)
+        self.assertGreater(len(seen), 3)
+
+
+class PollTest(RepositoryTest):
+
+    def start(self, *flags, models=("echo",)):
+        super().start("--model-control-mode=poll",
+                      "--repository-poll-secs=0.1", *flags, models=models)
+
+    def test_what_appears_is_served_and_what_goes_is_not(self):
+        self.start()
+        self.assertTrue(self.client.is_model_ready("echo"))
+        write_version(self.folder, 1)
+        write_config(self.folder, "scale", SCALE_CONFIG)
+        self.assertTrue(wait_until(
+            lambda: self.index().get(("scale", "1"), [""])[0] == "READY"))
+        self.assertEqual(ask(self.client), 1)
+        write_version(self.folder, 5)
+        self.assertTrue(wait_until(lambda: ask(self.client) == 5))
+        shutil.rmtree(os.path.join(self.folder, "scale"))
+        self.assertTrue(wait_until(
+            lambda: self.index()[("scale", "5")][0] == "UNAVAILABLE"))
+        self.assertTrue(self.client.is_model_ready("echo"))
+
+    def test_changed_config_is_taken_and_a_wrong_one_is_not(self):
+        self.start()
+        config = lambda: self.client.get_model_config("echo").config
+        write_config(self.folder, "echo", ferry_process.echo_config(
+            [("input", "output", "FP32", [16])], 7))
+        self.assertTrue(wait_until(lambda: config().max_batch_size == 7))
+        write_config(self.folder, "echo", "no config")
+        self.assertTrue(wait_until(
+            lambda: self.index()[("echo", "1")][1] != ""))
+        self.assertEqual(config().max_batch_size, 7)
+        self.assertTrue(self.client.is_model_ready("echo"))
+        errors = lambda: sum("cannot load" in line for line in self.server.log)
+        self.assertEqual(errors(), 1, "said once")
+
+    def test_clients_may_not_load(self):
+        self.start()
+        for call in (self.client.load_model, self.client.unload_model):
+            code, text = self.refusal(lambda c=call: c("echo"))
+            self.assertEqual(code, "UNAVAILABLE")
+            self.assertIn("--model-control-mode=explicit", text)
+
+
+class NoneTest(RepositoryTest):
+
+    def test_what_was_loaded_at_start_stays(self):
+        self.start()
+        self.assertEqual(self.index(), {("echo", "1"): ("READY", "")})
+        code, text = self.refusal(lambda: self.client.unload_model("echo"))
+        self.assertEqual(code, "UNAVAILABLE")
+        self.assertIn("--model-control-mode=explicit", text)
+        self.assertTrue(self.client.is_model_ready("echo"))
+
+
+if __name__ == "__main__":
+    unittest.main()
