@@ -110,6 +110,17 @@ class Reader {
     options_.spec.max_batch_size = rows;
     options_.spec.inputs = ReadSide(message_.input(), "input");
     options_.spec.outputs = ReadSide(message_.output(), "output");
+    for (int i = 0; i < message_.output_size(); ++i) {
+      const std::string& file = message_.output(i).label_filename();
+      if (file.find('/') != std::string::npos) {
+        findings_.Add(
+            node_.Child("output", i).Line("label_filename"),
+            absl::StrCat("field 'output.label_filename': expected the name of "
+                         "a file in the model's folder, got '",
+                         file, "'"));
+      }
+      options_.label_files.push_back(file);
+    }
   }
 
   template <typename Tensors>

@@ -2,6 +2,7 @@
 #include "models/model_loader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "batcher/host_backend.h"
 #include "batcher/sim/echo_model.h"
 #include "batcher/sim/simulated_model.h"
+#include "models/label_file.h"
 
 namespace ferry {
 namespace {
@@ -94,6 +96,26 @@ absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
                          MakeBatcherOptions(options, overrides));
 }
 
+// Labels lie beside the version folders: all versions share them.
+absl::Status ReadLabelFiles(const ModelOptions& options,
+                            const std::string& version_path,
+                            ServedModel& model) {
+  for (const std::string& file : options.label_files) {
+    absl::StatusOr<std::vector<std::string>> labels;
+    if (file.empty()) {
+      labels = std::vector<std::string>();
+    } else {
+      const std::filesystem::path folder(version_path);
+      labels = ReadLabels((folder.parent_path() / file).string());
+    }
+    if (!labels.ok()) {
+      return labels.status();
+    }
+    model.labels.push_back(*std::move(labels));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool NeedsFile(const ModelOptions& options) {
@@ -140,6 +162,10 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     model->config.set_backend("pytorch");
   }
   model->spec = options.spec;
+  if (absl::Status status = ReadLabelFiles(options, folder.path, *model);
+      !status.ok()) {
+    return status;
+  }
   model->is_simulated = options.backend == BackendKind::kSimulated;
   model->default_level = options.default_level;
   model->batcher = *std::move(batcher);

@@ -42,6 +42,8 @@ struct ModelOptions {
   std::string name;
   BackendKind backend = BackendKind::kTorchScript;
   ModelSpec spec;
+  // [spec output]: a file in the model's folder that names its classes, or "".
+  std::vector<std::string> label_files;
   VersionChoice versions;
   std::string file;  // in the version folder; empty: the backend's default
 

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxNameLength = 64;
+constexpr char kConfigFile[] = "config.pbtxt";
 
 // Names of the folders in `path`, sorted. Errors: what the system says.
 absl::StatusOr<std::vector<std::string>> ListFolders(const std::string& path) {
@@ -120,14 +121,25 @@ absl::Status CheckInside(const std::string& repository_path,
 
 std::string FingerprintOf(const VersionFolder& folder) {
   std::vector<std::string> files;
+  const auto add = [&files](const fs::path& path) {
+    struct stat status {};
+    if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      files.push_back(absl::StrCat(path.string(), " ", status.st_size, " ",
+                                   status.st_mtim.tv_sec, ".",
+                                   status.st_mtim.tv_nsec, "\n"));
+    }
+  };
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder.path, error), end;
        !error && entry != end; entry.increment(error)) {
-    struct stat status {};
-    if (stat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-      files.push_back(absl::StrCat(entry->path().string(), " ", status.st_size,
-                                   " ", status.st_mtim.tv_sec, ".",
-                                   status.st_mtim.tv_nsec, "\n"));
+    add(entry->path());
+  }
+  // Beside it: labels. What the config says is known by its message.
+  const fs::path model = fs::path(folder.path).parent_path();
+  for (fs::directory_iterator entry(model, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename() != kConfigFile) {
+      add(entry->path());
     }
   }
   std::sort(files.begin(), files.end());

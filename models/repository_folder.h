@@ -22,8 +22,9 @@ absl::Status CheckModelName(const std::string& name);
 absl::Status CheckInside(const std::string& repository_path,
                          const std::string& name);
 
-// Returns a text that changes when a file of the folder is replaced or written:
-// names, sizes and times of change. Empty for a model without files.
+// Returns a text that changes when a file of the version, or one beside its
+// folder but the config, is replaced or written: names, sizes and times of
+// change. Empty for a model without files.
 std::string FingerprintOf(const VersionFolder& folder);
 
 // Returns the names of all model folders, sorted; hidden ones are left out.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "batcher/batcher.h"
 #include "batcher/tensor.h"
@@ -22,6 +23,8 @@ struct ServedModel {
   // As ModelConfig answers it: what was read, completed with what is in force.
   inference::ModelConfig config;
   ModelSpec spec;
+  // [spec output][class]: names of its elements, or none.
+  std::vector<std::vector<std::string>> labels;
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
   // Of requests that name none.

@@ -9,6 +9,7 @@
 # A2  served against called in a loop         A5  10 minutes of mixed load,
 # A3  one request: what the server adds           and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
+# B3  versions that change under load, memory of models that come and go
 # C1  perf_analyzer: Ferry against an echo with none of its code
 # C4  overload over gRPC, with timeouts
 # C5  the bytes moved for a large tensor      profile  instructions by stage
@@ -25,7 +26,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | C1 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B3 | C1 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
@@ -45,4 +46,4 @@ case " $* " in
     fi
     ;;
 esac
-exec python3 scripts/show/main.py "$@"
+exec .venv/bin/python scripts/show/main.py "$@"

@@ -104,6 +104,8 @@ void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
                            .id = decoder_.id(),
                            .spec = entry_->model().spec,
                            .outputs = decoder_.outputs(),
+                           .classes = decoder_.classes(),
+                           .labels = entry_->model().labels,
                            .rows = rows});
   SendReply(reply);
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "batcher/checked_math.h"
+#include "server/classification.h"
 #include "server/client_text.h"
 #include "server/typed_contents.h"
 
@@ -301,6 +302,7 @@ absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
 
 absl::Status InferDecoder::BindOutputs(const ModelView& model) {
   outputs_.clear();
+  classes_.clear();
   const auto& requested = message_.fields().outputs();
   for (const auto& output : requested) {
     const std::optional<size_t> index =
@@ -315,12 +317,24 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
                                   "' is requested twice for model '",
                                   model.name, "'"));
     }
-    absl::Status status =
-        CheckOutputParameters(output.name(), output.parameters());
-    if (!status.ok()) {
-      return status;
+    const absl::StatusOr<int64_t> classes =
+        ReadOutputParameters(output.name(), output.parameters());
+    if (!classes.ok()) {
+      return classes.status();
+    }
+    const TensorSpec& spec = model.spec.outputs[*index];
+    if (*classes > 0 && !HasClasses(spec.type)) {
+      return Invalid(absl::StrCat("output '", spec.name,
+                                  "': parameter 'classification': expected an "
+                                  "output of integers, FP32 or FP64, model '",
+                                  model.name, "' gives ",
+                                  DataTypeName(spec.type)));
     }
     outputs_.push_back(*index);
+    if (*classes > 0 || !classes_.empty()) {
+      classes_.resize(outputs_.size() - 1);
+      classes_.push_back(*classes);
+    }
   }
   if (requested.empty()) {
     for (size_t i = 0; i < model.spec.outputs.size(); ++i) {

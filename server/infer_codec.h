@@ -60,6 +60,9 @@ class InferDecoder {
   // What Bind() found: outputs to answer, as indices of ModelSpec::outputs in
   // the order the client wants, and what else it says.
   absl::Span<const size_t> outputs() const { return outputs_; }
+  // How many classes are wanted of each of them, 0: its values; empty where
+  // none is of any.
+  absl::Span<const int64_t> classes() const { return classes_; }
   const RequestParameters& parameters() const { return parameters_; }
 
   void Clear();
@@ -84,6 +87,7 @@ class InferDecoder {
   std::vector<int> sent_as_;  // [spec input]: index of it in the message
   std::vector<TensorView> inputs_;
   std::vector<size_t> outputs_;
+  std::vector<int64_t> classes_;
   RequestParameters parameters_;
   // Of the last request that was bound, if it was raw; serial 0: of none.
   struct Bound {

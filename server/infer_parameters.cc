@@ -135,21 +135,30 @@ absl::Status CheckInputParameters(const std::string& input,
   return absl::OkStatus();
 }
 
-absl::Status CheckOutputParameters(const std::string& output,
-                                   const InferParameterMap& parameters) {
+absl::StatusOr<int64_t> ReadOutputParameters(
+    const std::string& output, const InferParameterMap& parameters) {
+  int64_t classes = 0;
   for (const auto& [name, value] : parameters) {
     absl::Status status = CheckNoSharedMemory("output", output, name);
     if (!status.ok()) {
       return status;
     }
-    if (name == "classification") {
-      return absl::UnimplementedError(
-          absl::StrCat("output '", Shown(output),
-                       "': parameter 'classification': the classification "
-                       "extension is not supported"));
+    if (name != "classification") {
+      continue;
+    }
+    if (!value.has_int64_param()) {
+      return WrongType(name, "int64_param");
+    }
+    classes = value.int64_param();
+    if (classes < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output '", Shown(output),
+          "': invalid value for 'classification' parameter, expected at least "
+          "1, got ",
+          classes));
     }
   }
-  return absl::OkStatus();
+  return classes;
 }
 
 }  // namespace ferry

@@ -33,8 +33,11 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
 
 absl::Status CheckInputParameters(const std::string& input,
                                   const InferParameterMap& parameters);
-absl::Status CheckOutputParameters(const std::string& output,
-                                   const InferParameterMap& parameters);
+
+// Returns how many classes of the output are wanted (classification.h); 0: its
+// values.
+absl::StatusOr<int64_t> ReadOutputParameters(
+    const std::string& output, const InferParameterMap& parameters);
 
 }  // namespace ferry
 

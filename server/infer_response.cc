@@ -6,11 +6,14 @@
 #include <grpcpp/support/slice.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "batcher/data_type.h"
 #include "proto/inference.pb.h"
+#include "server/classification.h"
 #include "server/wire_reader.h"
 
 namespace ferry {
@@ -100,45 +103,75 @@ struct OutputHead {
   }
 };
 
-OutputHead HeadOf(const InferResponseView& response, size_t output) {
-  const TensorSpec& spec = response.spec.outputs[output];
-  return {.name = spec.name,
-          .type = DataTypeName(spec.type),
-          .rows = response.spec.max_batch_size > 0 ? response.rows.count : 0,
-          .row_dims = response.rows.buffer->tensors()[output].row_dims};
-}
-
-// All but the raw contents.
-size_t MaxHeadBytes(const InferResponseView& response) {
-  size_t bytes = 3 * kMaxLengthBytes + response.model_name.size() +
-                 response.model_version.size() + response.id.size();
-  for (size_t output : response.outputs) {
-    bytes += HeadOf(response, output).MaxBytes();
-  }
-  return bytes;
-}
-
-void WriteHead(const InferResponseView& response, WireWriter& out) {
-  out.Text(ModelInferResponse::kModelNameFieldNumber, response.model_name);
-  out.Text(ModelInferResponse::kModelVersionFieldNumber,
-           response.model_version);
-  out.Text(ModelInferResponse::kIdFieldNumber, response.id);
-  for (size_t output : response.outputs) {
-    HeadOf(response, output).Write(out);
-  }
-}
-
-// The rows of one output.
-struct Rows {
+// What is said of one output, and its contents.
+struct Output {
+  OutputHead head;
   std::byte* data;
   size_t bytes;
 };
 
-Rows RowsOf(const InferResponseView& response, size_t output) {
+using Outputs = absl::InlinedVector<Output, 4>;
+
+// Texts in place of values, kept until they are written.
+struct Classes {
+  std::string bytes;
+  std::vector<int64_t> row_dims;
+};
+
+Output OutputOf(const InferResponseView& response, size_t output) {
+  const TensorSpec& spec = response.spec.outputs[output];
   const OutputTensor& tensor = response.rows.buffer->tensors()[output];
+  const auto first = static_cast<size_t>(response.rows.first);
+  const auto count = static_cast<size_t>(response.rows.count);
   return {
-      tensor.data + tensor.row_bytes * static_cast<size_t>(response.rows.first),
-      tensor.row_bytes * static_cast<size_t>(response.rows.count)};
+      .head = {.name = spec.name,
+               .type = DataTypeName(spec.type),
+               .rows =
+                   response.spec.max_batch_size > 0 ? response.rows.count : 0,
+               .row_dims = tensor.row_dims},
+      .data = tensor.data + tensor.row_bytes * first,
+      .bytes = tensor.row_bytes * count};
+}
+
+// Replaces the values of outputs[i] by their largest.
+void TellClasses(const InferResponseView& response, size_t i, Classes& classes,
+                 Output& output) {
+  const size_t index = response.outputs[i];
+  const DataType type = response.spec.outputs[index].type;
+  const int64_t rows = response.rows.count;
+  const auto elements = static_cast<int64_t>(
+      response.rows.buffer->tensors()[index].row_bytes / ElementSize(type));
+  classes.bytes = Classify(
+      {.type = type, .data = output.data, .rows = rows, .elements = elements},
+      response.classes[i],
+      index < response.labels.size() ? response.labels[index]
+                                     : absl::Span<const std::string>());
+  classes.row_dims = {ToldClasses(response.classes[i], elements)};
+  output.head.type = DataTypeName(DataType::kBytes);
+  output.head.row_dims = classes.row_dims;
+  output.data = reinterpret_cast<std::byte*>(classes.bytes.data());
+  output.bytes = classes.bytes.size();
+}
+
+// All but the raw contents.
+size_t MaxHeadBytes(const InferResponseView& response, const Outputs& outputs) {
+  size_t bytes = 3 * kMaxLengthBytes + response.model_name.size() +
+                 response.model_version.size() + response.id.size();
+  for (const Output& output : outputs) {
+    bytes += output.head.MaxBytes();
+  }
+  return bytes;
+}
+
+void WriteHead(const InferResponseView& response, const Outputs& outputs,
+               WireWriter& out) {
+  out.Text(ModelInferResponse::kModelNameFieldNumber, response.model_name);
+  out.Text(ModelInferResponse::kModelVersionFieldNumber,
+           response.model_version);
+  out.Text(ModelInferResponse::kIdFieldNumber, response.id);
+  for (const Output& output : outputs) {
+    output.head.Write(out);
+  }
 }
 
 // A slice of what `write` writes, `max_bytes` at most.
@@ -151,10 +184,10 @@ grpc::Slice Written(size_t max_bytes, const Write& write) {
   return grpc::Slice(slice, grpc::Slice::STEAL_REF);
 }
 
-grpc::Slice Referenced(OutputBuffer& buffer, const Rows& rows) {
+grpc::Slice Referenced(OutputBuffer& buffer, const Output& output) {
   buffer.Ref();
   return grpc::Slice(
-      rows.data, rows.bytes,
+      output.data, output.bytes,
       [](void* held) { static_cast<OutputBuffer*>(held)->Unref(); }, &buffer);
 }
 
@@ -162,39 +195,47 @@ grpc::Slice Referenced(OutputBuffer& buffer, const Rows& rows) {
 
 grpc::ByteBuffer EncodeInferResponse(const InferResponseView& response) {
   OutputBuffer& buffer = *response.rows.buffer;
-  const absl::Span<const size_t> outputs = response.outputs;
+  Outputs outputs;
+  for (size_t index : response.outputs) {
+    outputs.push_back(OutputOf(response, index));
+  }
+  absl::InlinedVector<Classes, 1> classes(response.classes.size());
+  for (size_t i = 0; i < response.classes.size(); ++i) {
+    if (response.classes[i] > 0) {
+      TellClasses(response, i, classes[i], outputs[i]);
+    }
+  }
+  const bool copies = buffer.crowded() || !classes.empty();
   absl::InlinedVector<grpc::Slice, 4> slices;
   size_t next = 0;
   do {
     // Small contents, up to the next large one, whose bytes are a slice of
     // their own.
-    size_t max_bytes = next == 0 ? MaxHeadBytes(response) : 0;
+    size_t max_bytes = next == 0 ? MaxHeadBytes(response, outputs) : 0;
     size_t large = next;
     for (; large < outputs.size(); ++large) {
-      const size_t bytes = RowsOf(response, outputs[large]).bytes;
       max_bytes += kMaxLengthBytes;
-      if (bytes >= kMinReferencedBytes) {
+      if (outputs[large].bytes >= kMinReferencedBytes) {
         break;
       }
-      max_bytes += bytes;
+      max_bytes += outputs[large].bytes;
     }
     slices.push_back(Written(max_bytes, [&](WireWriter& out) {
       if (next == 0) {
-        WriteHead(response, out);
+        WriteHead(response, outputs, out);
       }
       for (size_t i = next; i < outputs.size() && i <= large; ++i) {
-        const Rows rows = RowsOf(response, outputs[i]);
         out.Length(ModelInferResponse::kRawOutputContentsFieldNumber,
-                   rows.bytes);
+                   outputs[i].bytes);
         if (i < large) {
-          out.Bytes(rows.data, rows.bytes);
+          out.Bytes(outputs[i].data, outputs[i].bytes);
         }
       }
     }));
     if (large < outputs.size()) {
-      const Rows rows = RowsOf(response, outputs[large]);
-      slices.push_back(buffer.crowded() ? grpc::Slice(rows.data, rows.bytes)
-                                        : Referenced(buffer, rows));
+      const Output& output = outputs[large];
+      slices.push_back(copies ? grpc::Slice(output.data, output.bytes)
+                              : Referenced(buffer, output));
     }
     next = large + 1;
   } while (next < outputs.size());

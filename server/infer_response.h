@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "batcher/output_buffer.h"
@@ -30,7 +31,10 @@ struct InferResponseView {
   const std::string& id;
   const ModelSpec& spec;
   absl::Span<const size_t> outputs;  // indices of spec.outputs, in order
-  OutputRows rows;                   // buffer is not null
+  // As InferDecoder::classes() and ServedModel::labels.
+  absl::Span<const int64_t> classes = {};
+  absl::Span<const std::vector<std::string>> labels = {};
+  OutputRows rows;  // buffer is not null
 };
 
 // Returns the message: outputs[i] and raw_output_contents[i] belong together.

@@ -5,6 +5,7 @@
 
 #include "server/model_messages.h"
 #include "server/repository_answers.h"
+#include "server/settings_answers.h"
 #include "server/status.h"
 #include "server/unary_call.h"
 #include "server/version.h"
@@ -14,8 +15,6 @@ namespace {
 
 constexpr char kNoSharedMemory[] =
     "shared memory is not supported; send and receive tensors in the messages";
-constexpr char kNoSettings[] =
-    "settings cannot be read or changed over the network";
 
 grpc::Status Fail(const absl::Status& status) {
   return ToGrpcStatus(status, StatusCodes::kFerry);
@@ -44,6 +43,7 @@ InferenceService::InferenceService(ModelTable& models, ModelControl& control,
 void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
   PostOffered(queue);
   PostModelControl(queue);
+  PostSettings(queue);
   PostNotOffered(queue);
 }
 
@@ -70,6 +70,17 @@ void InferenceService::PostOffered(grpc::ServerCompletionQueue& queue) {
        &InferenceService::AnswerModelConfig);
   post(&InferenceService::RequestModelStatistics,
        &InferenceService::AnswerModelStatistics);
+}
+
+void InferenceService::PostSettings(grpc::ServerCompletionQueue& queue) {
+  PostUnaryCalls(
+      *this, &InferenceService::RequestTraceSetting,
+      [this](const auto& request, auto& response) {
+        return AnswerTraceSetting(models_, request, response);
+      },
+      queue);
+  PostUnaryCalls(*this, &InferenceService::RequestLogSettings,
+                 &AnswerLogSettings, queue);
 }
 
 void InferenceService::PostModelControl(grpc::ServerCompletionQueue& queue) {
@@ -103,8 +114,6 @@ void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
   post(&InferenceService::RequestCudaSharedMemoryStatus, kNoSharedMemory);
   post(&InferenceService::RequestCudaSharedMemoryRegister, kNoSharedMemory);
   post(&InferenceService::RequestCudaSharedMemoryUnregister, kNoSharedMemory);
-  post(&InferenceService::RequestTraceSetting, kNoSettings);
-  post(&InferenceService::RequestLogSettings, kNoSettings);
 }
 
 grpc::Status InferenceService::AnswerServerLive(
@@ -141,7 +150,11 @@ grpc::Status InferenceService::AnswerServerMetadata(
   response.set_version(kVersion);
   response.add_extensions("model_repository");
   response.add_extensions("model_configuration");
+  response.add_extensions("classification");
+  response.add_extensions("parameters");
   response.add_extensions("statistics");
+  response.add_extensions("trace");
+  response.add_extensions("logging");
   return grpc::Status::OK;
 }
 

@@ -72,6 +72,7 @@ class InferenceService final
       inference::ModelStatisticsResponse& response);
 
   void PostOffered(grpc::ServerCompletionQueue& queue);
+  void PostSettings(grpc::ServerCompletionQueue& queue);
   void PostModelControl(grpc::ServerCompletionQueue& queue);
   void PostNotOffered(grpc::ServerCompletionQueue& queue);
 

@@ -12,6 +12,7 @@ import measuring
 import overloading
 import profiling
 import queueing
+import reloading
 import scheduling
 import serving
 import soaking
@@ -23,6 +24,7 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "B3": reloading.measure,
     "C1": wire.measure,
     "C3-lanes": scheduling.lanes,
     "C4": overloading.measure,

@@ -58,6 +58,8 @@ MODELS = {
     "large": echo_config([("input", "output", "FP32", [1000])]),
     "types": echo_config([(f"in_{t}", f"out_{t}", t, [3]) for t in TYPES], 8),
     "any_shape": echo_config([("input", "output", "FP32", [-1])]),
+    "labeled": echo_config([("input", "output", "FP32", [3])]).replace(
+        'name: "output"', 'name: "output" label_filename: "labels.txt"'),
     "whole": echo_config([("input", "output", "FP32", [2, 3])], 0),
     "sim": sim_config(alpha_ms=2, beta_ms=0.01),
     "slow": sim_config(max_batch_size=1, alpha_ms=150, beta_ms=0),
@@ -87,6 +89,9 @@ def write_repository(models):
         os.makedirs(os.path.join(folder, name, "1"))
         with open(os.path.join(folder, name, "config.pbtxt"), "w") as config:
             config.write(MODELS[name])
+        if "labels.txt" in MODELS[name]:
+            with open(os.path.join(folder, name, "labels.txt"), "w") as labels:
+                labels.write("cat\ndog\n")
     return folder
 
 

@@ -129,8 +129,6 @@ class RpcTest(unittest.TestCase):
             "CudaSharedMemoryRegister": pb.CudaSharedMemoryRegisterRequest(),
             "CudaSharedMemoryUnregister":
                 pb.CudaSharedMemoryUnregisterRequest(),
-            "TraceSetting": pb.TraceSettingRequest(),
-            "LogSettings": pb.LogSettingsRequest(),
         }
         for name, request in calls.items():
             error = self.assertCode(
@@ -251,6 +249,35 @@ class RpcTest(unittest.TestCase):
         stats = self.client.get_inference_statistics("sim").model_stats[0]
         self.assertLess(stats.execution_count, stats.inference_count / 2,
                         "no batches were formed")
+
+    def test_classification(self):
+        values = np.array([[1, 5, 3] + [0] * 13, [0] * 15 + [2]], np.float32)
+        wanted = [triton.InferRequestedOutput("output", class_count=2)]
+        got = self.client.infer("echo", [make_input("input", values)],
+                                outputs=wanted).as_numpy("output")
+        self.assertEqual(got.tolist(), [[b"5.000000:1", b"3.000000:2"],
+                                        [b"2.000000:15", b"0.000000:0"]])
+        got = self.client.infer("labeled", [make_input("input", values[:, :3])],
+                                outputs=wanted).as_numpy("output")
+        self.assertEqual(got[0].tolist(), [b"5.000000:1:dog", b"3.000000:2"])
+
+    # --- settings ---
+
+    def test_settings_can_be_read_and_not_changed(self):
+        trace = self.client.get_trace_settings()
+        self.assertEqual(list(trace.settings["trace_level"].value), ["OFF"])
+        self.client.get_trace_settings("echo")
+        self.assertCode("NOT_FOUND",
+                        lambda: self.client.get_trace_settings("none"))
+        self.assertCode(
+            "UNIMPLEMENTED", lambda: self.client.update_trace_settings(
+                settings={"trace_level": "TIMESTAMPS"}), "trace_level")
+        log = self.client.get_log_settings()
+        self.assertTrue(log.settings["log_info"].bool_param)
+        self.assertEqual(log.settings["log_verbose_level"].uint32_param, 0)
+        self.assertCode(
+            "UNIMPLEMENTED", lambda: self.client.update_log_settings(
+                {"log_info": False}), "--log-level")
 
     # --- errors ---
 

@@ -190,10 +190,18 @@ std::vector<WrongCase> WrongContentsOrOutputs() {
        [](auto& r) {
          auto* output = r.add_outputs();
          output->set_name("x");
-         (*output->mutable_parameters())["classification"].set_int64_param(3);
+         (*output->mutable_parameters())["classification"].set_int64_param(0);
        },
-       "classification extension is not supported",
-       absl::StatusCode::kUnimplemented},
+       "output 'x': invalid value for 'classification' parameter, expected at "
+       "least 1, got 0"},
+      {"type of classification",
+       [](auto& r) {
+         auto* output = r.add_outputs();
+         output->set_name("x");
+         (*output->mutable_parameters())["classification"].set_string_param(
+             "3");
+       },
+       "'classification' parameter, expected int64_param"},
       {"output in shared memory",
        [](auto& r) {
          auto* output = r.add_outputs();
