@@ -278,6 +278,11 @@ class Reader {
       choice.kind = VersionChoice::Kind::kAll;
     } else if (policy.has_specific()) {
       choice.kind = VersionChoice::Kind::kSpecific;
+      if (policy.specific().versions().empty()) {
+        Add("version_policy",
+            "field 'version_policy.specific.versions': expected at least one "
+            "version, got none");
+      }
       choice.versions.assign(policy.specific().versions().begin(),
                              policy.specific().versions().end());
     } else if (policy.has_latest()) {

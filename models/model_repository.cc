@@ -34,12 +34,26 @@ std::string SerializedAlike(const inference::ModelConfig& message) {
 
 }  // namespace
 
+std::string ModelPlan::Fingerprint() const {
+  std::string all;
+  for (const auto& [number, version] : versions) {
+    absl::StrAppend(&all, number, "\n", version.fingerprint);
+  }
+  return all;
+}
+
 ModelRepository::ModelRepository(const ModelRepositoryOptions& options)
     : options_(options), gate_(DeviceLanes(options)) {}
 
 absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
   return options_.path.empty() ? EmbeddedModelNames()
                                : ListModels(options_.path);
+}
+
+bool ModelRepository::Has(const std::string& name) const {
+  const absl::StatusOr<std::vector<std::string>> names = Names();
+  return names.ok() &&
+         std::find(names->begin(), names->end(), name) != names->end();
 }
 
 absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
@@ -57,12 +71,12 @@ absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
 
 absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
     const std::string& name, const std::string& config_json) const {
-  if (!config_json.empty()) {
-    return ParseModelConfigJson(config_json, name);
-  }
   if (!options_.path.empty()) {
-    return ReadModelConfig(
-        absl::StrCat(options_.path, "/", name, "/config.pbtxt"), name);
+    return config_json.empty()
+               ? ReadModelConfig(
+                     absl::StrCat(options_.path, "/", name, "/config.pbtxt"),
+                     name)
+               : ParseModelConfigJson(config_json, name);
   }
   const char* const text = FindEmbeddedConfig(name);
   if (text == nullptr) {
@@ -70,7 +84,17 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
         "model '", name, "': expected an embedded model (", kEmbeddedModelNames,
         ") where no model repository is given"));
   }
-  return ParseModelConfig(text, absl::StrCat("embedded ", name), name);
+  absl::StatusOr<ModelConfig> config =
+      config_json.empty()
+          ? ParseModelConfig(text, absl::StrCat("embedded ", name), name)
+          : ParseModelConfigJson(config_json, name);
+  if (config.ok() && NeedsFile(config->options)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model '", name,
+                     "': expected a model without files where no model "
+                     "repository is given"));
+  }
+  return config;
 }
 
 absl::StatusOr<ModelPlan> ModelRepository::Plan(
@@ -101,6 +125,12 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
       return listed.status();
     }
     folders = *std::move(listed);
+    for (const VersionFolder& folder : folders) {
+      status.Update(CheckFilesInside(options_.path, folder));
+    }
+    if (!status.ok()) {
+      return status;
+    }
   }
   ModelPlan plan;
   const std::string text = SerializedAlike(config->message);

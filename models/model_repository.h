@@ -44,6 +44,9 @@ struct ModelPlan {
     std::string fingerprint;  // another one: config or files have changed
   };
   std::map<int64_t, Version> versions;  // those that version_policy chooses
+
+  // Of all of them.
+  std::string Fingerprint() const;
 };
 
 class ModelRepository {
@@ -53,6 +56,8 @@ class ModelRepository {
   // Returns the names of all models, sorted. NOT_FOUND where the folder cannot
   // be read.
   absl::StatusOr<std::vector<std::string>> Names() const;
+
+  bool Has(const std::string& name) const;
 
   // Those that are served where nobody names any: all of the folder, at least
   // one; of the embedded ones "mlp".

@@ -8,6 +8,7 @@
 #include <set>
 #include <system_error>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -79,6 +80,42 @@ absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
   return std::set<int64_t>(choice.versions.begin(), choice.versions.end());
 }
 
+// Calls `visit` with each file of the version and each beside its folder.
+void ForEachFile(const VersionFolder& folder,
+                 absl::FunctionRef<void(const fs::path&)> visit) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder.path, error), end;
+       !error && entry != end; entry.increment(error)) {
+    visit(entry->path());
+  }
+  const fs::path model = fs::path(folder.path).parent_path();
+  for (fs::directory_iterator entry(model, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (!entry->is_directory(ignored)) {
+      visit(entry->path());
+    }
+  }
+}
+
+// The path may be missing: whoever reads it says so.
+absl::Status CheckPathInside(const std::string& repository_path,
+                             const fs::path& path) {
+  std::error_code error;
+  const fs::path root = fs::canonical(repository_path, error);
+  const fs::path resolved =
+      error ? fs::path() : fs::weakly_canonical(path, error);
+  if (!error &&
+      std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end())
+              .first == root.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path.string(),
+                   "': expected a path in the model repository, got a link "
+                   "that leads out of it"));
+}
+
 }  // namespace
 
 absl::Status CheckModelName(const std::string& name) {
@@ -100,48 +137,37 @@ absl::Status CheckModelName(const std::string& name) {
 absl::Status CheckInside(const std::string& repository_path,
                          const std::string& name) {
   std::error_code error;
-  const fs::path root = fs::canonical(repository_path, error);
-  const fs::path model = error ? fs::path() : fs::canonical(root / name, error);
+  const fs::path model = fs::canonical(fs::path(repository_path) / name, error);
   if (error) {
     return absl::NotFoundError(
         absl::StrCat("model '", name, "': expected a folder '", name,
                      "' in the model repository '", repository_path,
                      "': ", error.message()));
   }
-  const auto [end, ignored] =
-      std::mismatch(root.begin(), root.end(), model.begin(), model.end());
-  if (end != root.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model '", name,
-                     "': expected a folder in the model repository, got a "
-                     "link that leads out of it"));
-  }
-  return absl::OkStatus();
+  return CheckPathInside(repository_path, model);
+}
+
+absl::Status CheckFilesInside(const std::string& repository_path,
+                              const VersionFolder& folder) {
+  absl::Status status;
+  ForEachFile(folder, [&](const fs::path& path) {
+    status.Update(CheckPathInside(repository_path, path));
+  });
+  return status;
 }
 
 std::string FingerprintOf(const VersionFolder& folder) {
   std::vector<std::string> files;
-  const auto add = [&files](const fs::path& path) {
+  ForEachFile(folder, [&files](const fs::path& path) {
     struct stat status {};
-    if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    // What the config says is known by its message.
+    if (path.filename() != kConfigFile && stat(path.c_str(), &status) == 0 &&
+        S_ISREG(status.st_mode)) {
       files.push_back(absl::StrCat(path.string(), " ", status.st_size, " ",
                                    status.st_mtim.tv_sec, ".",
                                    status.st_mtim.tv_nsec, "\n"));
     }
-  };
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder.path, error), end;
-       !error && entry != end; entry.increment(error)) {
-    add(entry->path());
-  }
-  // Beside it: labels. What the config says is known by its message.
-  const fs::path model = fs::path(folder.path).parent_path();
-  for (fs::directory_iterator entry(model, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().filename() != kConfigFile) {
-      add(entry->path());
-    }
-  }
+  });
   std::sort(files.begin(), files.end());
   return absl::StrJoin(files, "");
 }

@@ -22,6 +22,11 @@ absl::Status CheckModelName(const std::string& name);
 absl::Status CheckInside(const std::string& repository_path,
                          const std::string& name);
 
+// OK where all files of the version and those beside its folder, with links
+// resolved, lie in the repository.
+absl::Status CheckFilesInside(const std::string& repository_path,
+                              const VersionFolder& folder);
+
 // Returns a text that changes when a file of the version, or one beside its
 // folder but the config, is replaced or written: names, sizes and times of
 // change. Empty for a model without files.

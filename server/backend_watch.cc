@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,9 +26,10 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
     const BatcherStatistics& counted, TimePoint now) {
   const uint64_t rows = counted.served.ok_rows.value() - rows_;
   const Duration passed = now - rows_at_;
+  const bool is_first = rows_at_ == TimePoint();
   rows_ = counted.served.ok_rows.value();
   rows_at_ = now;
-  if (rows == 0) {
+  if (rows == 0 || is_first) {
     return std::nullopt;
   }
   const double per_row =
@@ -37,7 +39,11 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
 
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
   std::map<uint64_t, ModelWatch> watches;
-  for (const ModelUse& use : models_.UseAll()) {
+  std::vector<ModelUse> uses = models_.UseAll();
+  for (ModelUse& leaving : models_.UseLeaving()) {
+    uses.push_back(std::move(leaving));  // it answers its last requests
+  }
+  for (const ModelUse& use : uses) {
     ModelEntry& entry = *use;
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Batcher& batcher = *entry.model().batcher;

@@ -78,13 +78,31 @@ absl::Status InferCall::Submit() {
   request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
   // Taken before the submit: Released() may come before it returns.
   holds_.fetch_add(1, std::memory_order_relaxed);
+  at_batcher_.store(AtBatcher::kInside, std::memory_order_relaxed);
   absl::Status status = entry_->model().batcher->Submit(request_);
   if (!status.ok()) {
     holds_.fetch_sub(1, std::memory_order_relaxed);
     return status;
   }
   is_submitted_ = true;
+  LeaveBatcher();
   return status;
+}
+
+void InferCall::LeaveBatcher() {
+  AtBatcher inside = AtBatcher::kInside;
+  if (!at_batcher_.compare_exchange_strong(inside, AtBatcher::kOutside,
+                                           std::memory_order_acq_rel)) {
+    entry_.Reset();  // it was released meanwhile
+  }
+}
+
+void InferCall::Released() {
+  if (at_batcher_.exchange(AtBatcher::kReleased, std::memory_order_acq_rel) ==
+      AtBatcher::kOutside) {
+    entry_.Reset();
+  }
+  DropHold();
 }
 
 void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
@@ -111,8 +129,12 @@ void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
 }
 
 void InferCall::Done(Cancelled cancelled) {
-  if (cancelled == Cancelled::kYes && is_submitted_) {
+  AtBatcher outside = AtBatcher::kOutside;
+  if (cancelled == Cancelled::kYes && is_submitted_ &&
+      at_batcher_.compare_exchange_strong(outside, AtBatcher::kInside,
+                                          std::memory_order_acq_rel)) {
     entry_->model().batcher->Cancel(request_);
+    LeaveBatcher();
   }
   DropHold();
 }

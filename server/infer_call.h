@@ -29,6 +29,7 @@
 #include <grpcpp/support/status.h>
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,10 +87,16 @@ class InferCall : private Completion {
 
   // --- Completion ---
   void Respond(Outcome outcome, OutputRows rows, Last last) override;
-  void Released() override { DropHold(); }
+  void Released() override;
+
+  // Where the queue's thread is, and whether the batcher still has the request.
+  // Whoever leaves the batcher last ends the use of the model: a client that
+  // does not read its reply keeps no model in memory.
+  enum class AtBatcher : uint8_t { kInside, kOutside, kReleased };
 
   absl::Status Start();
   absl::Status Submit();
+  void LeaveBatcher();
   void DropHold();
   void DropMessage();
   void Clear();
@@ -99,7 +106,8 @@ class InferCall : private Completion {
   std::vector<Run> runs_;  // into slices_
   InferDecoder decoder_;
   InferRequest request_;
-  ModelUse entry_;             // none until the model is known
+  ModelUse entry_;  // none until the model is known; until LeaveBatcher()
+  std::atomic<AtBatcher> at_batcher_{AtBatcher::kOutside};
   bool is_submitted_ = false;  // the queue's thread only
   std::atomic<int32_t> holds_{0};
 };

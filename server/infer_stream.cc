@@ -85,15 +85,10 @@ void InferStream::ReadNext() {
 }
 
 void InferStream::OnRead(bool ok) {
-  if (ok) {
-    Item& item = TakeItem();
-    item.Begin(message_);
+  if (Item* const item = ok ? TakeItem() : nullptr) {
+    item->Begin(message_);
     message_.Clear();
-    MutexLock lock(mutex_);
-    is_reading_paused_ = unanswered_.size() >= kMaxUnanswered;
-    if (!is_reading_paused_) {
-      ReadNext();  // fails where the stream is over
-    }
+    ReadNextIfThereIsRoom();
   } else {
     MutexLock lock(mutex_);
     has_all_requests_ = true;
@@ -102,9 +97,21 @@ void InferStream::OnRead(bool ok) {
   DropHold();
 }
 
-InferStream::Item& InferStream::TakeItem() {
-  TakeHold();
+void InferStream::ReadNextIfThereIsRoom() {
   MutexLock lock(mutex_);
+  is_reading_paused_ = unanswered_.size() >= kMaxUnanswered ||
+                       waiting_bytes_ >= kMaxWaitingBytes;
+  if (!is_reading_paused_) {
+    ReadNext();  // fails where the stream is over
+  }
+}
+
+InferStream::Item* InferStream::TakeItem() {
+  MutexLock lock(mutex_);
+  if (is_over_ || is_finishing_) {
+    return nullptr;
+  }
+  TakeHold();
   std::unique_ptr<Item> item;
   if (idle_.empty()) {
     item = std::make_unique<Item>(*this);
@@ -113,7 +120,7 @@ InferStream::Item& InferStream::TakeItem() {
     idle_.pop_back();
   }
   unanswered_.push_back(item.release());
-  return *unanswered_.back();
+  return unanswered_.back();
 }
 
 void InferStream::Answered(Item& item, grpc::ByteBuffer& message,
@@ -121,7 +128,7 @@ void InferStream::Answered(Item& item, grpc::ByteBuffer& message,
   {
     MutexLock lock(mutex_);
     if (!is_over_) {
-      environment_.unsent.Add(item, message.Length());
+      waiting_bytes_ += message.Length();
       item.answer.Swap(&message);
       item.status = status;
       item.is_answered = true;
@@ -152,6 +159,7 @@ void InferStream::WriteNext() {
   }
   unanswered_.pop_front();
   written_item_ = &oldest;
+  environment_.unsent.Add(oldest, oldest.answer.Length());
   TakeHold();
   responder_.Write(oldest.answer, written_.get());
 }
@@ -167,13 +175,14 @@ void InferStream::OnWritten(bool) {
   {
     MutexLock lock(mutex_);
     written = std::exchange(written_item_, nullptr);
+    waiting_bytes_ -= written->answer.Length();
     WriteNext();  // where the client is gone, `done` will say so
   }
   environment_.unsent.Remove(*written);
   written->Sent();
   written->Done(Cancelled::kNo);
-  if (std::exchange(is_reading_paused_, false)) {
-    ReadNext();
+  if (is_reading_paused_) {
+    ReadNextIfThereIsRoom();
   }
   DropHold();
 }
@@ -190,7 +199,6 @@ void InferStream::OnDone(bool) {
   }
   for (Item* item : given_up) {
     if (item->is_answered) {
-      environment_.unsent.Remove(*item);
       item->Sent();
     }
     item->Done(Cancelled::kYes);
@@ -201,10 +209,14 @@ void InferStream::OnDone(bool) {
 void InferStream::GiveBack(Item& item) {
   item.is_answered = false;
   item.answer.Clear();
+  std::unique_ptr<Item> done(&item);
   {
     MutexLock lock(mutex_);
-    idle_.emplace_back(&item);
+    if (idle_.size() < kMaxIdle) {
+      idle_.push_back(std::move(done));
+    }
   }
+  done.reset();  // before the stream may go
   DropHold();
 }
 

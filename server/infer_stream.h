@@ -7,7 +7,8 @@
 // status instead, which ends the stream.
 //
 // Bounds: at most kMaxUnanswered requests of a stream are read and not
-// answered; then reading waits for the client to read.
+// answered, and none more is read while kMaxWaitingBytes of answers wait for
+// their turn or for the client to read.
 //
 // Life: posted; matched with a client's, when it posts the next one; it ends
 // when the client has no more requests and all are answered, or with its
@@ -54,7 +55,10 @@ class InferStreamSource {
 
 class InferStream {
  public:
+  // Calls kept to be used again.
+  static constexpr size_t kMaxIdle = 32;
   static constexpr size_t kMaxUnanswered = 1024;
+  static constexpr size_t kMaxWaitingBytes = size_t{16} << 20;
 
   // What all streams of a queue share; outlives them.
   struct Environment {
@@ -102,8 +106,11 @@ class InferStream {
                 const grpc::Status& status);
   void GiveBack(Item& item);
 
-  Item& TakeItem() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Null where the stream ends and takes no more requests.
+  Item* TakeItem() ABSL_LOCKS_EXCLUDED(mutex_);
   void ReadNext();
+  // Reads on, or waits until it is time.
+  void ReadNextIfThereIsRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes the oldest answer, or the stream's end, if it is time.
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -124,11 +131,12 @@ class InferStream {
   grpc::ByteBuffer message_;  // the one that is read
   Errors errors_ = Errors::kInBand;
   TimePoint deadline_ = kNever;
-  bool is_reading_paused_ = false;
+  bool is_reading_paused_ = false;  // and not over
 
   Mutex mutex_;
   // Read and not being written, oldest first.
   std::deque<Item*> unanswered_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of answers
   std::vector<std::unique_ptr<Item>> idle_ ABSL_GUARDED_BY(mutex_);
   bool has_all_requests_ ABSL_GUARDED_BY(mutex_) = false;
   Item* written_item_ ABSL_GUARDED_BY(mutex_) = nullptr;

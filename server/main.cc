@@ -97,6 +97,10 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   server.BeginDrain();
   ServeUntil(drain_from, signals, server);
   const absl::Status status = server.FinishDrain(deadline);
+  if (absl::IsAborted(status)) {
+    spdlog::info("stopped while {}", std::string(status.message()));
+    ExitNow(kExitOk);
+  }
   if (!status.ok()) {
     spdlog::error("not drained: {}", std::string(status.message()));
     ExitNow(kExitDrainTimeout);

@@ -7,12 +7,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace ferry {
-namespace {
-
-constexpr char kStopped[] = "server is draining and loads no more models";
-
-}  // namespace
-
 const char* VersionStateName(VersionState state) {
   switch (state) {
     case VersionState::kLoading:
@@ -34,6 +28,10 @@ absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
       new ModelControl(repository, table, options));
   if (absl::Status status = control->LoadInitial(); !status.ok()) {
     return status;
+  }
+  {
+    MutexLock lock(control->mutex_);
+    control->has_ended_ = false;
   }
   control->thread_ = std::thread([raw = control.get()] { raw->Run(); });
   return control;
@@ -64,13 +62,11 @@ absl::Status ModelControl::LoadInitial() {
 
 ModelControl::~ModelControl() {
   BeginDrain();
-  Join();
+  JoinBy(kNever);
   // Joins the threads of the backends: after this nothing there points to a
   // call.
-  for (const std::shared_ptr<ModelEntry>& entry : table_.current()->All()) {
-    entry->DestroyModel();
-  }
-  for (const std::shared_ptr<ModelEntry>& entry : table_.leaving()) {
+  table_.Publish({});
+  for (const std::shared_ptr<ModelEntry>& entry : table_.TakeLeaving()) {
     entry->DestroyModel();
   }
 }
@@ -165,16 +161,26 @@ absl::Status ModelControl::Drain(TimePoint until) {
     status.Update(use->model().batcher->Drain(until));
   }
   // Of a model that goes, each user is a call that is under way.
-  for (const std::shared_ptr<ModelEntry>& entry : table_.leaving()) {
-    status.Update(entry->model().batcher->Drain(until));
+  for (const ModelUse& use : table_.UseLeaving()) {
+    status.Update(use->model().batcher->Drain(until));
   }
   return status;
 }
 
-void ModelControl::Join() {
+bool ModelControl::JoinBy(TimePoint until) {
+  {
+    MutexLock lock(mutex_);
+    while (!has_ended_ && Clock::Steady().Now() < until) {
+      changed_.WaitUntil(mutex_, until);
+    }
+    if (!has_ended_) {
+      return false;
+    }
+  }
   if (thread_.joinable()) {
     thread_.join();
   }
+  return true;
 }
 
 }  // namespace ferry

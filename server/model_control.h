@@ -85,11 +85,14 @@ class ModelControl {
   // `until`. DEADLINE_EXCEEDED where one has not. REQUIRES: BeginDrain().
   absl::Status Drain(TimePoint until);
 
-  // Waits for a load that is under way: after this no callback comes.
-  // REQUIRES: BeginDrain().
-  void Join();
+  // Waits for a load that is under way, at most until `until`: where it returns
+  // true no callback comes any more. REQUIRES: BeginDrain().
+  bool JoinBy(TimePoint until);
 
  private:
+  static constexpr char kStopped[] =
+      "server is draining and loads no more models";
+
   struct Version {
     VersionState state = VersionState::kLoading;
     std::string reason = {};
@@ -117,7 +120,12 @@ class ModelControl {
                                                           int64_t version);
   absl::Status UnloadNow(const std::string& name);
   void PollNow();
-  bool HasChanged(const std::string& name);
+  bool HasChanged(const std::string& name, const ModelPlan& plan);
+  void NoteUnreadable(const std::string& name, const absl::Status& status);
+  bool is_stopped() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return is_stopped_;
+  }
   void DestroyAbandoned();
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -132,7 +140,12 @@ class ModelControl {
   std::deque<std::pair<std::function<void()>, Done>> jobs_
       ABSL_GUARDED_BY(mutex_);
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = true;  // the thread
   TimePoint poll_at_ ABSL_GUARDED_BY(mutex_) = kNever;
+
+  // What the last poll saw of each name: its plan's fingerprints; "": no such
+  // folder. The thread only.
+  std::map<std::string, std::string> polled_;
 
   std::thread thread_;
 };

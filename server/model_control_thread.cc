@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/client_text.h"
 #include "server/model_control.h"
 
 namespace ferry {
@@ -46,6 +48,8 @@ void ModelControl::Run() {
       MutexLock lock(mutex_);
       const TimePoint now = Clock::Steady().Now();
       if (is_stopped_) {
+        has_ended_ = true;
+        changed_.SignalAll();
         return;
       }
       if (!jobs_.empty()) {
@@ -53,7 +57,7 @@ void ModelControl::Run() {
         jobs_.pop_front();
       } else if (now >= poll_at_) {
         polls = true;
-      } else if (table_.leaving().empty()) {
+      } else if (table_.leaving_count() == 0) {
         changed_.WaitUntil(mutex_, poll_at_);
       } else {
         changed_.WaitUntil(mutex_, now + kLeavingPoll);
@@ -74,12 +78,7 @@ absl::Status ModelControl::LoadNow(const std::string& name,
                                    const std::string& config_json) {
   absl::StatusOr<ModelPlan> plan = repository_.Plan(name, config_json);
   if (!plan.ok()) {
-    MutexLock lock(mutex_);
-    // A name that nobody knows makes no entry.
-    const auto known = models_.find(name);
-    if (known != models_.end() || !absl::IsNotFound(plan.status())) {
-      models_[name].reason = std::string(plan.status().message());
-    }
+    NoteUnreadable(name, plan.status());
     return plan.status();
   }
   absl::Status failure;
@@ -87,6 +86,9 @@ absl::Status ModelControl::LoadNow(const std::string& name,
   for (const auto& [number, wanted] : plan->versions) {
     {
       MutexLock lock(mutex_);
+      if (is_stopped_) {
+        return absl::UnavailableError(kStopped);
+      }
       Model& model = models_[name];
       model.reason.clear();
       Version& version = model.versions[number];
@@ -116,6 +118,9 @@ absl::Status ModelControl::LoadNow(const std::string& name,
     }
   }
   MutexLock lock(mutex_);
+  if (is_stopped_) {  // what serves is draining; nothing new begins
+    return absl::UnavailableError(kStopped);
+  }
   std::map<int64_t, Version>& versions = models_[name].versions;
   for (auto& [number, entry] : loaded) {
     versions[number] = {.state = VersionState::kReady,
@@ -160,7 +165,7 @@ absl::Status ModelControl::UnloadNow(const std::string& name) {
   }
   if (count == 0) {
     return absl::NotFoundError(
-        absl::StrCat("failed to unload '", name, "': it is not loaded"));
+        absl::StrCat("failed to unload '", Shown(name), "': it is not loaded"));
   }
   Publish();
   spdlog::info("model {} unloads versions={}", name, count);
@@ -197,52 +202,68 @@ void ModelControl::DestroyAbandoned() {
   }
 }
 
+// A name that nobody knows makes no entry: clients could fill the memory.
+void ModelControl::NoteUnreadable(const std::string& name,
+                                  const absl::Status& status) {
+  const std::string reason(status.message());
+  const bool is_there = repository_.Has(name);
+  MutexLock lock(mutex_);
+  if (!is_there && models_.count(name) == 0) {
+    return;
+  }
+  if (std::exchange(models_[name].reason, reason) != reason) {  // said once
+    spdlog::error("cannot load: {}", reason);
+  }
+}
+
 // --- polling ----------------------------------------------------------------
 
+// What is seen for the first time is not acted on: files may be half written,
+// and a folder that is swapped is missing for a moment.
 void ModelControl::PollNow() {
-  std::vector<std::string> names = options_.load_models;
-  if (names.empty()) {
+  std::set<std::string> names;
+  if (options_.load_models.empty()) {
     absl::StatusOr<std::vector<std::string>> found = repository_.Names();
     if (!found.ok()) {
       spdlog::error("cannot poll: {}", std::string(found.status().message()));
       return;
     }
-    names = *std::move(found);
+    names.insert(found->begin(), found->end());
+  } else {
+    names.insert(options_.load_models.begin(), options_.load_models.end());
   }
-  std::vector<std::string> gone;
   {
     MutexLock lock(mutex_);
     for (const auto& [name, model] : models_) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) {
-        gone.push_back(name);
-      }
+      names.insert(name);  // also what is gone
     }
   }
-  for (const std::string& name : gone) {
-    (void)UnloadNow(name);  // it may not have been loaded
-  }
   for (const std::string& name : names) {
-    if (HasChanged(name)) {
+    if (is_stopped()) {
+      return;
+    }
+    const absl::StatusOr<ModelPlan> plan = repository_.Plan(name);
+    const std::string seen =
+        plan.ok() ? plan->Fingerprint() : plan.status().ToString();
+    if (std::exchange(polled_[name], seen) != seen) {
+      continue;
+    }
+    if (absl::IsNotFound(plan.status()) && !repository_.Has(name)) {
+      (void)UnloadNow(name);  // it may not be loaded
+    } else if (!plan.ok()) {
+      NoteUnreadable(name, plan.status());
+    } else if (HasChanged(name, *plan)) {
       (void)LoadNow(name, "");  // logged, and in the index
     }
   }
 }
 
-bool ModelControl::HasChanged(const std::string& name) {
-  const absl::StatusOr<ModelPlan> plan = repository_.Plan(name);
+bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
   MutexLock lock(mutex_);
   Model& model = models_[name];
-  if (!plan.ok()) {
-    const std::string reason(plan.status().message());
-    if (model.reason != reason) {  // said once
-      spdlog::error("cannot load: {}", reason);
-      model.reason = reason;
-    }
-    return false;
-  }
   model.reason.clear();
   bool has_failed = false;  // then the old versions stay
-  for (const auto& [number, wanted] : plan->versions) {
+  for (const auto& [number, wanted] : plan.versions) {
     const auto known = model.versions.find(number);
     if (known == model.versions.end()) {
       return true;
@@ -257,7 +278,7 @@ bool ModelControl::HasChanged(const std::string& name) {
          std::any_of(model.versions.begin(), model.versions.end(),
                      [&](const auto& known) {
                        return known.second.state == VersionState::kReady &&
-                              plan->versions.count(known.first) == 0;
+                              plan.versions.count(known.first) == 0;
                      });
 }
 

@@ -47,6 +47,9 @@ class ModelEntry {
     EndUse();
     return false;
   }
+  // One more user, though it may be closed. REQUIRES: it cannot be abandoned
+  // meanwhile.
+  void UseAgain() { users_.fetch_add(kOneUser, std::memory_order_relaxed); }
   void EndUse() { users_.fetch_sub(kOneUser, std::memory_order_release); }
 
   // Lets nobody in any more.

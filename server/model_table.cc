@@ -109,9 +109,14 @@ std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeAbandoned() {
   return abandoned;
 }
 
-std::vector<std::shared_ptr<ModelEntry>> ModelTable::leaving() const {
+std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeLeaving() {
   MutexLock lock(mutex_);
-  return leaving_;
+  return std::exchange(leaving_, {});
+}
+
+size_t ModelTable::leaving_count() const {
+  MutexLock lock(mutex_);
+  return leaving_.size();
 }
 
 std::shared_ptr<const ServedSet> ModelTable::current() const {
@@ -140,6 +145,16 @@ std::vector<ModelUse> ModelTable::UseAll() const {
     if (entry->TryUse()) {
       uses.emplace_back(*entry);
     }
+  }
+  return uses;
+}
+
+std::vector<ModelUse> ModelTable::UseLeaving() const {
+  std::vector<ModelUse> uses;
+  MutexLock lock(mutex_);  // TakeAbandoned() waits
+  for (const std::shared_ptr<ModelEntry>& entry : leaving_) {
+    entry->UseAgain();
+    uses.emplace_back(*entry);
   }
   return uses;
 }

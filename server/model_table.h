@@ -51,8 +51,10 @@ class ModelTable {
 
   // Returns the entries that are gone and that nobody uses any more.
   std::vector<std::shared_ptr<ModelEntry>> TakeAbandoned();
-  // Entries that are gone and still in use.
-  std::vector<std::shared_ptr<ModelEntry>> leaving() const;
+  // Returns all that are gone and not taken yet, in use or not.
+  std::vector<std::shared_ptr<ModelEntry>> TakeLeaving();
+  // How many these are.
+  size_t leaving_count() const;
 
   // Version "": the latest.
   absl::StatusOr<ModelUse> Find(const std::string& name,
@@ -60,6 +62,8 @@ class ModelTable {
 
   // Uses of all versions that are served, by name, then version.
   std::vector<ModelUse> UseAll() const;
+  // Uses of those that are gone and not taken yet, which so are not abandoned.
+  std::vector<ModelUse> UseLeaving() const;
 
   std::shared_ptr<const ServedSet> current() const;
   // Moves on with each Publish().

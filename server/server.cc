@@ -54,7 +54,7 @@ absl::Status Server::Listen() {
   if (absl::Status status = OpenDoors(); !status.ok()) {
     if (grpc_ != nullptr) {
       control_->BeginDrain();
-      control_->Join();
+      control_->JoinBy(kNever);
       grpc_->Shutdown(Duration(0));
     }
     return status;
@@ -164,7 +164,10 @@ absl::Status Server::FinishDrain(TimePoint until) {
   const TimePoint answered_by = std::max(until - grace, now + kMinDrain);
   const absl::Status status = control_->Drain(answered_by);
   SayFarewell(std::min(answered_by, clock.Now() + kMaxFarewell));
-  control_->Join();
+  if (!control_->JoinBy(until - kTeardown)) {
+    return status.ok() ? absl::AbortedError("a model is still being loaded")
+                       : status;
+  }
   const Duration left = until - clock.Now() - kTeardown;
   grpc_->Shutdown(std::clamp(left, Duration(0), kMaxShutdownGrace));
   return status;

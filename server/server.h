@@ -51,7 +51,9 @@ class Server {
   void BeginDrain();
 
   // DEADLINE_EXCEEDED where not all that was admitted was finished in time;
-  // the rest was answered with UNAVAILABLE or still runs.
+  // the rest was answered with UNAVAILABLE or still runs. ABORTED where all
+  // was, but a model is still being loaded: then the server cannot be
+  // destroyed.
   absl::Status FinishDrain(TimePoint until);
 
  private:

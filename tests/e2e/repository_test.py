@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -80,6 +81,8 @@ class ExplicitTest(RepositoryTest):
             self.assertEqual(
                 self.refusal(lambda n=name: self.client.load_model(n))[0],
                 "INVALID_ARGUMENT")
+        self.assertEqual(list(self.index()), [("echo", "")],
+                         "clients cannot fill the index")
         write_config(self.folder, "wrong", 'backend: "onnxruntime"\n')
         code, text = self.refusal(lambda: self.client.load_model("wrong"))
         self.assertEqual(code, "INVALID_ARGUMENT")
@@ -122,8 +125,9 @@ class ExplicitTest(RepositoryTest):
         self.assertEqual(ask(self.client), 1)
         self.client.load_model("scale")
         self.assertEqual(ask(self.client), 2)
-        self.assertEqual(self.refusal(lambda: ask(self.client, "1"))[0],
-                         "NOT_FOUND")
+        self.assertTrue(wait_until(  # UNAVAILABLE while it unloads
+            lambda: self.refusal(lambda: ask(self.client, "1"))[0] ==
+            "NOT_FOUND"))
         os.makedirs(os.path.join(self.folder, "scale", "3"))
         with open(os.path.join(self.folder, "scale", "3",
                                "model.safetensors"), "w") as broken:
@@ -155,6 +159,45 @@ class ExplicitTest(RepositoryTest):
         self.client.load_model("scale")
         self.assertEqual([ask(self.client, v) for v in ("1", "2", "3")],
                          [1, 2, 3])
+
+    def test_links_do_not_lead_out_of_the_repository(self):
+        self.start()
+        write_config(self.folder, "scale", SCALE_CONFIG)
+        write_version(self.folder, 1)
+        outside = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, outside)
+        weights = os.path.join(self.folder, "scale", "1", "model.safetensors")
+        shutil.move(weights, outside)
+        os.symlink(os.path.join(outside, "model.safetensors"), weights)
+        code, text = self.refusal(lambda: self.client.load_model("scale"))
+        self.assertEqual(code, "INVALID_ARGUMENT")
+        self.assertIn("leads out of it", text)
+
+    def test_stop_does_not_wait_for_a_load(self):
+        self.start("--exit-timeout-secs=20")
+        write_config(self.folder, "large", """backend: "ferry_network"
+max_batch_size: 32
+input { name: "input" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] }
+output { name: "output" data_type: TYPE_FP32 dims: 1000 }
+dynamic_batching {}
+parameters { key: "ferry.network" value { string_value: "resnet50" } }
+""")
+        answers = []
+
+        def load():
+            try:
+                self.client.load_model("large", client_timeout=60)
+                answers.append("OK")
+            except InferenceServerException as error:
+                answers.append(error.status())
+        thread = threading.Thread(target=load)
+        thread.start()
+        self.assertTrue(wait_until(
+            lambda: self.index().get(("large", "1"), [""])[0] == "LOADING"))
+        self.server.signal()
+        self.assertEqual(self.server.wait(60), 0)
+        thread.join()
+        self.assertEqual(len(answers), 1)
 
     def test_unchanged_model_is_not_loaded_again(self):
         self.start("--load-model=echo")

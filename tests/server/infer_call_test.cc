@@ -227,6 +227,19 @@ TEST(InferCallTest, CallCancelledWhileQueuedIsAnsweredAndNeverComputed) {
   }
 }
 
+TEST(InferCallTest, ClientThatDoesNotReadKeepsNoModel) {
+  Scene scene;
+  scene.Match(OneRow());
+  scene.table.Publish({});
+  EXPECT_TRUE(scene.table.TakeAbandoned().empty()) << "it computes";
+  scene.Serve();
+  ASSERT_EQ(scene.record.replies, 1);
+  EXPECT_EQ(scene.table.TakeAbandoned().size(), 1u) << "it has answered";
+  scene.call->Done(Cancelled::kYes);  // finds nothing to cancel
+  scene.call->Sent();
+  EXPECT_EQ(scene.record.recycled, 1);
+}
+
 TEST(InferCallTest, RefusedCallRecyclesAfterBothEndsInEitherOrder) {
   for (End first : {End::kSent, End::kDone}) {
     Scene scene;

@@ -87,14 +87,26 @@ TEST_F(ModelTableTest, EntryThatIsGoneIsKeptUntilItsLastUserHasGone) {
   ModelTableView view(table_);
   ModelUse used = *view.Find("b", "");
   table_.Publish(SetOf({&first_.model()}));
-  ASSERT_EQ(table_.leaving().size(), 3u) << "of two nobody was a user";
+  ASSERT_EQ(table_.leaving_count(), 3u) << "of two nobody was a user";
   EXPECT_EQ(table_.TakeAbandoned().size(), 2u);
   EXPECT_EQ(&used->model(), &other_.model());
   EXPECT_FALSE(used->TryUse()) << "nobody new comes";
   EXPECT_TRUE(table_.TakeAbandoned().empty());
   used.Reset();
   ASSERT_EQ(table_.TakeAbandoned().size(), 1u);
-  EXPECT_TRUE(table_.leaving().empty());
+  EXPECT_EQ(table_.leaving_count(), 0u);
+}
+
+TEST_F(ModelTableTest, UseOfWhatLeavesKeepsIt) {
+  table_.Publish({});
+  {
+    const std::vector<ModelUse> uses = table_.UseLeaving();
+    ASSERT_EQ(uses.size(), 3u);
+    EXPECT_TRUE(table_.TakeAbandoned().empty());
+    EXPECT_FALSE(uses[0]->TryUse()) << "closed to others all the same";
+  }
+  EXPECT_EQ(table_.TakeAbandoned().size(), 3u);
+  EXPECT_TRUE(table_.UseLeaving().empty());
 }
 
 TEST_F(ModelTableTest, EntryThatIsPublishedAgainStays) {
@@ -103,7 +115,7 @@ TEST_F(ModelTableTest, EntryThatIsPublishedAgainStays) {
   const uint64_t serial = (*table_.Find("b", ""))->serial;
   table_.Publish(std::move(served));
   EXPECT_EQ((*table_.Find("b", ""))->serial, serial);
-  EXPECT_EQ(table_.leaving().size(), 2u);
+  EXPECT_EQ(table_.leaving_count(), 2u);
 }
 
 // Users come and go while versions do; whoever has a use has a whole model.
@@ -145,7 +157,7 @@ TEST(ModelTableStress, UsersNeverMeetADestroyedModel) {
     user.join();
   }
   (void)table.TakeAbandoned();
-  EXPECT_TRUE(table.leaving().empty());
+  EXPECT_EQ(table.leaving_count(), 0u);
 }
 
 TEST_F(ModelTableTest, LongNamesAreCutInMessages) {
