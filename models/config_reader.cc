@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/config_levels.h"
 #include "models/config_parameters.h"
+#include "models/config_reshapes.h"
 #include "models/model_config.h"
 
 namespace ferry {
@@ -110,6 +111,7 @@ class Reader {
     options_.spec.max_batch_size = rows;
     options_.spec.inputs = ReadSide(message_.input(), "input");
     options_.spec.outputs = ReadSide(message_.output(), "output");
+    ReadReshapes(message_, node_, options_, findings_);
     for (int i = 0; i < message_.output_size(); ++i) {
       const std::string& file = message_.output(i).label_filename();
       if (file.find('/') != std::string::npos) {

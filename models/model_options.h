@@ -5,6 +5,7 @@
 #define FERRY_MODELS_MODEL_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ struct ModelOptions {
   std::string name;
   BackendKind backend = BackendKind::kTorchScript;
   ModelSpec spec;
+  // [tensor of the spec]: dims of one row as the model takes or gives them,
+  // where they are not the wire's; the wire's sizes that vary take the places
+  // of kAnySize in order. Empty where no tensor is reshaped.
+  using Reshapes = std::vector<std::optional<std::vector<int64_t>>>;
+  Reshapes input_reshapes;
+  Reshapes output_reshapes;
   // [spec output]: a file in the model's folder that names its classes, or "".
   std::vector<std::string> label_files;
   VersionChoice versions;

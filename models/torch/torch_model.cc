@@ -41,6 +41,25 @@ std::vector<int64_t> Shape(bool has_rows, int32_t rows,
   return shape;
 }
 
+// Returns `to` with the sizes of `from` that vary in place of kAnySize, in
+// order. `spec` says which of `from` vary.
+std::vector<int64_t> Resolve(absl::Span<const int64_t> spec,
+                             absl::Span<const int64_t> from,
+                             absl::Span<const int64_t> to) {
+  std::vector<int64_t> resolved(to.begin(), to.end());
+  auto next = resolved.begin();
+  for (size_t i = 0; i < spec.size(); ++i) {
+    if (spec[i] == kAnySize) {
+      next = std::find(next, resolved.end(), kAnySize);
+      if (next == resolved.end()) {
+        break;
+      }
+      *next++ = from[i];
+    }
+  }
+  return resolved;
+}
+
 int64_t RowElements(absl::Span<const int64_t> row_dims) {
   return ElementCount(row_dims).value_or(0);
 }
@@ -197,9 +216,16 @@ void TorchModel::PlaceInput(size_t input, int32_t rows,
   if (rooms_[input].staged.scalar_type() != WireType(type)) {
     Reserve(rooms_[input].wire, room, WireType(type));
   }
-  inputs_[input] = rooms_[input]
-                       .staged.narrow(0, 0, rows * row_elements)
-                       .view(Shape(has_rows_, rows, row_dims));
+  const at::Tensor staged =
+      rooms_[input].staged.narrow(0, 0, rows * row_elements);
+  const auto& reshapes = options_.input_reshapes;
+  if (reshapes.empty() || !reshapes[input].has_value()) {
+    inputs_[input] = staged.view(Shape(has_rows_, rows, row_dims));
+  } else {
+    const std::vector<int64_t> dims =
+        Resolve(options_.spec.inputs[input].dims, row_dims, *reshapes[input]);
+    inputs_[input] = staged.view(Shape(has_rows_, rows, dims));
+  }
 }
 
 void TorchModel::StageInput(const Batch& batch, size_t input) {
@@ -224,9 +250,38 @@ absl::Status TorchModel::Forward(int32_t rows) {
   outputs_.clear();
   absl::Status status = network_->Forward(inputs_, outputs_);
   for (size_t i = 0; status.ok() && i < options_.spec.outputs.size(); ++i) {
-    status = CheckOutput(i, rows);
+    const auto& reshapes = options_.output_reshapes;
+    if (!reshapes.empty() && reshapes[i].has_value()) {
+      status = Reshape(i, rows, *reshapes[i]);
+    }
+    status.Update(CheckOutput(i, rows));
   }
   return status;
+}
+
+// From the shape that the model gives to that of the wire.
+absl::Status TorchModel::Reshape(size_t output, int32_t rows,
+                                 absl::Span<const int64_t> given) {
+  at::Tensor& found = outputs_[output];
+  const std::vector<int64_t> expected = Shape(has_rows_, rows, given);
+  if (!Matches(expected, found.sizes())) {
+    return WrongShape(output, expected, found);
+  }
+  const at::IntArrayRef dims =
+      has_rows_ ? found.sizes().slice(1) : found.sizes();
+  const std::vector<int64_t> wire = Resolve(given, {dims.data(), dims.size()},
+                                            options_.spec.outputs[output].dims);
+  found = found.reshape(Shape(has_rows_, rows, wire));
+  return absl::OkStatus();
+}
+
+absl::Status TorchModel::WrongShape(size_t output,
+                                    absl::Span<const int64_t> expected,
+                                    const at::Tensor& found) const {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "output '", options_.spec.outputs[output].name, "': expected shape [",
+      absl::StrJoin(expected, ","), "], the model gives [",
+      absl::StrJoin(found.sizes(), ","), "]"));
 }
 
 absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
@@ -234,10 +289,7 @@ absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
   const std::vector<int64_t> expected = Shape(has_rows_, rows, spec.dims);
   const at::Tensor& found = outputs_[output];
   if (!Matches(expected, found.sizes())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("output '", spec.name, "': expected shape [",
-                     absl::StrJoin(expected, ","), "], the model gives [",
-                     absl::StrJoin(found.sizes(), ","), "]"));
+    return WrongShape(output, expected, found);
   }
   const at::ScalarType type = ToScalarType(spec.type);
   if (found.scalar_type() != type &&

@@ -56,7 +56,12 @@ class TorchModel final : public HostModel {
                   absl::Span<const int64_t> row_dims);
   void StageInput(const Batch& batch, size_t input);
   absl::Status Forward(int32_t rows);
+  // `given`: dims of one row as the model gives them.
+  absl::Status Reshape(size_t output, int32_t rows,
+                       absl::Span<const int64_t> given);
   absl::Status CheckOutput(size_t output, int32_t rows) const;
+  absl::Status WrongShape(size_t output, absl::Span<const int64_t> expected,
+                          const at::Tensor& found) const;
   void CopyOut(int32_t rows, OutputBuffer& buffer);
   absl::Status Guarded(absl::FunctionRef<absl::Status()> work) const;
 

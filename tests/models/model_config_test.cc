@@ -133,18 +133,50 @@ TEST(ModelConfigTest, EverythingWrongIsToldAtOnceWithItsLine) {
   const std::string message = MessageOf(R"(backend: "pytorch"
 max_batch_size: 8
 no_such_field: 3
-input { name: "x" data_type: TYPE_FP32 dims: 4 reshape { shape: 4 } }
+input { name: "x" data_type: TYPE_FP32 dims: 4 reshape { shape: 5 } }
 output { name: "y" data_type: TYPE_FP32 dims: 4 }
 sequence_batching { max_sequence_idle_microseconds: 5 }
 parameters { key: "ferry.polcy" value { string_value: "eager" } }
 )");
   EXPECT_THAT(message, HasSubstr("m/config.pbtxt:3: "));
   EXPECT_THAT(message, HasSubstr("no_such_field"));
-  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:4: field 'input.reshape' is "
-                                 "not supported: write in 'dims'"));
+  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:4: field 'input.reshape' of "
+                                 "'x': expected as many elements"));
   EXPECT_THAT(message,
               HasSubstr("m/config.pbtxt:6: field 'sequence_batching'"));
   EXPECT_THAT(message, HasSubstr("m/config.pbtxt:7: parameter 'ferry.polcy'"));
+}
+
+TEST(ModelConfigTest, WhatChangesNothingHereIsTaken) {
+  const auto config = ParseModelConfig(R"(backend: "pytorch"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: [ 3, 8, 8 ] format: FORMAT_NCHW }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+model_warmup { name: "w" batch_size: 1 count: 3
+  inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 8, 8 ]
+                            random_data: true } } }
+)",
+                                       "m/config.pbtxt", "m");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->message.model_warmup_size(), 1) << "told as it was read";
+  EXPECT_TRUE(config->options.input_reshapes.empty());
+}
+
+TEST(ModelConfigTest, ReshapeIsTheModelsShape) {
+  const auto config = ParseModelConfig(R"(backend: "pytorch"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 1 reshape { shape: [] } }
+input { name: "z" data_type: TYPE_FP32 dims: [ -1, 4 ] }
+output { name: "y" data_type: TYPE_FP32 dims: [ 2, -1 ]
+         reshape { shape: [ -1, 1, 2 ] } }
+)",
+                                       "m/config.pbtxt", "m");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const ModelOptions& options = config->options;
+  ASSERT_EQ(options.input_reshapes.size(), 2u);
+  EXPECT_TRUE(options.input_reshapes[0]->empty());
+  EXPECT_FALSE(options.input_reshapes[1].has_value());
+  EXPECT_THAT(*options.output_reshapes[0], ElementsAre(-1, 1, 2));
 }
 
 struct Refusal {
@@ -211,7 +243,14 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
       {WithTensors("instance_group { kind: KIND_GPU }"), "got KIND_GPU"},
       {WithTensors("instance_group { count: 65 }"), "got 65"},
       {WithTensors("instance_group { gpus: 0 }"), "'instance_group.gpus'"},
-      {WithTensors("model_warmup { name: \"w\" }"), "field 'model_warmup'"},
+      {WithTensors("input { name: \"r\" data_type: TYPE_FP32 dims: [ -1, 4 ] "
+                   "reshape { shape: [ 2, 2 ] } }"),
+       "as many -1 as in 'dims', [-1,4], got [2,2]"},
+      {std::string("backend: \"ferry_echo\" max_batch_size: 8 input { name: "
+                   "\"r\" data_type: TYPE_FP32 dims: 1 reshape { shape: [] } "
+                   "}") +
+           kTensors,
+       "'input.reshape' of 'r': expected backend 'pytorch' with it"},
       {WithTensors("response_cache { enable: true }"),
        "field 'response_cache'"},
       {WithParameter("ferry.policy", "fast"),

@@ -84,6 +84,37 @@ TEST_F(TorchScriptTest, LinearLayerInBothPrecisions) {
   }
 }
 
+TEST_F(TorchScriptTest, ModelHasTheShapeOfReshapeAndTheWireThatOfDims) {
+  // The model takes [rows] and [rows, 2, n], and gives [rows, n, 2].
+  ModelOptions options = Options(
+      {{"a", DataType::kFp32, {1}}, {"b", DataType::kFp32, {kAnySize, 2}}},
+      {{"y", DataType::kFp32, {kAnySize, 1, 2}}});
+  options.precision = Precision::kFp32;
+  options.input_reshapes = {std::vector<int64_t>{},
+                            std::vector<int64_t>{2, kAnySize}};
+  options.output_reshapes = {std::vector<int64_t>{kAnySize, 2}};
+  const at::Tensor a = at::randn({3, 1});
+  const at::Tensor b = at::randn({3, 5, 2});
+  const LaneResult result =
+      Run("def forward(self, a, b):\n"
+          "  assert a.dim() == 1\n"
+          "  return b.transpose(1, 2) * a.view([-1, 1, 1])\n",
+          options, {a, b});
+  ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+  const at::Tensor expected =
+      (b.view({3, 2, 5}).transpose(1, 2) * a.view({3, 1, 1}));
+  EXPECT_TRUE(
+      at::equal(result.outputs[0], expected.contiguous().view({3, 5, 1, 2})));
+}
+
+TEST_F(TorchScriptTest, OutputThatIsNotOfTheShapeOfReshapeIsRefused) {
+  ModelOptions options = Options({kX}, {{"y", DataType::kFp32, {2, 2}}});
+  options.output_reshapes = {std::vector<int64_t>{1, 4}};
+  EXPECT_THAT(LoadError(kLinear, options),
+              HasSubstr("output 'y': expected shape [1,1,4], the model gives "
+                        "[1,4]"));
+}
+
 TEST_F(TorchScriptTest, LinearWithoutBiasAndWithoutRelu) {
   const at::Tensor x = at::randn({2, 3});
   const LaneResult result =
