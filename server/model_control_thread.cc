@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/client_text.h"
 #include "server/model_control.h"
+#include "server/return_memory.h"
 
 namespace ferry {
 namespace {
@@ -192,6 +193,7 @@ void ModelControl::DestroyAbandoned() {
     const std::string name = entry->model().name;
     const int64_t number = entry->model().version;
     entry->DestroyModel();
+    ReturnFreedMemory();
     spdlog::info("model {} version={} is gone", name, number);
     MutexLock lock(mutex_);
     Version& version = models_[name].versions[number];
