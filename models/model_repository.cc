@@ -32,6 +32,11 @@ std::string SerializedAlike(const inference::ModelConfig& message) {
   return bytes;
 }
 
+bool HasLabels(const ModelOptions& options) {
+  return std::any_of(options.label_files.begin(), options.label_files.end(),
+                     [](const std::string& file) { return !file.empty(); });
+}
+
 }  // namespace
 
 std::string ModelPlan::Fingerprint() const {
@@ -88,7 +93,8 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
       config_json.empty()
           ? ParseModelConfig(text, absl::StrCat("embedded ", name), name)
           : ParseModelConfigJson(config_json, name);
-  if (config.ok() && NeedsFile(config->options)) {
+  if (config.ok() &&
+      (NeedsFile(config->options) || HasLabels(config->options))) {
     return absl::InvalidArgumentError(
         absl::StrCat("model '", name,
                      "': expected a model without files where no model "

@@ -81,13 +81,19 @@ absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
 }
 
 // Calls `visit` with each file of the version and each beside its folder.
-void ForEachFile(const VersionFolder& folder,
-                 absl::FunctionRef<void(const fs::path&)> visit) {
+// Returns why it could not look at all of them; a folder that is missing has
+// none.
+std::error_code ForEachFile(const VersionFolder& folder,
+                            absl::FunctionRef<void(const fs::path&)> visit) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder.path, error), end;
        !error && entry != end; entry.increment(error)) {
     visit(entry->path());
   }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return error;
+  }
+  error.clear();
   const fs::path model = fs::path(folder.path).parent_path();
   for (fs::directory_iterator entry(model, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -96,6 +102,7 @@ void ForEachFile(const VersionFolder& folder,
       visit(entry->path());
     }
   }
+  return error;
 }
 
 // The path may be missing: whoever reads it says so.
@@ -150,15 +157,20 @@ absl::Status CheckInside(const std::string& repository_path,
 absl::Status CheckFilesInside(const std::string& repository_path,
                               const VersionFolder& folder) {
   absl::Status status;
-  ForEachFile(folder, [&](const fs::path& path) {
+  const std::error_code error = ForEachFile(folder, [&](const fs::path& path) {
     status.Update(CheckPathInside(repository_path, path));
   });
+  if (error) {
+    status.Update(absl::NotFoundError(absl::StrCat(
+        "cannot read the folder '", folder.path, "': ", error.message())));
+  }
   return status;
 }
 
 std::string FingerprintOf(const VersionFolder& folder) {
   std::vector<std::string> files;
-  ForEachFile(folder, [&files](const fs::path& path) {
+  // What cannot be read was said by CheckFilesInside().
+  (void)ForEachFile(folder, [&files](const fs::path& path) {
     struct stat status {};
     // What the config says is known by its message.
     if (path.filename() != kConfigFile && stat(path.c_str(), &status) == 0 &&

@@ -14,6 +14,9 @@
 
 namespace ferry {
 
+// More are asked of no output: sorting and writing them takes a lane's time.
+inline constexpr int64_t kMaxClasses = 4096;
+
 // Whether outputs of that type have classes: integers, FP32 and FP64.
 bool HasClasses(DataType type);
 

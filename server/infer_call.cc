@@ -30,6 +30,7 @@ void InferCall::Matched() {
     retry_pushback_ms =
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
+  entry_.Reset();  // the batcher does not have the request
   SendError(
       WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
       retry_pushback_ms);

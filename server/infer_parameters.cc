@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/classification.h"
 #include "server/client_text.h"
 
 namespace ferry {
@@ -150,12 +151,11 @@ absl::StatusOr<int64_t> ReadOutputParameters(
       return WrongType(name, "int64_param");
     }
     classes = value.int64_param();
-    if (classes < 1) {
+    if (classes < 1 || classes > kMaxClasses) {
       return absl::InvalidArgumentError(absl::StrCat(
           "output '", Shown(output),
-          "': invalid value for 'classification' parameter, expected at least "
-          "1, got ",
-          classes));
+          "': invalid value for 'classification' parameter, expected 1 to ",
+          kMaxClasses, ", got ", classes));
     }
   }
   return classes;

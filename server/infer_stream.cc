@@ -99,10 +99,13 @@ void InferStream::OnRead(bool ok) {
 
 void InferStream::ReadNextIfThereIsRoom() {
   MutexLock lock(mutex_);
+  if (is_over_) {
+    return;
+  }
   is_reading_paused_ = unanswered_.size() >= kMaxUnanswered ||
                        waiting_bytes_ >= kMaxWaitingBytes;
   if (!is_reading_paused_) {
-    ReadNext();  // fails where the stream is over
+    ReadNext();
   }
 }
 
@@ -129,6 +132,7 @@ void InferStream::Answered(Item& item, grpc::ByteBuffer& message,
     MutexLock lock(mutex_);
     if (!is_over_) {
       waiting_bytes_ += message.Length();
+      environment_.unsent.AddWaiting(message.Length());
       item.answer.Swap(&message);
       item.status = status;
       item.is_answered = true;
@@ -159,6 +163,7 @@ void InferStream::WriteNext() {
   }
   unanswered_.pop_front();
   written_item_ = &oldest;
+  environment_.unsent.RemoveWaiting(oldest.answer.Length());
   environment_.unsent.Add(oldest, oldest.answer.Length());
   TakeHold();
   responder_.Write(oldest.answer, written_.get());
@@ -199,6 +204,7 @@ void InferStream::OnDone(bool) {
   }
   for (Item* item : given_up) {
     if (item->is_answered) {
+      environment_.unsent.RemoveWaiting(item->answer.Length());
       item->Sent();
     }
     item->Done(Cancelled::kYes);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/model_repository.h"
 #include "models/torch_library.h"
+#include "server/check_config.h"
 #include "server/log.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -130,6 +131,15 @@ int Serve(const ServerOptions& options) {
   return code;
 }
 
+int Check(const ServerOptions& options) {
+  StartLog(options.log_level);
+  PrepareTorchEnvironment();  // before the first thread
+  ModelRepository repository(options.repository);
+  const ConfigCheck check = CheckConfig(repository, options.control);
+  std::fputs(check.text.c_str(), stdout);
+  return check.is_good ? kExitOk : kExitCannotStart;
+}
+
 int RunCommandLine(int argc, char** argv) {
   const auto command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) {
@@ -141,7 +151,9 @@ int RunCommandLine(int argc, char** argv) {
     std::fputs(command_line->text.c_str(), stdout);
     return kExitOk;
   }
-  return Serve(command_line->options);
+  return command_line->action == CommandLine::Action::kCheck
+             ? Check(command_line->options)
+             : Serve(command_line->options);
 }
 
 }  // namespace

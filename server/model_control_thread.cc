@@ -223,17 +223,14 @@ void ModelControl::NoteUnreadable(const std::string& name,
 // What is seen for the first time is not acted on: files may be half written,
 // and a folder that is swapped is missing for a moment.
 void ModelControl::PollNow() {
-  std::set<std::string> names;
-  if (options_.load_models.empty()) {
-    absl::StatusOr<std::vector<std::string>> found = repository_.Names();
-    if (!found.ok()) {
-      spdlog::error("cannot poll: {}", std::string(found.status().message()));
-      return;
-    }
-    names.insert(found->begin(), found->end());
-  } else {
-    names.insert(options_.load_models.begin(), options_.load_models.end());
+  const absl::StatusOr<std::vector<std::string>> found = repository_.Names();
+  if (!found.ok()) {  // nothing is gone that cannot be seen
+    spdlog::error("cannot poll: {}", std::string(found.status().message()));
+    return;
   }
+  const std::vector<std::string>& wanted =
+      options_.load_models.empty() ? *found : options_.load_models;
+  std::set<std::string> names(wanted.begin(), wanted.end());
   {
     MutexLock lock(mutex_);
     for (const auto& [name, model] : models_) {
@@ -250,7 +247,8 @@ void ModelControl::PollNow() {
     if (std::exchange(polled_[name], seen) != seen) {
       continue;
     }
-    if (absl::IsNotFound(plan.status()) && !repository_.Has(name)) {
+    if (!plan.ok() &&
+        std::find(found->begin(), found->end(), name) == found->end()) {
       (void)UnloadNow(name);  // it may not be loaded
     } else if (!plan.ok()) {
       NoteUnreadable(name, plan.status());
@@ -274,6 +272,9 @@ bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
       has_failed = true;
     } else if (known->second.fingerprint != wanted.fingerprint) {
       return true;
+    } else {
+      known->second.reason.clear();  // what failed was taken back
+      known->second.failed.clear();
     }
   }
   return !has_failed &&

@@ -30,6 +30,7 @@ struct RawFlags {
   bool grpc_reflection = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
+  bool check_config = false;
   std::string control_mode = "none";
   double poll_s = 15;
   double drain_delay_s = 0;
@@ -84,6 +85,10 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->check(CLI::Range(0.1, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
+      ->group(models);
+  app.add_flag("--check-config", raw.check_config,
+               "load every model, print what is wrong and the configs in "
+               "force, and exit: 0 where all can be served")
       ->group(models);
   app.add_option("--threads", overrides.threads, "intra-op threads of one lane")
       ->check(CLI::Range(1, 1024))
@@ -287,6 +292,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   }
   if (absl::Status status = Complete(raw, result.options); !status.ok()) {
     return status;
+  }
+  if (raw.check_config) {
+    result.action = CommandLine::Action::kCheck;
   }
   return result;
 }

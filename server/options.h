@@ -65,7 +65,7 @@ struct ServerOptions {
 
 // What the command line asks for.
 struct CommandLine {
-  enum class Action { kServe, kPrint };
+  enum class Action { kServe, kPrint, kCheck };
 
   Action action = Action::kServe;
   std::string text;  // kPrint: help or version

@@ -17,6 +17,18 @@ void UnsentReplies::Add(Reply& reply, size_t message_bytes) {
   DropPastBound(now);
 }
 
+void UnsentReplies::AddWaiting(size_t message_bytes) {
+  const TimePoint now = clock_.Now();
+  MutexLock lock(mutex_);
+  waiting_bytes_ += message_bytes;
+  DropPastBound(now);
+}
+
+void UnsentReplies::RemoveWaiting(size_t message_bytes) {
+  MutexLock lock(mutex_);
+  waiting_bytes_ -= message_bytes;
+}
+
 void UnsentReplies::Enforce() {
   const TimePoint now = clock_.Now();
   MutexLock lock(mutex_);
@@ -24,7 +36,8 @@ void UnsentReplies::Enforce() {
 }
 
 void UnsentReplies::DropPastBound(TimePoint now) {
-  while (bytes_ > max_bytes_ && oldest_->since_ + kPatience <= now) {
+  while (bytes_ + waiting_bytes_ > max_bytes_ && oldest_ != nullptr &&
+         oldest_->since_ + kPatience <= now) {
     Reply& oldest = *oldest_;
     Unlink(oldest);
     oldest.is_dropped_ = true;
@@ -47,7 +60,7 @@ void UnsentReplies::Remove(Reply& reply) {
 
 size_t UnsentReplies::bytes() const {
   MutexLock lock(mutex_);
-  return bytes_ + dropped_bytes_;
+  return bytes_ + waiting_bytes_ + dropped_bytes_;
 }
 
 void UnsentReplies::Unlink(Reply& reply) {

@@ -60,6 +60,11 @@ class UnsentReplies {
   // bound.
   void Add(Reply& reply, size_t message_bytes);
 
+  // Answers of a stream that wait for their turn behind another: they count,
+  // and go when their stream's oldest does. Bytes of messages.
+  void AddWaiting(size_t message_bytes);
+  void RemoveWaiting(size_t message_bytes);
+
   // Drops what became old since the last Add(). Called from time to time.
   void Enforce();
 
@@ -81,6 +86,7 @@ class UnsentReplies {
   Reply* oldest_ ABSL_GUARDED_BY(mutex_) = nullptr;
   Reply* newest_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // of listed replies
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of no listed reply
   size_t dropped_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the others
   std::atomic<uint64_t> dropped_count_{0};
 };

@@ -26,6 +26,7 @@ CLAIMS = {
     "A5": soaking.measure,
     "B3": reloading.measure,
     "C1": wire.measure,
+    "C2": serving.measure_all,
     "C3-lanes": scheduling.lanes,
     "C4": overloading.measure,
     "C4-virtual": scheduling.overload,

@@ -83,7 +83,6 @@ def cycle_models(folder, control, scale, pid):
         while any(model.name == "big" and model.state != "UNAVAILABLE"
                   for model in control.get_model_repository_index().models):
             time.sleep(0.01)
-        time.sleep(0.01)  # the index says so a moment before it is freed
         sizes.append(resident_mb(pid))
         if number % 50 == 49:
             measuring.say(f"{number + 1} cycles, {loaded:.0f} MB loaded, "

@@ -174,9 +174,9 @@ class ExplicitTest(RepositoryTest):
         self.assertIn("leads out of it", text)
 
     def test_stop_does_not_wait_for_a_load(self):
-        self.start("--exit-timeout-secs=20")
+        self.start("--exit-timeout-secs=1")
         write_config(self.folder, "large", """backend: "ferry_network"
-max_batch_size: 32
+max_batch_size: 64
 input { name: "input" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] }
 output { name: "output" data_type: TYPE_FP32 dims: 1000 }
 dynamic_batching {}
@@ -198,14 +198,18 @@ parameters { key: "ferry.network" value { string_value: "resnet50" } }
         self.assertEqual(self.server.wait(60), 0)
         thread.join()
         self.assertEqual(len(answers), 1)
+        self.assertIn("stopped while a model is still being loaded",
+                      self.server.log[-1])
 
     def test_unchanged_model_is_not_loaded_again(self):
         self.start("--load-model=echo")
-        loads = lambda: sum("model echo version=1 is ready" in line
-                            for line in self.server.log)
-        before = loads()
+        loads = lambda name: sum(f"model {name} version=1 is ready" in line
+                                 for line in self.server.log)
         self.client.load_model("echo")
-        self.assertEqual(loads(), before)
+        write_config(self.folder, "next", ferry_process.MODELS["echo"])
+        self.client.load_model("next")
+        self.assertTrue(wait_until(lambda: loads("next") == 1))
+        self.assertEqual(loads("echo"), 1)
 
     def test_unload_waits_for_what_was_admitted(self):
         self.start("--load-model=slower", models=["slower"])
@@ -298,6 +302,10 @@ class PollTest(RepositoryTest):
         self.assertEqual(config().max_batch_size, 7)
         self.assertTrue(self.client.is_model_ready("echo"))
         errors = lambda: sum("cannot load" in line for line in self.server.log)
+        self.assertTrue(wait_until(lambda: errors() == 1))
+        write_config(self.folder, "next", ferry_process.MODELS["echo"])
+        self.assertTrue(wait_until(  # after two more polls
+            lambda: self.index().get(("next", "1"), [""])[0] == "READY"))
         self.assertEqual(errors(), 1, "said once")
 
     def test_clients_may_not_load(self):

@@ -30,6 +30,19 @@ class CannotStartTest(unittest.TestCase):
                 file.write(config)
         return f"--model-repository={folder}"
 
+    def test_check_config(self):
+        good = run("--check-config", self.repository())
+        self.assertEqual(good.returncode, 0, good.stderr)
+        self.assertIn("# echo version 1: can be served", good.stdout)
+        self.assertIn("max_batch_size: 64", good.stdout)
+        bad = run("--check-config", self.repository("no_such_field: 1\n"))
+        self.assertEqual(bad.returncode, 1)
+        self.assertIn("# echo: cannot be served", bad.stdout)
+        self.assertIn("no_such_field", bad.stdout)
+        none = run("--check-config", "--model-repository=/no/such/folder")
+        self.assertEqual(none.returncode, 1)
+        self.assertIn("/no/such/folder", none.stdout)
+
     def test_wrong_flag(self):
         self.assertCannotStart("--no-such-flag", "--no-such-flag")
         self.assertCannotStart("--policy", "--policy=best")

@@ -192,8 +192,16 @@ std::vector<WrongCase> WrongContentsOrOutputs() {
          output->set_name("x");
          (*output->mutable_parameters())["classification"].set_int64_param(0);
        },
-       "output 'x': invalid value for 'classification' parameter, expected at "
-       "least 1, got 0"},
+       "output 'x': invalid value for 'classification' parameter, expected 1 "
+       "to 4096, got 0"},
+      {"too many classes",
+       [](auto& r) {
+         auto* output = r.add_outputs();
+         output->set_name("x");
+         (*output->mutable_parameters())["classification"].set_int64_param(
+             4097);
+       },
+       "expected 1 to 4096, got 4097"},
       {"type of classification",
        [](auto& r) {
          auto* output = r.add_outputs();

@@ -94,6 +94,27 @@ TEST(OptionsTest, LastOfARepeatedFlagWins) {
   EXPECT_EQ(parsed->options.grpc.port, 2);
 }
 
+TEST(OptionsTest, CheckConfigIsAnActionOfItsOwn) {
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({"--check-config", "--load-model=a"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->action, CommandLine::Action::kCheck);
+  EXPECT_THAT(parsed->options.control.load_models, ElementsAre("a"));
+}
+
+TEST(OptionsTest, ModelControlModes) {
+  EXPECT_EQ(Parse({})->options.control.mode, ModelControlMode::kNone);
+  EXPECT_EQ(Parse({"--model-control-mode=explicit"})->options.control.mode,
+            ModelControlMode::kExplicit);
+  const absl::StatusOr<CommandLine> polls =
+      Parse({"--model-control-mode=poll", "--repository-poll-secs=2.5"});
+  ASSERT_TRUE(polls.ok()) << polls.status();
+  EXPECT_EQ(polls->options.control.mode, ModelControlMode::kPoll);
+  EXPECT_EQ(polls->options.control.poll_interval, Milliseconds(2500));
+  EXPECT_FALSE(Parse({"--model-control-mode=manual"}).ok());
+  EXPECT_FALSE(Parse({"--repository-poll-secs=0"}).ok());
+}
+
 TEST(OptionsTest, MetricsPortZeroTurnsMetricsOff) {
   EXPECT_EQ(Parse({"--metrics-port=0"})->options.metrics.listening,
             MetricsListening::kOff);

@@ -101,6 +101,20 @@ TEST_F(UnsentRepliesTest, DroppedReplyCountsUntilItIsRemoved) {
   EXPECT_EQ(unsent_.bytes(), 3 * kReply);
 }
 
+TEST_F(UnsentRepliesTest, WhatWaitsBehindAReplyCountsAndItsReplyGoes) {
+  unsent_.Add(replies_[0], kMessage);
+  unsent_.AddWaiting(3 * kReply);
+  EXPECT_FALSE(replies_[0].is_dropped()) << "it is read, as far as one knows";
+  EXPECT_EQ(unsent_.bytes(), 4 * kReply);
+  WaitLong();
+  unsent_.Enforce();
+  EXPECT_TRUE(replies_[0].is_dropped());
+  unsent_.Enforce();  // there is none left to drop
+  unsent_.RemoveWaiting(3 * kReply);
+  unsent_.Remove(replies_[0]);
+  EXPECT_EQ(unsent_.bytes(), 0u);
+}
+
 TEST_F(UnsentRepliesTest, OneReplyPastTheBoundIsSent) {
   WaitLong();
   unsent_.Add(replies_[0], 10 * kReply);

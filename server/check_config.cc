@@ -1,0 +1,64 @@
+// Model by model, and on after what fails.
+#include "server/check_config.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+void AddFailure(const std::string& name, const absl::Status& status,
+                ConfigCheck& check) {
+  check.is_good = false;
+  absl::StrAppend(&check.text, "# ", name,
+                  ": cannot be served: ", std::string(status.message()),
+                  "\n\n");
+}
+
+void CheckModel(ModelRepository& repository, const std::string& name,
+                ConfigCheck& check) {
+  const absl::StatusOr<ModelPlan> plan = repository.Plan(name);
+  if (!plan.ok()) {
+    return AddFailure(name, plan.status(), check);
+  }
+  for (const auto& [version, files] : plan->versions) {
+    const auto model = repository.Load(*plan, version, DeviceUse::kShared);
+    if (!model.ok()) {
+      AddFailure(name, model.status(), check);
+      continue;
+    }
+    std::string config;
+    google::protobuf::TextFormat::PrintToString((*model)->config, &config);
+    absl::StrAppend(&check.text, "# ", name, " version ", version,
+                    ": can be served\n", config, "\n");
+  }
+}
+
+}  // namespace
+
+ConfigCheck CheckConfig(ModelRepository& repository,
+                        const ModelControlOptions& options) {
+  ConfigCheck check;
+  std::vector<std::string> names = options.load_models;
+  if (names.empty()) {
+    absl::StatusOr<std::vector<std::string>> defaults =
+        repository.DefaultNames();
+    if (!defaults.ok()) {
+      check.is_good = false;
+      check.text =
+          absl::StrCat("# ", std::string(defaults.status().message()), "\n");
+      return check;
+    }
+    names = *std::move(defaults);
+  }
+  for (const std::string& name : names) {
+    CheckModel(repository, name, check);
+  }
+  return check;
+}
+
+}  // namespace ferry
