@@ -63,10 +63,6 @@ absl::Status Apply(const v1::Knobs& message, Knobs& knobs) {
   return absl::OkStatus();
 }
 
-grpc::Status Fail(const absl::Status& status) {
-  return ToGrpcStatus(status, StatusCodes::kFerry);
-}
-
 }  // namespace
 
 void AdminService::PostCalls(grpc::ServerCompletionQueue& queue) {
@@ -89,7 +85,7 @@ grpc::Status AdminService::AnswerGetKnobs(const v1::GetKnobsRequest& request,
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.model_name(), request.model_version());
   if (!entry.ok()) {
-    return Fail(entry.status());
+    return ToGrpcStatus(entry.status());
   }
   *response.mutable_knobs() = ToMessage((*entry)->model().batcher->knobs());
   return grpc::Status::OK;
@@ -100,7 +96,7 @@ grpc::Status AdminService::AnswerSetKnobs(const v1::SetKnobsRequest& request,
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.model_name(), request.model_version());
   if (!entry.ok()) {
-    return Fail(entry.status());
+    return ToGrpcStatus(entry.status());
   }
   Batcher& batcher = *(*entry)->model().batcher;
   Knobs knobs = batcher.knobs();
@@ -109,7 +105,7 @@ grpc::Status AdminService::AnswerSetKnobs(const v1::SetKnobsRequest& request,
     status = batcher.SetKnobs(knobs);
   }
   if (!status.ok()) {
-    return Fail(status);
+    return ToGrpcStatus(status);
   }
   *response.mutable_knobs() = ToMessage(batcher.knobs());
   return grpc::Status::OK;

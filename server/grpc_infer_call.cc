@@ -34,11 +34,7 @@ void GrpcInferCall::OnDone(bool) {
 }
 
 absl::Status GrpcInferCall::TakeMessage(std::vector<grpc::Slice>& slices) {
-  const grpc::Status status = message_.Dump(&slices);
-  message_.Clear();  // the slices hold the bytes
-  return status.ok() ? absl::OkStatus()
-                     : absl::InvalidArgumentError(
-                           "expected a ModelInferRequest, got no message");
+  return TakeSlices(message_, slices);
 }
 
 TimePoint GrpcInferCall::Deadline() const {

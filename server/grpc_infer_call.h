@@ -73,17 +73,7 @@ class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
     InferResponder responder{&context};
   };
 
-  class Tag final : public QueueTag {
-   public:
-    Tag(GrpcInferCall& call, void (GrpcInferCall::*event)(bool ok))
-        : call_(call), event_(event) {}
-    void Ended(bool ok) override { (call_.*event_)(ok); }
-    void* get() { return static_cast<QueueTag*>(this); }
-
-   private:
-    GrpcInferCall& call_;
-    void (GrpcInferCall::*const event_)(bool ok);
-  };
+  using Tag = MemberTag<GrpcInferCall>;
 
   void OnMatched(bool ok);
   void OnSent(bool ok);

@@ -18,6 +18,15 @@ constexpr size_t kMaxKeptSlices = 4096;
 
 }  // namespace
 
+absl::Status TakeSlices(grpc::ByteBuffer& message,
+                        std::vector<grpc::Slice>& slices) {
+  const grpc::Status status = message.Dump(&slices);
+  message.Clear();  // the slices hold the bytes
+  return status.ok() ? absl::OkStatus()
+                     : absl::InvalidArgumentError(
+                           "expected a ModelInferRequest, got no message");
+}
+
 void InferCall::Matched() {
   holds_.store(kTransportHolds, std::memory_order_relaxed);
   const absl::Status status = Start();

@@ -53,6 +53,10 @@ struct InferEnvironment {
 
 enum class Cancelled { kNo, kYes };
 
+// Moves the message's slices out of it. INVALID_ARGUMENT where there is none.
+absl::Status TakeSlices(grpc::ByteBuffer& message,
+                        std::vector<grpc::Slice>& slices);
+
 class InferCall : private Completion {
  public:
   explicit InferCall(const InferEnvironment& environment)

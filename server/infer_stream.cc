@@ -32,11 +32,7 @@ class InferStream::Item final : public InferCall, public UnsentReplies::Reply {
 
  private:
   absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override {
-    const grpc::Status dumped = message_.Dump(&slices);
-    message_.Clear();
-    return dumped.ok() ? absl::OkStatus()
-                       : absl::InvalidArgumentError(
-                             "expected a ModelInferRequest, got no message");
+    return TakeSlices(message_, slices);
   }
   TimePoint Deadline() const override { return stream_.deadline_; }
   void SendReply(grpc::ByteBuffer& reply) override {

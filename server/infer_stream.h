@@ -76,17 +76,7 @@ class InferStream {
  private:
   class Item;  // one request of the stream
 
-  class Tag final : public QueueTag {
-   public:
-    Tag(InferStream& stream, void (InferStream::*event)(bool ok))
-        : stream_(stream), event_(event) {}
-    void Ended(bool ok) override { (stream_.*event_)(ok); }
-    void* get() { return static_cast<QueueTag*>(this); }
-
-   private:
-    InferStream& stream_;
-    void (InferStream::*const event_)(bool ok);
-  };
+  using Tag = MemberTag<InferStream>;
 
   // How the client wants to be told errors.
   enum class Errors : uint8_t { kInBand, kEndTheStream };

@@ -16,10 +16,6 @@ namespace {
 constexpr char kNoSharedMemory[] =
     "shared memory is not supported; send and receive tensors in the messages";
 
-grpc::Status Fail(const absl::Status& status) {
-  return ToGrpcStatus(status, StatusCodes::kFerry);
-}
-
 // The answer of an RPC that is not offered.
 auto NotOffered(const char* why) {
   return [why](const auto&, auto&) {
@@ -136,7 +132,7 @@ grpc::Status InferenceService::AnswerModelReady(
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
   if (!entry.ok()) {
-    return Fail(entry.status());
+    return ToGrpcStatus(entry.status());
   }
   response.set_ready(readiness_.is_ready() &&
                      !(*entry)->model().batcher->broken());
@@ -164,7 +160,7 @@ grpc::Status InferenceService::AnswerModelMetadata(
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
   if (!entry.ok()) {
-    return Fail(entry.status());
+    return ToGrpcStatus(entry.status());
   }
   FillModelMetadata((*entry)->model(), response);
   for (const ModelUse& other : models_.UseAll()) {
@@ -182,7 +178,7 @@ grpc::Status InferenceService::AnswerModelConfig(
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
   if (!entry.ok()) {
-    return Fail(entry.status());
+    return ToGrpcStatus(entry.status());
   }
   *response.mutable_config() = (*entry)->model().config;
   return grpc::Status::OK;
@@ -196,13 +192,13 @@ grpc::Status InferenceService::AnswerModelStatistics(
     absl::StatusOr<ModelUse> entry =
         models_.Find(request.name(), request.version());
     if (!entry.ok()) {
-      return Fail(entry.status());
+      return ToGrpcStatus(entry.status());
     }
     if (!request.version().empty()) {
       wanted = *std::move(entry);
     }
   } else if (!request.version().empty()) {
-    return Fail(absl::InvalidArgumentError(
+    return ToGrpcStatus(absl::InvalidArgumentError(
         "model version: expected a model name with it, got none"));
   }
   for (const ModelUse& use : models_.UseAll()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace ferry {
+
 const char* VersionStateName(VersionState state) {
   switch (state) {
     case VersionState::kLoading:

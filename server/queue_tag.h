@@ -22,6 +22,20 @@ class QueueTag {
   ~QueueTag() = default;
 };
 
+// Calls a member function of `Owner`, in which it is embedded.
+template <typename Owner>
+class MemberTag final : public QueueTag {
+ public:
+  MemberTag(Owner& owner, void (Owner::*event)(bool ok))
+      : owner_(owner), event_(event) {}
+  void Ended(bool ok) override { (owner_.*event_)(ok); }
+  void* get() { return static_cast<QueueTag*>(this); }
+
+ private:
+  Owner& owner_;
+  void (Owner::*const event_)(bool ok);
+};
+
 class QueuedService {
  public:
   // Asks on `queue` for the first call of each RPC; each call asks for the next

@@ -11,10 +11,6 @@
 namespace ferry {
 namespace {
 
-grpc::Status Fail(const absl::Status& status) {
-  return ToGrpcStatus(status, StatusCodes::kFerry);
-}
-
 absl::Status CheckRepository(const std::string& name) {
   return name.empty() ? absl::OkStatus()
                       : absl::UnimplementedError(
@@ -70,7 +66,7 @@ grpc::Status AnswerRepositoryIndex(
     inference::RepositoryIndexResponse& response) {
   if (absl::Status status = CheckRepository(request.repository_name());
       !status.ok()) {
-    return Fail(status);
+    return ToGrpcStatus(status);
   }
   for (const IndexEntry& entry : control.Index()) {
     if (request.ready() && entry.state != VersionState::kReady) {
@@ -95,14 +91,14 @@ void AnswerModelLoad(ModelControl& control,
   const absl::StatusOr<std::string> config = ReadLoadParameters(request);
   status.Update(config.status());
   if (!status.ok()) {
-    reply(Fail(status));
+    reply(ToGrpcStatus(status));
     return;
   }
   control.Load(request.model_name(), *config,
                [reply, name = request.model_name()](const absl::Status& done) {
                  reply(done.ok()
                            ? grpc::Status::OK
-                           : Fail(absl::Status(
+                           : ToGrpcStatus(absl::Status(
                                  done.code(),
                                  absl::StrCat("failed to load '", Shown(name),
                                               "': ", done.message()))));
@@ -115,11 +111,12 @@ void AnswerModelUnload(ModelControl& control,
   absl::Status status = CheckRepository(request.repository_name());
   status.Update(CheckUnloadParameters(request));
   if (!status.ok()) {
-    reply(Fail(status));
+    reply(ToGrpcStatus(status));
     return;
   }
-  control.Unload(request.model_name(),
-                 [reply](const absl::Status& done) { reply(Fail(done)); });
+  control.Unload(request.model_name(), [reply](const absl::Status& done) {
+    reply(ToGrpcStatus(done));
+  });
 }
 
 }  // namespace ferry

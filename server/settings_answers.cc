@@ -30,7 +30,7 @@ grpc::Status AnswerTraceSetting(const ModelTable& models,
     const absl::StatusOr<ModelUse> entry =
         models.Find(request.model_name(), "");
     if (!entry.ok()) {
-      return ToGrpcStatus(entry.status(), StatusCodes::kFerry);
+      return ToGrpcStatus(entry.status());
     }
   }
   if (!request.settings().empty()) {

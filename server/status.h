@@ -27,7 +27,8 @@ enum class StatusCodes {
 inline constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";
 
 // Returns the gRPC status of that code and text.
-grpc::Status ToGrpcStatus(const absl::Status& status, StatusCodes codes);
+grpc::Status ToGrpcStatus(const absl::Status& status,
+                          StatusCodes codes = StatusCodes::kFerry);
 grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes);
 
 // Returns the same with "[request id: <id>] " before its text, as clients of

@@ -24,14 +24,14 @@ LEAST_ROUNDS = 15
 ECHO, EAGER, WINDOW, READER = range(4)  # numbers of the servers
 
 
-def one_outstanding(options, seconds, number):
+def one_outstanding(options, seconds, number=0):
     """Returns the latency; without warm-up, so that the client's mean and the
     server's are of the same requests."""
     return measuring.closed_loop(options.programs, 1, seconds, metrics=False,
                                  warm_up=0, number=number)["latency"]
 
 
-def sums(number):
+def sums(number=0):
     """Returns the server's sums and counts of durations, by metric name."""
     samples = [line.rsplit(" ", 1) for line in measuring.metrics(number)]
     return {name.split("{")[0]: float(value) for name, value in samples
