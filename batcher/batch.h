@@ -62,6 +62,11 @@ class Batch {
     return entries_.front().request->inputs[input].dims;
   }
 
+  // Whether its requests bring that input; all do, or none does.
+  bool is_given(size_t input) const {
+    return entries_.front().request->inputs[input].is_given;
+  }
+
   // Sets what the requests will be told. `output` holds rows() rows when the
   // outcome is ok and is empty otherwise.
   void SetResult(Outcome outcome, OutputRef output);

@@ -26,7 +26,7 @@ class InProcessCall final : public Completion {
         request_.bytes += run.size;
       }
     }
-    request_.shape_key = HasVariableShape(client_.batcher_.spec())
+    request_.shape_key = RequestsMayDiffer(client_.batcher_.spec())
                              ? ShapeKey(arguments.inputs)
                              : 0;
     is_ready_.store(0, std::memory_order_relaxed);

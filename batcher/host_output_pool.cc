@@ -69,8 +69,18 @@ class HostOutputPool::Buffer final : public OutputBuffer {
     OutputTensor& tensor = tensors_[output];
     tensor.row_dims.assign(row_dims.begin(), row_dims.end());
     tensor.row_bytes = RowBytes(type, row_dims);
+    tensor.row_starts.clear();
     tensor.data =
         rooms_[output].Reserve(tensor.row_bytes * static_cast<size_t>(rows));
+  }
+
+  void LayoutBytes(size_t output, size_t bytes,
+                   absl::Span<const int64_t> row_dims) {
+    OutputTensor& tensor = tensors_[output];
+    tensor.row_dims.assign(row_dims.begin(), row_dims.end());
+    tensor.row_bytes = 0;
+    tensor.row_starts.clear();
+    tensor.data = rooms_[output].Reserve(bytes);
   }
 
  protected:
@@ -131,6 +141,12 @@ OutputRef HostOutputPool::Take() {
 void HostOutputPool::Layout(OutputBuffer& buffer, size_t output, int32_t rows,
                             DataType type, absl::Span<const int64_t> row_dims) {
   static_cast<Buffer&>(buffer).Layout(output, rows, type, row_dims);
+}
+
+void HostOutputPool::LayoutBytes(OutputBuffer& buffer, size_t output,
+                                 size_t bytes,
+                                 absl::Span<const int64_t> row_dims) {
+  static_cast<Buffer&>(buffer).LayoutBytes(output, bytes, row_dims);
 }
 
 }  // namespace ferry

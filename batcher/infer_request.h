@@ -38,7 +38,7 @@ struct InferRequest {
   absl::Span<const TensorView> inputs;  // one per ModelSpec::inputs, in order
   int32_t rows = 1;                     // >= 1
   size_t bytes = 0;                     // of all inputs, for admission
-  uint64_t shape_key = 0;  // ShapeKey(inputs) where shapes vary, else 0
+  uint64_t shape_key = 0;  // ShapeKey(inputs) where requests may differ, else 0
   int32_t level = 0;       // of priority; 0 is the most urgent
   TimePoint deadline = kNever;
   Duration timeout{0};  // from its arrival; 0: none

@@ -18,14 +18,28 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "batcher/tensor.h"
 
 namespace ferry {
 
 // One output of a batch, row-major, rows one after the other.
 struct OutputTensor {
   std::byte* data = nullptr;
-  size_t row_bytes = 0;
+  size_t row_bytes = 0;                      // unused where rows differ in size
   absl::InlinedVector<int64_t, 6> row_dims;  // shape of one row
+  // Where rows differ in size, as those of type BYTES do: where each begins,
+  // and where the last ends; in bytes from `data`. Else empty.
+  std::vector<size_t> row_starts;
+
+  // Rows [first, first + count).
+  Run Rows(int32_t first, int32_t count) const {
+    const auto begin = static_cast<size_t>(first);
+    const auto end = begin + static_cast<size_t>(count);
+    return row_starts.empty()
+               ? Run{data + row_bytes * begin, row_bytes * (end - begin)}
+               : Run{data + row_starts[begin],
+                     row_starts[end] - row_starts[begin]};
+  }
 };
 
 class OutputBuffer {

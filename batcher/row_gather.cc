@@ -5,6 +5,16 @@
 
 namespace ferry {
 
+size_t GatheredBytes(const Batch& batch, size_t input) {
+  size_t bytes = 0;
+  for (const Batch::Entry& entry : batch.entries()) {
+    for (const Run& run : entry.request->inputs[input].runs) {
+      bytes += run.size;
+    }
+  }
+  return bytes;
+}
+
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to) {
   for (const Batch::Entry& entry : batch.entries()) {
     for (const Run& run : entry.request->inputs[input].runs) {

@@ -11,9 +11,12 @@
 
 namespace ferry {
 
+// Returns the bytes of input `input` of every request: batch.rows() rows of
+// RowBytes(type, batch.row_dims(input)), or of any size with type BYTES.
+size_t GatheredBytes(const Batch& batch, size_t input);
+
 // Copies input `input` of every request, in row order, to `to`. REQUIRES: `to`
-// has room for batch.rows() rows of RowBytes(type, batch.row_dims(input)).
-// Returns one past the last byte written.
+// has room for GatheredBytes(). Returns one past the last byte written.
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to);
 
 }  // namespace ferry

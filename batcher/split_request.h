@@ -28,25 +28,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
 #include "batcher/infer_request.h"
+#include "batcher/joined_output.h"
 #include "batcher/mutex.h"
 #include "batcher/output_buffer.h"
 
 namespace ferry {
-
-// Bytes of joined outputs that may be alive at once. Thread-safe; outlives the
-// batcher as long as replies hold such outputs.
-class JoinBudget {
- public:
-  explicit JoinBudget(int64_t max_bytes) : left_(max_bytes) {}
-
-  bool TryTake(size_t bytes);
-  void GiveBack(size_t bytes) {
-    left_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<int64_t> left_;
-};
 
 class SplitRequest {
  public:
@@ -62,8 +48,8 @@ class SplitRequest {
     return (rows - 1) / max_part_rows + 1;
   }
 
-  // `whole` outlives this. REQUIRES: each of its inputs has whole.rows rows of
-  // the same size.
+  // `whole` outlives this. REQUIRES: each of its inputs has whole.rows rows, of
+  // the same size or of elements of type BYTES that are all there.
   SplitRequest(InferRequest& whole, int32_t max_part_rows,
                std::shared_ptr<JoinBudget> budget);
 
@@ -88,7 +74,7 @@ class SplitRequest {
  private:
   // Where the rows are joined; null, and why in `outcome`, where they cannot
   // be.
-  OutputBuffer* RoomFor(const OutputRows& rows, Outcome& outcome)
+  JoinedOutput* RoomFor(const OutputRows& rows, Outcome& outcome)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome Copy(const Part& part, const OutputRows& rows);
 
@@ -100,7 +86,8 @@ class SplitRequest {
   Mutex mutex_;
   int32_t not_ended_ ABSL_GUARDED_BY(mutex_);
   Outcome outcome_ ABSL_GUARDED_BY(mutex_);
-  OutputRef joined_ ABSL_GUARDED_BY(mutex_);
+  JoinedOutput* joined_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  OutputRef joined_ref_ ABSL_GUARDED_BY(mutex_);  // keeps it
 };
 
 }  // namespace ferry

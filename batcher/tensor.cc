@@ -17,6 +17,13 @@ bool HasVariableShape(const ModelSpec& spec) {
       });
 }
 
+bool RequestsMayDiffer(const ModelSpec& spec) {
+  return HasVariableShape(spec) ||
+         std::any_of(
+             spec.inputs.begin(), spec.inputs.end(),
+             [](const TensorSpec& input) { return input.is_optional; });
+}
+
 size_t RowBytes(DataType type, absl::Span<const int64_t> dims) {
   const std::optional<int64_t> count = ElementCount(dims);
   Check(count.has_value() && type != DataType::kBytes, "row size is known");
@@ -26,7 +33,7 @@ size_t RowBytes(DataType type, absl::Span<const int64_t> dims) {
 uint64_t ShapeKey(absl::Span<const TensorView> inputs) {
   uint64_t key = 0;
   for (const TensorView& input : inputs) {
-    key = absl::HashOf(key, input.dims);
+    key = absl::HashOf(key, input.is_given, input.dims);
   }
   return key;
 }
@@ -34,7 +41,7 @@ uint64_t ShapeKey(absl::Span<const TensorView> inputs) {
 bool SameShape(absl::Span<const TensorView> a, absl::Span<const TensorView> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const TensorView& x, const TensorView& y) {
-                      return x.dims == y.dims;
+                      return x.is_given == y.is_given && x.dims == y.dims;
                     });
 }
 

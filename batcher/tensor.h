@@ -26,6 +26,7 @@ struct TensorSpec {
   std::string name;
   DataType type = DataType::kFp32;
   std::vector<int64_t> dims;  // of one row; kAnySize where it varies
+  bool is_optional = false;   // an input that a request may leave out
 };
 
 struct ModelSpec {
@@ -46,19 +47,28 @@ struct Run {
 struct TensorView {
   absl::Span<const int64_t> dims;  // of one row; no kAnySize
   absl::Span<const Run> runs;      // rows * row bytes in all
+  // Elements of type kBytes: rows differ in size (batcher/bytes_elements.h).
+  bool is_bytes = false;
+  bool is_given = true;  // false: left out; no dims, no runs
 };
 
 // Returns whether some row of the model may differ in shape from another.
 bool HasVariableShape(const ModelSpec& spec);
 
+// Returns whether requests may differ in shape or in what inputs they bring, so
+// that not all can share a batch.
+bool RequestsMayDiffer(const ModelSpec& spec);
+
 // Returns the bytes of one row of that shape. REQUIRES: dims are non-negative,
 // their byte count fits (checked at admission), type is not kBytes.
 size_t RowBytes(DataType type, absl::Span<const int64_t> dims);
 
-// Returns a key that differs, but for rare collisions, where shapes differ.
+// Returns a key that differs, but for rare collisions, where shapes or the
+// inputs left out differ.
 uint64_t ShapeKey(absl::Span<const TensorView> inputs);
 
-// Returns whether the two bring rows of the same shapes.
+// Returns whether the two bring rows of the same shapes and leave out the same
+// inputs.
 bool SameShape(absl::Span<const TensorView> a, absl::Span<const TensorView> b);
 
 }  // namespace ferry

@@ -31,6 +31,7 @@ constexpr absl::string_view kHonored[] = {
     "input.name",
     "input.data_type",
     "input.dims",
+    "input.optional",
     "input.format",  // says how clients read dims
     "input.reshape",
     "input.reshape.shape",
@@ -68,7 +69,6 @@ constexpr Advice kAdvice[] = {
     {"ensemble_scheduling", "serve each step as a model of its own"},
     {"sequence_batching",
      "remove it; requests are independent of each other here"},
-    {"input.optional", "remove it; every request brings every input"},
     {"input.allow_ragged_batch",
      "remove it; rows of one batch have one shape, pad them in the client"},
     {"instance_group.gpus", "remove it; one process serves one device"},

@@ -38,6 +38,12 @@ std::optional<BackendKind> FindBackend(const std::string& name) {
   return std::nullopt;
 }
 
+// Whether LibTorch computes with the type.
+bool IsTensorType(DataType type) {
+  return type != DataType::kBytes && type != DataType::kUint16 &&
+         type != DataType::kUint32 && type != DataType::kUint64;
+}
+
 // Reads one parsed config, collecting findings on the way.
 class Reader {
  public:
@@ -110,6 +116,7 @@ class Reader {
     }
     options_.spec.max_batch_size = rows;
     options_.spec.inputs = ReadSide(message_.input(), "input");
+    ReadOptionalInputs();
     options_.spec.outputs = ReadSide(message_.output(), "output");
     ReadReshapes(message_, node_, options_, findings_);
     for (int i = 0; i < message_.output_size(); ++i) {
@@ -122,6 +129,22 @@ class Reader {
                          file, "'"));
       }
       options_.label_files.push_back(file);
+    }
+  }
+
+  void ReadOptionalInputs() {
+    for (size_t at = 0; at < options_.spec.inputs.size(); ++at) {
+      const int i = static_cast<int>(at);
+      options_.spec.inputs[at].is_optional = message_.input(i).optional();
+      if (message_.input(i).optional() &&
+          options_.backend != BackendKind::kTorchScript) {
+        findings_.Add(
+            node_.Child("input", i).Line("optional"),
+            absl::StrCat("field 'input.optional' of '",
+                         message_.input(i).name(),
+                         "': expected a TorchScript model, whose forward() "
+                         "has a default for it, got another backend"));
+      }
     }
   }
 
@@ -185,12 +208,16 @@ class Reader {
   }
 
   bool IsServed(DataType type) const {
-    if (options_.backend == BackendKind::kSimulated ||
-        options_.backend == BackendKind::kEcho) {
-      return type != DataType::kBytes;
+    switch (options_.backend) {
+      case BackendKind::kSimulated:
+      case BackendKind::kEcho:
+        return true;
+      case BackendKind::kTorchScript:
+        return IsTensorType(type) || type == DataType::kBytes;
+      case BackendKind::kNetwork:
+        return IsTensorType(type);
     }
-    return type != DataType::kBytes && type != DataType::kUint16 &&
-           type != DataType::kUint32 && type != DataType::kUint64;
+    return false;
   }
 
   void ReadScheduling() {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <string>
 
+#include "batcher/bytes_elements.h"
 #include "batcher/checked_math.h"
 
 namespace ferry {
@@ -27,6 +29,17 @@ uint16_t ToBf16(float value) {
   return static_cast<uint16_t>(bits >> 16);
 }
 
+// Eight letters behind their length.
+void PutText(std::mt19937& random, std::vector<std::byte>& bytes) {
+  std::string text(8, ' ');
+  for (char& letter : text) {
+    letter = static_cast<char>('a' + random() % 26);
+  }
+  const size_t end = bytes.size();
+  bytes.resize(end + kBytesLengthSize + text.size());
+  WriteBytesElement(text, bytes.data() + end);
+}
+
 void PutElement(DataType type, std::mt19937& random,
                 std::vector<std::byte>& bytes) {
   std::uniform_real_distribution<float> real(-1, 1);
@@ -42,6 +55,8 @@ void PutElement(DataType type, std::mt19937& random,
       return Put(static_cast<uint16_t>(0x3800U | (random() & 0x3FFU)), bytes);
     case DataType::kBool:
       return Put(static_cast<uint8_t>(random() & 1U), bytes);
+    case DataType::kBytes:
+      return PutText(random, bytes);
     default:
       break;
   }
@@ -74,7 +89,9 @@ ForwardInputs::ForwardInputs(const ModelSpec& spec, int32_t count,
       }
     }
     input.run = {input.bytes.data(), input.bytes.size()};
-    views_.push_back({input.dims, {&input.run, 1}});
+    views_.push_back({.dims = input.dims,
+                      .runs = {&input.run, 1},
+                      .is_bytes = tensor.type == DataType::kBytes});
     row_bytes += input.bytes.size();
   }
   for (int32_t i = 0; i < count; ++i) {

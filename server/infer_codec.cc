@@ -8,15 +8,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "batcher/bytes_elements.h"
 #include "batcher/checked_math.h"
 #include "server/classification.h"
 #include "server/client_text.h"
+#include "server/raw_contents.h"
 #include "server/typed_contents.h"
 
 namespace ferry {
 namespace {
 
 constexpr int kNotSent = -1;
+constexpr int32_t kNoRows = 0;  // no input has said how many
 
 // What any queue holds at most; the batcher knows what its own does, and serves
 // more rows than a batch holds in parts.
@@ -43,18 +46,6 @@ std::string OfInput(const ModelView& model, const std::string& input) {
   return absl::StrCat("input '", input, "' for model '", model.name, "'");
 }
 
-// A bool that is neither 0 nor 1 is none, whatever computes with it.
-bool AreBools(absl::Span<const Run> runs) {
-  for (const Run& run : runs) {
-    for (size_t i = 0; i < run.size; ++i) {
-      if (static_cast<uint8_t>(run.data[i]) > 1) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
@@ -71,24 +62,32 @@ absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
               .shape_key = request.shape_key};
     raw_bytes_.clear();
     for (const int sent_as : sent_as_) {
-      raw_bytes_.push_back(message_.raw_bytes(static_cast<size_t>(sent_as)));
+      raw_bytes_.push_back(
+          sent_as == kNotSent
+              ? 0
+              : message_.raw_bytes(static_cast<size_t>(sent_as)));
     }
   }
   return status;
 }
 
 bool InferDecoder::BindAgain(const ModelView& model, InferRequest& request) {
-  if (message_.raw_count() != raw_bytes_.size()) {
+  if (message_.raw_count() !=
+      static_cast<size_t>(message_.fields().inputs_size())) {
     return false;
   }
   for (size_t i = 0; i < raw_bytes_.size(); ++i) {
+    if (sent_as_[i] == kNotSent) {
+      continue;
+    }
     const auto sent_as = static_cast<size_t>(sent_as_[i]);
     if (message_.raw_bytes(sent_as) != raw_bytes_[i]) {
       return false;
     }
     inputs_[i].runs = message_.raw(sent_as);
-    if (model.spec.inputs[i].type == DataType::kBool &&
-        !AreBools(inputs_[i].runs)) {
+    if (!CheckRawElements(model.spec.inputs[i].type, elements_[i],
+                          inputs_[i].runs)
+             .ok()) {
       return false;
     }
   }
@@ -112,17 +111,23 @@ absl::Status InferDecoder::BindAnew(const ModelView& model,
     return status;
   }
   inputs_.assign(input_count, TensorView());
+  elements_.assign(input_count, 0);
   typed_runs_.assign(input_count, Run());
   narrowed_.resize(std::max(narrowed_.size(), input_count));
-  request.rows = 1;
+  request.rows = kNoRows;
   request.bytes = 0;
   for (size_t i = 0; i < input_count; ++i) {
+    inputs_[i].is_given = sent_as_[i] != kNotSent;
+    if (!inputs_[i].is_given) {
+      continue;
+    }
     if (absl::Status status = BindInput(model, i, request); !status.ok()) {
       return status;
     }
   }
+  request.rows = std::max(request.rows, 1);
   request.inputs = inputs_;
-  request.shape_key = HasVariableShape(model.spec) ? ShapeKey(inputs_) : 0;
+  request.shape_key = RequestsMayDiffer(model.spec) ? ShapeKey(inputs_) : 0;
   return BindOutputs(model);
 }
 
@@ -146,7 +151,7 @@ absl::Status InferDecoder::MatchInputs(const ModelView& model) {
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < sent_as_.size(); ++i) {
-    if (sent_as_[i] == kNotSent) {
+    if (sent_as_[i] == kNotSent && !model.spec.inputs[i].is_optional) {
       missing.push_back(model.spec.inputs[i].name);
     }
   }
@@ -157,8 +162,8 @@ absl::Status InferDecoder::MatchInputs(const ModelView& model) {
         absl::StrJoin(missing, "', '"), "']"));
   }
   const size_t raw_count = message_.raw_count();
-  if (raw_count != 0 && raw_count != sent_as_.size()) {
-    return Invalid(absl::StrCat("expected ", sent_as_.size(),
+  if (raw_count != 0 && raw_count != static_cast<size_t>(sent.size())) {
+    return Invalid(absl::StrCat("expected ", sent.size(),
                                 " raw_input_contents, one an input, got ",
                                 raw_count, " for model '", model.name, "'"));
   }
@@ -172,11 +177,6 @@ absl::Status InferDecoder::BindInput(const ModelView& model, size_t index,
   absl::Status status = CheckInputParameters(sent.name(), sent.parameters());
   if (!status.ok()) {
     return status;
-  }
-  if (ElementSize(spec.type) == 0) {
-    return absl::UnimplementedError(
-        absl::StrCat(OfInput(model, spec.name), " has datatype '",
-                     DataTypeName(spec.type), "', which is not supported"));
   }
   if (sent.datatype() != DataTypeName(spec.type)) {
     return Invalid(absl::StrCat("inference input '", spec.name,
@@ -220,6 +220,7 @@ absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
   }
   inputs_[index].dims = shape.subspan(batch_dims);
   if (batch_dims == 0) {
+    request.rows = 1;
     return absl::OkStatus();
   }
   const int64_t rows = shape.front();
@@ -228,7 +229,7 @@ absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
         absl::StrCat("inference request batch-size must be <= ", kMaxRows,
                      " for '", model.name, "', got ", rows));
   }
-  if (index > 0 && rows != request.rows) {
+  if (request.rows != kNoRows && rows != request.rows) {
     return Invalid(absl::StrCat(
         "input '", spec.name, "' batch size does not match other inputs for '",
         model.name, "'. Expected ", request.rows, ", got ", rows));
@@ -243,18 +244,21 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
   const int sent_as = sent_as_[index];
   const Input& sent = message_.fields().inputs(sent_as);
   TensorView& view = inputs_[index];
+  view.is_bytes = spec.type == DataType::kBytes;
   std::optional<int64_t> count = ElementCount(view.dims);
   count = count.has_value() ? CheckedMultiply(*count, rows) : count;
   const std::optional<int64_t> bytes =
       count.has_value()
-          ? CheckedMultiply(*count,
-                            static_cast<int64_t>(ElementSize(spec.type)))
+          ? CheckedMultiply(*count, static_cast<int64_t>(
+                                        view.is_bytes ? kBytesLengthSize
+                                                      : ElementSize(spec.type)))
           : std::nullopt;
   if (!bytes.has_value()) {
     return Invalid(absl::StrCat("shape of ", OfInput(model, spec.name),
                                 " has more bytes than can be counted, got ",
                                 rows, " rows of ", ShownShape(view.dims)));
   }
+  elements_[index] = *count;
   if (message_.raw_count() == 0) {
     return BindTyped(model, index, *count);
   }
@@ -265,18 +269,17 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
         spec.name, "' for model '", model.name, "'"));
   }
   const auto raw = static_cast<size_t>(sent_as);
-  if (message_.raw_bytes(raw) != static_cast<uint64_t>(*bytes)) {
+  if (!view.is_bytes &&
+      message_.raw_bytes(raw) != static_cast<uint64_t>(*bytes)) {
     return Invalid(absl::StrCat("input byte size mismatch for ",
                                 OfInput(model, spec.name), ". Expected ",
                                 *bytes, ", got ", message_.raw_bytes(raw)));
   }
   view.runs = message_.raw(raw);
-  if (spec.type == DataType::kBool && !AreBools(view.runs)) {
-    return Invalid(absl::StrCat(
-        OfInput(model, spec.name),
-        ": expected bytes of 0 or 1 as datatype 'BOOL', got another value"));
-  }
-  return absl::OkStatus();
+  const absl::Status status = CheckRawElements(spec.type, *count, view.runs);
+  return status.ok() ? status
+                     : Invalid(absl::StrCat(OfInput(model, spec.name), ": ",
+                                            status.message()));
 }
 
 absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,

@@ -6,7 +6,7 @@
 // before it said (InferMessage::is_repeated) is checked for its bytes alone.
 //
 // Thread safety: thread-compatible.
-// Errors: INVALID_ARGUMENT or UNIMPLEMENTED, with what was expected and what
+// Errors: INVALID_ARGUMENT, with what was expected and what
 // was found; nothing in a message but what the client sent and what
 // ModelMetadata shows.
 #ifndef FERRY_SERVER_INFER_CODEC_H_
@@ -86,6 +86,7 @@ class InferDecoder {
   InferMessage message_;
   std::vector<int> sent_as_;  // [spec input]: index of it in the message
   std::vector<TensorView> inputs_;
+  std::vector<int64_t> elements_;  // [spec input]: in all rows
   std::vector<size_t> outputs_;
   std::vector<int64_t> classes_;
   RequestParameters parameters_;

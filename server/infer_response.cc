@@ -106,7 +106,7 @@ struct OutputHead {
 // What is said of one output, and its contents.
 struct Output {
   OutputHead head;
-  std::byte* data;
+  const std::byte* data;
   size_t bytes;
 };
 
@@ -121,16 +121,15 @@ struct Classes {
 Output OutputOf(const InferResponseView& response, size_t output) {
   const TensorSpec& spec = response.spec.outputs[output];
   const OutputTensor& tensor = response.rows.buffer->tensors()[output];
-  const auto first = static_cast<size_t>(response.rows.first);
-  const auto count = static_cast<size_t>(response.rows.count);
+  const Run rows = tensor.Rows(response.rows.first, response.rows.count);
   return {
       .head = {.name = spec.name,
                .type = DataTypeName(spec.type),
                .rows =
                    response.spec.max_batch_size > 0 ? response.rows.count : 0,
                .row_dims = tensor.row_dims},
-      .data = tensor.data + tensor.row_bytes * first,
-      .bytes = tensor.row_bytes * count};
+      .data = rows.data,
+      .bytes = rows.size};
 }
 
 // Replaces the values of outputs[i] by their largest.
@@ -149,7 +148,7 @@ void TellClasses(const InferResponseView& response, size_t i, Classes& classes,
   classes.row_dims = {ToldClasses(response.classes[i], elements)};
   output.head.type = DataTypeName(DataType::kBytes);
   output.head.row_dims = classes.row_dims;
-  output.data = reinterpret_cast<std::byte*>(classes.bytes.data());
+  output.data = reinterpret_cast<const std::byte*>(classes.bytes.data());
   output.bytes = classes.bytes.size();
 }
 
@@ -187,7 +186,7 @@ grpc::Slice Written(size_t max_bytes, const Write& write) {
 grpc::Slice Referenced(OutputBuffer& buffer, const Output& output) {
   buffer.Ref();
   return grpc::Slice(
-      output.data, output.bytes,
+      const_cast<std::byte*>(output.data), output.bytes,  // it only reads
       [](void* held) { static_cast<OutputBuffer*>(held)->Unref(); }, &buffer);
 }
 

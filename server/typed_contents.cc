@@ -7,11 +7,13 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "batcher/bytes_elements.h"
 
 namespace ferry {
 namespace {
 
 using google::protobuf::RepeatedField;
+using google::protobuf::RepeatedPtrField;
 using inference::InferTensorContents;
 
 // One of the fields of InferTensorContents.
@@ -117,6 +119,21 @@ absl::StatusOr<Run> Narrowed(const RepeatedField<Wide>& field, DataType type,
   return Run{narrowed.data(), narrowed.size()};
 }
 
+// Puts each element behind its length.
+Run Framed(const RepeatedPtrField<std::string>& elements,
+           std::vector<std::byte>& framed) {
+  size_t bytes = 0;
+  for (const std::string& element : elements) {
+    bytes += kBytesLengthSize + element.size();
+  }
+  framed.resize(bytes);
+  std::byte* to = framed.data();
+  for (const std::string& element : elements) {
+    to = WriteBytesElement(element, to);
+  }
+  return {framed.data(), framed.size()};
+}
+
 }  // namespace
 
 absl::StatusOr<Run> TypedRun(const InferTensorContents& contents, DataType type,
@@ -148,13 +165,13 @@ absl::StatusOr<Run> TypedRun(const InferTensorContents& contents, DataType type,
       return InPlace(contents.fp32_contents());
     case DataType::kFp64:
       return InPlace(contents.fp64_contents());
+    case DataType::kBytes:
+      return Framed(contents.bytes_contents(), narrowed);
     case DataType::kFp16:
     case DataType::kBf16:
-    case DataType::kBytes:
-      break;
+      break;  // CheckFields() has refused them
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "contents of datatype '", DataTypeName(type), "' are not supported"));
+  return absl::InternalError("a type without a typed field");
 }
 
 }  // namespace ferry

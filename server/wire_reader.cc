@@ -1,8 +1,6 @@
 // Tags, varints and lengths over runs.
 #include "server/wire_reader.h"
 
-#include <algorithm>
-
 namespace ferry {
 namespace {
 
@@ -10,13 +8,6 @@ constexpr int kMaxVarintBytes = 10;
 constexpr uint64_t kMaxTag = UINT32_MAX;
 
 }  // namespace
-
-WireReader::WireReader(absl::Span<const Run> runs) : runs_(runs) {
-  for (const Run& run : runs) {
-    left_ += run.size;
-  }
-  SkipEmptyRuns();
-}
 
 bool WireReader::ReadTag(WireTag& tag) {
   uint64_t value = 0;
@@ -30,11 +21,9 @@ bool WireReader::ReadTag(WireTag& tag) {
 
 bool WireReader::ReadLongVarint(uint64_t& value) {
   value = 0;
-  for (int i = 0; i < kMaxVarintBytes && left_ > 0; ++i) {
-    const auto byte = static_cast<uint64_t>(runs_.front().data[offset_]);
-    ++offset_;
-    --left_;
-    SkipEmptyRuns();
+  for (int i = 0; i < kMaxVarintBytes && !bytes_.at_end(); ++i) {
+    const uint64_t byte = bytes_.front();
+    bytes_.Advance();
     value |= (byte & 0x7f) << (7 * i);
     if ((byte & 0x80) == 0) {
       return i < kMaxVarintBytes - 1 || byte <= 1;
@@ -45,24 +34,10 @@ bool WireReader::ReadLongVarint(uint64_t& value) {
 
 bool WireReader::ReadLength(size_t& length) {
   uint64_t value = 0;
-  if (!ReadVarint(value) || value > left_) {
+  if (!ReadVarint(value) || value > bytes_.left()) {
     return false;
   }
   length = value;
-  return true;
-}
-
-bool WireReader::Skip(size_t bytes) {
-  if (bytes > left_) {
-    return false;
-  }
-  left_ -= bytes;
-  while (bytes > 0) {
-    const size_t here = std::min(bytes, runs_.front().size - offset_);
-    offset_ += here;
-    bytes -= here;
-    SkipEmptyRuns();
-  }
   return true;
 }
 
@@ -83,22 +58,6 @@ bool WireReader::SkipValue(WireType type) {
       break;
   }
   return false;
-}
-
-bool WireReader::Take(size_t bytes, std::vector<Run>& pieces) {
-  if (bytes > left_) {
-    return false;
-  }
-  left_ -= bytes;
-  while (bytes > 0) {
-    const Run& run = runs_.front();
-    const size_t here = std::min(bytes, run.size - offset_);
-    pieces.push_back({run.data + offset_, here});
-    offset_ += here;
-    bytes -= here;
-    SkipEmptyRuns();
-  }
-  return true;
 }
 
 }  // namespace ferry

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "batcher/tensor.h"
+#include "batcher/run_reader.h"
 
 namespace ferry {
 
@@ -33,46 +33,35 @@ struct WireTag {
 
 class WireReader {
  public:
-  explicit WireReader(absl::Span<const Run> runs);
+  explicit WireReader(absl::Span<const Run> runs) : bytes_(runs) {}
 
-  bool at_end() const { return left_ == 0; }
-  size_t left() const { return left_; }  // bytes
+  bool at_end() const { return bytes_.at_end(); }
+  size_t left() const { return bytes_.left(); }  // bytes
 
   // Each returns false where the message is truncated or malformed.
   [[nodiscard]] bool ReadTag(WireTag& tag);
   [[nodiscard]] bool ReadVarint(uint64_t& value) {
-    if (left_ > 0) {
-      const auto byte = static_cast<uint8_t>(runs_.front().data[offset_]);
-      if (byte < 0x80) {
-        value = byte;
-        ++offset_;
-        --left_;
-        SkipEmptyRuns();
-        return true;
-      }
+    if (!bytes_.at_end() && bytes_.front() < 0x80) {
+      value = bytes_.front();
+      bytes_.Advance();
+      return true;
     }
     return ReadLongVarint(value);
   }
   // A length that fits into what is left.
   [[nodiscard]] bool ReadLength(size_t& length);
-  [[nodiscard]] bool Skip(size_t bytes);
+  [[nodiscard]] bool Skip(size_t bytes) { return bytes_.Skip(bytes); }
   // Skips the value behind a tag of that type; groups are malformed.
   [[nodiscard]] bool SkipValue(WireType type);
   // Appends the pieces of the next `bytes` bytes and skips them.
-  [[nodiscard]] bool Take(size_t bytes, std::vector<Run>& pieces);
+  [[nodiscard]] bool Take(size_t bytes, std::vector<Run>& pieces) {
+    return bytes_.Take(bytes, pieces);
+  }
 
  private:
   bool ReadLongVarint(uint64_t& value);
-  void SkipEmptyRuns() {
-    while (!runs_.empty() && offset_ == runs_.front().size) {
-      runs_.remove_prefix(1);
-      offset_ = 0;
-    }
-  }
 
-  absl::Span<const Run> runs_;  // front: where it stands
-  size_t offset_ = 0;           // in the front run
-  size_t left_ = 0;
+  RunReader bytes_;
 };
 
 }  // namespace ferry

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "batcher/bytes_elements.h"
 #include "batcher/row_gather.h"
 
 namespace ferry {
@@ -29,10 +30,10 @@ absl::Status EchoModel::CheckSpec(const ModelSpec& spec) {
                        "' to have the type and dims of input '", input.name,
                        "', which it repeats"));
     }
-    if (ElementSize(input.type) == 0) {
+    if (input.is_optional) {
       return absl::InvalidArgumentError(
-          absl::StrCat("echo: expected elements of fixed size for input '",
-                       input.name, "', got ", DataTypeName(input.type)));
+          absl::StrCat("echo: input '", input.name,
+                       "' must not be optional: an output repeats it"));
     }
   }
   return absl::OkStatus();
@@ -51,9 +52,17 @@ EchoModel::EchoModel(ModelSpec spec)
 Outcome EchoModel::Stage(const Batch& batch) {
   staged_ = pool_.Take();
   for (size_t i = 0; i < spec_.inputs.size(); ++i) {
-    HostOutputPool::Layout(*staged_.get(), i, batch.rows(),
-                           spec_.inputs[i].type, batch.row_dims(i));
-    GatherRows(batch, i, staged_->tensors()[i].data);
+    OutputTensor& staged = staged_->mutable_tensors()[i];
+    if (spec_.inputs[i].type == DataType::kBytes) {
+      const size_t bytes = GatheredBytes(batch, i);
+      HostOutputPool::LayoutBytes(*staged_.get(), i, bytes, batch.row_dims(i));
+      GatherRows(batch, i, staged.data);
+      IndexBytesRows(batch.rows(), bytes, staged);
+    } else {
+      HostOutputPool::Layout(*staged_.get(), i, batch.rows(),
+                             spec_.inputs[i].type, batch.row_dims(i));
+      GatherRows(batch, i, staged.data);
+    }
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace ferry {
 class EchoModel : public HostModel {
  public:
   // INVALID_ARGUMENT where an output differs from its input in type or shape,
-  // or there are not as many outputs as inputs, or a type has no fixed size.
+  // or there are not as many outputs as inputs, or an input is optional.
   static absl::StatusOr<std::unique_ptr<EchoModel>> Create(ModelSpec spec);
 
   // Returns what Create() would refuse.

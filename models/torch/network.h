@@ -6,7 +6,7 @@
 #ifndef FERRY_MODELS_TORCH_NETWORK_H_
 #define FERRY_MODELS_TORCH_NETWORK_H_
 
-#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include <vector>
 
@@ -14,7 +14,9 @@
 
 namespace ferry {
 
-using Tensors = std::vector<at::Tensor>;
+// Tensors; of type BYTES lists of strings (models/torch/texts.h); nothing for
+// inputs that the batch's requests leave out.
+using Values = std::vector<c10::IValue>;
 
 class Network {
  public:
@@ -24,7 +26,7 @@ class Network {
   // [rows, ...] (no rows where the model does not batch), floats in the type
   // the network computes in. `outputs` are left in the order of the spec. An
   // error where the forward gives other than the spec's outputs.
-  virtual absl::Status Forward(const Tensors& inputs, Tensors& outputs) = 0;
+  virtual absl::Status Forward(const Values& inputs, Values& outputs) = 0;
 
   // Runs of each batch size until it is as fast as it will be.
   virtual int warm_up_runs() const { return 1; }

@@ -1,19 +1,18 @@
 // Warm-up, staging, compute, copying out.
 #include "models/torch/torch_model.h"
 
-#include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/checked_math.h"
-#include "batcher/row_gather.h"
 #include "models/failure_log.h"
 #include "models/torch/cast.h"
+#include "models/torch/shapes.h"
+#include "models/torch/texts.h"
 #include "models/torch/types.h"
 
 namespace ferry {
@@ -25,62 +24,8 @@ constexpr int64_t kWarmUpSize = 16;
 // Time for warming up sizes that are no power of two.
 constexpr Duration kWarmUpBudget = std::chrono::seconds(2);
 
-// Bytes of a bool on the wire may be any: they are read as UINT8, and all but
-// 0 become true.
-at::ScalarType WireType(DataType type) {
-  return type == DataType::kBool ? at::kByte : ToScalarType(type);
-}
-
-std::vector<int64_t> Shape(bool has_rows, int32_t rows,
-                           absl::Span<const int64_t> row_dims) {
-  std::vector<int64_t> shape;
-  if (has_rows) {
-    shape.push_back(rows);
-  }
-  shape.insert(shape.end(), row_dims.begin(), row_dims.end());
-  return shape;
-}
-
-// Returns `to` with the sizes of `from` that vary in place of kAnySize, in
-// order. `spec` says which of `from` vary.
-std::vector<int64_t> Resolve(absl::Span<const int64_t> spec,
-                             absl::Span<const int64_t> from,
-                             absl::Span<const int64_t> to) {
-  std::vector<int64_t> resolved(to.begin(), to.end());
-  auto next = resolved.begin();
-  for (size_t i = 0; i < spec.size(); ++i) {
-    if (spec[i] == kAnySize) {
-      next = std::find(next, resolved.end(), kAnySize);
-      if (next == resolved.end()) {
-        break;
-      }
-      *next++ = from[i];
-    }
-  }
-  return resolved;
-}
-
-int64_t RowElements(absl::Span<const int64_t> row_dims) {
-  return ElementCount(row_dims).value_or(0);
-}
-
-// REQUIRES: contiguous.
-Elements ElementsOf(const at::Tensor& tensor) {
-  return {tensor.data_ptr(), tensor.scalar_type()};
-}
-
-// Makes `room` hold at least that many elements.
-void Reserve(at::Tensor& room, int64_t elements, at::ScalarType type) {
-  if (!room.defined() || room.numel() < elements) {
-    room = at::empty({elements}, type);
-  }
-}
-
-bool Matches(absl::Span<const int64_t> spec, at::IntArrayRef sizes) {
-  return std::equal(spec.begin(), spec.end(), sizes.begin(), sizes.end(),
-                    [](int64_t expected, int64_t found) {
-                      return expected == kAnySize || expected == found;
-                    });
+absl::Span<const int64_t> SpanOf(at::IntArrayRef sizes) {
+  return {sizes.data(), sizes.size()};
 }
 
 }  // namespace
@@ -92,8 +37,11 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       has_rows_(options.spec.max_batch_size > 0),
       has_variable_shape_(HasVariableShape(options.spec)),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
-      rooms_(options.spec.inputs.size()),
-      inputs_(options.spec.inputs.size()) {}
+      inputs_(options.spec.inputs.size()) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    staged_.emplace_back(options_, i);
+  }
+}
 
 // --- warm-up -----------------------------------------------------------------
 
@@ -143,10 +91,7 @@ absl::Status TorchModel::WarmUpSize(int32_t rows) {
     const TimePoint begin = Clock::Steady().Now();
     status = Guarded([&] {
       for (size_t i = 0; i < inputs_.size(); ++i) {
-        std::vector<int64_t> dims = options_.spec.inputs[i].dims;
-        std::replace(dims.begin(), dims.end(), kAnySize, kWarmUpSize);
-        PlaceInput(i, rows, dims);
-        inputs_[i].zero_();
+        inputs_[i] = staged_[i].Zeros(rows, kWarmUpSize);
       }
       return Forward(rows);
     });
@@ -169,7 +114,7 @@ absl::Status TorchModel::WarmUpSize(int32_t rows) {
 Outcome TorchModel::Stage(const Batch& batch) {
   const absl::Status status = Guarded([&] {
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      StageInput(batch, i);
+      inputs_[i] = staged_[i].Stage(batch, BucketFor(batch.rows()));
     }
     return absl::OkStatus();
   });
@@ -185,7 +130,7 @@ Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
     absl::Status computed = Forward(BucketFor(batch.rows()));
     if (computed.ok()) {
       output = pool_.Take();
-      CopyOut(batch.rows(), *output.get());
+      CopyOut(batch, *output.get());
     }
     return computed;
   });
@@ -203,53 +148,17 @@ int32_t TorchModel::BucketFor(int32_t rows) const {
   return bucket == options_.buckets.end() ? rows : *bucket;
 }
 
-// Makes inputs_[input] a view of `rows` rows. Where shapes are fixed the room
-// is made once, for the largest batch.
-void TorchModel::PlaceInput(size_t input, int32_t rows,
-                            absl::Span<const int64_t> row_dims) {
-  const DataType type = options_.spec.inputs[input].type;
-  const int64_t row_elements = RowElements(row_dims);
-  const int64_t room =
-      row_elements *
-      (has_variable_shape_ ? rows : std::max(options_.spec.max_batch_size, 1));
-  Reserve(rooms_[input].staged, room, ComputeType(type, options_.precision));
-  if (rooms_[input].staged.scalar_type() != WireType(type)) {
-    Reserve(rooms_[input].wire, room, WireType(type));
-  }
-  const at::Tensor staged =
-      rooms_[input].staged.narrow(0, 0, rows * row_elements);
-  const auto& reshapes = options_.input_reshapes;
-  if (reshapes.empty() || !reshapes[input].has_value()) {
-    inputs_[input] = staged.view(Shape(has_rows_, rows, row_dims));
-  } else {
-    const std::vector<int64_t> dims =
-        Resolve(options_.spec.inputs[input].dims, row_dims, *reshapes[input]);
-    inputs_[input] = staged.view(Shape(has_rows_, rows, dims));
-  }
-}
-
-void TorchModel::StageInput(const Batch& batch, size_t input) {
-  const int32_t rows = batch.rows();
-  const absl::Span<const int64_t> row_dims = batch.row_dims(input);
-  const int32_t padded_rows = BucketFor(rows);
-  PlaceInput(input, padded_rows, row_dims);
-  InputRoom& room = rooms_[input];
-  const int64_t elements = rows * RowElements(row_dims);
-  const bool is_cast = room.wire.defined();
-  at::Tensor& received = is_cast ? room.wire : room.staged;
-  GatherRows(batch, input, static_cast<std::byte*>(received.data_ptr()));
-  if (is_cast) {
-    CastElements(ElementsOf(room.wire), ElementsOf(room.staged), elements);
-  }
-  if (padded_rows > rows) {
-    inputs_[input].narrow(0, rows, padded_rows - rows).zero_();
-  }
-}
-
 absl::Status TorchModel::Forward(int32_t rows) {
   outputs_.clear();
   absl::Status status = network_->Forward(inputs_, outputs_);
   for (size_t i = 0; status.ok() && i < options_.spec.outputs.size(); ++i) {
+    if (options_.spec.outputs[i].type == DataType::kBytes) {
+      status = CheckTexts(i, rows);
+      continue;
+    }
+    if (!outputs_[i].isTensor()) {
+      return WrongKind(i, "a tensor");
+    }
     const auto& reshapes = options_.output_reshapes;
     if (!reshapes.empty() && reshapes[i].has_value()) {
       status = Reshape(i, rows, *reshapes[i]);
@@ -259,20 +168,35 @@ absl::Status TorchModel::Forward(int32_t rows) {
   return status;
 }
 
+absl::Status TorchModel::CheckTexts(size_t output, int32_t rows) const {
+  if (!IsTexts(outputs_[output])) {
+    return WrongKind(output, "a list of strings");
+  }
+  std::vector<int64_t> row_dims;
+  return FindRowDims(options_.spec.outputs[output], rows,
+                     std::ssize(outputs_[output].toListRef()), row_dims);
+}
+
 // From the shape that the model gives to that of the wire.
 absl::Status TorchModel::Reshape(size_t output, int32_t rows,
                                  absl::Span<const int64_t> given) {
-  at::Tensor& found = outputs_[output];
+  const at::Tensor& found = outputs_[output].toTensor();
   const std::vector<int64_t> expected = Shape(has_rows_, rows, given);
-  if (!Matches(expected, found.sizes())) {
+  if (!MatchesSizes(expected, SpanOf(found.sizes()))) {
     return WrongShape(output, expected, found);
   }
   const at::IntArrayRef dims =
       has_rows_ ? found.sizes().slice(1) : found.sizes();
-  const std::vector<int64_t> wire = Resolve(given, {dims.data(), dims.size()},
-                                            options_.spec.outputs[output].dims);
-  found = found.reshape(Shape(has_rows_, rows, wire));
+  const std::vector<int64_t> wire =
+      ResolveSizes(given, SpanOf(dims), options_.spec.outputs[output].dims);
+  outputs_[output] = found.reshape(Shape(has_rows_, rows, wire));
   return absl::OkStatus();
+}
+
+absl::Status TorchModel::WrongKind(size_t output, const char* expected) const {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "output '", options_.spec.outputs[output].name, "': expected ", expected,
+      ", the model gives ", outputs_[output].tagKind()));
 }
 
 absl::Status TorchModel::WrongShape(size_t output,
@@ -287,8 +211,8 @@ absl::Status TorchModel::WrongShape(size_t output,
 absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
   const TensorSpec& spec = options_.spec.outputs[output];
   const std::vector<int64_t> expected = Shape(has_rows_, rows, spec.dims);
-  const at::Tensor& found = outputs_[output];
-  if (!Matches(expected, found.sizes())) {
+  const at::Tensor& found = outputs_[output].toTensor();
+  if (!MatchesSizes(expected, SpanOf(found.sizes()))) {
     return WrongShape(output, expected, found);
   }
   const at::ScalarType type = ToScalarType(spec.type);
@@ -301,20 +225,33 @@ absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
   return absl::OkStatus();
 }
 
-void TorchModel::CopyOut(int32_t rows, OutputBuffer& buffer) {
+void TorchModel::CopyOut(const Batch& batch, OutputBuffer& buffer) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const DataType type = options_.spec.outputs[i].type;
-    const at::Tensor& all = outputs_[i];
-    // Rows that only filled the bucket come after those of the batch.
-    const at::Tensor own =
-        (has_rows_ && all.size(0) != rows ? all.narrow(0, 0, rows) : all)
-            .contiguous();
-    const at::IntArrayRef dims = has_rows_ ? own.sizes().slice(1) : own.sizes();
-    HostOutputPool::Layout(buffer, i, rows, type, {dims.data(), dims.size()});
-    CastElements(ElementsOf(own),
-                 {buffer.mutable_tensors()[i].data, ToScalarType(type)},
-                 own.numel());
+    if (options_.spec.outputs[i].type == DataType::kBytes) {
+      std::vector<int64_t> row_dims;
+      FindRowDims(options_.spec.outputs[i], BucketFor(batch.rows()),
+                  std::ssize(outputs_[i].toListRef()), row_dims)
+          .IgnoreError();  // Forward() has checked it
+      CopyTexts(outputs_[i], batch.rows(), row_dims, i, buffer);
+    } else {
+      CopyOut(batch.rows(), i, buffer);
+    }
   }
+}
+
+void TorchModel::CopyOut(int32_t rows, size_t output, OutputBuffer& buffer) {
+  const DataType type = options_.spec.outputs[output].type;
+  const at::Tensor& all = outputs_[output].toTensor();
+  // Rows that only filled the bucket come after those of the batch.
+  const at::Tensor own =
+      (has_rows_ && all.size(0) != rows ? all.narrow(0, 0, rows) : all)
+          .contiguous();
+  HostOutputPool::Layout(
+      buffer, output, rows, type,
+      SpanOf(has_rows_ ? own.sizes().slice(1) : own.sizes()));
+  CastElements({own.data_ptr(), own.scalar_type()},
+               {buffer.mutable_tensors()[output].data, ToScalarType(type)},
+               own.numel());
 }
 
 // Runs `work` without gradients and turns what LibTorch throws into a Status.

@@ -21,6 +21,7 @@
 #include "batcher/host_output_pool.h"
 #include "models/model_options.h"
 #include "models/torch/network.h"
+#include "models/torch/staged_input.h"
 
 namespace ferry {
 
@@ -43,26 +44,20 @@ class TorchModel final : public HostModel {
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:
-  // Room for one input at the largest batch; grows where shapes vary.
-  struct InputRoom {
-    at::Tensor wire;    // flat, as received; unused where types agree
-    at::Tensor staged;  // flat, in the type computed in
-  };
-
   int32_t BucketFor(int32_t rows) const;
   std::vector<int32_t> WarmUpSizes() const;
   absl::Status WarmUpSize(int32_t rows);
-  void PlaceInput(size_t input, int32_t rows,
-                  absl::Span<const int64_t> row_dims);
-  void StageInput(const Batch& batch, size_t input);
   absl::Status Forward(int32_t rows);
   // `given`: dims of one row as the model gives them.
   absl::Status Reshape(size_t output, int32_t rows,
                        absl::Span<const int64_t> given);
+  absl::Status CheckTexts(size_t output, int32_t rows) const;
   absl::Status CheckOutput(size_t output, int32_t rows) const;
+  absl::Status WrongKind(size_t output, const char* expected) const;
   absl::Status WrongShape(size_t output, absl::Span<const int64_t> expected,
                           const at::Tensor& found) const;
-  void CopyOut(int32_t rows, OutputBuffer& buffer);
+  void CopyOut(const Batch& batch, OutputBuffer& buffer);
+  void CopyOut(int32_t rows, size_t output, OutputBuffer& buffer);
   absl::Status Guarded(absl::FunctionRef<absl::Status()> work) const;
 
   const std::shared_ptr<Network> network_;
@@ -71,9 +66,9 @@ class TorchModel final : public HostModel {
   const bool has_variable_shape_;
   std::vector<ServiceTimeSample> warm_up_samples_;  // the last run of each size
   HostOutputPool pool_;
-  std::vector<InputRoom> rooms_;
-  Tensors inputs_;   // views on rooms_, of the staged batch
-  Tensors outputs_;  // of the batch computed last
+  std::vector<StagedInput> staged_;  // [spec input]
+  Values inputs_;                    // of the staged batch
+  Values outputs_;                   // of the batch computed last
 };
 
 }  // namespace ferry

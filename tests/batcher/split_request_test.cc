@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
+#include "batcher/bytes_elements.h"
 #include "batcher/host_output_pool.h"
 
 namespace ferry {
@@ -51,6 +53,80 @@ TEST(SplitRequest, PartsPointIntoTheRunsOfTheWhole) {
   EXPECT_EQ(last.bytes, 9u);
   EXPECT_EQ(last.level, 2);
   EXPECT_TRUE(SameShape(last.inputs, whole.inputs));
+}
+
+// Three rows of two elements of type BYTES, the first of each row empty.
+const std::string kTextRows[] = {std::string("\0\0\0\0\1\0\0\0a", 9),
+                                 std::string("\0\0\0\0\0\0\0\0", 8),
+                                 std::string("\0\0\0\0\2\0\0\0bc", 10)};
+const std::vector<int64_t> kTextDims = {2};
+
+TEST(SplitRequest, RowsOfBytesAreCutBehindTheirElements) {
+  const std::string all = kTextRows[0] + kTextRows[1] + kTextRows[2];
+  // The second run begins within a length.
+  const std::vector<ferry::Run> runs = {{Bytes(all.data()), 11},
+                                        {Bytes(all.data() + 11), 16}};
+  const std::vector<TensorView> inputs = {
+      {.dims = kTextDims, .runs = runs, .is_bytes = true}};
+  InferRequest whole;
+  whole.inputs = inputs;
+  whole.rows = 3;
+  SplitRequest split(whole, 2, std::make_shared<JoinBudget>(0));
+  EXPECT_EQ(TextOf(split.parts()[0].inputs[0]), kTextRows[0] + kTextRows[1]);
+  EXPECT_EQ(TextOf(split.parts()[1].inputs[0]), kTextRows[2]);
+  EXPECT_TRUE(split.parts()[1].inputs[0].is_bytes);
+}
+
+// A buffer of one output of type BYTES that holds that row.
+OutputRef TextRow(HostOutputPool& pool, const std::string& row) {
+  OutputRef output = pool.Take();
+  HostOutputPool::LayoutBytes(*output.get(), 0, row.size(), kTextDims);
+  OutputTensor& tensor = output->mutable_tensors()[0];
+  std::copy_n(Bytes(row.data()), row.size(), tensor.data);
+  IndexBytesRows(1, row.size(), tensor);
+  return output;
+}
+
+// Ends the parts of a request of three rows, the last one first.
+std::optional<Ending> JoinTextRows(SplitRequest& split) {
+  HostOutputPool pool(1, 3);
+  std::optional<Ending> ending;
+  for (const size_t part : {2, 0, 1}) {
+    EXPECT_FALSE(ending.has_value());
+    const OutputRef output = TextRow(pool, kTextRows[part]);
+    ending = split.Join(split.parts()[part], {{}, {output.get(), 0, 1}});
+  }
+  return ending;
+}
+
+TEST(SplitRequest, RowsOfBytesAreJoinedInTheirOrder) {
+  InferRequest whole;
+  whole.rows = 3;
+  const auto budget = std::make_shared<JoinBudget>(54);
+  {
+    SplitRequest split(whole, 1, budget);
+    const std::optional<Ending> ending = JoinTextRows(split);
+    ASSERT_TRUE(ending.has_value() && ending->outcome.ok());
+    EXPECT_EQ(ending->rows.count, 3);
+    const OutputTensor& joined = ending->rows.buffer->tensors()[0];
+    for (int32_t row = 0; row < 3; ++row) {
+      const ferry::Run run = joined.Rows(row, 1);
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(run.data), run.size),
+                kTextRows[row]);
+    }
+    EXPECT_FALSE(budget->TryTake(1)) << "27 bytes, in parts and joined";
+  }
+  EXPECT_TRUE(budget->TryTake(54)) << "given back";
+}
+
+TEST(SplitRequest, RowsOfBytesStayWithinTheBudget) {
+  InferRequest whole;
+  whole.rows = 3;
+  SplitRequest split(whole, 1, std::make_shared<JoinBudget>(53));
+  const std::optional<Ending> ending = JoinTextRows(split);
+  ASSERT_TRUE(ending.has_value());
+  EXPECT_EQ(ending->outcome.code, absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ending->rows.buffer, nullptr);
 }
 
 TEST(SplitRequest, CountsItsParts) {

@@ -34,6 +34,27 @@ TEST(Tensor, VariableShapeIsSeenInAnyInput) {
   EXPECT_TRUE(HasVariableShape(spec));
 }
 
+TEST(Tensor, RequestsMayDifferInShapeAndInWhatTheyBring) {
+  ModelSpec spec;
+  spec.inputs = {{"a", DataType::kFp32, {4}}, {"b", DataType::kFp32, {2}}};
+  EXPECT_FALSE(RequestsMayDiffer(spec));
+  spec.inputs[1].is_optional = true;
+  EXPECT_TRUE(RequestsMayDiffer(spec));
+  EXPECT_FALSE(HasVariableShape(spec));
+  spec.inputs[1] = {"b", DataType::kFp32, {kAnySize}};
+  EXPECT_TRUE(RequestsMayDiffer(spec));
+}
+
+TEST(Tensor, InputThatIsLeftOutIsOfNoShape) {
+  const TensorView absent = {
+      .dims = {}, .runs = {}, .is_bytes = false, .is_given = false};
+  const TensorView scalar = View({});
+  EXPECT_FALSE(SameShape({absent}, {scalar}));
+  EXPECT_TRUE(SameShape({absent}, {absent}));
+  EXPECT_NE(ShapeKey({absent}), ShapeKey({scalar}));
+  EXPECT_EQ(ShapeKey({absent}), ShapeKey({absent}));
+}
+
 TEST(Tensor, SameShapeComparesEveryInput) {
   const int64_t a[] = {2, 3};
   const int64_t b[] = {3, 2};

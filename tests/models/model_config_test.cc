@@ -210,13 +210,18 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
        "expected max_batch_size >= 1, got 0"},
       {WithTensors("input { name: \"x\" data_type: TYPE_FP32 dims: 1 }"),
        "'x' stands twice"},
-      {WithTensors("input { name: \"s\" data_type: TYPE_STRING dims: 1 }"),
-       "got TYPE_STRING"},
+      {WithTensors("input { name: \"u\" data_type: TYPE_UINT16 dims: 1 }"),
+       "got TYPE_UINT16"},
       {WithTensors("input { name: \"z\" data_type: TYPE_FP32 dims: 0 }"),
        "expected -1 or 1 to"},
-      {WithTensors("input { name: \"o\" data_type: TYPE_FP32 dims: 1 optional: "
-                   "true }"),
-       "field 'input.optional'"},
+      {std::string("backend: \"ferry_echo\" input { name: \"o\" data_type: "
+                   "TYPE_FP32 dims: 1 optional: true }") +
+           kTensors,
+       "field 'input.optional' of 'o': expected a TorchScript model"},
+      {std::string("backend: \"ferry_network\" input { name: \"s\" data_type: "
+                   "TYPE_STRING dims: 1 }") +
+           kTensors,
+       "got TYPE_STRING"},
       {WithTensors("ensemble_scheduling { step { model_name: \"a\" } }"),
        "field 'ensemble_scheduling' is not supported: serve each step"},
       {WithTensors("dynamic_batching { preferred_batch_size: [ 4, 0 ] }"),

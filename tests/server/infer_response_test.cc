@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "batcher/bytes_elements.h"
 #include "batcher/host_output_pool.h"
 #include "proto/inference.pb.h"
 
@@ -78,6 +79,21 @@ TEST_F(InferResponseTest, EveryOutputHasItsRowsInOrder) {
   EXPECT_EQ(response.raw_output_contents(0), std::string("\1\1\1\2\2\2", 6));
   EXPECT_EQ(response.raw_output_contents(1),
             std::string(2400, '\1') + std::string(2400, '\2'));
+}
+
+TEST_F(InferResponseTest, RowsOfBytesAreThoseOfTheRequest) {
+  spec_.outputs[0] = {"small", DataType::kBytes, {1}};
+  // "a", "", "bcd" and "e".
+  const std::string elements("\1\0\0\0a\0\0\0\0\3\0\0\0bcd\1\0\0\0e", 21);
+  HostOutputPool::LayoutBytes(*output_.get(), 0, elements.size(), {1});
+  OutputTensor& tensor = output_->mutable_tensors()[0];
+  std::memcpy(tensor.data, elements.data(), elements.size());
+  IndexBytesRows(4, elements.size(), tensor);
+  const ModelInferResponse response = ReadBack(Encode({0, 1}, 1, 2));
+  EXPECT_EQ(response.outputs(0).datatype(), "BYTES");
+  EXPECT_EQ(response.outputs(0).shape(0), 2);
+  EXPECT_EQ(response.outputs(0).shape(1), 1);
+  EXPECT_EQ(response.raw_output_contents(0), elements.substr(5, 11));
 }
 
 TEST_F(InferResponseTest, OnlyRequestedOutputsAreSent) {

@@ -168,11 +168,5 @@ TEST(InferDecoderTest, RawBoolThatIsNeitherZeroNorOneIsRefused) {
       HasSubstr("expected bytes of 0 or 1"));
 }
 
-TEST(InferDecoderTest, BytesAreNotSupported) {
-  ModelInferRequest message = TypedRequest(DataType::kBytes);
-  EXPECT_EQ(Decoded(message, OneInput(DataType::kBytes)).status.code(),
-            absl::StatusCode::kUnimplemented);
-}
-
 }  // namespace
 }  // namespace ferry

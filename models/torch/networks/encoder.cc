@@ -141,14 +141,15 @@ class EncoderNetwork final : public Network {
     ids_place_ = options.spec.inputs[0].name == "input_ids" ? 0 : 1;
   }
 
-  absl::Status Forward(const Tensors& inputs, Tensors& outputs) override {
-    const at::Tensor& all_ids = inputs[ids_place_];
+  absl::Status Forward(const Values& inputs, Values& outputs) override {
+    const at::Tensor& all_ids = inputs[ids_place_].toTensor();
+    const at::Tensor& all_mask = inputs[1 - ids_place_].toTensor();
     if (all_ids.size(1) > positions_.size(0)) {
       return absl::InvalidArgumentError("more tokens than positions");
     }
-    const int64_t tokens = TokensToCompute(inputs[1 - ids_place_]);
+    const int64_t tokens = TokensToCompute(all_mask);
     const at::Tensor ids = all_ids.narrow(1, 0, tokens);
-    const at::Tensor mask = inputs[1 - ids_place_].narrow(1, 0, tokens);
+    const at::Tensor mask = all_mask.narrow(1, 0, tokens);
     const at::Tensor valid_ids = ids.clamp(0, words_.size(0) - 1);
     at::Tensor x = norm_(at::embedding(words_, valid_ids) +
                          positions_.narrow(0, 0, tokens));

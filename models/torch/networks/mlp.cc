@@ -15,8 +15,8 @@ class MlpNetwork final : public Network {
   explicit MlpNetwork(std::vector<FusedLinear> layers)
       : layers_(std::move(layers)) {}
 
-  absl::Status Forward(const Tensors& inputs, Tensors& outputs) override {
-    at::Tensor x = inputs[0];
+  absl::Status Forward(const Values& inputs, Values& outputs) override {
+    at::Tensor x = inputs[0].toTensor();
     for (size_t i = 0; i + 1 < layers_.size(); ++i) {
       x = layers_[i](x, Activation::kRelu);
     }

@@ -107,8 +107,9 @@ class ResNet50Network final : public Network {
     }
   }
 
-  absl::Status Forward(const Tensors& inputs, Tensors& outputs) override {
-    at::Tensor x = inputs[0].contiguous(at::MemoryFormat::ChannelsLast);
+  absl::Status Forward(const Values& inputs, Values& outputs) override {
+    at::Tensor x =
+        inputs[0].toTensor().contiguous(at::MemoryFormat::ChannelsLast);
     x = conv_(x, Activation::kRelu);
     x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     for (const Bottleneck& block : blocks_) {

@@ -45,6 +45,39 @@ TEST(EchoModel, RowsWithoutElementsAreEchoed) {
   EXPECT_EQ(output->tensors()[0].row_bytes, 0u);
 }
 
+TEST(EchoModel, BytesAreEchoedRowByRow) {
+  ModelSpec spec = RowSpec(2);
+  spec.inputs[0].type = DataType::kBytes;
+  spec.outputs[0].type = DataType::kBytes;
+  const auto model = EchoModel::Create(spec);
+  ASSERT_TRUE(model.ok());
+  // Rows of two elements: one of "abc" and "", one of "" and "de".
+  const std::string rows[] = {std::string("\3\0\0\0abc\0\0\0\0", 11),
+                              std::string("\0\0\0\0\2\0\0\0de", 10)};
+  const int64_t dims[] = {2};
+  ferry::Run runs[2];
+  TensorView views[2];
+  InferRequest requests[2];
+  Batch batch(2, 2);
+  for (size_t i = 0; i < 2; ++i) {
+    runs[i] = {reinterpret_cast<const std::byte*>(rows[i].data()),
+               rows[i].size()};
+    views[i] = {.dims = dims, .runs = {&runs[i], 1}, .is_bytes = true};
+    requests[i].inputs = {&views[i], 1};
+    batch.Add(requests[i]);
+  }
+  for (int round = 0; round < 2; ++round) {
+    OutputRef output;
+    ASSERT_TRUE((*model)->Stage(batch).ok());
+    ASSERT_TRUE((*model)->Compute(batch, output).ok());
+    for (int32_t i = 0; i < 2; ++i) {
+      const ferry::Run row = output->tensors()[0].Rows(i, 1);
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(row.data), row.size),
+                rows[i]);
+    }
+  }
+}
+
 TEST(EchoModel, SpecsItCannotEchoAreRefused) {
   ModelSpec more_inputs = RowSpec();
   more_inputs.inputs.push_back(more_inputs.inputs[0]);
@@ -52,9 +85,8 @@ TEST(EchoModel, SpecsItCannotEchoAreRefused) {
   other_type.outputs[0].type = DataType::kFp32;
   ModelSpec other_dims = RowSpec();
   other_dims.outputs[0].dims = {7};
-  ModelSpec bytes = RowSpec();
-  bytes.inputs[0].type = DataType::kBytes;
-  bytes.outputs[0].type = DataType::kBytes;
+  ModelSpec optional = RowSpec();
+  optional.inputs[0].is_optional = true;
   const struct {
     ModelSpec spec;
     const char* message;
@@ -63,7 +95,7 @@ TEST(EchoModel, SpecsItCannotEchoAreRefused) {
       {more_inputs, "got 2 inputs and 1 outputs"},
       {other_type, "to have the type and dims of input 'x'"},
       {other_dims, "to have the type and dims of input 'x'"},
-      {bytes, "got BYTES"},
+      {optional, "input 'x' must not be optional"},
   };
   for (const auto& c : kCases) {
     const auto model = EchoModel::Create(c.spec);

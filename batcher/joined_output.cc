@@ -1,0 +1,136 @@
+// Copying rows to where they belong.
+#include "batcher/joined_output.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "batcher/bytes_elements.h"
+
+namespace ferry {
+namespace {
+
+// Memory without values, or none where there is none.
+std::unique_ptr<std::byte[]> Allocate(size_t bytes) {
+  return std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes]);
+}
+
+}  // namespace
+
+bool JoinBudget::TryTake(size_t bytes) {
+  const auto mine = static_cast<int64_t>(bytes);
+  if (mine < 0 || left_.fetch_sub(mine, std::memory_order_relaxed) < mine) {
+    left_.fetch_add(std::max<int64_t>(mine, 0), std::memory_order_relaxed);
+    return false;
+  }
+  return true;
+}
+
+JoinedOutput* JoinedOutput::Create(const OutputBuffer& like, int32_t rows,
+                                   size_t parts,
+                                   std::shared_ptr<JoinBudget> budget) {
+  size_t bytes = 0;  // 0 of those that differ
+  for (const OutputTensor& tensor : like.tensors()) {
+    bytes += tensor.row_bytes * static_cast<size_t>(rows);
+  }
+  if (!budget->TryTake(bytes)) {
+    return nullptr;
+  }
+  std::unique_ptr<std::byte[]> storage = Allocate(bytes);
+  if (storage == nullptr) {
+    budget->GiveBack(bytes);
+    return nullptr;
+  }
+  return new JoinedOutput(like, rows, parts, std::move(storage),
+                          std::move(budget), bytes);
+}
+
+JoinedOutput::JoinedOutput(const OutputBuffer& like, int32_t rows, size_t parts,
+                           std::unique_ptr<std::byte[]> storage,
+                           std::shared_ptr<JoinBudget> budget, size_t bytes)
+    : rows_(rows),
+      storage_(std::move(storage)),
+      budget_(std::move(budget)),
+      taken_(bytes) {
+  tensors_.assign(like.tensors().begin(), like.tensors().end());
+  pieces_.resize(tensors_.size());
+  joined_.resize(tensors_.size());
+  std::byte* next = storage_.get();
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    tensors_[i].data = next;
+    next += tensors_[i].row_bytes * static_cast<size_t>(rows);
+    pieces_[i].resize(tensors_[i].row_starts.empty() ? 0 : parts);
+  }
+}
+
+bool JoinedOutput::Put(size_t part, int32_t first_row, const OutputRows& rows) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const OutputTensor& from = rows.buffer->tensors()[i];
+    const Run run = from.Rows(rows.first, rows.count);
+    std::byte* to = nullptr;
+    if (pieces_[i].empty()) {
+      to = tensors_[i].data + from.row_bytes * static_cast<size_t>(first_row);
+    } else if (to = MakePiece(pieces_[i][part], run.size); to == nullptr) {
+      return false;
+    }
+    if (run.size > 0) {
+      std::memcpy(to, run.data, run.size);
+    }
+  }
+  return true;
+}
+
+bool JoinedOutput::Finish() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!pieces_[i].empty() && !JoinPieces(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool JoinedOutput::TryTake(size_t bytes) {
+  if (!budget_->TryTake(bytes)) {
+    return false;
+  }
+  taken_.fetch_add(bytes, std::memory_order_relaxed);
+  return true;
+}
+
+std::byte* JoinedOutput::MakePiece(Piece& piece, size_t bytes) {
+  // The second time is for when it is joined.
+  if (!TryTake(2 * bytes)) {
+    return nullptr;
+  }
+  piece = {Allocate(bytes), bytes};
+  return piece.data.get();
+}
+
+bool JoinedOutput::JoinPieces(size_t output) {
+  size_t bytes = 0;
+  for (const Piece& piece : pieces_[output]) {
+    bytes += piece.bytes;
+  }
+  joined_[output] = Allocate(bytes);
+  OutputTensor& tensor = tensors_[output];
+  tensor.data = joined_[output].get();
+  if (tensor.data == nullptr) {
+    return false;
+  }
+  std::byte* to = tensor.data;
+  for (const Piece& piece : pieces_[output]) {
+    std::memcpy(to, piece.data.get(), piece.bytes);
+    to += piece.bytes;
+  }
+  pieces_[output].clear();
+  IndexBytesRows(rows_, bytes, tensor);
+  return true;
+}
+
+void JoinedOutput::Recycle() {
+  budget_->GiveBack(taken_.load(std::memory_order_relaxed));
+  delete this;
+}
+
+}  // namespace ferry

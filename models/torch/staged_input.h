@@ -1,0 +1,57 @@
+// StagedInput: one input of the batches of one lane, in memory of its own and
+// in the type that the network computes in.
+//
+// Rows are gathered and cast on the way: floats to the model's precision;
+// integers, bools and BYTES pass unchanged. A batch is padded with zero rows
+// (empty strings) to the rows that the network is to see.
+//
+// Thread safety: thread-compatible; used on the lane's executor thread.
+// Errors: may throw what LibTorch throws.
+#ifndef FERRY_MODELS_TORCH_STAGED_INPUT_H_
+#define FERRY_MODELS_TORCH_STAGED_INPUT_H_
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "batcher/batch.h"
+#include "models/model_options.h"
+
+namespace ferry {
+
+class StagedInput {
+ public:
+  // `options` outlives it. `index`: of options.spec.inputs.
+  StagedInput(const ModelOptions& options, size_t index);
+
+  // Each returns what Network::Forward() takes, valid until the next call.
+
+  // The batch's rows and those that pad it to `padded_rows`; none where the
+  // batch's requests leave the input out.
+  c10::IValue Stage(const Batch& batch, int32_t padded_rows);
+  // Zeros, of row dims that are the spec's with `any_size` where they vary.
+  c10::IValue Zeros(int32_t rows, int64_t any_size);
+
+ private:
+  // A view of `rows` rows of the room, which is made to hold them.
+  at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);
+  // Shape of `rows` rows as the model takes them.
+  std::vector<int64_t> GivenShape(int32_t rows,
+                                  absl::Span<const int64_t> row_dims) const;
+
+  const ModelOptions& options_;
+  const size_t index_;
+  const TensorSpec& spec_;
+  const bool has_variable_shape_;  // some input of the model has
+  // Flat; for the largest batch where shapes are fixed, else they grow.
+  at::Tensor wire_;    // as received; unused where types agree
+  at::Tensor staged_;  // in the type computed in
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_STAGED_INPUT_H_
