@@ -3,6 +3,7 @@
 # compare with.
 #
 #   scripts/tritonserver.sh --model-repository DIR --grpc-port 8001
+#   scripts/tritonserver.sh --fetch    only makes sure that it can be run
 #
 # On first use puts it into .tools: the server of the nvidia-pytriton wheel, in
 # a virtual environment of its own, because its backend takes an older numpy
@@ -39,6 +40,7 @@ missing=$(ldd "$parts/bin/tritonserver" "$stub" |
   awk '/not found/ {print $1}' | sort -u)
 [ -z "$missing" ] || die "tritonserver needs" $missing "; where it is" \
   "libpython: apt-get install libpython$version"
+[ "${1:-}" != --fetch ] || exit 0
 # The backend runs the Python that it finds first.
 export PATH=$home/bin:$PATH
 export LD_LIBRARY_PATH=$packages/nvidia_pytriton.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

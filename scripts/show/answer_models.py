@@ -7,7 +7,7 @@ import os
 import numpy as np
 from tritonclient.grpc import service_pb2 as pb
 
-SLOW_MS = 200
+SLOW_MS = 500
 BATCH = 8  # rows, where a model has a batch dimension
 
 # Answers with its inputs; what else it does stands in its parameters.

@@ -13,6 +13,9 @@ import measuring
 MODES = ("explicit", "none")  # of model control
 
 
+TRITON = measuring.ROOT / "scripts/tritonserver.sh"
+
+
 class Server:
     """One server in one mode; `with` ends it."""
 
@@ -66,15 +69,16 @@ class Server:
         answer_models.write_for_triton(self.folder, names)
         host, port = address.split(":")
         return measuring.process(
-            [measuring.ROOT / "scripts/tritonserver.sh", *flags,
-             "--grpc-address", host, "--grpc-port", port, "--allow-http",
-             "false", "--allow-metrics", "false", "--exit-timeout-secs", 2,
-             "--disable-auto-complete-config"], self.asker.is_ready)
+            [TRITON, *flags, "--grpc-address", host, "--grpc-port", port,
+             "--allow-http", "false", "--allow-metrics", "false",
+             "--exit-timeout-secs", 2, "--disable-auto-complete-config"],
+            self.asker.is_ready)
 
 
 @contextlib.contextmanager
 def serve(programs):
     """Runs both servers in both modes: {name: {mode: Server}}."""
+    measuring.run([TRITON, "--fetch"])
     with contextlib.ExitStack() as stack:
         running = {}
         for number, (name, mode) in enumerate(

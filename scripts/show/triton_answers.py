@@ -109,7 +109,7 @@ def page_of(comparisons, left_out, versions):
     same = sum(c["triton"]["code"] == c["ferry"]["code"] for c in comparisons)
     survived = sum(is_right(c["triton"]) for c in comparisons)
     text = (f"Triton {versions['triton']} with its Python backend, Ferry "
-            f"{versions['ferry']}. Of {len(comparisons)} wrong requests "
+            f"{versions['ferry']}. Of {len(comparisons)} requests "
             f"{same} get the same code from both, "
             f"{len(comparisons) - same} deliberately another. Afterwards Ferry "
             f"answered rightly {sum(is_right(c['ferry']) for c in comparisons)} "

@@ -100,10 +100,10 @@ TIME = [
     ask("more at once than the queue holds", right("slow"),
         "come back later is not go elsewhere (decision 0004); UNAVAILABLE with "
         "--triton-status-codes", crowd=8),
-    ask("timeout of 50 ms of a model that takes 200 ms, 3 at once",
-        right("slow", parameters={"timeout": 50_000}), TOO_LATE, crowd=3),
-    ask("gRPC deadline of 50 ms of a model that takes 200 ms", right("slow"),
-        TOO_LATE, options={"timeout": 0.05}),
+    ask("timeout of 200 ms of a model that takes 500 ms, 3 at once",
+        right("slow", parameters={"timeout": 200_000}), TOO_LATE, crowd=3),
+    ask("gRPC deadline of 200 ms of a model that takes 500 ms", right("slow"),
+        TOO_LATE, options={"timeout": 0.2}),
     ask("a model that fails", right("failing"), model="echo"),
 ]
 
