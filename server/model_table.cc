@@ -40,6 +40,9 @@ absl::StatusOr<ModelEntry*> FindVersion(const std::string& name,
         absl::StrCat("model version: expected a number of at least 1, got '",
                      Shown(version), "' for model '", name, "'"));
   }
+  if (const std::string plain = absl::StrCat(number); plain != version) {
+    return FindVersion(name, versions, plain);  // "01"
+  }
   if (std::find(versions.not_ready.begin(), versions.not_ready.end(), number) !=
       versions.not_ready.end()) {
     return absl::UnavailableError(absl::StrCat("Request for unknown model: '",

@@ -16,6 +16,7 @@ import reloading
 import scheduling
 import serving
 import soaking
+import triton_answers
 import wire
 
 CLAIMS = {
@@ -24,6 +25,7 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "B2": triton_answers.measure,
     "B3": reloading.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,

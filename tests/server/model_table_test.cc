@@ -39,6 +39,12 @@ TEST_F(ModelTableTest, NamedVersionIsFound) {
   EXPECT_EQ(&(*table_.Find("a", "10"))->model(), &second_.model());
 }
 
+TEST_F(ModelTableTest, VersionIsANumberHoweverItIsWritten) {
+  EXPECT_EQ(&(*table_.Find("a", "02"))->model(), &first_.model());
+  EXPECT_THAT(table_.Find("a", "03").status().ToString(),
+              HasSubstr("'a' version 3 is not found"));
+}
+
 TEST_F(ModelTableTest, WhatIsNotServedIsNotFound) {
   EXPECT_EQ(table_.Find("c", "").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(table_.Find("a", "3").status().code(), absl::StatusCode::kNotFound);
