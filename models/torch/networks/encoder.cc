@@ -104,7 +104,8 @@ class Layer {
         output_norm_(*module.output_norm, ToScalarType(options.precision)) {}
 
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& mask) const {
-    const Tensors parts = query_key_value_(x, Activation::kNone).chunk(3, 2);
+    const std::vector<at::Tensor> parts =
+        query_key_value_(x, Activation::kNone).chunk(3, 2);
     const at::Tensor attended =
         Attend(SplitHeads(parts[0], heads_), SplitHeads(parts[1], heads_),
                SplitHeads(parts[2], heads_), mask);
