@@ -29,10 +29,12 @@ void Reserve(at::Tensor& room, int64_t elements, at::ScalarType type) {
 
 }  // namespace
 
-StagedInput::StagedInput(const ModelOptions& options, size_t index)
+StagedInput::StagedInput(const ModelOptions& options, size_t index,
+                         std::optional<at::ScalarType> type)
     : options_(options),
       index_(index),
       spec_(options.spec.inputs[index]),
+      type_(type),
       has_variable_shape_(HasVariableShape(options.spec)) {}
 
 c10::IValue StagedInput::Stage(const Batch& batch, int32_t padded_rows) {
@@ -72,7 +74,8 @@ at::Tensor StagedInput::Place(int32_t rows,
   const int64_t room =
       row_elements *
       (has_variable_shape_ ? rows : std::max(options_.spec.max_batch_size, 1));
-  Reserve(staged_, room, ComputeType(spec_.type, options_.precision));
+  Reserve(staged_, room,
+          type_.value_or(ComputeType(spec_.type, options_.precision)));
   if (staged_.scalar_type() != WireType(spec_.type)) {
     Reserve(wire_, room, WireType(spec_.type));
   }

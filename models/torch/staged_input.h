@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,8 +26,10 @@ namespace ferry {
 
 class StagedInput {
  public:
-  // `options` outlives it. `index`: of options.spec.inputs.
-  StagedInput(const ModelOptions& options, size_t index);
+  // `options` outlives it. `index`: of options.spec.inputs. `type`: in which
+  // the network takes it, where that is not the precision's or the wire's.
+  StagedInput(const ModelOptions& options, size_t index,
+              std::optional<at::ScalarType> type);
 
   // Each returns what Network::Forward() takes, valid until the next call.
 
@@ -46,6 +49,7 @@ class StagedInput {
   const ModelOptions& options_;
   const size_t index_;
   const TensorSpec& spec_;
+  const std::optional<at::ScalarType> type_;
   const bool has_variable_shape_;  // some input of the model has
   // Flat; for the largest batch where shapes are fixed, else they grow.
   at::Tensor wire_;    // as received; unused where types agree

@@ -6,13 +6,23 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "models/torch/aoti_network.h"
 #include "models/torch/networks/network_factory.h"
+#include "models/torch/op_library.h"
 #include "models/torch/torch_model.h"
 #include "models/torch/torch_script.h"
 
 namespace ferry {
 namespace {
+
+// What to do where torch says that it lacks an operator.
+const char* OperatorHint(const std::string& why) {
+  const bool lacks_operator = absl::StrContains(why, "Unknown builtin op") ||
+                              absl::StrContains(why, "Could not find schema");
+  return lacks_operator ? " (--op-library opens a library that has it)" : "";
+}
 
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     const ModelOptions& options, const std::string& path) {
@@ -20,10 +30,14 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     if (options.backend == BackendKind::kTorchScript) {
       return LoadTorchScript(options, path);
     }
+    if (options.backend == BackendKind::kAotInductor) {
+      return LoadAotiNetwork(options, path);
+    }
     return MakeNetwork(options, path);
   } catch (const c10::Error& error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot load '", path, "': ", error.what_without_backtrace()));
+    const std::string why = error.what_without_backtrace();
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot load '", path, "': ", error.what()));
@@ -49,4 +63,9 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
     lanes.push_back(std::make_unique<ferry::TorchModel>(network, options));
   }
   models = std::move(lanes);
+}
+
+void FerryOpenOpLibrary(const std::string& path,
+                        absl::StatusOr<int>& operators) {
+  operators = ferry::LoadOpLibrary(path);
 }

@@ -39,7 +39,7 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
       inputs_(options.spec.inputs.size()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    staged_.emplace_back(options_, i);
+    staged_.emplace_back(options_, i, network_->input_type(i));
   }
 }
 

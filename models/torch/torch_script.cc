@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/torch/pack_linear.h"
+#include "models/torch/tensor_places.h"
 #include "models/torch/texts.h"
 #include "models/torch/types.h"
 
@@ -23,17 +23,6 @@ namespace {
 
 // The profiling executor measures, specializes, and is then as it stays.
 constexpr int kWarmUpRuns = 3;
-
-// Returns the index in "NAME__<index>".
-std::optional<size_t> IndexInName(const std::string& name) {
-  const size_t mark = name.rfind("__");
-  int64_t index = 0;
-  if (mark == std::string::npos ||
-      !absl::SimpleAtoi(name.substr(mark + 2), &index) || index < 0) {
-    return std::nullopt;
-  }
-  return static_cast<size_t>(index);
-}
 
 // An argument of forward().
 struct Argument {
@@ -279,8 +268,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
   if (!places.ok()) {
     return places.status();
   }
-  if (absl::Status status = CheckAllPlaced(*arguments, *places);
-      !status.ok()) {
+  if (absl::Status status = CheckAllPlaced(*arguments, *places); !status.ok()) {
     return status;
   }
   return std::make_unique<TorchScriptNetwork>(
