@@ -3,7 +3,8 @@
 //
 //   ferry-example-client [ADDRESS [MODEL]]   # 127.0.0.1:8001, mlp
 //
-// Serves any model with one FP32 input. Exits 1 where anything goes wrong.
+// For any model of one input, and that and its output FP32. Exits 1 where
+// anything goes wrong.
 #include <grpc/support/time.h>
 #include <grpcpp/grpcpp.h>
 
@@ -43,9 +44,10 @@ ModelInferRequest MakeRequest(const std::string& model,
   input->set_name(metadata.inputs(0).name());
   input->set_datatype("FP32");
   size_t elements = 1;
-  for (const int64_t size : metadata.inputs(0).shape()) {
-    input->add_shape(size < 0 ? 1 : size);  // the batch dimension is -1
-    elements *= static_cast<size_t>(input->shape().rbegin()[0]);
+  for (const int64_t any : metadata.inputs(0).shape()) {
+    const int64_t size = any < 0 ? 1 : any;  // the batch dimension is -1
+    input->add_shape(size);
+    elements *= static_cast<size_t>(size);
   }
   const std::vector<float> values(elements, value);
   request.add_raw_input_contents(values.data(), values.size() * sizeof(float));

@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import batching
+import clients
 import copying
 import grpc_api
 import latency
@@ -24,6 +25,7 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "B1": clients.measure,
     "B3": reloading.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,
