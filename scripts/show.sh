@@ -9,6 +9,7 @@
 # A2  served against called in a loop         A5  10 minutes of mixed load,
 # A3  one request: what the server adds           and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
+# B1  every client against a real server, and wrong requests
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go
 # C1  perf_analyzer: Ferry against an echo with none of its code
@@ -28,7 +29,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[23] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[1-3] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
@@ -42,7 +43,7 @@ case " $* " in
   *" --bin "*) ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
-      grpc-echo queue-benchmark paused-producer copy-count
+      ferry-example-client grpc-echo queue-benchmark paused-producer copy-count
     if [ "$1" = A5 ]; then
       bash scripts/build.sh tsan batcher_soak
     fi

@@ -22,6 +22,12 @@ step "compiling each header alone" cmake --build build/release \
 # The tests of the sentence encoder run on its real weights.
 bash scripts/make_minilm.sh
 
+# One client of the tests is perf_analyzer as published, 16 MB. Another, grpcurl,
+# takes minutes to build: its test runs where scripts/grpcurl.sh has done so, and
+# in scripts/show.sh B1.
+step "perf_analyzer" bash scripts/perf_analyzer.sh --version ||
+  say "it is not there: its test is skipped"
+
 # One test tree that includes the four.
 mkdir -p build/all
 for preset in "${presets[@]}"; do

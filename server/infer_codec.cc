@@ -42,6 +42,14 @@ std::optional<size_t> FindTensor(const std::vector<TensorSpec>& tensors,
   return std::nullopt;
 }
 
+// "'a', 'b'"
+std::string NamesOf(const std::vector<TensorSpec>& tensors) {
+  return absl::StrJoin(tensors, ", ",
+                       [](std::string* text, const TensorSpec& tensor) {
+                         absl::StrAppend(text, "'", tensor.name, "'");
+                       });
+}
+
 std::string OfInput(const ModelView& model, const std::string& input) {
   return absl::StrCat("input '", input, "' for model '", model.name, "'");
 }
@@ -140,12 +148,13 @@ absl::Status InferDecoder::MatchInputs(const ModelView& model) {
     if (!input.has_value()) {
       return Invalid(absl::StrCat("unexpected inference input '",
                                   Shown(sent[i].name()), "' for model '",
-                                  model.name, "'"));
+                                  model.name, "', expected ",
+                                  NamesOf(model.spec.inputs)));
     }
     if (sent_as_[*input] != kNotSent) {
       return Invalid(absl::StrCat("input '", sent[i].name(),
                                   "' is given twice for model '", model.name,
-                                  "'"));
+                                  "', expected once"));
     }
     sent_as_[*input] = i;
   }
@@ -289,7 +298,8 @@ absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
   if (!sent.has_contents()) {
     return Invalid(absl::StrCat("unable to find data for input tensor '",
                                 spec.name, "' for model '", model.name,
-                                "' in request"));
+                                "' in request, expected raw_input_contents or "
+                                "contents, got neither"));
   }
   absl::StatusOr<Run> run =
       TypedRun(sent.contents(), spec.type, count, narrowed_[index]);
@@ -313,12 +323,13 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
     if (!index.has_value()) {
       return Invalid(absl::StrCat("unexpected inference output '",
                                   Shown(output.name()), "' for model '",
-                                  model.name, "'"));
+                                  model.name, "', expected ",
+                                  NamesOf(model.spec.outputs)));
     }
     if (std::find(outputs_.begin(), outputs_.end(), *index) != outputs_.end()) {
       return Invalid(absl::StrCat("output '", output.name(),
                                   "' is requested twice for model '",
-                                  model.name, "'"));
+                                  model.name, "', expected once"));
     }
     const absl::StatusOr<int64_t> classes =
         ReadOutputParameters(output.name(), output.parameters());

@@ -15,10 +15,13 @@ using inference::InferParameter;
 
 constexpr int64_t kNanosPerMicro = 1000;
 
-absl::Status WrongType(const std::string& name, const char* expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("invalid value type for '", Shown(name),
-                   "' parameter, expected ", expected));
+absl::Status WrongType(const std::string& name, const InferParameter& value,
+                       const char* expected) {
+  const auto* found = InferParameter::GetDescriptor()->FindFieldByNumber(
+      value.parameter_choice_case());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "invalid value type for '", Shown(name), "' parameter, expected ",
+      expected, ", got ", found == nullptr ? "no value" : found->name()));
 }
 
 absl::Status SequencesUnsupported(const std::string& name) {
@@ -28,7 +31,7 @@ absl::Status SequencesUnsupported(const std::string& name) {
 
 absl::Status ReadTimeout(const InferParameter& value, Duration& timeout) {
   if (!value.has_int64_param()) {
-    return WrongType("timeout", "int64_param");
+    return WrongType("timeout", value, "int64_param");
   }
   const int64_t micros = value.int64_param();
   constexpr int64_t kMax =
@@ -48,7 +51,7 @@ absl::Status ReadPriority(const InferParameter& value, uint64_t& priority) {
     return absl::OkStatus();
   }
   if (!value.has_int64_param()) {
-    return WrongType("priority", "uint64_param");
+    return WrongType("priority", value, "uint64_param");
   }
   if (value.int64_param() < 0) {
     return absl::InvalidArgumentError(
@@ -74,11 +77,11 @@ absl::Status CheckSequence(const std::string& name,
         return value.string_param().empty() ? absl::OkStatus()
                                             : SequencesUnsupported(name);
       default:
-        return WrongType(name, "int64_param or string_param");
+        return WrongType(name, value, "int64_param or string_param");
     }
   }
   if (!value.has_bool_param()) {
-    return WrongType(name, "bool_param");
+    return WrongType(name, value, "bool_param");
   }
   return value.bool_param() ? SequencesUnsupported(name) : absl::OkStatus();
 }
@@ -110,7 +113,7 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
       status = CheckSequence(name, value);
     } else if (name == "triton_enable_empty_final_response") {
       status = value.has_bool_param() ? absl::OkStatus()
-                                      : WrongType(name, "bool_param");
+                                      : WrongType(name, value, "bool_param");
       result.wants_final = value.bool_param();
     } else if (absl::StartsWith(name, "triton_")) {
       status = absl::InvalidArgumentError(absl::StrCat(
@@ -148,7 +151,7 @@ absl::StatusOr<int64_t> ReadOutputParameters(
       continue;
     }
     if (!value.has_int64_param()) {
-      return WrongType(name, "int64_param");
+      return WrongType(name, value, "int64_param");
     }
     classes = value.int64_param();
     if (classes < 1 || classes > kMaxClasses) {

@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import batching
+import clients
 import copying
 import grpc_api
 import latency
@@ -25,6 +26,7 @@ CLAIMS = {
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "B1": clients.measure,
     "B2": triton_answers.measure,
     "B3": reloading.measure,
     "C1": wire.measure,
