@@ -131,10 +131,11 @@ grpc::Status InferenceService::AnswerModelReady(
     inference::ModelReadyResponse& response) {
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
-  if (!entry.ok()) {
+  // As Triton answers: clients wait in a loop for a model that is loading.
+  if (absl::IsInvalidArgument(entry.status())) {
     return ToGrpcStatus(entry.status());
   }
-  response.set_ready(readiness_.is_ready() &&
+  response.set_ready(entry.ok() && readiness_.is_ready() &&
                      !(*entry)->model().batcher->broken());
   return grpc::Status::OK;
 }

@@ -95,7 +95,12 @@ void ModelControl::Unload(const std::string& name, Done done) {
     done(status);
     return;
   }
-  Enqueue([this, name, done] { done(UnloadNow(name)); }, done);
+  Enqueue(
+      [this, name, done] {
+        UnloadNow(name);
+        done(absl::OkStatus());
+      },
+      done);
 }
 
 void ModelControl::Enqueue(std::function<void()> job, const Done& done) {

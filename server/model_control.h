@@ -71,8 +71,9 @@ class ModelControl {
   void Load(const std::string& name, const std::string& config_json, Done done);
 
   // Takes a model out; `done` when no new request finds it. What was admitted
-  // is answered, then its memory is freed. UNAVAILABLE unless the mode is
-  // kExplicit; NOT_FOUND where it is not loaded.
+  // is answered, then its memory is freed. Nothing happens where it is not
+  // loaded: who cleans up may ask twice. UNAVAILABLE unless the mode is
+  // kExplicit.
   void Unload(const std::string& name, Done done);
 
   // All versions that are known and all models of the repository, by name.
@@ -118,7 +119,7 @@ class ModelControl {
   absl::Status LoadNow(const std::string& name, const std::string& config_json);
   absl::StatusOr<std::shared_ptr<ModelEntry>> LoadVersion(const ModelPlan& plan,
                                                           int64_t version);
-  absl::Status UnloadNow(const std::string& name);
+  void UnloadNow(const std::string& name);
   void PollNow();
   bool HasChanged(const std::string& name, const ModelPlan& plan);
   void NoteUnreadable(const std::string& name, const absl::Status& status);

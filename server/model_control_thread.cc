@@ -152,7 +152,7 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
   return std::make_shared<ModelEntry>(*std::move(model));
 }
 
-absl::Status ModelControl::UnloadNow(const std::string& name) {
+void ModelControl::UnloadNow(const std::string& name) {
   MutexLock lock(mutex_);
   int count = 0;
   if (const auto found = models_.find(name); found != models_.end()) {
@@ -164,13 +164,10 @@ absl::Status ModelControl::UnloadNow(const std::string& name) {
       }
     }
   }
-  if (count == 0) {
-    return absl::NotFoundError(
-        absl::StrCat("failed to unload '", Shown(name), "': it is not loaded"));
+  if (count > 0) {
+    Publish();
+    spdlog::info("model {} unloads versions={}", name, count);
   }
-  Publish();
-  spdlog::info("model {} unloads versions={}", name, count);
-  return absl::OkStatus();
 }
 
 void ModelControl::Publish() {
@@ -249,7 +246,7 @@ void ModelControl::PollNow() {
     }
     if (!plan.ok() &&
         std::find(found->begin(), found->end(), name) == found->end()) {
-      (void)UnloadNow(name);  // it may not be loaded
+      UnloadNow(name);
     } else if (!plan.ok()) {
       NoteUnreadable(name, plan.status());
     } else if (HasChanged(name, *plan)) {

@@ -7,7 +7,6 @@ from answer_models import set_parameter
 from asking import PATIENCE, Case
 
 
-READY = "an error says what is wrong, where ready=false may mean that it loads"
 UNKNOWN = "NOT_FOUND, as from every other call"
 
 
@@ -18,14 +17,14 @@ def about(rpc, what, name, version="", why=""):
 
 
 ABOUT = []
-for each, unknown in [("ModelReady", READY), ("ModelMetadata", ""),
+for each, unknown in [("ModelReady", ""), ("ModelMetadata", ""),
                       ("ModelConfig", ""), ("ModelStatistics", UNKNOWN)]:
     ABOUT += [
         about(each, "model that does not exist", "nothing", why=unknown),
         about(each, "model that is not loaded", "spare", why=unknown),
         about(each, "version that does not exist", "echo", "9", unknown),
         about(each, "version that is no number", "echo", "new")]
-ABOUT += [about("ModelReady", "no name", "", why=READY),
+ABOUT += [about("ModelReady", "no name", ""),
           about("ModelMetadata", "no name", ""),
           about("ModelStatistics", "a version without a name", "", "1",
                 "a version alone names nothing; Triton answers for all")]
@@ -75,8 +74,8 @@ REPOSITORY = [
          "files are not taken over the network, with or without a config",
          file__1__model=b"x"),
     load("in the mode none", "echo", mode="none"),
-    unload("model that does not exist", "nothing", NOTHING_DONE),
-    unload("model that is not loaded", "spare", NOTHING_DONE),
+    unload("model that does not exist", "nothing"),
+    unload("model that is not loaded", "spare"),
     unload("no name", "", NOTHING_DONE),
     unload("of another repository", "echo", repository="other"),
     unload("parameter that nobody knows", "nothing",

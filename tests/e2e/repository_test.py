@@ -49,14 +49,14 @@ class ExplicitTest(RepositoryTest):
         self.start()
         self.assertEqual(self.index(), {("echo", ""): ("", "")})
         self.assertTrue(self.client.is_server_ready())
-        self.assertEqual(
-            self.refusal(lambda: self.client.is_model_ready("echo"))[0],
-            "NOT_FOUND")
+        self.assertFalse(self.client.is_model_ready("echo"))
         self.client.load_model("echo")
         self.assertTrue(self.client.is_model_ready("echo"))
         self.assertEqual(self.index(), {("echo", "1"): ("READY", "")})
         self.client.unload_model("echo")
-        code, text = self.refusal(lambda: self.client.is_model_ready("echo"))
+        self.assertFalse(self.client.is_model_ready("echo"))
+        code, text = self.refusal(
+            lambda: self.client.get_model_metadata("echo"))
         self.assertEqual(code, "NOT_FOUND")
         self.assertIn("'echo' has no available versions", text)
         self.assertTrue(wait_until(
@@ -88,9 +88,8 @@ class ExplicitTest(RepositoryTest):
         self.assertEqual(code, "INVALID_ARGUMENT")
         self.assertIn("field 'backend'", text)
         self.assertIn("field 'backend'", self.index()[("wrong", "")][1])
-        code, text = self.refusal(lambda: self.client.unload_model("echo"))
-        self.assertEqual(code, "NOT_FOUND")
-        self.assertIn("it is not loaded", text)
+        self.client.unload_model("echo")  # not loaded: nothing to do
+        self.assertEqual(self.index()[("echo", "")], ("", ""))
         self.assertTrue(self.client.is_server_ready())
 
     def test_config_of_the_request_is_used(self):

@@ -68,9 +68,8 @@ class RpcTest(unittest.TestCase):
         self.assertTrue(self.client.is_server_ready())
         self.assertTrue(self.client.is_model_ready("echo"))
         self.assertTrue(self.client.is_model_ready("echo", "1"))
-        self.assertCode("NOT_FOUND",
-                        lambda: self.client.is_model_ready("other"),
-                        "Request for unknown model: 'other' is not found")
+        self.assertFalse(self.client.is_model_ready("other"))
+        self.assertFalse(self.client.is_model_ready("echo", "9"))
         self.assertCode("INVALID_ARGUMENT",
                         lambda: self.client.is_model_ready("echo", "new"))
 

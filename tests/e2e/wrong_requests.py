@@ -214,7 +214,7 @@ CONTENTS = [
           "expected raw_input_contents", "'FP16' has no typed field"),
 ]
 
-MICROS = "expected 0 to 4611686018427387 microseconds"
+MICROS = "expected 0 or more microseconds"
 
 PARAMETERS = [
     Wrong("timeout as text", parameter("timeout", "1"),
@@ -222,8 +222,6 @@ PARAMETERS = [
     Wrong("timeout without a value", parameter("timeout", None),
           "expected int64_param", "got no value"),
     Wrong("negative timeout", parameter("timeout", -1), MICROS, "got -1"),
-    Wrong("timeout past all time", parameter("timeout", HUGE), MICROS,
-          f"got {HUGE}"),
     Wrong("priority as text", parameter("priority", "high"),
           "expected uint64_param", "got string_param"),
     Wrong("negative priority", parameter("priority", -2),

@@ -222,6 +222,10 @@ TEST(InferDecoderTest, ParametersThatMeanNothingHereAreAccepted) {
   const Decoded decoded(message);
   ASSERT_TRUE(decoded.status.ok()) << decoded.status;
   EXPECT_EQ(decoded.decoder.parameters().timeout, Milliseconds(1.5));
+  Parameter(message, "timeout").set_int64_param(INT64_MAX);
+  const Decoded unlimited(message);
+  ASSERT_TRUE(unlimited.status.ok()) << unlimited.status;
+  EXPECT_EQ(unlimited.decoder.parameters().timeout, Duration(0));
 }
 
 TEST(InferDecoderTest, LongNamesAreCutInMessages) {
