@@ -26,6 +26,7 @@ const char* OperatorHint(const std::string& why) {
 
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     const ModelOptions& options, const std::string& path) {
+  std::string why;
   try {
     if (options.backend == BackendKind::kTorchScript) {
       return LoadTorchScript(options, path);
@@ -35,13 +36,12 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     }
     return MakeNetwork(options, path);
   } catch (const c10::Error& error) {
-    const std::string why = error.what_without_backtrace();
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
+    why = error.what_without_backtrace();
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot load '", path, "': ", error.what()));
+    why = error.what();
   }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Makes a shared library one that can be unloaded.
 //
 // GCC marks static variables of inline functions and templates as unique in the
-// process, and the dynamic loader never unloads a library that defines one.
-// Code that torch compiles has some (of std::regex), so each reload of a model
-// would leave its code and its weights mapped.
+// process: the dynamic loader gives all libraries the first one's, and never
+// unloads that library. Code that torch compiles has some (of std::regex, and
+// of its kernels for norms and matrices), so a model that is gone would leave
+// its code and its weights mapped, and others would use its variables.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_TORCH_UNIQUE_SYMBOLS_H_
