@@ -6,7 +6,9 @@
 namespace ferry {
 namespace {
 
-constexpr int kMaxVarintBytes = 10;
+// Of tags and lengths, as protobuf has it: what is longer is malformed, even if
+// the number is small.
+constexpr int kMaxShortVarintBytes = 5;
 constexpr uint64_t kMaxTag = UINT32_MAX;
 
 }  // namespace
@@ -20,7 +22,8 @@ WireReader::WireReader(absl::Span<const Run> runs) : runs_(runs) {
 
 bool WireReader::ReadTag(WireTag& tag) {
   uint64_t value = 0;
-  if (!ReadVarint(value) || value > kMaxTag || (value & 7) > 5) {
+  if (!ReadVarint(value, kMaxShortVarintBytes) || value > kMaxTag ||
+      (value & 7) > 5) {
     return false;
   }
   tag.field = static_cast<uint32_t>(value >> 3);
@@ -28,9 +31,9 @@ bool WireReader::ReadTag(WireTag& tag) {
   return tag.field != 0;
 }
 
-bool WireReader::ReadLongVarint(uint64_t& value) {
+bool WireReader::ReadLongVarint(uint64_t& value, int max_bytes) {
   value = 0;
-  for (int i = 0; i < kMaxVarintBytes && left_ > 0; ++i) {
+  for (int i = 0; i < max_bytes && left_ > 0; ++i) {
     const auto byte = static_cast<uint64_t>(runs_.front().data[offset_]);
     ++offset_;
     --left_;
@@ -45,7 +48,7 @@ bool WireReader::ReadLongVarint(uint64_t& value) {
 
 bool WireReader::ReadLength(size_t& length) {
   uint64_t value = 0;
-  if (!ReadVarint(value) || value > left_) {
+  if (!ReadVarint(value, kMaxShortVarintBytes) || value > left_) {
     return false;
   }
   length = value;

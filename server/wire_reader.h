@@ -40,7 +40,8 @@ class WireReader {
 
   // Each returns false where the message is truncated or malformed.
   [[nodiscard]] bool ReadTag(WireTag& tag);
-  [[nodiscard]] bool ReadVarint(uint64_t& value) {
+  [[nodiscard]] bool ReadVarint(uint64_t& value,
+                                int max_bytes = kMaxVarintBytes) {
     if (left_ > 0) {
       const auto byte = static_cast<uint8_t>(runs_.front().data[offset_]);
       if (byte < 0x80) {
@@ -51,7 +52,7 @@ class WireReader {
         return true;
       }
     }
-    return ReadLongVarint(value);
+    return ReadLongVarint(value, max_bytes);
   }
   // A length that fits into what is left.
   [[nodiscard]] bool ReadLength(size_t& length);
@@ -62,7 +63,9 @@ class WireReader {
   [[nodiscard]] bool Take(size_t bytes, std::vector<Run>& pieces);
 
  private:
-  bool ReadLongVarint(uint64_t& value);
+  static constexpr int kMaxVarintBytes = 10;
+
+  bool ReadLongVarint(uint64_t& value, int max_bytes);
   void SkipEmptyRuns() {
     while (!runs_.empty() && offset_ == runs_.front().size) {
       runs_.remove_prefix(1);
