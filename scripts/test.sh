@@ -3,14 +3,15 @@
 #
 #   scripts/test.sh [CTEST OPTIONS...]      for example: scripts/test.sh -R queue
 #
-# Builds `release` whole, and the batcher under AddressSanitizer,
-# UndefinedBehaviorSanitizer and ThreadSanitizer. All tests of the four builds
-# run in one ctest, whose summary comes last. Tests that need a GPU are listed
-# as skipped. Exits non-zero when anything failed.
+# Builds `release` whole, the batcher under AddressSanitizer with
+# UndefinedBehaviorSanitizer and under ThreadSanitizer, and the fuzz targets,
+# which run for some seconds. All tests of the four builds run in one ctest,
+# whose summary comes last. Tests that need a GPU are listed as skipped. Exits
+# non-zero when anything failed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-presets=(release asan ubsan tsan)
+presets=(release asan tsan fuzz)
 for preset in "${presets[@]}"; do
   bash scripts/build.sh "$preset"
 done
