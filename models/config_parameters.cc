@@ -127,10 +127,11 @@ Problem ReadWeight(absl::string_view text, ModelOptions& options) {
 
 // Backends that a parameter is for, as bits.
 constexpr unsigned kScript = 1U << static_cast<int>(BackendKind::kTorchScript);
+constexpr unsigned kPackage = 1U << static_cast<int>(BackendKind::kAotInductor);
 constexpr unsigned kNetwork = 1U << static_cast<int>(BackendKind::kNetwork);
 constexpr unsigned kSim = 1U << static_cast<int>(BackendKind::kSimulated);
 constexpr unsigned kEcho = 1U << static_cast<int>(BackendKind::kEcho);
-constexpr unsigned kTorch = kScript | kNetwork;
+constexpr unsigned kTorch = kScript | kPackage | kNetwork;
 constexpr unsigned kEvery = kTorch | kSim | kEcho;
 
 struct Parameter {
@@ -147,7 +148,7 @@ constexpr Parameter kParameters[] = {
        return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots_per_lane);
      }},
     {"ferry.weight", kEvery, ReadWeight},
-    {"ferry.precision", kTorch, ReadPrecision},
+    {"ferry.precision", kScript | kNetwork, ReadPrecision},
     {"ferry.threads", kTorch,
      [](Text text, ModelOptions& o) {
        return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
@@ -208,6 +209,12 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
   for (const Parameter& parameter : kParameters) {
     if (parameter.key != key) {
       continue;
+    }
+    if (key == "ferry.precision" &&
+        options.backend == BackendKind::kAotInductor) {
+      return absl::StrCat("parameter '", key,
+                          "': a .pt2 file has the types it was compiled with: "
+                          "remove it");
     }
     if ((parameter.backends & backend) == 0) {
       return absl::StrCat("parameter '", key,

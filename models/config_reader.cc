@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/config_levels.h"
 #include "models/config_parameters.h"
@@ -22,9 +23,14 @@ constexpr int kMaxTensors = 64;
 constexpr int kMaxInstances = 64;
 constexpr uint64_t kMaxQueueDelayMicroseconds = 60'000'000;
 
+constexpr char kPackageEnding[] = ".pt2";
+
 std::optional<BackendKind> FindBackend(const std::string& name) {
   if (name == "pytorch" || name == "pytorch_libtorch") {
     return BackendKind::kTorchScript;
+  }
+  if (name == "torch_aoti") {
+    return BackendKind::kAotInductor;
   }
   if (name == "ferry_network") {
     return BackendKind::kNetwork;
@@ -81,22 +87,48 @@ class Reader {
       Add(field,
           absl::StrCat("field '", field,
                        "': expected 'pytorch', 'ferry_network', 'ferry_sim' "
-                       "or 'ferry_echo' (platform: 'pytorch_libtorch'), got '",
+                       "or 'ferry_echo' (platform: 'pytorch_libtorch' or "
+                       "'torch_aoti'), got '",
                        name, "'"));
       return;
     }
     options_.backend = *backend;
-    if (!by_platform && !message_.platform().empty() &&
-        FindBackend(message_.platform()) != backend) {
+    if (!by_platform && !message_.platform().empty()) {
+      ReadPlatform(name);
+    }
+    ReadFile();
+  }
+
+  // Beside a backend: TorchScript and AOTInductor have one name there.
+  void ReadPlatform(const std::string& backend) {
+    const std::optional<BackendKind> platform =
+        FindBackend(message_.platform());
+    if (backend == "pytorch" && platform == BackendKind::kAotInductor) {
+      options_.backend = *platform;
+    } else if (platform != options_.backend) {
       Add("platform",
-          absl::StrCat("field 'platform': expected the backend's, '", name,
+          absl::StrCat("field 'platform': expected the backend's, '", backend,
                        "', got '", message_.platform(), "'"));
     }
+  }
+
+  void ReadFile() {
     options_.file = message_.default_model_filename();
     if (options_.file.find('/') != std::string::npos) {
       Add("default_model_filename",
           absl::StrCat("field 'default_model_filename': expected the name of "
                        "a file in the version folder, got '",
+                       options_.file, "'"));
+    }
+    const bool is_package = absl::EndsWith(options_.file, kPackageEnding);
+    if (is_package && options_.backend == BackendKind::kTorchScript &&
+        message_.platform().empty()) {
+      options_.backend = BackendKind::kAotInductor;
+    } else if (is_package != (options_.backend == BackendKind::kAotInductor) &&
+               !options_.file.empty()) {
+      Add("default_model_filename",
+          absl::StrCat("field 'default_model_filename': expected a .pt2 file "
+                       "with platform 'torch_aoti' and no other, got '",
                        options_.file, "'"));
     }
   }

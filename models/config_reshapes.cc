@@ -43,7 +43,7 @@ ModelOptions::Reshapes ReadSide(const Tensors& tensors, absl::string_view side,
     const int line = node.Child(side, i).Line("reshape");
     const std::string field =
         absl::StrCat("field '", side, ".reshape' of '", tensors[i].name(), "'");
-    if (backend != BackendKind::kTorchScript) {
+    if (!IsPytorch(backend)) {
       findings.Add(line,
                    absl::StrCat(field, ": expected backend 'pytorch' with it"));
     }

@@ -16,9 +16,12 @@ namespace ferry {
 namespace {
 
 constexpr char kDefaultScriptFile[] = "model.pt";
+constexpr char kDefaultPackageFile[] = "model.pt2";
 
 const char* Platform(BackendKind backend) {
   switch (backend) {
+    case BackendKind::kAotInductor:
+      return "torch_aoti";
     case BackendKind::kNetwork:
       return "ferry_network";
     case BackendKind::kSimulated:
@@ -43,8 +46,12 @@ std::string FilePath(const ModelOptions& options, const std::string& folder) {
     return "";
   }
   std::string file = options.weights;
-  if (options.backend == BackendKind::kTorchScript) {
-    file = options.file.empty() ? kDefaultScriptFile : options.file;
+  if (IsPytorch(options.backend)) {
+    file = options.file;
+  }
+  if (file.empty()) {
+    file = options.backend == BackendKind::kTorchScript ? kDefaultScriptFile
+                                                        : kDefaultPackageFile;
   }
   return absl::StrCat(folder, "/", file);
 }
@@ -119,14 +126,12 @@ absl::Status ReadLabelFiles(const ModelOptions& options,
 }  // namespace
 
 bool NeedsFile(const ModelOptions& options) {
-  return options.backend == BackendKind::kTorchScript ||
-         !options.weights.empty();
+  return IsPytorch(options.backend) || !options.weights.empty();
 }
 
 HostModelsOrStatus MakeLanes(const ModelOptions& options,
                              const std::string& folder) {
-  if (options.backend == BackendKind::kTorchScript ||
-      options.backend == BackendKind::kNetwork) {
+  if (IsPytorch(options.backend) || options.backend == BackendKind::kNetwork) {
     return LoadTorchModels(options, FilePath(options, folder));
   }
   std::vector<std::unique_ptr<HostModel>> lanes;
@@ -158,7 +163,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   model->platform = Platform(options.backend);
   model->config = config.message;
   model->config.set_platform(model->platform);
-  if (options.backend == BackendKind::kTorchScript) {
+  if (IsPytorch(options.backend)) {
     model->config.set_backend("pytorch");
   }
   model->spec = options.spec;

@@ -19,12 +19,20 @@ namespace ferry {
 
 enum class BackendKind : uint8_t {
   kTorchScript,  // a .pt file
+  kAotInductor,  // a .pt2 file
   kNetwork,      // a network of models/torch/networks
   kSimulated,    // batcher/sim, of a given service time
   kEcho,         // batcher/sim
 };
 
-// Type of weights and matrix kernels. Tensors on the wire keep their own.
+// Whether a model is of Triton's backend 'pytorch': a file that torch wrote.
+inline bool IsPytorch(BackendKind backend) {
+  return backend == BackendKind::kTorchScript ||
+         backend == BackendKind::kAotInductor;
+}
+
+// Type of weights and matrix kernels. Tensors on the wire keep their own. A
+// .pt2 file has the types it was compiled with, whatever this says.
 enum class Precision : uint8_t { kBf16, kFp32 };
 
 // Whether rows of different requests share a batch.

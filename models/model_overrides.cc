@@ -11,8 +11,7 @@ namespace ferry {
 namespace {
 
 bool RunsOnTorch(BackendKind backend) {
-  return backend == BackendKind::kTorchScript ||
-         backend == BackendKind::kNetwork;
+  return IsPytorch(backend) || backend == BackendKind::kNetwork;
 }
 
 absl::Status OverrideBatchSize(int32_t rows, ConfigOrigin origin,
@@ -63,8 +62,11 @@ void Complete(ModelConfig& config) {
   SetParameter("ferry.weight", absl::StrCat(options.weight), message);
   SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane), message);
   if (RunsOnTorch(options.backend)) {
-    const bool is_bf16 = options.precision == Precision::kBf16;
     SetParameter("ferry.threads", absl::StrCat(options.threads), message);
+  }
+  if (RunsOnTorch(options.backend) &&
+      options.backend != BackendKind::kAotInductor) {
+    const bool is_bf16 = options.precision == Precision::kBf16;
     SetParameter("ferry.precision", is_bf16 ? "bf16" : "fp32", message);
   }
   if (!options.buckets.empty()) {

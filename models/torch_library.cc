@@ -31,6 +31,7 @@ void KeepFreedMemory() {
 
 struct Library {
   TorchEntry load = nullptr;
+  OpLibraryEntry open_op_library = nullptr;
   std::string error;
 };
 
@@ -40,13 +41,25 @@ Library Open() {
   KeepFreedMemory();
   void* const handle = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return {nullptr, dlerror()};
+    return {nullptr, nullptr, dlerror()};
   }
-  void* const entry = dlsym(handle, kTorchEntryName);
-  if (entry == nullptr) {
-    return {nullptr, dlerror()};
+  void* const load = dlsym(handle, kTorchEntryName);
+  void* const open_op_library = dlsym(handle, kOpLibraryEntryName);
+  if (load == nullptr || open_op_library == nullptr) {
+    return {nullptr, nullptr, dlerror()};
   }
-  return {reinterpret_cast<TorchEntry>(entry), ""};
+  return {reinterpret_cast<TorchEntry>(load),
+          reinterpret_cast<OpLibraryEntry>(open_op_library), ""};
+}
+
+const Library& TheLibrary() {
+  static const Library library = Open();
+  return library;
+}
+
+absl::Status CannotOpen() {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot open ", kLibraryName, ": ", TheLibrary().error));
 }
 
 }  // namespace
@@ -60,14 +73,21 @@ void PrepareTorchEnvironment() {
 
 HostModelsOrStatus LoadTorchModels(const ModelOptions& options,
                                    const std::string& path) {
-  static const Library library = Open();
-  if (library.load == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot open ", kLibraryName, ": ", library.error));
+  if (TheLibrary().load == nullptr) {
+    return CannotOpen();
   }
   HostModelsOrStatus models = absl::InternalError("not loaded");
-  library.load(options, path, models);
+  TheLibrary().load(options, path, models);
   return models;
+}
+
+absl::StatusOr<int> OpenOpLibrary(const std::string& path) {
+  if (TheLibrary().open_op_library == nullptr) {
+    return CannotOpen();
+  }
+  absl::StatusOr<int> operators = absl::InternalError("not opened");
+  TheLibrary().open_op_library(path, operators);
+  return operators;
 }
 
 }  // namespace ferry

@@ -24,6 +24,12 @@ void PrepareTorchEnvironment();
 HostModelsOrStatus LoadTorchModels(const ModelOptions& options,
                                    const std::string& path);
 
+// Opens a library of custom operators for models loaded later, and returns how
+// many it has brought. FAILED_PRECONDITION as above; NOT_FOUND or
+// INVALID_ARGUMENT where it is missing or cannot be opened.
+// REQUIRES: no other thread loads or opens.
+absl::StatusOr<int> OpenOpLibrary(const std::string& path);
+
 }  // namespace ferry
 
 #endif  // FERRY_MODELS_TORCH_LIBRARY_H_

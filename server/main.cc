@@ -50,6 +50,17 @@ void WarnOfSmallQueue(const ServerOptions& options) {
   }
 }
 
+absl::Status OpenOpLibraries(const ServerOptions& options) {
+  for (const std::string& path : options.op_libraries) {
+    const absl::StatusOr<int> operators = OpenOpLibrary(path);
+    if (!operators.ok()) {
+      return operators.status();
+    }
+    spdlog::info("op library opened file={} operators={}", path, *operators);
+  }
+  return absl::OkStatus();
+}
+
 void LogReady(const ServerOptions& options, const Server& server) {
   std::string metrics = "off";
   if (server.metrics_port().has_value()) {
@@ -115,6 +126,9 @@ int Serve(const ServerOptions& options) {
   StopSignals signals;
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   WarnOfSmallQueue(options);
+  if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
+    return CannotStart(status);
+  }
   auto server = Server::Create(options);
   if (!server.ok()) {
     return CannotStart(server.status());
@@ -134,6 +148,9 @@ int Serve(const ServerOptions& options) {
 int Check(const ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
+  if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
+    return CannotStart(status);
+  }
   ModelRepository repository(options.repository);
   const ConfigCheck check = CheckConfig(repository, options.control);
   std::fputs(check.text.c_str(), stdout);

@@ -86,6 +86,13 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->type_name("S")
       ->capture_default_str()
       ->group(models);
+  app.add_option("--op-library", options.op_libraries,
+                 "library of custom operators that models call, opened before "
+                 "they are loaded; may be given more than once")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(models);
   app.add_flag("--check-config", raw.check_config,
                "load every model, print what is wrong and the configs in "
                "force, and exit: 0 where all can be served")
@@ -318,6 +325,9 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("model-control-mode", ControlModeName(options.control.mode));
   if (options.control.mode == ModelControlMode::kPoll) {
     add("repository-poll-secs", ToSeconds(options.control.poll_interval));
+  }
+  if (!options.op_libraries.empty()) {
+    add("op-library", absl::StrJoin(options.op_libraries, ","));
   }
   const ModelOverrides& overrides = repository.overrides;
   add_if_set("max-batch-size", overrides.max_batch_size);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
@@ -57,6 +58,7 @@ struct LifecycleOptions {
 struct ServerOptions {
   ModelRepositoryOptions repository;
   ModelControlOptions control;
+  std::vector<std::string> op_libraries;  // paths, in the order of opening
   GrpcOptions grpc;
   MetricsOptions metrics;
   LifecycleOptions lifecycle;

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,9 +23,15 @@ class Network {
 
   // Computes one batch. `inputs` come in the order of the model's spec, each
   // [rows, ...] (no rows where the model does not batch), floats in the type
-  // the network computes in. `outputs` are left in the order of the spec. An
-  // error where the forward gives other than the spec's outputs.
+  // the network computes in (input_type()). `outputs` are left in the order of
+  // the spec. An error where the forward gives other than the spec's outputs.
   virtual absl::Status Forward(const Tensors& inputs, Tensors& outputs) = 0;
+
+  // Type in which the network takes an input of the spec, where it is not the
+  // model's precision (for floats) or the wire's.
+  virtual std::optional<at::ScalarType> input_type(size_t /*input*/) const {
+    return std::nullopt;
+  }
 
   // Runs of each batch size until it is as fast as it will be.
   virtual int warm_up_runs() const { return 1; }

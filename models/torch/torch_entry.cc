@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/torch/aoti_network.h"
 #include "models/torch/networks/network_factory.h"
+#include "models/torch/op_library.h"
 #include "models/torch/torch_model.h"
 #include "models/torch/torch_script.h"
 
@@ -19,6 +21,9 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
   try {
     if (options.backend == BackendKind::kTorchScript) {
       return LoadTorchScript(options, path);
+    }
+    if (options.backend == BackendKind::kAotInductor) {
+      return LoadAotiNetwork(options, path);
     }
     return MakeNetwork(options, path);
   } catch (const c10::Error& error) {
@@ -49,4 +54,9 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
     lanes.push_back(std::make_unique<ferry::TorchModel>(network, options));
   }
   models = std::move(lanes);
+}
+
+void FerryOpenOpLibrary(const std::string& path,
+                        absl::StatusOr<int>& operators) {
+  operators = ferry::LoadOpLibrary(path);
 }

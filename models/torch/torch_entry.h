@@ -17,18 +17,27 @@ namespace ferry {
 using HostModelsOrStatus =
     absl::StatusOr<std::vector<std::unique_ptr<HostModel>>>;
 
-// The name and the type of the entry.
+// The names and the types of the entries.
 inline constexpr char kTorchEntryName[] = "FerryLoadTorchModels";
 using TorchEntry = void (*)(const ModelOptions& options,
                             const std::string& path,
                             HostModelsOrStatus& models);
 
+inline constexpr char kOpLibraryEntryName[] = "FerryOpenOpLibrary";
+using OpLibraryEntry = void (*)(const std::string& path,
+                                absl::StatusOr<int>& operators);
+
 }  // namespace ferry
 
 // Loads a model for options.instance_count lanes into `models`. `path` is the
-// .pt file, or the weights of a network (empty: seeded weights).
+// .pt or .pt2 file, or the weights of a network (empty: seeded weights).
 extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::HostModelsOrStatus& models);
+
+// Opens a library of custom operators for models loaded later; `operators`: how
+// many it has brought.
+extern "C" void FerryOpenOpLibrary(const std::string& path,
+                                   absl::StatusOr<int>& operators);
 
 #endif  // FERRY_MODELS_TORCH_TORCH_ENTRY_H_

@@ -212,7 +212,9 @@ void TorchModel::PlaceInput(size_t input, int32_t rows,
   const int64_t room =
       row_elements *
       (has_variable_shape_ ? rows : std::max(options_.spec.max_batch_size, 1));
-  Reserve(rooms_[input].staged, room, ComputeType(type, options_.precision));
+  Reserve(rooms_[input].staged, room,
+          network_->input_type(input).value_or(
+              ComputeType(type, options_.precision)));
   if (rooms_[input].staged.scalar_type() != WireType(type)) {
     Reserve(rooms_[input].wire, room, WireType(type));
   }

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/torch/pack_linear.h"
+#include "models/torch/tensor_places.h"
 #include "models/torch/types.h"
 
 namespace ferry {
@@ -21,17 +21,6 @@ namespace {
 
 // The profiling executor measures, specializes, and is then as it stays.
 constexpr int kWarmUpRuns = 3;
-
-// Returns the index in "NAME__<index>".
-std::optional<size_t> IndexInName(const std::string& name) {
-  const size_t mark = name.rfind("__");
-  int64_t index = 0;
-  if (mark == std::string::npos ||
-      !absl::SimpleAtoi(name.substr(mark + 2), &index) || index < 0) {
-    return std::nullopt;
-  }
-  return static_cast<size_t>(index);
-}
 
 // Where the tensors of the spec stand among the arguments of forward().
 absl::StatusOr<std::vector<size_t>> PlaceInputs(

@@ -73,6 +73,30 @@ parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
   EXPECT_THAT(options.buckets, ElementsAre(1, 4, 16));
 }
 
+TEST(ModelConfigTest, PackageIsKnownByItsPlatformOrItsFile) {
+  for (const char* text :
+       {"platform: \"torch_aoti\"",
+        "backend: \"pytorch\" platform: \"torch_aoti\"",
+        "backend: \"pytorch\" default_model_filename: \"net.pt2\""}) {
+    const auto config = Parse(std::string(text) + kTensors);
+    ASSERT_TRUE(config.ok()) << text << config.status();
+    EXPECT_EQ(config->options.backend, BackendKind::kAotInductor) << text;
+  }
+  for (const char* text :
+       {"platform: \"torch_aoti\" default_model_filename: \"net.pt\"",
+        "platform: \"pytorch_libtorch\" default_model_filename: \"n.pt2\""}) {
+    EXPECT_THAT(MessageOf(std::string(text) + kTensors),
+                HasSubstr("expected a .pt2 file with platform 'torch_aoti'"))
+        << text;
+  }
+  EXPECT_THAT(
+      MessageOf(std::string("platform: \"torch_aoti\" parameters { key: "
+                            "\"ferry.precision\" value { string_value: "
+                            "\"fp32\" } }") +
+                kTensors),
+      HasSubstr("a .pt2 file has the types it was compiled with: remove it"));
+}
+
 TEST(ModelConfigTest, WithoutDynamicBatchingRequestsKeepApart) {
   const auto config =
       Parse(std::string("backend: \"pytorch\" max_batch_size: 8") + kTensors);

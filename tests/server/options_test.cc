@@ -43,6 +43,9 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--load-model",
              "a",
              "--load-model=b",
+             "--op-library=/ops/one.so",
+             "--op-library",
+             "two.so",
              "--grpc-port=0",
              "--grpc-address=::1",
              "--metrics-port=9000",
@@ -66,6 +69,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
   const ServerOptions& options = parsed->options;
   EXPECT_EQ(options.repository.path, "/models");
   EXPECT_THAT(options.control.load_models, ElementsAre("a", "b"));
+  EXPECT_THAT(options.op_libraries, ElementsAre("/ops/one.so", "two.so"));
   EXPECT_EQ(options.grpc.port, 0);
   EXPECT_EQ(options.grpc.address, "::1");
   EXPECT_EQ(options.metrics.port, 9000);
