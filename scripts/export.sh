@@ -14,6 +14,7 @@ called_from=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 python=${FERRY_EXPORT_PYTHON:-$root/.venv/bin/python}
+[[ $python = /* ]] || python=$called_from/$python
 [ -x "$python" ] || die "no $python: run scripts/setup.sh --full"
 server=$root/build/release/bin/ferry-server
 cd "$called_from"

@@ -10,6 +10,8 @@
 # A3  one request: what the server adds           and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # B3  versions that change under load, memory of models that come and go
+# B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
+#     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
 # C1  perf_analyzer: Ferry against an echo with none of its code
 # C2  served against called in a loop, with 64, 128 and 256 outstanding
 # C4  overload over gRPC, with timeouts
@@ -27,7 +29,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B3 | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[35] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)

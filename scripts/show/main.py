@@ -6,6 +6,7 @@ import sys
 
 import batching
 import copying
+import exporting
 import grpc_api
 import latency
 import measuring
@@ -25,6 +26,7 @@ CLAIMS = {
     "A4": queueing.measure,
     "A5": soaking.measure,
     "B3": reloading.measure,
+    "B5": exporting.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,
     "C3-lanes": scheduling.lanes,
