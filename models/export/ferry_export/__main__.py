@@ -31,7 +31,7 @@ def run(words):
     specs = interface.order_inputs(module, command.inputs)
     outputs = interface.find_outputs(command, module, specs)
     say(f"{command.source}: {described(specs)} to {described(outputs)}")
-    config = model_folder.config_text(command, outputs)
+    config = model_folder.config_text(command, specs, outputs)
     model_folder.check_same_config(command, config)
     arrays = samples.make(command, command.rows)
     expected = {spec.name: value.numpy() for spec, value in zip(

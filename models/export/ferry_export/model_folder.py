@@ -29,14 +29,15 @@ def parameter_text(key, value):
             f"value {{ string_value: \"{value}\" }} }}\n")
 
 
-def config_text(command, outputs):
-    """Returns config.pbtxt for what the command exports."""
+def config_text(command, inputs, outputs):
+    """Returns config.pbtxt; both sides in forward()'s order, by which Ferry
+    finds the tensors of a package."""
     text = (f"# Written by scripts/export.sh from {command.source}.\n"
             f"name: \"{command.name}\"\n"
             "backend: \"pytorch\"\n"
             f"platform: \"{PLATFORMS[command.format]}\"\n"
             f"max_batch_size: {command.max_batch_size}\n")
-    for side, specs in (("input", command.inputs), ("output", outputs)):
+    for side, specs in (("input", inputs), ("output", outputs)):
         tensors = ",\n".join(map(tensor_text, specs))
         text += f"{side} [\n{tensors}\n]\n"
     if command.max_batch_size > 0:

@@ -106,8 +106,10 @@ class FullTest(unittest.TestCase):
         self.assertIn('"sums" data_type: TYPE_FP32 dims: [ 4 ]', config)
 
     def test_package(self):
-        config = self.passes("Mlp", "--format", "pt2", "--dtype", "fp32")
+        config = self.passes("Two", "--format", "pt2", "--dtype", "fp32",
+                             inputs=("x:FP32:-1,8", "ids:INT64:-1,-1"))
         self.assertIn("torch_aoti", config)
+        self.assertIn('"ids" data_type: TYPE_INT64 dims: [ -1 ]', config)
 
     def test_package_in_int8(self):
         self.passes("Mlp", "--dtype", "int8", "--arguments",

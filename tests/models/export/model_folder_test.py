@@ -26,11 +26,14 @@ class ModelFolderTest(unittest.TestCase):
             "--no-check", "--input", "ids:INT64:-1,-1", "--input",
             "mask:INT64:-1,-1", *words])
 
+    def config(self, made, outputs=(TensorSpec("y", "FP32", (4,)),)):
+        return model_folder.config_text(made, made.inputs, outputs)
+
     def export(self, *words, content="model"):
         """Writes a folder as an export does, with a file of that content."""
         made = self.command(*words)
         model_folder.check_place(made)
-        config = model_folder.config_text(made, [TensorSpec("y", "FP32", (4,))])
+        config = self.config(made)
         model_folder.check_same_config(made, config)
         with model_folder.staged_repository(made, config) as stage:
             file = stage / made.name / str(made.version) / "model.pt"
@@ -43,7 +46,7 @@ class ModelFolderTest(unittest.TestCase):
         return str(caught.exception)
 
     def test_torch_script_config(self):
-        text = model_folder.config_text(
+        text = self.config(
             self.command("--dtype", "fp32", "--buckets", "1,8,32", "--threads",
                          "2"),
             [TensorSpec("scores", "FP32", (-1, 10)),
@@ -69,15 +72,12 @@ parameters { key: "ferry.threads" value { string_value: "2" } }
 """)
 
     def test_package_config_has_no_precision(self):
-        text = model_folder.config_text(self.command("--format", "pt2"),
-                                        [TensorSpec("y", "FP32", (4,))])
+        text = self.config(self.command("--format", "pt2"))
         self.assertIn('platform: "torch_aoti"\n', text)
         self.assertNotIn("ferry.precision", text)
 
     def test_without_a_batch_nothing_is_batched(self):
-        text = model_folder.config_text(
-            self.command("--max-batch-size", "0"),
-            [TensorSpec("y", "FP32", (4,))])
+        text = self.config(self.command("--max-batch-size", "0"))
         self.assertIn("max_batch_size: 0\n", text)
         self.assertNotIn("dynamic_batching", text)
 
