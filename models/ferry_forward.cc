@@ -168,12 +168,19 @@ Json DescribeProcessor() {
   return processor;
 }
 
+const char* PrecisionName(const ModelOptions& options) {
+  if (options.backend == BackendKind::kAotInductor) {
+    return "as compiled";
+  }
+  return options.precision == Precision::kBf16 ? "bf16" : "fp32";
+}
+
 Json ToJson(const LoadedModel& model, const std::vector<Measurement>& all) {
   const ModelOptions& options = model.config.options;
   Json json = {
       {"tool", "ferry-forward"},
       {"model", options.name},
-      {"precision", options.precision == Precision::kBf16 ? "bf16" : "fp32"},
+      {"precision", PrecisionName(options)},
       {"threads", options.threads},
       {"processor", DescribeProcessor()},
       {"batches", Json::array()},
@@ -194,8 +201,8 @@ Json ToJson(const LoadedModel& model, const std::vector<Measurement>& all) {
 void PrintTable(const LoadedModel& model, const std::vector<Measurement>& all) {
   const ModelOptions& options = model.config.options;
   std::printf("%s, %s, %d thread%s; medians\n", options.name.c_str(),
-              options.precision == Precision::kBf16 ? "bf16" : "fp32",
-              options.threads, options.threads == 1 ? "" : "s");
+              PrecisionName(options), options.threads,
+              options.threads == 1 ? "" : "s");
   std::printf("%6s %10s %10s %10s %10s %12s\n", "rows", "stage ms",
               "compute ms", "total ms", "p99 ms", "rows/s");
   for (const Measurement& one : all) {
@@ -222,6 +229,11 @@ absl::Status ApplyFlags(const Flags& flags, ModelOptions& options) {
   options.instance_count = 1;
   if (flags.threads > 0) {
     options.threads = flags.threads;
+  }
+  if (!flags.precision.empty() &&
+      options.backend == BackendKind::kAotInductor) {
+    return absl::InvalidArgumentError(
+        "--precision: a .pt2 file has the types it was compiled with");
   }
   if (!flags.precision.empty()) {
     options.precision =

@@ -62,6 +62,15 @@ struct LoadedPackage {
   std::vector<size_t> output_places;  // [output of the spec]
 };
 
+// A package may leave its weights to whoever loads it, and would crash.
+absl::Status CheckWeights(const Runner& runner) {
+  if (!runner.getConstantNamesToOriginalFQNs().empty() &&
+      runner.extract_constants_map(/*use_inactive=*/false).empty()) {
+    return NoWeights();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PlaceTensors(const ModelSpec& spec, LoadedPackage& package) {
   const std::vector<std::string> call_spec = package.runner->get_call_spec();
   const auto arguments = ReadCallSpec(call_spec[0], {"ARGS", "KWARGS"});
@@ -124,7 +133,10 @@ absl::StatusOr<LoadedPackage> Load(const ModelOptions& options,
   package.inputs = std::move(unpacked->inputs);
   package.runner = std::make_unique<Runner>(
       unpacked->library, static_cast<size_t>(options.instance_count));
-  status = PlaceTensors(options.spec, package);
+  status = CheckWeights(*package.runner);
+  if (status.ok()) {
+    status = PlaceTensors(options.spec, package);
+  }
   if (status.ok()) {
     status = CheckTypes(options.spec, package);
   }

@@ -79,9 +79,7 @@ absl::StatusOr<std::string> FindLibrary(const std::vector<std::string>& records,
     if (HasRecord({record}, "data/weights/") ||
         HasRecord({record}, "data/constants/") ||
         absl::EndsWith(record, ".blob")) {
-      return absl::InvalidArgumentError(
-          "its weights lie beside its code: compile it with "
-          "torch._inductor.config.aot_inductor.package_constants_in_so = True");
+      return NoWeights();
     }
     if (absl::StartsWith(record, folder) && absl::EndsWith(record, ".so") &&
         record.find('/', folder.size()) == std::string::npos) {
@@ -190,6 +188,12 @@ absl::StatusOr<AotiPackage> Unpack(const std::string& path,
 }
 
 }  // namespace
+
+absl::Status NoWeights() {
+  return absl::InvalidArgumentError(
+      "its weights are not in its library: compile it with "
+      "torch._inductor.config.aot_inductor.package_constants_in_so = True");
+}
 
 absl::StatusOr<AotiPackage> UnpackAotiPackage(const std::string& path,
                                               const Processor& processor,

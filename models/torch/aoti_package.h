@@ -31,6 +31,9 @@ absl::StatusOr<AotiPackage> UnpackAotiPackage(const std::string& path,
                                               const Processor& processor,
                                               const std::string& folder);
 
+// The error of a package that comes without its weights.
+absl::Status NoWeights();
+
 }  // namespace ferry
 
 #endif  // FERRY_MODELS_TORCH_AOTI_PACKAGE_H_

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/torch/aoti_network.h"
 #include "models/torch/networks/network_factory.h"
@@ -16,8 +17,16 @@
 namespace ferry {
 namespace {
 
+// What to do where torch says that it lacks an operator.
+const char* OperatorHint(const std::string& why) {
+  const bool lacks_operator = absl::StrContains(why, "Unknown builtin op") ||
+                              absl::StrContains(why, "Could not find schema");
+  return lacks_operator ? " (--op-library opens a library that has it)" : "";
+}
+
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     const ModelOptions& options, const std::string& path) {
+  std::string why;
   try {
     if (options.backend == BackendKind::kTorchScript) {
       return LoadTorchScript(options, path);
@@ -27,12 +36,12 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     }
     return MakeNetwork(options, path);
   } catch (const c10::Error& error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot load '", path, "': ", error.what_without_backtrace()));
+    why = error.what_without_backtrace();
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot load '", path, "': ", error.what()));
+    why = error.what();
   }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
 }
 
 }  // namespace

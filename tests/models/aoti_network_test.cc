@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/models/aoti_archive.h"
 #include "tests/models/temp_folder.h"
 #include "tests/models/torch_lane.h"
 
@@ -18,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kPackage[] = FERRY_SOURCE_DIR "/tests/data/aoti/small.pt2";
 
@@ -66,13 +67,12 @@ class AotiNetworkTest : public testing::Test {
     ModelOptions options;
     options.name = "small";
     options.backend = BackendKind::kAotInductor;
-    options.spec = {{{"x", DataType::kFp32, {3}}, {"k", DataType::kInt64, {1}}},
-                    {{"y", DataType::kFp32, {4}},
-                     {"RESULT[z][0]", DataType::kFp32, {1}},
-                     {"RESULT[z][1]", DataType::kInt64, {1}}},
-                    8};
-    // By name all or none.
-    options.spec.inputs[0].name = "ARGS[0]";
+    options.spec = {
+        {{"ARGS[0]", DataType::kFp32, {3}}, {"k", DataType::kInt64, {1}}},
+        {{"y", DataType::kFp32, {4}},
+         {"RESULT[z][0]", DataType::kFp32, {1}},
+         {"RESULT[z][1]", DataType::kInt64, {1}}},
+        8};
     return options;
   }
 
@@ -223,6 +223,16 @@ TEST_F(AotiNetworkTest, NothingStaysMappedWhenTheModelIsGone) {
     EXPECT_GT(MappedLibraries(), 0);
   }
   EXPECT_EQ(MappedLibraries(), 0);
+}
+
+TEST_F(AotiNetworkTest, LibraryThatCannotBeOpenedIsRefusedAndRemoved) {
+  AotiArchive archive;
+  const size_t at = archive.metadata.find("AVX2");
+  archive.metadata.replace(at, 4, "INVALID_VEC_ISA");
+  archive.others["data/aotinductor/model/w.so"] = "no library";
+  const std::string path = archive.Write(folder_.path("m.pt2"));
+  EXPECT_THAT(LoadError(Options(), path),
+              AllOf(HasSubstr("m.pt2"), HasSubstr("dlopen")));
 }
 
 TEST_F(AotiNetworkTest, FolderThatCannotBeMadeIsNamed) {

@@ -1,5 +1,5 @@
 // A library with one custom operator, as users build theirs.
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <torch/library.h>
 
 namespace {
