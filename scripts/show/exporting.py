@@ -117,7 +117,7 @@ def play_pairs(options):
     for number in range(max(options.pairs, 5)):
         order = names if number % 2 == 0 else names[::-1]
         turn = {name: forward(options.programs, REPOSITORY / name,
-                              options.seconds or 1) for name in order}
+                              options.seconds or 0.3) for name in order}
         turns.append({name: turn[name] for name in names})
         measuring.say(f"turn {number + 1}: " + ", ".join(
             f"{name} {turn[name][1]:.1f} ms" for name in names))

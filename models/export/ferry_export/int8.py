@@ -18,12 +18,14 @@ from ferry_export.errors import ExportError
 LARGEST = 127
 # Of a row's largest value, so that rows of zeros divide by something.
 LEAST = 1e-9
-# The kernels that read int8 weights are Inductor's own and are chosen by
-# measuring; torch's are several times slower at more than a few rows.
+# Inductor's own kernels read int8 weights; torch's are several times slower at
+# more than a few rows. With matrix tiles the choice is certain, and measuring
+# on a busy machine has been seen to miss it; without them it is measured.
+BACKENDS = "CPP" if torch.cpu._is_amx_tile_supported() else "CPP,ATEN"
 SETTINGS = {
     "dynamic": {},
     "weight-only": {"max_autotune_gemm": True,
-                    "max_autotune_gemm_backends": "CPP,ATEN"},
+                    "max_autotune_gemm_backends": BACKENDS},
 }
 
 
