@@ -145,7 +145,7 @@ install_python() {
       ;;
     full)
       pip_install "installing all of torch and CUDA (about 4 GB)" \
-        -r requirements/full.txt
+        -r requirements/full.txt -r requirements/export.txt
       ;;
   esac
   step "checking that it loads" check_venv ||

@@ -14,6 +14,8 @@
 # B3  versions that change under load, memory of models that come and go
 # B4  the fuzz targets: executions, coverage, planted bugs (--runs N; needs
 #     llvm-14)
+# B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
+#     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
 # C1  perf_analyzer: Ferry against an echo with none of its code
 # C2  served against called in a loop, with 64, 128 and 256 outstanding
 # C4  overload over gRPC, with timeouts
@@ -31,7 +33,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[1-4] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[1-5] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)

@@ -7,6 +7,7 @@ import sys
 import batching
 import clients
 import copying
+import exporting
 import fuzzing
 import grpc_api
 import latency
@@ -31,6 +32,7 @@ CLAIMS = {
     "B2": triton_answers.measure,
     "B3": reloading.measure,
     "B4": fuzzing.measure,
+    "B5": exporting.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,
     "C3-lanes": scheduling.lanes,

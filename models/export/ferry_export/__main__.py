@@ -1,0 +1,79 @@
+"""Runs an export: build, write, serve, compare, put in place."""
+
+import sys
+import time
+
+from ferry_export import command as command_line
+from ferry_export import model_folder
+from ferry_export.errors import ExportError
+
+
+def say(text):
+    print(f"export: {text}", flush=True)
+
+
+def described(specs):
+    return ", ".join(f"{s.name} {s.type} {list(s.dims)}" for s in specs)
+
+
+def run(words):
+    """Returns whether the served answers are within the tolerance."""
+    command = command_line.parse(words)
+    model_folder.check_place(command)
+    try:
+        import torch  # noqa: F401, the rest needs it
+    except ImportError as error:
+        raise ExportError(f"torch cannot be imported ({error}): run "
+                          "scripts/setup.sh --full") from None
+    from ferry_export import aoti_package, interface, samples, sources
+    from ferry_export import torch_script
+    module = sources.build(command)
+    specs = interface.order_inputs(module, command.inputs)
+    outputs = interface.find_outputs(command, module, specs)
+    say(f"{command.source}: {described(specs)} to {described(outputs)}")
+    config = model_folder.config_text(command, specs, outputs)
+    model_folder.check_same_config(command, config)
+    arrays = samples.make(command, command.rows)
+    expected = {spec.name: value.numpy() for spec, value in zip(
+        outputs, interface.call(module, specs, arrays).values())}
+    with model_folder.staged_repository(command, config) as stage:
+        file = (stage / command.name / str(command.version) /
+                model_folder.FILES[command.format])
+        started = time.monotonic()
+        writer = torch_script if command.format == "pt" else aoti_package
+        writer.write(command, module, specs, file)
+        kind = f"int8 {command.int8}" if command.dtype == "int8" else (
+            command.dtype)
+        say(f"{file.name}, {kind}, {file.stat().st_size / 1e6:.1f} MB, made in "
+            f"{time.monotonic() - started:.0f} s")
+        if command.check and not passes(command, specs, outputs, arrays,
+                                        expected, stage):
+            say(f"nothing was written to {command.folder()}")
+            return False
+        model_folder.put_in_place(command, stage)
+    say(f"wrote {command.folder() / str(command.version)}; serve it with "
+        f"ferry-server --model-repository {command.repository}")
+    return True
+
+
+def passes(command, specs, outputs, arrays, expected, stage):
+    from ferry_export import served_check
+    if not command.has_rows():
+        expected = {name: value[None] for name, value in expected.items()}
+    found = served_check.check(command, specs, outputs, arrays, expected, stage)
+    say(f"served, against the module in fp32, {command.rows} rows:")
+    for comparison in found:
+        say("  " + comparison.text())
+    return all(comparison.passed for comparison in found)
+
+
+def main():
+    try:
+        return 0 if run(sys.argv[1:]) else 1
+    except ExportError as error:
+        print(f"export: error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

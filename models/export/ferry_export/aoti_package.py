@@ -1,0 +1,94 @@
+"""A module as an AOTInductor package (.pt2), compiled for this processor.
+
+Weights are laid out for the matrix kernels at compile time ("freezing"), which
+needs gradients to be off; the thread count is the server's, not this process's.
+"""
+
+import contextlib
+import io
+import logging
+import warnings
+
+import torch
+
+from ferry_export import interface, samples
+from ferry_export.errors import ExportError, reason
+from ferry_export.tensors import ANY_SIZE
+from ferry_export.torch_script import TYPES
+
+SETTINGS = {"freezing": True, "cpp.dynamic_threads": True}
+
+
+def write(command, module, specs, path):
+    """Writes the package; `module` is cast, or quantized, in place."""
+    if command.dtype == "int8":
+        from ferry_export import int8
+        module = int8.quantize(module, command.int8)
+        float_type, settings = torch.bfloat16, int8.SETTINGS[command.int8]
+    else:
+        float_type, settings = TYPES[command.dtype], {}
+        module = module.to(float_type)
+    rows = interface.to_torch(specs, samples.make(command, 2), float_type)
+    with quiet(), torch.no_grad():
+        program = export(command, module, rows, specs)
+        try:
+            torch._inductor.aoti_compile_and_package(
+                program, package_path=str(path),
+                inductor_configs={**SETTINGS, **settings})
+        except Exception as error:
+            raise ExportError("AOTInductor cannot compile this module: "
+                              f"{reason(error)}") from error
+
+
+def export(command, module, rows, specs):
+    """Returns the exported program, its batch dynamic."""
+    batch = torch.export.Dim("batch", min=1, max=command.max_batch_size)
+    shapes = []
+    for spec in specs:
+        dims = [torch.export.Dim.AUTO if dim == ANY_SIZE else None
+                for dim in spec.dims]
+        dims = [batch, *dims] if command.has_rows() else dims
+        shapes.append(dict(enumerate(dims)))
+    try:
+        program = torch.export.export(module, rows,
+                                      dynamic_shapes=tuple(shapes))
+    except Exception as error:
+        raise ExportError("torch.export cannot take this module: "
+                          f"{reason(error)}") from error
+    check_sizes_vary(program, command, specs)
+    drop_type_checks(program)
+    return program
+
+
+def drop_type_checks(program):
+    """What torch.export asserts of casts hides patterns from the compiler that
+    it has kernels for."""
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            graph.erase_node(node)
+    program.graph_module.recompile()
+
+
+def check_sizes_vary(program, command, specs):
+    """A size that the module fixes must be fixed in the config."""
+    placeholders = {node.name: node.meta["val"].shape
+                    for node in program.graph.nodes if node.op == "placeholder"}
+    for spec, name in zip(specs, program.graph_signature.user_inputs):
+        sizes = placeholders[name][int(command.has_rows()):]
+        for expected, found in zip(spec.dims, sizes):
+            if expected == ANY_SIZE and isinstance(found, int):
+                raise ExportError(f"--input {spec.name}: the module works for "
+                                  f"the size {found} only where -1 was given")
+
+
+@contextlib.contextmanager
+def quiet():
+    """Keeps torch's compilers from talking; errors are raised."""
+    logging.disable(logging.WARNING)
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
