@@ -48,7 +48,7 @@ case " $* " in
   " B4 "*) bash scripts/build.sh fuzz ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
-      ferry-example-client grpc-echo queue-benchmark paused-producer copy-count
+      grpc-echo queue-benchmark paused-producer copy-count
     if [ "$1" = A5 ]; then
       bash scripts/build.sh tsan batcher_soak
     fi

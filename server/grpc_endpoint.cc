@@ -68,7 +68,19 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
   for (auto& queue : endpoint->queues_) {
     queue->Start();
   }
+  endpoint->FollowModels();
   return endpoint;
+}
+
+void GrpcEndpoint::FollowModels() {
+  models_.Listen([this](const ServedSet& served) {
+    HealthService::Models models;
+    for (const auto& [name, versions] : served.by_name) {
+      models[name] =
+          versions.ready.empty() ? Health::kNotServing : Health::kServing;
+    }
+    health_.SetModels(std::move(models));
+  });
 }
 
 void GrpcEndpoint::Configure(const GrpcOptions& options,
@@ -120,6 +132,7 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
 }
 
 void GrpcEndpoint::Shutdown(Duration grace) {
+  models_.Listen({});
   health_.EndWatches();
   server_->Shutdown(gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),

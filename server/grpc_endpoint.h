@@ -44,7 +44,8 @@ class GrpcEndpoint {
   int port() const { return port_; }
 
   // What grpc.health.v1 says of the server and of the inference service from
-  // now on. At first it is not serving.
+  // now on. At first it is not serving. Of a model it says whether a version is
+  // ready, while the server is serving.
   void SetServing() { health_.Set(Health::kServing); }
   void SetNotServing() { health_.Set(Health::kNotServing); }
 
@@ -61,6 +62,8 @@ class GrpcEndpoint {
         health_(inference::GRPCInferenceService::service_full_name()),
         unsent_(unsent) {}
 
+  // Tells the health service of each change of the models.
+  void FollowModels();
   void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder);
 
   ModelTable& models_;

@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/async_stream.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "batcher/check.h"
@@ -132,14 +133,22 @@ HealthService::~HealthService() {
 void HealthService::Set(Health health) {
   MutexLock lock(mutex_);
   health_ = health;
-  for (Watch* watch : watches_) {
-    watch->Advance();
-  }
+  AdvanceWatches();
+}
+
+void HealthService::SetModels(Models models) {
+  MutexLock lock(mutex_);
+  models_ = std::move(models);
+  AdvanceWatches();
 }
 
 void HealthService::EndWatches() {
   MutexLock lock(mutex_);
   watches_end_ = true;
+  AdvanceWatches();
+}
+
+void HealthService::AdvanceWatches() {
   for (Watch* watch : watches_) {
     watch->Advance();
   }
@@ -166,11 +175,15 @@ grpc::Status HealthService::AnswerCheck(const Request& request,
 
 HealthService::Response::ServingStatus HealthService::StatusOf(
     const std::string& service) const {
+  Health health = health_;
   if (!service.empty() && service != service_name_) {
-    return Response::SERVICE_UNKNOWN;
+    const auto model = models_.find(service);
+    if (model == models_.end()) {
+      return Response::SERVICE_UNKNOWN;
+    }
+    health = std::min(health, model->second);
   }
-  return health_ == Health::kServing ? Response::SERVING
-                                     : Response::NOT_SERVING;
+  return health == Health::kServing ? Response::SERVING : Response::NOT_SERVING;
 }
 
 }  // namespace ferry

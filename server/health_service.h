@@ -1,8 +1,10 @@
 // HealthService: grpc.health.v1.Health on completion queues.
 //
 // The server as a whole (the empty name) and the inference service have the
-// same health. A watch is answered at once and after every change; of changes
-// that come faster than its client reads, it gets the last.
+// same health. A model, by its name, is serving where a version of it is ready
+// and the server is serving; one that is known and not loaded is not serving.
+// Other names are unknown. A watch is answered at once and after every change;
+// of changes that come faster than its client reads, it gets the last.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_HEALTH_SERVICE_H_
@@ -12,6 +14,7 @@
 #include <unordered_set>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "batcher/mutex.h"
 #include "proto/health.grpc.pb.h"
 #include "server/queue_tag.h"
@@ -30,6 +33,11 @@ class HealthService final : public grpc::health::v1::Health::AsyncService,
 
   void Set(Health health);
 
+  // Models by name, each a service of its own: serving where the server is,
+  // too.
+  using Models = absl::flat_hash_map<std::string, Health>;
+  void SetModels(Models models);
+
   // Ends the watches with UNAVAILABLE, also those that come later: else the
   // server would wait for them when it is shut down.
   void EndWatches();
@@ -42,12 +50,14 @@ class HealthService final : public grpc::health::v1::Health::AsyncService,
   class Watch;
 
   grpc::Status AnswerCheck(const Request& request, Response& response) const;
+  void AdvanceWatches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Response::ServingStatus StatusOf(const std::string& service) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string service_name_;
   mutable Mutex mutex_;
   Health health_ ABSL_GUARDED_BY(mutex_) = Health::kNotServing;
+  Models models_ ABSL_GUARDED_BY(mutex_);
   bool watches_end_ ABSL_GUARDED_BY(mutex_) = false;
   std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
 };

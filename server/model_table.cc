@@ -99,6 +99,17 @@ void ModelTable::Publish(ServedSet served) {
     entry->Close();
     leaving_.push_back(std::move(entry));
   }
+  if (listener_) {
+    listener_(*current_);
+  }
+}
+
+void ModelTable::Listen(std::function<void(const ServedSet&)> listener) {
+  MutexLock lock(mutex_);
+  listener_ = std::move(listener);
+  if (listener_) {
+    listener_(*current_);
+  }
 }
 
 std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeAbandoned() {

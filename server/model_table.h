@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,12 @@ class ModelTable {
   // Replaces what is served. Entries that are gone are closed, and kept until
   // TakeAbandoned().
   void Publish(ServedSet served);
+
+  // From now on calls `listener` with what is served: at once, and after each
+  // Publish(). It is called under the table's lock, so it calls nothing of the
+  // table. Returns when the one before is not called any more; an empty one
+  // ends it.
+  void Listen(std::function<void(const ServedSet&)> listener);
 
   // Returns the entries that are gone and that nobody uses any more.
   std::vector<std::shared_ptr<ModelEntry>> TakeAbandoned();
@@ -87,6 +94,7 @@ class ModelTable {
   mutable Mutex mutex_;
   std::shared_ptr<const ServedSet> current_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<ModelEntry>> leaving_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(const ServedSet&)> listener_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> malformed_requests_{0};
   std::atomic<uint64_t> unknown_model_requests_{0};

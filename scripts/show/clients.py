@@ -13,7 +13,7 @@ SCRIPTS = measuring.ROOT / "scripts"
 
 # Client: the modules of tests that it is shown by.
 SUITES = {
-    "tritonclient, threads": ["rpcs", "types"],
+    "tritonclient, threads": ["rpcs", "types", "bytes", "health"],
     "tritonclient, callbacks and asyncio": ["in_flight"],
     "tritonclient, streams": ["stream"],
     "tritonclient, model repository": ["repository"],
@@ -37,6 +37,15 @@ def install_tools():
         measuring.run(["bash", SCRIPTS / f"{name}.sh", "--version"])
         versions[name] = Tool(name).require()
     return versions
+
+
+def build_example():
+    """Returns the C++ example, built as a user does: as a project of its own."""
+    folder = measuring.ROOT / "build/example"
+    measuring.say("building examples/cpp alone")
+    measuring.run(["cmake", "-S", measuring.ROOT / "examples/cpp", "-B", folder])
+    measuring.run(["cmake", "--build", folder, "--parallel", "2"])
+    return str(folder / "ferry-example-client")
 
 
 def run_suites(environment):
@@ -134,8 +143,7 @@ def measure(options):
         "request gets its code, what was expected and what was found, and the "
         "server is still right after", options.command)
     os.environ |= {"FERRY_SERVER": options.programs.path("ferry-server"),
-                   "FERRY_EXAMPLE":
-                       options.programs.path("ferry-example-client")}
+                   "FERRY_EXAMPLE": build_example()}
     sys.path.append(str(TESTS))
     versions = {"ferry-server": measuring.run(
         [options.programs.path("ferry-server"), "--version"]).strip()}

@@ -342,23 +342,6 @@ class RpcTest(unittest.TestCase):
 
     # --- the other doors ---
 
-    def test_grpc_health(self):
-        check = self.channel.unary_unary("/grpc.health.v1.Health/Check")
-        self.assertEqual(check(b""), b"\x08\x01")  # SERVING
-        name = b"inference.GRPCInferenceService"
-        self.assertEqual(check(b"\x0a" + bytes([len(name)]) + name),
-                         b"\x08\x01")
-        self.assertCode("NOT_FOUND", lambda: check(b"\x0a\x01x"))
-
-    def test_grpc_health_watch(self):
-        watch = self.channel.unary_stream("/grpc.health.v1.Health/Watch")
-        known = watch(b"")
-        self.assertEqual(next(known), b"\x08\x01")  # SERVING
-        unknown = watch(b"\x0a\x01x")
-        self.assertEqual(next(unknown), b"\x08\x03")  # SERVICE_UNKNOWN
-        known.cancel()
-        unknown.cancel()
-
     def test_http(self):
         self.assertEqual(server.get("/v2/health/live")[0], 200)
         self.assertEqual(server.get("/v2/health/ready")[0], 200)

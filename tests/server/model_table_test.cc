@@ -89,6 +89,22 @@ TEST_F(ModelTableTest, ViewSeesWhatIsPublished) {
   EXPECT_EQ(view.Find("b", "").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(ModelTableTest, ListenerHearsWhatIsServedAndEachChangeOfIt) {
+  std::vector<size_t> heard;  // how many versions of "a" are ready
+  table_.Listen([&](const ServedSet& served) {
+    const auto found = served.by_name.find("a");
+    heard.push_back(found == served.by_name.end() ? 0
+                                                  : found->second.ready.size());
+  });
+  EXPECT_THAT(heard, ElementsAre(2));
+  table_.Publish(SetOf({&first_.model()}));
+  table_.Publish({});
+  EXPECT_THAT(heard, ElementsAre(2, 1, 0));
+  table_.Listen({});
+  table_.Publish(SetOf({&first_.model()}));
+  EXPECT_THAT(heard, ElementsAre(2, 1, 0));
+}
+
 TEST_F(ModelTableTest, EntryThatIsGoneIsKeptUntilItsLastUserHasGone) {
   ModelTableView view(table_);
   ModelUse used = *view.Find("b", "");
