@@ -12,6 +12,7 @@
 #include "models/config_levels.h"
 #include "models/config_parameters.h"
 #include "models/config_reshapes.h"
+#include "models/config_texts.h"
 #include "models/model_config.h"
 
 namespace ferry {
@@ -58,6 +59,7 @@ class Reader {
       : message_(message), node_(node), findings_(findings) {}
 
   ModelOptions Read(const std::string& folder) {
+    FindTextsNotUtf8(node_, findings_);
     FindUnsupportedFields(node_, findings_);
     ReadName(folder);
     ReadBackend();

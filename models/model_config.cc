@@ -16,6 +16,9 @@ namespace ferry {
 namespace {
 
 constexpr std::streamsize kMaxConfigBytes = 1 << 20;
+// A config nests 6 messages deep. The parser recurses: without a bound a file
+// of braces would take all of the stack.
+constexpr int kMaxDepth = 32;
 
 // Syntax errors and, as warnings, unknown fields.
 class ParseFindings final : public google::protobuf::io::ErrorCollector {
@@ -43,6 +46,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
   google::protobuf::TextFormat::ParseInfoTree places;
   google::protobuf::TextFormat::Parser parser;
   parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kMaxDepth);
   parser.RecordErrorsTo(&parse_findings);
   parser.WriteLocationsTo(&places);
   ModelConfig config;

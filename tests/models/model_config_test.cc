@@ -1,6 +1,7 @@
 // ParseModelConfig: what it reads, and what it refuses with which words.
 #include "models/model_config.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/embedded_models.h"
@@ -169,6 +170,36 @@ parameters { key: "ferry.polcy" value { string_value: "eager" } }
   EXPECT_THAT(message,
               HasSubstr("m/config.pbtxt:6: field 'sequence_batching'"));
   EXPECT_THAT(message, HasSubstr("m/config.pbtxt:7: parameter 'ferry.polcy'"));
+}
+
+TEST(ModelConfigTest, NestingWithoutEndIsRefused) {
+  std::string text;
+  std::string json;
+  for (int i = 0; i < 200'000; ++i) {
+    text += "a{";
+    json += "{\"a\":";
+  }
+  EXPECT_THAT(MessageOf(text), HasSubstr("too deep"));
+  EXPECT_FALSE(ParseModelConfigJson(json, "m").ok());
+}
+
+TEST(ModelConfigTest, TextsThatAreNoUtf8AreRefused) {
+  for (const char* text : {"\xff", "\xc3", "\xc3(", "\xe0\x9f\xbf",
+                           "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\x80"}) {
+    EXPECT_THAT(
+        MessageOf(absl::StrCat("backend: \"pytorch\"\nmax_batch_size: 1\n",
+                               "instance_group { name: \"", text, "\" }",
+                               kTensors)),
+        HasSubstr("m/config.pbtxt:3: field 'name': expected a text in UTF-8"));
+    EXPECT_THAT(
+        MessageOf(absl::StrCat("backend: \"pytorch\"\nparameters {\n key: \"",
+                               text, "\" }", kTensors)),
+        HasSubstr("m/config.pbtxt:3: field 'key': expected a text in UTF-8"));
+  }
+  const auto config = Parse(absl::StrCat(
+      "backend: \"pytorch\" instance_group { name: \"",
+      "\xc3\xa4 \xe2\x82\xac \xed\x9f\xbf \xf4\x8f\xbf\xbf", "\" }", kTensors));
+  EXPECT_TRUE(config.ok()) << config.status();
 }
 
 TEST(ModelConfigTest, WhatChangesNothingHereIsTaken) {
