@@ -2,6 +2,7 @@
 #include "server/infer_parameters.h"
 
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,24 @@ absl::Status SequencesUnsupported(const std::string& name) {
   return absl::UnimplementedError(
       absl::StrCat("parameter '", name, "': sequences are not supported"));
 }
+
+// The refusal of the parameter whose name is first: a map has no order, and the
+// same message shall have the same answer.
+class FirstRefusal {
+ public:
+  void Add(const std::string& name, absl::Status status) {
+    if (!status.ok() && (name_ == nullptr || name < *name_)) {
+      name_ = &name;
+      status_ = std::move(status);
+    }
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const std::string* name_ = nullptr;  // in the map
+  absl::Status status_;
+};
 
 absl::Status ReadTimeout(const InferParameter& value, Duration& timeout) {
   if (!value.has_int64_param()) {
@@ -97,11 +116,27 @@ absl::Status CheckNoSharedMemory(const char* kind, const std::string& tensor,
                    "tensors in the messages"));
 }
 
+absl::Status ReadClasses(const std::string& output, const InferParameter& value,
+                         int64_t& classes) {
+  if (!value.has_int64_param()) {
+    return WrongType("classification", value, "int64_param");
+  }
+  classes = value.int64_param();
+  if (classes < 1 || classes > kMaxClasses) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "output '", Shown(output),
+        "': invalid value for 'classification' parameter, expected 1 to ",
+        kMaxClasses, ", got ", classes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RequestParameters> ReadRequestParameters(
     const InferParameterMap& parameters) {
   RequestParameters result;
+  FirstRefusal refusal;
   for (const auto& [name, value] : parameters) {
     absl::Status status;
     if (name == "timeout") {
@@ -121,45 +156,34 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
           "': names that begin with 'triton_' are reserved, expected "
           "'triton_enable_empty_final_response'"));
     }
-    if (!status.ok()) {
-      return status;
-    }
+    refusal.Add(name, std::move(status));
+  }
+  if (!refusal.status().ok()) {
+    return refusal.status();
   }
   return result;
 }
 
 absl::Status CheckInputParameters(const std::string& input,
                                   const InferParameterMap& parameters) {
+  FirstRefusal refusal;
   for (const auto& [name, value] : parameters) {
-    absl::Status status = CheckNoSharedMemory("input", input, name);
-    if (!status.ok()) {
-      return status;
-    }
+    refusal.Add(name, CheckNoSharedMemory("input", input, name));
   }
-  return absl::OkStatus();
+  return refusal.status();
 }
 
 absl::StatusOr<int64_t> ReadOutputParameters(
     const std::string& output, const InferParameterMap& parameters) {
   int64_t classes = 0;
+  FirstRefusal refusal;
   for (const auto& [name, value] : parameters) {
-    absl::Status status = CheckNoSharedMemory("output", output, name);
-    if (!status.ok()) {
-      return status;
-    }
-    if (name != "classification") {
-      continue;
-    }
-    if (!value.has_int64_param()) {
-      return WrongType(name, value, "int64_param");
-    }
-    classes = value.int64_param();
-    if (classes < 1 || classes > kMaxClasses) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "output '", Shown(output),
-          "': invalid value for 'classification' parameter, expected 1 to ",
-          kMaxClasses, ", got ", classes));
-    }
+    refusal.Add(name, name == "classification"
+                          ? ReadClasses(output, value, classes)
+                          : CheckNoSharedMemory("output", output, name));
+  }
+  if (!refusal.status().ok()) {
+    return refusal.status();
   }
   return classes;
 }

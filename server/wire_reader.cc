@@ -4,14 +4,17 @@
 namespace ferry {
 namespace {
 
-constexpr int kMaxVarintBytes = 10;
+// Of tags and lengths, as protobuf has it: what is longer is malformed, even if
+// the number is small.
+constexpr int kMaxShortVarintBytes = 5;
 constexpr uint64_t kMaxTag = UINT32_MAX;
 
 }  // namespace
 
 bool WireReader::ReadTag(WireTag& tag) {
   uint64_t value = 0;
-  if (!ReadVarint(value) || value > kMaxTag || (value & 7) > 5) {
+  if (!ReadVarint(value, kMaxShortVarintBytes) || value > kMaxTag ||
+      (value & 7) > 5) {
     return false;
   }
   tag.field = static_cast<uint32_t>(value >> 3);
@@ -19,9 +22,9 @@ bool WireReader::ReadTag(WireTag& tag) {
   return tag.field != 0;
 }
 
-bool WireReader::ReadLongVarint(uint64_t& value) {
+bool WireReader::ReadLongVarint(uint64_t& value, int max_bytes) {
   value = 0;
-  for (int i = 0; i < kMaxVarintBytes && !bytes_.at_end(); ++i) {
+  for (int i = 0; i < max_bytes && !bytes_.at_end(); ++i) {
     const uint64_t byte = bytes_.front();
     bytes_.Advance();
     value |= (byte & 0x7f) << (7 * i);
@@ -34,7 +37,7 @@ bool WireReader::ReadLongVarint(uint64_t& value) {
 
 bool WireReader::ReadLength(size_t& length) {
   uint64_t value = 0;
-  if (!ReadVarint(value) || value > bytes_.left()) {
+  if (!ReadVarint(value, kMaxShortVarintBytes) || value > bytes_.left()) {
     return false;
   }
   length = value;

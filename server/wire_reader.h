@@ -40,13 +40,14 @@ class WireReader {
 
   // Each returns false where the message is truncated or malformed.
   [[nodiscard]] bool ReadTag(WireTag& tag);
-  [[nodiscard]] bool ReadVarint(uint64_t& value) {
+  [[nodiscard]] bool ReadVarint(uint64_t& value,
+                                int max_bytes = kMaxVarintBytes) {
     if (!bytes_.at_end() && bytes_.front() < 0x80) {
       value = bytes_.front();
       bytes_.Advance();
       return true;
     }
-    return ReadLongVarint(value);
+    return ReadLongVarint(value, max_bytes);
   }
   // A length that fits into what is left.
   [[nodiscard]] bool ReadLength(size_t& length);
@@ -59,7 +60,9 @@ class WireReader {
   }
 
  private:
-  bool ReadLongVarint(uint64_t& value);
+  static constexpr int kMaxVarintBytes = 10;
+
+  bool ReadLongVarint(uint64_t& value, int max_bytes);
 
   RunReader bytes_;
 };

@@ -288,6 +288,18 @@ TEST_P(InferDecoderWrongTest, IsRefusedWithWhatWasExpectedAndFound) {
       << GetParam().what;
 }
 
+TEST(InferDecoderTest, OfSeveralWrongParametersTheFirstByNameIsAnswered) {
+  ModelInferRequest message = RightRequest();
+  Parameter(message, "triton_other").set_bool_param(true);
+  Parameter(message, "sequence_id").set_int64_param(7);
+  Parameter(message, "timeout").set_int64_param(-1);
+  for (int i = 0; i < 50; ++i) {  // a map has another order each time
+    const Decoded decoded(message);
+    ASSERT_EQ(decoded.status.code(), absl::StatusCode::kUnimplemented)
+        << decoded.status;
+  }
+}
+
 std::string CaseName(const ::testing::TestParamInfo<WrongCase>& info) {
   std::string name = info.param.what;
   std::replace_if(

@@ -145,6 +145,8 @@ TEST(InferMessageTest, MalformedWireIsRefused) {
        "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"},
       {"varint past 64 bits", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"},
       {"tag past 32 bits", "\xff\xff\xff\xff\xff\x01"},
+      {"tag of 6 bytes", std::string("\xba\x80\x80\x80\x80\x00\x01x", 8)},
+      {"length of 6 bytes", std::string("\x3a\x81\x80\x80\x80\x80\x00x", 8)},
       {"length past the end",
        "\x3a\x05"
        "abc"},
