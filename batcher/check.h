@@ -1,6 +1,6 @@
 // Check() ends the process when a REQUIRES or an invariant is broken.
 //
-// A function and not a macro: std::source_location names the caller. Only for
+// A function and not a macro: the defaults name the caller. Only for
 // bugs in Ferry; what a client, a model or a machine can get wrong is an
 // absl::Status or an Outcome.
 #ifndef FERRY_BATCHER_CHECK_H_
@@ -8,19 +8,17 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <source_location>
 
 namespace ferry {
 
 // Aborts with file, line and `what` unless `ok`.
-inline void Check(
-    bool ok, const char* what,
-    std::source_location where = std::source_location::current()) {
+inline void Check(bool ok, const char* what,
+                  const char* file = __builtin_FILE(),
+                  unsigned line = __builtin_LINE()) {
   if (ok) [[likely]] {
     return;
   }
-  std::fprintf(stderr, "%s:%u: check failed: %s\n", where.file_name(),
-               where.line(), what);
+  std::fprintf(stderr, "%s:%u: check failed: %s\n", file, line, what);
   std::abort();
 }
 

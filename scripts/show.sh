@@ -12,6 +12,8 @@
 # B1  every client against a real server, and wrong requests
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go
+# B4  the fuzz targets: executions, coverage, planted bugs (--runs N; needs
+#     llvm-14)
 # C1  perf_analyzer: Ferry against an echo with none of its code
 # C2  served against called in a loop, with 64, 128 and 256 outstanding
 # C4  overload over gRPC, with timeouts
@@ -29,7 +31,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[1-3] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[1-4] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
@@ -41,6 +43,7 @@ esac
 
 case " $* " in
   *" --bin "*) ;;
+  " B4 "*) bash scripts/build.sh fuzz ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
       ferry-example-client grpc-echo queue-benchmark paused-producer copy-count

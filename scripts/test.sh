@@ -3,14 +3,15 @@
 #
 #   scripts/test.sh [CTEST OPTIONS...]      for example: scripts/test.sh -R queue
 #
-# Builds `release` whole, and the batcher under AddressSanitizer,
-# UndefinedBehaviorSanitizer and ThreadSanitizer. All tests of the four builds
-# run in one ctest, whose summary comes last. Tests that need a GPU are listed
+# Builds `release` whole, the batcher under AddressSanitizer,
+# UndefinedBehaviorSanitizer and ThreadSanitizer, and the fuzz targets, which
+# run for some seconds. All tests of the five builds run in one ctest, whose
+# summary comes last. Tests that need a GPU are listed
 # as skipped. Exits non-zero when anything failed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-presets=(release asan ubsan tsan)
+presets=(release asan ubsan tsan fuzz)
 for preset in "${presets[@]}"; do
   bash scripts/build.sh "$preset"
 done
@@ -28,7 +29,7 @@ bash scripts/make_minilm.sh
 step "perf_analyzer" bash scripts/perf_analyzer.sh --version ||
   say "it is not there: its test is skipped"
 
-# One test tree that includes the four.
+# One test tree that includes the five.
 mkdir -p build/all
 for preset in "${presets[@]}"; do
   printf 'subdirs("../%s")\n' "$preset"

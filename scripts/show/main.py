@@ -7,6 +7,7 @@ import sys
 import batching
 import clients
 import copying
+import fuzzing
 import grpc_api
 import latency
 import measuring
@@ -29,6 +30,7 @@ CLAIMS = {
     "B1": clients.measure,
     "B2": triton_answers.measure,
     "B3": reloading.measure,
+    "B4": fuzzing.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,
     "C3-lanes": scheduling.lanes,
@@ -50,6 +52,8 @@ def parse():
                         help="alternating pairs; a claim wants 5 or more")
     parser.add_argument("--seconds", type=float, default=None,
                         help="of each run, instead of the claim's own")
+    parser.add_argument("--runs", type=int, default=None,
+                        help="executions of a fuzz target (B4)")
     parser.add_argument("--bin", default=measuring.ROOT / "build/release/bin",
                         help="folder of the built programs")
     parser.add_argument("--tsan-bin",

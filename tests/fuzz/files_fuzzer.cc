@@ -1,0 +1,101 @@
+// Fuzzes the readers of files that come with a model: the input is a file of
+// weights (.safetensors) and, to the other reader, of labels.
+//
+// What must hold, beside that nothing is read or written where it may not be:
+//   1. The tensors of an open file are, one after the other, all of its bytes
+//      behind the header, each as many as its type and shape need.
+//   2. Labels are the lines, without white space around them.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "batcher/check.h"
+#include "batcher/checked_math.h"
+#include "models/label_file.h"
+#include "models/safetensors.h"
+
+namespace ferry {
+namespace {
+
+// A file in memory, of other contents each time.
+class File {
+ public:
+  File()
+      : descriptor_(memfd_create("input", MFD_CLOEXEC)),
+        path_(absl::StrCat("/proc/self/fd/", descriptor_)) {}
+
+  const std::string& path() const { return path_; }
+
+  void Write(const std::string& bytes) {
+    Check(ftruncate(descriptor_, 0) == 0 &&
+              pwrite(descriptor_, bytes.data(), bytes.size(), 0) ==
+                  static_cast<ssize_t>(bytes.size()),
+          "the file is written");
+  }
+
+ private:
+  const int descriptor_;
+  const std::string path_;
+};
+
+void CheckTensors(const SafetensorsFile& file, const std::string& bytes) {
+  uint64_t header_bytes = 0;
+  Check(bytes.size() >= sizeof(header_bytes), "a file has a header");
+  bytes.copy(reinterpret_cast<char*>(&header_bytes), sizeof(header_bytes));
+  std::string data;
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    const std::optional<int64_t> elements = ElementCount(tensor.shape);
+    Check(elements.has_value(), "elements can be counted");
+    Check(tensor.bytes.size() ==
+              static_cast<size_t>(*elements) * ElementSize(tensor.type),
+          "as many bytes as the shape says");
+    data.append(reinterpret_cast<const char*>(tensor.bytes.data()),
+                tensor.bytes.size());
+    const SafetensorsTensor* const found = file.Find(tensor.name);
+    Check(found == &tensor, "a tensor is found by its name");
+  }
+  Check(data == bytes.substr(sizeof(header_bytes) + header_bytes),
+        "tensors are all of the data");
+}
+
+void CheckLabels(const std::vector<std::string>& labels,
+                 const std::string& bytes) {
+  std::vector<std::string> lines = absl::StrSplit(bytes, '\n');
+  if (lines.back().empty()) {
+    lines.pop_back();
+  }
+  Check(lines.size() == labels.size(), "a label a line");
+  for (size_t i = 0; i < lines.size(); ++i) {
+    Check(labels[i] == absl::StripAsciiWhitespace(lines[i]),
+          "labels are the lines");
+  }
+}
+
+void CheckFile(const std::string& bytes) {
+  static auto* const file = new File();
+  file->Write(bytes);
+  const auto tensors = SafetensorsFile::Open(file->path());
+  if (tensors.ok()) {
+    CheckTensors(**tensors, bytes);
+  } else {
+    Check(absl::IsInvalidArgument(tensors.status()), "a file is refused");
+  }
+  const auto labels = ReadLabels(file->path());
+  Check(labels.ok() == !bytes.empty(), "labels are any bytes");
+  if (labels.ok()) {
+    CheckLabels(*labels, bytes);
+  }
+}
+
+}  // namespace
+}  // namespace ferry
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ferry::CheckFile(std::string(reinterpret_cast<const char*>(data), size));
+  return 0;
+}
