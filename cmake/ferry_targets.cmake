@@ -20,8 +20,12 @@ function(_ferry_flags target)
       -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PRIVATE -fsanitize=${FERRY_SANITIZE})
   endif()
-  if(TARGET fuzz_headers AND NOT target STREQUAL "fuzz_headers")
-    target_precompile_headers(${target} REUSE_FROM fuzz_headers)
+  if(FERRY_FUZZ)
+    # Precompiled headers fit code that is compiled alike.
+    target_compile_options(${target} PRIVATE -pthread)
+    if(NOT target STREQUAL "fuzz_headers")
+      target_precompile_headers(${target} REUSE_FROM fuzz_headers)
+    endif()
   endif()
 endfunction()
 
@@ -36,7 +40,7 @@ if(FERRY_FUZZ)
     <google/protobuf/text_format.h> <grpcpp/support/byte_buffer.h>
     <grpcpp/support/status.h>)
   _ferry_flags(fuzz_headers)
-  # They fit code that is compiled alike: programs too.
+  # In programs too.
   set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 endif()
 

@@ -29,7 +29,7 @@ bash scripts/make_minilm.sh
 step "perf_analyzer" bash scripts/perf_analyzer.sh --version ||
   say "it is not there: its test is skipped"
 
-# One test tree that includes the four.
+# One test tree that includes the five.
 mkdir -p build/all
 for preset in "${presets[@]}"; do
   printf 'subdirs("../%s")\n' "$preset"

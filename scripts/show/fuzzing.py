@@ -17,7 +17,8 @@ PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
 # What decodes a request and encodes a reply.
 CODEC = ("server/wire_reader", "server/infer_message", "server/infer_codec",
-         "server/infer_parameters", "server/typed_contents",
+         "server/infer_parameters", "server/raw_contents",
+         "server/typed_contents", "batcher/bytes_elements", "batcher/run_reader",
          "server/infer_response", "server/stream_message",
          "server/classification", "server/client_text")
 COVERAGE_FLAGS = "-fprofile-instr-generate -fcoverage-mapping"

@@ -56,6 +56,16 @@ const std::vector<CodecModel>& Models() {
                            {"i16", DataType::kInt16, {2, kAnySize}},
                            {"u8", DataType::kUint8, {1}},
                            {"u16", DataType::kUint16, {kAnySize, 1}}}));
+    list->push_back(Model("optional", 4,
+                          {{.name = "x", .type = DataType::kInt32, .dims = {2}},
+                           {.name = "y",
+                            .type = DataType::kBytes,
+                            .dims = {},
+                            .is_optional = true},
+                           {.name = "z",
+                            .type = DataType::kFp32,
+                            .dims = {kAnySize},
+                            .is_optional = true}}));
     return list;
   }();
   return *models;

@@ -34,7 +34,8 @@ std::string Described(const std::vector<TensorSpec>& tensors,
   std::string text;
   for (size_t i = 0; i < tensors.size(); ++i) {
     absl::StrAppend(&text, " ", tensors[i].name, ":",
-                    DataTypeName(tensors[i].type), "[",
+                    DataTypeName(tensors[i].type),
+                    tensors[i].is_optional ? "?[" : "[",
                     absl::StrJoin(tensors[i].dims, ","), "]");
     if (!reshapes.empty() && reshapes[i].has_value()) {
       absl::StrAppend(&text, "as[", absl::StrJoin(*reshapes[i], ","), "]");

@@ -115,7 +115,7 @@ int64_t CountTexts(const std::string& bytes) {
   return count;
 }
 
-// Returns the place of the one input of that name.
+// Returns the place of the one input of that name; -1 where there is none.
 int IndexOf(const ModelInferRequest& reference, const std::string& name) {
   int index = -1;
   for (int i = 0; i < reference.inputs_size(); ++i) {
@@ -124,7 +124,6 @@ int IndexOf(const ModelInferRequest& reference, const std::string& name) {
       index = i;
     }
   }
-  Check(index >= 0, "an input that is not sent is not taken");
   return index;
 }
 
@@ -186,11 +185,17 @@ void CheckBound(const ModelSpec& spec, const ModelInferRequest& reference,
                 const InferDecoder& decoder, const InferRequest& request) {
   Check(request.inputs.size() == spec.inputs.size(), "a view for each input");
   Check(request.rows >= 1, "a request has rows");
-  Check(reference.inputs_size() == static_cast<int>(spec.inputs.size()),
-        "as many inputs as the model has");
+  int given = 0;
   size_t bytes = 0;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const int index = IndexOf(reference, spec.inputs[i].name);
+    Check(request.inputs[i].is_given == (index >= 0),
+          "an input is given where it is sent");
+    if (index < 0) {
+      Check(spec.inputs[i].is_optional, "only optional inputs are left out");
+      continue;
+    }
+    ++given;
     const Input& sent = reference.inputs(index);
     Check(sent.datatype() == DataTypeName(spec.inputs[i].type),
           "types are the model's");
@@ -204,6 +209,7 @@ void CheckBound(const ModelSpec& spec, const ModelInferRequest& reference,
                              request.rows));
     bytes += found.size();
   }
+  Check(given == reference.inputs_size(), "no other inputs are taken");
   Check(request.bytes == bytes, "bytes are those of all inputs");
   const size_t wanted = static_cast<size_t>(reference.outputs_size());
   Check(decoder.outputs().size() == (wanted > 0 ? wanted : spec.outputs.size()),
@@ -232,7 +238,8 @@ void CheckSame(const InferDecoder& a, const InferRequest& request_a,
   Check(request_a.inputs.size() == request_b.inputs.size(),
         "inputs are the same");
   for (size_t i = 0; i < request_a.inputs.size(); ++i) {
-    Check(request_a.inputs[i].dims == request_b.inputs[i].dims,
+    Check(request_a.inputs[i].is_given == request_b.inputs[i].is_given &&
+              request_a.inputs[i].dims == request_b.inputs[i].dims,
           "shapes are the same");
     Check(Joined(request_a.inputs[i].runs) == Joined(request_b.inputs[i].runs),
           "rows are the same");

@@ -127,7 +127,10 @@ TEST_F(TorchTextsTest, StringsBecomeNumbers) {
 TEST_F(TorchTextsTest, RowsMayHoldSeveralStrings) {
   const absl::Status status = Load(
       "def forward(self, text: List[str]) -> Dict[str, List[str]]:\n"
-      "  return {'y': [text[i // 3] for i in range(len(text) * 3)]}\n",
+      "  y: List[str] = []\n"
+      "  for i in range(len(text) * 3):\n"
+      "    y.append(text[i // 3])\n"
+      "  return {'y': y}\n",
       {{"text", DataType::kBytes, {2}}},
       {{"y", DataType::kBytes, {kAnySize, 2}}});
   ASSERT_TRUE(status.ok()) << status;
