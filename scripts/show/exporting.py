@@ -133,8 +133,8 @@ def speed(turns, name, rows):
 def measure(options):
     result = measuring.describe(
         "B5", f"MiniLM as .pt, .pt2 and int8 weight-only: cosine with fp32 at "
-        f"least {BF16_COSINE}, int8 dynamic {INT8_COSINE}; and how fast each "
-        "is", options.command)
+        f"least {BF16_COSINE}, of int8 dynamic {INT8_COSINE}; how fast each "
+        "is has no goal", options.command)
     export_missing(options.programs)
     accuracy = {name: embed(options.programs, name) for name in MODELS}
     turns = play_pairs(options)

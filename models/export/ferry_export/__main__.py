@@ -1,5 +1,6 @@
 """Runs an export: build, write, serve, compare, put in place."""
 
+import signal
 import sys
 import time
 
@@ -68,6 +69,8 @@ def passes(command, specs, outputs, arrays, expected, stage):
 
 
 def main():
+    # An end from outside ends the server that checks, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         return 0 if run(sys.argv[1:]) else 1
     except ExportError as error:
