@@ -47,6 +47,24 @@ std::string HostAndPort(const std::string& address, int port) {
                : absl::StrCat(address, ":", port);
 }
 
+// Takes the one algorithm; gRPC refuses the others as UNIMPLEMENTED by name.
+// Where there is none, the filters that compress and inflate are left out:
+// every call pays for them, and gRPC inflates before it looks at the size.
+void SetCompression(Compression compression, grpc::ServerBuilder& builder) {
+  const grpc_compression_algorithm algorithm =
+      compression == Compression::kGzip      ? GRPC_COMPRESS_GZIP
+      : compression == Compression::kDeflate ? GRPC_COMPRESS_DEFLATE
+                                             : GRPC_COMPRESS_NONE;
+  for (const grpc_compression_algorithm known :
+       {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder.SetCompressionAlgorithmSupportStatus(known, known == algorithm);
+  }
+  builder.SetDefaultCompressionAlgorithm(algorithm);
+  const int is_on = algorithm == GRPC_COMPRESS_NONE ? 0 : 1;
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, is_on);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, is_on);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
@@ -93,12 +111,9 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   builder.AddListeningPort(HostAndPort(options.address, options.port),
                            grpc::InsecureServerCredentials(), &port_);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
-  // What nobody asks of it and every call pays for: a filter that compresses
-  // replies, and counts of every call for a service that is not offered.
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  SetCompression(options.compression, builder);
+  // What nobody asks of it and every call pays for: counts of every call for a
+  // service that is not offered.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,

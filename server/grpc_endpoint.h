@@ -1,8 +1,8 @@
 // GrpcEndpoint: the gRPC server with its services, queues and bounds.
 //
 // Bounds: message bytes, metadata bytes, streams a connection, memory, replies
-// that nobody reads; one port, not shared; no compression; no reflection and no
-// admin RPC unless asked for.
+// that nobody reads; one port, not shared; no compression, no reflection and
+// no admin RPC unless asked for.
 //
 // Life: Create() listens; Shutdown() when the batchers have answered all they
 // accepted; then the destructor, after the batchers are gone.

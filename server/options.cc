@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/version.h"
 
 namespace ferry {
@@ -27,6 +26,7 @@ struct RawFlags {
   std::string policy;
   std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
+  std::string compression = "none";
   bool grpc_reflection = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
@@ -42,17 +42,6 @@ ModelControlMode ParseControlMode(const std::string& text) {
   return text == "poll"       ? ModelControlMode::kPoll
          : text == "explicit" ? ModelControlMode::kExplicit
                               : ModelControlMode::kNone;
-}
-
-const char* ControlModeName(ModelControlMode mode) {
-  switch (mode) {
-    case ModelControlMode::kPoll:
-      return "poll";
-    case ModelControlMode::kExplicit:
-      return "explicit";
-    default:
-      return "none";
-  }
 }
 
 Duration Seconds(double seconds) { return Milliseconds(seconds * 1000); }
@@ -176,6 +165,15 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->type_name("BYTES")
       ->capture_default_str()
       ->group(group);
+  app.add_option("--grpc-compression", raw.compression,
+                 "compress replies for clients that take it, and take requests "
+                 "compressed so; gRPC inflates a request before it looks at "
+                 "its size, so 1 MB sent may take 1 GB here: for trusted "
+                 "clients only; none refuses what is compressed")
+      ->check(CLI::IsMember({"none", "deflate", "gzip"}))
+      ->type_name("none|deflate|gzip")
+      ->capture_default_str()
+      ->group(group);
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
                "offer the reflection service (for grpcurl)")
       ->group(group);
@@ -244,6 +242,12 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   if (raw.grpc_reflection) {
     options.grpc.reflection = Reflection::kOn;
   }
+  for (const Compression compression :
+       {Compression::kDeflate, Compression::kGzip}) {
+    if (raw.compression == CompressionName(compression)) {
+      options.grpc.compression = compression;
+    }
+  }
   if (raw.admin_rpc) {
     options.grpc.admin = AdminRpc::kOn;
   }
@@ -262,10 +266,6 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     }
   }
   return absl::OkStatus();
-}
-
-double ToSeconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
 }
 
 }  // namespace
@@ -304,59 +304,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
     result.action = CommandLine::Action::kCheck;
   }
   return result;
-}
-
-std::string DescribeOptions(const ServerOptions& options) {
-  const ModelRepositoryOptions& repository = options.repository;
-  std::vector<std::string> parts;
-  const auto add = [&parts](const char* name, const auto& value) {
-    parts.push_back(absl::StrCat(name, "=", value));
-  };
-  const auto add_if_set = [&add](const char* name, const auto& value) {
-    if (value.has_value()) {
-      add(name, *value);
-    }
-  };
-  add("model-repository",
-      repository.path.empty() ? "(embedded)" : repository.path);
-  if (!options.control.load_models.empty()) {
-    add("load-model", absl::StrJoin(options.control.load_models, ","));
-  }
-  add("model-control-mode", ControlModeName(options.control.mode));
-  if (options.control.mode == ModelControlMode::kPoll) {
-    add("repository-poll-secs", ToSeconds(options.control.poll_interval));
-  }
-  if (!options.op_libraries.empty()) {
-    add("op-library", absl::StrJoin(options.op_libraries, ","));
-  }
-  const ModelOverrides& overrides = repository.overrides;
-  add_if_set("max-batch-size", overrides.max_batch_size);
-  if (overrides.max_wait.has_value()) {
-    add("max-wait-ms", ToSeconds(*overrides.max_wait) * 1000);
-  }
-  if (overrides.policy.has_value()) {
-    add("policy", PolicyName(*overrides.policy));
-  }
-  add_if_set("threads", overrides.threads);
-  add_if_set("slots", overrides.slots);
-  if (repository.device_lanes > 0) {
-    add("device-lanes", repository.device_lanes);
-  }
-  add_if_set("queue-requests", overrides.queue_requests);
-  add_if_set("queue-bytes", overrides.queue_bytes);
-  add("grpc-infer-thread-count", options.grpc.infer_thread_count);
-  add("grpc-max-message-bytes", options.grpc.max_message_bytes);
-  add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
-  add("grpc-reflection",
-      options.grpc.reflection == Reflection::kOn ? "on" : "off");
-  add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
-  add("status-codes",
-      options.grpc.status_codes == StatusCodes::kTriton ? "triton" : "ferry");
-  add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
-  add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
-  add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));
-  add("log-level", options.log_level);
-  return absl::StrJoin(parts, " ");
 }
 
 }  // namespace ferry

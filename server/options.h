@@ -22,6 +22,12 @@ namespace ferry {
 enum class Reflection { kOff, kOn };
 enum class AdminRpc { kOff, kOn };
 
+// Of requests that are taken and of replies to who takes it.
+enum class Compression { kNone, kDeflate, kGzip };
+
+// Returns "none", "deflate" or "gzip".
+const char* CompressionName(Compression compression);
+
 // On one or two cores a second thread only takes turns with the first one
 // (docs/decisions/0009-no-callback-methods.md); Triton's default is 2.
 inline int DefaultInferThreads() {
@@ -37,6 +43,7 @@ struct GrpcOptions {
   int64_t max_unsent_bytes = int64_t{512} << 20;
   Reflection reflection = Reflection::kOff;
   AdminRpc admin = AdminRpc::kOff;
+  Compression compression = Compression::kNone;
   StatusCodes status_codes = StatusCodes::kFerry;
 };
 

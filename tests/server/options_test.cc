@@ -27,6 +27,7 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_EQ(options.grpc.infer_thread_count, DefaultInferThreads());
   EXPECT_EQ(options.grpc.max_message_bytes, 64 << 20);
   EXPECT_EQ(options.grpc.reflection, Reflection::kOff);
+  EXPECT_EQ(options.grpc.compression, Compression::kNone);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kFerry);
   EXPECT_EQ(options.metrics.listening, MetricsListening::kOn);
   EXPECT_EQ(options.metrics.address, "127.0.0.1");
@@ -62,6 +63,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--grpc-infer-thread-count=4",
              "--grpc-max-message-bytes=1024",
              "--grpc-reflection",
+             "--grpc-compression=gzip",
              "--triton-status-codes",
              "--log-level=debug",
              "--backend-timeout-secs=7"});
@@ -87,6 +89,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.grpc.infer_thread_count, 4);
   EXPECT_EQ(options.grpc.max_message_bytes, 1024);
   EXPECT_EQ(options.grpc.reflection, Reflection::kOn);
+  EXPECT_EQ(options.grpc.compression, Compression::kGzip);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kTriton);
   EXPECT_EQ(options.log_level, "debug");
 }
@@ -145,6 +148,7 @@ TEST(OptionsTest, WrongFlagsAreRefusedByName) {
       {"--grpc-port=http"},
       {"--max-batch-size=0"},
       {"--policy=adaptiv"},
+      {"--grpc-compression=snappy"},
       {"--max-wait-ms=-1"},
       {"--log-level=loud"},
       {"--grpc-infer-thread-count=0"},

@@ -1,0 +1,90 @@
+// The flags in force, as text.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/options.h"
+
+namespace ferry {
+namespace {
+
+const char* ControlModeName(ModelControlMode mode) {
+  switch (mode) {
+    case ModelControlMode::kPoll:
+      return "poll";
+    case ModelControlMode::kExplicit:
+      return "explicit";
+    default:
+      return "none";
+  }
+}
+
+double ToSeconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+const char* CompressionName(Compression compression) {
+  return compression == Compression::kGzip      ? "gzip"
+         : compression == Compression::kDeflate ? "deflate"
+                                                : "none";
+}
+
+std::string DescribeOptions(const ServerOptions& options) {
+  const ModelRepositoryOptions& repository = options.repository;
+  std::vector<std::string> parts;
+  const auto add = [&parts](const char* name, const auto& value) {
+    parts.push_back(absl::StrCat(name, "=", value));
+  };
+  const auto add_if_set = [&add](const char* name, const auto& value) {
+    if (value.has_value()) {
+      add(name, *value);
+    }
+  };
+  add("model-repository",
+      repository.path.empty() ? "(embedded)" : repository.path);
+  if (!options.control.load_models.empty()) {
+    add("load-model", absl::StrJoin(options.control.load_models, ","));
+  }
+  add("model-control-mode", ControlModeName(options.control.mode));
+  if (options.control.mode == ModelControlMode::kPoll) {
+    add("repository-poll-secs", ToSeconds(options.control.poll_interval));
+  }
+  if (!options.op_libraries.empty()) {
+    add("op-library", absl::StrJoin(options.op_libraries, ","));
+  }
+  const ModelOverrides& overrides = repository.overrides;
+  add_if_set("max-batch-size", overrides.max_batch_size);
+  if (overrides.max_wait.has_value()) {
+    add("max-wait-ms", ToSeconds(*overrides.max_wait) * 1000);
+  }
+  if (overrides.policy.has_value()) {
+    add("policy", PolicyName(*overrides.policy));
+  }
+  add_if_set("threads", overrides.threads);
+  add_if_set("slots", overrides.slots);
+  if (repository.device_lanes > 0) {
+    add("device-lanes", repository.device_lanes);
+  }
+  add_if_set("queue-requests", overrides.queue_requests);
+  add_if_set("queue-bytes", overrides.queue_bytes);
+  add("grpc-infer-thread-count", options.grpc.infer_thread_count);
+  add("grpc-max-message-bytes", options.grpc.max_message_bytes);
+  add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
+  add("grpc-compression", CompressionName(options.grpc.compression));
+  add("grpc-reflection",
+      options.grpc.reflection == Reflection::kOn ? "on" : "off");
+  add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
+  add("status-codes",
+      options.grpc.status_codes == StatusCodes::kTriton ? "triton" : "ferry");
+  add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
+  add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
+  add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));
+  add("log-level", options.log_level);
+  return absl::StrJoin(parts, " ");
+}
+
+}  // namespace ferry
