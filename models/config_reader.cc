@@ -12,6 +12,7 @@
 #include "models/config_parameters.h"
 #include "models/config_reshapes.h"
 #include "models/model_config.h"
+#include "models/not_served.h"
 
 namespace ferry {
 namespace {
@@ -71,12 +72,21 @@ class Reader {
   }
 
   void ReadBackend() {
-    const bool by_platform =
-        message_.backend().empty() && !message_.platform().empty();
+    options_.file = message_.default_model_filename();
+    CheckFileName();
+    if (message_.backend().empty() && message_.platform().empty()) {
+      return;  // TorchScript
+    }
+    const bool by_platform = message_.backend().empty();
     const std::string& name =
         by_platform ? message_.platform() : message_.backend();
     const absl::string_view field = by_platform ? "platform" : "backend";
     const std::optional<BackendKind> backend = FindBackend(name);
+    if (!backend.has_value() && !AdviceOnBackend(name).empty()) {
+      Add(field, absl::StrCat("field '", field, "': ", AdviceOnBackend(name),
+                              "; got '", name, "'"));
+      return;
+    }
     if (!backend.has_value()) {
       Add(field,
           absl::StrCat("field '", field,
@@ -92,7 +102,15 @@ class Reader {
           absl::StrCat("field 'platform': expected the backend's, '", name,
                        "', got '", message_.platform(), "'"));
     }
-    options_.file = message_.default_model_filename();
+  }
+
+  void CheckFileName() {
+    const absl::string_view advice = AdviceOnFile(options_.file);
+    if (!advice.empty()) {
+      Add("default_model_filename",
+          absl::StrCat("field 'default_model_filename': ", advice, "; got '",
+                       options_.file, "'"));
+    }
     if (options_.file.find('/') != std::string::npos) {
       Add("default_model_filename",
           absl::StrCat("field 'default_model_filename': expected the name of "
@@ -130,6 +148,10 @@ class Reader {
                                    absl::string_view side) {
     std::vector<TensorSpec> specs;
     std::set<std::string> names;
+    // What the config of a TorchScript model leaves out is found at load.
+    if (tensors.empty() && options_.backend == BackendKind::kTorchScript) {
+      return specs;
+    }
     if (tensors.empty() || tensors.size() > kMaxTensors) {
       findings_.Add(
           0, absl::StrCat("field '", side, "': expected 1 to ", kMaxTensors,
@@ -315,39 +337,47 @@ ModelOptions ReadConfigMessage(const inference::ModelConfig& message,
   return Reader(message, node, findings).Read(name);
 }
 
+namespace {
+
+struct TypePair {
+  inference::DataType config;
+  DataType type;
+};
+constexpr TypePair kTypes[] = {
+    {inference::TYPE_BOOL, DataType::kBool},
+    {inference::TYPE_UINT8, DataType::kUint8},
+    {inference::TYPE_UINT16, DataType::kUint16},
+    {inference::TYPE_UINT32, DataType::kUint32},
+    {inference::TYPE_UINT64, DataType::kUint64},
+    {inference::TYPE_INT8, DataType::kInt8},
+    {inference::TYPE_INT16, DataType::kInt16},
+    {inference::TYPE_INT32, DataType::kInt32},
+    {inference::TYPE_INT64, DataType::kInt64},
+    {inference::TYPE_FP16, DataType::kFp16},
+    {inference::TYPE_FP32, DataType::kFp32},
+    {inference::TYPE_FP64, DataType::kFp64},
+    {inference::TYPE_BF16, DataType::kBf16},
+    {inference::TYPE_STRING, DataType::kBytes},
+};
+
+}  // namespace
+
 std::optional<DataType> FromConfigType(inference::DataType type) {
-  switch (type) {
-    case inference::TYPE_BOOL:
-      return DataType::kBool;
-    case inference::TYPE_UINT8:
-      return DataType::kUint8;
-    case inference::TYPE_UINT16:
-      return DataType::kUint16;
-    case inference::TYPE_UINT32:
-      return DataType::kUint32;
-    case inference::TYPE_UINT64:
-      return DataType::kUint64;
-    case inference::TYPE_INT8:
-      return DataType::kInt8;
-    case inference::TYPE_INT16:
-      return DataType::kInt16;
-    case inference::TYPE_INT32:
-      return DataType::kInt32;
-    case inference::TYPE_INT64:
-      return DataType::kInt64;
-    case inference::TYPE_FP16:
-      return DataType::kFp16;
-    case inference::TYPE_FP32:
-      return DataType::kFp32;
-    case inference::TYPE_FP64:
-      return DataType::kFp64;
-    case inference::TYPE_BF16:
-      return DataType::kBf16;
-    case inference::TYPE_STRING:
-      return DataType::kBytes;
-    default:
-      return std::nullopt;
+  for (const TypePair& pair : kTypes) {
+    if (pair.config == type) {
+      return pair.type;
+    }
   }
+  return std::nullopt;
+}
+
+inference::DataType ToConfigType(DataType type) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.type == type) {
+      return pair.config;
+    }
+  }
+  return inference::TYPE_INVALID;
 }
 
 }  // namespace ferry

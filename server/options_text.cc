@@ -44,14 +44,21 @@ std::string DescribeOptions(const ServerOptions& options) {
       add(name, *value);
     }
   };
-  add("model-repository",
-      repository.path.empty() ? "(embedded)" : repository.path);
+  if (repository.single.has_value()) {
+    add("model", repository.single->path);
+  } else {
+    add("model-repository",
+        repository.path.empty() ? "(embedded)" : repository.path);
+  }
   if (!options.control.load_models.empty()) {
     add("load-model", absl::StrJoin(options.control.load_models, ","));
   }
   add("model-control-mode", ControlModeName(options.control.mode));
   if (options.control.mode == ModelControlMode::kPoll) {
     add("repository-poll-secs", ToSeconds(options.control.poll_interval));
+  }
+  if (repository.completion == ConfigCompletion::kOff) {
+    add("auto-complete-config", "off");
   }
   const ModelOverrides& overrides = repository.overrides;
   add_if_set("max-batch-size", overrides.max_batch_size);

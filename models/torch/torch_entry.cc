@@ -14,11 +14,12 @@
 namespace ferry {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
-    const ModelOptions& options, const std::string& path) {
+// Completes options.spec where the config leaves tensors out.
+absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path,
+                                                     ModelOptions& options) {
   try {
     if (options.backend == BackendKind::kTorchScript) {
-      return LoadTorchScript(options, path);
+      return LoadTorchScript(path, options);
     }
     return MakeNetwork(options, path);
   } catch (const c10::Error& error) {
@@ -36,8 +37,9 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
 void FerryLoadTorchModels(const ferry::ModelOptions& options,
                           const std::string& path,
                           ferry::HostModelsOrStatus& models) {
+  ferry::ModelOptions completed = options;
   absl::StatusOr<std::unique_ptr<ferry::Network>> loaded =
-      ferry::LoadNetwork(options, path);
+      ferry::LoadNetwork(path, completed);
   if (!loaded.ok()) {
     models = loaded.status();
     return;
@@ -45,8 +47,8 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
   // Shared: the lanes of a model have its weights once.
   const std::shared_ptr<ferry::Network> network = *std::move(loaded);
   std::vector<std::unique_ptr<ferry::HostModel>> lanes;
-  for (int32_t lane = 0; lane < options.instance_count; ++lane) {
-    lanes.push_back(std::make_unique<ferry::TorchModel>(network, options));
+  for (int32_t lane = 0; lane < completed.instance_count; ++lane) {
+    lanes.push_back(std::make_unique<ferry::TorchModel>(network, completed));
   }
   models = std::move(lanes);
 }
