@@ -4,11 +4,13 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
+#include "models/config_normalize.h"
 
 namespace ferry {
 namespace {
@@ -215,7 +217,8 @@ std::string UnknownKey(absl::string_view key) {
   for (const Parameter& parameter : kParameters) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", parameter.key);
   }
-  return absl::StrCat("remove it; known are ", known);
+  return absl::StrCat("remove it; known are ", known, ", ", kNormalizeKey,
+                      "<input>");
 }
 
 Problem ReadParameter(absl::string_view key, absl::string_view text,
@@ -226,6 +229,11 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
                             : absl::StrCat("parameter '", key, "': expected ",
                                            expected, ", got '", text, "'");
   };
+  const bool normalizes = absl::StartsWith(key, kNormalizeKey);
+  if (normalizes && (kTorch & backend) != 0) {
+    return refusal(
+        ReadNormalization(key.substr(kNormalizeKey.size()), text, options));
+  }
   for (const Parameter& parameter : kParameters) {
     if (parameter.key != key) {
       continue;

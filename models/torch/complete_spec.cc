@@ -176,13 +176,20 @@ class SpecCompletion {
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       const bool is_reshaped = !options_.input_reshapes.empty() &&
                                options_.input_reshapes[i].has_value();
+      const bool is_normalized = !options_.normalizations.empty() &&
+                                 options_.normalizations[i].has_value();
       std::vector<int64_t> shape =
           is_reshaped ? *options_.input_reshapes[i] : spec_.inputs[i].dims;
+      if (is_normalized) {
+        shape = ModelDims(*options_.normalizations[i], shape);
+      }
       std::replace(shape.begin(), shape.end(), kAnySize, trial.any_size);
       if (spec_.max_batch_size > 0) {
         shape.insert(shape.begin(), trial.rows);
       }
-      inputs.push_back(at::zeros(shape, ToScalarType(spec_.inputs[i].type)));
+      inputs.push_back(
+          at::zeros(shape, is_normalized ? at::kFloat
+                                         : ToScalarType(spec_.inputs[i].type)));
     }
     return inputs;
   }

@@ -93,7 +93,13 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       has_variable_shape_(HasVariableShape(options.spec)),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
       rooms_(options.spec.inputs.size()),
-      inputs_(options.spec.inputs.size()) {}
+      inputs_(options.spec.inputs.size()) {
+  for (size_t i = 0; i < options.normalizations.size(); ++i) {
+    if (options.normalizations[i].has_value()) {
+      rooms_[i].normalizer.emplace(*options.normalizations[i]);
+    }
+  }
+}
 
 // --- warm-up -----------------------------------------------------------------
 
@@ -212,20 +218,29 @@ void TorchModel::PlaceInput(size_t input, int32_t rows,
   const int64_t room =
       row_elements *
       (has_variable_shape_ ? rows : std::max(options_.spec.max_batch_size, 1));
-  Reserve(rooms_[input].staged, room, ComputeType(type, options_.precision));
+  Reserve(rooms_[input].staged, room,
+          rooms_[input].normalizer.has_value()
+              ? ToScalarType(options_.precision)
+              : ComputeType(type, options_.precision));
   if (rooms_[input].staged.scalar_type() != WireType(type)) {
     Reserve(rooms_[input].wire, room, WireType(type));
   }
   const at::Tensor staged =
       rooms_[input].staged.narrow(0, 0, rows * row_elements);
+  inputs_[input] =
+      staged.view(Shape(has_rows_, rows, ModelRow(input, row_dims)));
+}
+
+std::vector<int64_t> TorchModel::ModelRow(
+    size_t input, absl::Span<const int64_t> row_dims) const {
   const auto& reshapes = options_.input_reshapes;
-  if (reshapes.empty() || !reshapes[input].has_value()) {
-    inputs_[input] = staged.view(Shape(has_rows_, rows, row_dims));
-  } else {
-    const std::vector<int64_t> dims =
-        Resolve(options_.spec.inputs[input].dims, row_dims, *reshapes[input]);
-    inputs_[input] = staged.view(Shape(has_rows_, rows, dims));
+  if (!reshapes.empty() && reshapes[input].has_value()) {
+    return Resolve(options_.spec.inputs[input].dims, row_dims,
+                   *reshapes[input]);
   }
+  return rooms_[input].normalizer.has_value()
+             ? ModelDims(*options_.normalizations[input], row_dims)
+             : std::vector<int64_t>(row_dims.begin(), row_dims.end());
 }
 
 void TorchModel::StageInput(const Batch& batch, size_t input) {
@@ -238,7 +253,10 @@ void TorchModel::StageInput(const Batch& batch, size_t input) {
   const bool is_cast = room.wire.defined();
   at::Tensor& received = is_cast ? room.wire : room.staged;
   GatherRows(batch, input, static_cast<std::byte*>(received.data_ptr()));
-  if (is_cast) {
+  if (room.normalizer.has_value()) {
+    room.normalizer->Run(static_cast<const uint8_t*>(room.wire.data_ptr()),
+                         rows, row_dims, ElementsOf(room.staged));
+  } else if (is_cast) {
     CastElements(ElementsOf(room.wire), ElementsOf(room.staged), elements);
   }
   if (padded_rows > rows) {

@@ -2,7 +2,8 @@
 // copies its outputs to where the replies read them.
 //
 // Floats are cast to the model's precision on the way in and to the type on the
-// wire on the way out; integers and bools pass unchanged. A batch is padded
+// wire on the way out; integers and bools pass unchanged, but for bytes that
+// the config has normalized. A batch is padded
 // with zero rows to the next bucket where the model has buckets.
 //
 // Guarantees: a forward that fails or throws fails its batch with a constant
@@ -14,6 +15,7 @@
 #define FERRY_MODELS_TORCH_TORCH_MODEL_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -21,6 +23,7 @@
 #include "batcher/host_output_pool.h"
 #include "models/model_options.h"
 #include "models/torch/network.h"
+#include "models/torch/normalize.h"
 
 namespace ferry {
 
@@ -47,9 +50,13 @@ class TorchModel final : public HostModel {
   struct InputRoom {
     at::Tensor wire;    // flat, as received; unused where types agree
     at::Tensor staged;  // flat, in the type computed in
+    std::optional<Normalizer> normalizer = {};
   };
 
   int32_t BucketFor(int32_t rows) const;
+  // Dims of one row as the model takes them.
+  std::vector<int64_t> ModelRow(size_t input,
+                                absl::Span<const int64_t> row_dims) const;
   std::vector<int32_t> WarmUpSizes() const;
   absl::Status WarmUpSize(int32_t rows);
   void PlaceInput(size_t input, int32_t rows,

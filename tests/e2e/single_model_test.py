@@ -92,6 +92,30 @@ class SingleModelTest(unittest.TestCase):
                           models=None) as server:
             self.assertServes(server, "net", rows=64)
 
+    def test_images_of_bytes_are_normalized(self):
+        folder = self.path("images")
+        shutil.copy(self.path("pixels.pt"),
+                    self.path("images", "net", "1", "model.pt"))
+        with open(self.path("images", "net", "config.pbtxt"), "w") as config:
+            config.write("""max_batch_size: 4
+                input { name: "x" data_type: TYPE_UINT8 dims: [ 2, 5, 3 ] }
+                parameters { key: "ferry.precision"
+                             value { string_value: "fp32" } }
+                parameters { key: "ferry.normalize.x" value { string_value:
+                  "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 channels=last"
+                } }""")
+        images = np.random.default_rng(1).integers(
+            0, 256, (3, 2, 5, 3), dtype=np.uint8)
+        tensor = triton.InferInput("x", images.shape, "UINT8")
+        tensor.set_data_from_numpy(images)
+        with FerryProcess("--model-repository", folder,
+                          models=None) as server, \
+                triton.InferenceServerClient(server.address) as client:
+            found = client.infer("net", [tensor]).as_numpy("OUTPUT__0")
+        expected = ((images / 255 - [0.485, 0.456, 0.406]) /
+                    [0.229, 0.224, 0.225]).transpose(0, 3, 1, 2)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
     def test_what_the_file_does_not_say_is_asked_for(self):
         code, text = self.check("--model", self.path("scripted.pt"))
         self.assertEqual(code, 1)

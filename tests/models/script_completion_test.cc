@@ -88,6 +88,16 @@ TEST_F(ScriptCompletionTest, WholeShapesWhereTheModelDoesNotBatch) {
   EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(3));
 }
 
+TEST_F(ScriptCompletionTest, TrialsSeeWhatNormalizationMakesOfBytes) {
+  ModelOptions options =
+      Options({{"x", DataType::kUint8, {kAnySize, 6, 3}}}, {}, 8);
+  options.normalizations = {Normalization{.channels = ChannelPlace::kLast}};
+  auto lane = Load("def forward(self, x):\n  return x * 0.5\n", options);
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(3, kAnySize, 6));
+  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp32);
+}
+
 TEST_F(ScriptCompletionTest, TracedFileSaysAll) {
   auto lane = Load(
       "def forward(self, ids, x):\n"

@@ -131,6 +131,35 @@ TEST_F(TorchScriptTest, BoolOfAnyByteIsTrue) {
   EXPECT_TRUE(at::equal(result.outputs[0], bytes.ne(0).to(at::kInt)));
 }
 
+TEST_F(TorchScriptTest, BytesOfImagesAreNormalizedByConfig) {
+  const at::Tensor images = at::randint(256, {2, 5, 7, 3}, at::kByte);
+  ModelOptions options =
+      Options({{"x", DataType::kUint8, {kAnySize, kAnySize, 3}},
+               {"k", DataType::kUint8, {1}}},
+              {{"y", DataType::kFp32, {3, kAnySize, kAnySize}},
+               {"k", DataType::kUint8, {1}}});
+  options.normalizations = {Normalization{.mean = {0.5, 0.25, 0},
+                                          .std = {0.5, 0.5, 2},
+                                          .channels = ChannelPlace::kLast},
+                            std::nullopt};
+  options.buckets = {4, 8};
+  const at::Tensor mean = at::tensor({0.5, 0.25, 0.0}).view({1, 3, 1, 1});
+  const at::Tensor std = at::tensor({0.5, 0.5, 2.0}).view({1, 3, 1, 1});
+  const at::Tensor expected = (images.movedim(-1, 1) / 255.0 - mean) / std;
+  for (Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    options.precision = precision;
+    const at::Tensor bytes = at::tensor({7, 255}, at::kByte).view({2, 1});
+    const LaneResult result =
+        Run("def forward(self, x, k):\n  return (x.clone(), k + 0)\n", options,
+            {images, bytes});
+    ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+    const double tolerance = precision == Precision::kBf16 ? 0.004 : 1e-5;
+    EXPECT_TRUE(at::allclose(result.outputs[0], expected.to(at::kFloat),
+                             tolerance, 1e-5));
+    EXPECT_TRUE(at::equal(result.outputs[1], bytes)) << "bytes stay bytes";
+  }
+}
+
 TEST_F(TorchScriptTest, BatchIsPaddedToItsBucketAndCutAgain) {
   ModelOptions options = Options({kX}, {{"rows", DataType::kInt64, {1}}});
   options.buckets = {2, 8};
