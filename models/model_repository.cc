@@ -231,6 +231,15 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
 absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
     const ModelPlan& plan, int64_t version, DeviceUse use) {
   const VersionFolder& folder = plan.versions.at(version).folder;
+  if (!options_.path.empty()) {
+    if (absl::Status status = CheckManifests(folder, options_.manifests);
+        !status.ok()) {
+      return absl::Status(
+          status.code(),
+          absl::StrCat("model '", plan.config.options.name, "' version ",
+                       version, ": ", status.message()));
+    }
+  }
   return LoadModel(plan.config, options_.overrides, folder,
                    use == DeviceUse::kShared ? &gate_ : nullptr);
 }

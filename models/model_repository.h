@@ -20,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "batcher/weighted_gate.h"
+#include "models/manifest.h"
 #include "models/model_config.h"
 #include "models/model_loader.h"
 #include "models/model_overrides.h"
@@ -35,6 +36,7 @@ struct ModelRepositoryOptions {
   std::string path;                   // empty: the embedded models, or
   std::optional<SingleModel> single;  // this one
   ConfigCompletion completion = ConfigCompletion::kOn;
+  ManifestUse manifests = ManifestUse::kWhereThereIsOne;  // with `path`
   ModelOverrides overrides;
   // Batches that models which share the device compute at once, by weight; 0:
   // one a core.
@@ -76,7 +78,7 @@ class ModelRepository {
   absl::StatusOr<ModelPlan> Plan(const std::string& name,
                                  const std::string& config_json = "") const;
 
-  // Loads one version and warms it up. The repository
+  // Checks one version's manifests, loads it and warms it up. The repository
   // outlives the model.
   absl::StatusOr<std::unique_ptr<ServedModel>> Load(const ModelPlan& plan,
                                                     int64_t version,

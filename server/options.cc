@@ -26,6 +26,7 @@ constexpr int32_t kMaxBatchSize = 1 << 16;
 struct RawFlags {
   SingleModelFlags single;
   bool no_completion = false;
+  bool require_manifest = false;
   std::string policy;
   std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
@@ -77,6 +78,12 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->check(CLI::Range(0.1, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
+      ->group(models);
+  app.add_flag("--require-manifest", raw.require_manifest,
+               "refuse a model of --model-repository unless each of its files "
+               "is in a MANIFEST.sha256, as sha256sum prints it; one that is "
+               "there is always checked")
+      ->needs("--model-repository")
       ->group(models);
   app.add_flag("--check-config", raw.check_config,
                "load every model, print what is wrong and the configs in "
@@ -270,6 +277,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   }
   if (raw.no_completion) {
     options.repository.completion = ConfigCompletion::kOff;
+  }
+  if (raw.require_manifest) {
+    options.repository.manifests = ManifestUse::kRequired;
   }
   options.lifecycle.drain_delay = Seconds(raw.drain_delay_s);
   options.lifecycle.exit_timeout = Seconds(raw.exit_timeout_s);

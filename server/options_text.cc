@@ -60,6 +60,9 @@ std::string DescribeOptions(const ServerOptions& options) {
   if (repository.completion == ConfigCompletion::kOff) {
     add("auto-complete-config", "off");
   }
+  if (repository.manifests == ManifestUse::kRequired) {
+    add("require-manifest", "on");
+  }
   const ModelOverrides& overrides = repository.overrides;
   add_if_set("max-batch-size", overrides.max_batch_size);
   if (overrides.max_wait.has_value()) {

@@ -125,6 +125,15 @@ TEST(OptionsTest, OneModelWithoutARepository) {
       ConfigCompletion::kOff);
 }
 
+TEST(OptionsTest, ManifestsMayBeRequired) {
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({"--require-manifest", "--model-repository=m"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.repository.manifests, ManifestUse::kRequired);
+  EXPECT_THAT(DescribeOptions(parsed->options),
+              HasSubstr("require-manifest=on"));
+}
+
 TEST(OptionsTest, ModelControlModes) {
   EXPECT_EQ(Parse({})->options.control.mode, ModelControlMode::kNone);
   EXPECT_EQ(Parse({"--model-control-mode=explicit"})->options.control.mode,
@@ -172,6 +181,7 @@ TEST(OptionsTest, WrongFlagsAreRefusedByName) {
       {"--queue-bytes=0"},
       {"--grpc-max-message-bytes=3000000000"},
       {"--load-model"},
+      {"--require-manifest"},
       {"--model="},
       {"--input=x:FP32:1"},
       {"--output=x:FP32:1"},
