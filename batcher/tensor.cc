@@ -19,9 +19,8 @@ bool HasVariableShape(const ModelSpec& spec) {
 
 bool RequestsMayDiffer(const ModelSpec& spec) {
   return HasVariableShape(spec) ||
-         std::any_of(
-             spec.inputs.begin(), spec.inputs.end(),
-             [](const TensorSpec& input) { return input.is_optional; });
+         std::any_of(spec.inputs.begin(), spec.inputs.end(),
+                     [](const TensorSpec& input) { return input.is_optional; });
 }
 
 size_t RowBytes(DataType type, absl::Span<const int64_t> dims) {

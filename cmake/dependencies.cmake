@@ -6,6 +6,7 @@
 #   gRPC 1.51 (apt)             transport; predates fixes of some 2023 CVEs, see
 #                               docs/decisions/0006-dependencies.md
 #   LibTorch 2.11.0 (pip)       tensors and kernels; models/ alone sees it
+#   OpenSSL 3.0 (apt)           SHA-256 of manifests; comes with gRPC
 #   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
@@ -25,6 +26,7 @@ if(FERRY_BUILD_MODELS OR FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH OR FERRY_FUZZ)
 endif()
 if(FERRY_BUILD_MODELS)
   find_package(LibTorch REQUIRED)
+  find_package(OpenSSL REQUIRED)
 endif()
 if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH OR FERRY_FUZZ)
   find_package(gRPC CONFIG REQUIRED)

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "batcher/check.h"
 
 namespace ferry {
@@ -66,25 +67,41 @@ struct Advice {
   absl::string_view text;
 };
 constexpr Advice kAdvice[] = {
-    {"ensemble_scheduling", "serve each step as a model of its own"},
+    {"ensemble_scheduling",
+     "serve each step as a model of its own and call one after the other"},
     {"sequence_batching",
-     "remove it; requests are independent of each other here"},
+     "remove it; requests are independent of each other here, so send the "
+     "state along with each and return it as an output"},
     {"input.allow_ragged_batch",
      "remove it; rows of one batch have one shape, pad them in the client"},
+    {"batch_input", "remove it; send what it computes as an input"},
+    {"batch_output", "remove it; return what it scatters as an output"},
     {"instance_group.gpus", "remove it; one process serves one device"},
     {"instance_group.rate_limiter", "remove it"},
     {"optimization", "remove it; graphs are frozen and fused by default"},
     {"response_cache", "remove it; every request is computed"},
-    {"model_transaction_policy", "remove it; a request has one response"},
+    {"model_transaction_policy",
+     "remove it; a request has one response: return all of it at once, and for "
+     "generative decoding use vLLM's or TensorRT-LLM's own server"},
 };
+
+// Messages that ask for nothing where no field of theirs is set.
+constexpr absl::string_view kAskNothingEmpty[] = {
+    "model_transaction_policy", "optimization", "response_cache"};
 
 // Each batch size is warmed up before a model is ready, whatever samples a
 // config names.
 constexpr absl::string_view kDoneAnyway = "model_warmup";
 
-bool IsHonored(absl::string_view path) {
-  return std::find(std::begin(kHonored), std::end(kHonored), path) !=
-         std::end(kHonored);
+bool Contains(absl::Span<const absl::string_view> paths,
+              absl::string_view path) {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+bool IsEmpty(const Message& message) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  return fields.empty();
 }
 
 absl::string_view AdviceFor(absl::string_view path) {
@@ -104,7 +121,11 @@ void FindInField(const ConfigNode& node, const FieldDescriptor& field,
   if (path == kDoneAnyway) {
     return;
   }
-  if (!IsHonored(path)) {
+  if (Contains(kAskNothingEmpty, path) &&
+      IsEmpty(node.Child(field).message())) {
+    return;
+  }
+  if (!Contains(kHonored, path)) {
     findings.Add(
         node.Line(field, field.is_repeated() ? 0 : -1),
         absl::StrCat("field '", path, "' is not supported: ", AdviceFor(path)));

@@ -4,11 +4,13 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
+#include "models/config_normalize.h"
 
 namespace ferry {
 namespace {
@@ -125,6 +127,15 @@ Problem ReadWeight(absl::string_view text, ModelOptions& options) {
   return "";
 }
 
+// What is always so may be asked for.
+Problem AlwaysTrue(absl::string_view text, ModelOptions& /*options*/) {
+  return text == "true" ? "" : "'true'";
+}
+
+Problem AlwaysFalse(absl::string_view text, ModelOptions& /*options*/) {
+  return text == "false" ? "" : "'false'";
+}
+
 // Backends that a parameter is for, as bits.
 constexpr unsigned kScript = 1U << static_cast<int>(BackendKind::kTorchScript);
 constexpr unsigned kPackage = 1U << static_cast<int>(BackendKind::kAotInductor);
@@ -185,27 +196,45 @@ constexpr Parameter kParameters[] = {
        o.simulation.seed = static_cast<uint64_t>(seed);
        return problem;
      }},
-    // Triton's: what it asks for is always so.
-    {"INFERENCE_MODE", kTorch,
-     [](Text text, ModelOptions&) -> Problem {
-       return text == "true" ? "" : "'true'";
+    // Those of Triton's PyTorch backend that make sense here.
+    {"INTRA_OP_THREAD_COUNT", kScript,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
      }},
+    {"INFERENCE_MODE", kTorch, AlwaysTrue},
+    {"ENABLE_WEIGHT_SHARING", kTorch, AlwaysTrue},
+    {"ENABLE_JIT_EXECUTOR", kScript, AlwaysTrue},
+    {"ENABLE_JIT_PROFILING", kScript, AlwaysTrue},
+    {"DISABLE_OPTIMIZED_EXECUTION", kScript, AlwaysFalse},
+    {"ENABLE_CACHE_CLEANING", kTorch, AlwaysFalse},
 };
 
 std::string UnknownKey(absl::string_view key) {
-  if (key == "INTRA_OP_THREAD_COUNT") {
-    return "write 'ferry.threads' instead";
+  if (key == "INTER_OP_THREAD_COUNT") {
+    return "write 'ferry.threads' for the threads of one operator, or more "
+           "instances";
   }
   std::string known;
   for (const Parameter& parameter : kParameters) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", parameter.key);
   }
-  return absl::StrCat("remove it; known are ", known);
+  return absl::StrCat("remove it; known are ", known, ", ", kNormalizeKey,
+                      "<input>");
 }
 
 Problem ReadParameter(absl::string_view key, absl::string_view text,
                       ModelOptions& options) {
   const unsigned backend = 1U << static_cast<int>(options.backend);
+  const auto refusal = [&](const Problem& expected) {
+    return expected.empty() ? ""
+                            : absl::StrCat("parameter '", key, "': expected ",
+                                           expected, ", got '", text, "'");
+  };
+  const bool normalizes = absl::StartsWith(key, kNormalizeKey);
+  if (normalizes && (kTorch & backend) != 0) {
+    return refusal(
+        ReadNormalization(key.substr(kNormalizeKey.size()), text, options));
+  }
   for (const Parameter& parameter : kParameters) {
     if (parameter.key != key) {
       continue;
@@ -220,10 +249,7 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
       return absl::StrCat("parameter '", key,
                           "' is not of this backend: remove it");
     }
-    const Problem expected = parameter.read(text, options);
-    return expected.empty() ? ""
-                            : absl::StrCat("parameter '", key, "': expected ",
-                                           expected, ", got '", text, "'");
+    return refusal(parameter.read(text, options));
   }
   return absl::StrCat("parameter '", key,
                       "' is not supported: ", UnknownKey(key));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,16 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "models/config_levels.h"
 #include "models/config_parameters.h"
-#include "models/config_reshapes.h"
+#include "models/config_tensors.h"
 #include "models/config_texts.h"
 #include "models/model_config.h"
+#include "models/not_served.h"
 
 namespace ferry {
 namespace {
 
-constexpr int32_t kMaxBatchSize = 65'536;
-constexpr int kMaxRank = 8;
-constexpr int kMaxTensors = 64;
 constexpr int kMaxInstances = 64;
 constexpr uint64_t kMaxQueueDelayMicroseconds = 60'000'000;
 
@@ -45,12 +42,6 @@ std::optional<BackendKind> FindBackend(const std::string& name) {
   return std::nullopt;
 }
 
-// Whether LibTorch computes with the type.
-bool IsTensorType(DataType type) {
-  return type != DataType::kBytes && type != DataType::kUint16 &&
-         type != DataType::kUint32 && type != DataType::kUint64;
-}
-
 // Reads one parsed config, collecting findings on the way.
 class Reader {
  public:
@@ -63,7 +54,7 @@ class Reader {
     FindUnsupportedFields(node_, findings_);
     ReadName(folder);
     ReadBackend();
-    ReadTensors();
+    ReadConfigTensors(message_, node_, options_, findings_);
     ReadScheduling();
     ReadVersions();
     ReadConfigParameters(node_, options_, findings_);
@@ -85,12 +76,21 @@ class Reader {
   }
 
   void ReadBackend() {
-    const bool by_platform =
-        message_.backend().empty() && !message_.platform().empty();
+    options_.file = message_.default_model_filename();
+    if (message_.backend().empty() && message_.platform().empty()) {
+      ReadFile();  // TorchScript, or a package
+      return;
+    }
+    const bool by_platform = message_.backend().empty();
     const std::string& name =
         by_platform ? message_.platform() : message_.backend();
     const absl::string_view field = by_platform ? "platform" : "backend";
     const std::optional<BackendKind> backend = FindBackend(name);
+    if (!backend.has_value() && !AdviceOnBackend(name).empty()) {
+      Add(field, absl::StrCat("field '", field, "': ", AdviceOnBackend(name),
+                              "; got '", name, "'"));
+      return;
+    }
     if (!backend.has_value()) {
       Add(field,
           absl::StrCat("field '", field,
@@ -121,7 +121,12 @@ class Reader {
   }
 
   void ReadFile() {
-    options_.file = message_.default_model_filename();
+    const absl::string_view advice = AdviceOnFile(options_.file);
+    if (!advice.empty()) {
+      Add("default_model_filename",
+          absl::StrCat("field 'default_model_filename': ", advice, "; got '",
+                       options_.file, "'"));
+    }
     if (options_.file.find('/') != std::string::npos) {
       Add("default_model_filename",
           absl::StrCat("field 'default_model_filename': expected the name of "
@@ -139,120 +144,6 @@ class Reader {
                        "with platform 'torch_aoti' and no other, got '",
                        options_.file, "'"));
     }
-  }
-
-  void ReadTensors() {
-    const int32_t rows = message_.max_batch_size();
-    if (rows < 0 || rows > kMaxBatchSize) {
-      Add("max_batch_size",
-          absl::StrCat("field 'max_batch_size': expected 0 to ", kMaxBatchSize,
-                       ", got ", rows));
-    }
-    options_.spec.max_batch_size = rows;
-    options_.spec.inputs = ReadSide(message_.input(), "input");
-    ReadOptionalInputs();
-    options_.spec.outputs = ReadSide(message_.output(), "output");
-    ReadReshapes(message_, node_, options_, findings_);
-    for (int i = 0; i < message_.output_size(); ++i) {
-      const std::string& file = message_.output(i).label_filename();
-      if (file.find('/') != std::string::npos) {
-        findings_.Add(
-            node_.Child("output", i).Line("label_filename"),
-            absl::StrCat("field 'output.label_filename': expected the name of "
-                         "a file in the model's folder, got '",
-                         file, "'"));
-      }
-      options_.label_files.push_back(file);
-    }
-  }
-
-  void ReadOptionalInputs() {
-    for (size_t at = 0; at < options_.spec.inputs.size(); ++at) {
-      const int i = static_cast<int>(at);
-      options_.spec.inputs[at].is_optional = message_.input(i).optional();
-      if (message_.input(i).optional() &&
-          options_.backend != BackendKind::kTorchScript) {
-        findings_.Add(
-            node_.Child("input", i).Line("optional"),
-            absl::StrCat("field 'input.optional' of '",
-                         message_.input(i).name(),
-                         "': expected a TorchScript model, whose forward() "
-                         "has a default for it, got another backend"));
-      }
-    }
-  }
-
-  template <typename Tensors>
-  std::vector<TensorSpec> ReadSide(const Tensors& tensors,
-                                   absl::string_view side) {
-    std::vector<TensorSpec> specs;
-    std::set<std::string> names;
-    if (tensors.empty() || tensors.size() > kMaxTensors) {
-      findings_.Add(
-          0, absl::StrCat("field '", side, "': expected 1 to ", kMaxTensors,
-                          " tensors, got ", tensors.size()));
-      return specs;
-    }
-    for (int i = 0; i < tensors.size(); ++i) {
-      specs.push_back(ReadTensor(tensors[i], side, node_.Child(side, i)));
-      if (!names.insert(specs.back().name).second) {
-        findings_.Add(node_.Line(side, i),
-                      absl::StrCat("field '", side, ".name': '",
-                                   specs.back().name, "' stands twice"));
-      }
-    }
-    return specs;
-  }
-
-  template <typename Tensor>
-  TensorSpec ReadTensor(const Tensor& tensor, absl::string_view side,
-                        const ConfigNode& node) {
-    TensorSpec spec;
-    spec.name = tensor.name();
-    if (spec.name.empty()) {
-      findings_.Add(node.Line("name"),
-                    absl::StrCat("field '", side, ".name': expected a name"));
-    }
-    const std::optional<DataType> type = FromConfigType(tensor.data_type());
-    if (!type.has_value() || !IsServed(*type)) {
-      findings_.Add(
-          node.Line("data_type"),
-          absl::StrCat("field '", side, ".data_type' of '", spec.name,
-                       "': expected a type that the backend takes, got ",
-                       inference::DataType_Name(tensor.data_type())));
-    }
-    spec.type = type.value_or(DataType::kFp32);
-    spec.dims.assign(tensor.dims().begin(), tensor.dims().end());
-    if (tensor.dims_size() > kMaxRank) {
-      findings_.Add(node.Line("dims", 0),
-                    absl::StrCat("field '", side, ".dims' of '", spec.name,
-                                 "': expected at most ", kMaxRank,
-                                 " dimensions, got ", tensor.dims_size()));
-    }
-    for (int i = 0; i < tensor.dims_size(); ++i) {
-      if (tensor.dims(i) != kAnySize &&
-          (tensor.dims(i) < 1 || tensor.dims(i) > INT32_MAX)) {
-        findings_.Add(node.Line("dims", i),
-                      absl::StrCat("field '", side, ".dims' of '", spec.name,
-                                   "': expected -1 or 1 to ", INT32_MAX,
-                                   ", got ", tensor.dims(i)));
-      }
-    }
-    return spec;
-  }
-
-  bool IsServed(DataType type) const {
-    switch (options_.backend) {
-      case BackendKind::kSimulated:
-      case BackendKind::kEcho:
-        return true;
-      case BackendKind::kTorchScript:
-        return IsTensorType(type) || type == DataType::kBytes;
-      case BackendKind::kAotInductor:
-      case BackendKind::kNetwork:
-        return IsTensorType(type);
-    }
-    return false;
   }
 
   void ReadScheduling() {
@@ -377,39 +268,47 @@ ModelOptions ReadConfigMessage(const inference::ModelConfig& message,
   return Reader(message, node, findings).Read(name);
 }
 
+namespace {
+
+struct TypePair {
+  inference::DataType config;
+  DataType type;
+};
+constexpr TypePair kTypes[] = {
+    {inference::TYPE_BOOL, DataType::kBool},
+    {inference::TYPE_UINT8, DataType::kUint8},
+    {inference::TYPE_UINT16, DataType::kUint16},
+    {inference::TYPE_UINT32, DataType::kUint32},
+    {inference::TYPE_UINT64, DataType::kUint64},
+    {inference::TYPE_INT8, DataType::kInt8},
+    {inference::TYPE_INT16, DataType::kInt16},
+    {inference::TYPE_INT32, DataType::kInt32},
+    {inference::TYPE_INT64, DataType::kInt64},
+    {inference::TYPE_FP16, DataType::kFp16},
+    {inference::TYPE_FP32, DataType::kFp32},
+    {inference::TYPE_FP64, DataType::kFp64},
+    {inference::TYPE_BF16, DataType::kBf16},
+    {inference::TYPE_STRING, DataType::kBytes},
+};
+
+}  // namespace
+
 std::optional<DataType> FromConfigType(inference::DataType type) {
-  switch (type) {
-    case inference::TYPE_BOOL:
-      return DataType::kBool;
-    case inference::TYPE_UINT8:
-      return DataType::kUint8;
-    case inference::TYPE_UINT16:
-      return DataType::kUint16;
-    case inference::TYPE_UINT32:
-      return DataType::kUint32;
-    case inference::TYPE_UINT64:
-      return DataType::kUint64;
-    case inference::TYPE_INT8:
-      return DataType::kInt8;
-    case inference::TYPE_INT16:
-      return DataType::kInt16;
-    case inference::TYPE_INT32:
-      return DataType::kInt32;
-    case inference::TYPE_INT64:
-      return DataType::kInt64;
-    case inference::TYPE_FP16:
-      return DataType::kFp16;
-    case inference::TYPE_FP32:
-      return DataType::kFp32;
-    case inference::TYPE_FP64:
-      return DataType::kFp64;
-    case inference::TYPE_BF16:
-      return DataType::kBf16;
-    case inference::TYPE_STRING:
-      return DataType::kBytes;
-    default:
-      return std::nullopt;
+  for (const TypePair& pair : kTypes) {
+    if (pair.config == type) {
+      return pair.type;
+    }
   }
+  return std::nullopt;
+}
+
+inference::DataType ToConfigType(DataType type) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.type == type) {
+      return pair.config;
+    }
+  }
+  return inference::TYPE_INVALID;
 }
 
 }  // namespace ferry

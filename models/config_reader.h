@@ -23,6 +23,9 @@ ModelOptions ReadConfigMessage(const inference::ModelConfig& message,
 // Returns the type of tensors on the wire, or nothing for TYPE_INVALID.
 std::optional<DataType> FromConfigType(inference::DataType type);
 
+// Returns the config's word for a type.
+inference::DataType ToConfigType(DataType type);
+
 }  // namespace ferry
 
 #endif  // FERRY_MODELS_CONFIG_READER_H_

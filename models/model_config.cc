@@ -2,7 +2,7 @@
 #include "models/model_config.h"
 
 #include <fstream>
-#include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/tokenizer.h"
@@ -67,24 +67,33 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
   return config;
 }
 
-absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
-                                                 const std::string& name) {
-  ConfigFindings findings("config of the load request");
+absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
+                                             absl::string_view source,
+                                             const std::string& name) {
+  ConfigFindings findings(source);
   ModelConfig config;
-  const auto status =
-      google::protobuf::util::JsonStringToMessage(text, &config.message);
-  if (status.ok()) {
-    config.options = ReadConfigMessage(
-        config.message, ConfigNode(config.message, nullptr), name, findings);
-    config.message.set_name(name);
-  } else {
-    findings.Add(0, absl::StrCat("expected a model config as JSON: ",
-                                 status.message().ToString()));
-  }
-  if (absl::Status result = findings.ToStatus(); !result.ok()) {
-    return result;
+  config.message = std::move(message);
+  config.options = ReadConfigMessage(
+      config.message, ConfigNode(config.message, nullptr), name, findings);
+  config.message.set_name(name);
+  if (absl::Status status = findings.ToStatus(); !status.ok()) {
+    return status;
   }
   return config;
+}
+
+absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
+                                                 const std::string& name) {
+  constexpr char kSource[] = "config of the load request";
+  inference::ModelConfig message;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(text, &message);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kSource,
+        ": expected a model config as JSON: ", status.message().ToString()));
+  }
+  return CheckModelConfig(std::move(message), kSource, name);
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,

@@ -18,6 +18,8 @@
 
 namespace ferry {
 
+// The spec may lack inputs or outputs where the model's file says them:
+// models/config_completion.h.
 struct ModelConfig {
   ModelOptions options;
   inference::ModelConfig message;
@@ -36,6 +38,11 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
 // replace the file. No lines are named.
 absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
                                                  const std::string& name);
+
+// As ParseModelConfig, of a message that has no text.
+absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
+                                             absl::string_view source,
+                                             const std::string& name);
 
 // As ParseModelConfig, of a file. NOT_FOUND where it cannot be read.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,9 @@
 #include "batcher/host_backend.h"
 #include "batcher/sim/echo_model.h"
 #include "batcher/sim/simulated_model.h"
+#include "models/config_completion.h"
 #include "models/label_file.h"
+#include "models/not_served.h"
 
 namespace ferry {
 namespace {
@@ -79,28 +82,40 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
 }
 
 absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
-    const ModelOptions& options, const ModelOverrides& overrides,
-    const std::string& folder, DeviceGate* gate) {
-  HostModelsOrStatus lanes = MakeLanes(options, folder);
-  if (!lanes.ok()) {
-    return lanes.status();
-  }
+    std::vector<std::unique_ptr<HostModel>> lanes, const ModelOptions& options,
+    const ModelOverrides& overrides, DeviceGate* gate) {
   HostBackendOptions backend_options;
   backend_options.slots_per_lane = options.slots_per_lane;
   backend_options.gate = gate;
   backend_options.weight = options.weight;
-  if (options.preserve_ordering && std::ssize(*lanes) > 1) {
+  if (options.preserve_ordering && std::ssize(lanes) > 1) {
     // A lane would deliver for all others while it is their turn.
     backend_options.max_inline_replies = 0;
     backend_options.max_inline_compute = Duration(0);
   }
   absl::StatusOr<std::unique_ptr<HostBackend>> backend =
-      HostBackend::Create(*std::move(lanes), backend_options);
+      HostBackend::Create(std::move(lanes), backend_options);
   if (!backend.ok()) {
     return backend.status();
   }
   return Batcher::Create(*std::move(backend),
                          MakeBatcherOptions(options, overrides));
+}
+
+// Says of a file that is missing what lies there instead.
+absl::Status WithOthersThere(const absl::Status& status,
+                             const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const absl::string_view advice = AdviceOnFile(name);
+    if (!advice.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", entry->path().string(), "': ", advice));
+    }
+  }
+  return status;
 }
 
 // Labels lie beside the version folders: all versions share them.
@@ -132,7 +147,12 @@ bool NeedsFile(const ModelOptions& options) {
 HostModelsOrStatus MakeLanes(const ModelOptions& options,
                              const std::string& folder) {
   if (IsPytorch(options.backend) || options.backend == BackendKind::kNetwork) {
-    return LoadTorchModels(options, FilePath(options, folder));
+    HostModelsOrStatus lanes =
+        LoadTorchModels(options, FilePath(options, folder));
+    if (absl::IsNotFound(lanes.status())) {
+      return WithOthersThere(lanes.status(), folder);
+    }
+    return lanes;
   }
   std::vector<std::unique_ptr<HostModel>> lanes;
   for (int32_t lane = 0; lane < options.instance_count; ++lane) {
@@ -146,18 +166,28 @@ HostModelsOrStatus MakeLanes(const ModelOptions& options,
 }
 
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
-    const ModelConfig& config, const ModelOverrides& overrides,
+    const ModelConfig& given, const ModelOverrides& overrides,
     const VersionFolder& folder, DeviceGate* gate) {
+  const auto named = [&](const absl::Status& status) {
+    return absl::Status(
+        status.code(), absl::StrCat("model '", given.options.name, "' version ",
+                                    folder.version, ": ", status.message()));
+  };
+  HostModelsOrStatus lanes = MakeLanes(given.options, folder.path);
+  if (!lanes.ok()) {
+    return named(lanes.status());
+  }
+  ModelConfig config = given;
+  auto model = std::make_unique<ServedModel>();
+  if (IsIncomplete(given.options)) {
+    model->completed = CompleteConfig(lanes->front()->spec(), config);
+  }
   const ModelOptions& options = config.options;
   absl::StatusOr<std::unique_ptr<Batcher>> batcher =
-      MakeBatcher(options, overrides, folder.path, gate);
+      MakeBatcher(*std::move(lanes), options, overrides, gate);
   if (!batcher.ok()) {
-    return absl::Status(
-        batcher.status().code(),
-        absl::StrCat("model '", options.name, "' version ", folder.version,
-                     ": ", batcher.status().message()));
+    return named(batcher.status());
   }
-  auto model = std::make_unique<ServedModel>();
   model->name = options.name;
   model->version = folder.version;
   model->platform = Platform(options.backend);

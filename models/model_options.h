@@ -14,6 +14,7 @@
 #include "batcher/level_options.h"
 #include "batcher/sim/simulated_model.h"
 #include "batcher/tensor.h"
+#include "models/normalization.h"
 
 namespace ferry {
 
@@ -57,6 +58,8 @@ struct ModelOptions {
   using Reshapes = std::vector<std::optional<std::vector<int64_t>>>;
   Reshapes input_reshapes;
   Reshapes output_reshapes;
+  // [spec input]: of those that are; empty where none is.
+  std::vector<std::optional<Normalization>> normalizations;
   // [spec output]: a file in the model's folder that names its classes, or "".
   std::vector<std::string> label_files;
   VersionChoice versions;

@@ -17,8 +17,9 @@ bool RunsOnTorch(BackendKind backend) {
 absl::Status OverrideBatchSize(int32_t rows, ConfigOrigin origin,
                                ModelOptions& options) {
   const int32_t configured = options.spec.max_batch_size;
-  const bool is_embedded = origin == ConfigOrigin::kEmbedded;
-  if (rows < 1 || configured == 0 || (!is_embedded && rows > configured)) {
+  const bool is_open = configured == 0 && options.spec.inputs.empty();
+  const bool is_too_many = origin == ConfigOrigin::kFolder && rows > configured;
+  if (rows < 1 || (!is_open && (configured == 0 || is_too_many))) {
     return absl::InvalidArgumentError(
         absl::StrCat("model '", options.name,
                      "': max_batch_size: expected 1 to the "

@@ -16,7 +16,8 @@ namespace ferry {
 
 // Where set, the flag wins.
 struct ModelOverrides {
-  // Rows; for a model of a folder at most the config's.
+  // Rows; for a model of a folder at most the config's,
+  // where it says one.
   std::optional<int32_t> max_batch_size;
   std::optional<Duration> max_wait;
   std::optional<PolicyKind> policy;
@@ -26,8 +27,8 @@ struct ModelOverrides {
   std::optional<int64_t> queue_bytes;
 };
 
-// Where a config comes from.
-enum class ConfigOrigin { kFolder, kEmbedded };
+// Where a config comes from: a model's folder, this program, its flags.
+enum class ConfigOrigin { kFolder, kEmbedded, kFlags };
 
 // Applies the overrides to the options, and completes the message with
 // everything that is then in force. INVALID_ARGUMENT where a flag asks for what

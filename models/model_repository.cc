@@ -5,10 +5,13 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/config_completion.h"
 #include "models/embedded_models.h"
 #include "models/repository_folder.h"
 
@@ -37,6 +40,18 @@ bool HasLabels(const ModelOptions& options) {
                      [](const std::string& file) { return !file.empty(); });
 }
 
+absl::Status WithoutFiles(const std::string& name) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model '", name,
+      "': expected a model without files where no model repository is given"));
+}
+
+absl::StatusOr<ModelConfig> WithoutLabels(absl::StatusOr<ModelConfig> config) {
+  return config.ok() && HasLabels(config->options)
+             ? WithoutFiles(config->options.name)
+             : std::move(config);
+}
+
 }  // namespace
 
 std::string ModelPlan::Fingerprint() const {
@@ -51,6 +66,9 @@ ModelRepository::ModelRepository(const ModelRepositoryOptions& options)
     : options_(options), gate_(DeviceLanes(options)) {}
 
 absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
+  if (options_.single.has_value()) {
+    return std::vector<std::string>{options_.single->name};
+  }
   return options_.path.empty() ? EmbeddedModelNames()
                                : ListModels(options_.path);
 }
@@ -62,7 +80,7 @@ bool ModelRepository::Has(const std::string& name) const {
 }
 
 absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
-  if (options_.path.empty()) {
+  if (options_.path.empty() && !options_.single.has_value()) {
     return std::vector<std::string>{kDefaultEmbeddedModel};
   }
   absl::StatusOr<std::vector<std::string>> names = Names();
@@ -74,15 +92,61 @@ absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
   return names;
 }
 
+ConfigOrigin ModelRepository::origin() const {
+  return !options_.path.empty()        ? ConfigOrigin::kFolder
+         : options_.single.has_value() ? ConfigOrigin::kFlags
+                                       : ConfigOrigin::kEmbedded;
+}
+
 absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
     const std::string& name, const std::string& config_json) const {
-  if (!options_.path.empty()) {
-    return config_json.empty()
-               ? ReadModelConfig(
-                     absl::StrCat(options_.path, "/", name, "/config.pbtxt"),
-                     name)
-               : ParseModelConfigJson(config_json, name);
+  switch (origin()) {
+    case ConfigOrigin::kFolder:
+      return config_json.empty() ? ReadFolderConfig(name)
+                                 : ParseModelConfigJson(config_json, name);
+    case ConfigOrigin::kFlags:
+      return ReadSingleConfig(name, config_json);
+    default:
+      return ReadEmbeddedConfig(name, config_json);
   }
+}
+
+// A config that is missing says nothing.
+absl::StatusOr<ModelConfig> ModelRepository::ReadFolderConfig(
+    const std::string& name) const {
+  const std::string path =
+      absl::StrCat(options_.path, "/", name, "/config.pbtxt");
+  std::error_code error;
+  const bool is_missing =
+      !std::filesystem::exists(std::filesystem::symlink_status(path, error));
+  return is_missing && options_.completion == ConfigCompletion::kOn
+             ? ParseModelConfig("", path, name)
+             : ReadModelConfig(path, name);
+}
+
+absl::StatusOr<ModelConfig> ModelRepository::ReadSingleConfig(
+    const std::string& name, const std::string& config_json) const {
+  const SingleModel& single = *options_.single;
+  if (name != single.name) {
+    return absl::NotFoundError(absl::StrCat("model '", name, "': expected '",
+                                            single.name,
+                                            "', the one that --model names"));
+  }
+  if (absl::Status status = CheckModelFile(single.path); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<ModelConfig> config =
+      config_json.empty()
+          ? CheckModelConfig(single.config, "--input and --output", name)
+          : ParseModelConfigJson(config_json, name);
+  if (config.ok()) {
+    config->options.file = single.config.default_model_filename();
+  }
+  return WithoutLabels(std::move(config));
+}
+
+absl::StatusOr<ModelConfig> ModelRepository::ReadEmbeddedConfig(
+    const std::string& name, const std::string& config_json) const {
   const char* const text = FindEmbeddedConfig(name);
   if (text == nullptr) {
     return absl::NotFoundError(absl::StrCat(
@@ -93,14 +157,31 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
       config_json.empty()
           ? ParseModelConfig(text, absl::StrCat("embedded ", name), name)
           : ParseModelConfigJson(config_json, name);
-  if (config.ok() &&
-      (NeedsFile(config->options) || HasLabels(config->options))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model '", name,
-                     "': expected a model without files where no model "
-                     "repository is given"));
+  if (config.ok() && NeedsFile(config->options)) {
+    return WithoutFiles(name);
   }
-  return config;
+  return WithoutLabels(std::move(config));
+}
+
+absl::StatusOr<std::vector<VersionFolder>> ModelRepository::Versions(
+    const std::string& name, const ModelOptions& options) const {
+  if (options_.single.has_value()) {
+    const auto folder =
+        std::filesystem::absolute(options_.single->path).parent_path();
+    return std::vector<VersionFolder>{{1, folder.string()}};
+  }
+  if (options_.path.empty()) {
+    return std::vector<VersionFolder>{VersionFolder()};
+  }
+  absl::StatusOr<std::vector<VersionFolder>> folders =
+      ListVersions(absl::StrCat(options_.path, "/", name), options);
+  for (size_t i = 0; folders.ok() && i < folders->size(); ++i) {
+    if (absl::Status status = CheckFilesInside(options_.path, (*folders)[i]);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return folders;
 }
 
 absl::StatusOr<ModelPlan> ModelRepository::Plan(
@@ -116,33 +197,30 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
   if (!config.ok()) {
     return config.status();
   }
-  status = ApplyOverrides(
-      options_.overrides,
-      options_.path.empty() ? ConfigOrigin::kEmbedded : ConfigOrigin::kFolder,
-      *config);
+  if (options_.completion == ConfigCompletion::kOff &&
+      IsIncomplete(config->options)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model '", name,
+                     "': the config has no input or no output, and with "
+                     "--disable-auto-complete-config it must say both"));
+  }
+  status = ApplyOverrides(options_.overrides, origin(), *config);
   if (!status.ok()) {
     return status;
   }
-  std::vector<VersionFolder> folders = {VersionFolder()};
-  if (!options_.path.empty()) {
-    absl::StatusOr<std::vector<VersionFolder>> listed =
-        ListVersions(absl::StrCat(options_.path, "/", name), config->options);
-    if (!listed.ok()) {
-      return listed.status();
-    }
-    folders = *std::move(listed);
-    for (const VersionFolder& folder : folders) {
-      status.Update(CheckFilesInside(options_.path, folder));
-    }
-    if (!status.ok()) {
-      return status;
-    }
+  absl::StatusOr<std::vector<VersionFolder>> folders =
+      Versions(name, config->options);
+  if (!folders.ok()) {
+    return folders.status();
   }
   ModelPlan plan;
   const std::string text = SerializedAlike(config->message);
-  for (VersionFolder& folder : folders) {
+  for (VersionFolder& folder : *folders) {
     const int64_t version = folder.version;
-    std::string fingerprint = absl::StrCat(FingerprintOf(folder), text);
+    std::string fingerprint = absl::StrCat(
+        options_.single.has_value() ? FingerprintOf(options_.single->path)
+                                    : FingerprintOf(folder),
+        text);
     plan.versions[version] = {.folder = std::move(folder),
                               .fingerprint = std::move(fingerprint)};
   }
@@ -152,8 +230,17 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
 
 absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
     const ModelPlan& plan, int64_t version, DeviceUse use) {
-  return LoadModel(plan.config, options_.overrides,
-                   plan.versions.at(version).folder,
+  const VersionFolder& folder = plan.versions.at(version).folder;
+  if (!options_.path.empty()) {
+    if (absl::Status status = CheckManifests(folder, options_.manifests);
+        !status.ok()) {
+      return absl::Status(
+          status.code(),
+          absl::StrCat("model '", plan.config.options.name, "' version ",
+                       version, ": ", status.message()));
+    }
+  }
+  return LoadModel(plan.config, options_.overrides, folder,
                    use == DeviceUse::kShared ? &gate_ : nullptr);
 }
 

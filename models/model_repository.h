@@ -2,8 +2,9 @@
 // each is loaded. It keeps no model: ModelControl does.
 //
 // A folder is Triton's: <name>/config.pbtxt and <name>/<version>/<file>, read
-// anew by every call. Without a folder there are the embedded networks. A name
-// never leaves the folder, nor does a link in it.
+// anew by every call. Without a folder there are the embedded networks, or the
+// one model that flags describe. A name never leaves the folder, nor does a
+// link in it.
 //
 // Thread safety: const after construction, but for what is on the disk.
 // Errors: each says which model, what was expected and what was found.
@@ -13,20 +14,29 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "batcher/weighted_gate.h"
+#include "models/manifest.h"
 #include "models/model_config.h"
 #include "models/model_loader.h"
 #include "models/model_overrides.h"
 #include "models/served_model.h"
+#include "models/single_model.h"
 
 namespace ferry {
 
+// Whether loading may find what a config leaves out.
+enum class ConfigCompletion { kOn, kOff };
+
 struct ModelRepositoryOptions {
-  std::string path;  // empty: the embedded models
+  std::string path;                   // empty: the embedded models, or
+  std::optional<SingleModel> single;  // this one
+  ConfigCompletion completion = ConfigCompletion::kOn;
+  ManifestUse manifests = ManifestUse::kWhereThereIsOne;  // with `path`
   ModelOverrides overrides;
   // Batches that models which share the device compute at once, by weight; 0:
   // one a core.
@@ -68,7 +78,8 @@ class ModelRepository {
   absl::StatusOr<ModelPlan> Plan(const std::string& name,
                                  const std::string& config_json = "") const;
 
-  // Loads one version and warms it up. The repository outlives the model.
+  // Checks one version's manifests, loads it and warms it up. The repository
+  // outlives the model.
   absl::StatusOr<std::unique_ptr<ServedModel>> Load(const ModelPlan& plan,
                                                     int64_t version,
                                                     DeviceUse use);
@@ -76,6 +87,14 @@ class ModelRepository {
  private:
   absl::StatusOr<ModelConfig> ReadConfig(const std::string& name,
                                          const std::string& config_json) const;
+  absl::StatusOr<ModelConfig> ReadFolderConfig(const std::string& name) const;
+  absl::StatusOr<ModelConfig> ReadSingleConfig(
+      const std::string& name, const std::string& config_json) const;
+  absl::StatusOr<ModelConfig> ReadEmbeddedConfig(
+      const std::string& name, const std::string& config_json) const;
+  absl::StatusOr<std::vector<VersionFolder>> Versions(
+      const std::string& name, const ModelOptions& options) const;
+  ConfigOrigin origin() const;
 
   const ModelRepositoryOptions options_;
   WeightedGate gate_;

@@ -167,17 +167,22 @@ absl::Status CheckFilesInside(const std::string& repository_path,
   return status;
 }
 
+std::string FingerprintOf(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+             ? absl::StrCat(path, " ", status.st_size, " ",
+                            status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec,
+                            "\n")
+             : "";
+}
+
 std::string FingerprintOf(const VersionFolder& folder) {
   std::vector<std::string> files;
   // What cannot be read was said by CheckFilesInside().
   (void)ForEachFile(folder, [&files](const fs::path& path) {
-    struct stat status {};
     // What the config says is known by its message.
-    if (path.filename() != kConfigFile && stat(path.c_str(), &status) == 0 &&
-        S_ISREG(status.st_mode)) {
-      files.push_back(absl::StrCat(path.string(), " ", status.st_size, " ",
-                                   status.st_mtim.tv_sec, ".",
-                                   status.st_mtim.tv_nsec, "\n"));
+    if (path.filename() != kConfigFile) {
+      files.push_back(FingerprintOf(path.string()));
     }
   });
   std::sort(files.begin(), files.end());
@@ -205,7 +210,10 @@ absl::StatusOr<std::vector<VersionFolder>> ListVersions(
   }
   if (found->empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "'", model_path, "': expected a version folder such as '1', got none"));
+        "'", model_path,
+        "': expected a version folder such as '1', got none; each folder of a "
+        "model repository is a model, unless its name begins with '.' or "
+        "--load-model leaves it out"));
   }
   absl::StatusOr<std::set<int64_t>> chosen =
       Choose(*std::move(found), options.versions);

@@ -32,6 +32,9 @@ absl::Status CheckFilesInside(const std::string& repository_path,
 // change. Empty for a model without files.
 std::string FingerprintOf(const VersionFolder& folder);
 
+// The same of one file; empty where it is none.
+std::string FingerprintOf(const std::string& path);
+
 // Returns the names of all model folders, sorted; hidden ones are left out.
 // NOT_FOUND where `path` is no folder or cannot be read.
 absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path);

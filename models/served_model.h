@@ -22,6 +22,9 @@ struct ServedModel {
   std::string platform;
   // As ModelConfig answers it: what was read, completed with what is in force.
   inference::ModelConfig config;
+  // Lines of config.pbtxt for what its config left out and loading found; empty
+  // where it left out nothing.
+  std::string completed;
   ModelSpec spec;
   // [spec output][class]: names of its elements, or none.
   std::vector<std::vector<std::string>> labels;

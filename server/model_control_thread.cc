@@ -148,6 +148,12 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     spdlog::error("cannot load: {}", std::string(model.status().message()));
     return model.status();
   }
+  if (!(*model)->completed.empty()) {
+    spdlog::info(
+        "model {} version={} config was completed; to keep it, write into "
+        "config.pbtxt:\n{}",
+        plan.config.options.name, version, (*model)->completed);
+  }
   LogReady(**model, SecondsSince(begin));
   return std::make_shared<ModelEntry>(*std::move(model));
 }

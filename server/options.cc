@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/single_model_flags.h"
 #include "server/version.h"
 
 namespace ferry {
@@ -23,6 +24,9 @@ constexpr int32_t kMaxBatchSize = 1 << 16;
 
 // Flags whose values need a step between the text and the options.
 struct RawFlags {
+  SingleModelFlags single;
+  bool no_completion = false;
+  bool require_manifest = false;
   std::string policy;
   std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
@@ -82,9 +86,20 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(models);
+  app.add_flag("--require-manifest", raw.require_manifest,
+               "refuse a model of --model-repository unless each of its files "
+               "is in a MANIFEST.sha256, as sha256sum prints it; one that is "
+               "there is always checked")
+      ->needs("--model-repository")
+      ->group(models);
   app.add_flag("--check-config", raw.check_config,
                "load every model, print what is wrong and the configs in "
                "force, and exit: 0 where all can be served")
+      ->group(models);
+  app.add_flag(
+         "--disable-auto-complete-config", raw.no_completion,
+         "refuse a model whose config.pbtxt is missing or lacks inputs or "
+         "outputs, also where its file says them")
       ->group(models);
   app.add_option("--threads", overrides.threads, "intra-op threads of one lane")
       ->check(CLI::Range(1, 1024))
@@ -226,6 +241,19 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->group(lifecycle);
 }
 
+absl::Status CompleteSingle(const RawFlags& raw, ServerOptions& options) {
+  if (raw.single.path.empty()) {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<SingleModel> single = DescribeSingleModel(raw.single);
+  if (!single.ok()) {
+    return single.status();
+  }
+  options.control.load_models = {single->name};
+  options.repository.single = *std::move(single);
+  return absl::OkStatus();
+}
+
 absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   ModelOverrides& overrides = options.repository.overrides;
   if (!raw.policy.empty()) {
@@ -254,6 +282,12 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   if (raw.triton_status_codes) {
     options.grpc.status_codes = StatusCodes::kTriton;
   }
+  if (raw.no_completion) {
+    options.repository.completion = ConfigCompletion::kOff;
+  }
+  if (raw.require_manifest) {
+    options.repository.manifests = ManifestUse::kRequired;
+  }
   options.lifecycle.drain_delay = Seconds(raw.drain_delay_s);
   options.lifecycle.exit_timeout = Seconds(raw.exit_timeout_s);
   options.lifecycle.backend_timeout = Seconds(raw.backend_timeout_s);
@@ -265,7 +299,7 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
           "--load-model: expected a model name, got nothing");
     }
   }
-  return absl::OkStatus();
+  return CompleteSingle(raw, options);
 }
 
 }  // namespace
@@ -281,6 +315,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
   AddModelFlags(app, raw, result.options);
+  AddSingleModelFlags(app, raw.single);
   AddGrpcFlags(app, raw, result.options.grpc);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function

@@ -44,8 +44,12 @@ std::string DescribeOptions(const ServerOptions& options) {
       add(name, *value);
     }
   };
-  add("model-repository",
-      repository.path.empty() ? "(embedded)" : repository.path);
+  if (repository.single.has_value()) {
+    add("model", repository.single->path);
+  } else {
+    add("model-repository",
+        repository.path.empty() ? "(embedded)" : repository.path);
+  }
   if (!options.control.load_models.empty()) {
     add("load-model", absl::StrJoin(options.control.load_models, ","));
   }
@@ -55,6 +59,12 @@ std::string DescribeOptions(const ServerOptions& options) {
   }
   if (!options.op_libraries.empty()) {
     add("op-library", absl::StrJoin(options.op_libraries, ","));
+  }
+  if (repository.completion == ConfigCompletion::kOff) {
+    add("auto-complete-config", "off");
+  }
+  if (repository.manifests == ManifestUse::kRequired) {
+    add("require-manifest", "on");
   }
   const ModelOverrides& overrides = repository.overrides;
   add_if_set("max-batch-size", overrides.max_batch_size);

@@ -1,8 +1,9 @@
 // StagedInput: one input of the batches of one lane, in memory of its own and
 // in the type that the network computes in.
 //
-// Rows are gathered and cast on the way: floats to the model's precision;
-// integers, bools and BYTES pass unchanged. A batch is padded with zero rows
+// Rows are gathered and cast on the way: floats to the model's precision, bytes
+// of images to that by their normalization; integers, bools and BYTES pass
+// unchanged. A batch is padded with zero rows
 // (empty strings) to the rows that the network is to see.
 //
 // Thread safety: thread-compatible; used on the lane's executor thread.
@@ -21,6 +22,7 @@
 #include "absl/types/span.h"
 #include "batcher/batch.h"
 #include "models/model_options.h"
+#include "models/torch/normalize.h"
 
 namespace ferry {
 
@@ -42,13 +44,13 @@ class StagedInput {
  private:
   // A view of `rows` rows of the room, which is made to hold them.
   at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);
-  // Shape of `rows` rows as the model takes them.
-  std::vector<int64_t> GivenShape(int32_t rows,
-                                  absl::Span<const int64_t> row_dims) const;
+  // Dims of one row as the model takes it.
+  std::vector<int64_t> ModelRow(absl::Span<const int64_t> row_dims) const;
 
   const ModelOptions& options_;
   const size_t index_;
   const TensorSpec& spec_;
+  std::optional<Normalizer> normalizer_;
   const std::optional<at::ScalarType> type_;
   const bool has_variable_shape_;  // some input of the model has
   // Flat; for the largest batch where shapes are fixed, else they grow.

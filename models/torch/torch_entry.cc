@@ -24,12 +24,13 @@ const char* OperatorHint(const std::string& why) {
   return lacks_operator ? " (--op-library opens a library that has it)" : "";
 }
 
-absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
-    const ModelOptions& options, const std::string& path) {
+// Completes options.spec where the config leaves tensors out.
+absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path,
+                                                     ModelOptions& options) {
   std::string why;
   try {
     if (options.backend == BackendKind::kTorchScript) {
-      return LoadTorchScript(options, path);
+      return LoadTorchScript(path, options);
     }
     if (options.backend == BackendKind::kAotInductor) {
       return LoadAotiNetwork(options, path);
@@ -50,8 +51,9 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
 void FerryLoadTorchModels(const ferry::ModelOptions& options,
                           const std::string& path,
                           ferry::HostModelsOrStatus& models) {
+  ferry::ModelOptions completed = options;
   absl::StatusOr<std::unique_ptr<ferry::Network>> loaded =
-      ferry::LoadNetwork(options, path);
+      ferry::LoadNetwork(path, completed);
   if (!loaded.ok()) {
     models = loaded.status();
     return;
@@ -59,8 +61,8 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
   // Shared: the lanes of a model have its weights once.
   const std::shared_ptr<ferry::Network> network = *std::move(loaded);
   std::vector<std::unique_ptr<ferry::HostModel>> lanes;
-  for (int32_t lane = 0; lane < options.instance_count; ++lane) {
-    lanes.push_back(std::make_unique<ferry::TorchModel>(network, options));
+  for (int32_t lane = 0; lane < completed.instance_count; ++lane) {
+    lanes.push_back(std::make_unique<ferry::TorchModel>(network, completed));
   }
   models = std::move(lanes);
 }

@@ -30,7 +30,8 @@ using OpLibraryEntry = void (*)(const std::string& path,
 }  // namespace ferry
 
 // Loads a model for options.instance_count lanes into `models`. `path` is the
-// .pt or .pt2 file, or the weights of a network (empty: seeded weights).
+// .pt or .pt2 file, or the weights of a network (empty: seeded weights). Where
+// the options' spec lacks inputs or outputs, that of the models has them.
 extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::HostModelsOrStatus& models);

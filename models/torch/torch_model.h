@@ -2,7 +2,8 @@
 // copies its outputs to where the replies read them.
 //
 // Floats are cast to the model's precision on the way in and to the type on the
-// wire on the way out; integers and bools pass unchanged. A batch is padded
+// wire on the way out; integers and bools pass unchanged, but for bytes that
+// the config has normalized. A batch is padded
 // with zero rows to the next bucket where the model has buckets.
 //
 // Guarantees: a forward that fails or throws fails its batch with a constant
@@ -14,6 +15,7 @@
 #define FERRY_MODELS_TORCH_TORCH_MODEL_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"

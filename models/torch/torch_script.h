@@ -5,8 +5,10 @@
 // (models/torch/pack_linear.h).
 //
 // Inputs of the config are the arguments of forward(), by name, or by the index
-// in "NAME__<index>". Outputs are a tensor, or a tuple or list of them in the
-// config's order (or by "NAME__<index>"), or a dict with the config's names.
+// in "NAME__<index>", or in order. Outputs are a tensor, or a tuple or list of
+// them in the config's order (or by "NAME__<index>"), or a dict or named tuple
+// with the config's names. What the config leaves out is found:
+// models/torch/complete_spec.h.
 //
 // Thread safety: free function.
 // A .pt file is a program: serve files of trusted origin only.
@@ -22,11 +24,11 @@
 
 namespace ferry {
 
-// Loads the file at `path`. NOT_FOUND where there is none; INVALID_ARGUMENT
-// where it is no TorchScript file or its forward() takes other inputs than the
-// spec's.
+// Loads the file at `path`; completes options.spec. NOT_FOUND where there is
+// none; INVALID_ARGUMENT where it is no TorchScript file or its forward() takes
+// other inputs than the spec's.
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const ModelOptions& options, const std::string& path);
+    const std::string& path, ModelOptions& options);
 
 }  // namespace ferry
 

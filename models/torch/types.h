@@ -6,6 +6,8 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <optional>
+
 #include "batcher/check.h"
 #include "batcher/data_type.h"
 #include "models/model_options.h"
@@ -39,6 +41,20 @@ inline at::ScalarType ToScalarType(DataType type) {
       Check(false, "LibTorch computes with the type");
       return at::kFloat;
   }
+}
+
+// Returns the type on the wire of LibTorch's, or nothing for one that no config
+// may name for these backends.
+inline std::optional<DataType> FromScalarType(at::ScalarType type) {
+  for (const DataType wire :
+       {DataType::kBool, DataType::kUint8, DataType::kInt8, DataType::kInt16,
+        DataType::kInt32, DataType::kInt64, DataType::kFp16, DataType::kBf16,
+        DataType::kFp32, DataType::kFp64}) {
+    if (ToScalarType(wire) == type) {
+      return wire;
+    }
+  }
+  return std::nullopt;
 }
 
 inline at::ScalarType ToScalarType(Precision precision) {

@@ -207,6 +207,13 @@ TEST(ModelConfigTest, WhatChangesNothingHereIsTaken) {
 max_batch_size: 8
 input { name: "x" data_type: TYPE_FP32 dims: [ 3, 8, 8 ] format: FORMAT_NCHW }
 output { name: "y" data_type: TYPE_FP32 dims: 4 }
+model_transaction_policy { decoupled: false }
+response_cache { enable: false }
+optimization {}
+parameters { key: "INFERENCE_MODE" value { string_value: "true" } }
+parameters { key: "INTRA_OP_THREAD_COUNT" value { string_value: "3" } }
+parameters { key: "ENABLE_WEIGHT_SHARING" value { string_value: "true" } }
+parameters { key: "ENABLE_CACHE_CLEANING" value { string_value: "false" } }
 model_warmup { name: "w" batch_size: 1 count: 3
   inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 8, 8 ]
                             random_data: true } } }
@@ -215,6 +222,7 @@ model_warmup { name: "w" batch_size: 1 count: 3
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->message.model_warmup_size(), 1) << "told as it was read";
   EXPECT_TRUE(config->options.input_reshapes.empty());
+  EXPECT_EQ(config->options.threads, 3);
 }
 
 TEST(ModelConfigTest, ReshapeIsTheModelsShape) {
@@ -250,10 +258,21 @@ std::string WithParameter(const std::string& key, const std::string& value) {
 
 TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
   const Refusal refusals[] = {
-      {"", "field 'backend'"},
+      {"platform: \"caffe2\"", "field 'platform': expected 'pytorch'"},
       {"max_batch_size: [", "m/config.pbtxt:1:"},
-      {"backend: \"onnxruntime\"", "got 'onnxruntime'"},
-      {"backend: \"pytorch\"",
+      {"backend: \"onnxruntime\"",
+       "field 'backend': ONNX is not served: export the PyTorch model"},
+      {"platform: \"onnxruntime_onnx\"", "; got 'onnxruntime_onnx'"},
+      {"platform: \"tensorrt_plan\"",
+       "field 'platform': TensorRT engines are not served: export"},
+      {"platform: \"ensemble\"",
+       "field 'platform': ensembles are not served: serve each step"},
+      {"backend: \"python\"",
+       "field 'backend': the Python backend is not served: move the code"},
+      {"backend: \"tensorrtllm\"", "generative decoding is not served: use"},
+      {WithTensors("default_model_filename: \"model.onnx\""),
+       "field 'default_model_filename': ONNX is not served"},
+      {"backend: \"ferry_echo\"",
        "field 'input': expected 1 to 64 tensors, got 0"},
       {WithTensors("name: \"other\""), "expected the folder's name, 'm'"},
       {WithTensors("platform: \"ferry_sim\""), "field 'platform'"},
@@ -312,7 +331,15 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
            kTensors,
        "'input.reshape' of 'r': expected backend 'pytorch' with it"},
       {WithTensors("response_cache { enable: true }"),
-       "field 'response_cache'"},
+       "field 'response_cache' is not supported: remove it; every"},
+      {WithTensors("sequence_batching {}"),
+       "field 'sequence_batching' is not supported: remove it; requests are "
+       "independent of each other here, so send the state along"},
+      {WithTensors("model_transaction_policy { decoupled: true }"),
+       "field 'model_transaction_policy' is not supported: remove it; a "
+       "request has one response: return all of it at once"},
+      {WithTensors("batch_input { kind: BATCH_ELEMENT_COUNT }"),
+       "field 'batch_input' is not supported: remove it; send what"},
       {WithParameter("ferry.policy", "fast"),
        "expected 'eager', 'window' or 'adaptive'"},
       {WithParameter("ferry.precision", "int8"), "expected 'bf16' or 'fp32'"},
@@ -326,7 +353,11 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
                    "\"../../etc/passwd\" } }") +
            kTensors,
        "expected the name of a file in the version folder"},
-      {WithParameter("INTRA_OP_THREAD_COUNT", "2"), "write 'ferry.threads'"},
+      {WithParameter("INTER_OP_THREAD_COUNT", "2"), "write 'ferry.threads'"},
+      {WithParameter("INTRA_OP_THREAD_COUNT", "0"), "an integer from 1 to"},
+      {WithParameter("ENABLE_WEIGHT_SHARING", "false"), "expected 'true'"},
+      {WithParameter("DISABLE_OPTIMIZED_EXECUTION", "true"),
+       "expected 'false'"},
       {WithParameter("whatever", "2"), "known are ferry.policy"},
   };
   for (const Refusal& refusal : refusals) {

@@ -170,7 +170,11 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
 )";
   const Refusal refusals[] = {
       {"README", "", "holds no model"},
-      {"m/README", "", "m/config.pbtxt"},
+      {"m/README", "", "each folder of a model repository is a model, unless"},
+      {"m/1/model.onnx", "", "m/1/model.onnx': ONNX is not served: export"},
+      {"m/1/model.plan", "", "TensorRT engines are not served: export"},
+      {"m/1/model.py", "", "the Python backend is not served: move the code"},
+      {"m/1/model.safetensors", "", "weights alone are not served: build"},
       {"bad name/config.pbtxt", kEcho, "got 'bad name'"},
       {"m/config.pbtxt", script, "expected a version folder such as '1'"},
       {"m/config.pbtxt",
@@ -205,6 +209,48 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
   ASSERT_FALSE(loaded.ok());
   EXPECT_THAT(std::string(loaded.status().message()),
               HasSubstr("m/1/model.pt"));
+}
+
+TEST(ModelRepositoryTest, ConfigMustSayAllWhereCompletionIsOff) {
+  const TempFolder folder;
+  folder.Write("none/1/model.pt", "x");
+  folder.Write("partly/config.pbtxt",
+               "input { name: \"x\" data_type: TYPE_FP32 dims: 4 }");
+  folder.Write("partly/1/model.pt", "x");
+  ModelRepositoryOptions options;
+  options.path = folder.path();
+  EXPECT_TRUE(ModelRepository(options).Plan("none").ok());
+  EXPECT_TRUE(ModelRepository(options).Plan("partly").ok());
+  options.completion = ConfigCompletion::kOff;
+  const ModelRepository strict(options);
+  EXPECT_THAT(std::string(strict.Plan("none").status().message()),
+              HasSubstr("cannot read model config"));
+  EXPECT_THAT(
+      std::string(strict.Plan("partly").status().message()),
+      HasSubstr("with --disable-auto-complete-config it must say both"));
+}
+
+TEST(ModelRepositoryTest, OneModelOfFlagsIsAllThereIs) {
+  const TempFolder folder;
+  ModelRepositoryOptions options;
+  options.single = *DescribeSingleModel({.path = folder.Write("a b.pt", "x"),
+                                         .name = "",
+                                         .inputs = {"x:FP32:-1,4"},
+                                         .outputs = {}});
+  options.overrides.max_batch_size = 100;
+  const ModelRepository repository(options);
+  EXPECT_THAT(*repository.Names(), ElementsAre("a_b"));
+  EXPECT_THAT(*repository.DefaultNames(), ElementsAre("a_b"));
+  const auto plan = repository.Plan("a_b");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->config.options.spec.max_batch_size, 100) << "more than 64";
+  const std::string first = plan->Fingerprint();
+  folder.Write("beside", "x");
+  EXPECT_EQ(repository.Plan("a_b")->Fingerprint(), first);
+  folder.Write("a b.pt", "other");
+  EXPECT_NE(repository.Plan("a_b")->Fingerprint(), first);
+  EXPECT_THAT(std::string(repository.Plan("mlp").status().message()),
+              HasSubstr("expected 'a_b', the one that --model names"));
 }
 
 TEST(ModelRepositoryTest, NamesDoNotLeaveTheFolder) {

@@ -40,6 +40,8 @@ class TorchLane {
     return lane;
   }
 
+  const ModelSpec& spec() const { return model_->spec(); }
+
   // Runs one batch of single rows: row i of each input [rows, ...] is brought
   // by a request of its own, in two runs that split an element.
   LaneResult Run(const std::vector<at::Tensor>& inputs) {

@@ -1,7 +1,6 @@
-// TorchScript models through a lane: types, several tensors, shapes, buckets,
-// failures, and configs that do not fit. The files are made here.
+// TorchScript models through a lane: types, shapes, buckets, images, failures.
+// The files are made here.
 #include <ATen/ATen.h>
-#include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -9,8 +8,7 @@
 #include "gtest/gtest.h"
 #include "models/torch/networks/onednn_ops.h"
 #include "models/torch/pack_linear.h"
-#include "tests/models/temp_folder.h"
-#include "tests/models/torch_lane.h"
+#include "tests/models/script_test.h"
 
 namespace ferry {
 namespace {
@@ -18,57 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class TorchScriptTest : public testing::Test {
- protected:
-  // Saves a module whose forward() is `source` and which has parameters
-  // w [4, 3] and b [4].
-  std::string Save(const std::string& source) {
-    torch::jit::Module module("m");
-    at::manual_seed(3);
-    weight_ = at::randn({4, 3});
-    bias_ = at::randn({4});
-    module.register_parameter("w", weight_, false);
-    module.register_parameter("b", bias_, false);
-    module.define(source);
-    const std::string path = folder_.path("model.pt");
-    module.save(path);
-    return path;
-  }
-
-  static ModelOptions Options(std::vector<TensorSpec> inputs,
-                              std::vector<TensorSpec> outputs) {
-    ModelOptions options;
-    options.name = "m";
-    options.spec = {std::move(inputs), std::move(outputs), 8};
-    return options;
-  }
-
-  std::string LoadError(const std::string& source,
-                        const ModelOptions& options) {
-    const auto lane = TorchLane::Create(options, Save(source));
-    EXPECT_FALSE(lane.ok());
-    return std::string(lane.status().message());
-  }
-
-  LaneResult Run(const std::string& source, const ModelOptions& options,
-                 const std::vector<at::Tensor>& inputs) {
-    auto lane = TorchLane::Create(options, Save(source));
-    EXPECT_TRUE(lane.ok()) << lane.status();
-    if (!lane.ok()) {
-      return {{absl::StatusCode::kInternal, "not loaded"}, {}};
-    }
-    return lane->Run(inputs);
-  }
-
-  const TempFolder folder_;
-  at::Tensor weight_, bias_;
-};
-
-constexpr char kLinear[] =
-    "def forward(self, x):\n"
-    "  return torch.relu(torch.linear(x, self.w, self.b))\n";
-const TensorSpec kX = {"x", DataType::kFp32, {3}};
-const TensorSpec kY = {"y", DataType::kFp32, {4}};
+using TorchScriptTest = ScriptTest;
 
 TEST_F(TorchScriptTest, LinearLayerInBothPrecisions) {
   const at::Tensor x = at::randn({5, 3});
@@ -183,39 +131,33 @@ TEST_F(TorchScriptTest, BoolOfAnyByteIsTrue) {
   EXPECT_TRUE(at::equal(result.outputs[0], bytes.ne(0).to(at::kInt)));
 }
 
-TEST_F(TorchScriptTest, SeveralInputsAndOutputsByName) {
-  const at::Tensor a = at::arange(8).reshape({4, 2}).to(at::kInt);
-  const at::Tensor b = at::arange(4).reshape({4, 1}).to(at::kFloat);
-  // The config has them in another order than forward().
-  const ModelOptions options =
-      Options({{"b", DataType::kFp32, {1}}, {"a", DataType::kInt32, {2}}},
-              {{"two", DataType::kFp32, {1}}, {"one", DataType::kInt32, {2}}});
-  const char* const sources[] = {
-      "def forward(self, a, b):\n"
-      "  return {\"one\": a + 1, \"two\": b * 2}\n",
-      "def forward(self, a, b):\n  return (b * 2, a + 1)\n"};
-  for (const char* source : sources) {
-    // A dict has one type in TorchScript, so both are tensors.
-    const LaneResult result = Run(source, options, {b, a});
-    ASSERT_TRUE(result.outcome.ok()) << source;
-    EXPECT_TRUE(at::equal(result.outputs[0], b * 2)) << source;
-    EXPECT_TRUE(at::equal(result.outputs[1], a + 1)) << source;
+TEST_F(TorchScriptTest, BytesOfImagesAreNormalizedByConfig) {
+  const at::Tensor images = at::randint(256, {2, 5, 7, 3}, at::kByte);
+  ModelOptions options =
+      Options({{"x", DataType::kUint8, {kAnySize, kAnySize, 3}},
+               {"k", DataType::kUint8, {1}}},
+              {{"y", DataType::kFp32, {3, kAnySize, kAnySize}},
+               {"k", DataType::kUint8, {1}}});
+  options.normalizations = {Normalization{.mean = {0.5, 0.25, 0},
+                                          .std = {0.5, 0.5, 2},
+                                          .channels = ChannelPlace::kLast},
+                            std::nullopt};
+  options.buckets = {4, 8};
+  const at::Tensor mean = at::tensor({0.5, 0.25, 0.0}).view({1, 3, 1, 1});
+  const at::Tensor std = at::tensor({0.5, 0.5, 2.0}).view({1, 3, 1, 1});
+  const at::Tensor expected = (images.movedim(-1, 1) / 255.0 - mean) / std;
+  for (Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    options.precision = precision;
+    const at::Tensor bytes = at::tensor({7, 255}, at::kByte).view({2, 1});
+    const LaneResult result =
+        Run("def forward(self, x, k):\n  return (x.clone(), k + 0)\n", options,
+            {images, bytes});
+    ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+    const double tolerance = precision == Precision::kBf16 ? 0.004 : 1e-5;
+    EXPECT_TRUE(at::allclose(result.outputs[0], expected.to(at::kFloat),
+                             tolerance, 1e-5));
+    EXPECT_TRUE(at::equal(result.outputs[1], bytes)) << "bytes stay bytes";
   }
-}
-
-TEST_F(TorchScriptTest, IndexesInNamesPlaceTensors) {
-  const at::Tensor a = at::ones({2, 3});
-  const at::Tensor b = at::zeros({2, 3});
-  const LaneResult result =
-      Run("def forward(self, p, q):\n  return (p + 1, q - 1)\n",
-          Options({{"INPUT__1", DataType::kFp32, {3}},
-                   {"INPUT__0", DataType::kFp32, {3}}},
-                  {{"OUTPUT__1", DataType::kFp32, {3}},
-                   {"OUTPUT__0", DataType::kFp32, {3}}}),
-          {b, a});
-  ASSERT_TRUE(result.outcome.ok());
-  EXPECT_TRUE(at::equal(result.outputs[0], b - 1));
-  EXPECT_TRUE(at::equal(result.outputs[1], a + 1));
 }
 
 TEST_F(TorchScriptTest, BatchIsPaddedToItsBucketAndCutAgain) {
@@ -289,27 +231,6 @@ TEST_F(TorchScriptTest, OutputsOfAnotherShapeFailTheBatch) {
             absl::StatusCode::kInternal);
 }
 
-TEST_F(TorchScriptTest, ConfigThatDoesNotFitIsRefusedAtLoad) {
-  EXPECT_THAT(LoadError(kLinear, Options({{"z", DataType::kFp32, {3}}}, {kY})),
-              HasSubstr("input 'z': expected an argument of forward(x)"));
-  EXPECT_THAT(
-      LoadError(kLinear, Options({kX, {"z", DataType::kFp32, {3}}}, {kY})),
-      HasSubstr("inputs: the config has 2, forward(x) takes 1"));
-  EXPECT_THAT(
-      LoadError(kLinear, Options({kX}, {kY, {"z", DataType::kFp32, {4}}})),
-      HasSubstr("outputs: the config has 2, the model gives 1"));
-  EXPECT_THAT(LoadError(kLinear, Options({kX}, {{"y", DataType::kFp32, {5}}})),
-              HasSubstr("output 'y': expected shape [1,5], the model gives "
-                        "[1,4]"));
-  EXPECT_THAT(LoadError(kLinear, Options({kX}, {{"y", DataType::kInt64, {4}}})),
-              HasSubstr("output 'y': expected INT64"));
-  EXPECT_THAT(LoadError(kLinear, Options({{"x", DataType::kFp32, {9}}}, {kY})),
-              HasSubstr("mat"));
-  EXPECT_THAT(LoadError("def forward(self, x):\n  return {\"other\": x}\n",
-                        Options({kX}, {{"y", DataType::kFp32, {3}}})),
-              HasSubstr("output 'y': the model gives other"));
-}
-
 TEST_F(TorchScriptTest, FilesThatAreNoModelsAreNamed) {
   const ModelOptions options = Options({kX}, {kY});
   EXPECT_EQ(TorchLane::Create(options, folder_.path("none.pt")).status().code(),
@@ -318,6 +239,8 @@ TEST_F(TorchScriptTest, FilesThatAreNoModelsAreNamed) {
       TorchLane::Create(options, folder_.Write("broken.pt", "PK broken"));
   EXPECT_EQ(broken.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(broken.status().message()), HasSubstr("broken.pt"));
+  EXPECT_THAT(std::string(broken.status().message()),
+              HasSubstr("expected a TorchScript file, as torch.jit.trace("));
 }
 
 }  // namespace

@@ -109,6 +109,35 @@ TEST(OptionsTest, CheckConfigIsAnActionOfItsOwn) {
   EXPECT_THAT(parsed->options.control.load_models, ElementsAre("a"));
 }
 
+TEST(OptionsTest, OneModelWithoutARepository) {
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({"--model=/m/net.pt", "--input=x:FP32:-1,3", "--input",
+             "m:INT64:-1,3", "--output=y:FP32:-1,1"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_TRUE(parsed->options.repository.single.has_value());
+  const SingleModel& single = *parsed->options.repository.single;
+  EXPECT_EQ(single.name, "net");
+  EXPECT_EQ(single.config.input_size(), 2);
+  EXPECT_EQ(single.config.output(0).name(), "y");
+  EXPECT_THAT(parsed->options.control.load_models, ElementsAre("net"));
+  EXPECT_THAT(DescribeOptions(parsed->options), HasSubstr("model=/m/net.pt"));
+  EXPECT_EQ(
+      Parse({"--model=a", "--model-name=b"})->options.repository.single->name,
+      "b");
+  EXPECT_EQ(
+      Parse({"--disable-auto-complete-config"})->options.repository.completion,
+      ConfigCompletion::kOff);
+}
+
+TEST(OptionsTest, ManifestsMayBeRequired) {
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({"--require-manifest", "--model-repository=m"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.repository.manifests, ManifestUse::kRequired);
+  EXPECT_THAT(DescribeOptions(parsed->options),
+              HasSubstr("require-manifest=on"));
+}
+
 TEST(OptionsTest, ModelControlModes) {
   EXPECT_EQ(Parse({})->options.control.mode, ModelControlMode::kNone);
   EXPECT_EQ(Parse({"--model-control-mode=explicit"})->options.control.mode,
@@ -156,6 +185,14 @@ TEST(OptionsTest, WrongFlagsAreRefusedByName) {
       {"--queue-bytes=0"},
       {"--grpc-max-message-bytes=3000000000"},
       {"--load-model"},
+      {"--require-manifest"},
+      {"--model="},
+      {"--input=x:FP32:1"},
+      {"--output=x:FP32:1"},
+      {"--model-name=x"},
+      {"--input=x:FP32", "--model=m"},
+      {"--model=m", "--load-model=m"},
+      {"--model=m", "--model-repository=m"},
       {"stray"}};
   for (const auto& flags : cases) {
     const absl::StatusOr<CommandLine> parsed = Parse(flags);

@@ -71,8 +71,14 @@ absl::Status CheckSpec(const ModelOptions& options, const ModelSpec& expected) {
     return absl::InvalidArgumentError(
         "the network: expected max_batch_size >= 1, the config has 0");
   }
-  absl::Status status =
-      CheckTensors("inputs", expected.inputs, options.spec.inputs);
+  std::vector<TensorSpec> inputs = options.spec.inputs;
+  for (size_t i = 0; i < options.normalizations.size(); ++i) {
+    if (options.normalizations[i].has_value()) {
+      inputs[i] = {inputs[i].name, DataType::kFp32,
+                   ModelDims(*options.normalizations[i], inputs[i].dims)};
+    }
+  }
+  absl::Status status = CheckTensors("inputs", expected.inputs, inputs);
   status.Update(
       CheckTensors("outputs", expected.outputs, options.spec.outputs));
   return status;

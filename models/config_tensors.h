@@ -1,0 +1,21 @@
+// Reading max_batch_size, input and output of a model config.
+//
+// Thread safety: free function over values.
+#ifndef FERRY_MODELS_CONFIG_TENSORS_H_
+#define FERRY_MODELS_CONFIG_TENSORS_H_
+
+#include "models/config_findings.h"
+#include "models/model_options.h"
+#include "proto/model_config.pb.h"
+
+namespace ferry {
+
+// Fills `spec`, `label_files` and reshapes; what a TorchScript model's config
+// leaves out stays empty. REQUIRES: options.backend is set.
+void ReadConfigTensors(const inference::ModelConfig& message,
+                       const ConfigNode& node, ModelOptions& options,
+                       ConfigFindings& findings);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CONFIG_TENSORS_H_
