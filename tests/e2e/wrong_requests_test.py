@@ -33,9 +33,10 @@ def tearDownModule():
 def wrong_calls(stub):
     """What to ask of the other RPCs: (what, call, code, expected, found)."""
     return [
-        ("readiness of an unknown model",
-         lambda: stub.ModelReady(pb.ModelReadyRequest(name="none")),
-         "NOT_FOUND", "unknown model", "'none'"),
+        ("readiness of a version that is no number",
+         lambda: stub.ModelReady(
+             pb.ModelReadyRequest(name="echo", version="new")),
+         "INVALID_ARGUMENT", "version", "'new'"),
         ("metadata of an unknown version",
          lambda: stub.ModelMetadata(
              pb.ModelMetadataRequest(name="echo", version="9")),

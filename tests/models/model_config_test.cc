@@ -5,7 +5,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/embedded_models.h"
-#include "models/model_overrides.h"
 
 namespace ferry {
 namespace {
@@ -392,34 +391,6 @@ TEST(ModelConfigTest, EmbeddedConfigsAreGood) {
     EXPECT_TRUE(config.ok()) << config.status();
   }
   EXPECT_EQ(FindEmbeddedConfig("other"), nullptr);
-}
-
-TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
-  auto config = Parse(WithTensors("dynamic_batching {}"));
-  ASSERT_TRUE(config.ok()) << config.status();
-  ModelOverrides overrides;
-  overrides.max_batch_size = 4;
-  overrides.policy = PolicyKind::kWindow;
-  overrides.max_wait = Milliseconds(2);
-  ASSERT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
-  EXPECT_EQ(config->options.spec.max_batch_size, 4);
-  EXPECT_EQ(config->message.max_batch_size(), 4);
-  EXPECT_EQ(config->message.dynamic_batching().max_queue_delay_microseconds(),
-            2000u);
-  EXPECT_EQ(config->message.parameters().at("ferry.policy").string_value(),
-            "window");
-  EXPECT_EQ(config->message.parameters().at("ferry.precision").string_value(),
-            "bf16");
-}
-
-TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
-  auto config = Parse(WithTensors(""));
-  ASSERT_TRUE(config.ok()) << config.status();
-  ModelOverrides overrides;
-  overrides.max_batch_size = 9;
-  EXPECT_EQ(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kEmbedded, *config).ok());
 }
 
 }  // namespace

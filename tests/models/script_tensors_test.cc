@@ -79,11 +79,11 @@ TEST_F(ScriptTensorsTest, FieldsOfANamedTuplePlaceTensors) {
   ASSERT_EQ(pair->schema()->arguments()[1].name(), "second");
   const ScriptOutputs outputs({{"second", DataType::kFp32, {}}},
                               {"first", "second"});
-  Tensors picked;
+  Values picked;
   const c10::IValue value = c10::ivalue::Tuple::createNamed(
       std::vector<c10::IValue>{at::ones({1}), at::zeros({1})}, pair);
   ASSERT_TRUE(outputs.Pick(value, picked).ok());
-  EXPECT_TRUE(at::equal(picked[0], at::zeros({1})));
+  EXPECT_TRUE(at::equal(picked[0].toTensor(), at::zeros({1})));
   const auto named = NameOutputs(value, {"first", "second"});
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ((*named)[1].first, "second");

@@ -1,0 +1,49 @@
+// Flags over configs: the message says what is in force, and folders bound
+// rows.
+#include "models/model_overrides.h"
+
+#include "gtest/gtest.h"
+#include "models/model_config.h"
+
+namespace ferry {
+namespace {
+
+absl::StatusOr<ModelConfig> Parse(const std::string& fields) {
+  return ParseModelConfig(
+      "backend: \"pytorch\" max_batch_size: 8\n"
+      "input { name: \"x\" data_type: TYPE_FP32 dims: [ 4 ] }\n"
+      "output { name: \"y\" data_type: TYPE_FP32 dims: [ 2 ] }\n" +
+          fields,
+      "m/config.pbtxt", "m");
+}
+
+TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
+  auto config = Parse("dynamic_batching {}");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 4;
+  overrides.policy = PolicyKind::kWindow;
+  overrides.max_wait = Milliseconds(2);
+  ASSERT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
+  EXPECT_EQ(config->options.spec.max_batch_size, 4);
+  EXPECT_EQ(config->message.max_batch_size(), 4);
+  EXPECT_EQ(config->message.dynamic_batching().max_queue_delay_microseconds(),
+            2000u);
+  EXPECT_EQ(config->message.parameters().at("ferry.policy").string_value(),
+            "window");
+  EXPECT_EQ(config->message.parameters().at("ferry.precision").string_value(),
+            "bf16");
+}
+
+TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
+  auto config = Parse("");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 9;
+  EXPECT_EQ(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kEmbedded, *config).ok());
+}
+
+}  // namespace
+}  // namespace ferry
