@@ -49,6 +49,9 @@ case " $* " in
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
       grpc-echo queue-benchmark paused-producer copy-count
+    if [ "$1" = B1 ]; then
+      bash scripts/build.sh release write_scripts
+    fi
     if [ "$1" = A5 ]; then
       bash scripts/build.sh tsan batcher_soak
     fi

@@ -13,7 +13,7 @@ SCRIPTS = measuring.ROOT / "scripts"
 
 # Client: the modules of tests that it is shown by.
 SUITES = {
-    "tritonclient, threads": ["rpcs", "types", "bytes", "health"],
+    "tritonclient, threads": ["rpcs", "types", "bytes", "texts", "health"],
     "tritonclient, callbacks and asyncio": ["in_flight"],
     "tritonclient, streams": ["stream"],
     "tritonclient, model repository": ["repository"],
@@ -143,7 +143,9 @@ def measure(options):
         "request gets its code, what was expected and what was found, and the "
         "server is still right after", options.command)
     os.environ |= {"FERRY_SERVER": options.programs.path("ferry-server"),
-                   "FERRY_EXAMPLE": build_example()}
+                   "FERRY_EXAMPLE": build_example(),
+                   "FERRY_WRITE_SCRIPTS":
+                       str(measuring.ROOT / "build/release/tests/write_scripts")}
     sys.path.append(str(TESTS))
     versions = {"ferry-server": measuring.run(
         [options.programs.path("ferry-server"), "--version"]).strip()}

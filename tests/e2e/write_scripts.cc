@@ -3,7 +3,8 @@
 //
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
-// input back.
+// input back. texts.pt gives texts in capitals and their lengths, to which it
+// adds `bonus` [rows, 1] where that is given.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -23,6 +24,18 @@ void Write(const std::string& path, const std::string& source,
   module.save(path);
 }
 
+const char* const kTexts =
+    "def forward(self, text: List[str], bonus: Optional[Tensor] = None):\n"
+    "  loud: List[str] = []\n"
+    "  sizes: List[float] = []\n"
+    "  for t in text:\n"
+    "    loud.append(t.upper())\n"
+    "    sizes.append(float(len(t)))\n"
+    "  length = torch.tensor(sizes).view([-1, 1])\n"
+    "  if bonus is not None:\n"
+    "    length = length + bonus\n"
+    "  return loud, length\n";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -36,5 +49,6 @@ int main(int argc, char** argv) {
   Write(folder + "scripted.pt", linear, {});
   Write(folder + "pixels.pt", "def forward(self, x):\n  return x.clone()\n",
         {});
+  Write(folder + "texts.pt", kTexts, {});
   return 0;
 }
