@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -27,9 +28,13 @@ struct Room {
   std::byte* Reserve(size_t size) {
     if (size > capacity) {
       const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+      bytes.reset();
+      capacity = 0;
       bytes.reset(
           static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
-      Check(bytes != nullptr, "memory for the outputs of a batch");
+      if (bytes == nullptr) {
+        throw std::bad_alloc();
+      }
       capacity = rounded;
     }
     return bytes.get();

@@ -231,7 +231,7 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
                                            expected, ", got '", text, "'");
   };
   const bool normalizes = absl::StartsWith(key, kNormalizeKey);
-  if (normalizes && (kTorch & backend) != 0) {
+  if (normalizes && ((kScript | kNetwork) & backend) != 0) {
     return refusal(
         ReadNormalization(key.substr(kNormalizeKey.size()), text, options));
   }

@@ -1,6 +1,7 @@
 // Names, types and dims, checked.
 #include "models/config_tensors.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -137,6 +138,14 @@ class TensorReader {
                                    "': expected -1 or 1 to ", INT32_MAX,
                                    ", got ", tensor.dims(i)));
       }
+    }
+    if (side == "output" && spec.type == DataType::kBytes &&
+        options_.backend == BackendKind::kTorchScript &&
+        std::count(spec.dims.begin(), spec.dims.end(), kAnySize) > 1) {
+      findings_.Add(node.Line("dims", 0),
+                    absl::StrCat("field 'output.dims' of '", spec.name,
+                                 "': expected at most one -1, as a list of "
+                                 "strings has no shape"));
     }
     return spec;
   }

@@ -19,6 +19,8 @@ namespace ferry {
 namespace {
 
 constexpr int kNotSent = -1;
+// What a model makes of an element of type BYTES beside its bytes: a string.
+constexpr size_t kBytesOfText = 80;
 constexpr int32_t kNoRows = 0;  // no input has said how many
 
 // What any queue holds at most; the batcher knows what its own does, and serves
@@ -133,6 +135,12 @@ absl::Status InferDecoder::BindAnew(const ModelView& model,
       return status;
     }
   }
+  if (request.rows == kNoRows && model.spec.max_batch_size > 0) {
+    return Invalid(absl::StrCat("expected at least one input for model '",
+                                model.name,
+                                "', which says how many rows there are, got "
+                                "none"));
+  }
   request.rows = std::max(request.rows, 1);
   request.inputs = inputs_;
   request.shape_key = RequestsMayDiffer(model.spec) ? ShapeKey(inputs_) : 0;
@@ -200,6 +208,9 @@ absl::Status InferDecoder::BindInput(const ModelView& model, size_t index,
   if (status.ok()) {
     for (const Run& run : inputs_[index].runs) {
       request.bytes += run.size;
+    }
+    if (inputs_[index].is_bytes) {
+      request.bytes += static_cast<size_t>(elements_[index]) * kBytesOfText;
     }
   }
   return status;

@@ -227,37 +227,39 @@ absl::Status CheckAlone(const AotiInput& input, const at::Tensor& tensor) {
 }
 
 // Which of the sizes taken elsewhere it is, the code does not say: one with
-// the same bounds.
+// the same bounds, and rows are rows. So it must be all of those.
 absl::Status CheckShared(size_t input, size_t at,
                          const std::vector<AotiInput>& inputs,
-                         const std::vector<at::Tensor>& tensors) {
+                         const std::vector<at::Tensor>& tensors,
+                         bool has_rows) {
   const AotiInput::Dimension& shared = inputs[input].dimensions[at];
   if (shared.is_taken_here || shared.min == shared.max) {
     return absl::OkStatus();
   }
   const int64_t size = tensors[input].size(static_cast<int64_t>(at));
-  std::string others;
+  bool has_other = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     for (size_t j = 0; j < inputs[i].dimensions.size(); ++j) {
       const AotiInput::Dimension& other = inputs[i].dimensions[j];
       if (!other.is_taken_here || other.min != shared.min ||
-          other.max != shared.max) {
+          other.max != shared.max || (has_rows && (at == 0) != (j == 0))) {
         continue;
       }
+      has_other = true;
       const int64_t taken = tensors[i].size(static_cast<int64_t>(j));
-      if (taken == size) {
-        return absl::OkStatus();
+      if (taken != size) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the package takes the same size in dimension ", at,
+                         " as elsewhere, ", taken, " of '", inputs[i].name,
+                         "', got ", size));
       }
-      absl::StrAppend(&others, others.empty() ? "" : " or ", taken, " of '",
-                      inputs[i].name, "'");
     }
   }
-  if (others.empty()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the package takes the same size in dimension ", at,
-                   " as elsewhere, ", others, ", got ", size));
+  return has_other ? absl::OkStatus()
+                   : absl::InvalidArgumentError(absl::StrCat(
+                         "the package does not say which sizes it takes in "
+                         "dimension ",
+                         at, ": give it a torch.export.Dim of its own"));
 }
 
 }  // namespace
@@ -283,11 +285,12 @@ std::string DescribeSizes(const AotiInput& input) {
 }
 
 absl::Status CheckAotiInputs(const std::vector<AotiInput>& inputs,
-                             const std::vector<at::Tensor>& tensors) {
+                             const std::vector<at::Tensor>& tensors,
+                             bool has_rows) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     absl::Status status = CheckAlone(inputs[i], tensors[i]);
     for (size_t at = 0; at < inputs[i].dimensions.size() && status.ok(); ++at) {
-      status = CheckShared(i, at, inputs, tensors);
+      status = CheckShared(i, at, inputs, tensors, has_rows);
     }
     if (!status.ok()) {
       return absl::InvalidArgumentError(

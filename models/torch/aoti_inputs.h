@@ -47,9 +47,11 @@ absl::StatusOr<std::vector<AotiInput>> ReadAotiInputs(absl::string_view source);
 std::string DescribeSizes(const AotiInput& input);
 
 // OK where the package may read the tensors, one for each input; else
-// INVALID_ARGUMENT with what it takes and what it was given.
+// INVALID_ARGUMENT with what it takes and what it was given. `has_rows`:
+// dimension 0 of each is the batch.
 absl::Status CheckAotiInputs(const std::vector<AotiInput>& inputs,
-                             const std::vector<at::Tensor>& tensors);
+                             const std::vector<at::Tensor>& tensors,
+                             bool has_rows);
 
 }  // namespace ferry
 

@@ -163,7 +163,8 @@ class AotiNetwork final : public Network {
     for (size_t i = 0; i < inputs.size(); ++i) {
       arguments[package->input_places[i]] = inputs[i].toTensor();
     }
-    if (absl::Status status = CheckAotiInputs(package->inputs, arguments);
+    if (absl::Status status = CheckAotiInputs(package->inputs, arguments,
+                                              options_.spec.max_batch_size > 0);
         !status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(package->name, ": ", status.message()));

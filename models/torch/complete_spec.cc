@@ -123,7 +123,8 @@ class SpecCompletion {
       const at::Tensor& found = (*of_both)[i].second;
       const at::Tensor& first = (*of_other)[i].second;
       const at::Tensor& second = (*of_one)[i].second;
-      if (found.dim() == 0 || first.dim() == 0 || second.dim() == 0) {
+      if (found.dim() == 0 || first.dim() == 0 || second.dim() == 0 ||
+          first.sizes().slice(1) != second.sizes().slice(1)) {
         return false;
       }
       const at::Tensor expected = at::cat({first, second});
@@ -210,6 +211,9 @@ class SpecCompletion {
     }
     std::vector<int64_t> dims;
     for (size_t i = begin; i < first.size(); ++i) {
+      if (first[i] == 0 || second[i] == 0) {
+        return std::nullopt;  // of the zeros that went in, perhaps
+      }
       dims.push_back(first[i] == second[i] ? first[i] : kAnySize);
     }
     return dims;

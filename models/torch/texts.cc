@@ -2,6 +2,8 @@
 #include "models/torch/texts.h"
 
 #include <algorithm>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "batcher/bytes_elements.h"
 #include "batcher/check.h"
+#include "batcher/checked_math.h"
 #include "batcher/host_output_pool.h"
 #include "models/torch/shapes.h"
 
@@ -46,11 +49,12 @@ Texts GatherTexts(const Batch& batch, size_t input, int64_t count) {
 
 absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t texts,
                          std::vector<int64_t>& row_dims) {
-  int64_t fixed = rows;  // elements, but for the dimension that varies
+  // Elements, but for the dimension that varies.
+  std::optional<int64_t> counted = rows;
   auto varies = spec.dims.end();
   for (auto dim = spec.dims.begin(); dim != spec.dims.end(); ++dim) {
     if (*dim != kAnySize) {
-      fixed *= *dim;
+      counted = counted.has_value() ? CheckedMultiply(*counted, *dim) : counted;
     } else if (varies == spec.dims.end()) {
       varies = dim;
     } else {
@@ -61,6 +65,12 @@ absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t texts,
                        absl::StrJoin(spec.dims, ","), "]"));
     }
   }
+  if (!counted.has_value() || *counted == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "output '", spec.name, "': expected dims of some elements, got [",
+        absl::StrJoin(spec.dims, ","), "]"));
+  }
+  const int64_t fixed = *counted;
   row_dims = spec.dims;
   if (varies == spec.dims.end() ? texts == fixed : texts % fixed == 0) {
     std::replace(row_dims.begin(), row_dims.end(), kAnySize, texts / fixed);
@@ -79,6 +89,9 @@ void CopyTexts(const c10::IValue& texts, int32_t rows,
       0, static_cast<size_t>(rows * RowElements(row_dims)));
   size_t bytes = 0;
   for (const c10::IValue& text : own) {
+    if (text.toStringView().size() > UINT32_MAX) {
+      throw std::length_error("a string is longer than its length can say");
+    }
     bytes += kBytesLengthSize + text.toStringView().size();
   }
   HostOutputPool::LayoutBytes(buffer, output, bytes, row_dims);

@@ -38,7 +38,8 @@ absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t texts,
                          std::vector<int64_t>& row_dims);
 
 // Lays out output `output` of the buffer and copies the first `rows` rows.
-// REQUIRES: IsTexts(texts), with that many rows at least.
+// REQUIRES: IsTexts(texts), with that many rows at least. Throws where a string
+// or all of them are too long.
 void CopyTexts(const c10::IValue& texts, int32_t rows,
                absl::Span<const int64_t> row_dims, size_t output,
                OutputBuffer& buffer);

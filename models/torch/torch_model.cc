@@ -135,6 +135,11 @@ Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
     return computed;
   });
   outputs_.clear();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (options_.spec.inputs[i].type == DataType::kBytes) {
+      inputs_[i] = {};  // strings of their own, not a view of a room
+    }
+  }
   if (!status.ok()) {
     LogModelFailure(options_.name, "forward", status.message());
     return {absl::StatusCode::kInternal, "the model failed on this batch"};

@@ -184,7 +184,7 @@ constexpr char kSource[] = R"(
 std::string InputError(const at::Tensor& ids, const at::Tensor& mask) {
   const auto inputs = ReadAotiInputs(kSource);
   EXPECT_TRUE(inputs.ok()) << inputs.status();
-  return std::string(CheckAotiInputs(*inputs, {ids, mask}).message());
+  return std::string(CheckAotiInputs(*inputs, {ids, mask}, true).message());
 }
 
 TEST(AotiInputsTest, TypesAndSizesAreRead) {
@@ -220,6 +220,30 @@ TEST(AotiInputsTest, WhatThePackageDoesNotTakeIsRefused) {
   EXPECT_THAT(InputError(ids(2, 4),
                          at::zeros({2, 7, 4}, at::kBFloat16).transpose(1, 2)),
               HasSubstr("a stride of 1 in dimension 2"));
+}
+
+// Rows and sizes with the same bounds: the mask's 1 is none of the ids' sizes,
+// though it is their rows.
+TEST(AotiInputsTest, SizesAreNotTakenForRows) {
+  const auto inputs = ReadAotiInputs(R"(
+    inputs_info_[0].name = "ids";
+    inputs_info_[1].name = "mask";
+    int32_t ids_expected_dtype = aoti_torch_dtype_int64();
+    if (1 != ids_stride[1]) {
+    int32_t mask_expected_dtype = aoti_torch_dtype_int64();
+    if (1 != mask_stride[1]) {
+    int64_t s1 = ids_size[0];
+    int64_t s2 = ids_size[1];
+)");
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  const auto check = [&](int64_t ids, int64_t mask) {
+    return CheckAotiInputs(
+        *inputs,
+        {at::zeros({1, ids}, at::kLong), at::zeros({1, mask}, at::kLong)},
+        /*has_rows=*/true);
+  };
+  EXPECT_TRUE(check(64, 64).ok());
+  EXPECT_FALSE(check(64, 1).ok());
 }
 
 }  // namespace
