@@ -57,14 +57,15 @@ class PackageTest(unittest.TestCase):
     def test_package_is_served_without_a_folder(self):
         file = os.path.join(self.folder, "small.pt2")
         shutil.copy(PACKAGE, file)
-        flags = ["--model", file, "--input=ARGS[0]:FP32:-1,3",
+        flags = ["--max-batch-size=8", "--model", file,
+                 "--input=ARGS[0]:FP32:-1,3",
                  "--input=k:INT64:-1,1", "--output=y:FP32:-1,4",
                  "--output=RESULT[z][0]:FP32:-1,1"]
         with FerryProcess(*flags, "--output=RESULT[z][1]:INT64:-1,1",
                           models=None) as server:
             with triton.InferenceServerClient(server.address) as client:
                 self.infer(client, 3)
-        ended = run(*flags[:4])
+        ended = run(*flags[:5])
         self.assertEqual(ended.returncode, 1)
         self.assertIn("field 'output': expected 1 to", ended.stderr)
 
