@@ -40,6 +40,12 @@ std::byte* WriteBytesElement(std::string_view bytes, std::byte* to) {
   return to + bytes.size();
 }
 
+void AppendBytesElement(std::string_view bytes, std::string& out) {
+  const size_t at = out.size();
+  out.resize(at + kBytesLengthSize + bytes.size());
+  WriteBytesElement(bytes, reinterpret_cast<std::byte*>(out.data() + at));
+}
+
 void IndexBytesRows(int32_t rows, size_t bytes, OutputTensor& output) {
   const int64_t elements = ElementCount(output.row_dims).value_or(0);
   const Run run = {output.data, bytes};

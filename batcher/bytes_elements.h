@@ -30,6 +30,9 @@ inline constexpr size_t kBytesLengthSize = 4;
 // Returns one past the last byte written.
 std::byte* WriteBytesElement(std::string_view bytes, std::byte* to);
 
+// The same at the end of `out`.
+void AppendBytesElement(std::string_view bytes, std::string& out);
+
 // Sets output.row_starts from the elements that output.data holds, of `rows`
 // rows of output.row_dims. REQUIRES: `bytes` holds just these elements.
 void IndexBytesRows(int32_t rows, size_t bytes, OutputTensor& output);

@@ -69,21 +69,12 @@ class HostOutputPool::Buffer final : public OutputBuffer {
     return state_->lent.load(std::memory_order_relaxed) > state_->max_shared;
   }
 
-  void Layout(size_t output, int32_t rows, DataType type,
+  // row_bytes: 0 where rows differ in size.
+  void Layout(size_t output, size_t bytes, size_t row_bytes,
               absl::Span<const int64_t> row_dims) {
     OutputTensor& tensor = tensors_[output];
     tensor.row_dims.assign(row_dims.begin(), row_dims.end());
-    tensor.row_bytes = RowBytes(type, row_dims);
-    tensor.row_starts.clear();
-    tensor.data =
-        rooms_[output].Reserve(tensor.row_bytes * static_cast<size_t>(rows));
-  }
-
-  void LayoutBytes(size_t output, size_t bytes,
-                   absl::Span<const int64_t> row_dims) {
-    OutputTensor& tensor = tensors_[output];
-    tensor.row_dims.assign(row_dims.begin(), row_dims.end());
-    tensor.row_bytes = 0;
+    tensor.row_bytes = row_bytes;
     tensor.row_starts.clear();
     tensor.data = rooms_[output].Reserve(bytes);
   }
@@ -145,13 +136,15 @@ OutputRef HostOutputPool::Take() {
 
 void HostOutputPool::Layout(OutputBuffer& buffer, size_t output, int32_t rows,
                             DataType type, absl::Span<const int64_t> row_dims) {
-  static_cast<Buffer&>(buffer).Layout(output, rows, type, row_dims);
+  const size_t row_bytes = RowBytes(type, row_dims);
+  static_cast<Buffer&>(buffer).Layout(
+      output, row_bytes * static_cast<size_t>(rows), row_bytes, row_dims);
 }
 
 void HostOutputPool::LayoutBytes(OutputBuffer& buffer, size_t output,
                                  size_t bytes,
                                  absl::Span<const int64_t> row_dims) {
-  static_cast<Buffer&>(buffer).LayoutBytes(output, bytes, row_dims);
+  static_cast<Buffer&>(buffer).Layout(output, bytes, 0, row_dims);
 }
 
 }  // namespace ferry

@@ -33,13 +33,12 @@ class HostOutputPool {
   OutputRef Take();
 
   // Gives output `output` of a buffer from Take() room for `rows` rows of that
-  // type and row shape; its `data` is 64-byte aligned and uninitialized.
+  // type and row shape; its `data` is 64-byte aligned and uninitialized. Throws
+  // std::bad_alloc without memory, which fails the batch.
   // REQUIRES: called once an output, before the buffer is shared.
   static void Layout(OutputBuffer& buffer, size_t output, int32_t rows,
                      DataType type, absl::Span<const int64_t> row_dims);
 
-  // Both throw std::bad_alloc without memory, which fails the batch.
-  //
   // The same for type BYTES: room for that many bytes. Its row_starts are for
   // the caller to set when they are written: IndexBytesRows().
   static void LayoutBytes(OutputBuffer& buffer, size_t output, size_t bytes,

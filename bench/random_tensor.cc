@@ -7,10 +7,12 @@
 #include <cstring>
 #include <limits>
 
+#include "batcher/bytes_elements.h"
+
 namespace ferry::bench {
 namespace {
 
-constexpr uint32_t kBytesElementSize = 8;
+constexpr size_t kTextSize = 8;
 
 template <typename T>
 void Append(std::string& out, T value) {
@@ -78,13 +80,14 @@ std::string Floats(size_t count, std::mt19937_64& random, Convert convert) {
   return out;
 }
 
-std::string Strings(size_t count, std::mt19937_64& random) {
+std::string Texts(size_t count, std::mt19937_64& random) {
   std::string out;
   for (size_t i = 0; i < count; ++i) {
-    Append(out, kBytesElementSize);
-    for (uint32_t j = 0; j < kBytesElementSize; ++j) {
-      out.push_back(static_cast<char>('a' + random() % 26));
+    std::string text(kTextSize, ' ');
+    for (char& letter : text) {
+      letter = static_cast<char>('a' + random() % 26);
     }
+    AppendBytesElement(text, out);
   }
   return out;
 }
@@ -122,7 +125,7 @@ std::string RandomElements(DataType type, size_t count,
       return Floats(count, random,
                     [](float value) { return static_cast<double>(value); });
     case DataType::kBytes:
-      return Strings(count, random);
+      return Texts(count, random);
   }
   return "";
 }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "batcher/bytes_elements.h"
+
 namespace ferry {
 namespace {
 
@@ -18,15 +20,6 @@ bool IsLess(Value a, Value b) {
   } else {
     return a < b;
   }
-}
-
-// As the protocol has it: a little-endian length, then the bytes.
-void AppendElement(const std::string& text, std::string& out) {
-  const auto size = static_cast<uint32_t>(text.size());
-  for (int shift = 0; shift < 32; shift += 8) {
-    out.push_back(static_cast<char>(size >> shift & 0xFF));
-  }
-  out += text;
 }
 
 template <typename Value>
@@ -56,7 +49,7 @@ std::string ClassifyAs(const ClassifiedRows& rows, int64_t count,
       if (index < labels.size() && !labels[index].empty()) {
         text += ":" + labels[index];
       }
-      AppendElement(text, out);
+      AppendBytesElement(text, out);
     }
   }
   return out;

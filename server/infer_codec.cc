@@ -19,8 +19,6 @@ namespace ferry {
 namespace {
 
 constexpr int kNotSent = -1;
-// What a model makes of an element of type BYTES beside its bytes: a string.
-constexpr size_t kBytesOfText = 80;
 constexpr int32_t kNoRows = 0;  // no input has said how many
 
 // What any queue holds at most; the batcher knows what its own does, and serves

@@ -33,6 +33,10 @@ struct ModelView {
   uint64_t serial = 0;  // differs from that of any other model; 0: unknown
 };
 
+// An element of type BYTES counts as this many bytes more than it has: a model
+// makes a string of it.
+inline constexpr size_t kBytesOfText = 80;
+
 class InferDecoder {
  public:
   // Replaces what it holds. The runs stay alive and in place until Clear().

@@ -37,7 +37,8 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       has_rows_(options.spec.max_batch_size > 0),
       has_variable_shape_(HasVariableShape(options.spec)),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
-      inputs_(options.spec.inputs.size()) {
+      inputs_(options.spec.inputs.size()),
+      text_dims_(options.spec.outputs.size()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     staged_.emplace_back(options_, i, network_->input_type(i));
   }
@@ -173,13 +174,13 @@ absl::Status TorchModel::Forward(int32_t rows) {
   return status;
 }
 
-absl::Status TorchModel::CheckTexts(size_t output, int32_t rows) const {
+absl::Status TorchModel::CheckTexts(size_t output, int32_t rows) {
   if (!IsTexts(outputs_[output])) {
     return WrongKind(output, "a list of strings");
   }
-  std::vector<int64_t> row_dims;
   return FindRowDims(options_.spec.outputs[output], rows,
-                     std::ssize(outputs_[output].toListRef()), row_dims);
+                     std::ssize(outputs_[output].toListRef()),
+                     text_dims_[output]);
 }
 
 // From the shape that the model gives to that of the wire.
@@ -233,11 +234,7 @@ absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
 void TorchModel::CopyOut(const Batch& batch, OutputBuffer& buffer) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (options_.spec.outputs[i].type == DataType::kBytes) {
-      std::vector<int64_t> row_dims;
-      FindRowDims(options_.spec.outputs[i], BucketFor(batch.rows()),
-                  std::ssize(outputs_[i].toListRef()), row_dims)
-          .IgnoreError();  // Forward() has checked it
-      CopyTexts(outputs_[i], batch.rows(), row_dims, i, buffer);
+      CopyTexts(outputs_[i], batch.rows(), text_dims_[i], i, buffer);
     } else {
       CopyOut(batch.rows(), i, buffer);
     }

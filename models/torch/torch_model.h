@@ -53,7 +53,7 @@ class TorchModel final : public HostModel {
   // `given`: dims of one row as the model gives them.
   absl::Status Reshape(size_t output, int32_t rows,
                        absl::Span<const int64_t> given);
-  absl::Status CheckTexts(size_t output, int32_t rows) const;
+  absl::Status CheckTexts(size_t output, int32_t rows);
   absl::Status CheckOutput(size_t output, int32_t rows) const;
   absl::Status WrongKind(size_t output, const char* expected) const;
   absl::Status WrongShape(size_t output, absl::Span<const int64_t> expected,
@@ -71,6 +71,8 @@ class TorchModel final : public HostModel {
   std::vector<StagedInput> staged_;  // [spec input]
   Values inputs_;                    // of the staged batch
   Values outputs_;                   // of the batch computed last
+  // [spec output]: of one row, where it is of type BYTES.
+  std::vector<std::vector<int64_t>> text_dims_;
 };
 
 }  // namespace ferry

@@ -71,8 +71,10 @@ std::string Described(const ModelOptions& o) {
 }
 
 void CheckTensors(const std::vector<TensorSpec>& tensors,
-                  const ModelOptions::Reshapes& reshapes) {
-  Check(!tensors.empty() && tensors.size() <= 64, "1 to 64 tensors");
+                  const ModelOptions::Reshapes& reshapes, BackendKind backend) {
+  Check(tensors.size() <= 64, "at most 64 tensors");
+  Check(!tensors.empty() || backend == BackendKind::kTorchScript,
+        "only TorchScript says the tensors that are left out");
   Check(reshapes.empty() || reshapes.size() == tensors.size(),
         "a reshape has its tensor");
   for (const TensorSpec& tensor : tensors) {
@@ -93,8 +95,8 @@ void CheckOptions(const ModelOptions& o) {
   Check(o.name == kName, "the name is the folder's");
   const int32_t rows = o.spec.max_batch_size;
   Check(rows >= 0 && rows <= 65'536, "max_batch_size is in its range");
-  CheckTensors(o.spec.inputs, o.input_reshapes);
-  CheckTensors(o.spec.outputs, o.output_reshapes);
+  CheckTensors(o.spec.inputs, o.input_reshapes, o.backend);
+  CheckTensors(o.spec.outputs, o.output_reshapes, o.backend);
   Check(o.label_files.size() == o.spec.outputs.size(), "labels of each output");
   Check(IsFileName(o.file) && IsFileName(o.weights) &&
             std::all_of(o.label_files.begin(), o.label_files.end(), IsFileName),

@@ -204,13 +204,16 @@ void CheckBound(const ModelSpec& spec, const ModelInferRequest& reference,
                         ? reference.raw_input_contents(index)
                         : Packed(sent.contents(), spec.inputs[i].type)),
           "an input's bytes are those sent for it");
-    CheckContents(spec.inputs[i], found,
-                  CheckShape(spec, spec.inputs[i], sent, request.inputs[i],
-                             request.rows));
+    const int64_t elements = CheckShape(spec, spec.inputs[i], sent,
+                                        request.inputs[i], request.rows);
+    CheckContents(spec.inputs[i], found, elements);
     bytes += found.size();
+    if (spec.inputs[i].type == DataType::kBytes) {
+      bytes += static_cast<size_t>(elements) * kBytesOfText;
+    }
   }
   Check(given == reference.inputs_size(), "no other inputs are taken");
-  Check(request.bytes == bytes, "bytes are those of all inputs");
+  Check(request.bytes == bytes, "bytes are those of all inputs and texts");
   const size_t wanted = static_cast<size_t>(reference.outputs_size());
   Check(decoder.outputs().size() == (wanted > 0 ? wanted : spec.outputs.size()),
         "the outputs wanted, or all");

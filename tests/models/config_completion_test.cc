@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/model_overrides.h"
+#include "tests/models/parsed_config.h"
 
 namespace ferry {
 namespace {
@@ -11,15 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr char kTensors[] = R"(
-input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] }
-output { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }
-)";
-
-absl::StatusOr<ModelConfig> Parse(const std::string& text) {
-  return ParseModelConfig(text, "m/config.pbtxt", "m");
-}
 
 TEST(ConfigCompletionTest, TorchScriptMayLeaveOutWhatItsFileSays) {
   for (const char* text :

@@ -3,26 +3,13 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "models/model_config.h"
+#include "tests/models/parsed_config.h"
 
 namespace ferry {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kTensors[] = R"(
-input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] }
-output { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }
-)";
-
-absl::StatusOr<ModelConfig> Parse(const std::string& text) {
-  return ParseModelConfig(text, "m/config.pbtxt", "m");
-}
-
-std::string MessageOf(const std::string& text) {
-  return std::string(Parse(text).status().message());
-}
 
 std::string WithImage(const std::string& key, const std::string& value,
                       const std::string& dims = "[ 4, 5, 3 ]") {

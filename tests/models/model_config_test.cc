@@ -5,25 +5,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/embedded_models.h"
+#include "tests/models/parsed_config.h"
 
 namespace ferry {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kTensors[] = R"(
-input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] }
-output { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }
-)";
-
-absl::StatusOr<ModelConfig> Parse(const std::string& text) {
-  return ParseModelConfig(text, "m/config.pbtxt", "m");
-}
-
-std::string MessageOf(const std::string& text) {
-  return std::string(Parse(text).status().message());
-}
 
 TEST(ModelConfigTest, ReadsEveryHonoredField) {
   const auto config = Parse(R"(

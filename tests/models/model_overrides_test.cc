@@ -3,22 +3,17 @@
 #include "models/model_overrides.h"
 
 #include "gtest/gtest.h"
-#include "models/model_config.h"
+#include "tests/models/parsed_config.h"
 
 namespace ferry {
 namespace {
 
-absl::StatusOr<ModelConfig> Parse(const std::string& fields) {
-  return ParseModelConfig(
-      "backend: \"pytorch\" max_batch_size: 8\n"
-      "input { name: \"x\" data_type: TYPE_FP32 dims: [ 4 ] }\n"
-      "output { name: \"y\" data_type: TYPE_FP32 dims: [ 2 ] }\n" +
-          fields,
-      "m/config.pbtxt", "m");
+absl::StatusOr<ModelConfig> ParseWith(const std::string& fields) {
+  return Parse("backend: \"pytorch\" max_batch_size: 8 " + fields + kTensors);
 }
 
 TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
-  auto config = Parse("dynamic_batching {}");
+  auto config = ParseWith("dynamic_batching {}");
   ASSERT_TRUE(config.ok()) << config.status();
   ModelOverrides overrides;
   overrides.max_batch_size = 4;
@@ -36,7 +31,7 @@ TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
 }
 
 TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
-  auto config = Parse("");
+  auto config = ParseWith("");
   ASSERT_TRUE(config.ok()) << config.status();
   ModelOverrides overrides;
   overrides.max_batch_size = 9;

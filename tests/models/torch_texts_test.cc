@@ -42,8 +42,8 @@ struct RowRequest {
 };
 
 std::string Element(const std::string& text) {
-  std::string element(kBytesLengthSize + text.size(), '?');
-  WriteBytesElement(text, reinterpret_cast<std::byte*>(element.data()));
+  std::string element;
+  AppendBytesElement(text, element);
   return element;
 }
 
