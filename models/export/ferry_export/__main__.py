@@ -45,8 +45,10 @@ def run(words):
         writer.write(command, module, specs, file)
         kind = f"int8 {command.int8}" if command.dtype == "int8" else (
             command.dtype)
-        say(f"{file.name}, {kind}, {file.stat().st_size / 1e6:.1f} MB, made in "
-            f"{time.monotonic() - started:.0f} s")
+        files = sorted(file.parent.iterdir())
+        size = sum(made.stat().st_size for made in files)
+        say(f"{', '.join(made.name for made in files)}, {kind}, "
+            f"{size / 1e6:.1f} MB, made in {time.monotonic() - started:.0f} s")
         if command.check and not passes(command, specs, outputs, arrays,
                                         expected, stage):
             say(f"nothing was written to {command.folder()}")

@@ -7,6 +7,8 @@ needs gradients to be off; the thread count is the server's, not this process's.
 import contextlib
 import io
 import logging
+import pathlib
+import re
 import warnings
 
 import torch
@@ -17,10 +19,15 @@ from ferry_export.tensors import ANY_SIZE
 from ferry_export.torch_script import TYPES
 
 SETTINGS = {"freezing": True, "cpp.dynamic_threads": True}
+# Of the flags of /proc/cpuinfo, what a compiler makes use of by itself.
+COMPILED_FOR = re.compile(
+    r"sse\w*|ssse3|avx\w*|amx\w*|fma|f16c|bmi[12]|abm|movbe|popcnt")
+CPU_INFO = pathlib.Path("/proc/cpuinfo")
 
 
 def write(command, module, specs, path):
-    """Writes the package; `module` is cast, or quantized, in place."""
+    """Writes the package, or beside `path` one for each bucket; `module` is
+    cast, or quantized, in place."""
     if command.dtype == "int8":
         from ferry_export import int8
         module = int8.quantize(module, command.int8)
@@ -28,21 +35,42 @@ def write(command, module, specs, path):
     else:
         float_type, settings = TYPES[command.dtype], {}
         module = module.to(float_type)
-    rows = interface.to_torch(specs, samples.make(command, 2), float_type)
-    with quiet(), torch.no_grad():
-        program = export(command, module, rows, specs)
-        try:
-            torch._inductor.aoti_compile_and_package(
-                program, package_path=str(path),
-                inductor_configs={**SETTINGS, **settings})
-        except Exception as error:
-            raise ExportError("AOTInductor cannot compile this module: "
-                              f"{reason(error)}") from error
+    settings = {**SETTINGS, **settings, "aot_inductor.metadata":
+                {"FERRY_CPU_FLAGS": cpu_flags(CPU_INFO.read_text())}}
+    for file, fixed in files(command, path).items():
+        rows = interface.to_torch(specs, samples.make(command, fixed or 2),
+                                  float_type)
+        with quiet(), torch.no_grad():
+            program = export(command, module, rows, specs, fixed)
+            try:
+                torch._inductor.aoti_compile_and_package(
+                    program, package_path=str(file), inductor_configs=settings)
+            except Exception as error:
+                raise ExportError("AOTInductor cannot compile this module: "
+                                  f"{reason(error)}") from error
 
 
-def export(command, module, rows, specs):
-    """Returns the exported program, its batch dynamic."""
-    batch = torch.export.Dim("batch", min=1, max=command.max_batch_size)
+def files(command, path):
+    """Returns the row count of each package by its file, None: any."""
+    if not command.package_per_bucket:
+        return {path: None}
+    return {path.with_name(f"{path.stem}_b{rows}{path.suffix}"): rows
+            for rows in command.buckets}
+
+
+def cpu_flags(cpu_info):
+    """Returns those that the package may use: torch lets the compiler use all
+    that this processor has, and notes only a part of it."""
+    line = next((line for line in cpu_info.splitlines()
+                 if line.startswith("flags")), ":")
+    return " ".join(sorted(filter(COMPILED_FOR.fullmatch,
+                                  line.partition(":")[2].split())))
+
+
+def export(command, module, rows, specs, fixed):
+    """Returns the exported program; its batch is dynamic, or of `fixed` rows."""
+    batch = None if fixed else torch.export.Dim("batch", min=1,
+                                                max=command.max_batch_size)
     shapes = []
     for spec in specs:
         dims = [torch.export.Dim.AUTO if dim == ANY_SIZE else None

@@ -32,6 +32,7 @@ class Command:
     outputs: list  # (name, type or None)
     max_batch_size: int
     buckets: list
+    package_per_bucket: bool
     threads: int
     samples: str | None
     rows: int
@@ -86,6 +87,9 @@ def make_parser():
                         metavar="ROWS", help="0: no batch dimension")
     parser.add_argument("--buckets", default="", metavar="ROWS,...",
                         help="batches are padded to one of these")
+    parser.add_argument("--package-per-bucket", action="store_true",
+                        help="pt2: compile each bucket for just its rows, "
+                        "instead of once for any number")
     parser.add_argument("--threads", type=int, default=0, metavar="N",
                         help="inside an operator; default: the server's")
     parser.add_argument("--samples", metavar="FILE",
@@ -122,14 +126,19 @@ def parse(words):
     tensors.check_names_differ("--input", [spec.name for spec in inputs])
     tensors.check_names_differ("--output", [name for name, _ in outputs])
     check_ranges(flags)
+    buckets = parse_buckets(flags.buckets, flags.max_batch_size)
+    chosen = choose_format(flags)
+    if flags.package_per_bucket and (chosen != "pt2" or not buckets):
+        raise ExportError("--package-per-bucket: expected --format pt2 and "
+                          "--buckets")
     return Command(
         source=check_source(flags.source), weights=check_weights(flags.weights),
         arguments=parse_arguments(flags.arguments),
         repository=flags.repository, name=model_name(flags),
-        version=flags.version, format=choose_format(flags), dtype=flags.dtype,
+        version=flags.version, format=chosen, dtype=flags.dtype,
         int8=flags.int8, script=flags.script, inputs=inputs, outputs=outputs,
         max_batch_size=flags.max_batch_size,
-        buckets=parse_buckets(flags.buckets, flags.max_batch_size),
+        buckets=buckets, package_per_bucket=flags.package_per_bucket,
         threads=flags.threads, samples=flags.samples, rows=flags.rows,
         check=flags.check, server=flags.server, max_error=flags.max_error,
         min_cosine=flags.min_cosine)

@@ -47,6 +47,14 @@ class CommandTest(unittest.TestCase):
         self.assertIn("--format pt2",
                       self.refusal("--dtype", "int8", "--format", "pt"))
 
+    def test_packages_of_buckets(self):
+        words = ("--package-per-bucket", "--format", "pt2")
+        self.assertTrue(self.parse(*words, "--buckets", "8,32")
+                        .package_per_bucket)
+        for wrong in (words, (words[0], "--buckets", "8,32")):
+            self.assertIn("expected --format pt2 and --buckets",
+                          self.refusal(*wrong))
+
     def test_name_of_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "my_net.py"

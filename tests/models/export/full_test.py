@@ -7,8 +7,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 import torch
+
+from ferry_export import aoti_package
 
 SERVER = os.environ["FERRY_SERVER"]
 
@@ -110,6 +113,27 @@ class FullTest(unittest.TestCase):
                              inputs=("x:FP32:-1,8", "ids:INT64:-1,-1"))
         self.assertIn("torch_aoti", config)
         self.assertIn('"ids" data_type: TYPE_INT64 dims: [ -1 ]', config)
+
+    def test_package_of_each_bucket(self):
+        self.passes("Mlp", "--format", "pt2", "--buckets", "1,2,8",
+                    "--package-per-bucket")
+        made = self.folder / "models" / "package_of_each_bucket" / "1"
+        self.assertEqual(sorted(file.name for file in made.iterdir()),
+                         ["model_b1.pt2", "model_b2.pt2", "model_b8.pt2"])
+
+    def test_package_names_what_it_is_compiled_for(self):
+        self.passes("Mlp", "--format", "pt2")
+        file = (self.folder / "models" /
+                "package_names_what_it_is_compiled_for/1/model.pt2")
+        with zipfile.ZipFile(file) as archive:
+            metadata = next(json.loads(archive.read(name))
+                            for name in archive.namelist()
+                            if name.endswith("_metadata.json"))
+        self.assertEqual(metadata["FERRY_CPU_FLAGS"], aoti_package.cpu_flags(
+            pathlib.Path("/proc/cpuinfo").read_text()))
+        self.assertEqual(
+            aoti_package.cpu_flags("model : 1\nflags\t: fpu avx2 fma vmx\n"),
+            "avx2 fma")
 
     def test_package_in_int8(self):
         self.passes("Mlp", "--dtype", "int8", "--arguments",
