@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "models/config_completion.h"
 #include "models/embedded_models.h"
 #include "models/repository_folder.h"
@@ -242,6 +243,25 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
   }
   return LoadModel(plan.config, options_.overrides, folder,
                    use == DeviceUse::kShared ? &gate_ : nullptr);
+}
+
+absl::Status ModelRepository::ForClients(const absl::Status& status) const {
+  namespace fs = std::filesystem;
+  const fs::path folder = options_.single.has_value()
+                              ? fs::path(options_.single->path).parent_path()
+                              : fs::path(options_.path);
+  std::string text(status.message());
+  std::error_code error;
+  for (const fs::path& above :
+       {fs::canonical(folder, error), fs::absolute(folder, error), folder}) {
+    if (!above.empty()) {
+      const std::string path = above.string();
+      absl::StrReplaceAll(
+          {{absl::StrCat(path, "/"), ""}, {absl::StrCat(" '", path, "'"), ""}},
+          &text);
+    }
+  }
+  return absl::Status(status.code(), text);
 }
 
 }  // namespace ferry

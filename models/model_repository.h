@@ -84,6 +84,10 @@ class ModelRepository {
                                                     int64_t version,
                                                     DeviceUse use);
 
+  // A status of the above as clients may see it: paths begin at the model
+  // repository, not above.
+  absl::Status ForClients(const absl::Status& status) const;
+
  private:
   absl::StatusOr<ModelConfig> ReadConfig(const std::string& name,
                                          const std::string& config_json) const;

@@ -86,7 +86,8 @@ void ModelControl::Load(const std::string& name, const std::string& config_json,
     done(status);
     return;
   }
-  Enqueue([this, name, config_json, done] { done(LoadNow(name, config_json)); },
+  Enqueue([this, name, config_json,
+           done] { done(repository_.ForClients(LoadNow(name, config_json))); },
           done);
 }
 

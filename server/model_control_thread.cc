@@ -112,7 +112,8 @@ absl::Status ModelControl::LoadNow(const std::string& name,
       continue;
     }
     failure.Update(entry.status());
-    version.reason = std::string(entry.status().message());
+    version.reason =
+        std::string(repository_.ForClients(entry.status()).message());
     version.failed = wanted.fingerprint;
     if (version.state != VersionState::kReady) {
       version.state = VersionState::kUnavailable;
@@ -210,14 +211,14 @@ void ModelControl::DestroyAbandoned() {
 // A name that nobody knows makes no entry: clients could fill the memory.
 void ModelControl::NoteUnreadable(const std::string& name,
                                   const absl::Status& status) {
-  const std::string reason(status.message());
+  const std::string reason(repository_.ForClients(status).message());
   const bool is_there = repository_.Has(name);
   MutexLock lock(mutex_);
   if (!is_there && models_.count(name) == 0) {
     return;
   }
   if (std::exchange(models_[name].reason, reason) != reason) {  // said once
-    spdlog::error("cannot load: {}", reason);
+    spdlog::error("cannot load: {}", std::string(status.message()));
   }
 }
 

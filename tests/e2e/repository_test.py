@@ -30,12 +30,16 @@ class RepositoryTest(unittest.TestCase):
 
     def index(self):
         """Returns (state, reason) by (name, version)."""
-        return {(m.name, m.version): (m.state, m.reason)
-                for m in self.client.get_model_repository_index().models}
+        found = {(m.name, m.version): (m.state, m.reason)
+                 for m in self.client.get_model_repository_index().models}
+        self.assertNotIn(self.folder, str(found), "paths are the server's")
+        return found
 
     def refusal(self, call):
         with self.assertRaises(InferenceServerException) as caught:
             call()
+        self.assertNotIn(self.folder, caught.exception.message(),
+                         "paths are the server's")
         return (caught.exception.status().replace("StatusCode.", ""),
                 caught.exception.message())
 
@@ -137,7 +141,7 @@ class ExplicitTest(RepositoryTest):
         index = self.index()
         self.assertEqual(index[("scale", "2")], ("READY", ""))
         self.assertEqual(index[("scale", "3")][0], "UNAVAILABLE")
-        self.assertIn("model.safetensors", index[("scale", "3")][1])
+        self.assertIn("'scale/3/model.safetensors'", index[("scale", "3")][1])
         self.assertTrue(self.client.is_server_ready())
 
     def test_versions_that_the_policy_names_serve_side_by_side(self):
