@@ -204,8 +204,8 @@ void CheckBound(const ModelSpec& spec, const ModelInferRequest& reference,
                         ? reference.raw_input_contents(index)
                         : Packed(sent.contents(), spec.inputs[i].type)),
           "an input's bytes are those sent for it");
-    const int64_t elements = CheckShape(spec, spec.inputs[i], sent,
-                                        request.inputs[i], request.rows);
+    const int64_t elements =
+        CheckShape(spec, spec.inputs[i], sent, request.inputs[i], request.rows);
     CheckContents(spec.inputs[i], found, elements);
     bytes += found.size();
     if (spec.inputs[i].type == DataType::kBytes) {
