@@ -82,6 +82,8 @@ function(ferry_test)
   set_target_properties(${arg_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   _ferry_flags(${arg_NAME})
+  # Of the test alone: it compiles in two thirds of the time.
+  target_compile_options(${arg_NAME} PRIVATE -O1)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()

@@ -56,11 +56,13 @@ def has_bf16():
 
 
 def commit():
-    """Returns the commit, with "+" where files differ from it."""
+    """Returns the commit, with "+" where files differ from it, results of
+    other measurements apart."""
     def git(*arguments):
         return subprocess.run(["git", "-C", str(ROOT), *arguments], check=True,
                               capture_output=True, text=True).stdout.strip()
-    changed = git("status", "--porcelain", "--untracked-files=no")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/",
+                  ":(top,exclude)bench/results")
     return git("rev-parse", "HEAD") + ("+" if changed else "")
 
 

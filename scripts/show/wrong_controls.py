@@ -49,7 +49,6 @@ def unload(what, name, why="", repository="", mode="explicit", **parameters):
 
 NOT_THE_SERVER = ("the request or the folder is wrong, not the server, and the "
                   "message says what")
-NOTHING_DONE = "a misspelt name does not look as if it had been unloaded"
 
 REPOSITORY = [
     Case("index: of another repository", "RepositoryIndex",
@@ -76,7 +75,7 @@ REPOSITORY = [
     load("in the mode none", "echo", mode="none"),
     unload("model that does not exist", "nothing"),
     unload("model that is not loaded", "spare"),
-    unload("no name", "", NOTHING_DONE),
+    unload("no name", ""),
     unload("of another repository", "echo", repository="other"),
     unload("parameter that nobody knows", "nothing",
            "refused as by load, by both", nothing=True),
