@@ -70,6 +70,10 @@ void* CountedAllocate(size_t size, const void* caller) {
   return memory;
 }
 
+// Out of line: GCC 12 warns of a free() of what operator new gave, where it
+// sees one without the other.
+[[gnu::noinline]] void Free(void* memory) { std::free(memory); }
+
 }  // namespace
 
 void* operator new(size_t size) {
@@ -78,10 +82,10 @@ void* operator new(size_t size) {
 void* operator new[](size_t size) {
   return CountedAllocate(size, __builtin_return_address(0));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t) noexcept { Free(memory); }
 
 namespace ferry {
 namespace {
