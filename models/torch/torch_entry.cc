@@ -8,11 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "models/torch/aoti_network.h"
+#include "models/torch/aoti/aoti_network.h"
 #include "models/torch/networks/network_factory.h"
 #include "models/torch/op_library.h"
+#include "models/torch/script/torch_script.h"
 #include "models/torch/torch_model.h"
-#include "models/torch/torch_script.h"
 
 namespace ferry {
 namespace {

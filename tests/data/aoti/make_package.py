@@ -6,7 +6,7 @@ Needs all of torch (scripts/setup.sh --full) and g++. Torch compiles for the
 processor it runs on; here a compiler's wrapper takes that back, so that the
 package runs on every x86-64 processor, and leaves out symbols and inlining, so
 that it is small enough to keep. What it computes is written below and checked
-against the eager module; tests/models/aoti_network_test.cc does it once more.
+against the eager module; tests/models/torch/aoti/aoti_network_test.cc does it once more.
 """
 
 import os

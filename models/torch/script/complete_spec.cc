@@ -1,0 +1,309 @@
+// Examples, trial forwards, and comparing their outputs.
+#include "models/torch/script/complete_spec.h"
+
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "models/torch/network.h"
+#include "models/torch/script/script_outputs.h"
+#include "models/torch/script/script_signature.h"
+#include "models/torch/types.h"
+
+namespace ferry {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// Of two trials; sizes of outputs that differ between them vary.
+struct Trial {
+  int64_t rows;
+  int64_t any_size;  // in place of kAnySize
+};
+constexpr Trial kTrials[] = {{2, 16}, {3, 17}};
+
+constexpr double kTolerance = 1e-3;
+
+enum class Row { kOne, kOther };
+
+// Returns one row like those of the example, whose values the file does not
+// keep. Numbers that most models take, and that differ between the two.
+at::Tensor MakeRow(const at::Tensor& example, Row row) {
+  std::vector<int64_t> sizes = example.sizes().vec();
+  const int64_t count = example.numel() / sizes[0];
+  sizes[0] = 1;
+  if (!example.is_floating_point()) {
+    return at::full(sizes, row == Row::kOne ? 1 : 0, example.scalar_type());
+  }
+  const at::Tensor steps = at::arange(count, at::kFloat);
+  return (row == Row::kOne ? steps.sin() : steps.cos()).view(sizes);
+}
+
+class SpecCompletion {
+ public:
+  SpecCompletion(const std::string& path, torch::jit::Module& module,
+                 ModelOptions& options)
+      : path_(path), module_(module), options_(options), spec_(options.spec) {}
+
+  absl::Status Run() {
+    const bool says_nothing = spec_.inputs.empty() && spec_.outputs.empty() &&
+                              spec_.max_batch_size == 0;
+    if (spec_.inputs.empty()) {
+      if (absl::Status status = FindInputs(says_nothing); !status.ok()) {
+        return status;
+      }
+    }
+    return spec_.outputs.empty() ? FindOutputs() : absl::OkStatus();
+  }
+
+ private:
+  // --- inputs ---------------------------------------------------------------
+
+  absl::Status FindInputs(bool says_nothing) {
+    const Tensors examples = TracedInputs(path_);
+    if (examples.empty()) {
+      return Ask(
+          "the file does not keep the types and sizes of its inputs "
+          "(a traced one does)");
+    }
+    const auto arguments = ArgumentsOf(module_, examples.size());
+    if (!arguments.ok()) {
+      return arguments.status();
+    }
+    if (says_nothing && ComputesRowByRow(examples)) {
+      spec_.max_batch_size = kDefaultMaxBatchSize;
+    }
+    for (size_t i = 0; i < examples.size(); ++i) {
+      const at::IntArrayRef sizes = examples[i].sizes();
+      const size_t first = spec_.max_batch_size > 0 ? 1 : 0;
+      const auto type = FromScalarType(examples[i].scalar_type());
+      if (!type.has_value() || sizes.size() < first) {
+        spec_.inputs.clear();
+        return Ask(absl::StrCat(
+            "the example of '", (*arguments)[i].name, "' is ",
+            c10::toString(examples[i].scalar_type()), " [",
+            absl::StrJoin(sizes, ","), "], which is no input of a batch"));
+      }
+      spec_.inputs.push_back(
+          {(*arguments)[i].name, *type, sizes.slice(first).vec()});
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the outputs for two rows are those for each of them alone.
+  bool ComputesRowByRow(const Tensors& examples) {
+    Tensors one, other, both;
+    for (const at::Tensor& example : examples) {
+      if (example.dim() == 0 || example.size(0) < 1) {
+        return false;
+      }
+      one.push_back(MakeRow(example, Row::kOne));
+      other.push_back(MakeRow(example, Row::kOther));
+      both.push_back(at::cat({other.back(), one.back()}));
+    }
+    const auto of_one = Forward(one);
+    const auto of_other = Forward(other);
+    const auto of_both = Forward(both);
+    if (!of_one.ok() || !of_other.ok() || !of_both.ok() ||
+        of_one->size() != of_both->size() ||
+        of_other->size() != of_both->size()) {
+      return false;
+    }
+    for (size_t i = 0; i < of_both->size(); ++i) {
+      const at::Tensor& found = (*of_both)[i].second;
+      const at::Tensor& first = (*of_other)[i].second;
+      const at::Tensor& second = (*of_one)[i].second;
+      if (found.dim() == 0 || first.dim() == 0 || second.dim() == 0 ||
+          first.sizes().slice(1) != second.sizes().slice(1)) {
+        return false;
+      }
+      const at::Tensor expected = at::cat({first, second});
+      if (first.size(0) != 1 || found.sizes() != expected.sizes() ||
+          found.scalar_type() != expected.scalar_type() ||
+          !at::allclose(found, expected, kTolerance, kTolerance, true)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // --- outputs --------------------------------------------------------------
+
+  absl::Status FindOutputs() {
+    for (const TensorSpec& input : spec_.inputs) {
+      if (input.type == DataType::kBytes) {
+        return Ask("trial forwards are not made with strings");
+      }
+    }
+    std::vector<NamedTensors> found;
+    for (const Trial& trial : kTrials) {
+      absl::StatusOr<NamedTensors> outputs = Forward(MakeInputs(trial));
+      if (!outputs.ok()) {
+        return Ask(absl::StrCat("a trial forward with zeros failed: ",
+                                outputs.status().message()));
+      }
+      found.push_back(*std::move(outputs));
+    }
+    if (found[0].size() != found[1].size()) {
+      return Ask("trial forwards gave differing numbers of outputs");
+    }
+    std::vector<TensorSpec> outputs;
+    for (size_t i = 0; i < found[0].size(); ++i) {
+      const auto& [name, first] = found[0][i];
+      const auto type = FromScalarType(first.scalar_type());
+      const auto dims = Dims(first.sizes(), found[1][i].second.sizes());
+      if (!type.has_value() || !dims.has_value()) {
+        return Ask(absl::StrCat(
+            "trial forwards with ", kTrials[0].rows, " and ", kTrials[1].rows,
+            " rows gave ", c10::toString(first.scalar_type()), " [",
+            absl::StrJoin(first.sizes(), ","), "] and [",
+            absl::StrJoin(found[1][i].second.sizes(), ","), "] for '", name,
+            "', which is no output of a batch"));
+      }
+      outputs.push_back({name, *type, *dims});
+    }
+    spec_.outputs = std::move(outputs);
+    return absl::OkStatus();
+  }
+
+  Tensors MakeInputs(const Trial& trial) const {
+    Tensors inputs;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const bool is_reshaped = !options_.input_reshapes.empty() &&
+                               options_.input_reshapes[i].has_value();
+      const bool is_normalized = !options_.normalizations.empty() &&
+                                 options_.normalizations[i].has_value();
+      std::vector<int64_t> shape =
+          is_reshaped ? *options_.input_reshapes[i] : spec_.inputs[i].dims;
+      if (is_normalized) {
+        shape = ModelDims(*options_.normalizations[i], shape);
+      }
+      std::replace(shape.begin(), shape.end(), kAnySize, trial.any_size);
+      if (spec_.max_batch_size > 0) {
+        shape.insert(shape.begin(), trial.rows);
+      }
+      inputs.push_back(
+          at::zeros(shape, is_normalized ? at::kFloat
+                                         : ToScalarType(spec_.inputs[i].type)));
+    }
+    return inputs;
+  }
+
+  // Dims of one row from the shapes of both trials; nothing where they are not
+  // those of batches.
+  std::optional<std::vector<int64_t>> Dims(at::IntArrayRef first,
+                                           at::IntArrayRef second) const {
+    const size_t begin = spec_.max_batch_size > 0 ? 1 : 0;
+    if (first.size() != second.size() || first.size() < begin ||
+        (begin == 1 &&
+         (first[0] != kTrials[0].rows || second[0] != kTrials[1].rows))) {
+      return std::nullopt;
+    }
+    std::vector<int64_t> dims;
+    for (size_t i = begin; i < first.size(); ++i) {
+      if (first[i] == 0 || second[i] == 0) {
+        return std::nullopt;  // of the zeros that went in, perhaps
+      }
+      dims.push_back(first[i] == second[i] ? first[i] : kAnySize);
+    }
+    return dims;
+  }
+
+  // --- both -----------------------------------------------------------------
+
+  // Runs forward(); floats go in as fp32, in which the module is.
+  absl::StatusOr<NamedTensors> Forward(const Tensors& inputs) {
+    std::vector<TensorSpec> given = spec_.inputs;
+    given.resize(inputs.size());
+    const auto signature = ArgumentsOf(module_, inputs.size());
+    if (!signature.ok()) {
+      return signature.status();
+    }
+    const auto places = PlaceInputs(given, *signature);
+    if (!places.ok()) {
+      return places.status();
+    }
+    std::vector<c10::IValue> arguments;
+    for (const Argument& argument : *signature) {
+      arguments.push_back(argument.absent);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      arguments[(*places)[i]] =
+          inputs[i].is_floating_point() ? inputs[i].to(at::kFloat) : inputs[i];
+    }
+    try {
+      return NameOutputs(module_.forward(std::move(arguments)),
+                         OutputFields(module_));
+    } catch (const c10::Error& error) {
+      return absl::InvalidArgumentError(error.what_without_backtrace());
+    } catch (const std::exception& error) {
+      return absl::InvalidArgumentError(error.what());
+    }
+  }
+
+  // Says what was found and what to write.
+  absl::Status Ask(const std::string& found) const {
+    std::vector<std::string> lines;
+    if (spec_.inputs.empty()) {
+      const size_t count = module_.get_method("forward").num_inputs() - 1;
+      const auto arguments = ArgumentsOf(module_, count);
+      if (!arguments.ok()) {
+        return arguments.status();
+      }
+      for (const Argument& argument : *arguments) {
+        lines.push_back(Line("input", argument.name));
+      }
+    }
+    if (spec_.outputs.empty()) {
+      lines.push_back(Line("output", "OUTPUT__0"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the config cannot be completed: ", found, "; found ",
+        SignatureText(module_),
+        "; write into config.pbtxt (for --model: as --input and --output), "
+        "with the types and sizes of one row:\n",
+        spec_.inputs.empty() && spec_.max_batch_size == 0
+            ? "max_batch_size: 64\n"
+            : "",
+        absl::StrJoin(lines, "\n")));
+  }
+
+  static std::string Line(const char* side, const std::string& name) {
+    return absl::StrCat(side, " { name: \"", name,
+                        "\" data_type: TYPE_FP32 dims: [ ... ] }");
+  }
+
+  const std::string& path_;
+  torch::jit::Module& module_;
+  const ModelOptions& options_;
+  ModelSpec& spec_;
+};
+
+}  // namespace
+
+absl::Status CompleteSpec(const std::string& path, torch::jit::Module& module,
+                          ModelOptions& options) {
+  if (!options.spec.inputs.empty() && !options.spec.outputs.empty()) {
+    return absl::OkStatus();
+  }
+  if (!module.find_method("forward").has_value()) {
+    return absl::InvalidArgumentError("expected a module with forward()");
+  }
+  module.eval();
+  module.to(at::kFloat);
+  at::set_num_threads(options.threads);
+  const c10::InferenceMode no_gradients;
+  return SpecCompletion(path, module, options).Run();
+}
+
+}  // namespace ferry

@@ -1,0 +1,126 @@
+// Loading a module and fitting it to the spec.
+#include "models/torch/script/torch_script.h"
+
+#include <c10/util/Exception.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "models/torch/script/complete_spec.h"
+#include "models/torch/script/pack_linear.h"
+#include "models/torch/script/script_outputs.h"
+#include "models/torch/script/script_signature.h"
+#include "models/torch/types.h"
+
+namespace ferry {
+namespace {
+
+// The profiling executor measures, specializes, and is then as it stays.
+constexpr int kWarmUpRuns = 3;
+
+class TorchScriptNetwork final : public Network {
+ public:
+  TorchScriptNetwork(torch::jit::Module module, std::vector<size_t> inputs,
+                     const std::vector<Argument>& arguments,
+                     ScriptOutputs outputs)
+      : module_(std::move(module)),
+        input_places_(std::move(inputs)),
+        outputs_(std::move(outputs)) {
+    for (const Argument& argument : arguments) {
+      absent_.push_back(argument.absent);
+    }
+  }
+
+  absl::Status Forward(const Values& inputs, Values& outputs) override {
+    std::vector<c10::IValue> arguments = absent_;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].isNone()) {
+        arguments[input_places_[i]] = inputs[i];
+      }
+    }
+    return outputs_.Pick(module_.forward(std::move(arguments)), outputs);
+  }
+
+  int warm_up_runs() const override { return kWarmUpRuns; }
+
+ private:
+  torch::jit::Module module_;
+  std::vector<c10::IValue> absent_;  // [argument]
+  const std::vector<size_t> input_places_;
+  const ScriptOutputs outputs_;
+};
+
+absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
+  try {
+    return torch::jit::load(path, at::kCPU);
+  } catch (const c10::Error& error) {
+    if (absl::StrContains(error.what_without_backtrace(), "builtin op")) {
+      throw;  // a TorchScript file, of operators that are not here
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot load '", path, "': ", error.what_without_backtrace(),
+        "; expected a TorchScript file, as torch.jit.trace(model, "
+        "example).save('model.pt') writes it, not weights or Python objects, "
+        "as torch.save() does"));
+  }
+}
+
+// Loads, casts and freezes. Throws what LibTorch throws.
+torch::jit::Module Prepare(torch::jit::Module module,
+                           const ModelOptions& options) {
+  module.eval();
+  module.to(ToScalarType(options.precision));
+  module = torch::jit::freeze(module);
+  PackLinearLayers(module, options);
+  return module;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
+    const std::string& path, ModelOptions& options) {
+  if (access(path.c_str(), R_OK) != 0) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read model file '", path, "'"));
+  }
+  torch::jit::FusionStrategy strategy = {
+      {torch::jit::FusionBehavior::DYNAMIC, 1}};
+  torch::jit::setFusionStrategy(strategy);
+  absl::StatusOr<torch::jit::Module> module = LoadModule(path);
+  if (!module.ok()) {
+    return module.status();
+  }
+  if (absl::Status status = CompleteSpec(path, *module, options);
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::vector<Argument>> arguments =
+      ArgumentsOf(*module, options.spec.inputs.size());
+  if (!arguments.ok()) {
+    return arguments.status();
+  }
+  absl::StatusOr<std::vector<size_t>> places =
+      PlaceInputs(options.spec.inputs, *arguments);
+  if (!places.ok()) {
+    return places.status();
+  }
+  for (size_t i = 0; i < places->size(); ++i) {
+    if (absl::Status status =
+            CheckArgument(options.spec.inputs[i], (*arguments)[(*places)[i]]);
+        !status.ok()) {
+      return status;
+    }
+  }
+  const std::vector<std::string> fields = OutputFields(*module);
+  return std::make_unique<TorchScriptNetwork>(
+      Prepare(*std::move(module), options), *std::move(places), *arguments,
+      ScriptOutputs(options.spec.outputs, fields));
+}
+
+}  // namespace ferry

@@ -1,0 +1,35 @@
+// TorchScript models (.pt files) as networks.
+//
+// A module is loaded, put in evaluation, cast, frozen and prepared once: its
+// linear layers then run on oneDNN's own weight layout
+// (models/torch/script/pack_linear.h).
+//
+// Inputs of the config are the arguments of forward(), by name, or by the index
+// in "NAME__<index>", or in order. Outputs are a tensor, or a tuple or list of
+// them in the config's order (or by "NAME__<index>"), or a dict or named tuple
+// with the config's names. What the config leaves out is found:
+// models/torch/script/complete_spec.h.
+//
+// Thread safety: free function.
+// A .pt file is a program: serve files of trusted origin only.
+#ifndef FERRY_MODELS_TORCH_SCRIPT_TORCH_SCRIPT_H_
+#define FERRY_MODELS_TORCH_SCRIPT_TORCH_SCRIPT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/model_options.h"
+#include "models/torch/network.h"
+
+namespace ferry {
+
+// Loads the file at `path`; completes options.spec. NOT_FOUND where there is
+// none; INVALID_ARGUMENT where it is no TorchScript file or its forward() takes
+// other inputs than the spec's.
+absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
+    const std::string& path, ModelOptions& options);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_SCRIPT_TORCH_SCRIPT_H_

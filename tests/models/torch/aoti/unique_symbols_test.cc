@@ -1,0 +1,72 @@
+// A library with a unique symbol is unloaded once the symbol is a weak one.
+#include "models/torch/aoti/unique_symbols.h"
+
+#include <dlfcn.h>
+
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/models/temp_folder.h"
+
+namespace ferry {
+namespace {
+
+std::string ReadLibrary() {
+  std::ifstream file(FERRY_UNIQUE_LIBRARY, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+void Weaken(std::string& bytes) {
+  WeakenUniqueSymbols(
+      {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
+}
+
+bool IsMapped(const std::string& path) {
+  std::ifstream maps("/proc/self/maps");
+  const std::string all(std::istreambuf_iterator<char>(maps), {});
+  return all.find(path) != std::string::npos;
+}
+
+// Opens the library, calls it, and closes it.
+void Use(const std::string& path) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto count =
+      reinterpret_cast<int (*)()>(dlsym(library, "FerryTestCount"));
+  ASSERT_NE(count, nullptr) << dlerror();
+  EXPECT_EQ(count(), 1) << "the counter of another copy";
+  EXPECT_TRUE(IsMapped(path));
+  dlclose(library);
+}
+
+TEST(UniqueSymbolsTest, LibraryIsUnloadedOnceTheyAreWeak) {
+  const TempFolder folder;
+  std::string bytes = ReadLibrary();
+  const std::string as_built = folder.Write("built.so", bytes);
+  Weaken(bytes);
+  const std::string weakened = folder.Write("weak.so", bytes);
+  Use(weakened);
+  EXPECT_FALSE(IsMapped(weakened));
+  Use(as_built);
+  EXPECT_TRUE(IsMapped(as_built)) << "there is nothing to do";
+}
+
+TEST(UniqueSymbolsTest, WhatIsNoWholeLibraryIsLeftAlone) {
+  const std::string whole = ReadLibrary();
+  for (size_t size : {size_t{0}, size_t{3}, size_t{63}, size_t{64},
+                      whole.size() / 2, whole.size() - 1}) {
+    std::string cut = whole.substr(0, size);
+    Weaken(cut);
+    EXPECT_EQ(cut.size(), size);
+  }
+  std::string text =
+      "no library, but longer than the header of one, which is "
+      "of 64 bytes";
+  const std::string before = text;
+  Weaken(text);
+  EXPECT_EQ(text, before);
+}
+
+}  // namespace
+}  // namespace ferry
