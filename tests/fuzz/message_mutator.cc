@@ -198,11 +198,11 @@ class Mutator {
     SetRepeated(message, field, last);
   }
 
-  // Near the old one, small, or at an edge.
+  // Near the old one, small, at an edge, or of any number of bits.
   template <typename Integer>
   Integer Number(Integer old) {
     using Limits = std::numeric_limits<Integer>;
-    switch (Below(8)) {
+    switch (Below(10)) {
       case 0:
         return old == Limits::max() ? old : static_cast<Integer>(old + 1);
       case 1:
@@ -211,6 +211,11 @@ class Mutator {
         return static_cast<Integer>(Integer{1} << Below(Limits::digits));
       case 3:
         return Below(2) == 0 ? Limits::max() : Limits::min();
+      case 4:
+      case 5:
+        return static_cast<Integer>(
+            std::uniform_int_distribution<uint64_t>()(random_) &
+            static_cast<uint64_t>(Limits::max() >> Below(Limits::digits)));
       default:
         return static_cast<Integer>(static_cast<Integer>(Below(10)) -
                                     (Limits::is_signed ? Integer{1} : 0));
