@@ -7,8 +7,9 @@
 #
 #   ferry_fuzzer(NAME codec SRCS .. DEPS .. RUNS 10000)  # builds bin/<name>_fuzzer
 #
-# A library without SRCS is a header-only (INTERFACE) target. Headers are
-# checked to compile alone by the target all_verify_interface_header_sets.
+# A library without SRCS is a header-only (INTERFACE) target. Headers compile
+# alone: X.cc includes X.h first, and those without an X.cc are compiled by the
+# target all_verify_interface_header_sets.
 
 function(_ferry_flags target)
   if(FERRY_STRICT)
@@ -44,6 +45,20 @@ if(FERRY_FUZZ)
   set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 endif()
 
+function(_ferry_headers target scope headers sources)
+  list(TRANSFORM headers REPLACE "[.]h$" ".cc" OUTPUT_VARIABLE alone)
+  list(REMOVE_ITEM alone ${sources} "")
+  list(TRANSFORM alone REPLACE "[.]cc$" ".h")
+  list(REMOVE_ITEM headers ${alone} "")
+  target_sources(${target} ${scope}
+    FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${headers}
+    FILE_SET alone TYPE HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${alone})
+  if(alone)
+    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON
+      INTERFACE_HEADER_SETS_TO_VERIFY alone)
+  endif()
+endfunction()
+
 function(ferry_library)
   cmake_parse_arguments(arg "SHARED" "NAME" "HDRS;SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   set(target ferry_${arg_NAME})
@@ -54,16 +69,13 @@ function(ferry_library)
     endif()
     add_library(${target} ${kind} ${arg_SRCS})
     target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
-    target_sources(${target} PUBLIC FILE_SET HEADERS
-      BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${arg_HDRS})
+    _ferry_headers(${target} PUBLIC "${arg_HDRS}" "${arg_SRCS}")
     _ferry_flags(${target})
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${arg_DEPS})
-    target_sources(${target} INTERFACE FILE_SET HEADERS
-      BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${arg_HDRS})
+    _ferry_headers(${target} INTERFACE "${arg_HDRS}" "")
   endif()
-  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
 function(ferry_executable)
