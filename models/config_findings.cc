@@ -8,12 +8,17 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "batcher/check.h"
+#include "models/printable_text.h"
 
 namespace ferry {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+
+// More are not read, and a config that has more is none.
+constexpr size_t kMaxFindings = 50;
+constexpr size_t kMaxFindingBytes = 1000;
 
 // Fields that are honored. What stands in none of these is refused.
 constexpr absl::string_view kHonored[] = {
@@ -156,6 +161,14 @@ void FindIn(const ConfigNode& node, const std::string& prefix,
 
 }  // namespace
 
+void ConfigFindings::Add(int line, const std::string& text) {
+  if (findings_.size() >= kMaxFindings) {
+    ++untold_;
+    return;
+  }
+  findings_.emplace_back(line, PrintableText(text, kMaxFindingBytes));
+}
+
 absl::Status ConfigFindings::ToStatus() const {
   if (findings_.empty()) {
     return absl::OkStatus();
@@ -164,6 +177,9 @@ absl::Status ConfigFindings::ToStatus() const {
   std::stable_sort(
       sorted.begin(), sorted.end(),
       [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (untold_ > 0) {
+    sorted.emplace_back(0, absl::StrCat("and ", untold_, " more"));
+  }
   return absl::InvalidArgumentError(absl::StrJoin(
       sorted, "\n", [this](std::string* out, const auto& finding) {
         absl::StrAppend(out, source_, ":");

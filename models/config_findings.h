@@ -20,10 +20,9 @@ class ConfigFindings {
  public:
   explicit ConfigFindings(absl::string_view source) : source_(source) {}
 
-  // `line` counts from 1; 0 where no line is to blame.
-  void Add(int line, std::string text) {
-    findings_.emplace_back(line, std::move(text));
-  }
+  // `line` counts from 1; 0 where no line is to blame. Keeps the first 50, each
+  // as PrintableText().
+  void Add(int line, const std::string& text);
 
   bool empty() const { return findings_.empty(); }
 
@@ -33,6 +32,7 @@ class ConfigFindings {
  private:
   const std::string source_;
   std::vector<std::pair<int, std::string>> findings_;
+  size_t untold_ = 0;
 };
 
 // A message and where its fields stand in the text. Borrows both.

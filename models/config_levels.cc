@@ -61,7 +61,8 @@ void ReadLevels(const inference::ModelDynamicBatching& batching,
   options.levels.assign(count == 0 ? 1 : count, level);
   const uint64_t chosen = batching.default_priority_level();
   if (count > 0 && (chosen < 1 || chosen > count)) {
-    findings.Add(node.Line("default_priority_level"),
+    findings.Add(chosen > 0 ? node.Line("default_priority_level")
+                            : node.Line("priority_levels"),
                  absl::StrCat("field 'default_priority_level': expected 1 to "
                               "priority_levels, ",
                               count, ", got ", chosen));

@@ -1,10 +1,11 @@
 // Line by line.
 #include "models/label_file.h"
 
-#include <fstream>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "models/read_file.h"
 
 namespace ferry {
 namespace {
@@ -14,21 +15,20 @@ constexpr size_t kMaxBytes = size_t{16} << 20;
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
-  std::ifstream file(path);
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxBytes);
+  if (!text.ok()) {
+    return absl::Status(
+        text.status().code(),
+        absl::StrCat("label_filename: ", text.status().message()));
+  }
   std::vector<std::string> labels;
-  size_t bytes = 0;
-  for (std::string line; std::getline(file, line);) {
-    bytes += line.size();
-    if (bytes > kMaxBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "label file '", path, "': expected at most ", kMaxBytes, " bytes"));
-    }
+  for (absl::string_view line :
+       absl::StrSplit(absl::StripTrailingAsciiWhitespace(*text), '\n')) {
     labels.emplace_back(absl::StripAsciiWhitespace(line));
   }
-  if (labels.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        "cannot read label file '", path,
-        "', which label_filename names: expected one label a line"));
+  if (labels.size() == 1 && labels[0].empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "label_filename: '", path, "': expected one label a line, got none"));
   }
   return labels;
 }

@@ -11,8 +11,8 @@
 
 namespace ferry {
 
-// NOT_FOUND where the file cannot be read, INVALID_ARGUMENT where it is larger
-// than 16 MiB. White space around a name is dropped.
+// NOT_FOUND where the file cannot be read, INVALID_ARGUMENT where it is none,
+// empty or larger than 16 MiB. White space around a name is dropped.
 absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path);
 
 }  // namespace ferry

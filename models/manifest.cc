@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,7 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "models/printable_text.h"
+#include "models/read_file.h"
 #include "models/sha256.h"
 
 namespace ferry {
@@ -24,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kDigestLength = 64;
-constexpr size_t kMaxLines = 10'000;
+constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr size_t kMaxFindings = 8;
 
 using Digests = std::map<std::string, std::string>;  // by path in the folder
@@ -45,7 +47,7 @@ absl::Status ReadLine(absl::string_view line, Digests& digests) {
       *normal.begin() == "..") {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected '<64 hexadecimal digits>  <path in the folder>', got '",
-        line.substr(0, 2 * kDigestLength), "'"));
+        PrintableText(line, 2 * kDigestLength), "'"));
   }
   digests[normal.string()] = absl::AsciiStrToLower(digest);
   return absl::OkStatus();
@@ -58,22 +60,18 @@ absl::StatusOr<std::optional<Digests>> ReadManifest(const fs::path& folder) {
   if (!fs::exists(fs::symlink_status(path, error))) {
     return std::nullopt;
   }
-  std::ifstream file(path);
-  if (!file) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read '", path.string(), "'"));
+  const absl::StatusOr<std::string> text = ReadFile(path.string(), kMaxBytes);
+  if (!text.ok()) {
+    return text.status();
   }
   Digests digests;
-  std::string line;
-  for (size_t number = 1; std::getline(file, line); ++number) {
+  size_t number = 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    ++number;
     if (line.empty()) {
       continue;
     }
-    absl::Status status = number > kMaxLines
-                              ? absl::InvalidArgumentError(absl::StrCat(
-                                    "expected at most ", kMaxLines, " lines"))
-                              : ReadLine(line, digests);
-    if (!status.ok()) {
+    if (absl::Status status = ReadLine(line, digests); !status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", path.string(), "':", number, ": ", status.message()));
     }

@@ -1,5 +1,4 @@
 // Mapping a file read-only.
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,21 +6,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/read_file.h"
 #include "models/safetensors.h"
 
 namespace ferry {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return absl::NotFoundError(absl::StrCat("cannot open '", path, "'"));
+  const absl::StatusOr<int> opened = OpenRegularFile(path);
+  if (!opened.ok()) {
+    return opened.status();
   }
+  const int descriptor = *opened;
   struct stat about = {};
-  if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
-    close(descriptor);
-    return absl::NotFoundError(
-        absl::StrCat("'", path, "' is not a regular file"));
-  }
+  fstat(descriptor, &about);
   const size_t size = static_cast<size_t>(about.st_size);
   if (size == 0) {
     close(descriptor);

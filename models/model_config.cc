@@ -1,7 +1,6 @@
 // From text or JSON to the message; its meaning: config_reader.cc.
 #include "models/model_config.h"
 
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,11 +10,14 @@
 #include "google/protobuf/util/json_util.h"
 #include "models/config_findings.h"
 #include "models/config_reader.h"
+#include "models/printable_text.h"
+#include "models/read_file.h"
 
 namespace ferry {
 namespace {
 
-constexpr std::streamsize kMaxConfigBytes = 1 << 20;
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+constexpr size_t kMaxShownBytes = 512;
 // A config nests 6 messages deep. The parser recurses: without a bound a file
 // of braces would take all of the stack.
 constexpr int kMaxDepth = 32;
@@ -85,35 +87,35 @@ absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
 absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
                                                  const std::string& name) {
   constexpr char kSource[] = "config of the load request";
+  if (text.size() > kMaxConfigBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kSource, ": expected at most ", kMaxConfigBytes,
+                     " bytes, got ", text.size()));
+  }
   inference::ModelConfig message;
   const auto status =
       google::protobuf::util::JsonStringToMessage(text, &message);
   if (!status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        kSource,
-        ": expected a model config as JSON: ", status.message().ToString()));
+        kSource, ": expected a model config as JSON: ",
+        PrintableText(status.message().ToString(), kMaxShownBytes)));
   }
   return CheckModelConfig(std::move(message), kSource, name);
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
                                             const std::string& name) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
+  if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(
         absl::StrCat("cannot read model config '", path,
                      "'; each folder of a model repository is a model, unless "
                      "its name begins with '.' or --load-model leaves it out"));
   }
-  std::string text(static_cast<size_t>(kMaxConfigBytes) + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (file.gcount() > kMaxConfigBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", path, "': expected at most ", kMaxConfigBytes,
-                     " bytes, got more"));
+  if (!text.ok()) {
+    return text.status();
   }
-  return ParseModelConfig(text, path, name);
+  return ParseModelConfig(*text, path, name);
 }
 
 }  // namespace ferry

@@ -14,10 +14,13 @@
 #include "absl/strings/str_replace.h"
 #include "models/config_completion.h"
 #include "models/embedded_models.h"
+#include "models/printable_text.h"
 #include "models/repository_folder.h"
 
 namespace ferry {
 namespace {
+
+constexpr size_t kMaxReasonBytes = 4096;
 
 int32_t DeviceLanes(const ModelRepositoryOptions& options) {
   const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
@@ -118,6 +121,10 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadFolderConfig(
   const std::string path =
       absl::StrCat(options_.path, "/", name, "/config.pbtxt");
   std::error_code error;
+  absl::Status status = CheckPathInside(options_.path, path);
+  if (!status.ok()) {
+    return status;
+  }
   const bool is_missing =
       !std::filesystem::exists(std::filesystem::symlink_status(path, error));
   return is_missing && options_.completion == ConfigCompletion::kOn
@@ -212,7 +219,9 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
   absl::StatusOr<std::vector<VersionFolder>> folders =
       Versions(name, config->options);
   if (!folders.ok()) {
-    return folders.status();
+    return absl::Status(
+        folders.status().code(),
+        absl::StrCat("model '", name, "': ", folders.status().message()));
   }
   ModelPlan plan;
   const std::string text = SerializedAlike(config->message);
@@ -261,7 +270,8 @@ absl::Status ModelRepository::ForClients(const absl::Status& status) const {
           &text);
     }
   }
-  return absl::Status(status.code(), text);
+  return absl::Status(status.code(),
+                      PrintableText(text, kMaxReasonBytes, "\n"));
 }
 
 }  // namespace ferry

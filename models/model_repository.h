@@ -84,8 +84,8 @@ class ModelRepository {
                                                     int64_t version,
                                                     DeviceUse use);
 
-  // A status of the above as clients may see it: paths begin at the model
-  // repository, not above.
+  // A status of the above as clients may see it: in UTF-8, at most 4 KiB, and
+  // paths begin at the model repository, not above.
   absl::Status ForClients(const absl::Status& status) const;
 
  private:

@@ -13,6 +13,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/printable_text.h"
+#include "models/read_file.h"
 
 namespace ferry {
 namespace {
@@ -80,9 +82,9 @@ absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
   return std::set<int64_t>(choice.versions.begin(), choice.versions.end());
 }
 
-// Calls `visit` with each file of the version and each beside its folder.
-// Returns why it could not look at all of them; a folder that is missing has
-// none.
+// Calls `visit` with all that is in the version and each file beside its
+// folder. Returns why it could not look at all of them; a folder that is
+// missing has none.
 std::error_code ForEachFile(const VersionFolder& folder,
                             absl::FunctionRef<void(const fs::path&)> visit) {
   std::error_code error;
@@ -105,9 +107,10 @@ std::error_code ForEachFile(const VersionFolder& folder,
   return error;
 }
 
-// The path may be missing: whoever reads it says so.
+}  // namespace
+
 absl::Status CheckPathInside(const std::string& repository_path,
-                             const fs::path& path) {
+                             const std::string& path) {
   std::error_code error;
   const fs::path root = fs::canonical(repository_path, error);
   const fs::path resolved =
@@ -118,12 +121,10 @@ absl::Status CheckPathInside(const std::string& repository_path,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", path.string(),
+      absl::StrCat("'", path,
                    "': expected a path in the model repository, got a link "
                    "that leads out of it"));
 }
-
-}  // namespace
 
 absl::Status CheckModelName(const std::string& name) {
   const bool is_good =
@@ -138,7 +139,7 @@ absl::Status CheckModelName(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "model name: expected 1 to ", kMaxNameLength,
       " of letters, digits, '.', '_' and '-', not beginning with '.', got '",
-      name.substr(0, 2 * kMaxNameLength), "'"));
+      PrintableText(name, 2 * kMaxNameLength), "'"));
 }
 
 absl::Status CheckInside(const std::string& repository_path,
@@ -151,14 +152,19 @@ absl::Status CheckInside(const std::string& repository_path,
                      "' in the model repository '", repository_path,
                      "': ", error.message()));
   }
-  return CheckPathInside(repository_path, model);
+  return CheckPathInside(repository_path, model.string());
 }
 
 absl::Status CheckFilesInside(const std::string& repository_path,
                               const VersionFolder& folder) {
   absl::Status status;
   const std::error_code error = ForEachFile(folder, [&](const fs::path& path) {
-    status.Update(CheckPathInside(repository_path, path));
+    status.Update(CheckPathInside(repository_path, path.string()));
+    std::error_code ignored;
+    if (status.ok() && fs::exists(path, ignored) &&
+        !fs::is_directory(path, ignored)) {
+      status.Update(CheckRegularFile(path.string()));
+    }
   });
   if (error) {
     status.Update(absl::NotFoundError(absl::StrCat(

@@ -22,8 +22,13 @@ absl::Status CheckModelName(const std::string& name);
 absl::Status CheckInside(const std::string& repository_path,
                          const std::string& name);
 
+// OK where the path, with links resolved, lies in the repository. It may be
+// missing: whoever reads it says so.
+absl::Status CheckPathInside(const std::string& repository_path,
+                             const std::string& path);
+
 // OK where all files of the version and those beside its folder, with links
-// resolved, lie in the repository.
+// resolved, lie in the repository and are files: no pipe, socket or device.
 absl::Status CheckFilesInside(const std::string& repository_path,
                               const VersionFolder& folder);
 

@@ -2,16 +2,15 @@
 #include "models/sha256.h"
 
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "models/read_file.h"
 
 namespace ferry {
 
@@ -21,22 +20,24 @@ absl::StatusOr<std::string> Sha256OfFile(const std::string& path) {
       EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool is_good = digest != nullptr &&
                  EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr) == 1;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return absl::NotFoundError(
-        absl::StrCat("cannot read '", path, "': ", std::strerror(errno)));
+  const absl::StatusOr<int> descriptor = OpenRegularFile(path);
+  if (!descriptor.ok()) {
+    return descriptor.status();
   }
   std::vector<char> piece(kPiece);
-  while (is_good && file) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    is_good = EVP_DigestUpdate(digest.get(), piece.data(),
-                               static_cast<size_t>(file.gcount())) == 1;
-  }
+  ssize_t got = 0;
+  do {
+    got = read(*descriptor, piece.data(), piece.size());
+    is_good = is_good && got >= 0 &&
+              EVP_DigestUpdate(digest.get(), piece.data(),
+                               static_cast<size_t>(got)) == 1;
+  } while (is_good && got > 0);
+  close(*descriptor);
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
   unsigned size = 0;
   is_good =
       is_good && EVP_DigestFinal_ex(digest.get(), bytes.data(), &size) == 1;
-  if (!is_good || file.bad()) {
+  if (!is_good) {
     return absl::InternalError(
         absl::StrCat("cannot compute the SHA-256 of '", path, "'"));
   }

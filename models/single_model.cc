@@ -1,14 +1,11 @@
 // From flags to a config.
 #include "models/single_model.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -18,6 +15,7 @@
 #include "batcher/tensor.h"
 #include "models/config_reader.h"
 #include "models/not_served.h"
+#include "models/read_file.h"
 #include "models/repository_folder.h"
 
 namespace ferry {
@@ -158,15 +156,15 @@ absl::StatusOr<SingleModel> DescribeSingleModel(const SingleModelFlags& flags) {
 }
 
 absl::Status CheckModelFile(const std::string& path) {
-  struct stat found {};
-  if (stat(path.c_str(), &found) != 0) {
-    return absl::NotFoundError(absl::StrCat("--model: cannot read '", path,
-                                            "': ", std::strerror(errno)));
-  }
-  if (S_ISDIR(found.st_mode)) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model: expected a file, got the folder '", path,
                      "': for a folder of models use --model-repository"));
+  }
+  if (absl::Status status = CheckRegularFile(path); !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("--model: ", status.message()));
   }
   const absl::string_view advice = AdviceOnFile(path);
   return advice.empty() ? absl::OkStatus()

@@ -7,6 +7,12 @@
 #include "absl/strings/str_cat.h"
 
 namespace ferry {
+namespace {
+
+constexpr char kAllModels[] = "*";  // of --load-model, as Triton has it
+constexpr size_t kMaxJobs = 64;
+
+}  // namespace
 
 const char* VersionStateName(VersionState state) {
   switch (state) {
@@ -38,9 +44,14 @@ absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
   return control;
 }
 
+bool ModelControl::WantsAll() const {
+  return options_.load_models == std::vector<std::string>{kAllModels};
+}
+
 absl::Status ModelControl::LoadInitial() {
   std::vector<std::string> names = options_.load_models;
-  if (names.empty() && options_.mode != ModelControlMode::kExplicit) {
+  if (WantsAll() ||
+      (names.empty() && options_.mode != ModelControlMode::kExplicit)) {
     absl::StatusOr<std::vector<std::string>> defaults =
         repository_.DefaultNames();
     if (!defaults.ok()) {
@@ -105,15 +116,21 @@ void ModelControl::Unload(const std::string& name, Done done) {
 }
 
 void ModelControl::Enqueue(std::function<void()> job, const Done& done) {
+  absl::Status status = absl::UnavailableError(kStopped);
   {
     MutexLock lock(mutex_);
-    if (!is_stopped_) {
+    if (!is_stopped_ && jobs_.size() < kMaxJobs) {
       jobs_.emplace_back(std::move(job), done);
       changed_.SignalOne();
       return;
     }
+    if (!is_stopped_) {
+      status = absl::ResourceExhaustedError(
+          absl::StrCat("expected at most ", kMaxJobs,
+                       " loads and unloads that wait, got one more"));
+    }
   }
-  done(absl::UnavailableError(kStopped));
+  done(status);
 }
 
 std::vector<IndexEntry> ModelControl::Index() const {

@@ -67,7 +67,7 @@ class ModelControl {
 
   // Loads a model or what has changed of it; `done` when it serves or has
   // failed. `config_json` replaces its config.pbtxt where not empty.
-  // UNAVAILABLE unless the mode is kExplicit.
+  // UNAVAILABLE unless the mode is kExplicit; RESOURCE_EXHAUSTED where 64 wait.
   void Load(const std::string& name, const std::string& config_json, Done done);
 
   // Takes a model out; `done` when no new request finds it. What was admitted
@@ -111,6 +111,7 @@ class ModelControl {
       : repository_(repository), table_(table), options_(options) {}
 
   absl::Status LoadInitial();
+  bool WantsAll() const;  // that the repository has, by --load-model=*
   void Enqueue(std::function<void()> job, const Done& done);
   absl::Status CheckMode() const;
 

@@ -233,7 +233,8 @@ void ModelControl::PollNow() {
     return;
   }
   const std::vector<std::string>& wanted =
-      options_.load_models.empty() ? *found : options_.load_models;
+      options_.load_models.empty() || WantsAll() ? *found
+                                                 : options_.load_models;
   std::set<std::string> names(wanted.begin(), wanted.end());
   {
     MutexLock lock(mutex_);
@@ -281,6 +282,12 @@ bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
       known->second.failed.clear();
     }
   }
+  // What failed and is no longer there.
+  std::erase_if(model.versions, [&](const auto& known) {
+    return plan.versions.count(known.first) == 0 &&
+           known.second.state == VersionState::kUnavailable &&
+           !known.second.failed.empty();
+  });
   return !has_failed &&
          std::any_of(model.versions.begin(), model.versions.end(),
                      [&](const auto& known) {

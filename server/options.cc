@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/single_model_flags.h"
 #include "server/version.h"
@@ -48,6 +49,20 @@ ModelControlMode ParseControlMode(const std::string& text) {
                               : ModelControlMode::kNone;
 }
 
+// As CLI::Range, and "nan" is in no range.
+CLI::Validator NumberFrom(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        double value = 0;
+        if (absl::SimpleAtod(text, &value) && value >= least && value <= most) {
+          return std::string();
+        }
+        return absl::StrCat("expected ", least, " to ", most, ", got '", text,
+                            "'");
+      },
+      "");
+}
+
 Duration Seconds(double seconds) { return Milliseconds(seconds * 1000); }
 
 void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
@@ -56,6 +71,11 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   const char* const models = "Models";
   app.add_option("--model-repository", repository.path,
                  "folder of models; none: the embedded models")
+      ->check([](const std::string& path) {
+        return std::string(path.empty() ? "expected a folder, got nothing"
+                                        : "");
+      })
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->type_name("DIR")
       ->group(models);
   app.add_option("--load-model", options.control.load_models,
@@ -75,7 +95,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->group(models);
   app.add_option("--repository-poll-secs", raw.poll_s,
                  "how often the mode poll looks")
-      ->check(CLI::Range(0.1, kMaxSeconds))
+      ->check(NumberFrom(0.1, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
       ->group(models);
@@ -126,7 +146,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   app.add_option("--max-wait-ms", raw.max_wait_ms,
                  "how long a request waits for company at most; the policy "
                  "eager waits for none beside a free lane")
-      ->check(CLI::Range(0.0, kMaxWaitMs))
+      ->check(NumberFrom(0.0, kMaxWaitMs))
       ->type_name("MS")
       ->group(batching);
   app.add_option("--policy", raw.policy,
@@ -217,20 +237,20 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   const char* const lifecycle = "Stopping and logging";
   app.add_option("--exit-timeout-secs", raw.exit_timeout_s,
                  "on SIGTERM or SIGINT: finish what was admitted within this")
-      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->check(NumberFrom(0.0, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
       ->group(lifecycle);
   app.add_option("--drain-delay-secs", raw.drain_delay_s,
                  "before that: not ready, but still serving, for balancers")
-      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->check(NumberFrom(0.0, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
       ->group(lifecycle);
   app.add_option("--backend-timeout-secs", raw.backend_timeout_s,
                  "a lane that is at one batch for longer than this hangs, and "
                  "the process exits; 0: no limit")
-      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->check(NumberFrom(0.0, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
       ->group(lifecycle);

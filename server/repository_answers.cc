@@ -5,11 +5,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "models/printable_text.h"
 #include "server/client_text.h"
 #include "server/status.h"
 
 namespace ferry {
 namespace {
+
+constexpr size_t kMaxNameBytes = 256;  // folders have no longer names
 
 absl::Status CheckRepository(const std::string& name) {
   return name.empty() ? absl::OkStatus()
@@ -74,7 +77,7 @@ grpc::Status AnswerRepositoryIndex(
     }
     inference::RepositoryIndexResponse::ModelIndex& model =
         *response.add_models();
-    model.set_name(entry.name);
+    model.set_name(PrintableText(entry.name, kMaxNameBytes));
     model.set_version(entry.version);
     if (!entry.version.empty() || !entry.reason.empty()) {
       model.set_state(VersionStateName(entry.state));

@@ -24,6 +24,25 @@ grpc::StatusCode ToGrpcCode(absl::StatusCode code, StatusCodes codes) {
   return static_cast<grpc::StatusCode>(number);
 }
 
+// Bytes of a message on the wire, where gRPC writes most characters that are no
+// ASCII as three. Clients take 8 KiB of all metadata.
+constexpr size_t kMaxMessageBytes = 4096;
+
+std::string Bounded(absl::string_view message) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < message.size(); ++i) {
+    const char c = message[i];
+    bytes += c >= ' ' && c <= '~' && c != '%' ? 1 : 3;
+    if (bytes > kMaxMessageBytes) {
+      while (i > 0 && (static_cast<uint8_t>(message[i]) & 0xC0) == 0x80) {
+        --i;  // not within a UTF-8 character
+      }
+      return absl::StrCat(message.substr(0, i), "...");
+    }
+  }
+  return std::string(message);
+}
+
 }  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status, StatusCodes codes) {
@@ -31,7 +50,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status, StatusCodes codes) {
     return grpc::Status::OK;
   }
   return grpc::Status(ToGrpcCode(status.code(), codes),
-                      std::string(status.message()));
+                      Bounded(status.message()));
 }
 
 grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes) {

@@ -26,7 +26,8 @@ enum class StatusCodes {
 // The metadata key that tells a client when to retry.
 inline constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";
 
-// Returns the gRPC status of that code and text.
+// Returns the gRPC status of that code and text, which is cut where a client's
+// bound of metadata would turn it into another one.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           StatusCodes codes = StatusCodes::kFerry);
 grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes);

@@ -101,6 +101,11 @@ absl::Status TorchModel::WarmUpSize(int32_t rows) {
   if (status.ok()) {
     warm_up_samples_.push_back({.rows = rows, .took = took});
   }
+  if (absl::IsInternal(status)) {  // thrown: forward() does not say by what
+    status = absl::InternalError(absl::StrCat("forward() of zeros fails, with ",
+                                              InputShapes(), ": ",
+                                              status.message()));
+  }
   // Zeros of a made-up size may be none that the model takes.
   if (!status.ok() && has_variable_shape_) {
     LogModelFailure(options_.name, "warm-up with dims of any size set to 16",
@@ -146,6 +151,19 @@ Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
     return {absl::StatusCode::kInternal, "the model failed on this batch"};
   }
   return {};
+}
+
+// "'x' [1,3], 'y' [1,5]"
+std::string TorchModel::InputShapes() const {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].isTensor()) {
+      texts.push_back(
+          absl::StrCat("'", options_.spec.inputs[i].name, "' [",
+                       absl::StrJoin(inputs_[i].toTensor().sizes(), ","), "]"));
+    }
+  }
+  return absl::StrJoin(texts, ", ");
 }
 
 int32_t TorchModel::BucketFor(int32_t rows) const {

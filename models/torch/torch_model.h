@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -49,6 +50,7 @@ class TorchModel final : public HostModel {
   int32_t BucketFor(int32_t rows) const;
   std::vector<int32_t> WarmUpSizes() const;
   absl::Status WarmUpSize(int32_t rows);
+  std::string InputShapes() const;
   absl::Status Forward(int32_t rows);
   // `given`: dims of one row as the model gives them.
   absl::Status Reshape(size_t output, int32_t rows,

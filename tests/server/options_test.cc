@@ -151,6 +151,23 @@ TEST(OptionsTest, ModelControlModes) {
   EXPECT_FALSE(Parse({"--repository-poll-secs=0"}).ok());
 }
 
+TEST(OptionsTest, NoNumberIsInNoRange) {
+  for (const char* flag :
+       {"--repository-poll-secs", "--max-wait-ms", "--exit-timeout-secs",
+        "--drain-delay-secs", "--backend-timeout-secs"}) {
+    for (const char* value : {"nan", "-1", "1e9", "1s"}) {
+      EXPECT_FALSE(Parse({flag, value}).ok()) << flag << value;
+    }
+    EXPECT_TRUE(Parse({flag, "1.5"}).ok()) << flag;
+  }
+}
+
+TEST(OptionsTest, OneRepositoryIsGivenOnce) {
+  EXPECT_FALSE(Parse({"--model-repository="}).ok());
+  EXPECT_FALSE(Parse({"--model-repository=a", "--model-repository=b"}).ok());
+  EXPECT_EQ(Parse({"--model-repository=a"})->options.repository.path, "a");
+}
+
 TEST(OptionsTest, MetricsPortZeroTurnsMetricsOff) {
   EXPECT_EQ(Parse({"--metrics-port=0"})->options.metrics.listening,
             MetricsListening::kOff);

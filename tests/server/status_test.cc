@@ -38,6 +38,20 @@ TEST(StatusTest, TritonCodesChangeOnlyTheFullQueue) {
       grpc::StatusCode::INTERNAL);
 }
 
+TEST(StatusTest, LongTextsAreCutAsTheyStandOnTheWire) {
+  const auto told = [](const std::string& text) {
+    return ToGrpcStatus(absl::InternalError(text)).error_message();
+  };
+  EXPECT_EQ(told(std::string(4096, 'x')), std::string(4096, 'x'));
+  EXPECT_EQ(told(std::string(4097, 'x')), std::string(4096, 'x') + "...");
+  // Each byte of these is three: 9 bytes a character, never half of one.
+  std::string signs;
+  for (int i = 0; i < 1000; ++i) {
+    signs += "\u20ac";
+  }
+  EXPECT_EQ(told(signs), signs.substr(0, 455 * 3) + "...");
+}
+
 TEST(StatusTest, IdStandsBeforeTheText) {
   const grpc::Status status(grpc::StatusCode::INTERNAL, "why");
   EXPECT_EQ(WithRequestId(status, "7").error_message(), "[request id: 7] why");

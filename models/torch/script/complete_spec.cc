@@ -261,11 +261,19 @@ class SpecCompletion {
         return arguments.status();
       }
       for (const Argument& argument : *arguments) {
-        lines.push_back(Line("input", argument.name));
+        lines.push_back(Line("input", argument.name, argument.type,
+                             argument.has_default || argument.may_be_none));
       }
     }
     if (spec_.outputs.empty()) {
-      lines.push_back(Line("output", "OUTPUT__0"));
+      const std::vector<std::string> types = OutputTypes(module_);
+      const std::vector<std::string> fields = OutputFields(module_);
+      for (size_t i = 0; i < types.size(); ++i) {
+        lines.push_back(
+            Line("output",
+                 i < fields.size() ? fields[i] : absl::StrCat("OUTPUT__", i),
+                 types[i], false));
+      }
     }
     return absl::InvalidArgumentError(absl::StrCat(
         "the config cannot be completed: ", found, "; found ",
@@ -278,9 +286,12 @@ class SpecCompletion {
         absl::StrJoin(lines, "\n")));
   }
 
-  static std::string Line(const char* side, const std::string& name) {
-    return absl::StrCat(side, " { name: \"", name,
-                        "\" data_type: TYPE_FP32 dims: [ ... ] }");
+  static std::string Line(const char* side, const std::string& name,
+                          const std::string& type, bool is_optional) {
+    return absl::StrCat(
+        side, " { name: \"", name,
+        "\" data_type: ", IsTextsType(type) ? "TYPE_STRING" : "TYPE_FP32",
+        " dims: [ ... ]", is_optional ? " optional: true" : "", " }");
   }
 
   const std::string& path_;

@@ -131,14 +131,31 @@ absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
         "type Optional[...], as the config has it optional; forward() has '",
         argument.name, ": ", argument.type, "'"));
   }
-  const bool takes_texts = absl::StrContains(argument.type, "List[str]");
-  if (takes_texts != (input.type == DataType::kBytes)) {
+  if (IsTextsType(argument.type) != (input.type == DataType::kBytes)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "input '", input.name, "': the config has ", DataTypeName(input.type),
         ", forward() has '", argument.name, ": ", argument.type,
         "'; TYPE_STRING is List[str], all other types are Tensor"));
   }
   return absl::OkStatus();
+}
+
+bool IsTextsType(const std::string& type) {
+  return absl::StrContains(type, "List[str]");
+}
+
+std::vector<std::string> OutputTypes(const torch::jit::Module& module) {
+  std::vector<std::string> types;
+  const torch::jit::Method forward = module.get_method("forward");
+  for (const c10::Argument& value : forward.function().getSchema().returns()) {
+    const auto tuple = value.type()->cast<c10::TupleType>();
+    for (const c10::TypePtr& type :
+         tuple != nullptr ? tuple->elements().vec()
+                          : std::vector<c10::TypePtr>{value.type()}) {
+      types.push_back(type->annotation_str());
+    }
+  }
+  return types;
 }
 
 std::vector<std::string> OutputFields(const torch::jit::Module& module) {

@@ -47,6 +47,13 @@ absl::StatusOr<std::vector<size_t>> PlaceInputs(
 // tensor, and nothing if it may be left out.
 absl::Status CheckArgument(const TensorSpec& input, const Argument& argument);
 
+// Whether that type, as TorchScript writes it, is of strings: TYPE_STRING.
+bool IsTextsType(const std::string& type);
+
+// Returns the types of what forward() gives, of a tuple those of its elements.
+// REQUIRES: the module has one.
+std::vector<std::string> OutputTypes(const torch::jit::Module& module);
+
 // Returns the names of the fields of the named tuple that forward() gives; none
 // where it gives no named tuple.
 std::vector<std::string> OutputFields(const torch::jit::Module& module);

@@ -55,6 +55,22 @@ TEST_F(ScriptCompletionTest, OutputsAreFoundByTrials) {
   EXPECT_EQ(result.outputs[0].sizes(), at::IntArrayRef({2, 4}));
 }
 
+TEST_F(ScriptCompletionTest, LinesToWriteAreOfTheSignature) {
+  const std::string message = LoadError(
+      "def forward(self, text: List[str], bonus: Optional[Tensor] = None) -> "
+      "Tuple[List[str], Tensor]:\n"
+      "  return (text, torch.ones(len(text)))\n",
+      Options({}, {}, 0));
+  for (const char* line :
+       {"input { name: \"text\" data_type: TYPE_STRING dims: [ ... ] }",
+        "input { name: \"bonus\" data_type: TYPE_FP32 dims: [ ... ] optional: "
+        "true }",
+        "output { name: \"OUTPUT__0\" data_type: TYPE_STRING dims: [ ... ] }",
+        "output { name: \"OUTPUT__1\" data_type: TYPE_FP32 dims: [ ... ] }"}) {
+    EXPECT_THAT(message, HasSubstr(line));
+  }
+}
+
 TEST_F(ScriptCompletionTest, SizesThatVaryWithTheInputAreSeenToVary) {
   auto lane = Load(
       "def forward(self, x):\n"
