@@ -5,6 +5,7 @@
 #ifndef FERRY_MODELS_CONFIG_FINDINGS_H_
 #define FERRY_MODELS_CONFIG_FINDINGS_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,14 @@ class ConfigNode {
   const google::protobuf::Message* message_;
   const InfoTree* places_;  // null: unknown
 };
+
+// Returns the name of a value; its number where it has none, as JSON may.
+template <typename Enum>
+std::string EnumName(Enum value) {
+  const google::protobuf::EnumValueDescriptor* const found =
+      google::protobuf::GetEnumDescriptor<Enum>()->FindValueByNumber(value);
+  return found == nullptr ? std::to_string(value) : found->name();
+}
 
 // Adds a finding for each field that is set and that Ferry does not honor.
 void FindUnsupportedFields(const ConfigNode& config, ConfigFindings& findings);

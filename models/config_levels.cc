@@ -17,8 +17,7 @@ LevelOptions ReadPolicy(const ModelQueuePolicy& policy, absl::string_view field,
   if (policy.timeout_action() != ModelQueuePolicy::REJECT) {
     findings.Add(line, absl::StrCat("field '", field,
                                     ".timeout_action': expected REJECT, got ",
-                                    ModelQueuePolicy::TimeoutAction_Name(
-                                        policy.timeout_action())));
+                                    EnumName(policy.timeout_action())));
   }
   const uint64_t timeout = policy.default_timeout_microseconds();
   if (timeout > kMaxTimeoutMicroseconds) {

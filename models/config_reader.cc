@@ -63,8 +63,8 @@ class Reader {
   }
 
  private:
-  void Add(absl::string_view field, std::string text) {
-    findings_.Add(node_.Line(field), std::move(text));
+  void Add(absl::string_view field, const std::string& text) {
+    findings_.Add(node_.Line(field), text);
   }
 
   void ReadName(const std::string& folder) {
@@ -207,8 +207,7 @@ class Reader {
         findings_.Add(node.Line("kind"),
                       absl::StrCat("field 'instance_group.kind': expected "
                                    "KIND_AUTO or KIND_CPU, got ",
-                                   inference::ModelInstanceGroup::Kind_Name(
-                                       group.kind())));
+                                   EnumName(group.kind())));
       }
       if (group.count() < 0 || group.count() > kMaxInstances) {
         findings_.Add(node.Line("count"),

@@ -120,9 +120,7 @@ class TensorReader {
           node.Line("data_type"),
           absl::StrCat("field '", side, ".data_type' of '", spec.name,
                        "': expected a type that the backend takes, got ",
-                       inference::DataType_IsValid(tensor.data_type())
-                           ? inference::DataType_Name(tensor.data_type())
-                           : absl::StrCat(tensor.data_type())));
+                       EnumName(tensor.data_type())));
     }
     spec.type = type.value_or(DataType::kFp32);
     spec.dims.assign(tensor.dims().begin(), tensor.dims().end());

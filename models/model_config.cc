@@ -16,7 +16,6 @@
 namespace ferry {
 namespace {
 
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr size_t kMaxShownBytes = 512;
 // A config nests 6 messages deep. The parser recurses: without a bound a file
 // of braces would take all of the stack.

@@ -25,6 +25,9 @@ struct ModelConfig {
   inference::ModelConfig message;
 };
 
+// Larger ones are refused.
+inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+
 // Waits at most this long where a config batches and names no delay.
 inline constexpr Duration kDefaultMaxWait{5'000'000};  // 5 ms
 

@@ -10,8 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "models/config_completion.h"
 #include "models/embedded_models.h"
 #include "models/printable_text.h"
@@ -37,6 +38,40 @@ std::string SerializedAlike(const inference::ModelConfig& message) {
   message.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
+}
+
+// Returns the text with paths that begin with `path` beginning after it, and
+// without those that are it.
+std::string WithoutPath(absl::string_view text, absl::string_view path) {
+  constexpr absl::string_view kBeforePaths = "'\" \n(";
+  std::string without;
+  for (size_t at = text.find(path); at != text.npos; at = text.find(path)) {
+    const bool begins =
+        at == 0
+            ? without.empty() || absl::StrContains(kBeforePaths, without.back())
+            : absl::StrContains(kBeforePaths, text[at - 1]);
+    const absl::string_view rest = text.substr(at + path.size());
+    absl::StrAppend(&without, text.substr(0, at));
+    if (begins && absl::StartsWith(rest, "/")) {
+      text = rest.substr(std::min(rest.find_first_not_of('/'), rest.size()));
+    } else if (begins && absl::StartsWith(rest, "'") &&
+               absl::EndsWith(without, " '")) {
+      without.resize(without.size() - 2);
+      text = rest.substr(1);
+    } else {
+      absl::StrAppend(&without, path);
+      text = rest;
+    }
+  }
+  return absl::StrCat(without, text);
+}
+
+// "models/" is "models", so that paths in it are not "models//m".
+ModelRepositoryOptions WithoutSlashes(ModelRepositoryOptions options) {
+  while (options.path.size() > 1 && options.path.back() == '/') {
+    options.path.pop_back();
+  }
+  return options;
 }
 
 bool HasLabels(const ModelOptions& options) {
@@ -67,7 +102,7 @@ std::string ModelPlan::Fingerprint() const {
 }
 
 ModelRepository::ModelRepository(const ModelRepositoryOptions& options)
-    : options_(options), gate_(DeviceLanes(options)) {}
+    : options_(WithoutSlashes(options)), gate_(DeviceLanes(options)) {}
 
 absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
   if (options_.single.has_value()) {
@@ -264,10 +299,7 @@ absl::Status ModelRepository::ForClients(const absl::Status& status) const {
   for (const fs::path& above :
        {fs::canonical(folder, error), fs::absolute(folder, error), folder}) {
     if (!above.empty()) {
-      const std::string path = above.string();
-      absl::StrReplaceAll(
-          {{absl::StrCat(path, "/"), ""}, {absl::StrCat(" '", path, "'"), ""}},
-          &text);
+      text = WithoutPath(text, above.string());
     }
   }
   return absl::Status(status.code(),

@@ -37,15 +37,20 @@ absl::Status CheckRegularFile(const std::string& path) {
 }
 
 absl::StatusOr<int> OpenRegularFile(const std::string& path) {
+  if (absl::Status status = CheckRegularFile(path); !status.ok()) {
+    return status;  // opening a device may act on it
+  }
   const int descriptor =
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) {
     return CannotRead(path, errno);
   }
   struct stat about = {};
-  if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
+  const bool is_known = fstat(descriptor, &about) == 0;
+  if (!is_known || !S_ISREG(about.st_mode)) {  // another one meanwhile
+    const int error = errno;
     close(descriptor);
-    return NoFile(path, about.st_mode);
+    return is_known ? NoFile(path, about.st_mode) : CannotRead(path, error);
   }
   return descriptor;
 }

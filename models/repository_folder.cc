@@ -115,9 +115,12 @@ absl::Status CheckPathInside(const std::string& repository_path,
   const fs::path root = fs::canonical(repository_path, error);
   const fs::path resolved =
       error ? fs::path() : fs::weakly_canonical(path, error);
-  if (!error &&
-      std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end())
-              .first == root.end()) {
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read '", path, "': ", error.message()));
+  }
+  if (std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end())
+          .first == root.end()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -152,7 +155,8 @@ absl::Status CheckInside(const std::string& repository_path,
                      "' in the model repository '", repository_path,
                      "': ", error.message()));
   }
-  return CheckPathInside(repository_path, model.string());
+  return CheckPathInside(repository_path,
+                         absl::StrCat(repository_path, "/", name));
 }
 
 absl::Status CheckFilesInside(const std::string& repository_path,

@@ -44,9 +44,9 @@ ConfigCheck CheckConfig(ModelRepository& repository,
                         const ModelControlOptions& options) {
   ConfigCheck check;
   std::vector<std::string> names = options.load_models;
-  if (names.empty()) {
+  if (names.empty() || options.wants_all()) {
     absl::StatusOr<std::vector<std::string>> defaults =
-        repository.DefaultNames();
+        options.wants_all() ? repository.Names() : repository.DefaultNames();
     if (!defaults.ok()) {
       check.is_good = false;
       check.text =

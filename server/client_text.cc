@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/printable_text.h"
 
 namespace ferry {
 namespace {
@@ -15,14 +16,7 @@ constexpr size_t kMaxShownDims = 16;  // more are no shape of any model
 }  // namespace
 
 std::string Shown(const std::string& from_client) {
-  if (from_client.size() <= kMaxShown) {
-    return from_client;
-  }
-  size_t end = kMaxShown;  // not within a UTF-8 character
-  while (end > 0 && (static_cast<uint8_t>(from_client[end]) & 0xc0) == 0x80) {
-    --end;
-  }
-  return absl::StrCat(from_client.substr(0, end), "...");
+  return PrintableText(from_client, kMaxShown);
 }
 
 std::string ShownShape(absl::Span<const int64_t> dims) {

@@ -12,7 +12,8 @@
 
 namespace ferry {
 
-// Returns the text, cut after 128 bytes so that a message stays a message.
+// Returns the text as PrintableText(), cut after 128 bytes so that a message
+// stays a message.
 std::string Shown(const std::string& from_client);
 
 // Returns "[2,3]".

@@ -9,7 +9,6 @@
 namespace ferry {
 namespace {
 
-constexpr char kAllModels[] = "*";  // of --load-model, as Triton has it
 constexpr size_t kMaxJobs = 64;
 
 }  // namespace
@@ -44,16 +43,12 @@ absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
   return control;
 }
 
-bool ModelControl::WantsAll() const {
-  return options_.load_models == std::vector<std::string>{kAllModels};
-}
-
 absl::Status ModelControl::LoadInitial() {
   std::vector<std::string> names = options_.load_models;
-  if (WantsAll() ||
+  if (options_.wants_all() ||
       (names.empty() && options_.mode != ModelControlMode::kExplicit)) {
     absl::StatusOr<std::vector<std::string>> defaults =
-        repository_.DefaultNames();
+        options_.wants_all() ? repository_.Names() : repository_.DefaultNames();
     if (!defaults.ok()) {
       return defaults.status();
     }
@@ -95,6 +90,10 @@ void ModelControl::Load(const std::string& name, const std::string& config_json,
                         Done done) {
   if (absl::Status status = CheckMode(); !status.ok()) {
     done(status);
+    return;
+  }
+  if (config_json.size() > kMaxConfigBytes) {  // not kept while it waits
+    done(ParseModelConfigJson(config_json, name).status());
     return;
   }
   Enqueue([this, name, config_json,

@@ -11,7 +11,7 @@
 // UNAVAILABLE with its reason.
 //
 // Thread safety: thread-safe, except Create() and the destructor. Callbacks
-// come on ModelControl's thread, or on the caller's where it has stopped.
+// come on ModelControl's thread, or on the caller's where it refuses.
 #ifndef FERRY_SERVER_MODEL_CONTROL_H_
 #define FERRY_SERVER_MODEL_CONTROL_H_
 
@@ -111,7 +111,6 @@ class ModelControl {
       : repository_(repository), table_(table), options_(options) {}
 
   absl::Status LoadInitial();
-  bool WantsAll() const;  // that the repository has, by --load-model=*
   void Enqueue(std::function<void()> job, const Done& done);
   absl::Status CheckMode() const;
 

@@ -20,8 +20,13 @@ struct ModelControlOptions {
   ModelControlMode mode = ModelControlMode::kNone;
   Duration poll_interval = Milliseconds(15'000);
   // At start; empty: all that the repository serves by default, none with
-  // kExplicit. With kPoll the only ones that are looked at.
+  // kExplicit; "*" alone: all that it has. With kPoll the only ones that are
+  // looked at.
   std::vector<std::string> load_models;
+
+  bool wants_all() const {
+    return load_models == std::vector<std::string>{"*"};
+  }
 };
 
 }  // namespace ferry

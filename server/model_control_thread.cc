@@ -105,6 +105,7 @@ absl::Status ModelControl::LoadNow(const std::string& name,
     }
     absl::StatusOr<std::shared_ptr<ModelEntry>> entry =
         LoadVersion(*plan, number);
+    const absl::Status told = repository_.ForClients(entry.status());
     MutexLock lock(mutex_);
     Version& version = models_[name].versions[number];
     if (entry.ok()) {
@@ -112,8 +113,7 @@ absl::Status ModelControl::LoadNow(const std::string& name,
       continue;
     }
     failure.Update(entry.status());
-    version.reason =
-        std::string(repository_.ForClients(entry.status()).message());
+    version.reason = std::string(told.message());
     version.failed = wanted.fingerprint;
     if (version.state != VersionState::kReady) {
       version.state = VersionState::kUnavailable;
@@ -200,9 +200,15 @@ void ModelControl::DestroyAbandoned() {
     ReturnFreedMemory();
     spdlog::info("model {} version={} is gone", name, number);
     MutexLock lock(mutex_);
-    Version& version = models_[name].versions[number];
-    if (version.entry == entry) {  // nothing took its place
-      version = {.state = VersionState::kUnavailable, .reason = "unloaded"};
+    const auto model = models_.find(name);
+    if (model == models_.end()) {
+      continue;
+    }
+    const auto version = model->second.versions.find(number);
+    if (version != model->second.versions.end() &&
+        version->second.entry == entry) {  // nothing took its place
+      version->second = {.state = VersionState::kUnavailable,
+                         .reason = "unloaded"};
       Publish();
     }
   }
@@ -233,8 +239,9 @@ void ModelControl::PollNow() {
     return;
   }
   const std::vector<std::string>& wanted =
-      options_.load_models.empty() || WantsAll() ? *found
-                                                 : options_.load_models;
+      options_.load_models.empty() || options_.wants_all()
+          ? *found
+          : options_.load_models;
   std::set<std::string> names(wanted.begin(), wanted.end());
   {
     MutexLock lock(mutex_);

@@ -78,9 +78,10 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->type_name("DIR")
       ->group(models);
-  app.add_option("--load-model", options.control.load_models,
-                 "serve only this model; may be given more than once; without "
-                 "a repository: mlp, resnet50 or encoder")
+  app.add_option(
+         "--load-model", options.control.load_models,
+         "serve only this model; may be given more than once; '*': all; "
+         "without a repository: mlp, resnet50 or encoder")
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-constexpr size_t kMaxNameBytes = 256;  // folders have no longer names
+constexpr size_t kMaxNameBytes = 4 * 255;  // of a folder, all as "\xNN"
 
 absl::Status CheckRepository(const std::string& name) {
   return name.empty() ? absl::OkStatus()

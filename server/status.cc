@@ -1,7 +1,10 @@
 // The canonical codes have the same numbers in Abseil and gRPC.
 #include "server/status.h"
 
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/client_text.h"
 
 namespace ferry {
@@ -24,8 +27,8 @@ grpc::StatusCode ToGrpcCode(absl::StatusCode code, StatusCodes codes) {
   return static_cast<grpc::StatusCode>(number);
 }
 
-// Bytes of a message on the wire, where gRPC writes most characters that are no
-// ASCII as three. Clients take 8 KiB of all metadata.
+// Bytes of a message on the wire, where gRPC writes each byte that is no
+// printable ASCII, and '%', as three. Clients take 8 KiB of all metadata.
 constexpr size_t kMaxMessageBytes = 4096;
 
 std::string Bounded(absl::string_view message) {

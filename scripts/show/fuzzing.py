@@ -195,6 +195,8 @@ def measure(options):
         if not shutil.which(tool):
             raise measuring.Failure(f"{tool} is not installed; apt-get install "
                                     "llvm-14")
+    if set(RUNS) != set(fuzzers.TARGETS):
+        raise measuring.Failure("RUNS: expected the targets of fuzzers.py")
     runs = dict.fromkeys(RUNS, options.runs) if options.runs else RUNS
     counted = ", ".join(f"{count:,} of {target}"
                         for target, count in runs.items())

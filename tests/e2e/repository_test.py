@@ -11,6 +11,7 @@ import unittest
 
 import numpy as np
 import tritonclient.grpc as triton
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
 import ferry_process
@@ -175,6 +176,30 @@ class ExplicitTest(RepositoryTest):
         code, text = self.refusal(lambda: self.client.load_model("scale"))
         self.assertEqual(code, "INVALID_ARGUMENT")
         self.assertIn("leads out of it", text)
+        self.assertNotIn(outside, text)
+        os.symlink(outside, os.path.join(self.folder, "linked"))
+        code, text = self.refusal(lambda: self.client.load_model("linked"))
+        self.assertIn("linked': expected a path in the model repository", text)
+        self.assertNotIn(outside, text)
+
+    def test_all_models_are_named_by_a_star(self):
+        self.start("--load-model=*", models=["echo", "large"])
+        self.assertEqual(self.index(), {("echo", "1"): ("READY", ""),
+                                        ("large", "1"): ("READY", "")})
+
+    def test_only_so_many_loads_wait(self):
+        self.start()
+        write_config(self.folder, "slow", ferry_process.MODELS["large"])
+        self.client.load_model("slow")
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(self.client._channel)
+        calls = [stub.RepositoryModelLoad.future(
+            service_pb2.RepositoryModelLoadRequest(model_name=f"none{i}"))
+                 for i in range(2000)]
+        codes = {call.exception().code().name for call in calls}
+        self.assertIn("NOT_FOUND", codes)
+        self.assertLessEqual(codes, {"NOT_FOUND", "RESOURCE_EXHAUSTED"})
+        self.client.load_model("echo")
+        self.assertTrue(self.client.is_model_ready("echo"))
 
     def test_stop_does_not_wait_for_a_load(self):
         self.start("--exit-timeout-secs=1")
@@ -310,6 +335,22 @@ class PollTest(RepositoryTest):
         self.assertTrue(wait_until(  # after two more polls
             lambda: self.index().get(("next", "1"), [""])[0] == "READY"))
         self.assertEqual(errors(), 1, "said once")
+
+    def test_failed_version_that_is_gone_is_forgotten(self):
+        self.start()
+        write_config(self.folder, "scale", SCALE_CONFIG)
+        write_version(self.folder, 1)
+        self.assertTrue(wait_until(
+            lambda: self.index().get(("scale", "1"), [""])[0] == "READY"))
+        broken = os.path.join(self.folder, "scale", "2")
+        os.makedirs(broken)
+        self.assertTrue(wait_until(
+            lambda: self.index().get(("scale", "2"), [""])[0] ==
+            "UNAVAILABLE"))
+        shutil.rmtree(broken)
+        self.assertTrue(wait_until(
+            lambda: ("scale", "2") not in self.index()))
+        self.assertEqual(ask(self.client), 1)
 
     def test_clients_may_not_load(self):
         self.start()

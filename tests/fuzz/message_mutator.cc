@@ -213,13 +213,21 @@ class Mutator {
         return Below(2) == 0 ? Limits::max() : Limits::min();
       case 4:
       case 5:
-        return static_cast<Integer>(
+        return Signed(static_cast<Integer>(
             std::uniform_int_distribution<uint64_t>()(random_) &
-            static_cast<uint64_t>(Limits::max() >> Below(Limits::digits)));
+            static_cast<uint64_t>(Limits::max() >> Below(Limits::digits))));
       default:
         return static_cast<Integer>(static_cast<Integer>(Below(10)) -
                                     (Limits::is_signed ? Integer{1} : 0));
     }
+  }
+
+  // Half of them negative, where they may be.
+  template <typename Integer>
+  Integer Signed(Integer number) {
+    return std::numeric_limits<Integer>::is_signed && Below(2) == 0
+               ? static_cast<Integer>(~number)
+               : number;
   }
 
   double Real() {

@@ -2,6 +2,7 @@
 #include "models/label_file.h"
 
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

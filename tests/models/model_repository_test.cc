@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
@@ -74,23 +73,6 @@ absl::StatusOr<Loaded> LoadFrom(const TempFolder& folder) {
   ModelRepositoryOptions options;
   options.path = folder.path();
   return LoadAll(options);
-}
-
-TEST(ModelRepositoryTest, ClientsSeeNoPathAboveTheModels) {
-  const TempFolder folder;
-  ModelRepositoryOptions options;
-  options.path = folder.path();
-  const absl::Status status = absl::NotFoundError(
-      absl::StrCat("cannot read '", folder.path("m/1/model.pt"),
-                   "' of the model repository '", folder.path(), "'"));
-  EXPECT_EQ(ModelRepository(options).ForClients(status),
-            absl::NotFoundError(
-                "cannot read 'm/1/model.pt' of the model repository"));
-  ModelRepositoryOptions of_file;
-  of_file.single = {.path = folder.path("model.pt"), .name = "m", .config = {}};
-  EXPECT_EQ(ModelRepository(of_file).ForClients(absl::InternalError(
-                absl::StrCat("'", folder.path("model.pt"), "': broken"))),
-            absl::InternalError("'model.pt': broken"));
 }
 
 TEST(ModelRepositoryTest, ServesAModelOfAFolder) {

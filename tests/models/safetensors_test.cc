@@ -49,11 +49,11 @@ TEST(SafetensorsTest, ReadsTensorsInTheOrderOfTheirBytes) {
   EXPECT_EQ((*file)->Find("c"), nullptr);
 }
 
-TEST(SafetensorsTest, FileThatIsMissingIsNotFound) {
+TEST(SafetensorsTest, WhatIsNoFileIsRefused) {
   EXPECT_EQ(SafetensorsFile::Open("/no/such/file").status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(SafetensorsFile::Open("/").status().code(),
-            absl::StatusCode::kNotFound);
+            absl::StatusCode::kInvalidArgument);
 }
 
 struct Corruption {

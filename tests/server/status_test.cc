@@ -45,11 +45,11 @@ TEST(StatusTest, LongTextsAreCutAsTheyStandOnTheWire) {
   EXPECT_EQ(told(std::string(4096, 'x')), std::string(4096, 'x'));
   EXPECT_EQ(told(std::string(4097, 'x')), std::string(4096, 'x') + "...");
   // Each byte of these is three: 9 bytes a character, never half of one.
-  std::string signs;
+  std::string signs = "ab";
   for (int i = 0; i < 1000; ++i) {
     signs += "\u20ac";
   }
-  EXPECT_EQ(told(signs), signs.substr(0, 455 * 3) + "...");
+  EXPECT_EQ(told(signs), signs.substr(0, 2 + 454 * 3) + "...");
 }
 
 TEST(StatusTest, IdStandsBeforeTheText) {

@@ -87,6 +87,14 @@ def torch_and_protobuf_apart(source):
                                "does not compile everywhere")
 
 
+def own_header_first(source):
+    """So each header that has a source is known to compile alone."""
+    own = source.path[:-3] + ".h"
+    headers = [header for _, header in source.includes()]
+    if source.path.endswith(".cc") and own in headers and headers[0] != own:
+        yield 1, f"expected {own} first, got {headers[0]}"
+
+
 # ---------------------------------------------------------------------------
 # Words that are banned, where, and why
 
@@ -213,6 +221,7 @@ def paths_are_portable(source):
 RULES = [
     layers,
     torch_and_protobuf_apart,
+    own_header_first,
     *BANS,
     todos_are_numbered,
     lines_are_short,

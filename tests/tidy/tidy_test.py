@@ -70,6 +70,7 @@ class TidyTest(unittest.TestCase):
             ("bench/a.cc", '#include "models/model.h"'),
             ("models/a.cc", "#include <ATen/ATen.h>\n"
              "#include <google/protobuf/message.h>"),
+            ("models/a.cc", '#include <vector>\n#include "models/a.h"'),
             ("tests/batcher/a.cc", "std::this_thread::sleep_for(1ms);"),
             ("batcher/a.cc", "auto t = std::chrono::system_clock::now();"),
             ("server/a.cc", 'getenv("X");'),

@@ -19,9 +19,11 @@ from ferry_export.tensors import ANY_SIZE
 from ferry_export.torch_script import TYPES
 
 SETTINGS = {"freezing": True, "cpp.dynamic_threads": True}
-# Of the flags of /proc/cpuinfo, what a compiler makes use of by itself.
+# Of the flags of /proc/cpuinfo, what a compiler makes use of by itself: not
+# what only some makers have (sse4a, vp2intersect).
 COMPILED_FOR = re.compile(
-    r"sse\w*|ssse3|avx\w*|amx\w*|fma|f16c|bmi[12]|abm|movbe|popcnt")
+    r"sse[234](_[12])?|sse|ssse3|avx(?!512_vp2intersect)\w*|amx\w*|fma|f16c|"
+    r"bmi[12]|abm|movbe|popcnt")
 CPU_INFO = pathlib.Path("/proc/cpuinfo")
 
 

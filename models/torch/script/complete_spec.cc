@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/torch/network.h"
@@ -261,6 +262,10 @@ class SpecCompletion {
         return arguments.status();
       }
       for (const Argument& argument : *arguments) {
+        if (argument.has_default && !IsTensorType(argument.type) &&
+            !IsTextsType(argument.type)) {
+          continue;  // a number or the like: it keeps its default
+        }
         lines.push_back(Line("input", argument.name, argument.type,
                              argument.has_default || argument.may_be_none));
       }
@@ -269,10 +274,12 @@ class SpecCompletion {
       const std::vector<std::string> types = OutputTypes(module_);
       const std::vector<std::string> fields = OutputFields(module_);
       for (size_t i = 0; i < types.size(); ++i) {
-        lines.push_back(
-            Line("output",
-                 i < fields.size() ? fields[i] : absl::StrCat("OUTPUT__", i),
-                 types[i], false));
+        lines.push_back(Line("output",
+                             i < fields.size() ? fields[i]
+                             : absl::StartsWith(types[i], "Dict[")
+                                 ? "..."  // a key of it
+                                 : absl::StrCat("OUTPUT__", i),
+                             types[i], false));
       }
     }
     return absl::InvalidArgumentError(absl::StrCat(

@@ -140,6 +140,10 @@ absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
   return absl::OkStatus();
 }
 
+bool IsTensorType(const std::string& type) {
+  return type == "Tensor" || type == "Optional[Tensor]";
+}
+
 bool IsTextsType(const std::string& type) {
   return absl::StrContains(type, "List[str]");
 }

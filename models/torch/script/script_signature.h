@@ -47,7 +47,10 @@ absl::StatusOr<std::vector<size_t>> PlaceInputs(
 // tensor, and nothing if it may be left out.
 absl::Status CheckArgument(const TensorSpec& input, const Argument& argument);
 
-// Whether that type, as TorchScript writes it, is of strings: TYPE_STRING.
+// Whether that type, as TorchScript writes it, is a tensor, or none.
+bool IsTensorType(const std::string& type);
+
+// Whether it is of strings: TYPE_STRING.
 bool IsTextsType(const std::string& type);
 
 // Returns the types of what forward() gives, of a tuple those of its elements.

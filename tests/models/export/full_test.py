@@ -132,8 +132,9 @@ class FullTest(unittest.TestCase):
         self.assertEqual(metadata["FERRY_CPU_FLAGS"], aoti_package.cpu_flags(
             pathlib.Path("/proc/cpuinfo").read_text()))
         self.assertEqual(
-            aoti_package.cpu_flags("model : 1\nflags\t: fpu avx2 fma vmx\n"),
-            "avx2 fma")
+            aoti_package.cpu_flags("model : 1\nflags\t: fpu avx2 avx512f "
+                                   "avx512_vp2intersect fma sse4_1 sse4a\n"),
+            "avx2 avx512f fma sse4_1")
 
     def test_package_in_int8(self):
         self.passes("Mlp", "--dtype", "int8", "--arguments",
