@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "models/read_file.h"
 
 namespace ferry {
@@ -21,14 +22,14 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
         text.status().code(),
         absl::StrCat("label_filename: ", text.status().message()));
   }
-  std::vector<std::string> labels;
-  for (absl::string_view line :
-       absl::StrSplit(absl::StripTrailingAsciiWhitespace(*text), '\n')) {
-    labels.emplace_back(absl::StripAsciiWhitespace(line));
-  }
-  if (labels.size() == 1 && labels[0].empty()) {
+  if (text->empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "label_filename: '", path, "': expected one label a line, got none"));
+  }
+  std::vector<std::string> labels;
+  for (absl::string_view line :
+       absl::StrSplit(absl::StripSuffix(*text, "\n"), '\n')) {
+    labels.emplace_back(absl::StripAsciiWhitespace(line));
   }
   return labels;
 }

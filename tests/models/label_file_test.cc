@@ -16,10 +16,10 @@ using ::testing::HasSubstr;
 
 TEST(LabelFileTest, OneLabelALine) {
   const TempFolder folder;
-  folder.Write("labels.txt", "cat\n  dog \r\n\nbird");
+  folder.Write("labels.txt", "cat\n  dog \r\n\nbird\n\n");
   const auto labels = ReadLabels(folder.path("labels.txt"));
   ASSERT_TRUE(labels.ok()) << labels.status();
-  EXPECT_THAT(*labels, ElementsAre("cat", "dog", "", "bird"));
+  EXPECT_THAT(*labels, ElementsAre("cat", "dog", "", "bird", ""));
 }
 
 TEST(LabelFileTest, MissingAndEmptyFilesAreNamed) {
