@@ -165,8 +165,7 @@ absl::Status CheckFilesInside(const std::string& repository_path,
   const std::error_code error = ForEachFile(folder, [&](const fs::path& path) {
     status.Update(CheckPathInside(repository_path, path.string()));
     std::error_code ignored;
-    if (status.ok() && fs::exists(path, ignored) &&
-        !fs::is_directory(path, ignored)) {
+    if (fs::is_other(path, ignored)) {  // neither file nor folder
       status.Update(CheckRegularFile(path.string()));
     }
   });

@@ -245,14 +245,13 @@ absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
       paths[rows] = own;
     }
   }
-  if (paths.size() < options.buckets.size() && !paths.empty() &&
-      access(path.c_str(), F_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat(
-        "cannot read model file '", path,
-        "', which serves the buckets that have no package of their own: ",
-        paths.size(), " of ", options.buckets.size(), " have one"));
-  }
   if (paths.empty() || paths.size() < options.buckets.size()) {
+    if (!paths.empty() && access(path.c_str(), F_OK) != 0) {
+      return absl::NotFoundError(absl::StrCat(
+          "cannot read model file '", path,
+          "', which serves the buckets that have no package of their own: ",
+          paths.size(), " of ", options.buckets.size(), " have one"));
+    }
     paths[0] = path;
   }
   std::map<int64_t, LoadedPackage> by_rows;
