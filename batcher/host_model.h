@@ -7,6 +7,8 @@
 #ifndef FERRY_BATCHER_HOST_MODEL_H_
 #define FERRY_BATCHER_HOST_MODEL_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "batcher/batch.h"
 #include "batcher/output_buffer.h"
@@ -24,6 +26,9 @@ class HostModel {
   // Makes the model as fast as it will be: runs each batch bucket. An error
   // means that it must not serve.
   virtual absl::Status WarmUp() = 0;
+
+  // Why nothing ran in WarmUp() where that is no error; else empty.
+  virtual std::string warm_up_failure() const { return ""; }
 
   // How long batches took in WarmUp(), for first estimates; may be none.
   virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {

@@ -3,7 +3,8 @@
 #
 #   ferry_library(NAME queue HDRS push_list.h SRCS .. DEPS .. [SHARED])
 #   ferry_executable(NAME ferry-server SRCS .. DEPS ..)      # builds bin/<name>
-#   ferry_test(NAME batcher_test SRCS .. DEPS .. [LABELS unit] [TIMEOUT 60])
+#   ferry_test(NAME batcher_test SRCS .. DEPS .. [LABELS unit] [TIMEOUT 60]
+#              [PRECOMPILED test])                   # precompiled.cmake
 #
 #   ferry_fuzzer(NAME codec SRCS .. DEPS .. RUNS 10000)  # builds bin/<name>_fuzzer
 #
@@ -21,29 +22,10 @@ function(_ferry_flags target)
       -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PRIVATE -fsanitize=${FERRY_SANITIZE})
   endif()
-  if(FERRY_FUZZ)
-    # Precompiled headers fit code that is compiled alike.
-    target_compile_options(${target} PRIVATE -pthread)
-    if(NOT target STREQUAL "fuzz_headers")
-      target_precompile_headers(${target} REUSE_FROM fuzz_headers)
-    endif()
+  if(FERRY_FUZZ AND NOT target STREQUAL "ferry_fuzz_headers")
+    ferry_use_precompiled(${target} fuzz)
   endif()
 endfunction()
-
-# Fuzz targets build some 40 small sources that all include these: precompiled,
-# they take half the time.
-if(FERRY_FUZZ)
-  add_library(fuzz_headers OBJECT ${CMAKE_SOURCE_DIR}/cmake/fuzz_headers.cc)
-  target_precompile_headers(fuzz_headers PRIVATE <algorithm> <map> <memory>
-    <string> <vector> <absl/status/statusor.h> <absl/strings/str_cat.h>
-    <absl/strings/str_join.h> <absl/types/span.h>
-    <google/protobuf/map_field.h> <google/protobuf/message.h>
-    <google/protobuf/text_format.h> <grpcpp/support/byte_buffer.h>
-    <grpcpp/support/status.h>)
-  _ferry_flags(fuzz_headers)
-  # In programs too.
-  set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
-endif()
 
 function(_ferry_headers target scope headers sources)
   list(TRANSFORM headers REPLACE "[.]h$" ".cc" OUTPUT_VARIABLE alone)
@@ -87,7 +69,8 @@ function(ferry_executable)
 endfunction()
 
 function(ferry_test)
-  cmake_parse_arguments(arg "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;PRECOMPILED;TIMEOUT" "SRCS;DEPS;LABELS"
+    ${ARGN})
   add_executable(${arg_NAME} ${arg_SRCS})
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} GTest::gmock_main)
@@ -96,6 +79,10 @@ function(ferry_test)
   _ferry_flags(${arg_NAME})
   # Of the test alone: it compiles in two thirds of the time.
   target_compile_options(${arg_NAME} PRIVATE -O1)
+  if(NOT arg_PRECOMPILED)
+    set(arg_PRECOMPILED test)
+  endif()
+  ferry_use_precompiled(${arg_NAME} ${arg_PRECOMPILED})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()

@@ -65,6 +65,11 @@ constexpr absl::string_view kHonored[] = {
     "instance_group.count",
     "instance_group.kind",
     "parameters",
+    "model_warmup",
+    "model_warmup.name",
+    "model_warmup.batch_size",
+    "model_warmup.inputs",
+    "model_warmup.count",
 };
 
 struct Advice {
@@ -85,6 +90,13 @@ constexpr Advice kAdvice[] = {
     {"instance_group.rate_limiter", "remove it"},
     {"optimization", "remove it; graphs are frozen and fused by default"},
     {"response_cache", "remove it; every request is computed"},
+    {"model_operations",
+     "remove it; --op-library opens a library of custom operators"},
+    {"model_repository_agents",
+     "remove it; digests of a model's files stand in MANIFEST.sha256 beside "
+     "them"},
+    {"cc_model_filenames",
+     "remove it; default_model_filename names the model's file"},
     {"model_transaction_policy",
      "remove it; a request has one response: return all of it at once, and for "
      "generative decoding use vLLM's or TensorRT-LLM's own server"},
@@ -93,10 +105,6 @@ constexpr Advice kAdvice[] = {
 // Messages that ask for nothing where no field of theirs is set.
 constexpr absl::string_view kAskNothingEmpty[] = {
     "model_transaction_policy", "optimization", "response_cache"};
-
-// Each batch size is warmed up before a model is ready, whatever samples a
-// config names.
-constexpr absl::string_view kDoneAnyway = "model_warmup";
 
 bool Contains(absl::Span<const absl::string_view> paths,
               absl::string_view path) {
@@ -123,9 +131,6 @@ void FindIn(const ConfigNode& node, const std::string& prefix,
 
 void FindInField(const ConfigNode& node, const FieldDescriptor& field,
                  const std::string& path, ConfigFindings& findings) {
-  if (path == kDoneAnyway) {
-    return;
-  }
   if (Contains(kAskNothingEmpty, path) &&
       IsEmpty(node.Child(field).message())) {
     return;

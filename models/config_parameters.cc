@@ -1,9 +1,11 @@
 // The table of parameters and how each value is read.
 #include "models/config_parameters.h"
 
+#include <optional>
 #include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -75,6 +77,7 @@ Problem ReadPrecision(absl::string_view text, ModelOptions& options) {
     return "'bf16' or 'fp32'";
   }
   options.precision = text == "bf16" ? Precision::kBf16 : Precision::kFp32;
+  options.is_precision_chosen = true;
   return "";
 }
 
@@ -127,13 +130,40 @@ Problem ReadWeight(absl::string_view text, ModelOptions& options) {
   return "";
 }
 
+// Triton's words for a bool.
+std::optional<bool> ParseBool(absl::string_view text) {
+  const std::string lower = absl::AsciiStrToLower(text);
+  if (lower == "true" || lower == "on" || lower == "1") {
+    return true;
+  }
+  if (lower == "false" || lower == "off" || lower == "0") {
+    return false;
+  }
+  return std::nullopt;
+}
+
 // What is always so may be asked for.
 Problem AlwaysTrue(absl::string_view text, ModelOptions& /*options*/) {
-  return text == "true" ? "" : "'true'";
+  return ParseBool(text) == true ? "" : "'true'";
 }
 
 Problem AlwaysFalse(absl::string_view text, ModelOptions& /*options*/) {
-  return text == "false" ? "" : "'false'";
+  return ParseBool(text) == false ? "" : "'false'";
+}
+
+// What makes no difference here.
+Problem AnyBool(absl::string_view text, ModelOptions& /*options*/) {
+  return ParseBool(text).has_value() ? "" : "'true' or 'false'";
+}
+
+// 0, as in Triton: as many as if it did not stand there.
+Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
+  int32_t threads = 0;
+  Problem problem = ReadInteger<int32_t>(text, 0, kMaxThreads, threads);
+  if (problem.empty() && threads > 0) {
+    options.threads = threads;
+  }
+  return problem;
 }
 
 // Backends that a parameter is for, as bits.
@@ -197,16 +227,15 @@ constexpr Parameter kParameters[] = {
        return problem;
      }},
     // Those of Triton's PyTorch backend that make sense here.
-    {"INTRA_OP_THREAD_COUNT", kScript,
-     [](Text text, ModelOptions& o) {
-       return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
-     }},
+    {"INTRA_OP_THREAD_COUNT", kScript, ReadIntraOpThreads},
     {"INFERENCE_MODE", kTorch, AlwaysTrue},
     {"ENABLE_WEIGHT_SHARING", kTorch, AlwaysTrue},
     {"ENABLE_JIT_EXECUTOR", kScript, AlwaysTrue},
     {"ENABLE_JIT_PROFILING", kScript, AlwaysTrue},
     {"DISABLE_OPTIMIZED_EXECUTION", kScript, AlwaysFalse},
     {"ENABLE_CACHE_CLEANING", kTorch, AlwaysFalse},
+    {"ENABLE_TENSOR_FUSER", kScript, AnyBool},
+    {"DISABLE_CUDNN", kTorch, AnyBool},
 };
 
 std::string UnknownKey(absl::string_view key) {

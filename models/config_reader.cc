@@ -12,6 +12,7 @@
 #include "models/config_parameters.h"
 #include "models/config_tensors.h"
 #include "models/config_texts.h"
+#include "models/config_warm_up.h"
 #include "models/model_config.h"
 #include "models/not_served.h"
 
@@ -55,6 +56,7 @@ class Reader {
     ReadName(folder);
     ReadBackend();
     ReadConfigTensors(message_, node_, options_, findings_);
+    ReadConfigWarmUp(message_, node_, options_, findings_);
     ReadScheduling();
     ReadVersions();
     ReadConfigParameters(node_, options_, findings_);

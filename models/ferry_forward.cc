@@ -19,10 +19,11 @@
 #include "batcher/clock.h"
 #include "batcher/event_count.h"
 #include "models/embedded_models.h"
-#include "models/forward_inputs.h"
 #include "models/model_config.h"
 #include "models/model_loader.h"
+#include "models/random_row.h"
 #include "models/repository_folder.h"
+#include "models/row_requests.h"
 #include "nlohmann/json.hpp"
 
 namespace ferry {
@@ -112,12 +113,9 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
   const Duration pause = Milliseconds(flags.pause_us / 1000);
   EventCount never_notified;
   UsePreciseTimers();
-  ForwardInputs inputs(model.spec(), rows, kAnySizeHere);
-  Batch batch(rows, rows);
-  for (int32_t i = 0; i < rows; ++i) {
-    batch.Add(inputs.request(i));
-  }
-  batch.Close(clock.Now(), CloseReason::kFull);
+  const std::vector<RowInput> row = RandomRow(model.spec(), kAnySizeHere);
+  const RowRequests requests(model.spec(), row, rows);
+  const Batch& batch = requests.batch();
   std::vector<double> stage, compute, total;
   const TimePoint end = clock.Now() + Milliseconds(flags.seconds * 1000);
   for (int run = 0; run < kMinRuns || clock.Now() < end; ++run) {

@@ -19,6 +19,7 @@
 #include "models/printable_text.h"
 #include "models/read_file.h"
 #include "models/sha256.h"
+#include "models/warm_up_data.h"
 
 namespace ferry {
 namespace {
@@ -165,21 +166,28 @@ absl::Status CheckManifests(const VersionFolder& version, ManifestUse use) {
   auto version_files =
       ListFiles<fs::recursive_directory_iterator>(version_path);
   auto model_files = ListFiles<fs::directory_iterator>(model_path);
+  auto warm_up_files =
+      ListFiles<fs::recursive_directory_iterator>(model_path / kWarmUpFolder);
   for (const absl::Status& status :
        {of_version.status(), of_model.status(), version_files.status(),
-        model_files.status()}) {
+        model_files.status(), warm_up_files.status()}) {
     if (!status.ok()) {
       return status;
     }
   }
   const std::string prefix =
       absl::StrCat(version_path.filename().string(), "/");
+  const std::string warm_up_prefix = absl::StrCat(kWarmUpFolder, "/");
   if (of_model->has_value()) {
     // Other versions have their own turn.
     std::erase_if(**of_model, [&](const auto& line) {
       return line.first.find('/') != std::string::npos &&
+             !absl::StartsWith(line.first, warm_up_prefix) &&
              (!absl::StartsWith(line.first, prefix) || of_version->has_value());
     });
+  }
+  for (const std::string& file : *warm_up_files) {
+    model_files->insert(warm_up_prefix + file);
   }
   if (!of_version->has_value()) {
     for (const std::string& file : *version_files) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "batcher/host_backend.h"
 #include "batcher/sim/echo_model.h"
@@ -14,6 +15,7 @@
 #include "models/config_completion.h"
 #include "models/label_file.h"
 #include "models/not_served.h"
+#include "models/warm_up_data.h"
 
 namespace ferry {
 namespace {
@@ -109,6 +111,11 @@ absl::Status WithOthersThere(const absl::Status& status,
   for (std::filesystem::directory_iterator entry(folder, error), end;
        !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
+    if (absl::EndsWith(name, ".pt2")) {
+      return absl::NotFoundError(absl::StrCat(
+          status.message(), ", but '", entry->path().string(),
+          "' is there: write platform: \"torch_aoti\" into config.pbtxt"));
+    }
     const absl::string_view advice = AdviceOnFile(name);
     if (!advice.empty()) {
       return absl::InvalidArgumentError(
@@ -116,6 +123,11 @@ absl::Status WithOthersThere(const absl::Status& status,
     }
   }
   return status;
+}
+
+std::string WarmUpFolderOf(const std::string& version_path) {
+  const std::filesystem::path folder(version_path);
+  return (folder.parent_path() / kWarmUpFolder).string();
 }
 
 // Labels lie beside the version folders: all versions share them.
@@ -147,8 +159,14 @@ bool NeedsFile(const ModelOptions& options) {
 HostModelsOrStatus MakeLanes(const ModelOptions& options,
                              const std::string& folder) {
   if (IsPytorch(options.backend) || options.backend == BackendKind::kNetwork) {
+    ModelOptions filled = options;
+    if (absl::Status status =
+            ReadWarmUpData(WarmUpFolderOf(folder), filled.warm_up);
+        !status.ok()) {
+      return status;
+    }
     HostModelsOrStatus lanes =
-        LoadTorchModels(options, FilePath(options, folder));
+        LoadTorchModels(filled, FilePath(options, folder));
     if (absl::IsNotFound(lanes.status())) {
       return WithOthersThere(lanes.status(), folder);
     }
@@ -165,7 +183,9 @@ HostModelsOrStatus MakeLanes(const ModelOptions& options,
   return lanes;
 }
 
-absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
+namespace {
+
+absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     const ModelConfig& given, const ModelOverrides& overrides,
     const VersionFolder& folder, DeviceGate* gate) {
   const auto named = [&](const absl::Status& status) {
@@ -183,6 +203,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     model->completed = CompleteConfig(lanes->front()->spec(), config);
   }
   const ModelOptions& options = config.options;
+  const HostModel& lane = *lanes->front();
   absl::StatusOr<std::unique_ptr<Batcher>> batcher =
       MakeBatcher(*std::move(lanes), options, overrides, gate);
   if (!batcher.ok()) {
@@ -201,10 +222,42 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
       !status.ok()) {
     return status;
   }
+  model->warm_up_failure = lane.warm_up_failure();
   model->is_simulated = options.backend == BackendKind::kSimulated;
   model->default_level = options.default_level;
   model->batcher = *std::move(batcher);
   return model;
+}
+
+// Whether it is in bf16 only because that is the default.
+bool MayBeInFp32(const ModelOptions& options) {
+  return options.backend == BackendKind::kTorchScript &&
+         options.precision == Precision::kBf16 && !options.is_precision_chosen;
+}
+
+}  // namespace
+
+// A script that was frozen, or that casts to fp32, holds constants of that
+// type: it throws in bf16.
+absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
+    const ModelConfig& given, const ModelOverrides& overrides,
+    const VersionFolder& folder, DeviceGate* gate) {
+  auto model = LoadAsConfigured(given, overrides, folder, gate);
+  const std::string failure = model.ok() ? (*model)->warm_up_failure
+                              : absl::IsInternal(model.status())
+                                  ? std::string(model.status().message())
+                                  : "";
+  if (failure.empty() || !MayBeInFp32(given.options)) {
+    return model;
+  }
+  ModelConfig config = given;
+  SetPrecision(Precision::kFp32, config);
+  auto in_fp32 = LoadAsConfigured(config, overrides, folder, gate);
+  if (!in_fp32.ok() || !(*in_fp32)->warm_up_failure.empty()) {
+    return model;
+  }
+  (*in_fp32)->why_fp32 = failure;
+  return in_fp32;
 }
 
 }  // namespace ferry

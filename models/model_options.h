@@ -15,6 +15,7 @@
 #include "batcher/sim/simulated_model.h"
 #include "batcher/tensor.h"
 #include "models/normalization.h"
+#include "models/warm_up_sample.h"
 
 namespace ferry {
 
@@ -79,6 +80,8 @@ struct ModelOptions {
   int32_t slots_per_lane = 1;
   int32_t threads = 1;  // intra-op threads of one lane
   Precision precision = Precision::kBf16;
+  bool is_precision_chosen = false;   // by the config; else a default
+  std::vector<WarmUpSample> warm_up;  // run before it is ready; none: zeros
 
   std::string network;               // with kNetwork: "mlp", "encoder", ...
   std::vector<int64_t> widths;       // of the mlp: input, hidden ..., output

@@ -67,8 +67,7 @@ void Complete(ModelConfig& config) {
   }
   if (RunsOnTorch(options.backend) &&
       options.backend != BackendKind::kAotInductor) {
-    const bool is_bf16 = options.precision == Precision::kBf16;
-    SetParameter("ferry.precision", is_bf16 ? "bf16" : "fp32", message);
+    SetPrecision(options.precision, config);
   }
   if (!options.buckets.empty()) {
     SetParameter("ferry.buckets", absl::StrJoin(options.buckets, ","), message);
@@ -76,6 +75,12 @@ void Complete(ModelConfig& config) {
 }
 
 }  // namespace
+
+void SetPrecision(Precision precision, ModelConfig& config) {
+  config.options.precision = precision;
+  SetParameter("ferry.precision",
+               precision == Precision::kBf16 ? "bf16" : "fp32", config.message);
+}
 
 absl::Status ApplyOverrides(const ModelOverrides& overrides,
                             ConfigOrigin origin, ModelConfig& config) {

@@ -30,6 +30,9 @@ struct ModelOverrides {
 // Where a config comes from: a model's folder, this program, its flags.
 enum class ConfigOrigin { kFolder, kEmbedded, kFlags };
 
+// Sets it in the options and in the message.
+void SetPrecision(Precision precision, ModelConfig& config);
+
 // Applies the overrides to the options, and completes the message with
 // everything that is then in force. INVALID_ARGUMENT where a flag asks for what
 // the model does not have.

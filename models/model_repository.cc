@@ -79,14 +79,27 @@ bool HasLabels(const ModelOptions& options) {
                      [](const std::string& file) { return !file.empty(); });
 }
 
+bool HasWarmUpFiles(const ModelOptions& options) {
+  for (const WarmUpSample& sample : options.warm_up) {
+    for (const auto& [name, input] : sample.inputs) {
+      if (input.data == WarmUpSample::Data::kFile) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 absl::Status WithoutFiles(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "model '", name,
       "': expected a model without files where no model repository is given"));
 }
 
-absl::StatusOr<ModelConfig> WithoutLabels(absl::StatusOr<ModelConfig> config) {
-  return config.ok() && HasLabels(config->options)
+// Refuses a config that names files of a model's folder.
+absl::StatusOr<ModelConfig> WithoutFolder(absl::StatusOr<ModelConfig> config) {
+  return config.ok() &&
+                 (HasLabels(config->options) || HasWarmUpFiles(config->options))
              ? WithoutFiles(config->options.name)
              : std::move(config);
 }
@@ -185,7 +198,7 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadSingleConfig(
   if (config.ok()) {
     config->options.file = single.config.default_model_filename();
   }
-  return WithoutLabels(std::move(config));
+  return WithoutFolder(std::move(config));
 }
 
 absl::StatusOr<ModelConfig> ModelRepository::ReadEmbeddedConfig(
@@ -203,7 +216,7 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadEmbeddedConfig(
   if (config.ok() && NeedsFile(config->options)) {
     return WithoutFiles(name);
   }
-  return WithoutLabels(std::move(config));
+  return WithoutFolder(std::move(config));
 }
 
 absl::StatusOr<std::vector<VersionFolder>> ModelRepository::Versions(

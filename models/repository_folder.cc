@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "models/printable_text.h"
 #include "models/read_file.h"
+#include "models/warm_up_data.h"
 
 namespace ferry {
 namespace {
@@ -83,8 +84,8 @@ absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
 }
 
 // Calls `visit` with all that is in the version and each file beside its
-// folder. Returns why it could not look at all of them; a folder that is
-// missing has none.
+// folder and in that of warm-up data. Returns why it could not look at all of
+// them; a folder that is missing has none.
 std::error_code ForEachFile(const VersionFolder& folder,
                             absl::FunctionRef<void(const fs::path&)> visit) {
   std::error_code error;
@@ -95,13 +96,15 @@ std::error_code ForEachFile(const VersionFolder& folder,
   if (error && error != std::errc::no_such_file_or_directory) {
     return error;
   }
-  error.clear();
   const fs::path model = fs::path(folder.path).parent_path();
-  for (fs::directory_iterator entry(model, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->is_directory(ignored)) {
-      visit(entry->path());
+  for (const fs::path& beside : {model / kWarmUpFolder, model}) {
+    error.clear();
+    for (fs::directory_iterator entry(beside, error), end;
+         !error && entry != end; entry.increment(error)) {
+      std::error_code ignored;
+      if (!entry->is_directory(ignored)) {
+        visit(entry->path());
+      }
     }
   }
   return error;

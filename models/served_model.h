@@ -15,6 +15,10 @@
 
 namespace ferry {
 
+// What to do about a model that did not run before it was ready.
+inline constexpr char kWarmUpAdvice[] =
+    "model_warmup in config.pbtxt says with which dims it runs";
+
 struct ServedModel {
   std::string name;
   int64_t version = 1;
@@ -28,6 +32,11 @@ struct ServedModel {
   ModelSpec spec;
   // [spec output][class]: names of its elements, or none.
   std::vector<std::vector<std::string>> labels;
+  // Why the model did not run before it was ready; empty where it did.
+  std::string warm_up_failure;
+  // How it fails in bf16, the default, where it is served in fp32 for that;
+  // else empty.
+  std::string why_fp32;
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
   // Of requests that name none.

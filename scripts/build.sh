@@ -25,7 +25,9 @@ bash scripts/setup.sh
 
 options=()
 if command -v ccache >/dev/null; then
-  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  # Without leave to overlook these, it keeps nothing that is compiled with
+  # precompiled headers.
+  options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache")
 fi
 if command -v mold >/dev/null; then
   options+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold

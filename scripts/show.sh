@@ -11,7 +11,8 @@
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # B1  every client against a real server, and wrong requests
 # B2  what Triton answers to the same wrong requests
-# B3  versions that change under load, memory of models that come and go
+# B3  versions that change under load, memory of models that come and go; of a
+#     .pt2 too where there is all of torch, as for B5
 # B4  the fuzz targets: executions, coverage, planted bugs (--runs N; needs
 #     llvm-14)
 # B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
@@ -49,7 +50,7 @@ case " $* " in
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
       grpc-echo queue-benchmark paused-producer copy-count
-    if [ "$1" = B1 ]; then
+    if [ "$1" = B1 ] || [ "$1" = B3 ]; then
       bash scripts/build.sh release write_scripts
     fi
     if [ "$1" = A5 ]; then

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace ferry {
 namespace {
@@ -33,8 +34,15 @@ void CheckModel(ModelRepository& repository, const std::string& name,
     }
     std::string config;
     google::protobuf::TextFormat::PrintToString((*model)->config, &config);
-    absl::StrAppend(&check.text, "# ", name, " version ", version,
-                    ": can be served\n", config, "\n");
+    const std::string& failure = (*model)->warm_up_failure;
+    absl::StrAppend(
+        &check.text, "# ", name, " version ", version,
+        failure.empty()
+            ? ": can be served\n"
+            : absl::StrCat(": can be loaded, but did not run: ",
+                           absl::StrReplaceAll(failure, {{"\n", " "}}), ". ",
+                           kWarmUpAdvice, "\n"),
+        config, "\n");
   }
 }
 

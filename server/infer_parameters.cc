@@ -27,7 +27,9 @@ absl::Status WrongType(const std::string& name, const InferParameter& value,
 
 absl::Status SequencesUnsupported(const std::string& name) {
   return absl::UnimplementedError(
-      absl::StrCat("parameter '", name, "': sequences are not supported"));
+      absl::StrCat("parameter '", name,
+                   "': sequences are not supported: send the state along with "
+                   "each request and return it as an output"));
 }
 
 // The refusal of the parameter whose name is first: a map has no order, and the
@@ -149,7 +151,6 @@ absl::StatusOr<RequestParameters> ReadRequestParameters(
     } else if (name == "triton_enable_empty_final_response") {
       status = value.has_bool_param() ? absl::OkStatus()
                                       : WrongType(name, value, "bool_param");
-      result.wants_final = value.bool_param();
     } else if (absl::StartsWith(name, "triton_")) {
       status = absl::InvalidArgumentError(absl::StrCat(
           "parameter '", Shown(name),

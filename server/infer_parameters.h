@@ -24,8 +24,6 @@ using InferParameterMap =
 struct RequestParameters {
   Duration timeout{0};    // from arrival; 0: none
   uint64_t priority = 0;  // from 1, the most urgent; 0: the model's default
-  // In a stream: the last response of the request shall say that it is.
-  bool wants_final = false;
 };
 
 absl::StatusOr<RequestParameters> ReadRequestParameters(

@@ -36,8 +36,7 @@ class InferStream::Item final : public InferCall, public UnsentReplies::Reply {
   }
   TimePoint Deadline() const override { return stream_.deadline_; }
   void SendReply(grpc::ByteBuffer& reply) override {
-    WrapInStreamMessage(
-        parameters().wants_final ? SaysFinal::kYes : SaysFinal::kNo, reply);
+    WrapInStreamMessage(reply);
     stream_.Answered(*this, reply, grpc::Status::OK);
   }
   void SendError(const grpc::Status& failure, std::optional<int64_t>) override {

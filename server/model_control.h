@@ -119,6 +119,8 @@ class ModelControl {
   absl::Status LoadNow(const std::string& name, const std::string& config_json);
   absl::StatusOr<std::shared_ptr<ModelEntry>> LoadVersion(const ModelPlan& plan,
                                                           int64_t version);
+  // Whether a version of the model is ready that ran before it was.
+  bool ServesOneThatRan(const std::string& name) const;
   void UnloadNow(const std::string& name);
   void PollNow();
   bool HasChanged(const std::string& name, const ModelPlan& plan);

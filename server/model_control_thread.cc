@@ -149,6 +149,23 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     spdlog::error("cannot load: {}", std::string(model.status().message()));
     return model.status();
   }
+  if (!(*model)->why_fp32.empty()) {
+    spdlog::warn(
+        "model {} version={} is served in fp32, as it does not run in bf16: {}",
+        plan.config.options.name, version, (*model)->why_fp32);
+  }
+  if (const std::string& failure = (*model)->warm_up_failure;
+      !failure.empty()) {
+    if (ServesOneThatRan(plan.config.options.name)) {
+      const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
+          "model '", plan.config.options.name, "' version ", version, ": ",
+          failure, "; what serves now ran, so it stays. ", kWarmUpAdvice));
+      spdlog::error("cannot load: {}", std::string(status.message()));
+      return status;
+    }
+    spdlog::warn("model {} version={} is ready but has never run: {}. {}",
+                 plan.config.options.name, version, failure, kWarmUpAdvice);
+  }
   if (!(*model)->completed.empty()) {
     spdlog::info(
         "model {} version={} config was completed; to keep it, write into "
@@ -157,6 +174,18 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
   }
   LogReady(**model, SecondsSince(begin));
   return std::make_shared<ModelEntry>(*std::move(model));
+}
+
+bool ModelControl::ServesOneThatRan(const std::string& name) const {
+  MutexLock lock(mutex_);
+  const auto model = models_.find(name);
+  return model != models_.end() &&
+         std::any_of(model->second.versions.begin(),
+                     model->second.versions.end(), [](const auto& numbered) {
+                       const Version& version = numbered.second;
+                       return version.state == VersionState::kReady &&
+                              version.entry->model().warm_up_failure.empty();
+                     });
 }
 
 void ModelControl::UnloadNow(const std::string& name) {

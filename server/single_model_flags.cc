@@ -9,7 +9,8 @@ namespace ferry {
 void AddSingleModelFlags(CLI::App& app, SingleModelFlags& flags) {
   const char* const group = "One model without a repository";
   CLI::Option* const model =
-      app.add_option("--model", flags.path, "the TorchScript file to serve")
+      app.add_option("--model", flags.path,
+                     "the TorchScript or AOTInductor (.pt2) file to serve")
           ->excludes(app.get_option("--model-repository"))
           ->excludes(app.get_option("--load-model"))
           ->check([](const std::string& path) {

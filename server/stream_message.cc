@@ -19,12 +19,17 @@ using inference::ModelStreamInferResponse;
 
 constexpr size_t kMaxHeadBytes = 16;
 
-// The field of the response that says that it is the last.
+// The field of the response that says that it is the last. Clients of Triton
+// read it whether or not they have asked for it.
+void SayFinal(inference::ModelInferResponse& response) {
+  (*response.mutable_parameters())["triton_final_response"].set_bool_param(
+      true);
+}
+
 const std::string& FinalParameter() {
   static const std::string bytes = [] {
     inference::ModelInferResponse response;
-    (*response.mutable_parameters())["triton_final_response"].set_bool_param(
-        true);
+    SayFinal(response);
     return response.SerializeAsString();
   }();
   return bytes;
@@ -32,15 +37,12 @@ const std::string& FinalParameter() {
 
 }  // namespace
 
-void WrapInStreamMessage(SaysFinal says_final, grpc::ByteBuffer& response) {
+void WrapInStreamMessage(grpc::ByteBuffer& response) {
   std::vector<grpc::Slice> parts;
   // Never fails for a buffer that holds no compressed bytes.
   (void)response.Dump(&parts);
-  size_t bytes = response.Length();
-  if (says_final == SaysFinal::kYes) {
-    parts.emplace_back(FinalParameter());
-    bytes += FinalParameter().size();
-  }
+  const size_t bytes = response.Length() + FinalParameter().size();
+  parts.emplace_back(FinalParameter());
   std::array<uint8_t, kMaxHeadBytes> head;
   uint8_t* end = CodedOutputStream::WriteVarint64ToArray(
       uint64_t{ModelStreamInferResponse::kInferResponseFieldNumber} << 3 |
@@ -58,6 +60,7 @@ grpc::ByteBuffer StreamErrorMessage(const grpc::Status& status,
   ModelStreamInferResponse message;
   message.set_error_message(status.error_message());
   message.mutable_infer_response()->set_id(request_id);
+  SayFinal(*message.mutable_infer_response());
   const grpc::Slice slice(message.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
 }

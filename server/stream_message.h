@@ -12,12 +12,11 @@
 
 namespace ferry {
 
-// Whether a response says that it is the last one of its request, as a client
-// asks for with `triton_enable_empty_final_response`.
-enum class SaysFinal { kNo, kYes };
+// Both messages say that they are the last of their request
+// (`triton_final_response`).
 
 // Replaces an encoded ModelInferResponse by the stream's message of it.
-void WrapInStreamMessage(SaysFinal says_final, grpc::ByteBuffer& response);
+void WrapInStreamMessage(grpc::ByteBuffer& response);
 
 // Returns the stream's message of a request that failed.
 grpc::ByteBuffer StreamErrorMessage(const grpc::Status& status,

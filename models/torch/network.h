@@ -26,7 +26,8 @@ class Network {
   // Computes one batch. `inputs` come in the order of the model's spec, each
   // [rows, ...] (no rows where the model does not batch), floats in the type
   // the network computes in (input_type()). `outputs` are left in the order of
-  // the spec. An error where the forward gives other than the spec's outputs.
+  // the spec. An error where the forward gives other than the spec's outputs;
+  // OUT_OF_RANGE where an input differs in a size only from what it takes.
   virtual absl::Status Forward(const Values& inputs, Values& outputs) = 0;
 
   // Type in which the network takes an input of the spec, where it is not the

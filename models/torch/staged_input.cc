@@ -67,15 +67,6 @@ c10::IValue StagedInput::Stage(const Batch& batch, int32_t padded_rows) {
   return placed;
 }
 
-c10::IValue StagedInput::Zeros(int32_t rows, int64_t any_size) {
-  std::vector<int64_t> dims = spec_.dims;
-  std::replace(dims.begin(), dims.end(), kAnySize, any_size);
-  if (spec_.type == DataType::kBytes) {
-    return EmptyTexts(rows * RowElements(dims));
-  }
-  return Place(rows, dims).zero_();
-}
-
 at::Tensor StagedInput::Place(int32_t rows,
                               absl::Span<const int64_t> row_dims) {
   const int64_t row_elements = RowElements(row_dims);

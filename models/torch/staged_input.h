@@ -33,13 +33,10 @@ class StagedInput {
   StagedInput(const ModelOptions& options, size_t index,
               std::optional<at::ScalarType> type);
 
-  // Each returns what Network::Forward() takes, valid until the next call.
-
-  // The batch's rows and those that pad it to `padded_rows`; none where the
-  // batch's requests leave the input out.
+  // Returns what Network::Forward() takes, valid until the next call: the
+  // batch's rows and those that pad it to `padded_rows`; none where the batch's
+  // requests leave the input out.
   c10::IValue Stage(const Batch& batch, int32_t padded_rows);
-  // Zeros, of row dims that are the spec's with `any_size` where they vary.
-  c10::IValue Zeros(int32_t rows, int64_t any_size);
 
  private:
   // A view of `rows` rows of the room, which is made to hold them.

@@ -22,12 +22,6 @@ bool IsTexts(const c10::IValue& value) {
          value.toList().elementType()->kind() == c10::TypeKind::StringType;
 }
 
-Texts EmptyTexts(int64_t count) {
-  Texts texts;
-  texts.resize(static_cast<size_t>(count));
-  return texts;
-}
-
 Texts GatherTexts(const Batch& batch, size_t input, int64_t count) {
   Texts texts;
   texts.reserve(static_cast<size_t>(count));

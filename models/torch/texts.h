@@ -26,8 +26,6 @@ using Texts = c10::List<std::string>;
 // Returns whether it is a list of strings.
 bool IsTexts(const c10::IValue& value);
 
-Texts EmptyTexts(int64_t count);
-
 // Returns the elements of a batch's input, padded with empty strings to
 // `count`.
 Texts GatherTexts(const Batch& batch, size_t input, int64_t count);

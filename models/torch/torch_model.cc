@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/failure_log.h"
@@ -14,15 +15,12 @@
 #include "models/torch/shapes.h"
 #include "models/torch/texts.h"
 #include "models/torch/types.h"
+#include "models/torch/warm_up.h"
 
 namespace ferry {
 namespace {
 
 constexpr int32_t kMaxIdleOutputs = 8;
-// Size of a dimension that varies, in warm-up.
-constexpr int64_t kWarmUpSize = 16;
-// Time for warming up sizes that are no power of two.
-constexpr Duration kWarmUpBudget = std::chrono::seconds(2);
 
 absl::Span<const int64_t> SpanOf(at::IntArrayRef sizes) {
   return {sizes.data(), sizes.size()};
@@ -35,7 +33,6 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
     : network_(std::move(network)),
       options_(options),
       has_rows_(options.spec.max_batch_size > 0),
-      has_variable_shape_(HasVariableShape(options.spec)),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
       inputs_(options.spec.inputs.size()),
       text_dims_(options.spec.outputs.size()) {
@@ -48,82 +45,59 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
 
 absl::Status TorchModel::WarmUp() {
   at::set_num_threads(options_.threads);
-  const Clock& clock = Clock::Steady();
-  TimePoint budget_end = kNever;
-  for (int32_t rows : WarmUpSizes()) {
-    const bool is_required = (rows & (rows - 1)) == 0 ||
-                             rows == options_.spec.max_batch_size ||
-                             !options_.buckets.empty();
-    if (!is_required) {
-      budget_end = std::min(budget_end, clock.Now() + kWarmUpBudget);
-      if (clock.Now() >= budget_end) {
-        break;
-      }
-    }
-    if (absl::Status status = WarmUpSize(rows); !status.ok()) {
-      return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
-std::vector<int32_t> TorchModel::WarmUpSizes() const {
-  if (!options_.buckets.empty()) {
-    return options_.buckets;
-  }
-  const int32_t max = std::max(options_.spec.max_batch_size, 1);
-  std::vector<int32_t> sizes;
-  for (int32_t rows = 1; rows < max; rows *= 2) {
-    sizes.push_back(rows);
-  }
-  sizes.push_back(max);
-  for (int32_t rows = 3; rows < max; ++rows) {
-    if ((rows & (rows - 1)) != 0) {
-      sizes.push_back(rows);
-    }
-  }
-  return sizes;
-}
-
-absl::Status TorchModel::WarmUpSize(int32_t rows) {
-  absl::Status status;
-  Duration took{0};
-  for (int run = 0; run < network_->warm_up_runs() && status.ok(); ++run) {
-    const TimePoint begin = Clock::Steady().Now();
-    status = Guarded([&] {
-      for (size_t i = 0; i < inputs_.size(); ++i) {
-        inputs_[i] = staged_[i].Zeros(rows, kWarmUpSize);
-      }
-      return Forward(rows);
-    });
-    took = Clock::Steady().Now() - begin;
-  }
-  if (status.ok()) {
-    warm_up_samples_.push_back({.rows = rows, .took = took});
-  }
-  if (absl::IsInternal(status)) {  // thrown: forward() does not say by what
-    status = absl::InternalError(absl::StrCat("forward() of zeros fails, with ",
-                                              InputShapes(), ": ",
-                                              status.message()));
-  }
-  // Zeros of a made-up size may be none that the model takes.
-  if (!status.ok() && has_variable_shape_) {
-    LogModelFailure(options_.name, "warm-up with dims of any size set to 16",
-                    status.message());
-    return absl::OkStatus();
-  }
+  const auto run_batch = [this](const Batch& batch) { return Run(batch); };
+  ferry::WarmUp warm_up(options_, network_->warm_up_runs(), run_batch);
+  const absl::Status status = warm_up.Run();
+  warm_up_times_ = std::move(warm_up.times());
+  warm_up_failure_ = warm_up.failure();
   return status;
+}
+
+// Stages and computes; of what is thrown, says with which inputs and, where
+// precision may be to blame, what to write.
+absl::Status TorchModel::Run(const Batch& batch) {
+  OutputRef output;
+  absl::Status status = StageRows(batch);
+  if (status.ok()) {
+    status = ComputeRows(batch, output);
+  }
+  if (!absl::IsInternal(status)) {
+    return status;
+  }
+  const bool may_be_precision = options_.precision == Precision::kBf16 &&
+                                absl::StrContains(status.message(), "BFloat16");
+  return absl::InternalError(absl::StrCat(
+      "with ", InputShapes(), ": ", status.message(),
+      may_be_precision
+          ? "; it is served in bf16: to serve it in fp32, write parameters { "
+            "key: \"ferry.precision\" value { string_value: \"fp32\" } }"
+          : ""));
 }
 
 // --- a batch -----------------------------------------------------------------
 
-Outcome TorchModel::Stage(const Batch& batch) {
-  const absl::Status status = Guarded([&] {
+absl::Status TorchModel::StageRows(const Batch& batch) {
+  return Guarded([&] {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i] = staged_[i].Stage(batch, BucketFor(batch.rows()));
     }
     return absl::OkStatus();
   });
+}
+
+absl::Status TorchModel::ComputeRows(const Batch& batch, OutputRef& output) {
+  return Guarded([&] {
+    absl::Status computed = Forward(BucketFor(batch.rows()));
+    if (computed.ok()) {
+      output = pool_.Take();
+      CopyOut(batch, *output.get());
+    }
+    return computed;
+  });
+}
+
+Outcome TorchModel::Stage(const Batch& batch) {
+  const absl::Status status = StageRows(batch);
   if (!status.ok()) {
     LogModelFailure(options_.name, "stage", status.message());
     return {absl::StatusCode::kInternal, "the inputs could not be staged"};
@@ -132,14 +106,7 @@ Outcome TorchModel::Stage(const Batch& batch) {
 }
 
 Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
-  const absl::Status status = Guarded([&] {
-    absl::Status computed = Forward(BucketFor(batch.rows()));
-    if (computed.ok()) {
-      output = pool_.Take();
-      CopyOut(batch, *output.get());
-    }
-    return computed;
-  });
+  const absl::Status status = ComputeRows(batch, output);
   outputs_.clear();
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (options_.spec.inputs[i].type == DataType::kBytes) {
@@ -226,10 +193,15 @@ absl::Status TorchModel::WrongKind(size_t output, const char* expected) const {
 absl::Status TorchModel::WrongShape(size_t output,
                                     absl::Span<const int64_t> expected,
                                     const at::Tensor& found) const {
-  return absl::InvalidArgumentError(absl::StrCat(
+  const std::string text = absl::StrCat(
       "output '", options_.spec.outputs[output].name, "': expected shape [",
       absl::StrJoin(expected, ","), "], the model gives [",
-      absl::StrJoin(found.sizes(), ","), "]"));
+      absl::StrJoin(found.sizes(), ","), "]");
+  const bool differs_in_size_only =
+      std::ssize(expected) == found.dim() &&
+      (!has_rows_ || found.size(0) == expected[0]);
+  return differs_in_size_only ? absl::OutOfRangeError(text)
+                              : absl::InvalidArgumentError(text);
 }
 
 absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {

@@ -35,21 +35,21 @@ class TorchModel final : public HostModel {
 
   const ModelSpec& spec() const override { return options_.spec; }
 
-  // Runs each bucket, and without buckets every size as far as
-  // kWarmUpBudget goes, powers of two first. INVALID_ARGUMENT where the
-  // outputs are not those of the spec; INTERNAL where the forward throws.
+  // As models/torch/warm_up.h says.
   absl::Status WarmUp() override;
-
+  std::string warm_up_failure() const override { return warm_up_failure_; }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
-    return warm_up_samples_;
+    return warm_up_times_;
   }
+
   Outcome Stage(const Batch& batch) override;
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:
   int32_t BucketFor(int32_t rows) const;
-  std::vector<int32_t> WarmUpSizes() const;
-  absl::Status WarmUpSize(int32_t rows);
+  absl::Status Run(const Batch& batch);
+  absl::Status StageRows(const Batch& batch);
+  absl::Status ComputeRows(const Batch& batch, OutputRef& output);
   std::string InputShapes() const;
   absl::Status Forward(int32_t rows);
   // `given`: dims of one row as the model gives them.
@@ -67,8 +67,8 @@ class TorchModel final : public HostModel {
   const std::shared_ptr<Network> network_;
   const ModelOptions options_;
   const bool has_rows_;  // tensors have a batch dimension
-  const bool has_variable_shape_;
-  std::vector<ServiceTimeSample> warm_up_samples_;  // the last run of each size
+  std::vector<ServiceTimeSample> warm_up_times_;
+  std::string warm_up_failure_;
   HostOutputPool pool_;
   std::vector<StagedInput> staged_;  // [spec input]
   Values inputs_;                    // of the staged batch

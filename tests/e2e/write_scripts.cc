@@ -1,10 +1,11 @@
-// write_scripts DIR: TorchScript files for the end-to-end tests, whose Python
-// has no torch.
+// write_scripts DIR [wide]: TorchScript files for the end-to-end tests, whose
+// Python has no torch.
 //
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
 // input back. texts.pt gives texts in capitals and their lengths, to which it
-// adds `bonus` [rows, 1] where that is given.
+// adds `bonus` [rows, 1] where that is given. With `wide` only wide.pt, which
+// gives back what of its input [rows, 1024] is above zero, by 16 MB of weights.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -24,6 +25,20 @@ void Write(const std::string& path, const std::string& source,
   module.save(path);
 }
 
+// Two ways in which a weight may be held: linear() has it repacked, matmul()
+// as it is.
+void WriteWide(const std::string& path) {
+  torch::jit::Module module("m");
+  for (const char* const name : {"up", "down"}) {
+    module.register_parameter(name, at::eye(2048, 1024), /*is_buffer=*/false);
+  }
+  module.define(
+      "def forward(self, x):\n"
+      "  return torch.matmul(torch.relu(torch.linear(x, self.up)), "
+      "self.down)\n");
+  module.save(path);
+}
+
 const char* const kTexts =
     "def forward(self, text: List[str], bonus: Optional[Tensor] = None):\n"
     "  loud: List[str] = []\n"
@@ -39,10 +54,15 @@ const char* const kTexts =
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  const bool is_wide = argc == 3 && std::string(argv[2]) == "wide";
+  if (argc != 2 && !is_wide) {
     return 1;
   }
   const std::string folder = std::string(argv[1]) + "/";
+  if (is_wide) {
+    WriteWide(folder + "wide.pt");
+    return 0;
+  }
   const char* const linear =
       "def forward(self, x):\n  return torch.linear(x, self.w)\n";
   Write(folder + "linear.pt", linear, {at::ones({4, 3})});

@@ -235,8 +235,7 @@ void CheckSame(const InferDecoder& a, const InferRequest& request_a,
   Check(a.outputs() == b.outputs(), "outputs are the same");
   Check(a.classes() == b.classes(), "classes are the same");
   Check(a.parameters().timeout == b.parameters().timeout &&
-            a.parameters().priority == b.parameters().priority &&
-            a.parameters().wants_final == b.parameters().wants_final,
+            a.parameters().priority == b.parameters().priority,
         "parameters are the same");
   Check(request_a.inputs.size() == request_b.inputs.size(),
         "inputs are the same");

@@ -124,13 +124,12 @@ void CheckReply(const CodecModel& model, const AcceptedRequest& accepted,
   for (int i = 0; i < outputs; ++i) {
     CheckOutput(model, accepted, response, i);
   }
-  const bool says_final = decoder.parameters().wants_final;
-  WrapInStreamMessage(says_final ? SaysFinal::kYes : SaysFinal::kNo, reply);
+  WrapInStreamMessage(reply);
   auto message = ReadBack<inference::ModelStreamInferResponse>(reply);
   Check(message.error_message().empty(), "a reply is no error");
   ModelInferResponse& streamed = *message.mutable_infer_response();
-  Check(streamed.parameters().count("triton_final_response") == says_final,
-        "the last response says so where asked");
+  Check(streamed.parameters().at("triton_final_response").bool_param(),
+        "the last response says so");
   streamed.clear_parameters();
   Check(streamed.SerializeAsString() == response.SerializeAsString(),
         "a stream's reply is the reply");

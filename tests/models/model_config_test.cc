@@ -199,7 +199,9 @@ response_cache { enable: false }
 optimization {}
 parameters { key: "INFERENCE_MODE" value { string_value: "true" } }
 parameters { key: "INTRA_OP_THREAD_COUNT" value { string_value: "3" } }
-parameters { key: "ENABLE_WEIGHT_SHARING" value { string_value: "true" } }
+parameters { key: "ENABLE_WEIGHT_SHARING" value { string_value: "ON" } }
+parameters { key: "DISABLE_CUDNN" value { string_value: "1" } }
+parameters { key: "ENABLE_TENSOR_FUSER" value { string_value: "False" } }
 parameters { key: "ENABLE_CACHE_CLEANING" value { string_value: "false" } }
 model_warmup { name: "w" batch_size: 1 count: 3
   inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 8, 8 ]
@@ -341,7 +343,7 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
            kTensors,
        "expected the name of a file in the version folder"},
       {WithParameter("INTER_OP_THREAD_COUNT", "2"), "write 'ferry.threads'"},
-      {WithParameter("INTRA_OP_THREAD_COUNT", "0"), "an integer from 1 to"},
+      {WithParameter("INTRA_OP_THREAD_COUNT", "-1"), "an integer from 0 to"},
       {WithParameter("ENABLE_WEIGHT_SHARING", "false"), "expected 'true'"},
       {WithParameter("DISABLE_OPTIMIZED_EXECUTION", "true"),
        "expected 'false'"},

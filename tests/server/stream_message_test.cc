@@ -44,17 +44,18 @@ TEST(StreamMessage, HoldsTheResponseWhole) {
   for (const size_t bytes : {0, 1, 100, 300, 70'000}) {
     const inference::ModelInferResponse response = Response(bytes);
     grpc::ByteBuffer buffer = ResponseBytes(response);
-    WrapInStreamMessage(SaysFinal::kNo, buffer);
-    const inference::ModelStreamInferResponse message = Read(buffer);
+    WrapInStreamMessage(buffer);
+    inference::ModelStreamInferResponse message = Read(buffer);
     EXPECT_EQ(message.error_message(), "");
+    message.mutable_infer_response()->clear_parameters();
     EXPECT_EQ(message.infer_response().SerializeAsString(),
               response.SerializeAsString());
   }
 }
 
-TEST(StreamMessage, SaysThatItIsTheLastWhereAsked) {
+TEST(StreamMessage, SaysThatItIsTheLast) {
   grpc::ByteBuffer buffer = ResponseBytes(Response(200));
-  WrapInStreamMessage(SaysFinal::kYes, buffer);
+  WrapInStreamMessage(buffer);
   const inference::ModelInferResponse response = Read(buffer).infer_response();
   EXPECT_EQ(response.id(), "7");
   EXPECT_EQ(response.raw_output_contents(0).size(), 200u);
@@ -68,6 +69,10 @@ TEST(StreamMessage, ErrorBringsItsTextAndTheRequestsId) {
   EXPECT_EQ(message.error_message(), "no such");
   EXPECT_EQ(message.infer_response().id(), "7");
   EXPECT_EQ(message.infer_response().outputs_size(), 0);
+  EXPECT_TRUE(message.infer_response()
+                  .parameters()
+                  .at("triton_final_response")
+                  .bool_param());
 }
 
 }  // namespace

@@ -1,10 +1,16 @@
-"""Checks that docs/errors.md quotes messages that the sources have.
+"""Holds docs/errors.md and the messages of the sources against each other.
 
 Usage: errors_test.py --source DIR
 
 A message stands in the first column of a table that is headed "message", with
 `...` for what differs from case to case. What stands between must be in a
-literal of the sources, or be where one ends and another begins.
+literal of the sources, or be where one ends and others begin.
+
+In return each statement of the sources that says something, which is three
+words or "expected" or "cannot", has a row: one with all of its literals in
+their order, or whose text is in them and is no less than half of them. The
+bound: of statements that say nearly the same, such as "field '...': expected
+..., got ...", one row speaks for all. What needs none stands in NO_ROW.
 """
 
 import argparse
@@ -18,7 +24,42 @@ FOLDERS = ("batcher", "models", "server")
 LEAST = 4  # characters that say something
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 LITERALS = re.compile(LITERAL + r"(?:\s+" + LITERAL + ")*")
-HOLE = "{}"  # where a format puts a value
+CHARACTER = r"'(?:[^'\\\n]|\\.)'"
+# What is left out of the code: raw strings, comments, directives.
+LEFT_OUT = re.compile(rf'({LITERAL}|{CHARACTER})|R"\(.*?\)"|//[^\n]*|'
+                      r"^\s*#[^\n]*", re.DOTALL | re.MULTILINE)
+# Statements end, and so do the sides of "a ? b : c".
+TOKENS = re.compile(rf"({LITERAL}|{CHARACTER})|::|"
+                    r"([;{}?:]|absl::\w+Error\b)|.", re.DOTALL)
+# Where a format or a message has a value, and where a line ends.
+HOLES = re.compile(r"\{\}|\.\.\.|\\n")
+SAYS = re.compile(r"[A-Za-z)]+'?,? [a-z]+ [a-z]|\bexpect(ed|s)\b|\bcannot\b")
+NO_MESSAGE = re.compile(r"\b(Check|static_assert|spdlog::(info|debug)|"
+                        r"add_option|add_flag|add_tensors|set_version_flag)\(")
+NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
+                "models/ferry_forward.cc",  # a program of its own
+                "server/metrics.cc"}  # what each metric is
+NO_ROW = (
+    # Behind "is not supported: " in the row of the field or parameter.
+    "remove it", "serve each step as a model", "write 'ferry.threads'",
+    # Behind "expected " in the row of the parameter.
+    "an integer from ", "integers from 1 to ", "a list that ends with ",
+    "a number from ", "the name of a file in the version", "'mean=A,B,C ",
+    "an input of TYPE_UINT8", "std greater than 0", "dims of '",
+    "one number, or one for each", "the name of an input", "an input without ",
+    "int64_param or string_param",
+    # What flags and configs are checked for before, and what cannot be.
+    "max_wait: ", "enough_rows: ", "preserve_ordering: expected one level",
+    "clock: ", "simulated device: ", "no package for so many rows",
+    "a type without a typed field",
+    # Thrown, and then the batch says that the model failed.
+    "simulated device threw",
+    # Looked for in what LibTorch says.
+    "Unknown builtin op",
+    # Of --help.
+    "Batching (each ", "Metrics and health over", "Stopping and logging",
+    "One model without a repository", "ferry-server serves models",
+)
 
 
 def joined(text):
@@ -27,15 +68,15 @@ def joined(text):
         r"\"", '"')
 
 
-def literals(folder):
-    """Yields the texts of the sources' literals."""
-    for name in FOLDERS:
-        for path in sorted((folder / name).rglob("*")):
-            if path.suffix in (".cc", ".h"):
-                text = re.sub(r"(?m)^\s*//.*$", "",
-                              path.read_text(encoding="utf-8"))
-                for found in LITERALS.finditer(text):
-                    yield from joined(found.group()).split(HOLE)
+def statements(text):
+    """Yields the code and literals of each; literals side by side are one."""
+    code = ""
+    for token in TOKENS.finditer(LEFT_OUT.sub(r"\1", text) + ";"):
+        if token.group(2) is None:
+            code += token.group()
+        else:
+            yield code, [joined(found) for found in LITERALS.findall(code)]
+            code = ""
 
 
 def messages(page):
@@ -50,39 +91,100 @@ def messages(page):
             yield number, quoted.group(1)
 
 
+def parts(texts):
+    """Returns what the texts say between their holes."""
+    return [part for text in texts for part in HOLES.split(text)
+            if len(part.strip()) >= LEAST]
+
+
 def is_said(part, texts):
-    if any(part in text for text in texts):
-        return True
-    return any(any(text.endswith(part[:end]) for text in texts) and
-               any(text.startswith(part[end:]) for text in texts)
-               for end in range(1, len(part)))
+    """Whether it is in a text, or where one ends and others follow."""
+    return any(part in text for text in texts) or any(
+        any(text.endswith(part[:end]) for text in texts) and
+        goes_on(part[end:], texts) for end in range(1, len(part)))
+
+
+def goes_on(part, texts):
+    return any(text.startswith(part) for text in texts) or any(
+        len(text) > 1 and part.startswith(text) and
+        goes_on(part[len(text):], texts) for text in texts)
 
 
 def missing(message, texts):
     """Returns the parts of the message that the texts do not have."""
-    return [part for part in message.split("...")
-            if len(part.strip()) >= LEAST and not is_said(part, texts)]
+    return [part for part in parts([message]) if not is_said(part, texts)]
+
+
+def are_in(wanted, text):
+    """Whether all that is wanted stands in the text in that order."""
+    return re.search(".*".join(map(re.escape, wanted)), text, re.DOTALL)
+
+
+def speaks_for(row, said):
+    """Whether the row has all that is said, or is at least half of it."""
+    return are_in(said, "\0".join(row)) or (
+        are_in(row, "".join(said)) and
+        2 * len("".join(row)) >= len("".join(said)))
+
+
+def lacks_row(statement, rows):
+    """Whether the statement says something, and no row does. `rows`: parts."""
+    code, texts = statement
+    said = parts(texts)
+    return (any(SAYS.search(text) for text in said) and
+            not NO_MESSAGE.search(code) and
+            not any(text.startswith(NO_ROW) for text in said) and
+            not any(speaks_for(row, said) for row in rows if row))
 
 
 class ErrorsTest(unittest.TestCase):
 
     def setUp(self):
         folder = pathlib.Path(SOURCE)
-        self.texts = set(literals(folder))
+        self.sources = [
+            (str(path.relative_to(folder)), statement)
+            for name in FOLDERS for path in sorted((folder / name).rglob("*"))
+            if path.suffix in (".cc", ".h")
+            for statement in statements(path.read_text(encoding="utf-8"))]
+        self.texts = {part for _, (_, texts) in self.sources for text in texts
+                      for part in text.split("{}")}
         page = (folder / "docs/errors.md").read_text(encoding="utf-8")
         self.messages = list(messages(page))
+        self.rows = [parts([message]) for _, message in self.messages]
 
     def test_each_message_is_in_the_sources(self):
-        self.assertGreater(len(self.messages), 80, "found too few messages")
+        self.assertGreater(len(self.messages), 200, "found too few messages")
         for number, message in self.messages:
             with self.subTest(line=number):
                 self.assertEqual(missing(message, self.texts), [])
+
+    def test_each_statement_has_a_row(self):
+        lacking = [[f"{path}: {' ... '.join(statement[1])}"
+                    for path, statement in self.sources
+                    if path not in NO_ROW_FILES and lacks_row(statement, rows)]
+                   for rows in (self.rows, [])]
+        self.assertGreater(len(lacking[1]), 200, "found too few statements")
+        if lacking[0]:
+            self.fail("statements without a row:\n  " +
+                      "\n  ".join(lacking[0]))
 
     def test_a_message_that_is_nowhere_is_found(self):
         self.assertEqual(missing("queue is full: it holds cats", self.texts),
                          ["queue is full: it holds cats"])
         self.assertEqual(missing("no such text in '...'", self.texts),
                          ["no such text in '"])
+
+    def test_a_statement_without_a_row_is_found(self):
+        text = ('Check(a, "it is as it was");  // "a note of some words"\n'
+                'return absl::NotFoundError(absl::StrCat(\n    "cat \'", cat, '
+                '"\': expected a "\n    "dog"));\n')
+        for row, lacks in [("cat '...': expected a dog too", False),
+                           ("cat '...': expected", False), ("cat '...", True),
+                           ("cat '...': got a dog", True), ("", True)]:
+            with self.subTest(row=row):
+                found = [lacks_row(one, [parts([row])])
+                         for one in statements(text)]
+                self.assertEqual(any(found), lacks)
 
 
 if __name__ == "__main__":

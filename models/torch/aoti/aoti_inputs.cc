@@ -5,6 +5,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -209,9 +210,12 @@ absl::Status CheckAlone(const AotiInput& input, const at::Tensor& tensor) {
                      c10::toString(tensor.scalar_type())));
   }
   if (!Fits(input, tensor.sizes())) {
-    return absl::InvalidArgumentError(
+    const std::string text =
         absl::StrCat("the package takes sizes ", DescribeSizes(input),
-                     ", got [", absl::StrJoin(tensor.sizes(), ","), "]"));
+                     ", got [", absl::StrJoin(tensor.sizes(), ","), "]");
+    return std::ssize(input.dimensions) == tensor.dim()
+               ? absl::OutOfRangeError(text)
+               : absl::InvalidArgumentError(text);
   }
   for (size_t i = 0; i < input.dimensions.size(); ++i) {
     const std::optional<int64_t> stride = input.dimensions[i].stride;
@@ -293,8 +297,8 @@ absl::Status CheckAotiInputs(const std::vector<AotiInput>& inputs,
       status = CheckShared(i, at, inputs, tensors, has_rows);
     }
     if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", inputs[i].name, "': ", status.message()));
+      return absl::Status(status.code(), absl::StrCat("input '", inputs[i].name,
+                                                      "': ", status.message()));
     }
   }
   return absl::OkStatus();

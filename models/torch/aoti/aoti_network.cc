@@ -166,8 +166,8 @@ class AotiNetwork final : public Network {
     if (absl::Status status = CheckAotiInputs(package->inputs, arguments,
                                               options_.spec.max_batch_size > 0);
         !status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(package->name, ": ", status.message()));
+      return absl::Status(status.code(),
+                          absl::StrCat(package->name, ": ", status.message()));
     }
     std::vector<at::Tensor> results;
     try {

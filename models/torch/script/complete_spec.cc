@@ -288,7 +288,7 @@ class SpecCompletion {
         "; write into config.pbtxt (for --model: as --input and --output), "
         "with the types and sizes of one row:\n",
         spec_.inputs.empty() && spec_.max_batch_size == 0
-            ? "max_batch_size: 64\n"
+            ? "max_batch_size: 64\ndynamic_batching {}\n"
             : "",
         absl::StrJoin(lines, "\n")));
   }

@@ -80,7 +80,10 @@ absl::Status ScriptOutputs::PickByPlace(c10::ArrayRef<c10::IValue> values,
   const std::vector<size_t>& named = !places_.empty()  ? places_
                                      : has_all_indexes ? indexes_
                                                        : places_;
-  if (named.empty() && values.size() != outputs_.size()) {
+  // The first ones, as in Triton, unless names ask for one that is not there.
+  const bool may_leave_out = indexes_.empty();
+  if (named.empty() && (values.size() < outputs_.size() ||
+                        (values.size() > outputs_.size() && !may_leave_out))) {
     return absl::InvalidArgumentError(
         absl::StrCat("outputs: the config has ", outputs_.size(),
                      ", the model gives ", values.size()));

@@ -41,6 +41,7 @@ class TorchLane {
   }
 
   const ModelSpec& spec() const { return model_->spec(); }
+  std::string warm_up_failure() const { return model_->warm_up_failure(); }
 
   // Runs one batch of single rows: row i of each input [rows, ...] is brought
   // by a request of its own, in two runs that split an element.

@@ -1,9 +1,8 @@
 // Drawing elements of every type.
-#include "models/forward_inputs.h"
+#include "models/random_row.h"
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <string>
 
 #include "batcher/bytes_elements.h"
@@ -68,38 +67,33 @@ void PutElement(DataType type, std::mt19937& random,
 
 }  // namespace
 
-ForwardInputs::ForwardInputs(const ModelSpec& spec, int32_t count,
-                             int64_t any_size)
-    : inputs_(spec.inputs.size()) {
+std::vector<std::byte> DrawElements(DataType type, int64_t count,
+                                    std::mt19937& random) {
+  std::vector<std::byte> bytes;
+  for (int64_t element = 0; element < count; ++element) {
+    PutElement(type, random, bytes);
+  }
+  return bytes;
+}
+
+std::vector<RowInput> RandomRow(const ModelSpec& spec, int64_t any_size) {
   std::mt19937 random(kSeed);
-  size_t row_bytes = 0;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    Input& input = inputs_[i];
-    const TensorSpec& tensor = spec.inputs[i];
+  std::vector<RowInput> inputs;
+  for (const TensorSpec& tensor : spec.inputs) {
+    RowInput& input = inputs.emplace_back();
     input.dims = tensor.dims;
     std::replace(input.dims.begin(), input.dims.end(), kAnySize, any_size);
-    const bool is_mask = tensor.name.find("mask") != std::string::npos &&
-                         tensor.type == DataType::kInt64;
-    const int64_t elements = ElementCount(input.dims).value_or(0);
-    for (int64_t element = 0; element < elements; ++element) {
-      if (is_mask) {
+    const int64_t count = ElementCount(input.dims).value_or(0);
+    if (tensor.name.find("mask") != std::string::npos &&
+        tensor.type == DataType::kInt64) {
+      for (int64_t element = 0; element < count; ++element) {
         Put(int64_t{1}, input.bytes);
-      } else {
-        PutElement(tensor.type, random, input.bytes);
       }
+    } else {
+      input.bytes = DrawElements(tensor.type, count, random);
     }
-    input.run = {input.bytes.data(), input.bytes.size()};
-    views_.push_back({.dims = input.dims,
-                      .runs = {&input.run, 1},
-                      .is_bytes = tensor.type == DataType::kBytes});
-    row_bytes += input.bytes.size();
   }
-  for (int32_t i = 0; i < count; ++i) {
-    auto request = std::make_unique<InferRequest>();
-    request->inputs = views_;
-    request->bytes = row_bytes;
-    requests_.push_back(std::move(request));
-  }
+  return inputs;
 }
 
 }  // namespace ferry

@@ -1,0 +1,2 @@
+// Nothing: a target that precompiles headers needs a source. See
+// cmake/precompiled.cmake.

@@ -1,0 +1,66 @@
+// WarmUp: runs batches of a TorchModel before it serves: of the config's
+// samples or, where it has none, of zeros.
+//
+// The zeros of an input whose sizes vary have a made-up size: the first of
+// some with which the model runs. What no size can explain is an error: other
+// outputs, their types or ranks, rows that are not those of the batch. Where
+// the model throws with each size, it may still take what clients send:
+// failure() says so.
+//
+// Thread safety: thread-compatible; used on one thread.
+#ifndef FERRY_MODELS_TORCH_WARM_UP_H_
+#define FERRY_MODELS_TORCH_WARM_UP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "batcher/batch.h"
+#include "batcher/service_time_model.h"
+#include "models/model_options.h"
+#include "models/row_requests.h"
+
+namespace ferry {
+
+class WarmUp {
+ public:
+  // Stages and computes a batch. INTERNAL where the forward throws,
+  // OUT_OF_RANGE where an output differs in a size only, else INVALID_ARGUMENT.
+  using RunBatch = absl::FunctionRef<absl::Status(const Batch&)>;
+
+  // `runs`: of each batch size. Both outlive it.
+  WarmUp(const ModelOptions& options, int runs, RunBatch run_batch);
+
+  // Runs each bucket, and without buckets every size as far as 2 s go for those
+  // that are no power of two. INVALID_ARGUMENT where the outputs are not those
+  // of the spec; INTERNAL where the forward throws.
+  absl::Status Run();
+
+  // How long the last run of each size took.
+  std::vector<ServiceTimeSample>& times() { return times_; }
+  // Why nothing ran, where that is no error; else empty.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  std::vector<int32_t> Sizes() const;
+  absl::Status RunSample(const WarmUpSample& sample);
+  absl::Status RunSizes(const std::vector<RowInput>& row, int runs);
+  absl::Status RunSize(const std::vector<RowInput>& row, int32_t rows,
+                       int runs);
+  // Finds zeros that the model takes.
+  absl::Status FindZeros(std::vector<RowInput>& row);
+  absl::Status RowOf(const WarmUpSample& sample,
+                     std::vector<RowInput>& row) const;
+
+  const ModelOptions& options_;
+  const int runs_;
+  const RunBatch run_batch_;
+  std::vector<ServiceTimeSample> times_;
+  std::string failure_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_WARM_UP_H_

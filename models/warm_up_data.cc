@@ -1,0 +1,85 @@
+// By kind of data.
+#include "models/warm_up_data.h"
+
+#include <cstring>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "batcher/bytes_elements.h"
+#include "batcher/checked_math.h"
+#include "batcher/run_reader.h"
+#include "batcher/tensor.h"
+#include "models/random_row.h"
+#include "models/read_file.h"
+
+namespace ferry {
+namespace {
+
+constexpr uint32_t kSeed = 7;
+constexpr size_t kMaxFileBytes = size_t{1} << 30;
+
+// Whether the bytes are all of a row, and no more.
+bool IsRow(const WarmUpSample::Input& input, int64_t elements) {
+  if (input.type != DataType::kBytes) {
+    return input.bytes.size() == RowBytes(input.type, input.dims);
+  }
+  const Run run = {input.bytes.data(), input.bytes.size()};
+  RunReader reader({&run, 1});
+  return SkipBytesElements(reader, elements) && reader.at_end();
+}
+
+absl::Status ReadRow(const std::string& path, int64_t elements,
+                     WarmUpSample::Input& input) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) {
+    return absl::Status(
+        text.status().code(),
+        absl::StrCat("input_data_file: ", text.status().message()));
+  }
+  input.bytes.resize(text->size());
+  std::memcpy(input.bytes.data(), text->data(), text->size());
+  if (!IsRow(input, elements)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input_data_file: '", path, "': expected one row, ",
+        DataTypeName(input.type), " [", absl::StrJoin(input.dims, ","), "]",
+        input.type == DataType::kBytes
+            ? ", each element behind its length"
+            : absl::StrCat(", of ", RowBytes(input.type, input.dims), " bytes"),
+        ", got ", text->size(), " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadWarmUpData(const std::string& folder,
+                            std::vector<WarmUpSample>& samples) {
+  std::mt19937 random(kSeed);
+  for (WarmUpSample& sample : samples) {
+    for (auto& [name, input] : sample.inputs) {
+      const int64_t elements = ElementCount(input.dims).value_or(0);
+      switch (input.data) {
+        case WarmUpSample::Data::kZeros:  // also the lengths of empty strings
+          input.bytes.assign(
+              static_cast<size_t>(elements) * (input.type == DataType::kBytes
+                                                   ? kBytesLengthSize
+                                                   : ElementSize(input.type)),
+              std::byte{0});
+          break;
+        case WarmUpSample::Data::kRandom:
+          input.bytes = DrawElements(input.type, elements, random);
+          break;
+        case WarmUpSample::Data::kFile:
+          if (absl::Status status = ReadRow(
+                  absl::StrCat(folder, "/", input.file), elements, input);
+              !status.ok()) {
+            return status;
+          }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ferry
