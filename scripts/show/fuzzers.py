@@ -78,7 +78,8 @@ def fuzz(target, runs, jobs, build=BUILD, found=None):
         executions += int(counts[-1]) if counts else 0
         if status != 0:
             crash = crash or text[-6000:]
-    shown = " ".join(command[3:]).replace(f"{measuring.ROOT}/", "")
+    shown = " ".join(command[3:]).replace(str(found.parent), "build/fuzz/found")
+    shown = shown.replace(f"{measuring.ROOT}/", "")
     return Run(executions, time.monotonic() - started, crash, shown)
 
 
