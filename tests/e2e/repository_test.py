@@ -201,12 +201,18 @@ class ExplicitTest(RepositoryTest):
         write_config(self.folder, "large",
                      LONG_TO_LOAD.replace("size: 64", "size: 2"))
         stub = service_pb2_grpc.GRPCInferenceServiceStub(self.client._channel)
-        calls = [stub.RepositoryModelLoad.future(
-            service_pb2.RepositoryModelLoadRequest(model_name=name))
-                 for name in ["large"] + 100 * ["none"]]
-        codes = [call.code().name for call in calls]
-        self.assertEqual(codes[0], "OK")
-        self.assertEqual(set(codes[1:]), {"NOT_FOUND", "RESOURCE_EXHAUSTED"})
+
+        def load(name):
+            return stub.RepositoryModelLoad.future(
+                service_pb2.RepositoryModelLoadRequest(model_name=name))
+
+        first = load("large")
+        self.assertTrue(wait_until(
+            lambda: self.index().get(("large", "1")) == ("LOADING", "")))
+        codes = {call.code().name for call in [load("none")
+                                               for _ in range(100)]}
+        self.assertEqual(codes, {"NOT_FOUND", "RESOURCE_EXHAUSTED"})
+        self.assertEqual(first.code().name, "OK")
         self.client.load_model("echo")
         self.assertTrue(self.client.is_model_ready("echo"))
 

@@ -3,9 +3,11 @@
 //
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
-// input back. texts.pt gives texts in capitals and their lengths, to which it
-// adds `bonus` [rows, 1] where that is given. With `wide` only wide.pt, which
-// gives back what of its input [rows, 1024] is above zero, by 16 MB of weights.
+// input back, picky.pt as well but for zeros, for which it throws as throws.pt
+// always does. constant.pt multiplies by 1.001, a constant in fp32. texts.pt
+// gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
+// where that is given. With `wide` only wide.pt, which gives back what of its
+// input [rows, 1024] is above zero, by 16 MB of weights.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -70,5 +72,15 @@ int main(int argc, char** argv) {
   Write(folder + "pixels.pt", "def forward(self, x):\n  return x.clone()\n",
         {});
   Write(folder + "texts.pt", kTexts, {});
+  Write(folder + "throws.pt",
+        "def forward(self, x):\n  assert False, 'always'\n  return x\n", {});
+  Write(folder + "picky.pt",
+        "def forward(self, x):\n"
+        "  assert bool(x.abs().sum() > 0), 'only zeros'\n  return x.clone()\n",
+        {});
+  Write(folder + "constant.pt",
+        "def forward(self, x):\n"
+        "  return torch.matmul(x, torch.eye(3) * 1.001)\n",
+        {});
   return 0;
 }

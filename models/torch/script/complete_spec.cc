@@ -255,7 +255,9 @@ class SpecCompletion {
   // Says what was found and what to write.
   absl::Status Ask(const std::string& found) const {
     std::vector<std::string> lines;
-    if (spec_.inputs.empty()) {
+    if (spec_.inputs.empty() && TakesDict(module_)) {
+      lines.push_back(Line("input", "...", "Tensor", false));  // a key of it
+    } else if (spec_.inputs.empty()) {
       const size_t count = module_.get_method("forward").num_inputs() - 1;
       const auto arguments = ArgumentsOf(module_, count);
       if (!arguments.ok()) {

@@ -123,6 +123,27 @@ absl::StatusOr<std::vector<size_t>> PlaceInputs(
   return places;
 }
 
+bool TakesDict(const torch::jit::Module& module) {
+  const auto& arguments = SchemaOf(module.get_method("forward"));
+  const auto dict = arguments.size() == 2
+                        ? arguments[1].type()->cast<c10::DictType>()
+                        : nullptr;
+  return dict != nullptr &&
+         dict->getKeyType()->kind() == c10::TypeKind::StringType &&
+         dict->getValueType()->kind() == c10::TypeKind::TensorType;
+}
+
+absl::Status CheckDictInput(const TensorSpec& input) {
+  if (input.is_optional || input.type == DataType::kBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input '", input.name,
+        "': expected a tensor that each request brings, as forward() takes a "
+        "Dict[str, Tensor], the config has ",
+        input.is_optional ? "it optional" : DataTypeName(input.type)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
   if (input.is_optional && !argument.has_default && !argument.may_be_none) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -130,6 +151,15 @@ absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
         "': expected an argument with a default or of "
         "type Optional[...], as the config has it optional; forward() has '",
         argument.name, ": ", argument.type, "'"));
+  }
+  if (!IsTensorType(argument.type) && !IsTextsType(argument.type)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.name,
+                     "': expected an argument of type Tensor, "
+                     "Optional[Tensor] or List[str], forward() has '",
+                     argument.name, ": ", argument.type,
+                     "': take tensors as arguments of their own, or in one "
+                     "Dict[str, Tensor]"));
   }
   if (IsTextsType(argument.type) != (input.type == DataType::kBytes)) {
     return absl::InvalidArgumentError(absl::StrCat(

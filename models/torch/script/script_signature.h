@@ -43,6 +43,13 @@ absl::StatusOr<std::vector<size_t>> PlaceInputs(
     const std::vector<TensorSpec>& inputs,
     const std::vector<Argument>& arguments);
 
+// Whether forward() takes its tensors by name, in one Dict[str, Tensor].
+// REQUIRES: the module has one.
+bool TakesDict(const torch::jit::Module& module);
+
+// Returns OK where the dict of forward() takes what the spec says of `input`.
+absl::Status CheckDictInput(const TensorSpec& input);
+
 // Returns OK where `argument` takes what the spec says of `input`: strings or a
 // tensor, and nothing if it may be left out.
 absl::Status CheckArgument(const TensorSpec& input, const Argument& argument);

@@ -56,6 +56,57 @@ class TorchScriptNetwork final : public Network {
   const ScriptOutputs outputs_;
 };
 
+// Casts and freezes. Throws what LibTorch throws.
+torch::jit::Module Prepare(torch::jit::Module module,
+                           const ModelOptions& options) {
+  module.eval();
+  module.to(ToScalarType(options.precision));
+  module = torch::jit::freeze(module);
+  PackLinearLayers(module, options);
+  return module;
+}
+
+// Of a forward() that takes its inputs by their names in the config.
+class DictScriptNetwork final : public Network {
+ public:
+  DictScriptNetwork(torch::jit::Module module,
+                    const std::vector<TensorSpec>& inputs,
+                    ScriptOutputs outputs)
+      : module_(std::move(module)), outputs_(std::move(outputs)) {
+    for (const TensorSpec& input : inputs) {
+      names_.push_back(input.name);
+    }
+  }
+
+  absl::Status Forward(const Values& inputs, Values& outputs) override {
+    c10::Dict<std::string, at::Tensor> tensors;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      tensors.insert(names_[i], inputs[i].toTensor());
+    }
+    return outputs_.Pick(module_.forward({std::move(tensors)}), outputs);
+  }
+
+  int warm_up_runs() const override { return kWarmUpRuns; }
+
+ private:
+  torch::jit::Module module_;
+  std::vector<std::string> names_;  // [spec input]
+  const ScriptOutputs outputs_;
+};
+
+absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
+    torch::jit::Module module, const ModelOptions& options) {
+  for (const TensorSpec& input : options.spec.inputs) {
+    if (absl::Status status = CheckDictInput(input); !status.ok()) {
+      return status;
+    }
+  }
+  const std::vector<std::string> fields = OutputFields(module);
+  return std::make_unique<DictScriptNetwork>(
+      Prepare(std::move(module), options), options.spec.inputs,
+      ScriptOutputs(options.spec.outputs, fields));
+}
+
 absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
   try {
     return torch::jit::load(path, at::kCPU);
@@ -69,16 +120,6 @@ absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
         "example).save('model.pt') writes it, not weights or Python objects, "
         "as torch.save() does"));
   }
-}
-
-// Loads, casts and freezes. Throws what LibTorch throws.
-torch::jit::Module Prepare(torch::jit::Module module,
-                           const ModelOptions& options) {
-  module.eval();
-  module.to(ToScalarType(options.precision));
-  module = torch::jit::freeze(module);
-  PackLinearLayers(module, options);
-  return module;
 }
 
 }  // namespace
@@ -99,6 +140,9 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
   if (absl::Status status = CompleteSpec(path, *module, options);
       !status.ok()) {
     return status;
+  }
+  if (module->find_method("forward").has_value() && TakesDict(*module)) {
+    return MakeDictNetwork(*std::move(module), options);
   }
   absl::StatusOr<std::vector<Argument>> arguments =
       ArgumentsOf(*module, options.spec.inputs.size());

@@ -114,6 +114,46 @@ TEST_F(ScriptTensorsTest, OutputsThatAreNoTensorsAreRefusedAtLoad) {
                 "return tensors"));
 }
 
+TEST_F(ScriptTensorsTest, InputsMayComeByNameInOneDict) {
+  const std::string difference =
+      "def forward(self, all: Dict[str, Tensor]):\n"
+      "  return all[\"a\"] - all[\"b\"]\n";
+  const TensorSpec a = {"a", DataType::kFp32, {3}};
+  const TensorSpec b = {"b", DataType::kFp32, {3}};
+  const at::Tensor one = at::ones({2, 3});
+  const LaneResult result =
+      Run(difference, Options({b, a}, {{"y", DataType::kFp32, {3}}}),
+          {one, one * 3});
+  ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+  EXPECT_TRUE(at::equal(result.outputs[0], one * 2));
+  EXPECT_THAT(LoadError(difference, Options({a}, {kY})),
+              HasSubstr("forward() of zeros fails, with 'a' [1,3]: "));
+  EXPECT_THAT(
+      LoadError(difference, Options({{"a", DataType::kBytes, {3}}, b}, {kY})),
+      HasSubstr("input 'a': expected a tensor that each request brings, as "
+                "forward() takes a Dict[str, Tensor], the config has BYTES"));
+  EXPECT_THAT(LoadError(difference, Options({}, {})),
+              HasSubstr("input { name: \"...\" data_type: TYPE_FP32"));
+}
+
+TEST_F(ScriptTensorsTest, ArgumentsThatAreNoTensorsAreRefused) {
+  EXPECT_THAT(LoadError("def forward(self, x: List[Tensor]):\n"
+                        "  return x[0]\n",
+                        Options({kX}, {kY})),
+              HasSubstr("input 'x': expected an argument of type Tensor, "
+                        "Optional[Tensor] or List[str], forward() has 'x: "
+                        "List[Tensor]'"));
+}
+
+TEST_F(ScriptTensorsTest, OutputsBehindThoseOfTheConfigAreLeftOut) {
+  const at::Tensor x = at::ones({2, 3});
+  const LaneResult result =
+      Run("def forward(self, x):\n  return (x + 1, x + 2)\n",
+          Options({kX}, {{"y", DataType::kFp32, {3}}}), {x});
+  ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+  EXPECT_TRUE(at::equal(result.outputs[0], x + 1));
+}
+
 TEST_F(ScriptTensorsTest, ConfigThatDoesNotFitIsRefusedAtLoad) {
   EXPECT_THAT(LoadError("def forward(self, x, y):\n  return x + y\n",
                         Options({kX, {"z", DataType::kFp32, {3}}}, {kY})),

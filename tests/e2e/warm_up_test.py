@@ -1,0 +1,139 @@
+"""What runs before a model is ready: zeros of made-up sizes, samples of the
+config; what that says of a new version, and of the precision."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+import ferry_process
+from ferry_process import FerryProcess, tensor
+
+WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
+
+
+def config(dims, more=""):
+    return ('backend: "pytorch"\nmax_batch_size: 8\ndynamic_batching {}\n' +
+            tensor("input", "x", "FP32", dims) +
+            tensor("output", "y", "FP32", dims) + more)
+
+
+def warm_up(data):
+    return ('model_warmup { name: "w" batch_size: 1 inputs { key: "x" value {\n'
+            f'data_type: TYPE_FP32 dims: [ 3 ] {data} }} }} }}\n')
+
+
+class WarmUpTest(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.scripts = self.folder / "scripts"
+        self.scripts.mkdir()
+        subprocess.run([WRITE_SCRIPTS, self.scripts], check=True, timeout=60)
+        self.repository = self.folder / "models"
+
+    def write(self, script, text, version=1):
+        folder = self.repository / "m" / str(version)
+        folder.mkdir(parents=True)
+        shutil.copy(self.scripts / f"{script}.pt", folder / "model.pt")
+        (self.repository / "m" / "config.pbtxt").write_text(text)
+
+    def start(self):
+        self.server = FerryProcess("--model-control-mode=explicit",
+                                   "--model-repository", str(self.repository),
+                                   models=None)
+        self.addCleanup(self.server.stop)
+        self.client = triton.InferenceServerClient(self.server.address)
+        self.addCleanup(self.client.close)
+
+    def infer(self, values):
+        values = np.array([values], np.float32)
+        given = triton.InferInput("x", values.shape, "FP32")
+        given.set_data_from_numpy(values)
+        reply = self.client.infer("m", [given])
+        return reply.get_response().model_version, reply.as_numpy("y")
+
+    def refusal(self):
+        with self.assertRaises(InferenceServerException) as caught:
+            self.client.load_model("m")
+        return caught.exception.message()
+
+    def test_version_that_throws_replaces_none_that_ran(self):
+        self.write("pixels", config([-1]))
+        self.start()
+        self.client.load_model("m")
+        self.write("throws", config([-1]), version=2)
+        message = self.refusal()
+        self.assertIn("model 'm' version 2: forward() of zeros with any of",
+                      message)
+        self.assertIn("what serves now ran, so it stays", message)
+        self.assertEqual(self.infer([1, 2])[0], "1")
+
+    def test_model_that_ran_with_no_size_is_served_all_the_same(self):
+        self.write("throws", config([-1]))
+        self.start()
+        self.client.load_model("m")
+        with self.assertRaises(InferenceServerException) as caught:
+            self.infer([1])
+        self.assertIn("the model failed on this batch",
+                      caught.exception.message())
+        self.server.stop()
+        self.assertIn("is ready but has never run", "".join(self.server.log))
+        checked = ferry_process.run("--check-config", "--model-repository",
+                                    str(self.repository))
+        self.assertIn("can be loaded, but did not run", checked.stdout)
+
+    def test_sample_of_the_config_comes_in_place_of_zeros(self):
+        self.write("picky", config([3]))
+        self.start()
+        self.assertIn("only zeros", self.refusal())
+        for data in ("random_data: true", 'input_data_file: "row"'):
+            text = config([3], warm_up(data))
+            (self.repository / "m" / "config.pbtxt").write_text(text)
+            if "file" in data:
+                self.assertIn("input_data_file: ", self.refusal())
+                (self.repository / "m" / "warmup").mkdir()
+                row = np.array([1, 2, 3], np.float32).tobytes()
+                (self.repository / "m" / "warmup" / "row").write_bytes(row)
+            self.client.load_model("m")
+            self.assertEqual(self.infer([1, 2, 3])[1].tolist(), [[1, 2, 3]])
+            self.client.unload_model("m")
+
+    def test_data_may_not_lie_outside_the_repository(self):
+        self.write("picky", config([3], warm_up('input_data_file: "row"')))
+        (self.repository / "m" / "warmup").mkdir()
+        os.symlink("/etc/hostname", self.repository / "m" / "warmup" / "row")
+        self.start()
+        self.assertIn("a link that leads out of it", self.refusal())
+
+    def test_script_that_runs_in_fp32_only_is_served_so(self):
+        self.write("constant", config([3]))
+        self.start()
+        self.client.load_model("m")
+        np.testing.assert_allclose(self.infer([1, 2, 3])[1],
+                                   [[1.001, 2.002, 3.003]], rtol=1e-6)
+        served = self.client.get_model_config("m").config
+        self.assertEqual(served.parameters["ferry.precision"].string_value,
+                         "fp32")
+        self.server.stop()
+        self.assertIn("is served in fp32, as it does not run in bf16",
+                      "".join(self.server.log))
+
+    def test_precision_that_the_config_chooses_stays(self):
+        self.write("constant", config(
+            [3], 'parameters { key: "ferry.precision" '
+            'value { string_value: "bf16" } }'))
+        self.start()
+        self.assertIn('key: "ferry.precision" value { string_value: "fp32" }',
+                      self.refusal())
+
+
+if __name__ == "__main__":
+    unittest.main()
