@@ -13,8 +13,8 @@
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go; of a
 #     .pt2 too where there is all of torch, as for B5
-# B4  the fuzz targets: executions, coverage, planted bugs (--runs N; needs
-#     llvm-14)
+# B4-codec, B4-config, B4-files  a fuzz target: executions, planted bugs, of
+#     the codec the coverage too (--runs N; needs llvm-14); half an hour each
 # B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
 #     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
 # C1  perf_analyzer: Ferry against an echo with none of its code
@@ -34,7 +34,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[1-5] | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
@@ -46,7 +46,7 @@ esac
 
 case " $* " in
   *" --bin "*) ;;
-  " B4 "*) bash scripts/build.sh fuzz ;;
+  " B4-"*) bash scripts/build.sh fuzz ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
       grpc-echo queue-benchmark paused-producer copy-count

@@ -147,6 +147,7 @@ grpc::Status InferenceService::AnswerServerMetadata(
   response.set_version(kVersion);
   response.add_extensions("model_repository");
   response.add_extensions("model_configuration");
+  response.add_extensions("schedule_policy");  // priority and timeout
   response.add_extensions("classification");
   response.add_extensions("parameters");
   response.add_extensions("statistics");

@@ -11,7 +11,6 @@ import pathlib
 import subprocess
 
 import measuring
-from reloading import resident_mb
 
 TOKENS = 128
 ROWS = [1, 8, 32]
@@ -40,9 +39,12 @@ def export_python():
     """Returns a Python that has torch, or fails with what to run."""
     python = os.environ.get("FERRY_EXPORT_PYTHON",
                             str(measuring.ROOT / ".venv/bin/python"))
-    done = subprocess.run([python, "-c", "import torch"], capture_output=True,
-                          check=False)
-    if done.returncode != 0:
+    try:
+        has_torch = subprocess.run([python, "-c", "import torch"],
+                                   capture_output=True, check=False)
+    except OSError as error:
+        raise measuring.Failure(f"{python}: {error.strerror}") from error
+    if has_torch.returncode != 0:
         raise measuring.Failure(
             f"{python} cannot import torch, which exporting needs: run "
             "scripts/setup.sh --full, or set FERRY_EXPORT_PYTHON to a Python "
@@ -89,7 +91,7 @@ def embed(programs, name):
                           model=name) as server:
         with triton.InferenceServerClient(measuring.ADDRESS) as client:
             found = client.infer(name, inputs).as_numpy("embedding")
-        memory = resident_mb(server.pid)
+        memory = measuring.resident_mb(server.pid)
     lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
     cosine = float(np.min(np.sum(found * expected, axis=1) / lengths))
     return {"cosine": cosine,

@@ -1,6 +1,7 @@
 """Runs the measurement of one claim; see scripts/show.sh."""
 
 import argparse
+import functools
 import shlex
 import sys
 
@@ -31,7 +32,8 @@ CLAIMS = {
     "B1": clients.measure,
     "B2": triton_answers.measure,
     "B3": reloading.measure,
-    "B4": fuzzing.measure,
+    **{f"B4-{target}": functools.partial(fuzzing.measure, target)
+       for target in fuzzing.RUNS},
     "B5": exporting.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,
@@ -55,7 +57,7 @@ def parse():
     parser.add_argument("--seconds", type=float, default=None,
                         help="of each run, instead of the claim's own")
     parser.add_argument("--runs", type=int, default=None,
-                        help="executions of a fuzz target (B4)")
+                        help="executions of a fuzz target (B4-...)")
     parser.add_argument("--bin", default=measuring.ROOT / "build/release/bin",
                         help="folder of the built programs")
     parser.add_argument("--tsan-bin",

@@ -208,6 +208,13 @@ def forward(programs, rows, seconds):
 # ---------------------------------------------------------------------------
 # Results
 
+def resident_mb(pid):
+    """Returns the resident memory of a process."""
+    with open(f"/proc/{pid}/statm", encoding="utf-8") as stream:
+        pages = int(stream.read().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def median(values):
     return statistics.median(values)
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 
+import exporting
 import measuring
 
 REQUESTS = 10_000
@@ -38,12 +39,6 @@ input { name: "x" data_type: TYPE_FP32 dims: 1024 }
 output { name: "y" data_type: TYPE_FP32 dims: 1024 }
 dynamic_batching {}
 """
-
-
-def resident_mb(pid):
-    with open(f"/proc/{pid}/statm", encoding="utf-8") as stream:
-        pages = int(stream.read().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def change_versions(folder, control, scale, triton):
@@ -127,8 +122,6 @@ MODELS = {"built-in network": write_network,
 
 def can_export():
     """Returns whether a .pt2 can be made. A given Python must be able to."""
-    # exporting.py imports this file.
-    import exporting  # pylint: disable=import-outside-toplevel
     try:
         exporting.export_python()
     except measuring.Failure:
@@ -154,12 +147,12 @@ def cycle(client, triton, pid):
     for number in range(CYCLES):
         client.load_model("big")
         ask(client, triton)
-        loaded = resident_mb(pid)
+        loaded = measuring.resident_mb(pid)
         client.unload_model("big")
         while any(model.name == "big" and model.state != "UNAVAILABLE"
                   for model in client.get_model_repository_index().models):
             time.sleep(0.01)
-        sizes.append(resident_mb(pid))
+        sizes.append(measuring.resident_mb(pid))
         if number % 50 == 49:
             measuring.say(f"{number + 1} cycles, {loaded:.0f} MB loaded, "
                           f"{sizes[-1]:.0f} MB unloaded")
@@ -172,7 +165,7 @@ def measure_memory(programs, write, triton):
         write(folder, programs)
         with explicit_server(programs, folder) as child, \
                 triton.InferenceServerClient(measuring.ADDRESS) as client:
-            start = resident_mb(child.pid)
+            start = measuring.resident_mb(child.pid)
             sizes = cycle(client, triton, child.pid)
     kept = sizes[SETTLED - 1:]
     slope = statistics.linear_regression(range(len(kept)), kept).slope

@@ -77,7 +77,8 @@ class RpcTest(unittest.TestCase):
         metadata = self.client.get_server_metadata()
         self.assertEqual(metadata.name, "ferry")
         self.assertIn("statistics", metadata.extensions)
-        self.assertIn("model_configuration", metadata.extensions)
+        for extension in ("model_configuration", "schedule_policy"):
+            self.assertIn(extension, metadata.extensions)
 
     def test_model_metadata(self):
         metadata = self.client.get_model_metadata("echo")
