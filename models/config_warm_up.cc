@@ -14,23 +14,39 @@ namespace {
 
 constexpr int kMaxSamples = 64;
 constexpr uint32_t kMaxCount = 1000;
-constexpr int64_t kMaxElements = int64_t{1} << 26;
+constexpr int64_t kMaxBytes = int64_t{256} << 20;  // of all samples
+constexpr int64_t kTextBytes = 12;  // of one drawn, its length included
 
 using Sample = inference::ModelWarmup;
 
 // Whether a row of the sample is one of the input's.
-bool Fits(const std::vector<int64_t>& dims, const TensorSpec& input) {
+bool IsRowOf(const TensorSpec& input, const std::vector<int64_t>& dims) {
   return std::equal(dims.begin(), dims.end(), input.dims.begin(),
                     input.dims.end(), [](int64_t given, int64_t expected) {
                       return expected == kAnySize || expected == given;
                     });
 }
 
+// Bytes of one row; more than all samples may have where they cannot be
+// counted.
+int64_t BytesOf(const WarmUpSample::Input& input) {
+  const int64_t size = input.type == DataType::kBytes
+                           ? kTextBytes
+                           : static_cast<int64_t>(ElementSize(input.type));
+  const int64_t elements = ElementCount(input.dims).value_or(kMaxBytes + 1);
+  return CheckedMultiply(elements, size).value_or(kMaxBytes + 1);
+}
+
 class WarmUpReader {
  public:
   WarmUpReader(const Sample& message, const ConfigNode& node,
-               const ModelSpec& spec, ConfigFindings& findings)
-      : message_(message), node_(node), spec_(spec), findings_(findings) {}
+               const ModelSpec& spec, int64_t& bytes_left,
+               ConfigFindings& findings)
+      : message_(message),
+        node_(node),
+        spec_(spec),
+        bytes_left_(bytes_left),
+        findings_(findings) {}
 
   WarmUpSample Read() {
     WarmUpSample sample;
@@ -41,7 +57,11 @@ class WarmUpReader {
                                 kMaxCount, ", got ", message_.count()));
     }
     const auto max_rows = static_cast<uint32_t>(spec_.max_batch_size);
-    if (message_.batch_size() > std::max(max_rows, 1U)) {
+    sample.rows = static_cast<int32_t>(
+        std::clamp(message_.batch_size(), 1U, std::max(max_rows, 1U)));
+    // Where it names no inputs, the model's file may say more.
+    if (message_.batch_size() > std::max(max_rows, 1U) &&
+        !spec_.inputs.empty()) {
       Add("batch_size",
           absl::StrCat("field 'model_warmup.batch_size': expected at most "
                        "max_batch_size, ",
@@ -78,12 +98,13 @@ class WarmUpReader {
     }
     const bool has_sizes = std::all_of(read.dims.begin(), read.dims.end(),
                                        [](int64_t dim) { return dim >= 1; });
-    if (!has_sizes ||
-        ElementCount(read.dims).value_or(INT64_MAX) > kMaxElements) {
+    const int64_t bytes = has_sizes ? BytesOf(read) : kMaxBytes + 1;
+    if (bytes > bytes_left_) {
       AddOfInput(name, absl::StrCat("expected dims of at least 1, of at most ",
-                                    kMaxElements, " elements in all, got [",
+                                    kMaxBytes, " bytes in all samples, got [",
                                     absl::StrJoin(input.dims(), ","), "]"));
     }
+    bytes_left_ -= std::min(bytes, bytes_left_);
     ReadData(name, input, read);
     CheckFits(name, read);
     return read;
@@ -97,11 +118,6 @@ class WarmUpReader {
         return;
       case Sample::Input::kRandomData:
         read.data = WarmUpSample::Data::kRandom;
-        if (read.type == DataType::kBytes) {
-          AddOfInput(name,
-                     "expected zero_data or input_data_file for TYPE_STRING, "
-                     "got random_data");
-        }
         return;
       case Sample::Input::kInputDataFile:
         read.data = WarmUpSample::Data::kFile;
@@ -130,7 +146,7 @@ class WarmUpReader {
                      [&](const TensorSpec& one) { return one.name == name; });
     if (input == spec_.inputs.end()) {
       AddOfInput(name, "expected an input of the model");
-    } else if (input->type != read.type || !Fits(read.dims, *input)) {
+    } else if (input->type != read.type || !IsRowOf(*input, read.dims)) {
       AddOfInput(name, absl::StrCat("expected ", DataTypeName(input->type),
                                     " [", absl::StrJoin(input->dims, ","),
                                     "] without the batch dimension, got ",
@@ -150,6 +166,7 @@ class WarmUpReader {
   const Sample& message_;
   const ConfigNode node_;
   const ModelSpec& spec_;
+  int64_t& bytes_left_;  // of what all samples may have
   ConfigFindings& findings_;
 };
 
@@ -172,10 +189,11 @@ void ReadConfigWarmUp(const inference::ModelConfig& message,
                  "field 'model_warmup' is not of this backend: remove it");
     return;
   }
+  int64_t bytes_left = kMaxBytes;
   for (int i = 0; i < message.model_warmup_size(); ++i) {
     options.warm_up.push_back(WarmUpReader(message.model_warmup(i),
                                            node.Child("model_warmup", i),
-                                           options.spec, findings)
+                                           options.spec, bytes_left, findings)
                                   .Read());
   }
 }

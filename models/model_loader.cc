@@ -106,12 +106,14 @@ absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
 
 // Says of a file that is missing what lies there instead.
 absl::Status WithOthersThere(const absl::Status& status,
+                             const ModelOptions& options,
                              const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end;
        !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (absl::EndsWith(name, ".pt2")) {
+    if (options.backend == BackendKind::kTorchScript && options.file.empty() &&
+        absl::EndsWith(name, ".pt2")) {
       return absl::NotFoundError(absl::StrCat(
           status.message(), ", but '", entry->path().string(),
           "' is there: write platform: \"torch_aoti\" into config.pbtxt"));
@@ -168,7 +170,7 @@ HostModelsOrStatus MakeLanes(const ModelOptions& options,
     HostModelsOrStatus lanes =
         LoadTorchModels(filled, FilePath(options, folder));
     if (absl::IsNotFound(lanes.status())) {
-      return WithOthersThere(lanes.status(), folder);
+      return WithOthersThere(lanes.status(), options, folder);
     }
     return lanes;
   }
@@ -229,26 +231,41 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   return model;
 }
 
-// Whether it is in bf16 only because that is the default.
-bool MayBeInFp32(const ModelOptions& options) {
+// Whether that is a failure in bf16 of a script that would run in fp32: one
+// that was frozen, or that casts to fp32, holds constants of that type.
+bool MayRunInFp32(const ModelOptions& options, absl::string_view failure) {
   return options.backend == BackendKind::kTorchScript &&
-         options.precision == Precision::kBf16 && !options.is_precision_chosen;
+         options.precision == Precision::kBf16 &&
+         absl::StrContains(failure, "BFloat16");
+}
+
+std::string FailureOf(
+    const absl::StatusOr<std::unique_ptr<ServedModel>>& model) {
+  if (model.ok()) {
+    return (*model)->warm_up_failure;
+  }
+  return absl::IsInternal(model.status())
+             ? std::string(model.status().message())
+             : "";
 }
 
 }  // namespace
 
-// A script that was frozen, or that casts to fp32, holds constants of that
-// type: it throws in bf16.
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const ModelConfig& given, const ModelOverrides& overrides,
     const VersionFolder& folder, DeviceGate* gate) {
   auto model = LoadAsConfigured(given, overrides, folder, gate);
-  const std::string failure = model.ok() ? (*model)->warm_up_failure
-                              : absl::IsInternal(model.status())
-                                  ? std::string(model.status().message())
-                                  : "";
-  if (failure.empty() || !MayBeInFp32(given.options)) {
+  const std::string failure = FailureOf(model);
+  if (!MayRunInFp32(given.options, failure)) {
     return model;
+  }
+  if (given.options.is_precision_chosen) {
+    return model.ok() ? std::move(model)
+                      : absl::InternalError(absl::StrCat(
+                            failure,
+                            "; it is served in bf16: to serve it in fp32, "
+                            "write parameters { key: \"ferry.precision\" value "
+                            "{ string_value: \"fp32\" } }"));
   }
   ModelConfig config = given;
   SetPrecision(Precision::kFp32, config);

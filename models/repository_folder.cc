@@ -106,6 +106,9 @@ std::error_code ForEachFile(const VersionFolder& folder,
         visit(entry->path());
       }
     }
+    if (error && error != std::errc::no_such_file_or_directory) {
+      return error;
+    }
   }
   return error;
 }

@@ -2,7 +2,9 @@
 #include "models/warm_up_data.h"
 
 #include <cstring>
+#include <memory>
 #include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,29 +19,32 @@ namespace ferry {
 namespace {
 
 constexpr uint32_t kSeed = 7;
-constexpr size_t kMaxFileBytes = size_t{1} << 30;
+constexpr size_t kMaxFileBytes = size_t{256} << 20;
+
+using Bytes = std::vector<std::byte>;
 
 // Whether the bytes are all of a row, and no more.
-bool IsRow(const WarmUpSample::Input& input, int64_t elements) {
+bool IsRow(const WarmUpSample::Input& input, const Bytes& bytes,
+           int64_t elements) {
   if (input.type != DataType::kBytes) {
-    return input.bytes.size() == RowBytes(input.type, input.dims);
+    return bytes.size() == RowBytes(input.type, input.dims);
   }
-  const Run run = {input.bytes.data(), input.bytes.size()};
+  const Run run = {bytes.data(), bytes.size()};
   RunReader reader({&run, 1});
   return SkipBytesElements(reader, elements) && reader.at_end();
 }
 
-absl::Status ReadRow(const std::string& path, int64_t elements,
-                     WarmUpSample::Input& input) {
+absl::StatusOr<Bytes> ReadRow(const std::string& path, int64_t elements,
+                              const WarmUpSample::Input& input) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
   if (!text.ok()) {
     return absl::Status(
         text.status().code(),
         absl::StrCat("input_data_file: ", text.status().message()));
   }
-  input.bytes.resize(text->size());
-  std::memcpy(input.bytes.data(), text->data(), text->size());
-  if (!IsRow(input, elements)) {
+  Bytes bytes(text->size());
+  std::memcpy(bytes.data(), text->data(), text->size());
+  if (!IsRow(input, bytes, elements)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "input_data_file: '", path, "': expected one row, ",
         DataTypeName(input.type), " [", absl::StrJoin(input.dims, ","), "]",
@@ -48,7 +53,7 @@ absl::Status ReadRow(const std::string& path, int64_t elements,
             : absl::StrCat(", of ", RowBytes(input.type, input.dims), " bytes"),
         ", got ", text->size(), " bytes"));
   }
-  return absl::OkStatus();
+  return bytes;
 }
 
 }  // namespace
@@ -61,21 +66,22 @@ absl::Status ReadWarmUpData(const std::string& folder,
       const int64_t elements = ElementCount(input.dims).value_or(0);
       switch (input.data) {
         case WarmUpSample::Data::kZeros:  // also the lengths of empty strings
-          input.bytes.assign(
+          input.bytes = std::make_shared<const Bytes>(
               static_cast<size_t>(elements) * (input.type == DataType::kBytes
                                                    ? kBytesLengthSize
-                                                   : ElementSize(input.type)),
-              std::byte{0});
+                                                   : ElementSize(input.type)));
           break;
         case WarmUpSample::Data::kRandom:
-          input.bytes = DrawElements(input.type, elements, random);
+          input.bytes = std::make_shared<const Bytes>(
+              DrawElements(input.type, elements, random));
           break;
         case WarmUpSample::Data::kFile:
-          if (absl::Status status = ReadRow(
-                  absl::StrCat(folder, "/", input.file), elements, input);
-              !status.ok()) {
-            return status;
+          absl::StatusOr<Bytes> row =
+              ReadRow(absl::StrCat(folder, "/", input.file), elements, input);
+          if (!row.ok()) {
+            return row.status();
           }
+          input.bytes = std::make_shared<const Bytes>(*std::move(row));
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,14 @@ struct WarmUpSample {
     DataType type = DataType::kFp32;
     std::vector<int64_t> dims;  // of one row
     Data data = Data::kZeros;
-    std::string file;              // with kFile: in the model's warmup folder
-    std::vector<std::byte> bytes;  // of one row; empty until ReadWarmUpData()
+    std::string file;  // with kFile: in the model's warmup folder
+    // Of one row; none until ReadWarmUpData(). Shared by the lanes.
+    std::shared_ptr<const std::vector<std::byte>> bytes;
   };
 
   std::string name;
-  int32_t count = 1;                    // runs of each batch size
+  int32_t rows = 1;  // of the batches run `count` times
+  int32_t count = 1;
   std::map<std::string, Input> inputs;  // by name
 };
 

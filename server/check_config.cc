@@ -42,6 +42,11 @@ void CheckModel(ModelRepository& repository, const std::string& name,
             : absl::StrCat(": can be loaded, but did not run: ",
                            absl::StrReplaceAll(failure, {{"\n", " "}}), ". ",
                            kWarmUpAdvice, "\n"),
+        (*model)->why_fp32.empty()
+            ? ""
+            : absl::StrCat(
+                  "# in fp32, as it does not run in bf16: ",
+                  absl::StrReplaceAll((*model)->why_fp32, {{"\n", " "}}), "\n"),
         config, "\n");
   }
 }

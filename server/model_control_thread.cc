@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -143,8 +144,14 @@ absl::Status ModelControl::LoadNow(const std::string& name,
 absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     const ModelPlan& plan, int64_t version) {
   const TimePoint begin = Clock::Steady().Now();
-  absl::StatusOr<std::unique_ptr<ServedModel>> model =
-      repository_.Load(plan, version, device_use_);
+  absl::StatusOr<std::unique_ptr<ServedModel>> model;
+  try {
+    model = repository_.Load(plan, version, device_use_);
+  } catch (const std::exception& error) {  // no memory, or no thread
+    model = absl::ResourceExhaustedError(
+        absl::StrCat("model '", plan.config.options.name, "' version ", version,
+                     ": cannot be loaded: ", error.what()));
+  }
   if (!model.ok()) {
     spdlog::error("cannot load: {}", std::string(model.status().message()));
     return model.status();

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/failure_log.h"
@@ -50,11 +49,11 @@ absl::Status TorchModel::WarmUp() {
   const absl::Status status = warm_up.Run();
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
+  options_.warm_up.clear();
   return status;
 }
 
-// Stages and computes; of what is thrown, says with which inputs and, where
-// precision may be to blame, what to write.
+// Stages and computes; of what is thrown, says with which inputs.
 absl::Status TorchModel::Run(const Batch& batch) {
   OutputRef output;
   absl::Status status = StageRows(batch);
@@ -64,14 +63,8 @@ absl::Status TorchModel::Run(const Batch& batch) {
   if (!absl::IsInternal(status)) {
     return status;
   }
-  const bool may_be_precision = options_.precision == Precision::kBf16 &&
-                                absl::StrContains(status.message(), "BFloat16");
-  return absl::InternalError(absl::StrCat(
-      "with ", InputShapes(), ": ", status.message(),
-      may_be_precision
-          ? "; it is served in bf16: to serve it in fp32, write parameters { "
-            "key: \"ferry.precision\" value { string_value: \"fp32\" } }"
-          : ""));
+  return absl::InternalError(
+      absl::StrCat("with ", InputShapes(), ": ", status.message()));
 }
 
 // --- a batch -----------------------------------------------------------------

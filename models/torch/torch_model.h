@@ -65,7 +65,7 @@ class TorchModel final : public HostModel {
   absl::Status Guarded(absl::FunctionRef<absl::Status()> work) const;
 
   const std::shared_ptr<Network> network_;
-  const ModelOptions options_;
+  ModelOptions options_;
   const bool has_rows_;  // tensors have a batch dimension
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "batcher/checked_math.h"
+#include "models/torch/shapes.h"
 
 namespace ferry {
 namespace {
@@ -12,10 +14,12 @@ namespace {
 // Sizes of a dimension that varies, the cheap ones that most models take first;
 // 1 for those whose dimensions must agree with others'.
 constexpr int64_t kMadeUpSizes[] = {16, 32, 64, 128, 224, 1};
+// Of all inputs, where a size is made up that is not the first.
+constexpr int64_t kMaxElements = int64_t{1} << 22;
 // Time for warming up sizes that are no power of two.
 constexpr Duration kBudget = std::chrono::seconds(2);
 
-// Callers of the server know three codes.
+// A size that does not fit is a mistake of whoever wrote the config.
 absl::Status Told(const absl::Status& status) {
   return absl::IsOutOfRange(status)
              ? absl::InvalidArgumentError(status.message())
@@ -29,6 +33,14 @@ absl::Status Named(absl::string_view rows, const absl::Status& status) {
              : status;
 }
 
+// Whether no other size of the inputs would mend it: it is none of an output's
+// size, or one that two sizes of the inputs have in common.
+bool IsOfAnySize(const absl::Status& misfit,
+                 const std::vector<absl::Status>& misfits) {
+  return absl::IsInvalidArgument(misfit) ||
+         std::count(misfits.begin(), misfits.end(), misfit) > 1;
+}
+
 }  // namespace
 
 WarmUp::WarmUp(const ModelOptions& options, int runs, RunBatch run_batch)
@@ -36,8 +48,19 @@ WarmUp::WarmUp(const ModelOptions& options, int runs, RunBatch run_batch)
 
 absl::Status WarmUp::Run() {
   for (const WarmUpSample& sample : options_.warm_up) {
-    if (absl::Status status = RunSample(sample); !status.ok()) {
-      return status;
+    std::vector<RowInput> row;
+    absl::Status status = RowOf(sample, row);
+    if (status.ok() && &sample == &options_.warm_up.front()) {
+      status = RunSizes(row);
+    }
+    if (status.ok()) {
+      Duration took{0};
+      status = RunSize(row, SizeFor(sample.rows), std::max(runs_, sample.count),
+                       took);
+    }
+    if (!status.ok()) {
+      return Told(
+          Named(absl::StrCat("model_warmup '", sample.name, "'"), status));
     }
   }
   if (!options_.warm_up.empty()) {
@@ -51,17 +74,7 @@ absl::Status WarmUp::Run() {
     return absl::OkStatus();
   }
   if (status.ok()) {
-    status = Told(Named("zeros", RunSizes(row, runs_)));
-  }
-  return status;
-}
-
-absl::Status WarmUp::RunSample(const WarmUpSample& sample) {
-  std::vector<RowInput> row;
-  absl::Status status = RowOf(sample, row);
-  if (status.ok()) {
-    status = Told(Named(absl::StrCat("model_warmup '", sample.name, "'"),
-                        RunSizes(row, std::max(runs_, sample.count))));
+    status = Told(Named("zeros", RunSizes(row)));
   }
   return status;
 }
@@ -84,7 +97,15 @@ std::vector<int32_t> WarmUp::Sizes() const {
   return sizes;
 }
 
-absl::Status WarmUp::RunSizes(const std::vector<RowInput>& row, int runs) {
+int32_t WarmUp::SizeFor(int32_t rows) const {
+  const auto bucket =
+      std::lower_bound(options_.buckets.begin(), options_.buckets.end(), rows);
+  return bucket == options_.buckets.end()
+             ? std::min(rows, std::max(options_.spec.max_batch_size, 1))
+             : *bucket;
+}
+
+absl::Status WarmUp::RunSizes(const std::vector<RowInput>& row) {
   const Clock& clock = Clock::Steady();
   TimePoint budget_end = kNever;
   for (int32_t rows : Sizes()) {
@@ -97,17 +118,18 @@ absl::Status WarmUp::RunSizes(const std::vector<RowInput>& row, int runs) {
         break;
       }
     }
-    if (absl::Status status = RunSize(row, rows, runs); !status.ok()) {
+    Duration took{0};
+    if (absl::Status status = RunSize(row, rows, runs_, took); !status.ok()) {
       return status;
     }
+    times_.push_back({.rows = rows, .took = took});
   }
   return absl::OkStatus();
 }
 
 absl::Status WarmUp::RunSize(const std::vector<RowInput>& row, int32_t rows,
-                             int runs) {
+                             int runs, Duration& took) {
   const RowRequests requests(options_.spec, row, rows);
-  Duration took{0};
   for (int run = 0; run < runs; ++run) {
     const TimePoint begin = Clock::Steady().Now();
     if (absl::Status status = run_batch_(requests.batch()); !status.ok()) {
@@ -115,28 +137,55 @@ absl::Status WarmUp::RunSize(const std::vector<RowInput>& row, int32_t rows,
     }
     took = Clock::Steady().Now() - begin;
   }
-  times_.push_back({.rows = rows, .took = took});
   return absl::OkStatus();
 }
 
 absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
+  const int32_t rows = Sizes()[0];
   absl::Status first;
+  std::vector<absl::Status> misfits;  // of what ran
   for (const int64_t size : kMadeUpSizes) {
+    if (size != kMadeUpSizes[0] && !IsCheap(size, rows)) {
+      continue;
+    }
     row = ZeroRow(options_.spec, size);
     const absl::Status status =
-        run_batch_(RowRequests(options_.spec, row, Sizes()[0]).batch());
-    if (status.ok() || absl::IsInvalidArgument(status)) {
+        run_batch_(RowRequests(options_.spec, row, rows).batch());
+    if (status.ok()) {
       return status;
     }
     first.Update(status);
     if (!HasVariableShape(options_.spec)) {
       return Told(Named("zeros", first));
     }
+    if (!absl::IsInternal(status)) {
+      misfits.push_back(status);
+    }
+  }
+  if (!misfits.empty() && std::all_of(misfits.begin(), misfits.end(),
+                                      [&](const absl::Status& misfit) {
+                                        return IsOfAnySize(misfit, misfits);
+                                      })) {
+    return Told(misfits.front());
   }
   return Named(
       absl::StrCat("zeros with any of ", absl::StrJoin(kMadeUpSizes, ", "),
                    " for each -1 of the dims"),
       first);
+}
+
+bool WarmUp::IsCheap(int64_t size, int32_t rows) const {
+  int64_t left = kMaxElements / rows;
+  for (const TensorSpec& input : options_.spec.inputs) {
+    std::vector<int64_t> dims = input.dims;
+    std::replace(dims.begin(), dims.end(), kAnySize, size);
+    const int64_t elements = ElementCount(dims).value_or(left + 1);
+    if (elements > left) {
+      return false;
+    }
+    left -= elements;
+  }
+  return true;
 }
 
 absl::Status WarmUp::RowOf(const WarmUpSample& sample,
@@ -145,8 +194,9 @@ absl::Status WarmUp::RowOf(const WarmUpSample& sample,
   for (const TensorSpec& input : options_.spec.inputs) {
     const auto given = sample.inputs.find(input.name);
     if (given != sample.inputs.end() && given->second.type == input.type &&
-        given->second.dims.size() == input.dims.size()) {
-      row.push_back({.dims = given->second.dims, .bytes = given->second.bytes});
+        MatchesSizes(input.dims, given->second.dims)) {
+      row.push_back(
+          {.dims = given->second.dims, .bytes = *given->second.bytes});
       ++found;
     } else if (given == sample.inputs.end() && input.is_optional) {
       row.push_back({.is_given = false, .dims = {}, .bytes = {}});

@@ -34,21 +34,26 @@ class WarmUp {
   WarmUp(const ModelOptions& options, int runs, RunBatch run_batch);
 
   // Runs each bucket, and without buckets every size as far as 2 s go for those
-  // that are no power of two. INVALID_ARGUMENT where the outputs are not those
+  // that are no power of two, of the first sample; of each sample its own size
+  // as often as it says. INVALID_ARGUMENT where the outputs are not those
   // of the spec; INTERNAL where the forward throws.
   absl::Status Run();
 
-  // How long the last run of each size took.
+  // How long the last run of each size took, of the first sample.
   std::vector<ServiceTimeSample>& times() { return times_; }
   // Why nothing ran, where that is no error; else empty.
   const std::string& failure() const { return failure_; }
 
  private:
   std::vector<int32_t> Sizes() const;
-  absl::Status RunSample(const WarmUpSample& sample);
-  absl::Status RunSizes(const std::vector<RowInput>& row, int runs);
-  absl::Status RunSize(const std::vector<RowInput>& row, int32_t rows,
-                       int runs);
+  // The batch size that is run for that many rows.
+  int32_t SizeFor(int32_t rows) const;
+  absl::Status RunSizes(const std::vector<RowInput>& row);
+  // `took`: by the last run.
+  absl::Status RunSize(const std::vector<RowInput>& row, int32_t rows, int runs,
+                       Duration& took);
+  // Whether inputs of that size are small.
+  bool IsCheap(int64_t size, int32_t rows) const;
   // Finds zeros that the model takes.
   absl::Status FindZeros(std::vector<RowInput>& row);
   absl::Status RowOf(const WarmUpSample& sample,

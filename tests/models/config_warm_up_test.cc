@@ -58,8 +58,6 @@ TEST(ConfigWarmUpTest, EachMistakeIsTold) {
                             zero_data: true } }
   inputs { key: "z" value { data_type: TYPE_FP32 dims: [ 1 ]
                             zero_data: true } }
-  inputs { key: "t" value { data_type: TYPE_STRING dims: [ 1 ]
-                            random_data: true } }
 })");
   EXPECT_THAT(refusal, HasSubstr("m/config.pbtxt:7: field "
                                  "'model_warmup.count': expected at most 1000, "
@@ -70,8 +68,16 @@ TEST(ConfigWarmUpTest, EachMistakeIsTold) {
                                  "[3,-1] without the batch dimension, got FP32 "
                                  "[4,80]"));
   EXPECT_THAT(refusal, HasSubstr("of 'z': expected an input of the model"));
-  EXPECT_THAT(refusal, HasSubstr("of 't': expected zero_data or "
-                                 "input_data_file for TYPE_STRING"));
+}
+
+TEST(ConfigWarmUpTest, SamplesAreBoundedTogether) {
+  const std::string sample =
+      "model_warmup { inputs { key: \"x\" value { data_type: TYPE_FP32 "
+      "dims: [ 3, 10000000 ] zero_data: true } } }\n";
+  EXPECT_TRUE(WithWarmUp(sample + sample).ok());
+  EXPECT_THAT(Refusal(sample + sample + sample),
+              HasSubstr("of at most 268435456 bytes in all samples, got "
+                        "[3,10000000]"));
 }
 
 TEST(ConfigWarmUpTest, InputsAreWhole) {

@@ -22,12 +22,12 @@ std::vector<WarmUpSample> Sample(DataType type, std::vector<int64_t> dims,
                         .dims = std::move(dims),
                         .data = data,
                         .file = "x.bin",
-                        .bytes = {}};
+                        .bytes = nullptr};
   return {sample};
 }
 
 const std::vector<std::byte>& BytesOf(const std::vector<WarmUpSample>& all) {
-  return all[0].inputs.at("x").bytes;
+  return *all[0].inputs.at("x").bytes;
 }
 
 TEST(WarmUpDataTest, ZerosOfEveryType) {

@@ -9,7 +9,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 using WarmUpTest = ScriptTest;
 
@@ -67,7 +66,7 @@ ModelOptions WithSample(ModelOptions options, WarmUpSample::Data data,
                                   {.dims = std::move(dims),
                                    .data = data,
                                    .file = "x",
-                                   .bytes = {}}}}}};
+                                   .bytes = nullptr}}}}};
   return options;
 }
 
@@ -105,21 +104,21 @@ TEST_F(WarmUpTest, SampleOfAnotherModelIsAnError) {
       HasSubstr("model_warmup 'w': expected input 'z' as FP32 [3]"));
 }
 
-// Constants are not cast with the parameters.
-constexpr char kOfConstants[] =
-    "def forward(self, x):\n"
-    "  return torch.matmul(x, torch.ones([3, 4]) * 0.125 + 0.001)\n";
+TEST_F(WarmUpTest, OutputOfOneWrongSizeForAllIsAnError) {
+  EXPECT_THAT(LoadError("def forward(self, x):\n  return x[:, :1] + self.b\n",
+                        Options({kAny}, {{"y", DataType::kFp32, {3}}})),
+              HasSubstr("output 'y': expected shape [1,3], the model gives "
+                        "[1,4]"));
+}
 
-TEST_F(WarmUpTest, PrecisionIsNamedWhereItMayBeToBlame) {
-  const ModelOptions options = Options({kX}, {kY});
-  EXPECT_THAT(LoadError(kOfConstants, options),
-              HasSubstr("key: \"ferry.precision\" value { string_value: "
-                        "\"fp32\" }"));
-  EXPECT_THAT(LoadError("def forward(self, x):\n"
-                        "  assert False, 'for another reason'\n"
-                        "  return x\n",
-                        options),
-              Not(HasSubstr("ferry.precision")));
+TEST_F(WarmUpTest, SizesAreTriedPastRowsThatDoNotFit) {
+  ModelOptions options = Options({kAny}, {{"y", DataType::kFp32, {64}}});
+  options.buckets = {4, 8};
+  const auto lane =
+      TorchLane::Create(options, Save("def forward(self, x):\n"
+                                      "  return x.view([-1, 64]) + 1\n"));
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_EQ(lane->warm_up_failure(), "");
 }
 
 }  // namespace
