@@ -9,6 +9,14 @@
 
 namespace ferry {
 
+bool MatchesSizes(absl::Span<const int64_t> spec,
+                  absl::Span<const int64_t> dims) {
+  return std::equal(spec.begin(), spec.end(), dims.begin(), dims.end(),
+                    [](int64_t expected, int64_t found) {
+                      return expected == kAnySize || expected == found;
+                    });
+}
+
 bool HasVariableShape(const ModelSpec& spec) {
   return std::any_of(
       spec.inputs.begin(), spec.inputs.end(), [](const TensorSpec& input) {

@@ -52,6 +52,10 @@ struct TensorView {
   bool is_given = true;  // false: left out; no dims, no runs
 };
 
+// Returns whether `dims` are those of `spec`, any where it says kAnySize.
+bool MatchesSizes(absl::Span<const int64_t> spec,
+                  absl::Span<const int64_t> dims);
+
 // Returns whether some row of the model may differ in shape from another.
 bool HasVariableShape(const ModelSpec& spec);
 

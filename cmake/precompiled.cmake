@@ -9,7 +9,10 @@
 #    that it does.
 # 2. Sanitizers, language standard and the macros that the headers ask for are
 #    those of the targets. The level of optimization may differ.
-option(FERRY_PRECOMPILE "Precompile the headers that take longest" ON)
+# 3. Not in Debug: -O0 and the -O1 of tests cannot share a precompiled header.
+include(CMakeDependentOption)
+cmake_dependent_option(FERRY_PRECOMPILE "Precompile the headers that take longest"
+  ON "NOT CMAKE_BUILD_TYPE STREQUAL Debug" OFF)
 
 function(ferry_precompiled)
   cmake_parse_arguments(arg "" "NAME" "HEADERS;DEPS" ${ARGN})

@@ -19,14 +19,6 @@ constexpr int64_t kTextBytes = 12;  // of one drawn, its length included
 
 using Sample = inference::ModelWarmup;
 
-// Whether a row of the sample is one of the input's.
-bool IsRowOf(const TensorSpec& input, const std::vector<int64_t>& dims) {
-  return std::equal(dims.begin(), dims.end(), input.dims.begin(),
-                    input.dims.end(), [](int64_t given, int64_t expected) {
-                      return expected == kAnySize || expected == given;
-                    });
-}
-
 // Bytes of one row; more than all samples may have where they cannot be
 // counted.
 int64_t BytesOf(const WarmUpSample::Input& input) {
@@ -146,7 +138,8 @@ class WarmUpReader {
                      [&](const TensorSpec& one) { return one.name == name; });
     if (input == spec_.inputs.end()) {
       AddOfInput(name, "expected an input of the model");
-    } else if (input->type != read.type || !IsRowOf(*input, read.dims)) {
+    } else if (input->type != read.type ||
+               !MatchesSizes(input->dims, read.dims)) {
       AddOfInput(name, absl::StrCat("expected ", DataTypeName(input->type),
                                     " [", absl::StrJoin(input->dims, ","),
                                     "] without the batch dimension, got ",

@@ -1,28 +1,9 @@
 // One row's bytes, seen by every request.
 #include "models/row_requests.h"
 
-#include <algorithm>
-
-#include "batcher/bytes_elements.h"
-#include "batcher/checked_math.h"
+#include "batcher/data_type.h"
 
 namespace ferry {
-
-std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size) {
-  std::vector<RowInput> inputs;
-  for (const TensorSpec& tensor : spec.inputs) {
-    RowInput& input = inputs.emplace_back();
-    input.dims = tensor.dims;
-    std::replace(input.dims.begin(), input.dims.end(), kAnySize, any_size);
-    // A string's length of zero is that of an empty one.
-    const size_t size = tensor.type == DataType::kBytes
-                            ? kBytesLengthSize
-                            : ElementSize(tensor.type);
-    input.bytes.resize(
-        static_cast<size_t>(ElementCount(input.dims).value_or(0)) * size);
-  }
-  return inputs;
-}
 
 RowRequests::RowRequests(const ModelSpec& spec,
                          const std::vector<RowInput>& inputs, int32_t rows)

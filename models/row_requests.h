@@ -23,10 +23,6 @@ struct RowInput {
   std::vector<std::byte> bytes;
 };
 
-// Returns the inputs of a row of zeros (empty strings), with `any_size` for
-// each size that varies. REQUIRES: the bytes can be counted.
-std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size);
-
 class RowRequests {
  public:
   // `inputs`: one for each of the spec's; outlives it.

@@ -12,13 +12,12 @@
 #include "batcher/checked_math.h"
 #include "batcher/run_reader.h"
 #include "batcher/tensor.h"
-#include "models/random_row.h"
+#include "models/made_up_row.h"
 #include "models/read_file.h"
 
 namespace ferry {
 namespace {
 
-constexpr uint32_t kSeed = 7;
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
 using Bytes = std::vector<std::byte>;
@@ -60,16 +59,14 @@ absl::StatusOr<Bytes> ReadRow(const std::string& path, int64_t elements,
 
 absl::Status ReadWarmUpData(const std::string& folder,
                             std::vector<WarmUpSample>& samples) {
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kDrawSeed);
   for (WarmUpSample& sample : samples) {
     for (auto& [name, input] : sample.inputs) {
       const int64_t elements = ElementCount(input.dims).value_or(0);
       switch (input.data) {
-        case WarmUpSample::Data::kZeros:  // also the lengths of empty strings
-          input.bytes = std::make_shared<const Bytes>(
-              static_cast<size_t>(elements) * (input.type == DataType::kBytes
-                                                   ? kBytesLengthSize
-                                                   : ElementSize(input.type)));
+        case WarmUpSample::Data::kZeros:
+          input.bytes =
+              std::make_shared<const Bytes>(ZeroElements(input.type, elements));
           break;
         case WarmUpSample::Data::kRandom:
           input.bytes = std::make_shared<const Bytes>(

@@ -51,15 +51,6 @@ inline int64_t RowElements(absl::Span<const int64_t> row_dims) {
   return ElementCount(row_dims).value_or(0);
 }
 
-// Returns whether `sizes` are those of `spec`, any where it says so.
-inline bool MatchesSizes(absl::Span<const int64_t> spec,
-                         absl::Span<const int64_t> sizes) {
-  return std::equal(spec.begin(), spec.end(), sizes.begin(), sizes.end(),
-                    [](int64_t expected, int64_t found) {
-                      return expected == kAnySize || expected == found;
-                    });
-}
-
 }  // namespace ferry
 
 #endif  // FERRY_MODELS_TORCH_SHAPES_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "batcher/checked_math.h"
-#include "models/torch/shapes.h"
+#include "models/made_up_row.h"
 
 namespace ferry {
 namespace {
@@ -31,6 +31,14 @@ absl::Status Named(absl::string_view rows, const absl::Status& status) {
              ? absl::InternalError(absl::StrCat("forward() of ", rows,
                                                 " fails, ", status.message()))
              : status;
+}
+
+absl::Status OfSample(const WarmUpSample& sample, const absl::Status& status) {
+  const std::string name = absl::StrCat("model_warmup '", sample.name, "'");
+  return absl::IsInternal(status)
+             ? Named(name, status)
+             : absl::Status(status.code(),
+                            absl::StrCat(name, ": ", status.message()));
 }
 
 // Whether no other size of the inputs would mend it: it is none of an output's
@@ -59,8 +67,7 @@ absl::Status WarmUp::Run() {
                        took);
     }
     if (!status.ok()) {
-      return Told(
-          Named(absl::StrCat("model_warmup '", sample.name, "'"), status));
+      return Told(OfSample(sample, status));
     }
   }
   if (!options_.warm_up.empty()) {
@@ -201,16 +208,14 @@ absl::Status WarmUp::RowOf(const WarmUpSample& sample,
     } else if (given == sample.inputs.end() && input.is_optional) {
       row.push_back({.is_given = false, .dims = {}, .bytes = {}});
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("model_warmup '", sample.name, "': expected input '",
-                       input.name, "' as ", DataTypeName(input.type), " [",
-                       absl::StrJoin(input.dims, ","), "]"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected input '", input.name, "' as ", DataTypeName(input.type),
+          " [", absl::StrJoin(input.dims, ","), "]"));
     }
   }
   if (found != sample.inputs.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model_warmup '", sample.name,
-                     "': expected inputs of the model, got others too"));
+        "expected inputs of the model, got others too");
   }
   return absl::OkStatus();
 }

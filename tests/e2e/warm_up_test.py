@@ -13,7 +13,7 @@ import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
 import ferry_process
-from ferry_process import FerryProcess, tensor
+from ferry_process import FerryProcess, tensor, wait_until
 
 WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
 
@@ -45,10 +45,10 @@ class WarmUpTest(unittest.TestCase):
         shutil.copy(self.scripts / f"{script}.pt", folder / "model.pt")
         (self.repository / "m" / "config.pbtxt").write_text(text)
 
-    def start(self):
-        self.server = FerryProcess("--model-control-mode=explicit",
-                                   "--model-repository", str(self.repository),
-                                   models=None)
+    def start(self, *flags):
+        self.server = FerryProcess(
+            *(flags or ("--model-control-mode=explicit",)),
+            "--model-repository", str(self.repository), models=None)
         self.addCleanup(self.server.stop)
         self.client = triton.InferenceServerClient(self.server.address)
         self.addCleanup(self.client.close)
@@ -75,6 +75,27 @@ class WarmUpTest(unittest.TestCase):
                       message)
         self.assertIn("what serves now ran, so it stays", message)
         self.assertEqual(self.infer([1, 2])[0], "1")
+
+    def test_poll_does_not_try_a_refused_version_again(self):
+        self.write("pixels", config([-1]))
+        self.start("--model-control-mode=poll", "--repository-poll-secs=0.1")
+        self.write("throws", config([-1]), version=2)
+        refusals = lambda: sum("so it stays" in line
+                               for line in self.server.log)
+        self.assertTrue(wait_until(lambda: refusals() == 1))
+        # Seen by a later poll than those that would have tried again.
+        for name in ("a", "b"):
+            shutil.copytree(self.repository / "m", self.repository / name,
+                            ignore=shutil.ignore_patterns("2"))
+            self.assertTrue(wait_until(
+                lambda: self.client.is_model_ready(name)))
+        self.assertEqual(refusals(), 1, "said once")
+        self.assertEqual(self.infer([1, 2])[0], "1")
+        # Its files are looked at again once they have changed.
+        shutil.copy(self.scripts / "pixels.pt",
+                    self.repository / "m" / "2" / "model.pt")
+        self.assertTrue(wait_until(
+            lambda: self.infer([1, 2])[0] == "2"))
 
     def test_model_that_ran_with_no_size_is_served_all_the_same(self):
         self.write("throws", config([-1]))

@@ -76,6 +76,17 @@ TEST_F(ManifestTest, ManifestOfAVersionIsForItsOwnFiles) {
   EXPECT_EQ(Check(ManifestUse::kRequired), "");
 }
 
+TEST_F(ManifestTest, DataOfWarmUpIsAmongTheModelsFiles) {
+  folder_.Write("m/1/model.pt", "abc");
+  folder_.Write("m/warmup/row", "abd");
+  folder_.Write("m/MANIFEST.sha256", Line(kAbc, "1/model.pt"));
+  EXPECT_THAT(Check(ManifestUse::kRequired),
+              HasSubstr("m/warmup/row': expected a line in '"));
+  folder_.Write("m/MANIFEST.sha256",
+                Line(kAbc, "1/model.pt") + Line(kAbc, "warmup/row"));
+  EXPECT_THAT(Check(), HasSubstr("m/warmup/row': expected SHA-256 "));
+}
+
 TEST_F(ManifestTest, EveryDifferenceIsTold) {
   folder_.Write("m/1/model.pt", "abd");
   folder_.Write("m/1/surplus", "");

@@ -128,7 +128,13 @@ TEST(ModelRepositoryTest, FingerprintTellsWhetherConfigOrFilesHaveChanged) {
   const std::string second = FingerprintOf(folder);
   EXPECT_NE(second, first);
   folder.Write("m/1/model.pt", "other");
-  EXPECT_NE(FingerprintOf(folder), second);
+  const std::string third = FingerprintOf(folder);
+  EXPECT_NE(third, second);
+  folder.Write("m/warmup/row", "1");
+  const std::string fourth = FingerprintOf(folder);
+  EXPECT_NE(fourth, third);
+  folder.Write("m/warmup/row", "12");
+  EXPECT_NE(FingerprintOf(folder), fourth);
 }
 
 TEST(ModelRepositoryTest, ConfigOfAClientReplacesTheFiles) {

@@ -203,7 +203,16 @@ bool Fits(const AotiInput& input, at::IntArrayRef sizes) {
   return true;
 }
 
-absl::Status CheckAlone(const AotiInput& input, const at::Tensor& tensor) {
+// Whether other sizes of the request would fit: rows are Ferry's.
+bool MayFit(const AotiInput& input, at::IntArrayRef sizes, bool has_rows) {
+  return sizes.size() == input.dimensions.size() &&
+         (!has_rows || sizes.empty() ||
+          (sizes[0] >= input.dimensions[0].min &&
+           sizes[0] <= input.dimensions[0].max));
+}
+
+absl::Status CheckAlone(const AotiInput& input, const at::Tensor& tensor,
+                        bool has_rows) {
   if (tensor.scalar_type() != input.type) {
     return absl::InvalidArgumentError(
         absl::StrCat("the package takes ", c10::toString(input.type), ", got ",
@@ -213,7 +222,7 @@ absl::Status CheckAlone(const AotiInput& input, const at::Tensor& tensor) {
     const std::string text =
         absl::StrCat("the package takes sizes ", DescribeSizes(input),
                      ", got [", absl::StrJoin(tensor.sizes(), ","), "]");
-    return std::ssize(input.dimensions) == tensor.dim()
+    return MayFit(input, tensor.sizes(), has_rows)
                ? absl::OutOfRangeError(text)
                : absl::InvalidArgumentError(text);
   }
@@ -292,7 +301,7 @@ absl::Status CheckAotiInputs(const std::vector<AotiInput>& inputs,
                              const std::vector<at::Tensor>& tensors,
                              bool has_rows) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    absl::Status status = CheckAlone(inputs[i], tensors[i]);
+    absl::Status status = CheckAlone(inputs[i], tensors[i], has_rows);
     for (size_t at = 0; at < inputs[i].dimensions.size() && status.ok(); ++at) {
       status = CheckShared(i, at, inputs, tensors, has_rows);
     }

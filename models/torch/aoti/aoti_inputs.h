@@ -46,9 +46,10 @@ absl::StatusOr<std::vector<AotiInput>> ReadAotiInputs(absl::string_view source);
 // Returns the sizes that the input takes, such as [0..8,3].
 std::string DescribeSizes(const AotiInput& input);
 
-// OK where the package may read the tensors, one for each input; else
-// INVALID_ARGUMENT with what it takes and what it was given. `has_rows`:
-// dimension 0 of each is the batch.
+// OK where the package may read the tensors, one for each input; OUT_OF_RANGE
+// where it may those of other sizes with as many rows; else INVALID_ARGUMENT.
+// Both say what it takes and what it was given. `has_rows`: dimension 0 of each
+// is the batch.
 absl::Status CheckAotiInputs(const std::vector<AotiInput>& inputs,
                              const std::vector<at::Tensor>& tensors,
                              bool has_rows);

@@ -29,14 +29,6 @@ bool TypesAgree(DataType expected, DataType found) {
   return expected == found || (IsFloat(expected) && IsFloat(found));
 }
 
-bool DimsAgree(const std::vector<int64_t>& expected,
-               const std::vector<int64_t>& found) {
-  return std::equal(expected.begin(), expected.end(), found.begin(),
-                    found.end(), [](int64_t wanted, int64_t given) {
-                      return wanted == kAnySize || wanted == given;
-                    });
-}
-
 std::string Describe(const std::vector<TensorSpec>& tensors) {
   return absl::StrJoin(tensors, ", ", [](std::string* out, const auto& spec) {
     absl::StrAppend(out, "'", spec.name, "' ", DataTypeName(spec.type), " [",
@@ -55,7 +47,7 @@ absl::Status CheckTensors(const char* side,
                            [&](const TensorSpec& wanted) {
                              return wanted.name == given.name &&
                                     TypesAgree(wanted.type, given.type) &&
-                                    DimsAgree(wanted.dims, given.dims);
+                                    MatchesSizes(wanted.dims, given.dims);
                            });
       });
   if (agree) {

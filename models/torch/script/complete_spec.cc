@@ -71,7 +71,9 @@ class SpecCompletion {
   // --- inputs ---------------------------------------------------------------
 
   absl::Status FindInputs(bool says_nothing) {
-    const Tensors examples = TracedInputs(path_);
+    // The keys of a dict are not among the arguments.
+    const Tensors examples =
+        TakesDict(module_) ? Tensors() : TracedInputs(path_);
     if (examples.empty()) {
       return Ask(
           "the file does not keep the types and sizes of its inputs "
@@ -222,8 +224,15 @@ class SpecCompletion {
 
   // --- both -----------------------------------------------------------------
 
-  // Runs forward(); floats go in as fp32, in which the module is.
+  // REQUIRES: the spec has inputs where forward() takes a dict.
   absl::StatusOr<NamedTensors> Forward(const Tensors& inputs) {
+    if (TakesDict(module_)) {
+      c10::Dict<std::string, at::Tensor> dict;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        dict.insert(spec_.inputs[i].name, AsTaken(inputs[i]));
+      }
+      return Call({std::move(dict)});
+    }
     std::vector<TensorSpec> given = spec_.inputs;
     given.resize(inputs.size());
     const auto signature = ArgumentsOf(module_, inputs.size());
@@ -239,9 +248,17 @@ class SpecCompletion {
       arguments.push_back(argument.absent);
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
-      arguments[(*places)[i]] =
-          inputs[i].is_floating_point() ? inputs[i].to(at::kFloat) : inputs[i];
+      arguments[(*places)[i]] = AsTaken(inputs[i]);
     }
+    return Call(std::move(arguments));
+  }
+
+  // Floats in fp32, in which the module is.
+  static at::Tensor AsTaken(const at::Tensor& input) {
+    return input.is_floating_point() ? input.to(at::kFloat) : input;
+  }
+
+  absl::StatusOr<NamedTensors> Call(std::vector<c10::IValue> arguments) {
     try {
       return NameOutputs(module_.forward(std::move(arguments)),
                          OutputFields(module_));

@@ -81,9 +81,9 @@ absl::Status ScriptOutputs::PickByPlace(c10::ArrayRef<c10::IValue> values,
                                      : has_all_indexes ? indexes_
                                                        : places_;
   // The first ones, as in Triton, unless names ask for one that is not there.
-  const bool may_leave_out = indexes_.empty();
+  const bool is_indexed = !indexes_.empty();
   if (named.empty() && (values.size() < outputs_.size() ||
-                        (values.size() > outputs_.size() && !may_leave_out))) {
+                        (values.size() > outputs_.size() && is_indexed))) {
     return absl::InvalidArgumentError(
         absl::StrCat("outputs: the config has ", outputs_.size(),
                      ", the model gives ", values.size()));

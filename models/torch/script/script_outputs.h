@@ -30,7 +30,8 @@ class ScriptOutputs {
 
   // Appends the tensors in the config's order. By name from a dict, and from a
   // named tuple whose fields have the config's names; else by the index in
-  // "NAME__<index>", then a config may leave out some; else in order.
+  // "NAME__<index>"; else the first ones in order. What the config does not
+  // have is left out.
   absl::Status Pick(const c10::IValue& value, Values& picked) const;
 
  private:

@@ -5,9 +5,10 @@
 // (models/torch/script/pack_linear.h).
 //
 // Inputs of the config are the arguments of forward(), by name, or by the index
-// in "NAME__<index>", or in order. Outputs are a tensor, or a tuple or list of
-// them in the config's order (or by "NAME__<index>"), or a dict or named tuple
-// with the config's names. What the config leaves out is found:
+// in "NAME__<index>", or in order; or all in one dict, by name. Outputs are a
+// tensor, or a tuple or list of them in the config's order (or by
+// "NAME__<index>"), or a dict or named tuple with the config's names; there may
+// be more of them than the config has. What the config leaves out is found:
 // models/torch/script/complete_spec.h.
 //
 // Thread safety: free function.

@@ -1,4 +1,6 @@
 // What runs before a model is ready, and what of it is an error.
+#include "models/torch/warm_up.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/warm_up_data.h"
@@ -8,6 +10,7 @@ namespace ferry {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using WarmUpTest = ScriptTest;
@@ -91,6 +94,118 @@ TEST_F(WarmUpTest, SampleThatFailsIsAnErrorWhateverTheDims) {
                         "  return torch.matmul(x, self.w.t())\n",
                         options),
               HasSubstr("forward() of model_warmup 'w' fails, with 'x' [1,5]"));
+}
+
+// --- what is run, without a model --------------------------------------------
+
+struct RunSample {
+  int32_t rows;
+  std::vector<bool> given;    // [input]
+  std::vector<size_t> bytes;  // [input], of the first row
+};
+
+// `runs`: of each size.
+std::vector<RunSample> RunAll(const ModelOptions& options, int runs) {
+  std::vector<RunSample> all;
+  const auto run = [&all](const Batch& batch) {
+    RunSample& sample = all.emplace_back();
+    sample.rows = batch.rows();
+    for (const TensorView& input : batch.entries().front().request->inputs) {
+      sample.given.push_back(input.is_given);
+      sample.bytes.push_back(input.is_given ? input.runs.front().size : 0);
+    }
+    return absl::OkStatus();
+  };
+  WarmUp warm_up(options, runs, run);
+  EXPECT_TRUE(warm_up.Run().ok());
+  return all;
+}
+
+std::vector<int32_t> RowsOf(const std::vector<RunSample>& all) {
+  std::vector<int32_t> rows;
+  for (const RunSample& sample : all) {
+    rows.push_back(sample.rows);
+  }
+  return rows;
+}
+
+WarmUpSample Zeros(std::vector<int64_t> dims, int32_t rows, int32_t count) {
+  WarmUpSample sample;
+  sample.rows = rows;
+  sample.count = count;
+  sample.inputs["x"].dims = std::move(dims);
+  return sample;
+}
+
+TEST(WarmUpSamplesTest, FirstIsRunInAllSizesEachInItsOwnAsOftenAsItSays) {
+  ModelOptions options;
+  options.spec = {{kAny}, {kAnyOut}, 4};
+  options.warm_up = {Zeros({3}, 2, 3), Zeros({5}, 4, 1)};
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  const auto all = RunAll(options, 1);
+  EXPECT_THAT(RowsOf(all), ElementsAre(1, 2, 4, 3, 2, 2, 2, 4));
+  EXPECT_THAT(all.front().bytes, ElementsAre(3 * sizeof(float)));
+  EXPECT_THAT(all.back().bytes, ElementsAre(5 * sizeof(float)));
+}
+
+TEST(WarmUpSamplesTest, RunsThatAModelNeedsAreMadeAtLeast) {
+  ModelOptions options;
+  options.spec = {{kAny}, {kAnyOut}, 2};
+  options.warm_up = {Zeros({3}, 2, 1)};
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  EXPECT_THAT(RowsOf(RunAll(options, 3)),
+              ElementsAre(1, 1, 1, 2, 2, 2, 2, 2, 2));
+}
+
+TEST(WarmUpSamplesTest, BatchesAreOfBucketsWhereThereAreAny) {
+  ModelOptions options;
+  options.spec = {{kAny}, {kAnyOut}, 8};
+  options.buckets = {4, 8};
+  options.warm_up = {Zeros({3}, 5, 1)};
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  EXPECT_THAT(RowsOf(RunAll(options, 1)), ElementsAre(4, 8, 8));
+}
+
+TEST(WarmUpSamplesTest, OptionalInputMayBeLeftOut) {
+  ModelOptions options;
+  options.spec = {{kAny, {"z", DataType::kInt64, {2}, true}}, {kAnyOut}, 1};
+  options.warm_up = {Zeros({3}, 1, 1), Zeros({3}, 1, 1)};
+  WarmUpSample::Input& z = options.warm_up[1].inputs["z"];
+  z.type = DataType::kInt64;
+  z.dims = {2};
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  const auto all = RunAll(options, 1);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_THAT(all[1].given, ElementsAre(true, false));
+  EXPECT_THAT(all[2].given, ElementsAre(true, true));
+  EXPECT_THAT(all[2].bytes, ElementsAre(12u, 16u));
+}
+
+TEST_F(WarmUpTest, SamplesOfTextsAreRun) {
+  const std::string picky =
+      "def forward(self, x: List[str]):\n"
+      "  assert len(x[0]) == 8\n"
+      "  return x\n";
+  const TensorSpec text = {"x", DataType::kBytes, {1}};
+  ModelOptions options = Options({text}, {{"y", DataType::kBytes, {1}}});
+  EXPECT_THAT(LoadError(picky, options), HasSubstr("forward() of zeros fails"));
+  options = WithSample(std::move(options), WarmUpSample::Data::kRandom, {1});
+  options.warm_up[0].inputs["x"].type = DataType::kBytes;
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  const auto lane = TorchLane::Create(options, Save(picky));
+  EXPECT_TRUE(lane.ok()) << lane.status();
+}
+
+// --- samples that do not fit
+// ---------------------------------------------------
+
+TEST_F(WarmUpTest, SampleThatGivesOtherOutputsIsNamed) {
+  ModelOptions options =
+      WithSample(Options({kAny}, {{"y", DataType::kFp32, {3}}}),
+                 WarmUpSample::Data::kZeros, {5});
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  EXPECT_THAT(LoadError("def forward(self, x):\n  return x\n", options),
+              HasSubstr("model_warmup 'w': output 'y': expected shape [1,3]"));
 }
 
 TEST_F(WarmUpTest, SampleOfAnotherModelIsAnError) {

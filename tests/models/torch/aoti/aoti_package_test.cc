@@ -222,6 +222,24 @@ TEST(AotiInputsTest, WhatThePackageDoesNotTakeIsRefused) {
               HasSubstr("a stride of 1 in dimension 2"));
 }
 
+// Of what the request chooses another may fit, of what Ferry does not.
+TEST(AotiInputsTest, CodeTellsWhetherOtherSizesWouldFit) {
+  const auto inputs = ReadAotiInputs(kSource);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  const auto code = [&](at::IntArrayRef ids, bool has_rows) {
+    return CheckAotiInputs(
+               *inputs,
+               {at::zeros(ids, at::kLong), at::zeros({2, 4, 7}, at::kBFloat16)},
+               has_rows)
+        .code();
+  };
+  EXPECT_EQ(code({2, 4}, true), absl::StatusCode::kOk);
+  EXPECT_EQ(code({2, 3}, true), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(code({9, 4}, true), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({9, 4}, false), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(code({2}, true), absl::StatusCode::kInvalidArgument);
+}
+
 // Rows and sizes with the same bounds: the mask's 1 is none of the ids' sizes,
 // though it is their rows.
 TEST(AotiInputsTest, SizesAreNotTakenForRows) {

@@ -97,6 +97,23 @@ TEST_F(ScriptCompletionTest, OutputsOfADictHaveItsNames) {
   EXPECT_EQ(lane->spec().outputs[1].type, DataType::kInt64);
 }
 
+TEST_F(ScriptCompletionTest, TrialsGiveADictWhereForwardTakesOne) {
+  const char kSource[] =
+      "def forward(self, all: Dict[str, Tensor]):\n"
+      "  return {'sum': all['x'] + all['z'].sum(1, keepdim=True)}\n";
+  const TensorSpec z = {"z", DataType::kInt64, {kAnySize}};
+  auto lane = Load(kSource, Options({kX, z}, {}, 8));
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  ASSERT_EQ(lane->spec().outputs.size(), 1u);
+  EXPECT_EQ(lane->spec().outputs[0].name, "sum");
+  EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(3));
+
+  EXPECT_THAT(LoadError(kSource, Options({kX}, {}, 8)),
+              HasSubstr("a trial forward with zeros failed: "));
+  EXPECT_THAT(LoadError(kSource, Options({}, {}, 8)),
+              HasSubstr("input { name: \"...\""));
+}
+
 TEST_F(ScriptCompletionTest, WholeShapesWhereTheModelDoesNotBatch) {
   auto lane = Load("def forward(self, x):\n  return x.sum(0)\n",
                    Options({{"x", DataType::kFp32, {2, 3}}}, {}, 0));

@@ -1,5 +1,5 @@
-// Drawing elements of every type.
-#include "models/random_row.h"
+// Elements of every type, and rows of them.
+#include "models/made_up_row.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,8 +10,6 @@
 
 namespace ferry {
 namespace {
-
-constexpr uint32_t kSeed = 7;
 
 // Appends the little-endian bytes of `value`.
 template <typename Number>
@@ -65,7 +63,22 @@ void PutElement(DataType type, std::mt19937& random,
   bytes[end] = static_cast<std::byte>(random() % 100);
 }
 
+// One input of a row, without its bytes.
+RowInput WithoutBytes(const TensorSpec& tensor, int64_t any_size) {
+  RowInput input;
+  input.dims = tensor.dims;
+  std::replace(input.dims.begin(), input.dims.end(), kAnySize, any_size);
+  return input;
+}
+
 }  // namespace
+
+std::vector<std::byte> ZeroElements(DataType type, int64_t count) {
+  // A string's length of zero is that of an empty one.
+  return std::vector<std::byte>(
+      static_cast<size_t>(count) *
+      (type == DataType::kBytes ? kBytesLengthSize : ElementSize(type)));
+}
 
 std::vector<std::byte> DrawElements(DataType type, int64_t count,
                                     std::mt19937& random) {
@@ -76,13 +89,21 @@ std::vector<std::byte> DrawElements(DataType type, int64_t count,
   return bytes;
 }
 
-std::vector<RowInput> RandomRow(const ModelSpec& spec, int64_t any_size) {
-  std::mt19937 random(kSeed);
+std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size) {
   std::vector<RowInput> inputs;
   for (const TensorSpec& tensor : spec.inputs) {
-    RowInput& input = inputs.emplace_back();
-    input.dims = tensor.dims;
-    std::replace(input.dims.begin(), input.dims.end(), kAnySize, any_size);
+    RowInput& input = inputs.emplace_back(WithoutBytes(tensor, any_size));
+    input.bytes =
+        ZeroElements(tensor.type, ElementCount(input.dims).value_or(0));
+  }
+  return inputs;
+}
+
+std::vector<RowInput> RandomRow(const ModelSpec& spec, int64_t any_size) {
+  std::mt19937 random(kDrawSeed);
+  std::vector<RowInput> inputs;
+  for (const TensorSpec& tensor : spec.inputs) {
+    RowInput& input = inputs.emplace_back(WithoutBytes(tensor, any_size));
     const int64_t count = ElementCount(input.dims).value_or(0);
     if (tensor.name.find("mask") != std::string::npos &&
         tensor.type == DataType::kInt64) {
