@@ -94,7 +94,7 @@ absl::Status Batcher::Refuse(Refusal reason, const InferRequest& request) {
           "request had passed its deadline when it arrived");
     case Refusal::kWouldMiss:
       return absl::ResourceExhaustedError(
-          "queue is too long for the request's deadline");
+          "the queue and the model need longer than the request's deadline");
     case Refusal::kDraining:
       return absl::UnavailableError(
           "server is draining and takes no new requests");

@@ -73,12 +73,19 @@ Problem ReadPolicy(absl::string_view text, ModelOptions& options) {
 }
 
 Problem ReadPrecision(absl::string_view text, ModelOptions& options) {
-  if (text != "bf16" && text != "fp32") {
-    return "'bf16' or 'fp32'";
+  for (const Precision precision :
+       {Precision::kBf16, Precision::kFp32, Precision::kNative}) {
+    if (text == PrecisionName(precision) &&
+        (precision != Precision::kNative ||
+         options.backend == BackendKind::kTorchScript)) {
+      options.precision = precision;
+      options.is_precision_chosen = true;
+      return "";
+    }
   }
-  options.precision = text == "bf16" ? Precision::kBf16 : Precision::kFp32;
-  options.is_precision_chosen = true;
-  return "";
+  return options.backend == BackendKind::kTorchScript
+             ? "'bf16', 'fp32' or 'native'"
+             : "'bf16' or 'fp32'";
 }
 
 Problem ReadBuckets(absl::string_view text, ModelOptions& options) {

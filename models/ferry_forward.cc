@@ -166,22 +166,18 @@ Json DescribeProcessor() {
   return processor;
 }
 
-const char* PrecisionName(const ModelOptions& options) {
-  if (options.backend == BackendKind::kAotInductor) {
-    return "as compiled";
-  }
-  return options.precision == Precision::kBf16 ? "bf16" : "fp32";
+const char* PrecisionOf(const ModelOptions& options) {
+  return options.backend == BackendKind::kAotInductor
+             ? "as compiled"
+             : PrecisionName(options.precision);
 }
 
 Json ToJson(const LoadedModel& model, const std::vector<Measurement>& all) {
   const ModelOptions& options = model.config.options;
   Json json = {
-      {"tool", "ferry-forward"},
-      {"model", options.name},
-      {"precision", PrecisionName(options)},
-      {"threads", options.threads},
-      {"processor", DescribeProcessor()},
-      {"batches", Json::array()},
+      {"tool", "ferry-forward"},           {"model", options.name},
+      {"precision", PrecisionOf(options)}, {"threads", options.threads},
+      {"processor", DescribeProcessor()},  {"batches", Json::array()},
   };
   for (const Measurement& one : all) {
     json["batches"].push_back(
@@ -199,7 +195,7 @@ Json ToJson(const LoadedModel& model, const std::vector<Measurement>& all) {
 void PrintTable(const LoadedModel& model, const std::vector<Measurement>& all) {
   const ModelOptions& options = model.config.options;
   std::printf("%s, %s, %d thread%s; medians\n", options.name.c_str(),
-              PrecisionName(options), options.threads,
+              PrecisionOf(options), options.threads,
               options.threads == 1 ? "" : "s");
   std::printf("%6s %10s %10s %10s %10s %12s\n", "rows", "stage ms",
               "compute ms", "total ms", "p99 ms", "rows/s");

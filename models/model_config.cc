@@ -3,7 +3,10 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
@@ -36,6 +39,12 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
  private:
   ConfigFindings& findings_;
 };
+
+// Of the parser's words, which begin with ':' and show the place in lines.
+std::string OneLine(absl::string_view text) {
+  text = absl::StripLeadingAsciiWhitespace(absl::StripPrefix(text, ":"));
+  return absl::StrReplaceAll(text, {{"\n", " "}});
+}
 
 }  // namespace
 
@@ -97,7 +106,7 @@ absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
   if (!status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         kSource, ": expected a model config as JSON: ",
-        PrintableText(status.message().ToString(), kMaxShownBytes)));
+        PrintableText(OneLine(status.message().ToString()), kMaxShownBytes)));
   }
   return CheckModelConfig(std::move(message), kSource, name);
 }

@@ -220,6 +220,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     model->config.set_backend("pytorch");
   }
   model->spec = options.spec;
+  model->precision = PrecisionName(options.precision);
   if (absl::Status status = ReadLabelFiles(options, folder.path, *model);
       !status.ok()) {
     return status;
@@ -231,12 +232,24 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   return model;
 }
 
-// Whether that is a failure in bf16 of a script that would run in fp32: one
-// that was frozen, or that casts to fp32, holds constants of that type.
-bool MayRunInFp32(const ModelOptions& options, absl::string_view failure) {
-  return options.backend == BackendKind::kTorchScript &&
-         options.precision == Precision::kBf16 &&
-         absl::StrContains(failure, "BFloat16");
+// Whether that is the failure of a script which may run in another precision:
+// one that was frozen holds constants of fp32, one that casts by itself
+// computes in several types.
+bool IsOfPrecision(const ModelOptions& options, absl::string_view failure) {
+  if (options.backend != BackendKind::kTorchScript) {
+    return false;
+  }
+  switch (options.precision) {
+    case Precision::kBf16:
+      return absl::StrContains(failure, "BFloat16");
+    case Precision::kFp32:
+      return absl::StrContains(failure, "dtype") ||
+             absl::StrContains(failure, "another type") ||
+             absl::StrContains(failure, "Half") ||
+             absl::StrContains(failure, "Double");
+    default:
+      return false;
+  }
 }
 
 std::string FailureOf(
@@ -256,25 +269,34 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const VersionFolder& folder, DeviceGate* gate) {
   auto model = LoadAsConfigured(given, overrides, folder, gate);
   const std::string failure = FailureOf(model);
-  if (!MayRunInFp32(given.options, failure)) {
+  if (!IsOfPrecision(given.options, failure)) {
     return model;
   }
-  if (given.options.is_precision_chosen) {
-    return model.ok() ? std::move(model)
-                      : absl::InternalError(absl::StrCat(
-                            failure,
-                            "; it is served in bf16: to serve it in fp32, "
-                            "write parameters { key: \"ferry.precision\" value "
-                            "{ string_value: \"fp32\" } }"));
-  }
-  ModelConfig config = given;
-  SetPrecision(Precision::kFp32, config);
-  auto in_fp32 = LoadAsConfigured(config, overrides, folder, gate);
-  if (!in_fp32.ok() || !(*in_fp32)->warm_up_failure.empty()) {
+  const bool is_chosen = given.options.is_precision_chosen;
+  if (is_chosen && model.ok()) {
     return model;
   }
-  (*in_fp32)->why_fp32 = failure;
-  return in_fp32;
+  for (const Precision other : {Precision::kFp32, Precision::kNative}) {
+    if (other == given.options.precision) {
+      continue;
+    }
+    ModelConfig config = given;
+    SetPrecision(other, config);
+    auto in_other = LoadAsConfigured(config, overrides, folder, gate);
+    if (!in_other.ok() || !(*in_other)->warm_up_failure.empty()) {
+      continue;
+    }
+    if (is_chosen) {
+      return absl::InternalError(absl::StrCat(
+          failure, "; it is loaded in ", PrecisionName(given.options.precision),
+          ", as its config says: write parameters { key: \"ferry.precision\" "
+          "value { string_value: \"",
+          PrecisionName(other), "\" } }"));
+    }
+    (*in_other)->why_not_bf16 = failure;
+    return in_other;
+  }
+  return model;
 }
 
 }  // namespace ferry

@@ -33,9 +33,22 @@ inline bool IsPytorch(BackendKind backend) {
          backend == BackendKind::kAotInductor;
 }
 
-// Type of weights and matrix kernels. Tensors on the wire keep their own. A
+// Type of weights and matrix kernels. Tensors on the wire keep their own.
+// kNative: of TorchScript, as the file has it; floats go in as they come. A
 // .pt2 file has the types it was compiled with, whatever this says.
-enum class Precision : uint8_t { kBf16, kFp32 };
+enum class Precision : uint8_t { kBf16, kFp32, kNative };
+
+// Returns it as a config writes it.
+inline const char* PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp32:
+      return "fp32";
+    default:
+      return "native";
+  }
+}
 
 // Whether rows of different requests share a batch.
 enum class Batching : uint8_t { kOwnRowsOnly, kAcrossRequests };

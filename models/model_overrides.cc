@@ -78,8 +78,7 @@ void Complete(ModelConfig& config) {
 
 void SetPrecision(Precision precision, ModelConfig& config) {
   config.options.precision = precision;
-  SetParameter("ferry.precision",
-               precision == Precision::kBf16 ? "bf16" : "fp32", config.message);
+  SetParameter("ferry.precision", PrecisionName(precision), config.message);
 }
 
 absl::Status ApplyOverrides(const ModelOverrides& overrides,

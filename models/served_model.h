@@ -34,9 +34,10 @@ struct ServedModel {
   std::vector<std::vector<std::string>> labels;
   // Why the model did not run before it was ready; empty where it did.
   std::string warm_up_failure;
-  // How it fails in bf16, the default, where it is served in fp32 for that;
-  // else empty.
-  std::string why_fp32;
+  // How it fails in bf16, the default, where it is served in another precision
+  // for that; else empty.
+  std::string why_not_bf16;
+  std::string precision;  // as a config writes it
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
   // Of requests that name none.

@@ -51,7 +51,8 @@ absl::StatusOr<Tensor> ReadTensor(absl::string_view flag,
   const std::optional<DataType> type =
       ParseDataType(text.substr(type_at + 1, dims_at - type_at - 1));
   if (!type.has_value()) {
-    return Wrong(flag, text, "a type after the name, as FP32, INT64 or UINT8");
+    return Wrong(flag, text,
+                 "a type after the name, as FP32, INT64, UINT8 or BYTES");
   }
   tensor.type = *type;
   for (absl::string_view part : absl::StrSplit(text.substr(dims_at + 1), ',')) {

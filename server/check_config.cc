@@ -42,11 +42,13 @@ void CheckModel(ModelRepository& repository, const std::string& name,
             : absl::StrCat(": can be loaded, but did not run: ",
                            absl::StrReplaceAll(failure, {{"\n", " "}}), ". ",
                            kWarmUpAdvice, "\n"),
-        (*model)->why_fp32.empty()
+        (*model)->why_not_bf16.empty()
             ? ""
             : absl::StrCat(
-                  "# in fp32, as it does not run in bf16: ",
-                  absl::StrReplaceAll((*model)->why_fp32, {{"\n", " "}}), "\n"),
+                  "# in ferry.precision ", (*model)->precision,
+                  ", as it does not run in bf16: ",
+                  absl::StrReplaceAll((*model)->why_not_bf16, {{"\n", " "}}),
+                  "\n"),
         config, "\n");
   }
 }

@@ -156,10 +156,12 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     spdlog::error("cannot load: {}", std::string(model.status().message()));
     return model.status();
   }
-  if (!(*model)->why_fp32.empty()) {
+  if (!(*model)->why_not_bf16.empty()) {
     spdlog::warn(
-        "model {} version={} is served in fp32, as it does not run in bf16: {}",
-        plan.config.options.name, version, (*model)->why_fp32);
+        "model {} version={} is served in ferry.precision {}, as it does not "
+        "run in bf16: {}",
+        plan.config.options.name, version, (*model)->precision,
+        (*model)->why_not_bf16);
   }
   if (const std::string& failure = (*model)->warm_up_failure;
       !failure.empty()) {

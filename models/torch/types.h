@@ -57,15 +57,18 @@ inline std::optional<DataType> FromScalarType(at::ScalarType type) {
   return std::nullopt;
 }
 
+// Of kNative: the type of floats that Ferry makes itself.
 inline at::ScalarType ToScalarType(Precision precision) {
   return precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
 }
 
 // Returns the type of a wire type's elements inside the model: floats have the
-// model's precision, others their own.
+// model's precision, others and those of kNative their own.
 inline at::ScalarType ComputeType(DataType wire, Precision precision) {
   const at::ScalarType type = ToScalarType(wire);
-  return at::isFloatingType(type) ? ToScalarType(precision) : type;
+  return at::isFloatingType(type) && precision != Precision::kNative
+             ? ToScalarType(precision)
+             : type;
 }
 
 }  // namespace ferry

@@ -64,7 +64,7 @@ TEST_F(BatcherDeadlineTest, WhatAnIdleLaneCannotDoInTimeIsRefused) {
   const absl::Status status =
       Submit({.deadline = In(needed - Milliseconds(0.1))});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("too long for"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("need longer than"));
   EXPECT_EQ(Refused(Refusal::kWouldMiss), 1u);
   EXPECT_TRUE(Submit({.deadline = In(needed + Milliseconds(0.1))}).ok());
   Serve();

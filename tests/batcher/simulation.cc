@@ -135,7 +135,8 @@ void Simulation::Submit(Call& call) {
     ++accepted_count_;
   }
   const absl::Status status = stepped_.TrySubmit(call.test);
-  if (status.message() == "queue is too long for the request's deadline") {
+  if (status.message() ==
+      "the queue and the model need longer than the request's deadline") {
     EXPECT_TRUE(MayForecast() && due != kNever);
     if (!refusal.has_value()) {
       call.state = State::kOutside;

@@ -18,6 +18,9 @@ from ferry_process import FerryProcess, tensor, wait_until
 WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
 
 
+PRECISION = 'parameters { key: "ferry.precision" value { string_value: "?" } }'
+
+
 def config(dims, more=""):
     return ('backend: "pytorch"\nmax_batch_size: 8\ndynamic_batching {}\n' +
             tensor("input", "x", "FP32", dims) +
@@ -144,13 +147,46 @@ class WarmUpTest(unittest.TestCase):
         self.assertEqual(served.parameters["ferry.precision"].string_value,
                          "fp32")
         self.server.stop()
-        self.assertIn("is served in fp32, as it does not run in bf16",
-                      "".join(self.server.log))
+        self.assertIn("is served in ferry.precision fp32, as it does not run in "
+                      "bf16", "".join(self.server.log))
+
+    def precision(self):
+        served = self.client.get_model_config("m").config
+        return served.parameters["ferry.precision"].string_value
+
+    def test_script_that_casts_is_served_in_types_that_it_runs_in(self):
+        (self.repository / "m").mkdir(parents=True)
+        self.start()
+        two = config([3]).replace(
+            tensor("output", "y", "FP32", [3]), tensor("output", "y", "FP32", [2]))
+        for script, text, precision, expected in (
+                ("upcast", two, "fp32", [14.014, 32.032]),
+                ("halves", config([3]), "native", [1, 2, 3])):
+            shutil.rmtree(self.repository / "m")
+            self.write(script, text)
+            self.client.load_model("m")
+            self.assertEqual(self.precision(), precision)
+            np.testing.assert_allclose(self.infer([1, 2, 3])[1], [expected],
+                                       rtol=1e-6)
+        self.write("halves", config([3]) + PRECISION.replace("?", "fp32"), 2)
+        self.assertIn('as its config says: write parameters { key: '
+                      '"ferry.precision" value { string_value: "native" } }',
+                      self.refusal())
+
+    def test_tables_of_integers_are_exact_in_bf16(self):
+        (self.repository / "m" / "1").mkdir(parents=True)
+        shutil.copy(self.scripts / "ids.pt",
+                    self.repository / "m" / "1" / "model.pt")
+        self.start()
+        self.client.load_model("m")
+        self.assertEqual(self.precision(), "bf16")
+        given = triton.InferInput("x", (1, 1), "INT64")
+        given.set_data_from_numpy(np.array([[3]]))
+        reply = self.client.infer("m", [given])
+        self.assertEqual(reply.as_numpy("OUTPUT__0").tolist(), [[100000004]])
 
     def test_precision_that_the_config_chooses_stays(self):
-        self.write("constant", config(
-            [3], 'parameters { key: "ferry.precision" '
-            'value { string_value: "bf16" } }'))
+        self.write("constant", config([3], PRECISION.replace("?", "bf16")))
         self.start()
         self.assertIn('key: "ferry.precision" value { string_value: "fp32" }',
                       self.refusal())

@@ -4,7 +4,9 @@
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
 // input back, picky.pt as well but for zeros, for which it throws as throws.pt
-// always does. constant.pt multiplies by 1.001, a constant in fp32. texts.pt
+// always does. constant.pt multiplies by 1.001, a constant in fp32; upcast.pt
+// casts to fp32 before its linear layer, halves.pt to fp16. ids.pt gives the
+// product's number of x [rows, 1], from a table of integers. texts.pt
 // gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
 // where that is given. With `wide` only wide.pt, which gives back what of its
 // input [rows, 1024] is above zero, by 16 MB of weights.
@@ -38,6 +40,23 @@ void WriteWide(const std::string& path) {
       "def forward(self, x):\n"
       "  return torch.matmul(torch.relu(torch.linear(x, self.up)), "
       "self.down)\n");
+  module.save(path);
+}
+
+void WriteHalves(const std::string& path) {
+  torch::jit::Module module("m");
+  module.register_parameter("w", at::eye(3, at::kHalf), /*is_buffer=*/false);
+  module.define(
+      "def forward(self, x):\n"
+      "  return torch.linear(x.half(), self.w).float()\n");
+  module.save(path);
+}
+
+void WriteIds(const std::string& path) {
+  torch::jit::Module module("m");
+  module.register_buffer("ids", at::arange(100'000'001, 100'000'010));
+  module.define("def forward(self, x):\n  return self.ids[x]\n");
+  module.store_traced_inputs("forward", {at::zeros({1, 1}, at::kLong)});
   module.save(path);
 }
 
@@ -82,5 +101,11 @@ int main(int argc, char** argv) {
         "def forward(self, x):\n"
         "  return torch.matmul(x, torch.eye(3) * 1.001)\n",
         {});
+  Write(folder + "upcast.pt",
+        "def forward(self, x):\n"
+        "  return torch.linear(x.float() * 1.001, self.w)\n",
+        {});
+  WriteHalves(folder + "halves.pt");
+  WriteIds(folder + "ids.pt");
   return 0;
 }

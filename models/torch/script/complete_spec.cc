@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/torch/network.h"
+#include "models/torch/script/cast_module.h"
 #include "models/torch/script/script_outputs.h"
 #include "models/torch/script/script_signature.h"
 #include "models/torch/types.h"
@@ -224,8 +225,21 @@ class SpecCompletion {
 
   // --- both -----------------------------------------------------------------
 
-  // REQUIRES: the spec has inputs where forward() takes a dict.
+  // Runs forward() in the types of the file and, from the first failure on, in
+  // fp32: those of the config need not be those of the file.
   absl::StatusOr<NamedTensors> Forward(const Tensors& inputs) {
+    absl::StatusOr<NamedTensors> outputs = ForwardOnce(inputs);
+    if (!outputs.ok() && !is_fp32_ &&
+        options_.precision != Precision::kNative) {
+      CastFloats(module_, at::kFloat);
+      is_fp32_ = true;
+      outputs = ForwardOnce(inputs);
+    }
+    return outputs;
+  }
+
+  // REQUIRES: the spec has inputs where forward() takes a dict.
+  absl::StatusOr<NamedTensors> ForwardOnce(const Tensors& inputs) {
     if (TakesDict(module_)) {
       c10::Dict<std::string, at::Tensor> dict;
       for (size_t i = 0; i < inputs.size(); ++i) {
@@ -253,9 +267,8 @@ class SpecCompletion {
     return Call(std::move(arguments));
   }
 
-  // Floats in fp32, in which the module is.
-  static at::Tensor AsTaken(const at::Tensor& input) {
-    return input.is_floating_point() ? input.to(at::kFloat) : input;
+  at::Tensor AsTaken(const at::Tensor& input) const {
+    return is_fp32_ && input.is_floating_point() ? input.to(at::kFloat) : input;
   }
 
   absl::StatusOr<NamedTensors> Call(std::vector<c10::IValue> arguments) {
@@ -324,6 +337,7 @@ class SpecCompletion {
   torch::jit::Module& module_;
   const ModelOptions& options_;
   ModelSpec& spec_;
+  bool is_fp32_ = false;  // the module was cast
 };
 
 }  // namespace
@@ -337,7 +351,6 @@ absl::Status CompleteSpec(const std::string& path, torch::jit::Module& module,
     return absl::InvalidArgumentError("expected a module with forward()");
   }
   module.eval();
-  module.to(at::kFloat);
   at::set_num_threads(options.threads);
   const c10::InferenceMode no_gradients;
   return SpecCompletion(path, module, options).Run();

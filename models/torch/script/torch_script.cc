@@ -7,11 +7,13 @@
 #include <torch/csrc/jit/serialization/import.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "models/torch/script/cast_module.h"
 #include "models/torch/script/complete_spec.h"
 #include "models/torch/script/pack_linear.h"
 #include "models/torch/script/script_outputs.h"
@@ -24,75 +26,108 @@ namespace {
 // The profiling executor measures, specializes, and is then as it stays.
 constexpr int kWarmUpRuns = 3;
 
-class TorchScriptNetwork final : public Network {
+// What oneDNN says of a packed layer whose input has another type or size than
+// its weights; what it means is left to the reader.
+constexpr char kNoKernel[] = "inner product forward propagation";
+
+class ScriptNetwork : public Network {
  public:
-  TorchScriptNetwork(torch::jit::Module module, std::vector<size_t> inputs,
+  ScriptNetwork(torch::jit::Module module, Precision precision,
+                ScriptOutputs outputs)
+      : module_(std::move(module)),
+        precision_(precision),
+        outputs_(std::move(outputs)) {}
+
+  absl::Status Forward(const Values& inputs, Values& outputs) final {
+    try {
+      return outputs_.Pick(module_.forward(Arguments(inputs)), outputs);
+    } catch (const std::exception& error) {
+      if (!absl::StrContains(error.what(), kNoKernel)) {
+        throw;
+      }
+      return absl::InternalError(absl::StrCat(
+          "a linear layer takes ",
+          precision_ == Precision::kNative
+              ? "its weights' type"
+              : c10::toString(ToScalarType(precision_)),
+          " and as many values as its weights have inputs, forward() gives it "
+          "another type or size"));
+    }
+  }
+
+  int warm_up_runs() const final { return kWarmUpRuns; }
+
+ private:
+  virtual std::vector<c10::IValue> Arguments(const Values& inputs) const = 0;
+
+  torch::jit::Module module_;
+  const Precision precision_;
+  const ScriptOutputs outputs_;
+};
+
+class TorchScriptNetwork final : public ScriptNetwork {
+ public:
+  TorchScriptNetwork(torch::jit::Module module, Precision precision,
+                     std::vector<size_t> inputs,
                      const std::vector<Argument>& arguments,
                      ScriptOutputs outputs)
-      : module_(std::move(module)),
-        input_places_(std::move(inputs)),
-        outputs_(std::move(outputs)) {
+      : ScriptNetwork(std::move(module), precision, std::move(outputs)),
+        input_places_(std::move(inputs)) {
     for (const Argument& argument : arguments) {
       absent_.push_back(argument.absent);
     }
   }
 
-  absl::Status Forward(const Values& inputs, Values& outputs) override {
+ private:
+  std::vector<c10::IValue> Arguments(const Values& inputs) const override {
     std::vector<c10::IValue> arguments = absent_;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].isNone()) {
         arguments[input_places_[i]] = inputs[i];
       }
     }
-    return outputs_.Pick(module_.forward(std::move(arguments)), outputs);
+    return arguments;
   }
 
-  int warm_up_runs() const override { return kWarmUpRuns; }
-
- private:
-  torch::jit::Module module_;
   std::vector<c10::IValue> absent_;  // [argument]
   const std::vector<size_t> input_places_;
-  const ScriptOutputs outputs_;
+};
+
+// Of a forward() that takes its inputs by their names in the config.
+class DictScriptNetwork final : public ScriptNetwork {
+ public:
+  DictScriptNetwork(torch::jit::Module module, Precision precision,
+                    const std::vector<TensorSpec>& inputs,
+                    ScriptOutputs outputs)
+      : ScriptNetwork(std::move(module), precision, std::move(outputs)) {
+    for (const TensorSpec& input : inputs) {
+      names_.push_back(input.name);
+    }
+  }
+
+ private:
+  std::vector<c10::IValue> Arguments(const Values& inputs) const override {
+    c10::Dict<std::string, at::Tensor> tensors;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      tensors.insert(names_[i], inputs[i].toTensor());
+    }
+    return {std::move(tensors)};
+  }
+
+  std::vector<std::string> names_;  // [spec input]
 };
 
 // Casts and freezes. Throws what LibTorch throws.
 torch::jit::Module Prepare(torch::jit::Module module,
                            const ModelOptions& options) {
   module.eval();
-  module.to(ToScalarType(options.precision));
+  if (options.precision != Precision::kNative) {
+    CastFloats(module, ToScalarType(options.precision));
+  }
   module = torch::jit::freeze(module);
   PackLinearLayers(module, options);
   return module;
 }
-
-// Of a forward() that takes its inputs by their names in the config.
-class DictScriptNetwork final : public Network {
- public:
-  DictScriptNetwork(torch::jit::Module module,
-                    const std::vector<TensorSpec>& inputs,
-                    ScriptOutputs outputs)
-      : module_(std::move(module)), outputs_(std::move(outputs)) {
-    for (const TensorSpec& input : inputs) {
-      names_.push_back(input.name);
-    }
-  }
-
-  absl::Status Forward(const Values& inputs, Values& outputs) override {
-    c10::Dict<std::string, at::Tensor> tensors;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      tensors.insert(names_[i], inputs[i].toTensor());
-    }
-    return outputs_.Pick(module_.forward({std::move(tensors)}), outputs);
-  }
-
-  int warm_up_runs() const override { return kWarmUpRuns; }
-
- private:
-  torch::jit::Module module_;
-  std::vector<std::string> names_;  // [spec input]
-  const ScriptOutputs outputs_;
-};
 
 absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
     torch::jit::Module module, const ModelOptions& options) {
@@ -103,8 +138,8 @@ absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
   }
   const std::vector<std::string> fields = OutputFields(module);
   return std::make_unique<DictScriptNetwork>(
-      Prepare(std::move(module), options), options.spec.inputs,
-      ScriptOutputs(options.spec.outputs, fields));
+      Prepare(std::move(module), options), options.precision,
+      options.spec.inputs, ScriptOutputs(options.spec.outputs, fields));
 }
 
 absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
@@ -163,7 +198,8 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
   }
   const std::vector<std::string> fields = OutputFields(*module);
   return std::make_unique<TorchScriptNetwork>(
-      Prepare(*std::move(module), options), *std::move(places), *arguments,
+      Prepare(*std::move(module), options), options.precision,
+      *std::move(places), *arguments,
       ScriptOutputs(options.spec.outputs, fields));
 }
 

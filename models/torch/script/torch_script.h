@@ -1,7 +1,8 @@
 // TorchScript models (.pt files) as networks.
 //
-// A module is loaded, put in evaluation, cast, frozen and prepared once: its
-// linear layers then run on oneDNN's own weight layout
+// A module is loaded, put in evaluation, cast to the config's precision
+// (floats alone, models/torch/script/cast_module.h), frozen and prepared once:
+// its linear layers then run on oneDNN's own weight layout
 // (models/torch/script/pack_linear.h).
 //
 // Inputs of the config are the arguments of forward(), by name, or by the index

@@ -170,7 +170,7 @@ TEST_F(ScriptTensorsTest, ConfigThatDoesNotFitIsRefusedAtLoad) {
   EXPECT_THAT(LoadError(kLinear, Options({kX}, {{"y", DataType::kInt64, {4}}})),
               HasSubstr("output 'y': expected INT64"));
   EXPECT_THAT(LoadError(kLinear, Options({{"x", DataType::kFp32, {9}}}, {kY})),
-              HasSubstr("mat"));
+              HasSubstr("gives it another type or size"));
   EXPECT_THAT(LoadError("def forward(self, x):\n  return {\"other\": x}\n",
                         Options({kX}, {{"y", DataType::kFp32, {3}}})),
               HasSubstr("output 'y': the model gives other"));

@@ -1,0 +1,19 @@
+// Casting the weights of a TorchScript module.
+//
+// Thread safety: free function. Throws what LibTorch throws.
+#ifndef FERRY_MODELS_TORCH_SCRIPT_CAST_MODULE_H_
+#define FERRY_MODELS_TORCH_SCRIPT_CAST_MODULE_H_
+
+#include <c10/core/ScalarType.h>
+#include <torch/csrc/jit/api/module.h>
+
+namespace ferry {
+
+// Casts all floating-point parameters and buffers, in place. Integers and bools
+// (positions, tables of ids, masks) stay as they are, as nn.Module.to() of
+// Python leaves them and Module::to() of C++ does not.
+void CastFloats(torch::jit::Module& module, at::ScalarType type);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_SCRIPT_CAST_MODULE_H_

@@ -1,0 +1,137 @@
+// Which types a TorchScript module computes in: weights of every type under
+// every precision.
+#include "gmock/gmock.h"
+#include "tests/models/torch/script/script_test.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Precision kAll[] = {Precision::kBf16, Precision::kFp32,
+                              Precision::kNative};
+
+class ScriptPrecisionTest : public ScriptTest {
+ protected:
+  // `w`: a parameter of the module, or a buffer where it is no float.
+  LaneResult Run(const std::string& source, const at::Tensor& w,
+                 const ModelOptions& options, const at::Tensor& input) {
+    auto lane = TorchLane::Create(options, SaveWith(source, w));
+    EXPECT_TRUE(lane.ok()) << lane.status();
+    return lane.ok() ? lane->Run({input})
+                     : LaneResult{{absl::StatusCode::kInternal, ""}, {}};
+  }
+
+  std::string LoadError(const std::string& source, const at::Tensor& w,
+                        const ModelOptions& options) {
+    const auto lane = TorchLane::Create(options, SaveWith(source, w));
+    EXPECT_FALSE(lane.ok());
+    return std::string(lane.status().message());
+  }
+
+  std::string SaveWith(const std::string& source, const at::Tensor& w) {
+    torch::jit::Module module("m");
+    module.register_parameter("w", w, /*is_buffer=*/!w.is_floating_point());
+    module.define(source);
+    const std::string path = folder_.path("model.pt");
+    module.save(path);
+    return path;
+  }
+
+  static ModelOptions Of(TensorSpec input, TensorSpec output,
+                         Precision precision) {
+    ModelOptions options = Options({std::move(input)}, {std::move(output)});
+    options.precision = precision;
+    return options;
+  }
+};
+
+// bf16 has 8 bits of digits, fp32 24.
+TEST_F(ScriptPrecisionTest, BuffersOfIntegersStayWhatTheyAre) {
+  const at::Tensor ids = at::tensor({100'000'001L, 257L, 100'000'333L});
+  for (const Precision precision : kAll) {
+    const LaneResult result =
+        Run("def forward(self, i):\n  return self.w[i]\n", ids,
+            Of({"i", DataType::kInt64, {1}}, {"y", DataType::kInt64, {1}},
+               precision),
+            at::tensor({2L, 0L, 1L}).view({3, 1}));
+    ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+    EXPECT_TRUE(
+        at::equal(result.outputs[0],
+                  at::tensor({100'000'333L, 100'000'001L, 257L}).view({3, 1})))
+        << PrecisionName(precision) << result.outputs[0];
+  }
+}
+
+TEST_F(ScriptPrecisionTest, BuffersOfBoolsStayMasks) {
+  const at::Tensor mask = at::tensor({1, 0, 1}).to(at::kBool);
+  for (const Precision precision : kAll) {
+    const LaneResult result = Run(
+        "def forward(self, x):\n  return x.masked_fill(self.w, 0.0)\n", mask,
+        Of(kX, {"y", DataType::kFp32, {3}}, precision), at::full({2, 3}, 5.0F));
+    ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+    EXPECT_TRUE(at::equal(result.outputs[0],
+                          at::tensor({0.F, 5.F, 0.F}).expand({2, 3})));
+  }
+}
+
+TEST_F(ScriptPrecisionTest, NativeLeavesFloatsAsTheyAre) {
+  const at::Tensor third = at::full({3}, 1.0 / 3, at::kDouble);
+  const at::Tensor x = at::randn({2, 3}, at::kDouble);
+  const TensorSpec in = {"x", DataType::kFp64, {3}};
+  const TensorSpec out = {"y", DataType::kFp64, {3}};
+  const char kTimes[] = "def forward(self, x):\n  return x * self.w\n";
+  const LaneResult native =
+      Run(kTimes, third, Of(in, out, Precision::kNative), x);
+  ASSERT_TRUE(native.outcome.ok()) << native.outcome.text;
+  EXPECT_TRUE(at::equal(native.outputs[0], x * third));
+  const LaneResult fp32 = Run(kTimes, third, Of(in, out, Precision::kFp32), x);
+  ASSERT_TRUE(fp32.outcome.ok()) << fp32.outcome.text;
+  EXPECT_FALSE(at::equal(fp32.outputs[0], x * third));
+}
+
+// Halves inside, floats on the wire.
+TEST_F(ScriptPrecisionTest, NativeRunsWhatCastsByItself) {
+  const at::Tensor w = at::randn({4, 3}).to(at::kHalf);
+  const at::Tensor x = at::randn({2, 3});
+  const char kHalf[] =
+      "def forward(self, x):\n"
+      "  return torch.linear(x.half(), self.w).float()\n";
+  const LaneResult result = Run(kHalf, w, Of(kX, kY, Precision::kNative), x);
+  ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+  EXPECT_TRUE(at::allclose(result.outputs[0], at::linear(x, w.to(at::kFloat)),
+                           0.01, 0.01));
+  EXPECT_THAT(LoadError(kHalf, w, Of(kX, kY, Precision::kFp32)),
+              HasSubstr("forward() of zeros fails"));
+}
+
+TEST_F(ScriptPrecisionTest, PackedLayerSaysWhichTypeItComputesIn) {
+  const char kUpcast[] =
+      "def forward(self, x):\n  return torch.linear(x.float(), self.w)\n";
+  EXPECT_THAT(
+      LoadError(kUpcast, at::randn({4, 3}), Of(kX, kY, Precision::kBf16)),
+      HasSubstr("BFloat16"));
+  const at::Tensor w = at::randn({4, 3});
+  const at::Tensor x = at::randn({2, 3});
+  const LaneResult result = Run(kUpcast, w, Of(kX, kY, Precision::kFp32), x);
+  ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+  EXPECT_TRUE(at::allclose(result.outputs[0], at::linear(x, w), 1e-5, 1e-5));
+}
+
+TEST_F(ScriptPrecisionTest, TrialsRunInTheTypesOfTheFile) {
+  ModelOptions options = Options({{"x", DataType::kFp16, {3}}}, {});
+  const at::Tensor w = at::ones({4, 3}, at::kHalf);
+  const char kPlain[] =
+      "def forward(self, x):\n  return torch.linear(x, self.w)\n";
+  auto lane = TorchLane::Create(options, SaveWith(kPlain, w));
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
+  // The config's floats are not the file's: fp32.
+  options = Options({kX}, {});
+  lane = TorchLane::Create(options, SaveWith(kPlain, w));
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp32);
+}
+
+}  // namespace
+}  // namespace ferry
