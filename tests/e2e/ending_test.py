@@ -88,7 +88,7 @@ class DeadlineTest(unittest.TestCase):
             for late in (client.start(one_row("slower"), timeout=0.7),
                          client.start(one_row("slower", timeout_us=700_000))):
                 self.assertEqual(code_of(late), "RESOURCE_EXHAUSTED")
-                self.assertIn("too long for the request's deadline",
+                self.assertIn("need longer than the request's deadline",
                               late.details())
                 self.assertIn("grpc-retry-pushback-ms",
                               dict(late.trailing_metadata()))
