@@ -7,22 +7,26 @@
 namespace ferry {
 namespace {
 
-void Cast(at::Tensor tensor, at::ScalarType type) {
-  if (tensor.is_floating_point() && tensor.scalar_type() != type) {
-    tensor.set_data(tensor.to(type));
+bool Cast(at::Tensor tensor, at::ScalarType type) {
+  if (!tensor.is_floating_point() || tensor.scalar_type() == type) {
+    return false;
   }
+  tensor.set_data(tensor.to(type));
+  return true;
 }
 
 }  // namespace
 
-void CastFloats(torch::jit::Module& module, at::ScalarType type) {
+bool CastFloats(torch::jit::Module& module, at::ScalarType type) {
   const c10::InferenceMode data_can_be_set(false);
+  bool has_cast = false;
   for (const at::Tensor& parameter : module.parameters()) {
-    Cast(parameter, type);
+    has_cast |= Cast(parameter, type);
   }
   for (const at::Tensor& buffer : module.buffers()) {
-    Cast(buffer, type);
+    has_cast |= Cast(buffer, type);
   }
+  return has_cast;
 }
 
 }  // namespace ferry

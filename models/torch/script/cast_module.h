@@ -9,10 +9,11 @@
 
 namespace ferry {
 
-// Casts all floating-point parameters and buffers, in place. Integers and bools
-// (positions, tables of ids, masks) stay as they are, as nn.Module.to() of
-// Python leaves them and Module::to() of C++ does not.
-void CastFloats(torch::jit::Module& module, at::ScalarType type);
+// Casts all floating-point parameters and buffers, in place; returns whether
+// any was of another type. Integers and bools (positions, tables of ids, masks)
+// stay as they are, as nn.Module.to() of Python leaves them and Module::to() of
+// C++ does not.
+bool CastFloats(torch::jit::Module& module, at::ScalarType type);
 
 }  // namespace ferry
 

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <optional>
@@ -58,6 +59,8 @@ class SpecCompletion {
       : path_(path), module_(module), options_(options), spec_(options.spec) {}
 
   absl::Status Run() {
+    is_fp32_ = options_.precision != Precision::kNative;
+    is_cast_ = is_fp32_ && CastFloats(module_, at::kFloat);
     const bool says_nothing = spec_.inputs.empty() && spec_.outputs.empty() &&
                               spec_.max_batch_size == 0;
     if (spec_.inputs.empty()) {
@@ -225,17 +228,18 @@ class SpecCompletion {
 
   // --- both -----------------------------------------------------------------
 
-  // Runs forward() in the types of the file and, from the first failure on, in
-  // fp32: those of the config need not be those of the file.
+  // Runs forward() in fp32 and, where that fails of a file that has other
+  // floats, in those from then on: it may cast by itself.
   absl::StatusOr<NamedTensors> Forward(const Tensors& inputs) {
     absl::StatusOr<NamedTensors> outputs = ForwardOnce(inputs);
-    if (!outputs.ok() && !is_fp32_ &&
-        options_.precision != Precision::kNative) {
-      CastFloats(module_, at::kFloat);
-      is_fp32_ = true;
-      outputs = ForwardOnce(inputs);
+    if (outputs.ok() || !is_cast_) {
+      return outputs;
     }
-    return outputs;
+    is_cast_ = is_fp32_ = false;
+    module_ = torch::jit::load(path_, at::kCPU);
+    module_.eval();
+    absl::StatusOr<NamedTensors> native = ForwardOnce(inputs);
+    return native.ok() ? std::move(native) : std::move(outputs);
   }
 
   // REQUIRES: the spec has inputs where forward() takes a dict.
@@ -337,7 +341,8 @@ class SpecCompletion {
   torch::jit::Module& module_;
   const ModelOptions& options_;
   ModelSpec& spec_;
-  bool is_fp32_ = false;  // the module was cast
+  bool is_fp32_ = false;  // floats go in as fp32
+  bool is_cast_ = false;  // and the file has others
 };
 
 }  // namespace

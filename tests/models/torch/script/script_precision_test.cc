@@ -118,19 +118,25 @@ TEST_F(ScriptPrecisionTest, PackedLayerSaysWhichTypeItComputesIn) {
   EXPECT_TRUE(at::allclose(result.outputs[0], at::linear(x, w), 1e-5, 1e-5));
 }
 
-TEST_F(ScriptPrecisionTest, TrialsRunInTheTypesOfTheFile) {
-  ModelOptions options = Options({{"x", DataType::kFp16, {3}}}, {});
+TEST_F(ScriptPrecisionTest, TrialsRunInFp32OrElseInTheTypesOfTheFile) {
   const at::Tensor w = at::ones({4, 3}, at::kHalf);
+  const TensorSpec half = {"x", DataType::kFp16, {3}};
   const char kPlain[] =
       "def forward(self, x):\n  return torch.linear(x, self.w)\n";
-  auto lane = TorchLane::Create(options, SaveWith(kPlain, w));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
-  // The config's floats are not the file's: fp32.
-  options = Options({kX}, {});
-  lane = TorchLane::Create(options, SaveWith(kPlain, w));
+  auto lane = TorchLane::Create(Options({half}, {}), SaveWith(kPlain, w));
   ASSERT_TRUE(lane.ok()) << lane.status();
   EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp32);
+
+  // Which bf16 cannot run, but whose outputs are seen all the same.
+  const char kCasts[] =
+      "def forward(self, x):\n  return torch.linear(x.half(), self.w)\n";
+  const std::string error = LoadError(kCasts, w, Options({kX}, {}));
+  EXPECT_THAT(error, HasSubstr("forward() of zeros fails"));
+  ModelOptions native = Options({kX}, {});
+  native.precision = Precision::kNative;
+  lane = TorchLane::Create(native, SaveWith(kCasts, w));
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
 }
 
 }  // namespace
