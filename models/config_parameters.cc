@@ -73,19 +73,15 @@ Problem ReadPolicy(absl::string_view text, ModelOptions& options) {
 }
 
 Problem ReadPrecision(absl::string_view text, ModelOptions& options) {
-  for (const Precision precision :
-       {Precision::kBf16, Precision::kFp32, Precision::kNative}) {
-    if (text == PrecisionName(precision) &&
-        (precision != Precision::kNative ||
-         options.backend == BackendKind::kTorchScript)) {
-      options.precision = precision;
-      options.is_precision_chosen = true;
-      return "";
-    }
+  const bool is_script = options.backend == BackendKind::kTorchScript;
+  const std::optional<Precision> precision = ParsePrecision(text);
+  if (!precision.has_value() ||
+      (*precision == Precision::kNative && !is_script)) {
+    return is_script ? "'bf16', 'fp32' or 'native'" : "'bf16' or 'fp32'";
   }
-  return options.backend == BackendKind::kTorchScript
-             ? "'bf16', 'fp32' or 'native'"
-             : "'bf16' or 'fp32'";
+  options.precision = *precision;
+  options.is_precision_chosen = true;
+  return "";
 }
 
 Problem ReadBuckets(absl::string_view text, ModelOptions& options) {

@@ -229,10 +229,13 @@ absl::Status ApplyFlags(const Flags& flags, ModelOptions& options) {
     return absl::InvalidArgumentError(
         "--precision: a .pt2 file has the types it was compiled with");
   }
-  if (!flags.precision.empty()) {
-    options.precision =
-        flags.precision == "fp32" ? Precision::kFp32 : Precision::kBf16;
+  if (flags.precision == PrecisionName(Precision::kNative) &&
+      options.backend != BackendKind::kTorchScript) {
+    return absl::InvalidArgumentError(
+        "--precision: expected bf16 or fp32, native is of TorchScript");
   }
+  options.precision =
+      ParsePrecision(flags.precision).value_or(options.precision);
   return absl::OkStatus();
 }
 
@@ -295,7 +298,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--precision", flags.precision, "instead of the config's")
-      ->check(CLI::IsMember({"bf16", "fp32"}));
+      ->check(CLI::IsMember({"bf16", "fp32", "native"}));
   app.add_option("--seconds", flags.seconds, "time for each batch size")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();

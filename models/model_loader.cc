@@ -220,7 +220,6 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     model->config.set_backend("pytorch");
   }
   model->spec = options.spec;
-  model->precision = PrecisionName(options.precision);
   if (absl::Status status = ReadLabelFiles(options, folder.path, *model);
       !status.ok()) {
     return status;
@@ -232,24 +231,27 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   return model;
 }
 
+// LibTorch's words where types do not agree.
+constexpr absl::string_view kOfTypes[] = {
+    "BFloat16",
+    "Half",
+    "Double",
+    "dtype",
+    "scalar type",
+    "another type",
+    "forward propagation primitive",
+};
+
 // Whether that is the failure of a script which may run in another precision:
 // one that was frozen holds constants of fp32, one that casts by itself
 // computes in several types.
 bool IsOfPrecision(const ModelOptions& options, absl::string_view failure) {
-  if (options.backend != BackendKind::kTorchScript) {
-    return false;
-  }
-  switch (options.precision) {
-    case Precision::kBf16:
-      return absl::StrContains(failure, "BFloat16");
-    case Precision::kFp32:
-      return absl::StrContains(failure, "dtype") ||
-             absl::StrContains(failure, "another type") ||
-             absl::StrContains(failure, "Half") ||
-             absl::StrContains(failure, "Double");
-    default:
-      return false;
-  }
+  return options.backend == BackendKind::kTorchScript &&
+         options.precision != Precision::kNative &&
+         std::any_of(std::begin(kOfTypes), std::end(kOfTypes),
+                     [&](absl::string_view words) {
+                       return absl::StrContains(failure, words);
+                     });
 }
 
 std::string FailureOf(
@@ -272,29 +274,24 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   if (!IsOfPrecision(given.options, failure)) {
     return model;
   }
-  const bool is_chosen = given.options.is_precision_chosen;
-  if (is_chosen && model.ok()) {
-    return model;
+  if (given.options.is_precision_chosen) {
+    return model.ok()
+               ? std::move(model)
+               : absl::InternalError(absl::StrCat(
+                     failure, "; its config asks for ferry.precision ",
+                     PrecisionName(given.options.precision), ", it may run in ",
+                     given.options.precision == Precision::kBf16 ? "fp32 or "
+                                                                 : "",
+                     "native"));
   }
   for (const Precision other : {Precision::kFp32, Precision::kNative}) {
-    if (other == given.options.precision) {
-      continue;
-    }
     ModelConfig config = given;
     SetPrecision(other, config);
     auto in_other = LoadAsConfigured(config, overrides, folder, gate);
-    if (!in_other.ok() || !(*in_other)->warm_up_failure.empty()) {
-      continue;
+    if (in_other.ok() && (*in_other)->warm_up_failure.empty()) {
+      (*in_other)->why_not_bf16 = failure;
+      return in_other;
     }
-    if (is_chosen) {
-      return absl::InternalError(absl::StrCat(
-          failure, "; it is loaded in ", PrecisionName(given.options.precision),
-          ", as its config says: write parameters { key: \"ferry.precision\" "
-          "value { string_value: \"",
-          PrecisionName(other), "\" } }"));
-    }
-    (*in_other)->why_not_bf16 = failure;
-    return in_other;
   }
   return model;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "batcher/batch_policy.h"
 #include "batcher/clock.h"
 #include "batcher/level_options.h"
@@ -38,6 +39,9 @@ inline bool IsPytorch(BackendKind backend) {
 // .pt2 file has the types it was compiled with, whatever this says.
 enum class Precision : uint8_t { kBf16, kFp32, kNative };
 
+inline constexpr Precision kPrecisions[] = {Precision::kBf16, Precision::kFp32,
+                                            Precision::kNative};
+
 // Returns it as a config writes it.
 inline const char* PrecisionName(Precision precision) {
   switch (precision) {
@@ -48,6 +52,16 @@ inline const char* PrecisionName(Precision precision) {
     default:
       return "native";
   }
+}
+
+// The inverse of PrecisionName().
+inline std::optional<Precision> ParsePrecision(absl::string_view text) {
+  for (const Precision precision : kPrecisions) {
+    if (text == PrecisionName(precision)) {
+      return precision;
+    }
+  }
+  return std::nullopt;
 }
 
 // Whether rows of different requests share a batch.

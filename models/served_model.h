@@ -37,7 +37,6 @@ struct ServedModel {
   // How it fails in bf16, the default, where it is served in another precision
   // for that; else empty.
   std::string why_not_bf16;
-  std::string precision;  // as a config writes it
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
   // Of requests that name none.

@@ -45,7 +45,11 @@ void CheckModel(ModelRepository& repository, const std::string& name,
         (*model)->why_not_bf16.empty()
             ? ""
             : absl::StrCat(
-                  "# in ferry.precision ", (*model)->precision,
+                  "# in ferry.precision ",
+                  (*model)
+                      ->config.parameters()
+                      .at("ferry.precision")
+                      .string_value(),
                   ", as it does not run in bf16: ",
                   absl::StrReplaceAll((*model)->why_not_bf16, {{"\n", " "}}),
                   "\n"),

@@ -160,7 +160,8 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     spdlog::warn(
         "model {} version={} is served in ferry.precision {}, as it does not "
         "run in bf16: {}",
-        plan.config.options.name, version, (*model)->precision,
+        plan.config.options.name, version,
+        (*model)->config.parameters().at("ferry.precision").string_value(),
         (*model)->why_not_bf16);
   }
   if (const std::string& failure = (*model)->warm_up_failure;

@@ -1,10 +1,10 @@
 // TorchModel: a HostModel that stages rows into tensors, runs a Network, and
 // copies its outputs to where the replies read them.
 //
-// Floats are cast to the model's precision on the way in and to the type on the
-// wire on the way out; integers and bools pass unchanged, but for bytes that
-// the config has normalized. A batch is padded
-// with zero rows to the next bucket where the model has buckets.
+// Floats are cast to the model's precision, if it has one, on the way in and to
+// the type on the wire on the way out; integers and bools pass unchanged, but
+// for bytes that the config has normalized. A batch is padded with zero rows to
+// the next bucket where the model has buckets.
 //
 // Guarantees: a forward that fails or throws fails its batch with a constant
 // text and is told in full to the local log; the next batch runs.

@@ -5,7 +5,8 @@
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
 // input back, picky.pt as well but for zeros, for which it throws as throws.pt
 // always does. constant.pt multiplies by 1.001, a constant in fp32; upcast.pt
-// casts to fp32 before its linear layer, halves.pt to fp16. ids.pt gives the
+// casts to fp32 before its linear layer, norm.pt before its norm, halves.pt to
+// fp16. ids.pt gives the
 // product's number of x [rows, 1], from a table of integers. texts.pt
 // gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
 // where that is given. With `wide` only wide.pt, which gives back what of its
@@ -104,6 +105,10 @@ int main(int argc, char** argv) {
   Write(folder + "upcast.pt",
         "def forward(self, x):\n"
         "  return torch.linear(x.float() * 1.001, self.w)\n",
+        {});
+  Write(folder + "norm.pt",
+        "def forward(self, x):\n"
+        "  return torch.layer_norm(x.float(), [3], self.w[0], self.w[1])\n",
         {});
   WriteHalves(folder + "halves.pt");
   WriteIds(folder + "ids.pt");

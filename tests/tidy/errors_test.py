@@ -40,8 +40,8 @@ NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "models/ferry_forward.cc",  # a program of its own
                 "server/metrics.cc"}  # what each metric is
 NO_ROW = (
-    # oneDNN's, looked for.
-    "inner product forward",
+    # LibTorch's and oneDNN's, looked for.
+    "inner product forward", "BFloat16 ... Half",
     # Behind "is not supported: " in the row of the field or parameter.
     "remove it", "serve each step as a model", "write 'ferry.threads'",
     # Behind "expected " in the row of the parameter.

@@ -12,7 +12,8 @@ namespace ferry {
 // Casts all floating-point parameters and buffers, in place; returns whether
 // any was of another type. Integers and bools (positions, tables of ids, masks)
 // stay as they are, as nn.Module.to() of Python leaves them and Module::to() of
-// C++ does not.
+// C++ does not; so do tensors in lists, dicts and optionals. REQUIRES: the
+// module was not loaded in inference mode.
 bool CastFloats(torch::jit::Module& module, at::ScalarType type);
 
 }  // namespace ferry

@@ -196,8 +196,7 @@ TEST_F(WarmUpTest, SamplesOfTextsAreRun) {
   EXPECT_TRUE(lane.ok()) << lane.status();
 }
 
-// --- samples that do not fit
-// ---------------------------------------------------
+// --- samples that do not fit -------------------------------------------------
 
 TEST_F(WarmUpTest, SampleThatGivesOtherOutputsIsNamed) {
   ModelOptions options =
