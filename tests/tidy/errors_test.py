@@ -41,7 +41,7 @@ NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "server/metrics.cc"}  # what each metric is
 NO_ROW = (
     # LibTorch's and oneDNN's, looked for.
-    "inner product forward", "BFloat16 ... Half",
+    "inner product forward", "forward propagation primitive",
     # Behind "is not supported: " in the row of the field or parameter.
     "remove it", "serve each step as a model", "write 'ferry.threads'",
     # Behind "expected " in the row of the parameter.
