@@ -53,6 +53,9 @@ case " $* " in
     if [ "$1" = B1 ] || [ "$1" = B3 ]; then
       bash scripts/build.sh release write_scripts
     fi
+    if [ "$1" = B1 ]; then
+      bash scripts/make_minilm.sh
+    fi
     if [ "$1" = A5 ]; then
       bash scripts/build.sh tsan batcher_soak
     fi
