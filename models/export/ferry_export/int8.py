@@ -21,7 +21,8 @@ LEAST = 1e-9
 # Inductor's own kernels read int8 weights; torch's are several times slower at
 # more than a few rows. With matrix tiles the choice is certain, and measuring
 # on a busy machine has been seen to miss it; without them it is measured.
-BACKENDS = "CPP" if torch.cpu._is_amx_tile_supported() else "CPP,ATEN"
+HAS_TILES = torch.cpu._is_amx_tile_supported()
+BACKENDS = "CPP" if HAS_TILES else "CPP,ATEN"
 SETTINGS = {
     "dynamic": {},
     "weight-only": {"max_autotune_gemm": True,
@@ -52,7 +53,12 @@ class DynamicLinear(Int8Linear):
         scale = largest.clamp_min(LEAST) / LARGEST
         rows = (x / scale).round().to(torch.int8)
         sums = torch._int_mm(rows, self.weight.t())
-        return sums.float() * scale * self.scale
+        # Scale after scale Inductor fuses into one operator of oneDNN, which
+        # without matrix tiles has but reference code for it, 2,000 times as
+        # slow as the product by itself.
+        if HAS_TILES:
+            return sums.float() * scale * self.scale
+        return sums.float() * (scale * self.scale)
 
 
 class WeightOnlyLinear(Int8Linear):

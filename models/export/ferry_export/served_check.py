@@ -121,8 +121,10 @@ def wait_for_port(process, log):
         if ended or time.monotonic() > until:
             lines = [line for line in text.splitlines()
                      if "error" in line.lower()] or text.splitlines()
-            raise ExportError("ferry-server does not serve the folder: " +
-                              " ".join(lines[-3:]))
+            raise ExportError(
+                ("ferry-server does not serve the folder: " if ended else
+                 f"ferry-server was not ready within {START_SECONDS} s: ") +
+                " ".join(lines[-3:]))
         time.sleep(0.1)
 
 
