@@ -131,10 +131,12 @@ class SpecCompletion {
       both.push_back(at::cat({other.back(), one.back()}));
     }
     const auto of_one = Forward(one);
+    if (!of_one.ok()) {
+      return false;
+    }
     const auto of_other = Forward(other);
     const auto of_both = Forward(both);
-    if (!of_one.ok() || !of_other.ok() || !of_both.ok() ||
-        of_one->size() != of_both->size() ||
+    if (!of_other.ok() || !of_both.ok() || of_one->size() != of_both->size() ||
         of_other->size() != of_both->size()) {
       return false;
     }
@@ -240,24 +242,32 @@ class SpecCompletion {
 
   // --- both -----------------------------------------------------------------
 
-  // Runs forward() in fp32 and, where that fails of a file that has other
-  // floats, in those from then on: it may cast by itself.
+  // Runs forward() in fp32 and, where that fails and floats of the file or of
+  // the inputs are others, in those: it may cast by itself.
   absl::StatusOr<NamedTensors> Forward(const Tensors& inputs) {
     absl::StatusOr<NamedTensors> outputs = ForwardOnce(inputs);
-    if (outputs.ok() || !is_cast_) {
+    if (outputs.ok() || !is_fp32_ || !(is_cast_ || HasOtherFloats(inputs))) {
       return outputs;
     }
-    is_cast_ = is_fp32_ = false;
-    Reload();
+    is_fp32_ = false;
+    if (is_cast_) {
+      Reload();
+    }
     absl::StatusOr<NamedTensors> native = ForwardOnce(inputs);
     if (native.ok()) {
       return native;
     }
-    CastFloats(module_, at::kFloat);  // is_cast_ stays: this is tried once
     is_fp32_ = true;
+    CastFloats(module_, at::kFloat);
     return absl::InvalidArgumentError(absl::StrCat(
         outputs.status().message(),
         "; in the types of the file: ", native.status().message()));
+  }
+
+  static bool HasOtherFloats(const Tensors& inputs) {
+    return std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& one) {
+      return one.is_floating_point() && one.scalar_type() != at::kFloat;
+    });
   }
 
   void Reload() {

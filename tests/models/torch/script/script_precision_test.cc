@@ -144,6 +144,44 @@ TEST_F(ScriptPrecisionTest, TrialsRunInFp32OrElseInTheTypesOfTheFile) {
                     HasSubstr("; in the types of the file: ")));
 }
 
+// No parameter is left that could be cast.
+TEST_F(ScriptPrecisionTest, FrozenHalvesAreCompleteInTheirOwnType) {
+  torch::jit::Module module("m");
+  module.register_parameter("w", at::ones({4, 3}, at::kHalf), false);
+  module.define(
+      "def forward(self, x):\n  return torch.matmul(x, self.w.t())\n");
+  module.eval();
+  const std::string path = folder_.path("model.pt");
+  torch::jit::freeze(module).save(path);
+  ModelOptions options = Options({{"x", DataType::kFp16, {3}}}, {});
+  const auto in_bf16 = TorchLane::Create(options, path);
+  EXPECT_THAT(
+      std::string(in_bf16.status().message()),
+      AllOf(HasSubstr("forward() of zeros fails"), HasSubstr("BFloat16")));
+  options.precision = Precision::kNative;
+  const auto lane = TorchLane::Create(options, path);
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
+}
+
+// Its batch is fixed: the probe for rows fails first.
+TEST_F(ScriptPrecisionTest, ProbeOfRowsLeavesTrialsInTheFilesTypes) {
+  torch::jit::Module module("m");
+  module.register_parameter("w", at::ones({4, 3}, at::kHalf), false);
+  module.define(
+      "def forward(self, x):\n"
+      "  return torch.matmul(x.half().view([2, 3]), self.w.t())\n");
+  module.store_traced_inputs("forward", {at::ones({2, 3})});
+  const std::string path = folder_.path("model.pt");
+  module.save(path);
+  ModelOptions options;
+  options.name = "m";
+  const auto lane = TorchLane::Create(options, path);
+  EXPECT_THAT(
+      std::string(lane.status().message()),
+      AllOf(HasSubstr("forward() of zeros fails"), HasSubstr("BFloat16")));
+}
+
 TEST_F(ScriptPrecisionTest, TracedHalvesAreSeenToBatchInTheirOwnType) {
   torch::jit::Module module("m");
   module.register_parameter("w", at::randn({4, 3}).to(at::kHalf), false);
