@@ -65,8 +65,9 @@ class Backend {
     return {};
   }
 
-  // Wakes a lane that sleeps, which then calls events.LaneAwake(); once for all
-  // calls until it does. False: none sleeps. Any thread; never blocks.
+  // Wakes a lane that polls or sleeps for work, which then calls
+  // events.LaneAwake(); once for all calls until it does. False: none does. Any
+  // thread; never blocks.
   virtual bool WakeLane(BackendEvents& /*events*/) { return false; }
 
   // Called by one thread at a time, which may be any.

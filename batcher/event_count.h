@@ -65,10 +65,6 @@ class EventCount {
   alignas(64) std::atomic<Key> word_{0};
 };
 
-// Lets timed waits of the calling thread end as close to their time as the
-// kernel can (PR_SET_TIMERSLACK 1 ns; 73 us late by default, 23 us with it).
-void UsePreciseTimers();
-
 }  // namespace ferry
 
 #endif  // FERRY_BATCHER_EVENT_COUNT_H_

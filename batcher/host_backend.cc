@@ -30,73 +30,6 @@ Outcome Guarded(Step&& step) {
 
 }  // namespace
 
-void HostBackend::WorkQueue::Push(Work work) {
-  {
-    MutexLock lock(mutex_);
-    items_.push_back(std::move(work));
-  }
-  changed_.SignalOne();
-}
-
-bool HostBackend::WorkQueue::WakeOne(BackendEvents& events) {
-  if (waiting_.load(std::memory_order_relaxed) == 0) {
-    return false;
-  }
-  {
-    MutexLock lock(mutex_);
-    if (to_tell_ != nullptr) {
-      return true;  // it is on its way
-    }
-    // Those that wait and have work are woken for it already.
-    if (waiting_.load(std::memory_order_relaxed) <= std::ssize(items_)) {
-      return false;
-    }
-    to_tell_ = &events;
-  }
-  changed_.SignalOne();
-  return true;
-}
-
-HostBackend::Work HostBackend::WorkQueue::Pop() {
-  TimePoint call_at = kNever;  // `told` has to be told again
-  BackendEvents* told = nullptr;
-  mutex_.Lock();
-  for (;;) {
-    if (to_tell_ != nullptr) {
-      told = std::exchange(to_tell_, nullptr);
-      mutex_.Unlock();
-      call_at = told->LaneAwake();
-      mutex_.Lock();
-    } else if (!items_.empty() || closed_) {
-      break;
-    } else if (call_at <= Clock::Steady().Now()) {
-      to_tell_ = told;
-    } else {
-      waiting_.fetch_add(1, std::memory_order_relaxed);
-      changed_.WaitUntil(mutex_, call_at);
-      waiting_.fetch_sub(1, std::memory_order_relaxed);
-    }
-  }
-  Work work;
-  if (!items_.empty()) {
-    work = std::move(items_.front());
-    items_.erase(items_.begin());
-  }
-  mutex_.Unlock();
-  if (call_at != kNever) {
-    told->LaneBusy();
-  }
-  return work;
-}
-
-void HostBackend::WorkQueue::Close() {
-  {
-    MutexLock lock(mutex_);
-    closed_ = true;
-  }
-  changed_.SignalAll();
-}
-
 absl::StatusOr<std::unique_ptr<HostBackend>> HostBackend::Create(
     std::vector<std::unique_ptr<HostModel>> models,
     const HostBackendOptions& options) {
@@ -167,13 +100,15 @@ void HostBackend::RunLane(int32_t index) {
     warm_up_results_.push_back(std::move(warmed));
   }
   warm_up_changed_.SignalAll();
+  IdleWait idle(options_.max_poll);
   for (;;) {
-    Work work = to_compute_.Pop();
+    Work work = to_compute_.Pop(idle);
     if (work.batch == nullptr) {
       return;
     }
     work.batch->TakeLane(index, options_.clock->Now());
     RunBatch(lane, std::move(work));
+    idle.WorkEnded();
   }
 }
 
@@ -238,8 +173,9 @@ Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
 
 void HostBackend::RunDeliveries() {
   pthread_setname_np(pthread_self(), "ferry-deliver");
+  IdleWait idle(/*max_poll=*/Duration(0));
   for (;;) {
-    Work work = to_deliver_.Pop();
+    Work work = to_deliver_.Pop(idle);
     if (work.batch == nullptr) {
       return;
     }

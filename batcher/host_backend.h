@@ -9,7 +9,6 @@
 #ifndef FERRY_BATCHER_HOST_BACKEND_H_
 #define FERRY_BATCHER_HOST_BACKEND_H_
 
-#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "batcher/event_count.h"
 #include "batcher/host_model.h"
 #include "batcher/mutex.h"
+#include "batcher/work_queue.h"
 
 namespace ferry {
 
@@ -30,6 +30,9 @@ struct HostBackendOptions {
   // computed so fast: waking the deliverer would take longer than is won.
   int32_t max_inline_replies = 2;
   Duration max_inline_compute = Milliseconds(0.3);
+  // How long a lane that has worked may poll for the next batch before it
+  // sleeps (idle_wait.h).
+  Duration max_poll = std::chrono::microseconds(250);
   const Clock* clock = &Clock::Steady();  // outlives the backend
   // Whose turn it is where models share the device; outlives the backend.
   // Null: this backend has the device to itself.
@@ -61,11 +64,6 @@ class HostBackend final : public Backend {
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:
-  struct Work {
-    std::unique_ptr<Batch> batch;
-    BackendEvents* events = nullptr;
-  };
-
   // One executor thread's model, and its place at the gate.
   struct Lane final : GateClient {
     Lane(HostModel& its_model, GateShare& its_share)
@@ -74,28 +72,6 @@ class HostBackend final : public Backend {
 
     HostModel& model;
     EventCount turn;
-  };
-
-  // A bounded hand-over of batches; Pop() waits, and gives none when closed
-  // and empty.
-  class WorkQueue {
-   public:
-    void Push(Work work);
-    // Sees to it that a thread which waits in Pop() calls events.LaneAwake()
-    // before it goes on, and again when that asks for it; false: none waits.
-    bool WakeOne(BackendEvents& events);
-    Work Pop();
-    void Close();
-
-   private:
-    Mutex mutex_;
-    CondVar changed_;
-    // Threads that wait in Pop(). Written with the lock held.
-    std::atomic<int32_t> waiting_{0};
-    BackendEvents* to_tell_ ABSL_GUARDED_BY(mutex_) = nullptr;
-    // Oldest first; a handful at most, bounded by the batcher's batches.
-    std::vector<Work> items_ ABSL_GUARDED_BY(mutex_);
-    bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   };
 
   HostBackend(std::vector<std::unique_ptr<HostModel>> models,

@@ -18,6 +18,7 @@ namespace ferry {
 namespace {
 
 constexpr int32_t kMaxSlots = 16;
+constexpr int kMaxPollUs = 10000;
 constexpr int32_t kMaxThreads = 1024;
 constexpr int64_t kMaxWidth = 1 << 20;
 constexpr double kMaxServiceMs = 60'000;
@@ -190,6 +191,10 @@ constexpr Parameter kParameters[] = {
     {"ferry.slots", kEvery,
      [](Text text, ModelOptions& o) {
        return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots_per_lane);
+     }},
+    {"ferry.poll_us", kEvery,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int32_t>(text, 0, kMaxPollUs, o.poll_us);
      }},
     {"ferry.weight", kEvery, ReadWeight},
     {"ferry.precision", kScript | kNetwork, ReadPrecision},

@@ -88,6 +88,7 @@ absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
     const ModelOverrides& overrides, DeviceGate* gate) {
   HostBackendOptions backend_options;
   backend_options.slots_per_lane = options.slots_per_lane;
+  backend_options.max_poll = std::chrono::microseconds(options.poll_us);
   backend_options.gate = gate;
   backend_options.weight = options.weight;
   if (options.preserve_ordering && std::ssize(lanes) > 1) {

@@ -62,6 +62,7 @@ void Complete(ModelConfig& config) {
   SetParameter("ferry.policy", PolicyName(options.policy), message);
   SetParameter("ferry.weight", absl::StrCat(options.weight), message);
   SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane), message);
+  SetParameter("ferry.poll_us", absl::StrCat(options.poll_us), message);
   if (RunsOnTorch(options.backend)) {
     SetParameter("ferry.threads", absl::StrCat(options.threads), message);
   }

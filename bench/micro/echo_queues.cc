@@ -77,7 +77,7 @@ class EchoQueues::Call final : private Tag {
     }
     finishing_ = true;
     new Call(owner_, queue_);
-    owner_->reader_->Read();
+    owner_->stand_in_->Run();
     responder_.Finish(owner_->answer_ == EchoAnswer::kFixed
                           ? AnswerWithId(owner_->reply_, request_)
                           : AnswerByCopy(owner_->model_, &request_),
@@ -93,13 +93,13 @@ class EchoQueues::Call final : private Tag {
 };
 
 EchoQueues::EchoQueues(QueueEchoService* service, const EchoModel& model,
-                       EchoAnswer answer, MemoryReader* reader,
+                       EchoAnswer answer, ModelStandIn* stand_in,
                        grpc::ServerBuilder* builder, int queue_count)
     : service_(service),
       model_(model),
       answer_(answer),
       reply_(MakeEchoReply(model)),
-      reader_(reader) {
+      stand_in_(stand_in) {
   for (int i = 0; i < queue_count; ++i) {
     queues_.push_back(builder->AddCompletionQueue());
   }

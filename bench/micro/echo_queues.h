@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/micro/echo_service.h"
-#include "bench/micro/memory_reader.h"
+#include "bench/micro/model_stand_in.h"
 
 namespace ferry::bench {
 
@@ -19,10 +19,10 @@ enum class EchoAnswer { kFixed, kByCopy };
 
 class EchoQueues {
  public:
-  // Reads with `reader` before each answer. `service` and `reader` must outlive
+  // Runs `stand_in` before each answer. `service` and `stand_in` must outlive
   // this. REQUIRES: queue_count >= 1.
   EchoQueues(QueueEchoService* service, const EchoModel& model,
-             EchoAnswer answer, MemoryReader* reader,
+             EchoAnswer answer, ModelStandIn* stand_in,
              grpc::ServerBuilder* builder, int queue_count);
   EchoQueues(const EchoQueues&) = delete;
   EchoQueues& operator=(const EchoQueues&) = delete;
@@ -43,7 +43,7 @@ class EchoQueues {
   const EchoModel model_;
   const EchoAnswer answer_;
   const grpc::Slice reply_;
-  MemoryReader* const reader_;
+  ModelStandIn* const stand_in_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<std::thread> threads_;
 };

@@ -26,6 +26,7 @@ struct EchoOptions {
   int queues = 2;
   std::string api = "queues";
   bool copies = false;
+  double wait_ms = 0;
   int64_t read_mib = 0;
   std::string json_path;
 };
@@ -46,11 +47,12 @@ void AwaitSignal(const sigset_t& signals) {
   sigwait(&signals, &number);
 }
 
-// Writes what was read where a file is asked for.
-bool WriteJson(const EchoOptions& options, const MemoryReader& reader) {
+// Writes what came before the answers where a file is asked for.
+bool WriteJson(const EchoOptions& options, const ModelStandIn& stand_in) {
   if (options.json_path.empty()) return true;
-  const nlohmann::json result = {{"read_mib", options.read_mib},
-                                 {"read_mean_us", reader.mean_us()}};
+  const nlohmann::json result = {{"wait_ms", options.wait_ms},
+                                 {"read_mib", options.read_mib},
+                                 {"stand_in_us", stand_in.runs_us()}};
   std::ofstream file(options.json_path);
   file << result.dump(2) << "\n";
   if (file.flush()) return true;
@@ -72,13 +74,13 @@ int Serve(const EchoOptions& options) {
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
   QueueEchoService queue_service;
   CallbackEchoService callback_service(options.model);
-  MemoryReader reader(options.read_mib);
+  ModelStandIn stand_in(options.read_mib, Milliseconds(options.wait_ms));
   std::unique_ptr<EchoQueues> queues;
   if (options.api == "queues") {
     builder.RegisterService(&queue_service);
     queues = std::make_unique<EchoQueues>(
         &queue_service, options.model,
-        options.copies ? EchoAnswer::kByCopy : EchoAnswer::kFixed, &reader,
+        options.copies ? EchoAnswer::kByCopy : EchoAnswer::kFixed, &stand_in,
         &builder, options.queues);
   } else {
     builder.RegisterService(&callback_service);
@@ -96,7 +98,7 @@ int Serve(const EchoOptions& options) {
   AwaitSignal(signals);
   server->Shutdown(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                 gpr_time_from_seconds(1, GPR_TIMESPAN)));
-  return WriteJson(options, reader) ? 0 : 1;
+  return WriteJson(options, stand_in) ? 0 : 1;
 }
 
 }  // namespace
@@ -119,13 +121,21 @@ int main(int argc, char** argv) {
   app.add_flag("--copy", options.copies,
                "answer with the input, copied as generated code does; with the "
                "api queues");
-  app.add_option("--read-mib", options.read_mib,
-                 "MiB of memory read before each answer, as a model reads its "
-                 "weights; with the api queues")
+  app.add_option("--wait-ms", options.wait_ms,
+                 "ms to wait before each answer, one at a time, as a request "
+                 "does for company; "
+                 "with the api queues")
+      ->check(CLI::Range(0.0, 1e4))
+      ->capture_default_str();
+  app.add_option(
+         "--read-mib", options.read_mib,
+         "MiB of memory to read before each answer, as a model reads its "
+         "weights; with the api queues")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 14))
       ->capture_default_str();
-  app.add_option("--json", options.json_path,
-                 "file to write the mean time of a reading to, at the end");
+  app.add_option(
+      "--json", options.json_path,
+      "file to write the time of each wait and reading to, at the end");
   app.add_option("--model", options.model.name, "model name it answers with")
       ->capture_default_str();
   app.add_option("--input-elements", options.model.input_elements,
