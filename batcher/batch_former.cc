@@ -3,12 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+
+#include "batcher/batch_buckets.h"
 
 namespace ferry {
 namespace {
 
 constexpr int32_t kOwedABatch = -1;  // more urgent than level 0
 constexpr int kStagingWeight = 16;   // of the average, against one more batch
+// The price of a row in the smaller bucket, of that in the whole batch.
+constexpr double kWorthParting = 0.95;
+constexpr int64_t kPartingsATrial = 32;
 
 // Rows are those of the group; the thread waits for rows of the whole queue.
 int32_t OfWholeQueue(int32_t wake_at_rows, const ShapeGroup& group,
@@ -25,7 +31,7 @@ BatchFormer::BatchFormer(const Options& options)
       queue_(options.max_queued_requests, options.levels),
       shares_(options.levels),
       lanes_(options.lanes, options.max_batches),
-      service_time_(options.max_batch_size) {}
+      service_time_(options.max_batch_size, options.buckets) {}
 
 void BatchFormer::Append(InferRequest& request) {
   queue_.Append(request);
@@ -145,7 +151,8 @@ BatchFormer::Rank BatchFormer::RankOf(const ShapeGroup& group,
                                       const Knobs& knobs) const {
   const bool has_levels = options_.levels > 1;
   return {has_levels && !last_was_full_ && !plan.is_full,
-          has_levels ? LeadingLevel(group, knobs) : 0, group.any().arrival};
+          has_levels ? LeadingLevel(group, knobs) : 0, group.any().is_delayed,
+          group.any().arrival};
 }
 
 int32_t BatchFormer::LeadingLevel(const ShapeGroup& group,
@@ -170,7 +177,8 @@ LaneState BatchFormer::Lanes(int32_t free_slots, TimePoint now) const {
 Forecast BatchFormer::ForecastAt(TimePoint now) const {
   return {.rows_per_ns = arrivals_.RowsPerNano(now),
           .service = service_time_.line(),
-          .lanes = options_.lanes};
+          .lanes = options_.lanes,
+          .buckets = options_.buckets};
 }
 
 QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
@@ -256,6 +264,54 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
   }
 }
 
+int32_t BatchFormer::CheapestRows(const ShapeGroup& group, const Knobs& knobs,
+                                  int32_t max_rows, TimePoint now) {
+  if (options_.buckets.empty()) {
+    return max_rows;
+  }
+  BatchLimits limits = LimitsOf(group, knobs);
+  limits.rows = std::min(limits.rows, max_rows);
+  BatchPlan plan;
+  int32_t cheapest = 0;
+  double least_price = std::numeric_limits<double>::infinity();
+  double price = 0;
+  TimePoint left_behind_due = kNever;  // the first of those after `cheapest`
+  JoinOrder order(group, shares_);
+  for (const InferRequest* next = order.Peek();
+       next != nullptr && plan.Fits(*next, limits); next = order.Peek()) {
+    plan.Join(*next);
+    price = static_cast<double>(service_time_.Expected(plan.rows).count()) /
+            plan.rows;
+    left_behind_due = std::min(left_behind_due, next->due);
+    if (price <= least_price) {
+      least_price = price;
+      cheapest = plan.rows;
+      left_behind_due = kNever;
+    }
+    order.Pop();
+  }
+  const bool is_padded = PaddedRows(options_.buckets, plan.rows) != plan.rows;
+  if (!is_padded || !service_time_.IsKnown(plan.rows) ||
+      least_price >= kWorthParting * price ||
+      IsPressed(left_behind_due, cheapest, knobs, now)) {
+    return max_rows;
+  }
+  // Now and then it is tried whether the larger size has become faster.
+  return ++parting_count_ % kPartingsATrial == 0 ? max_rows : cheapest;
+}
+
+bool BatchFormer::IsPressed(TimePoint due, int32_t rows, const Knobs& knobs,
+                            TimePoint now) const {
+  if (due == kNever) {
+    return false;
+  }
+  // Where others may go first, it is not known when its turn comes. Else the
+  // next batch is its own, and may be full by then.
+  return options_.levels > 1 || queue_.groups().size() > 1 ||
+         due < lanes_.FreeAt(now) + service_time_.Bound(rows) + kMargin +
+                   service_time_.Bound(knobs.max_batch_size);
+}
+
 bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
                             int32_t max_rows, Batch& batch) {
   BatchLimits limits = LimitsOf(group, knobs);
@@ -330,7 +386,8 @@ WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
     facts.levels[static_cast<size_t>(i)] = {
         .taken_by_others = shares_.TakenByOthers(i),
         .fragments = Fragments(i, full),
-        .stretch = stretches_[static_cast<size_t>(i)].Settle()};
+        .stretch = stretches_[static_cast<size_t>(i)].Settle(),
+        .delayed_rows = queue_.delayed_rows(i)};
   }
   return facts;
 }

@@ -6,10 +6,11 @@
 // an account of the lanes; from these it gives the policy its facts.
 //
 // Order: of the groups that may leave, the one with the most urgent request,
-// and of those the one that waits for the longest. A level that is owed a whole
-// batch (LevelShares) counts as the most urgent. After a batch that was not
-// full a full one goes first, whatever its level: a trickle of urgent requests
-// in a shape of their own would otherwise fill the device with small batches.
+// and of those the one that waits for the longest, delayed ones last. A level
+// that is owed a whole batch (LevelShares) counts as the most urgent. After a
+// batch that was not full a full one goes first, whatever its level: a trickle
+// of urgent requests in a shape of their own would otherwise fill the device
+// with small batches.
 //
 // Where order is preserved only the group of the oldest request may leave, and
 // of it only what arrived before any other's oldest.
@@ -19,6 +20,12 @@
 // et al., Nexus, 2019); where they are not, or where the others are less
 // urgent, the batch leaves with fewer instead.
 //
+// Buckets: a batch that would be padded may leave with fewer, which fill a
+// smaller bucket, and leave the others to the next batch. The time that a batch
+// takes, by its rows, is the price of a row; the lower price wins, if it is
+// lower by more than the noise of s(b) and the larger size has run often
+// enough.
+//
 // Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_BATCH_FORMER_H_
 #define FERRY_BATCHER_BATCH_FORMER_H_
@@ -27,6 +34,7 @@
 #include <array>
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "batcher/arrival_rate.h"
@@ -55,6 +63,7 @@ class BatchFormer {
     // Nobody overtakes: another shape closes the batch.
     bool preserve_ordering = false;
     int32_t enough_rows = 0;  // as in BatcherOptions
+    std::vector<int32_t> buckets = {};
   };
 
   // What takes time in a batch beside its compute: wake-ups, its replies.
@@ -74,6 +83,7 @@ class BatchFormer {
   void Append(InferRequest& request);
   // REQUIRES: request.is_queued.
   void Remove(InferRequest& request) { queue_.Remove(request); }
+  void Delay(InferRequest& request) { queue_.Delay(request); }
   void Started(const Batch& batch, const Knobs& knobs, bool is_full,
                TimePoint now);
   void ComputeEnded(const Batch& batch) {
@@ -105,10 +115,16 @@ class BatchFormer {
   using OnDropped = absl::FunctionRef<void(InferRequest&, Dropped)>;
 
   // Hands those of the group's batch that are cancelled or too late to
-  // `on_dropped`, which removes them from the queue, and returns the most rows
+  // `on_dropped`, which removes or delays them, and returns the most rows
   // with which the rest may leave.
   int32_t Prune(const ShapeGroup& group, const Knobs& knobs, TimePoint now,
                 OnDropped on_dropped) const;
+
+  // Returns the rows, `max_rows` at most, with which the group's batch is to
+  // leave. Without buckets `max_rows`; with buckets those of the beginning of
+  // the batch whose rows cost least each, if nobody left behind could be late.
+  int32_t CheapestRows(const ShapeGroup& group, const Knobs& knobs,
+                       int32_t max_rows, TimePoint now);
 
   // Moves the group's batch, of `max_rows` at most, from the queue to `batch`.
   // Returns whether it is full.
@@ -134,8 +150,9 @@ class BatchFormer {
     return full == Duration(0) ? TimePoint::min()
                                : tried_at_ + WaitForecast::kTrust + 8 * full;
   }
-  // Who goes first has the least: whether it yields, its level, its arrival.
-  using Rank = std::tuple<bool, int32_t, TimePoint>;
+  // Who goes first has the least: whether it yields, its level, whether it is
+  // delayed, its arrival.
+  using Rank = std::tuple<bool, int32_t, bool, TimePoint>;
   Rank RankOf(const ShapeGroup& group, const BatchPlan& plan,
               const Knobs& knobs) const;
   int32_t LeadingLevel(const ShapeGroup& group, const Knobs& knobs) const;
@@ -145,6 +162,9 @@ class BatchFormer {
                    const Knobs& knobs, bool is_drained) const;
   int32_t FullRows(const Knobs& knobs) const;
   Duration Fragments(int32_t level, int32_t full_rows) const;
+  // Whether someone due then may be late in the batch after one of `rows`.
+  bool IsPressed(TimePoint due, int32_t rows, const Knobs& knobs,
+                 TimePoint now) const;
   TimePoint LatestStart(const ShapeGroup& group, int32_t rows,
                         const Knobs& knobs) const;
 
@@ -157,6 +177,7 @@ class BatchFormer {
   TimePoint tried_at_ = TimePoint::min();
   Duration staging_{0};  // a moving average
   bool last_was_full_ = true;
+  int64_t parting_count_ = 0;  // batches that were worth parting
   ArrivalRate arrivals_;
 };
 

@@ -1,7 +1,7 @@
 // BatchPlan: which requests of a group would leave together now, and in which
 // order they join the batch.
 //
-// Levels join from the most urgent down, each in order of arrival; before that
+// Levels join from the most urgent down, each in the queue's order; before that
 // each level takes what it is owed (LevelShares). A request that does not fit
 // closes the batch: nobody behind it overtakes it.
 //
@@ -31,7 +31,8 @@ struct BatchLimits {
 // may be removed from its queue.
 class JoinOrder {
  public:
-  // `group` has not changed since but by removals of what was popped.
+  // `group` has not changed since but by removals and delays of what was
+  // popped.
   JoinOrder(const ShapeGroup& group, const LevelShares& shares);
 
   // Returns the next one, or null after the last.

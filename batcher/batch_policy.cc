@@ -99,14 +99,26 @@ constexpr std::array<const char*, 3> kNames = {"eager", "window", "adaptive"};
 }  // namespace
 
 int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size) {
-  // Solved for b: b >= rate * alpha / (kBusyTarget * lanes - rate * beta).
-  const double spare = kBusyTarget * forecast.lanes -
-                       forecast.rows_per_ns * forecast.service.beta_ns;
-  const double work = forecast.rows_per_ns * forecast.service.alpha_ns;
-  if (work >= spare * max_batch_size) {
-    return max_batch_size;
+  // Rows that come while a lane computes for that long, at the target.
+  const auto rows_of = [&](double service_ns) {
+    return forecast.rows_per_ns * service_ns / (kBusyTarget * forecast.lanes);
+  };
+  const auto rounded = [&](double rows) {
+    return std::clamp(static_cast<int32_t>(std::ceil(rows)), 1, max_batch_size);
+  };
+  const ServiceTimeLine& line = forecast.service;
+  for (const int32_t bucket : forecast.buckets) {
+    const double rows = rows_of(line.alpha_ns + line.beta_ns * bucket);
+    if (rows <= std::min(bucket, max_batch_size)) {
+      return rounded(rows);
+    }
   }
-  return std::max(1, static_cast<int32_t>(std::ceil(work / spare)));
+  // Solved for b: b >= rows_of(alpha + beta * b).
+  const double spare = 1 - rows_of(line.beta_ns);
+  const double work = rows_of(line.alpha_ns);
+  return !forecast.buckets.empty() || work >= spare * max_batch_size
+             ? max_batch_size
+             : rounded(work / spare);
 }
 
 const char* PolicyName(PolicyKind kind) {

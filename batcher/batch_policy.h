@@ -14,6 +14,7 @@
 #include <string_view>
 #include <variant>
 
+#include "absl/types/span.h"
 #include "batcher/clock.h"
 #include "batcher/close_reason.h"
 #include "batcher/service_time_model.h"
@@ -53,11 +54,13 @@ struct Forecast {
   double rows_per_ns = 0;  // arrival rate
   ServiceTimeLine service;
   int32_t lanes = 1;
+  absl::Span<const int32_t> buckets = {};  // batch_buckets.h
 };
 
 // Returns the fewest rows a batch that carry the arrival rate while the lanes
 // compute for a share kBusyTarget of the time, at least 1 and at most
-// `max_batch_size`: the smallest b with lanes * b / s(b) >= rate / kBusyTarget.
+// `max_batch_size`: the smallest b with lanes * b / s(b) >= rate / kBusyTarget,
+// where s(b) is that of the bucket that b is padded to.
 inline constexpr double kBusyTarget = 0.7;
 int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size);
 

@@ -3,9 +3,11 @@
 #include "batcher/batcher.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "batcher/check.h"
 
 namespace ferry {
@@ -55,6 +57,24 @@ absl::Status CheckOptions(const BatcherOptions& options) {
   if (options.enough_rows < 0) {
     status.Update(absl::InvalidArgumentError(absl::StrCat(
         "enough_rows: expected at least 0, got ", options.enough_rows)));
+  }
+  const std::vector<int32_t>& buckets = options.buckets;
+  const auto out_of_order = std::adjacent_find(buckets.begin(), buckets.end(),
+                                               std::greater_equal<int32_t>());
+  if (!buckets.empty() &&
+      (out_of_order != buckets.end() || buckets.front() < 1 ||
+       buckets.back() != options.max_batch_size)) {
+    status.Update(absl::InvalidArgumentError(absl::StrCat(
+        "buckets: expected ascending numbers of rows, the last of "
+        "them max_batch_size, ",
+        options.max_batch_size, ", got ", absl::StrJoin(buckets, ","))));
+  }
+  const bool delays =
+      std::any_of(options.levels.begin(), options.levels.end(),
+                  [](const LevelOptions& level) { return level.delays_late; });
+  if (options.preserve_ordering && delays) {
+    status.Update(absl::InvalidArgumentError(
+        "preserve_ordering: expected no level that delays with it"));
   }
   if (options.preserve_ordering && options.levels.size() > 1) {
     status.Update(absl::InvalidArgumentError(
@@ -121,7 +141,8 @@ BatchFormer::Options Batcher::FormerOptions(const Backend& backend) const {
           .lanes = backend.lanes(),
           .max_batches = backend.slots() + options_.max_undelivered_batches,
           .preserve_ordering = options_.preserve_ordering,
-          .enough_rows = options_.enough_rows};
+          .enough_rows = options_.enough_rows,
+          .buckets = options_.buckets};
 }
 
 Batcher::~Batcher() {
@@ -159,7 +180,7 @@ absl::Status Batcher::Submit(InferRequest& request) {
   if (request.due <= request.arrival) {
     return Refuse(Refusal::kExpired, request);
   }
-  if (request.due != kNever && WouldMiss(request)) {
+  if (WouldMiss(request)) {
     return Refuse(Refusal::kWouldMiss, request);
   }
   const Admission::Verdict verdict =
@@ -178,9 +199,10 @@ absl::Status Batcher::Submit(InferRequest& request) {
     request.split->Stamp();
   }
   request.TakeFirstHolds();
+  const TimePoint due = request.due;  // from now on the stepper's
   Push(request);
   // A lane that has to be woken steps itself, on what is there by then.
-  if (IsNews(request.due) && !backend_->WakeLane(*this)) {
+  if (IsNews(due) && !backend_->WakeLane(*this)) {
     AskForStep();
   }
   if (request.cancelled.load(std::memory_order_seq_cst)) {

@@ -12,7 +12,8 @@
 //       with an error.
 //   G2  A batch holds 1..max_batch_size rows of one shape; a request's rows
 //       stay together, or in parts of a whole batch where they are more, and
-//       in order; requests of one shape and level start in arrival order.
+//       in order; requests of one shape and level start in arrival order,
+//       those that their level delays after the others.
 //   G3  Under `eager` no request waits while a lane is idle; under `window` and
 //       `adaptive` none waits longer than max_wait while one is.
 //   G4  What is cancelled or past its deadline when its batch closes, or would
@@ -74,6 +75,8 @@ struct BatcherOptions {
   // A batch of that many rows no longer waits, though it is not full; 0: only
   // a full one. Changes nothing under `eager`.
   int32_t enough_rows = 0;
+  // What the backend pads batches to (batch_buckets.h), max_batch_size last.
+  std::vector<int32_t> buckets = {};
   QueueBounds queue = {};
   std::vector<LevelOptions> levels = {{}};  // 1 to kMaxLevels, urgent first
   // Batches whose compute has ended and whose replies are not all handed over.
@@ -152,6 +155,8 @@ class Batcher final : private BackendEvents {
   // --- any thread ---
   absl::Status Refuse(Refusal reason, const InferRequest& request);
   TimePoint DueOf(const InferRequest& request) const;
+  // Whether it may wait on past what is due first, as its level says.
+  bool IsToBeDelayed(const InferRequest& request) const;
   bool WouldMiss(const InferRequest& request) const;
   // Rows of one request at most.
   int32_t MaxRequestRows(int32_t level) const;

@@ -21,15 +21,37 @@ TimePoint Batcher::DueOf(const InferRequest& request) const {
   return std::min(request.deadline, request.arrival + timeout);
 }
 
+bool Batcher::IsToBeDelayed(const InferRequest& request) const {
+  return options_.levels[static_cast<size_t>(request.level)].delays_late &&
+         request.due < request.deadline;
+}
+
 bool Batcher::WouldMiss(const InferRequest& request) const {
-  const WaitForecast::Ahead ahead = {
+  if (request.due == kNever) {
+    return false;
+  }
+  WaitForecast::Ahead ahead = {
       .rows_of_level = admission_.RowsOf(request.level),
       .rows_up_to_level = admission_.RowsUpTo(request.level),
       .lane_has_ended =
           compute_ends_.load(std::memory_order_relaxed) !=
           compute_ends_published_.load(std::memory_order_relaxed)};
-  return wait_forecast_.FinishOf(request.level, ahead, request.rows,
-                                 request.arrival) > request.due;
+  const auto misses = [&](TimePoint due) {
+    return wait_forecast_.FinishOf(request.level, ahead, request.rows,
+                                   request.arrival) > due;
+  };
+  if (!IsToBeDelayed(request)) {
+    return misses(request.due);
+  }
+  // Delayed itself it comes behind all others; in time it overtakes those.
+  if (request.deadline == kNever || !misses(request.deadline)) {
+    return false;
+  }
+  const int64_t overtaken =
+      std::min(wait_forecast_.DelayedRows(request.level), ahead.rows_of_level);
+  ahead.rows_of_level -= overtaken;
+  ahead.rows_up_to_level -= overtaken;
+  return misses(request.due);
 }
 
 int32_t Batcher::MaxRequestRows(int32_t level) const {

@@ -144,8 +144,13 @@ TimePoint Batcher::AnswerExpired() {
   const DeadlineHeap& deadlines = former_.queue().deadlines();
   TimePoint now = clock_.Now();
   while (deadlines.earliest_due() <= now) {
-    former_.Missed(deadlines.earliest()->level);
-    Answer(*deadlines.earliest(), kExpired);
+    InferRequest& request = *deadlines.earliest();
+    if (IsToBeDelayed(request)) {
+      former_.Delay(request);
+    } else {
+      former_.Missed(request.level);
+      Answer(request, kExpired);
+    }
     now = clock_.Now();  // answering takes time, in which more may expire
   }
   return now;
@@ -182,21 +187,26 @@ void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
       former_.Prune(*choice.group, knobs, now,
                     [&](InferRequest& request, BatchFormer::Dropped why) {
                       has_dropped = true;
-                      if (why == BatchFormer::Dropped::kLate) {
+                      if (why == BatchFormer::Dropped::kCancelled) {
+                        Answer(request, kCancelled);
+                      } else if (IsToBeDelayed(request)) {
+                        former_.Delay(request);
+                      } else {
                         answered_.dropped_requests.Add(1);
                         former_.Missed(request.level);
                         Answer(request, kTooLate);
-                      } else {
-                        Answer(request, kCancelled);
                       }
                     });
   if (has_dropped) {
     return;
   }
+  const int32_t rows =
+      former_.CheapestRows(*choice.group, knobs, max_rows, now);
   std::unique_ptr<Batch> batch = std::move(batches_.back());
   batches_.pop_back();
+  // Of a whole bucket as much as of max_batch_size.
   const bool is_full =
-      former_.TakeBatch(*choice.group, knobs, max_rows, *batch);
+      former_.TakeBatch(*choice.group, knobs, rows, *batch) || rows < max_rows;
   former_.Started(*batch, knobs, is_full, now);
   for (const Batch::Entry& entry : batch->entries()) {
     admission_.LeaveLevel(entry.request->level, 1, entry.rows);

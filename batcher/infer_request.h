@@ -44,8 +44,9 @@ struct InferRequest {
   Duration timeout{0};  // from its arrival; 0: none
   Completion* completion = nullptr;
 
-  // Stamped by Submit(): when it arrived, and when it expires, which is the
-  // earliest of deadline, timeout and what the batcher gives its level.
+  // Stamped by Submit(): when it arrived, and when it is due, which is the
+  // earliest of deadline, timeout and what the batcher gives its level. The
+  // stepper puts `due` off where the level delays what is late.
   TimePoint arrival;
   TimePoint due = kNever;
 
@@ -65,6 +66,8 @@ struct InferRequest {
   ShapeGroup* group = nullptr;
   int32_t deadline_index = -1;  // its place in the heap
   bool is_queued = false;
+  bool is_delayed = false;    // it waited for longer than its level allows
+  uint64_t queue_number = 0;  // of its arrival in the queue
 
   // Where it has more rows than a batch: its parts; owned. Written before the
   // first holds are taken.

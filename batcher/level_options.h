@@ -12,6 +12,9 @@ namespace ferry {
 
 struct LevelOptions {
   Duration default_timeout{0};  // of a request, from its arrival; 0: none
+  // Whether a request that waits for longer is served after the others of its
+  // level instead of being refused. Its own deadline still ends it.
+  bool delays_late = false;
   // Whether a request's own timeout counts where it is shorter.
   bool may_shorten = true;
   int32_t max_requests = 0;  // queued; 0: no bound but the queue's

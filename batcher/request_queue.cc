@@ -9,10 +9,7 @@ namespace ferry {
 
 void ShapeGroup::Append(InferRequest& request) {
   Level& level = levels_[static_cast<size_t>(request.level)];
-  request.older = level.newest;
-  request.newer = nullptr;
-  (level.newest == nullptr ? level.oldest : level.newest->newer) = &request;
-  level.newest = &request;
+  Link(request, level);
   level.rows += request.rows;
   rows_ += request.rows;
   ++requests_;
@@ -20,13 +17,46 @@ void ShapeGroup::Append(InferRequest& request) {
 
 void ShapeGroup::Remove(InferRequest& request) {
   Level& level = levels_[static_cast<size_t>(request.level)];
+  Unlink(request, level);
+  level.rows -= request.rows;
+  rows_ -= request.rows;
+  --requests_;
+}
+
+void ShapeGroup::Delay(InferRequest& request) {
+  Level& level = levels_[static_cast<size_t>(request.level)];
+  Unlink(request, level);
+  request.is_delayed = true;
+  Link(request, level);
+}
+
+// Among those that are delayed like it, or not, by its number; the newest of
+// them is looked at first.
+void ShapeGroup::Link(InferRequest& request, Level& level) {
+  InferRequest* next = request.is_delayed ? nullptr : level.first_delayed;
+  InferRequest* last = next == nullptr ? level.newest : next->older;
+  while (last != nullptr && last->is_delayed == request.is_delayed &&
+         last->queue_number > request.queue_number) {
+    next = last;
+    last = last->older;
+  }
+  request.older = last;
+  request.newer = next;
+  (last == nullptr ? level.oldest : last->newer) = &request;
+  (next == nullptr ? level.newest : next->older) = &request;
+  if (request.is_delayed && next == level.first_delayed) {
+    level.first_delayed = &request;
+  }
+}
+
+void ShapeGroup::Unlink(InferRequest& request, Level& level) {
+  if (level.first_delayed == &request) {
+    level.first_delayed = request.newer;
+  }
   (request.older == nullptr ? level.oldest : request.older->newer) =
       request.newer;
   (request.newer == nullptr ? level.newest : request.newer->older) =
       request.older;
-  level.rows -= request.rows;
-  rows_ -= request.rows;
-  --requests_;
 }
 
 int32_t ShapeGroup::most_urgent_level() const {
@@ -42,8 +72,10 @@ int32_t ShapeGroup::most_urgent_level() const {
 TimePoint ShapeGroup::oldest_arrival() const {
   TimePoint oldest = kNever;
   for (const Level& level : levels_) {
-    if (level.oldest != nullptr) {
-      oldest = std::min(oldest, level.oldest->arrival);
+    for (const InferRequest* first : {level.oldest, level.first_delayed}) {
+      if (first != nullptr) {
+        oldest = std::min(oldest, first->arrival);
+      }
     }
   }
   return oldest;
@@ -52,12 +84,15 @@ TimePoint ShapeGroup::oldest_arrival() const {
 RequestQueue::RequestQueue(int32_t max_requests, int32_t levels)
     : levels_(levels),
       level_rows_(static_cast<size_t>(levels)),
+      delayed_rows_(static_cast<size_t>(levels)),
       deadlines_(max_requests) {}
 
 void RequestQueue::Append(InferRequest& request) {
   Check(request.level >= 0 && request.level < levels_,
         "a request's level is one of the queue's");
   ShapeGroup& group = GroupOf(request);
+  request.is_delayed = false;
+  request.queue_number = ++appended_;
   group.Append(request);
   ++requests_;
   rows_ += request.rows;
@@ -76,11 +111,26 @@ void RequestQueue::Remove(InferRequest& request) {
   --requests_;
   rows_ -= request.rows;
   level_rows_[static_cast<size_t>(request.level)] -= request.rows;
+  if (request.is_delayed) {
+    delayed_rows_[static_cast<size_t>(request.level)] -= request.rows;
+  }
   deadlines_.Remove(request);
   request.group = nullptr;
   request.is_queued = false;
   if (group.requests() == 0) {
     DropGroup(group);
+  }
+}
+
+void RequestQueue::Delay(InferRequest& request) {
+  Check(request.is_queued && !request.is_delayed,
+        "only a queued request is delayed, and once");
+  request.group->Delay(request);
+  delayed_rows_[static_cast<size_t>(request.level)] += request.rows;
+  deadlines_.Remove(request);
+  request.due = request.deadline;
+  if (request.due != kNever) {
+    deadlines_.Insert(request);
   }
 }
 

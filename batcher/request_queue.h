@@ -1,7 +1,8 @@
 // RequestQueue: the admitted requests after the stepper took them from
 // the push list, in groups of one shape, and in each by level of priority and
-// then by arrival. Each group is an open batch, or several: requests of
-// different shapes never share one, and never close each other's.
+// then by arrival, the delayed ones last. Each group is an open batch, or
+// several: requests of different shapes never share one, and never close each
+// other's.
 //
 // Intrusive. Allocates only when more shapes are queued at once than ever
 // before.
@@ -26,10 +27,12 @@ namespace ferry {
 // Requests of one shape.
 class ShapeGroup {
  public:
-  // Requests of one level, linked by `newer` and `older`.
+  // Requests of one level, linked by `newer` and `older`: those in time by
+  // arrival, then the delayed ones by arrival.
   struct Level {
     InferRequest* oldest = nullptr;
     InferRequest* newest = nullptr;
+    InferRequest* first_delayed = nullptr;
     int32_t rows = 0;
   };
 
@@ -51,6 +54,10 @@ class ShapeGroup {
 
   void Append(InferRequest& request);
   void Remove(InferRequest& request);
+  void Delay(InferRequest& request);
+  // Into and out of the list; counts nothing.
+  static void Link(InferRequest& request, Level& level);
+  static void Unlink(InferRequest& request, Level& level);
 
   std::vector<Level> levels_;
   int32_t requests_ = 0;
@@ -68,6 +75,10 @@ class RequestQueue {
   // REQUIRES: request.is_queued.
   void Remove(InferRequest& request);
 
+  // From now on the request comes after the others of its level, and is due at
+  // its deadline only. REQUIRES: request.is_queued.
+  void Delay(InferRequest& request);
+
   // In no order.
   absl::Span<ShapeGroup* const> groups() const { return groups_; }
   bool empty() const { return groups_.empty(); }
@@ -75,6 +86,10 @@ class RequestQueue {
   int32_t rows() const { return rows_; }
   int32_t level_rows(int32_t level) const {
     return level_rows_[static_cast<size_t>(level)];
+  }
+  // Of those, the ones of delayed requests.
+  int32_t delayed_rows(int32_t level) const {
+    return delayed_rows_[static_cast<size_t>(level)];
   }
   // REQUIRES: not empty.
   InferRequest& any() const { return groups_.front()->any(); }
@@ -93,6 +108,8 @@ class RequestQueue {
   int32_t requests_ = 0;
   int32_t rows_ = 0;
   std::vector<int32_t> level_rows_;
+  std::vector<int32_t> delayed_rows_;  // [level]
+  uint64_t appended_ = 0;
   DeadlineHeap deadlines_;
 };
 

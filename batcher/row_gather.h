@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "batcher/batch.h"
 
 namespace ferry {
@@ -18,6 +20,12 @@ size_t GatheredBytes(const Batch& batch, size_t input);
 // Copies input `input` of every request, in row order, to `to`. REQUIRES: `to`
 // has room for GatheredBytes(). Returns one past the last byte written.
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to);
+
+// As GatherRows(), a piece at a time: copies them to `room` until it is full,
+// calls `use` with what is in it, and begins anew. Each piece but the last
+// fills the room. REQUIRES: `room` is not empty.
+void GatherPieces(const Batch& batch, size_t input, absl::Span<std::byte> room,
+                  absl::FunctionRef<void(absl::Span<const std::byte>)> use);
 
 }  // namespace ferry
 

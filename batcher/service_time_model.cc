@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "batcher/batch_buckets.h"
 #include "batcher/check.h"
 
 namespace ferry {
@@ -32,15 +34,17 @@ Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
 
 }  // namespace
 
-ServiceTimeModel::ServiceTimeModel(int32_t max_rows)
-    : max_rows_(max_rows),
+ServiceTimeModel::ServiceTimeModel(int32_t max_rows,
+                                   std::vector<int32_t> buckets)
+    : buckets_(std::move(buckets)),
+      max_rows_(max_rows),
       sizes_(static_cast<size_t>(max_rows) + 1),
       p00_(kPrior),
       p01_(0),
       p11_(kPrior) {}
 
 void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
-  const int32_t rows = sample.rows;
+  const int32_t rows = PaddedRows(buckets_, sample.rows);
   Check(rows >= 1 && rows < static_cast<int32_t>(sizes_.size()),
         "a batch has 1 to max_rows rows");
   const auto took_ns = static_cast<double>(ElapsedNanos(sample.took));
@@ -147,13 +151,19 @@ double ServiceTimeModel::LineAt(int32_t rows) const {
 }
 
 Duration ServiceTimeModel::Expected(int32_t rows) const {
-  const Size& size = sizes_[static_cast<size_t>(rows)];
+  rows = PaddedRows(buckets_, rows);
+  const Size& size = SizeOf(rows);
   return Nanoseconds(size.samples == kEnoughSamples ? size.mean_ns
                                                     : LineAt(rows));
 }
 
+bool ServiceTimeModel::IsKnown(int32_t rows) const {
+  return SizeOf(PaddedRows(buckets_, rows)).samples == kEnoughSamples;
+}
+
 Duration ServiceTimeModel::Bound(int32_t rows) const {
-  const Size& size = sizes_[static_cast<size_t>(rows)];
+  rows = PaddedRows(buckets_, rows);
+  const Size& size = SizeOf(rows);
   return size.samples == kEnoughSamples
              ? Nanoseconds(size.mean_ns + kDeviations * size.deviation_ns)
              : Nanoseconds(LineAt(rows) + kDeviations * std::sqrt(variance_));

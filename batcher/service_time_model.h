@@ -6,6 +6,8 @@
 // deviation: it knows the steps between sizes that a line cannot, and wins
 // where it has seen enough.
 //
+// Where batches are padded to buckets, a size means the bucket that runs.
+//
 // Batches of one size only say nothing about beta: then forgetting pauses, so
 // that noise does not become a slope. A batch far off the line is left out;
 // five in a row that agree mean that the device has changed its speed (clocks,
@@ -36,18 +38,22 @@ struct ServiceTimeSample {
 
 class ServiceTimeModel {
  public:
-  // Batches have 1 to `max_rows` rows.
-  explicit ServiceTimeModel(int32_t max_rows);
+  // Batches have 1 to `max_rows` rows and are padded to `buckets`.
+  explicit ServiceTimeModel(int32_t max_rows,
+                            std::vector<int32_t> buckets = {});
 
   void Learn(const ServiceTimeSample& sample);
 
-  // All zero before anything was learned.
+  // Of the rows that run. All zero before anything was learned.
   ServiceTimeLine line() const;
 
   // The expected time, and one that few batches pass: the expected time and
   // three deviations.
   Duration Expected(int32_t rows) const;
   Duration Bound(int32_t rows) const;
+
+  // Whether batches of that size ran often enough for a time of their own.
+  bool IsKnown(int32_t rows) const;
 
   // How often the line started afresh.
   uint64_t drift_count() const { return drift_count_; }
@@ -64,8 +70,13 @@ class ServiceTimeModel {
   // Counts the residual, and starts afresh where there were too many outliers.
   void CountOutlier(bool is_outlier, double residual_ns);
   bool IsOutlier(double residual_ns, double expected_ns);
+  // Of the rows that run.
   double LineAt(int32_t rows) const;
+  const Size& SizeOf(int32_t rows) const {
+    return sizes_[static_cast<size_t>(rows)];
+  }
 
+  std::vector<int32_t> buckets_;
   double max_rows_;
   std::vector<Size> sizes_;  // [rows]
 

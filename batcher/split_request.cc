@@ -112,6 +112,7 @@ void SplitRequest::Stamp() {
   for (Part& part : parts_) {
     part.arrival = whole_.arrival;
     part.due = whole_.due;
+    part.deadline = whole_.deadline;
   }
 }
 

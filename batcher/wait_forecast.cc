@@ -32,6 +32,7 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
                            kRelaxed);
     levels_[i].fragments_ns.store(Nanos(level.fragments), kRelaxed);
     levels_[i].stretch.store(level.stretch, kRelaxed);
+    levels_[i].delayed_rows.store(level.delayed_rows, kRelaxed);
   }
 }
 

@@ -48,6 +48,7 @@ class WaitForecast {
       // ones of the same rows: each shape's last one is not full.
       Duration fragments{0};
       double stretch = 0;  // WaitStretch
+      int64_t delayed_rows = 0;
     };
     std::array<Level, kMaxLevels> levels = {};
   };
@@ -62,6 +63,12 @@ class WaitForecast {
     bool lane_has_ended = false;
   };
 
+  // Rows of the level that a request in time overtakes.
+  int64_t DelayedRows(int32_t level) const {
+    return levels_[static_cast<size_t>(level)].delayed_rows.load(
+        std::memory_order_relaxed);
+  }
+
   // Returns when a request of `rows` would be answered, or `now` where there is
   // no forecast to believe.
   TimePoint FinishOf(int32_t level, const Ahead& ahead, int32_t rows,
@@ -72,6 +79,7 @@ class WaitForecast {
     std::atomic<double> share{1};
     std::atomic<double> fragments_ns{0};
     std::atomic<double> stretch{0};
+    std::atomic<int64_t> delayed_rows{0};
   };
 
   std::atomic<int32_t> lanes_{1};

@@ -86,6 +86,7 @@ absl::Status Complete(SimulateFlags& flags) {
   run.device.alpha = Milliseconds(flags.alpha_ms);
   run.device.beta = Milliseconds(flags.beta_ms);
   run.device.max_batch_size = run.batcher.max_batch_size;
+  run.device.buckets = run.batcher.buckets;
   run.duration = Milliseconds(flags.duration_s * 1e3);
   const int32_t rows = run.batcher.max_batch_size;
   const Duration full = run.device.alpha + rows * run.device.beta;
@@ -183,6 +184,10 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command.add_option("--max-batch-size", batcher.max_batch_size, "rows")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  command
+      .add_option("--buckets", batcher.buckets,
+                  "rows that batches are padded to, max_batch_size last")
+      ->delimiter(',');
   command.add_option("--max-wait-ms", flags->max_wait_ms, "bound of the wait")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();

@@ -1,6 +1,8 @@
 // One queue policy after the other.
 #include "models/config_levels.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "batcher/admission.h"
 
@@ -14,10 +16,12 @@ constexpr uint64_t kMaxTimeoutMicroseconds = 86'400'000'000;  // a day
 // `line` is that of the policy; 0: unknown.
 LevelOptions ReadPolicy(const ModelQueuePolicy& policy, absl::string_view field,
                         int line, ConfigFindings& findings) {
-  if (policy.timeout_action() != ModelQueuePolicy::REJECT) {
-    findings.Add(line, absl::StrCat("field '", field,
-                                    ".timeout_action': expected REJECT, got ",
-                                    EnumName(policy.timeout_action())));
+  if (policy.timeout_action() != ModelQueuePolicy::REJECT &&
+      policy.timeout_action() != ModelQueuePolicy::DELAY) {
+    findings.Add(
+        line, absl::StrCat("field '", field,
+                           ".timeout_action': expected REJECT or DELAY, got ",
+                           EnumName(policy.timeout_action())));
   }
   const uint64_t timeout = policy.default_timeout_microseconds();
   if (timeout > kMaxTimeoutMicroseconds) {
@@ -36,6 +40,7 @@ LevelOptions ReadPolicy(const ModelQueuePolicy& policy, absl::string_view field,
   }
   return {.default_timeout =
               std::chrono::microseconds(static_cast<int64_t>(timeout)),
+          .delays_late = policy.timeout_action() == ModelQueuePolicy::DELAY,
           .may_shorten = policy.allow_timeout_override(),
           .max_requests = static_cast<int32_t>(policy.max_queue_size())};
 }
@@ -79,6 +84,13 @@ void ReadLevels(const inference::ModelDynamicBatching& batching,
     }
     options.levels[static_cast<size_t>(number - 1)] =
         ReadPolicy(policy, "priority_queue_policy", line, findings);
+  }
+  if (batching.preserve_ordering() &&
+      std::any_of(options.levels.begin(), options.levels.end(),
+                  [](const LevelOptions& each) { return each.delays_late; })) {
+    findings.Add(node.Line("preserve_ordering"),
+                 "field 'preserve_ordering': expected timeout_action REJECT "
+                 "with it: a delayed request is overtaken");
   }
 }
 

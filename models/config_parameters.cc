@@ -202,7 +202,7 @@ constexpr Parameter kParameters[] = {
      [](Text text, ModelOptions& o) {
        return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
      }},
-    {"ferry.buckets", kTorch, ReadBuckets},
+    {"ferry.buckets", kTorch | kSim, ReadBuckets},
     {"ferry.network", kNetwork, ReadNetwork},
     {"ferry.weights", kNetwork, ReadWeights},
     {"ferry.widths", kNetwork,

@@ -43,7 +43,9 @@ absl::StatusOr<std::unique_ptr<HostModel>> MakeSimulated(
   if (options.backend == BackendKind::kEcho) {
     return EchoModel::Create(options.spec);
   }
-  return SimulatedModel::Create(options.spec, options.simulation);
+  SimulatedModelOptions simulation = options.simulation;
+  simulation.buckets = options.buckets;
+  return SimulatedModel::Create(options.spec, simulation);
 }
 
 std::string FilePath(const ModelOptions& options, const std::string& folder) {
@@ -72,6 +74,7 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
   result.max_wait = options.max_wait;
   result.preserve_ordering = options.preserve_ordering;
   result.enough_rows = options.enough_rows;
+  result.buckets = options.buckets;
   result.levels = options.levels;
   result.queue.requests =
       overrides.queue_requests.value_or(result.queue.requests);

@@ -19,6 +19,7 @@
 #     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
 # C1  perf_analyzer: Ferry against an echo with none of its code
 # C2  served against called in a loop, with 64, 128 and 256 outstanding
+# C3  latency under open-loop load, by policy and max_wait
 # C4  overload over gRPC, with timeouts
 # C5  the bytes moved for a large tensor      profile  instructions by stage
 # grpc-api  completion queues against the callback API
@@ -26,7 +27,8 @@
 # On a simulated device and a virtual clock, the same on every machine:
 # C3-lanes    adaptive on four lanes          C6    priorities and shapes
 # C4-virtual  overload with timeouts          phi1  the closed form
-# policies    the policies across loads, bursts and lanes
+# policies    the policies across loads, bursts, lanes and bounds of p99, as
+#             tables and as a picture (requirements/show.txt, into .venv)
 #
 # --bin DIR uses the programs there instead of building; leave the machine alone
 # while it measures.
@@ -34,7 +36,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
@@ -61,4 +63,9 @@ case " $* " in
     fi
     ;;
 esac
+if [ "$1" = policies ] && ! .venv/bin/python -c 'import matplotlib' 2>/dev/null
+then
+  step "installing requirements/show.txt" .venv/bin/python -m pip install \
+    --disable-pip-version-check --no-deps -r requirements/show.txt
+fi
 exec .venv/bin/python scripts/show/main.py "$@"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "batcher/batch_buckets.h"
 
 namespace ferry {
 namespace {
@@ -14,7 +15,9 @@ constexpr Outcome kFailed = {absl::StatusCode::kInternal,
                              "simulated device failed on this batch"};
 
 ServiceTimeSample Sample(const SimulatedModelOptions& options, int32_t rows) {
-  return {.rows = rows, .took = options.alpha + options.beta * rows};
+  return {
+      .rows = rows,
+      .took = options.alpha + options.beta * PaddedRows(options.buckets, rows)};
 }
 
 }  // namespace
@@ -65,7 +68,7 @@ Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
 }
 
 Duration SimulatedModel::ServiceTime(int32_t rows) {
-  const Duration mean = options_.alpha + rows * options_.beta;
+  const Duration mean = Sample(options_, rows).took;
   if (options_.jitter == 0) {
     return mean;
   }

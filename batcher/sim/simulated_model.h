@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
@@ -21,6 +22,7 @@ namespace ferry {
 struct SimulatedModelOptions {
   Duration alpha = Milliseconds(1);   // per batch
   Duration beta = Milliseconds(0.1);  // per row
+  std::vector<int32_t> buckets = {};  // batch_buckets.h
   // Service time is multiplied by a uniform factor in [1 - jitter, 1 + jitter].
   double jitter = 0;        // 0 <= jitter < 1
   int64_t fail_every = 0;   // each n-th batch fails; 0: none does

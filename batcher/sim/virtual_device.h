@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "batcher/backend.h"
+#include "batcher/batch_buckets.h"
 #include "batcher/host_output_pool.h"
 
 namespace ferry {
@@ -36,6 +37,7 @@ struct VirtualDeviceOptions {
   int32_t lanes = 1;
   int32_t slots_per_lane = 1;
   int32_t max_batch_size = 64;
+  std::vector<int32_t> buckets = {};  // batch_buckets.h
   Duration alpha = Milliseconds(1);   // per batch
   Duration beta = Milliseconds(0.1);  // per row
   double jitter = 0;  // s(b) is multiplied by a factor in [1 - it, 1 + it]
@@ -71,7 +73,7 @@ class VirtualDevice final : public Backend {
 
   // s(b) without jitter.
   Duration ServiceTime(int32_t rows) const {
-    return options_.alpha + rows * options_.beta;
+    return options_.alpha + PaddedRows(options_.buckets, rows) * options_.beta;
   }
 
  private:

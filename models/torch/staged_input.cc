@@ -14,6 +14,9 @@
 namespace ferry {
 namespace {
 
+// What is cast at a time: a piece of the rows that stays in the nearest cache.
+constexpr int64_t kPieceElements = 4096;
+
 // Bytes of a bool on the wire may be any: they are read as UINT8, and all but
 // 0 become true.
 at::ScalarType WireType(DataType type) {
@@ -51,20 +54,34 @@ c10::IValue StagedInput::Stage(const Batch& batch, int32_t padded_rows) {
     return GatherTexts(batch, index_, padded_rows * RowElements(row_dims));
   }
   const at::Tensor placed = Place(padded_rows, row_dims);
-  const int64_t elements = batch.rows() * RowElements(row_dims);
-  at::Tensor& received = wire_.defined() ? wire_ : staged_;
-  GatherRows(batch, index_, static_cast<std::byte*>(received.data_ptr()));
   const Elements staged = {staged_.data_ptr(), staged_.scalar_type()};
   if (normalizer_.has_value()) {
+    GatherRows(batch, index_, static_cast<std::byte*>(wire_.data_ptr()));
     normalizer_->Run(static_cast<const uint8_t*>(wire_.data_ptr()),
                      batch.rows(), row_dims, staged);
   } else if (wire_.defined()) {
-    CastElements({wire_.data_ptr(), wire_.scalar_type()}, staged, elements);
+    GatherCast(batch);
+  } else {
+    GatherRows(batch, index_, static_cast<std::byte*>(staged.data));
   }
   if (padded_rows > batch.rows()) {
     placed.narrow(0, batch.rows(), padded_rows - batch.rows()).zero_();
   }
   return placed;
+}
+
+void StagedInput::GatherCast(const Batch& batch) {
+  const at::ScalarType from = wire_.scalar_type();
+  const at::ScalarType to = staged_.scalar_type();
+  auto* const room = static_cast<std::byte*>(wire_.data_ptr());
+  auto* next = static_cast<std::byte*>(staged_.data_ptr());
+  GatherPieces(
+      batch, index_, {room, wire_.nbytes()},
+      [&](absl::Span<const std::byte> piece) {
+        const size_t count = piece.size() / c10::elementSize(from);
+        CastElements({room, from}, {next, to}, static_cast<int64_t>(count));
+        next += count * c10::elementSize(to);
+      });
 }
 
 at::Tensor StagedInput::Place(int32_t rows,
@@ -78,7 +95,8 @@ at::Tensor StagedInput::Place(int32_t rows,
               ? ToScalarType(options_.precision)
               : type_.value_or(ComputeType(spec_.type, options_.precision)));
   if (staged_.scalar_type() != WireType(spec_.type)) {
-    Reserve(wire_, room, WireType(spec_.type));
+    Reserve(wire_, normalizer_.has_value() ? room : kPieceElements,
+            WireType(spec_.type));
   }
   return staged_.narrow(0, 0, rows * row_elements)
       .view(Shape(options_.spec.max_batch_size > 0, rows, ModelRow(row_dims)));

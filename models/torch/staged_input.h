@@ -39,6 +39,8 @@ class StagedInput {
   c10::IValue Stage(const Batch& batch, int32_t padded_rows);
 
  private:
+  // Gathers the batch's rows, casting them from wire_'s type to staged_'s.
+  void GatherCast(const Batch& batch);
   // A view of `rows` rows of the room, which is made to hold them.
   at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);
   // Dims of one row as the model takes it.
@@ -51,7 +53,8 @@ class StagedInput {
   const std::optional<at::ScalarType> type_;
   const bool has_variable_shape_;  // some input of the model has
   // Flat; for the largest batch where shapes are fixed, else they grow.
-  at::Tensor wire_;    // as received; unused where types agree
+  // wire_ is unused where types agree.
+  at::Tensor wire_;    // as received: all rows of images, else a piece of them
   at::Tensor staged_;  // in the type computed in
 };
 

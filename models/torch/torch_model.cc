@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
 #include "models/torch/cast.h"
 #include "models/torch/shapes.h"
@@ -127,9 +128,7 @@ std::string TorchModel::InputShapes() const {
 }
 
 int32_t TorchModel::BucketFor(int32_t rows) const {
-  const auto bucket =
-      std::lower_bound(options_.buckets.begin(), options_.buckets.end(), rows);
-  return bucket == options_.buckets.end() ? rows : *bucket;
+  return PaddedRows(options_.buckets, rows);
 }
 
 absl::Status TorchModel::Forward(int32_t rows) {

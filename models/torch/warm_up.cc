@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "batcher/batch_buckets.h"
 #include "batcher/checked_math.h"
 #include "models/made_up_row.h"
 
@@ -105,11 +106,8 @@ std::vector<int32_t> WarmUp::Sizes() const {
 }
 
 int32_t WarmUp::SizeFor(int32_t rows) const {
-  const auto bucket =
-      std::lower_bound(options_.buckets.begin(), options_.buckets.end(), rows);
-  return bucket == options_.buckets.end()
-             ? std::min(rows, std::max(options_.spec.max_batch_size, 1))
-             : *bucket;
+  return std::min(PaddedRows(options_.buckets, rows),
+                  std::max(options_.spec.max_batch_size, 1));
 }
 
 absl::Status WarmUp::RunSizes(const std::vector<RowInput>& row) {

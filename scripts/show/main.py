@@ -12,6 +12,7 @@ import exporting
 import fuzzing
 import grpc_api
 import latency
+import loads
 import measuring
 import overloading
 import profiling
@@ -37,6 +38,7 @@ CLAIMS = {
     "B5": exporting.measure,
     "C1": wire.measure,
     "C2": serving.measure_all,
+    "C3": loads.measure,
     "C3-lanes": scheduling.lanes,
     "C4": overloading.measure,
     "C4-virtual": scheduling.overload,

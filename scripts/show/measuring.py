@@ -183,15 +183,26 @@ def echo(programs, *arguments, model="mlp", number=0):
 def closed_loop(programs, outstanding, seconds, metrics=True, warm_up=2,
                 number=0):
     """Returns the one point of a closed loop against that running server."""
-    arguments = ["run", "-u", address(number), "-m", "mlp", "--outstanding",
-                 str(outstanding), "--duration-secs", str(seconds),
+    return run_load(programs, ["--outstanding", str(outstanding)], seconds,
+                    metrics, warm_up, number)
+
+
+def open_loop(programs, rate, seconds, number=0):
+    """Returns the one point of Poisson arrivals at that rate."""
+    return run_load(programs, ["--rates", str(rate)], seconds, metrics=False,
+                    warm_up=1, number=number)
+
+
+def run_load(programs, what, seconds, metrics, warm_up, number):
+    arguments = ["run", "-u", address(number), "-m", "mlp", *what,
+                 "--duration-secs", str(seconds),
                  "--warm-up-secs", str(warm_up)]
     if metrics:
         arguments += ["--metrics",
                       f"127.0.0.1:{METRICS_PORT + PORT_STEP * number}"]
     point = programs.json_of("ferry-bench", *arguments)["runs"][0]["points"][0]
     if point["void_reason"] or point["errors"]:
-        raise Failure(f"closed loop of {outstanding}: "
+        raise Failure(f"load {' '.join(what)}: "
                       f"{point['void_reason']} {point['errors']}")
     return point
 

@@ -217,14 +217,37 @@ SETUPS = (
     ("8 lanes, s(b) = 3 + 0.1 b ms, B = 32", {
         "lanes": 8, "alpha_ms": 3, "beta_ms": 0.1, "max_batch_size": 32}, 1),
 )
-LOADS = (0.05, 0.2, 0.5, 0.8, 0.9, 0.95)
+LOADS = (0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+SLOS = (2, 4)  # bounds of p99, in times of a full batch
+PICTURE = "policies.svg"  # beside the tables
+
+
+def slos_ms(flags):
+    full = flags["alpha_ms"] + flags["beta_ms"] * flags["max_batch_size"]
+    return [times * full for times in SLOS]
+
+
+def carried_within(points, policy, bound_ms):
+    """Returns the highest load that was tried up to which p99 stays within."""
+    carried = 0
+    for point in points:
+        latency = point[policy]["latency_ms"]
+        if latency is None or latency["p99"] > bound_ms:
+            break
+        carried = point["load"]
+    return carried
 
 
 def policies(options):
+    # What only this claim needs is not installed for the others.
+    import drawing  # pylint: disable=import-outside-toplevel
     result = measuring.describe(
         "policies", "eager, window (max_wait 5 ms) and adaptive across loads, "
         "bursts and lanes", options.command)
-    page, setups = "Simulated. Cells: mean / p99 ms / busy ratio.\n", []
+    page, setups = ("Simulated. Cells: mean / p99 ms / busy ratio. Then the "
+                    "highest load that was tried up to which p99 stays within "
+                    f"{SLOS[0]} and {SLOS[1]} full batches. As a picture: "
+                    f"[{PICTURE}]({PICTURE}).\n"), []
     for name, flags, burst in SETUPS:
         points = []
         for load in LOADS:
@@ -236,8 +259,13 @@ def policies(options):
         setups.append({"name": name, "flags": flags, "burst": burst,
                        "points": points})
         page += f"\n## {name}\n\n" + measuring.table(
-            ["load", *POLICIES], [[p["load"], *(cell(p[n]) for n in POLICIES)]
-                                  for p in points])
+            ["load", *POLICIES],
+            [[p["load"], *(cell(p[n]) for n in POLICIES)] for p in points] +
+            [[f"p99 <= {bound:.1f} ms",
+              *(carried_within(points, n, bound) for n in POLICIES)]
+             for bound in slos_ms(flags)])
+    drawing.draw_policies(setups, [slos_ms(flags) for _, flags, _ in SETUPS],
+                          measuring.RESULTS / PICTURE)
     result |= {"setups": setups, "simulated": True, "passed": True,
                "verdict": "a table; see docs/scheduling.md for what follows"}
     return result, page

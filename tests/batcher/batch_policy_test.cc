@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -141,6 +142,20 @@ TEST(TargetRows, IsTheSmallestBatchThatCarriesTheRate) {
     EXPECT_TRUE(target == 64 || carries(target)) << rate;
     EXPECT_TRUE(target == 1 || !carries(target - 1)) << rate;
   }
+}
+
+// Of s(b) = 1 + 0.1 b ms: 1.8 and 7.4 ms.
+TEST(TargetRows, IsWhatCarriesTheRateInTheTimeOfItsBucket) {
+  const std::vector<int32_t> buckets = {8, 64};
+  Forecast forecast{.service = {.alpha_ns = 1e6, .beta_ns = 1e5},
+                    .buckets = buckets};
+  forecast.rows_per_ns = 1e-6;  // 2.6 rows while a bucket of 8 runs
+  EXPECT_EQ(TargetRows(forecast, 64), 3);
+  forecast.rows_per_ns = 3.2e-6;  // 8.2, and 33.8 with 64
+  EXPECT_EQ(TargetRows(forecast, 64), 34);
+  EXPECT_EQ(TargetRows(forecast, 20), 20) << "no more than a batch holds";
+  forecast.rows_per_ns = 9e-6;
+  EXPECT_EQ(TargetRows(forecast, 64), 64) << "nothing carries it";
 }
 
 TEST(TargetRows, MoreLanesNeedSmallerBatches) {

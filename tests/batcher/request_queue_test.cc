@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <random>
 #include <utility>
@@ -77,6 +78,72 @@ TEST(RequestQueue, RemovedRequestCanBeAppendedAgain) {
   queue.Remove(first);
   queue.Append(first);
   EXPECT_EQ(Contents(queue), (Requests{&second, &first}));
+}
+
+TEST(RequestQueue, DelayedRequestsComeLastAndAreDueAtTheirDeadline) {
+  RequestQueue queue(4, 1);
+  std::array<InferRequest, 4> requests;
+  for (size_t i = 0; i < 3; ++i) {
+    requests[i].due = FromNanos(3);
+    requests[i].deadline = FromNanos(7);
+    queue.Append(requests[i]);
+  }
+  queue.Delay(requests[0]);
+  queue.Delay(requests[2]);
+  EXPECT_EQ(queue.deadlines().earliest(), &requests[1]);
+  queue.Append(requests[3]);
+  EXPECT_EQ(Contents(queue),
+            (Requests{&requests[1], &requests[3], &requests[0], &requests[2]}));
+  queue.Remove(requests[1]);
+  EXPECT_EQ(queue.deadlines().earliest_due(), FromNanos(7));
+}
+
+// Against two lists, for every way to append, delay and remove.
+TEST(RequestQueue, DelaysInEveryOrder) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 300; ++round) {
+    std::array<InferRequest, 6> requests;
+    RequestQueue queue(6, 1);
+    Requests in_time;
+    Requests delayed;
+    std::map<const InferRequest*, int> numbers;
+    for (int step = 0; step < 30; ++step) {
+      InferRequest& request = requests[random() % requests.size()];
+      const auto drop = [&](Requests& list) { std::erase(list, &request); };
+      if (!request.is_queued) {
+        queue.Append(request);
+        in_time.push_back(&request);
+        numbers[&request] = step;
+      } else if (random() % 2 == 0) {
+        queue.Remove(request);
+        drop(in_time);
+        drop(delayed);
+      } else if (!request.is_delayed) {
+        queue.Delay(request);
+        drop(in_time);
+        delayed.insert(std::find_if(delayed.begin(), delayed.end(),
+                                    [&](const InferRequest* other) {
+                                      return numbers[other] > numbers[&request];
+                                    }),
+                       &request);
+      }
+      Requests expected = in_time;
+      expected.insert(expected.end(), delayed.begin(), delayed.end());
+      ASSERT_EQ(Contents(queue), expected);
+    }
+  }
+}
+
+TEST(RequestQueue, OldestArrivalIsThatOfTheDelayedToo) {
+  RequestQueue queue(2, 1);
+  InferRequest delayed;
+  InferRequest in_time;
+  delayed.arrival = FromNanos(1);
+  in_time.arrival = FromNanos(2);
+  queue.Append(delayed);
+  queue.Append(in_time);
+  queue.Delay(delayed);
+  EXPECT_EQ(queue.groups()[0]->oldest_arrival(), FromNanos(1));
 }
 
 TEST(RequestQueue, ShapesAndLevelsAreApartAndCounted) {

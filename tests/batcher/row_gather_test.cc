@@ -55,6 +55,15 @@ TEST(RowGather, RunsOfAnySizeAndAlignmentAreJoined) {
     std::string gathered(text.size(), '?');
     GatherRows(batch, 1, reinterpret_cast<std::byte*>(gathered.data()));
     EXPECT_EQ(gathered, text) << "seed " << seed;
+    std::vector<std::byte> room(1 + random() % (2 * text.size()));
+    std::string joined;
+    GatherPieces(
+        batch, 1, absl::MakeSpan(room), [&](absl::Span<const std::byte> piece) {
+          EXPECT_EQ(joined.size() % room.size(), 0u) << "those before are full";
+          joined.append(reinterpret_cast<const char*>(piece.data()),
+                        piece.size());
+        });
+    EXPECT_EQ(joined, text) << "seed " << seed;
   }
 }
 

@@ -36,6 +36,23 @@ class ServiceTimeModelTest : public ::testing::Test {
   ServiceTimeModel model_{kMaxRows};
 };
 
+TEST_F(ServiceTimeModelTest, SizesOfABucketAreOneSize) {
+  ServiceTimeModel model(kMaxRows, {8, kMaxRows});
+  for (int32_t rows = 1; rows <= kMaxRows; ++rows) {
+    model.Learn({.rows = rows, .took = TrueTime(rows <= 8 ? 8 : kMaxRows)});
+  }
+  EXPECT_NEAR(model.line().beta_ns, kBetaNs, kBetaNs / 100);
+  for (int32_t rows : {1, 8}) {
+    EXPECT_NEAR(static_cast<double>(model.Expected(rows).count()),
+                static_cast<double>(TrueTime(8).count()), 1e4);
+  }
+  for (int32_t rows : {9, kMaxRows}) {
+    EXPECT_NEAR(static_cast<double>(model.Expected(rows).count()),
+                static_cast<double>(TrueTime(kMaxRows).count()), 1e4);
+  }
+  EXPECT_GE(model.Bound(9), model.Expected(9));
+}
+
 TEST_F(ServiceTimeModelTest, NothingIsKnownAtFirst) {
   EXPECT_EQ(model_.line().alpha_ns, 0);
   EXPECT_EQ(model_.line().beta_ns, 0);

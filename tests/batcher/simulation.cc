@@ -39,6 +39,14 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
   for (LevelOptions& level : batcher.levels) {
     level.default_timeout = Milliseconds(uniform(0, 1) * uniform(1, 30));
     level.may_shorten = uniform(0, 1) == 0;
+    level.delays_late = uniform(0, 2) == 0;
+  }
+  if (uniform(0, 2) == 0) {
+    batcher.buckets = {batcher.max_batch_size};
+    if (batcher.max_batch_size > 2) {
+      batcher.buckets.insert(batcher.buckets.begin(),
+                             batcher.max_batch_size / 2);
+    }
   }
   batcher.max_undelivered_batches = uniform(1, 3);
   options.backend.lanes = uniform(1, 3);

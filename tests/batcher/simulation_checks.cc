@@ -33,8 +33,8 @@ void Simulation::OnStart(const Batch& batch) {
   CheckFill(batch);
 }
 
-// Of each level those that wait for the longest, in their order; the longest
-// of all first where nothing else has a say.
+// Of each level those that wait for the longest, in their order, and then the
+// delayed ones in theirs; the first of all first where nothing else has a say.
 void Simulation::CheckOrder(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
   for (int32_t level = 0; level < std::ssize(options_.batcher.levels);
@@ -48,16 +48,24 @@ void Simulation::CheckOrder(const Batch& batch) const {
     }
     for (const Call* call : queued_) {
       const InferRequest& request = call->test.request();
-      if (request.level == level && expected.size() < started.size() &&
+      if (request.level == level &&
           SameShape(request.inputs, entries[0].request->inputs)) {
         expected.push_back(&request);
       }
     }
+    std::stable_partition(
+        expected.begin(), expected.end(),
+        [](const InferRequest* request) { return !request->is_delayed; });
+    expected.resize(std::min(expected.size(), started.size()));
     EXPECT_EQ(started, expected) << "not in arrival order";
   }
   if (knobs_.policy == PolicyKind::kEager &&
       options_.batcher.levels.size() == 1) {
-    EXPECT_EQ(entries[0].arrival, queued_[0]->test.request().arrival)
+    const auto first = std::min_element(
+        queued_.begin(), queued_.end(), [](const Call* a, const Call* b) {
+          return !a->test.request().is_delayed && b->test.request().is_delayed;
+        });
+    EXPECT_EQ(entries[0].arrival, (*first)->test.request().arrival)
         << "a younger shape left first";
   }
 }
@@ -71,8 +79,9 @@ void Simulation::CheckFill(const Batch& batch) const {
   bool is_full = batch.rows() >= knobs_.max_batch_size ||
                  std::ssize(entries) >= options_.batcher.max_requests_per_batch;
   bool has_left_behind = false;
-  // A batch may leave with fewer so that one of it is in time.
-  bool is_cut = false;
+  // A batch may leave with fewer so that one of it is in time, or to fill a
+  // bucket.
+  bool is_cut = !options_.batcher.buckets.empty();
   for (const Batch::Entry& entry : entries) {
     is_cut = is_cut || (MayForecast() && entry.request->due != kNever);
   }

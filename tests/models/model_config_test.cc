@@ -107,7 +107,7 @@ TEST(ModelConfigTest, LevelsHaveTheDefaultPolicyOrTheirOwn) {
         }
         priority_queue_policy {
           key: 1
-          value { allow_timeout_override: true }
+          value { allow_timeout_override: true timeout_action: DELAY }
         }
       })");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -117,10 +117,12 @@ TEST(ModelConfigTest, LevelsHaveTheDefaultPolicyOrTheirOwn) {
   EXPECT_EQ(options.levels[0].default_timeout, Duration(0));
   EXPECT_TRUE(options.levels[0].may_shorten);
   EXPECT_EQ(options.levels[0].max_requests, 0);
+  EXPECT_TRUE(options.levels[0].delays_late);
   for (size_t level : {1u, 2u}) {
     EXPECT_EQ(options.levels[level].default_timeout, Milliseconds(1.5));
     EXPECT_FALSE(options.levels[level].may_shorten);
     EXPECT_EQ(options.levels[level].max_requests, 7);
+    EXPECT_FALSE(options.levels[level].delays_late) << "REJECT";
   }
 }
 
@@ -134,6 +136,7 @@ parameters { key: "ferry.alpha_ms" value { string_value: "2.5" } }
 parameters { key: "ferry.beta_ms" value { string_value: "0.25" } }
 parameters { key: "ferry.jitter" value { string_value: "0.1" } }
 parameters { key: "ferry.fail_every" value { string_value: "7" } }
+parameters { key: "ferry.buckets" value { string_value: "2,8" } }
 )");
   ASSERT_TRUE(config.ok()) << config.status();
   const SimulatedModelOptions& simulation = config->options.simulation;
@@ -141,6 +144,7 @@ parameters { key: "ferry.fail_every" value { string_value: "7" } }
   EXPECT_EQ(simulation.beta, Milliseconds(0.25));
   EXPECT_EQ(simulation.jitter, 0.1);
   EXPECT_EQ(simulation.fail_every, 7);
+  EXPECT_THAT(config->options.buckets, ElementsAre(2, 8));
 }
 
 TEST(ModelConfigTest, EverythingWrongIsToldAtOnceWithItsLine) {
@@ -294,9 +298,9 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
       {WithTensors("dynamic_batching { preserve_ordering: true "
                    "priority_levels: 2 default_priority_level: 1 }"),
        "field 'preserve_ordering': expected at most one of priority_levels"},
-      {WithTensors("dynamic_batching { default_queue_policy { timeout_action: "
-                   "DELAY } }"),
-       "'default_queue_policy.timeout_action': expected REJECT, got DELAY"},
+      {WithTensors("dynamic_batching { preserve_ordering: true "
+                   "default_queue_policy { timeout_action: DELAY } }"),
+       "field 'preserve_ordering': expected timeout_action REJECT with it"},
       {WithTensors("dynamic_batching { priority_levels: 17 }"),
        "field 'priority_levels': expected 0 to 16, got 17"},
       {WithTensors("dynamic_batching { priority_levels: 2 }"),

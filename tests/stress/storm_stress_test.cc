@@ -180,6 +180,9 @@ TEST(Storm, EveryCallEndsOnceUnderEachPolicyAndShape) {
        .max_requests_per_batch = 2,
        .max_undelivered_batches = 1},
       {.max_batch_size = 4, .queue = {.requests = 8, .rows = 16}},
+      {.max_batch_size = 8,
+       .buckets = {2, 8},
+       .levels = {{.default_timeout = Milliseconds(0.2), .delays_late = true}}},
   };
   for (const BatcherOptions& options : kOptions) {
     const auto batcher = MakeBatcher(

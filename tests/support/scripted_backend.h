@@ -26,6 +26,7 @@ struct ScriptedBackendOptions {
   int32_t lanes = 1;
   int32_t slots = 1;
   const Clock* clock = nullptr;  // outlives the backend
+  std::vector<ServiceTimeSample> warm_up_samples = {};
 };
 
 class ScriptedBackend final : public Backend {
@@ -36,6 +37,9 @@ class ScriptedBackend final : public Backend {
   const ModelSpec& spec() const override { return options_.spec; }
   int32_t lanes() const override { return options_.lanes; }
   int32_t slots() const override { return options_.slots; }
+  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
+    return options_.warm_up_samples;
+  }
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
   // Batches that were ever started.

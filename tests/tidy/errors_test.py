@@ -52,6 +52,7 @@ NO_ROW = (
     "int64_param or string_param",
     # What flags and configs are checked for before, and what cannot be.
     "max_wait: ", "enough_rows: ", "preserve_ordering: expected one level",
+    "preserve_ordering: expected no level", "buckets: expected ascending",
     "clock: ", "simulated device: ", "no package for so many rows",
     "a type without a typed field",
     # Thrown, and then the batch says that the model failed.

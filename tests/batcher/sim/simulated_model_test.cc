@@ -53,6 +53,23 @@ TEST(SimulatedModel, ComputeTakesItsServiceTimeAndGivesTheRows) {
             3003);
 }
 
+TEST(SimulatedModel, RowsThatPadABucketTakeTime) {
+  auto model = SimulatedModel::Create(RowSpec(), {.alpha = Milliseconds(1),
+                                                  .beta = Milliseconds(0.5),
+                                                  .buckets = {8, 64}});
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ((*model)->warm_up_samples().front().rows, 1);
+  EXPECT_EQ((*model)->warm_up_samples().front().took, Milliseconds(5));
+  TestRequest request({.id = 3, .rows = 1});
+  Batch batch(1, 4);
+  batch.Add(request.request());
+  OutputRef output;
+  ASSERT_TRUE((*model)->Stage(batch).ok());
+  const TimePoint begin = Clock::Steady().Now();
+  ASSERT_TRUE((*model)->Compute(batch, output).ok());
+  EXPECT_GE(Clock::Steady().Now() - begin, Milliseconds(5));
+}
+
 TEST(SimulatedModel, OptionsOutOfRangeAreRefused) {
   const SimulatedModelOptions kCases[] = {
       {.alpha = Duration(-1)},

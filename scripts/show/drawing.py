@@ -1,0 +1,42 @@
+"""Draws the tables of policies as a picture, with matplotlib, which
+`scripts/show.sh policies` installs into .venv on first use."""
+
+import matplotlib
+
+matplotlib.use("svg")
+matplotlib.rcParams["svg.hashsalt"] = "ferry"  # the same file each time
+matplotlib.rcParams["svg.fonttype"] = "none"
+
+import matplotlib.pyplot as plt  # noqa: E402  (after the choice of a backend)
+
+COLOURS = {"eager": "#1b6ca8", "window": "#c1662f", "adaptive": "#3f8f4f"}
+
+
+def draw_policies(setups, bounds_ms, path):
+    """Draws mean and p99 over the load, a panel a setup; dotted: the bounds."""
+    figure, panels = plt.subplots(2, 3, figsize=(12, 7), sharex=True)
+    for panel, setup, bounds in zip(panels.flat, setups, bounds_ms,
+                                     strict=True):
+        for policy, colour in COLOURS.items():
+            points = [(point["load"], point[policy]["latency_ms"])
+                      for point in setup["points"]
+                      if point[policy]["latency_ms"]]
+            loads = [load for load, _ in points]
+            panel.plot(loads, [ms["p99"] for _, ms in points], "o-",
+                       color=colour, markersize=3, label=f"{policy}, p99")
+            panel.plot(loads, [ms["mean"] for _, ms in points], "--",
+                       color=colour, linewidth=1, label=f"{policy}, mean")
+        for bound in bounds:
+            panel.axhline(bound, color="#999999", linestyle=":", linewidth=1)
+        panel.set_title(setup["name"], fontsize=9)
+        panel.set_yscale("log")
+        panel.grid(alpha=0.3, which="both")
+    for panel in panels[1]:
+        panel.set_xlabel("offered load, of capacity")
+    for panel in panels[:, 0]:
+        panel.set_ylabel("latency, ms")
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=6, fontsize=9,
+                  frameon=False)
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
+    figure.savefig(path, metadata={"Date": None})
