@@ -195,13 +195,18 @@ TEST_F(BatcherDelayLevelsTest, DelayedOneStillComesBeforeLessUrgentOnes) {
   EXPECT_EQ(ServeAll(), (Ids{4, 2, 3, 1}));
 }
 
-// s(b) is known, and the queue longer than the timeout.
-TEST(BatcherDelay, TimeoutRefusesNobodyAtTheDoorAndDropsNobody) {
+// One row a batch, which is known to take so long.
+SteppedBatcherOptions Taking(Duration took) {
   SteppedBatcherOptions options;
   options.batcher.max_batch_size = 1;
   options.batcher.levels = {kDelays};
-  options.backend.warm_up_samples = {{.rows = 1, .took = Milliseconds(8)}};
-  SteppedBatcher stepped(options);
+  options.backend.warm_up_samples = {{.rows = 1, .took = took}};
+  return options;
+}
+
+// The queue is longer than the timeout.
+TEST(BatcherDelay, TimeoutRefusesNobodyAtTheDoorAndDropsNobody) {
+  SteppedBatcher stepped(Taking(Milliseconds(8)));
   std::deque<TestRequest> requests;
   for (int64_t id = 0; id < 4; ++id) {
     requests.emplace_back(TestRequestOptions{.id = id});
@@ -225,11 +230,7 @@ TEST(BatcherDelay, TimeoutRefusesNobodyAtTheDoorAndDropsNobody) {
 // A newcomer is answered 8.5 ms from now, or 24.5 if it came behind the four
 // that are delayed.
 TEST(BatcherDelay, DoorKnowsWhomANewcomerOvertakes) {
-  SteppedBatcherOptions options;
-  options.batcher.max_batch_size = 1;
-  options.batcher.levels = {kDelays};
-  options.backend.warm_up_samples = {{.rows = 1, .took = Milliseconds(4)}};
-  SteppedBatcher stepped(options);
+  SteppedBatcher stepped(Taking(Milliseconds(4)));
   std::deque<TestRequest> requests;
   const auto submit = [&](const TestRequestOptions& request) {
     return stepped.TrySubmit(requests.emplace_back(request));
