@@ -57,9 +57,10 @@ class Batch {
   int32_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }  // of all inputs received
 
-  // Shape of one row of an input; the same for every request of the batch.
+  // Shape of one row of an input, padded where it is; the same for every
+  // request of the batch.
   absl::Span<const int64_t> row_dims(size_t input) const {
-    return entries_.front().request->inputs[input].dims;
+    return entries_.front().request->inputs[input].batch_dims();
   }
 
   // Whether its requests bring that input; all do, or none does.

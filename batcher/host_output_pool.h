@@ -39,8 +39,9 @@ class HostOutputPool {
   static void Layout(OutputBuffer& buffer, size_t output, int32_t rows,
                      DataType type, absl::Span<const int64_t> row_dims);
 
-  // The same for type BYTES: room for that many bytes. Its row_starts are for
-  // the caller to set when they are written: IndexBytesRows().
+  // The same for rows that differ in bytes: room for that many. Its row_starts
+  // are for the caller to set when they are written, those of type BYTES by
+  // IndexBytesRows().
   static void LayoutBytes(OutputBuffer& buffer, size_t output, size_t bytes,
                           absl::Span<const int64_t> row_dims);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "batcher/bytes_elements.h"
+#include "batcher/padding.h"
 
 namespace ferry {
 namespace {
@@ -124,7 +125,15 @@ bool JoinedOutput::JoinPieces(size_t output) {
     to += piece.bytes;
   }
   pieces_[output].clear();
-  IndexBytesRows(rows_, bytes, tensor);
+  if (VaryingDim(tensor.row_dims).has_value()) {
+    tensor.row_starts.clear();
+    for (int32_t row = 0; row <= rows_; ++row) {  // alike, as of one request
+      tensor.row_starts.push_back(bytes / static_cast<size_t>(rows_) *
+                                  static_cast<size_t>(row));
+    }
+  } else {
+    IndexBytesRows(rows_, bytes, tensor);
+  }
   return true;
 }
 

@@ -25,9 +25,10 @@ namespace ferry {
 // One output of a batch, row-major, rows one after the other.
 struct OutputTensor {
   std::byte* data = nullptr;
-  size_t row_bytes = 0;                      // unused where rows differ in size
-  absl::InlinedVector<int64_t, 6> row_dims;  // shape of one row
-  // Where rows differ in size, as those of type BYTES do: where each begins,
+  size_t row_bytes = 0;  // unused where rows differ in size
+  // Shape of one row. kAnySize where rows differ in that size: AnySize().
+  absl::InlinedVector<int64_t, 6> row_dims;
+  // Where rows differ in bytes, as those of type BYTES do: where each begins,
   // and where the last ends; in bytes from `data`. Else empty.
   std::vector<size_t> row_starts;
 
@@ -39,6 +40,15 @@ struct OutputTensor {
                ? Run{data + row_bytes * begin, row_bytes * (end - begin)}
                : Run{data + row_starts[begin],
                      row_starts[end] - row_starts[begin]};
+  }
+
+  // The size of that row which is kAnySize in row_dims. REQUIRES: one is.
+  int64_t AnySize(int32_t row, size_t element_size) const {
+    auto other_bytes = static_cast<int64_t>(element_size);
+    for (const int64_t dim : row_dims) {
+      other_bytes *= dim == kAnySize ? 1 : dim;
+    }
+    return static_cast<int64_t>(Rows(row, 1).size) / other_bytes;
   }
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "batcher/padding.h"
+
 namespace ferry {
 
 size_t GatheredBytes(const Batch& batch, size_t input) {
@@ -48,6 +50,28 @@ void GatherPieces(const Batch& batch, size_t input, absl::Span<std::byte> room,
   if (filled > 0) {
     use(room.subspan(0, filled));
   }
+}
+
+bool IsPadded(const Batch& batch, size_t input) {
+  return std::any_of(batch.entries().begin(), batch.entries().end(),
+                     [&](const Batch::Entry& entry) {
+                       const TensorView& view = entry.request->inputs[input];
+                       return view.dims != view.batch_dims();
+                     });
+}
+
+std::byte* GatherPaddedRows(const Batch& batch, size_t input, DataType type,
+                            size_t varying, std::byte* to) {
+  const absl::Span<const int64_t> padded = batch.row_dims(input);
+  const size_t index_bytes =
+      static_cast<size_t>(ChunksOf(padded, varying).inner) * ElementSize(type);
+  for (const Batch::Entry& entry : batch.entries()) {
+    const TensorView& view = entry.request->inputs[input];
+    to = CopyPadded(view.runs,
+                    static_cast<size_t>(view.dims[varying]) * index_bytes,
+                    static_cast<size_t>(padded[varying]) * index_bytes, to);
+  }
+  return to;
 }
 
 }  // namespace ferry

@@ -17,8 +17,9 @@ namespace ferry {
 // RowBytes(type, batch.row_dims(input)), or of any size with type BYTES.
 size_t GatheredBytes(const Batch& batch, size_t input);
 
-// Copies input `input` of every request, in row order, to `to`. REQUIRES: `to`
-// has room for GatheredBytes(). Returns one past the last byte written.
+// Copies input `input` of every request, in row order, to `to`, as it came.
+// REQUIRES: `to` has room for GatheredBytes(). Returns one past the last byte
+// written.
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to);
 
 // As GatherRows(), a piece at a time: copies them to `room` until it is full,
@@ -26,6 +27,16 @@ std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to);
 // fills the room. REQUIRES: `room` is not empty.
 void GatherPieces(const Batch& batch, size_t input, absl::Span<std::byte> room,
                   absl::FunctionRef<void(absl::Span<const std::byte>)> use);
+
+// Returns whether some request's rows of the input are smaller than those of
+// the batch.
+bool IsPadded(const Batch& batch, size_t input);
+
+// As GatherRows(), with zeros where a row is smaller than those of the batch.
+// `varying`: the dimension that is padded. REQUIRES: `to` has room for
+// batch.rows() rows of RowBytes(type, batch.row_dims(input)).
+std::byte* GatherPaddedRows(const Batch& batch, size_t input, DataType type,
+                            size_t varying, std::byte* to);
 
 }  // namespace ferry
 

@@ -9,6 +9,16 @@
 
 namespace ferry {
 
+std::optional<size_t> FindTensor(absl::Span<const TensorSpec> tensors,
+                                 absl::string_view name) {
+  const auto found = std::find_if(
+      tensors.begin(), tensors.end(),
+      [&](const TensorSpec& tensor) { return tensor.name == name; });
+  return found == tensors.end()
+             ? std::nullopt
+             : std::optional(static_cast<size_t>(found - tensors.begin()));
+}
+
 bool MatchesSizes(absl::Span<const int64_t> spec,
                   absl::Span<const int64_t> dims) {
   return std::equal(spec.begin(), spec.end(), dims.begin(), dims.end(),
@@ -40,7 +50,7 @@ size_t RowBytes(DataType type, absl::Span<const int64_t> dims) {
 uint64_t ShapeKey(absl::Span<const TensorView> inputs) {
   uint64_t key = 0;
   for (const TensorView& input : inputs) {
-    key = absl::HashOf(key, input.is_given, input.dims);
+    key = absl::HashOf(key, input.is_given, input.batch_dims());
   }
   return key;
 }
@@ -48,7 +58,8 @@ uint64_t ShapeKey(absl::Span<const TensorView> inputs) {
 bool SameShape(absl::Span<const TensorView> a, absl::Span<const TensorView> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const TensorView& x, const TensorView& y) {
-                      return x.is_given == y.is_given && x.dims == y.dims;
+                      return x.is_given == y.is_given &&
+                             x.batch_dims() == y.batch_dims();
                     });
 }
 

@@ -11,9 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "batcher/data_type.h"
 
@@ -27,6 +29,14 @@ struct TensorSpec {
   DataType type = DataType::kFp32;
   std::vector<int64_t> dims;  // of one row; kAnySize where it varies
   bool is_optional = false;   // an input that a request may leave out
+  // Of an input: the sizes that its one dimension of kAnySize is padded to,
+  // ascending; empty: it is not padded (batcher/padding.h).
+  std::vector<int64_t> pads = {};
+  // The input whose size the dimension of kAnySize has: that of the request,
+  // not of the padded batch. An output is cut to it.
+  std::optional<size_t> follows = std::nullopt;
+  // An optional input that follows another: ones where it is left out.
+  bool is_mask = false;
 };
 
 struct ModelSpec {
@@ -42,15 +52,25 @@ struct Run {
 };
 
 // One input of one request: its rows, one after the other, spread over runs.
-// Whoever made the request keeps dims, runs and bytes alive: the bytes until
-// the batch is staged, the rest until the request has ended.
+// Whoever made the request keeps both dims, runs and bytes alive: the bytes
+// until the batch is staged, the rest until the request has ended.
 struct TensorView {
-  absl::Span<const int64_t> dims;  // of one row; no kAnySize
+  absl::Span<const int64_t> dims;  // of one row, as it came; no kAnySize
   absl::Span<const Run> runs;      // rows * row bytes in all
   // Elements of type kBytes: rows differ in size (batcher/bytes_elements.h).
   bool is_bytes = false;
   bool is_given = true;  // false: left out; no dims, no runs
+  // Of one row in its batch, where it is padded; empty: as it came.
+  absl::Span<const int64_t> padded_dims = {};
+
+  absl::Span<const int64_t> batch_dims() const {
+    return padded_dims.empty() ? dims : padded_dims;
+  }
 };
+
+// Returns the place of the tensor of that name.
+std::optional<size_t> FindTensor(absl::Span<const TensorSpec> tensors,
+                                 absl::string_view name);
 
 // Returns whether `dims` are those of `spec`, any where it says kAnySize.
 bool MatchesSizes(absl::Span<const int64_t> spec,
@@ -67,12 +87,12 @@ bool RequestsMayDiffer(const ModelSpec& spec);
 // their byte count fits (checked at admission), type is not kBytes.
 size_t RowBytes(DataType type, absl::Span<const int64_t> dims);
 
-// Returns a key that differs, but for rare collisions, where shapes or the
-// inputs left out differ.
+// Returns a key that differs, but for rare collisions, where shapes in a batch
+// or the inputs left out differ.
 uint64_t ShapeKey(absl::Span<const TensorView> inputs);
 
-// Returns whether the two bring rows of the same shapes and leave out the same
-// inputs.
+// Returns whether the two bring rows of the same shapes in a batch and leave
+// out the same inputs.
 bool SameShape(absl::Span<const TensorView> a, absl::Span<const TensorView> b);
 
 }  // namespace ferry

@@ -83,7 +83,8 @@ constexpr Advice kAdvice[] = {
      "remove it; requests are independent of each other here, so send the "
      "state along with each and return it as an output"},
     {"input.allow_ragged_batch",
-     "remove it; rows of one batch have one shape, pad them in the client"},
+     "remove it; rows of one batch have one shape; parameter "
+     "'ferry.pad.<input>' pads them"},
     {"batch_input", "remove it; send what it computes as an input"},
     {"batch_output", "remove it; return what it scatters as an output"},
     {"instance_group.gpus", "remove it; one process serves one device"},

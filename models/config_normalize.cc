@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "models/config_tensors.h"
 
 namespace ferry {
 namespace {
@@ -84,15 +86,10 @@ std::string Check(const Normalization& read, const TensorSpec& spec) {
 std::string ReadNormalization(absl::string_view input, absl::string_view text,
                               ModelOptions& options) {
   const std::vector<TensorSpec>& inputs = options.spec.inputs;
-  const auto found =
-      std::find_if(inputs.begin(), inputs.end(),
-                   [&](const TensorSpec& spec) { return spec.name == input; });
-  if (found == inputs.end()) {
-    return absl::StrCat(
-        "the name of an input after 'ferry.normalize.': ",
-        absl::StrJoin(inputs, ", ", [](std::string* out, const auto& spec) {
-          out->append(spec.name);
-        }));
+  const std::optional<size_t> found = FindTensor(inputs, input);
+  if (!found.has_value()) {
+    return absl::StrCat("the name of an input after 'ferry.normalize.': ",
+                        NamesOf(inputs));
   }
   Normalization read;
   for (absl::string_view part :
@@ -101,10 +98,10 @@ std::string ReadNormalization(absl::string_view input, absl::string_view text,
       return kForm;
     }
   }
-  if (std::string problem = Check(read, *found); !problem.empty()) {
+  if (std::string problem = Check(read, inputs[*found]); !problem.empty()) {
     return problem;
   }
-  const auto place = static_cast<size_t>(found - inputs.begin());
+  const size_t place = *found;
   if (!options.input_reshapes.empty() &&
       options.input_reshapes[place].has_value()) {
     return "an input without 'reshape'";

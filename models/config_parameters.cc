@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "models/config_normalize.h"
+#include "models/config_padding.h"
 
 namespace ferry {
 namespace {
@@ -246,6 +247,22 @@ constexpr Parameter kParameters[] = {
     {"DISABLE_CUDNN", kTorch, AnyBool},
 };
 
+// Of one tensor, whose name the key ends with.
+struct TensorParameter {
+  absl::string_view prefix;
+  absl::string_view side;
+  unsigned backends;
+  std::string (*read)(absl::string_view tensor, absl::string_view text,
+                      ModelOptions& options);
+};
+
+constexpr TensorParameter kTensorParameters[] = {
+    {kNormalizeKey, "input", kScript | kNetwork, ReadNormalization},
+    {kPadKey, "input", kTorch, ReadPad},
+    {kMaskKey, "input", kTorch, ReadMask},
+    {kCutKey, "output", kTorch, ReadCut},
+};
+
 std::string UnknownKey(absl::string_view key) {
   if (key == "INTER_OP_THREAD_COUNT") {
     return "write 'ferry.threads' for the threads of one operator, or more "
@@ -255,8 +272,10 @@ std::string UnknownKey(absl::string_view key) {
   for (const Parameter& parameter : kParameters) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", parameter.key);
   }
-  return absl::StrCat("remove it; known are ", known, ", ", kNormalizeKey,
-                      "<input>");
+  for (const TensorParameter& parameter : kTensorParameters) {
+    absl::StrAppend(&known, ", ", parameter.prefix, "<", parameter.side, ">");
+  }
+  return absl::StrCat("remove it; known are ", known);
 }
 
 Problem ReadParameter(absl::string_view key, absl::string_view text,
@@ -267,10 +286,12 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
                             : absl::StrCat("parameter '", key, "': expected ",
                                            expected, ", got '", text, "'");
   };
-  const bool normalizes = absl::StartsWith(key, kNormalizeKey);
-  if (normalizes && ((kScript | kNetwork) & backend) != 0) {
-    return refusal(
-        ReadNormalization(key.substr(kNormalizeKey.size()), text, options));
+  for (const TensorParameter& parameter : kTensorParameters) {
+    if (absl::StartsWith(key, parameter.prefix) &&
+        (parameter.backends & backend) != 0) {
+      return refusal(
+          parameter.read(key.substr(parameter.prefix.size()), text, options));
+    }
   }
   for (const Parameter& parameter : kParameters) {
     if (parameter.key != key) {
@@ -322,6 +343,7 @@ void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
       findings.Add(line, std::move(problem));
     }
   }
+  FinishPadding(config, options, findings);
 }
 
 }  // namespace ferry

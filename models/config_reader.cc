@@ -56,10 +56,10 @@ class Reader {
     ReadName(folder);
     ReadBackend();
     ReadConfigTensors(message_, node_, options_, findings_);
-    ReadConfigWarmUp(message_, node_, options_, findings_);
     ReadScheduling();
     ReadVersions();
     ReadConfigParameters(node_, options_, findings_);
+    ReadConfigWarmUp(message_, node_, options_, findings_);
     CheckNetwork();
     return std::move(options_);
   }

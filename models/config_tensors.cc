@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "models/config_reader.h"
 #include "models/config_reshapes.h"
 
@@ -176,6 +177,12 @@ void ReadConfigTensors(const inference::ModelConfig& message,
                        const ConfigNode& node, ModelOptions& options,
                        ConfigFindings& findings) {
   TensorReader(message, node, options, findings).Read();
+}
+
+std::string NamesOf(const std::vector<TensorSpec>& tensors) {
+  return absl::StrJoin(tensors, ", ", [](std::string* out, const auto& spec) {
+    out->append(spec.name);
+  });
 }
 
 }  // namespace ferry

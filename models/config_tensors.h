@@ -4,6 +4,10 @@
 #ifndef FERRY_MODELS_CONFIG_TENSORS_H_
 #define FERRY_MODELS_CONFIG_TENSORS_H_
 
+#include <string>
+#include <vector>
+
+#include "batcher/tensor.h"
 #include "models/config_findings.h"
 #include "models/model_options.h"
 #include "proto/model_config.pb.h"
@@ -15,6 +19,9 @@ namespace ferry {
 void ReadConfigTensors(const inference::ModelConfig& message,
                        const ConfigNode& node, ModelOptions& options,
                        ConfigFindings& findings);
+
+// Returns the names, with commas between.
+std::string NamesOf(const std::vector<TensorSpec>& tensors);
 
 }  // namespace ferry
 

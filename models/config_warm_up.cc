@@ -133,15 +133,15 @@ class WarmUpReader {
     if (spec_.inputs.empty()) {
       return;  // the model's file says which there are
     }
-    const auto input =
-        std::find_if(spec_.inputs.begin(), spec_.inputs.end(),
-                     [&](const TensorSpec& one) { return one.name == name; });
-    if (input == spec_.inputs.end()) {
+    const std::optional<size_t> found = FindTensor(spec_.inputs, name);
+    if (!found.has_value()) {
       AddOfInput(name, "expected an input of the model");
-    } else if (input->type != read.type ||
-               !MatchesSizes(input->dims, read.dims)) {
-      AddOfInput(name, absl::StrCat("expected ", DataTypeName(input->type),
-                                    " [", absl::StrJoin(input->dims, ","),
+      return;
+    }
+    const TensorSpec& input = spec_.inputs[*found];
+    if (input.type != read.type || !MatchesSizes(input.dims, read.dims)) {
+      AddOfInput(name, absl::StrCat("expected ", DataTypeName(input.type), " [",
+                                    absl::StrJoin(input.dims, ","),
                                     "] without the batch dimension, got ",
                                     DataTypeName(read.type), " [",
                                     absl::StrJoin(read.dims, ","), "]"));

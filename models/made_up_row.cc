@@ -66,6 +66,15 @@ void PutElement(DataType type, std::mt19937& random,
 // One input of a row, without its bytes.
 RowInput WithoutBytes(const TensorSpec& tensor, int64_t any_size) {
   RowInput input;
+  if (tensor.is_mask) {
+    input.is_given = false;
+    return input;
+  }
+  if (!tensor.pads.empty()) {
+    const auto above =
+        std::upper_bound(tensor.pads.begin(), tensor.pads.end(), any_size);
+    any_size = above == tensor.pads.begin() ? *above : *(above - 1);
+  }
   input.dims = tensor.dims;
   std::replace(input.dims.begin(), input.dims.end(), kAnySize, any_size);
   return input;
@@ -93,6 +102,9 @@ std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size) {
   std::vector<RowInput> inputs;
   for (const TensorSpec& tensor : spec.inputs) {
     RowInput& input = inputs.emplace_back(WithoutBytes(tensor, any_size));
+    if (!input.is_given) {
+      continue;
+    }
     input.bytes =
         ZeroElements(tensor.type, ElementCount(input.dims).value_or(0));
   }
@@ -104,6 +116,9 @@ std::vector<RowInput> RandomRow(const ModelSpec& spec, int64_t any_size) {
   std::vector<RowInput> inputs;
   for (const TensorSpec& tensor : spec.inputs) {
     RowInput& input = inputs.emplace_back(WithoutBytes(tensor, any_size));
+    if (!input.is_given) {
+      continue;
+    }
     const int64_t count = ElementCount(input.dims).value_or(0);
     if (tensor.name.find("mask") != std::string::npos &&
         tensor.type == DataType::kInt64) {

@@ -27,8 +27,10 @@ std::vector<std::byte> ZeroElements(DataType type, int64_t count);
 std::vector<std::byte> DrawElements(DataType type, int64_t count,
                                     std::mt19937& random);
 
-// Returns a row with `any_size` for each size that varies. Of a drawn row, an
-// INT64 input named "*mask*" is all ones. REQUIRES: the bytes can be counted.
+// Returns a row with `any_size` for each size that varies, of inputs that are
+// padded the largest of their sizes up to it or the smallest. A mask that may
+// be left out is; of a drawn row, another INT64 input named "*mask*" is all
+// ones. REQUIRES: the bytes can be counted.
 std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size);
 std::vector<RowInput> RandomRow(const ModelSpec& spec, int64_t any_size);
 

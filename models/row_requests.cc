@@ -1,6 +1,7 @@
 // One row's bytes, seen by every request.
 #include "models/row_requests.h"
 
+#include "batcher/check.h"
 #include "batcher/data_type.h"
 
 namespace ferry {
@@ -19,6 +20,8 @@ RowRequests::RowRequests(const ModelSpec& spec,
                       .is_bytes = spec.inputs[i].type == DataType::kBytes,
                       .is_given = inputs[i].is_given});
   }
+  Check(!padded_.Apply(spec, 1, absl::MakeSpan(views_)).has_value(),
+        "inputs that follow each other are of one size");
   for (int32_t row = 0; row < rows; ++row) {
     auto& request = *requests_.emplace_back(std::make_unique<InferRequest>());
     request.inputs = views_;

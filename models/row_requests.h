@@ -12,6 +12,7 @@
 
 #include "batcher/batch.h"
 #include "batcher/infer_request.h"
+#include "batcher/padding.h"
 #include "batcher/tensor.h"
 
 namespace ferry {
@@ -34,6 +35,7 @@ class RowRequests {
  private:
   std::vector<Run> runs_;          // [input]
   std::vector<TensorView> views_;  // of all requests
+  PaddedInputs padded_;
   std::vector<std::unique_ptr<InferRequest>> requests_;
   Batch batch_;
 };

@@ -74,8 +74,8 @@ MHD_Result Answer(void* routes, MHD_Connection* connection, const char* url,
   const auto found = table.find(url);
   if (found == table.end()) {
     return Send(connection, {.code = MHD_HTTP_NOT_FOUND,
-                             .body = "expected /metrics, /v2/health/live or "
-                                     "/v2/health/ready\n"});
+                             .body = "expected /metrics, /metrics/fine, "
+                                     "/v2/health/live or /v2/health/ready\n"});
   }
   return Send(connection, found->second());
 }

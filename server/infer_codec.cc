@@ -32,16 +32,6 @@ absl::Status Invalid(std::string text) {
   return absl::InvalidArgumentError(std::move(text));
 }
 
-std::optional<size_t> FindTensor(const std::vector<TensorSpec>& tensors,
-                                 const std::string& name) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].name == name) {
-      return i;
-    }
-  }
-  return std::nullopt;
-}
-
 // "'a', 'b'"
 std::string NamesOf(const std::vector<TensorSpec>& tensors) {
   return absl::StrJoin(tensors, ", ",
@@ -140,6 +130,9 @@ absl::Status InferDecoder::BindAnew(const ModelView& model,
                                 "none"));
   }
   request.rows = std::max(request.rows, 1);
+  if (absl::Status status = BindPadding(model, request.rows); !status.ok()) {
+    return status;
+  }
   request.inputs = inputs_;
   request.shape_key = RequestsMayDiffer(model.spec) ? ShapeKey(inputs_) : 0;
   return BindOutputs(model);
@@ -320,6 +313,21 @@ absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
   typed_runs_[index] = *run;
   inputs_[index].runs = absl::MakeConstSpan(&typed_runs_[index], 1);
   return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindPadding(const ModelView& model, int32_t rows) {
+  const std::optional<size_t> misfit =
+      padded_.Apply(model.spec, rows, absl::MakeSpan(inputs_));
+  if (!misfit.has_value()) {
+    return absl::OkStatus();
+  }
+  const TensorSpec& spec = model.spec.inputs[*misfit];
+  const size_t followed = *spec.follows;
+  return Invalid(absl::StrCat(
+      "unexpected shape for ", OfInput(model, spec.name),
+      ". Expected the size of input '", model.spec.inputs[followed].name,
+      "', which is ", ShownShape(inputs_[followed].dims), " a row, got ",
+      ShownShape(inputs_[*misfit].dims)));
 }
 
 absl::Status InferDecoder::BindOutputs(const ModelView& model) {

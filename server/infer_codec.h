@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "batcher/infer_request.h"
+#include "batcher/padding.h"
 #include "batcher/tensor.h"
 #include "server/infer_message.h"
 #include "server/infer_parameters.h"
@@ -85,11 +86,14 @@ class InferDecoder {
                          InferRequest& request);
   absl::Status BindBytes(const ModelView& model, size_t index, int32_t rows);
   absl::Status BindTyped(const ModelView& model, size_t index, int64_t count);
+  // Pads what was bound, and makes masks.
+  absl::Status BindPadding(const ModelView& model, int32_t rows);
   absl::Status BindOutputs(const ModelView& model);
 
   InferMessage message_;
   std::vector<int> sent_as_;  // [spec input]: index of it in the message
   std::vector<TensorView> inputs_;
+  PaddedInputs padded_;
   std::vector<int64_t> elements_;  // [spec input]: in all rows
   std::vector<size_t> outputs_;
   std::vector<int64_t> classes_;

@@ -74,6 +74,7 @@ struct OutputHead {
   absl::string_view type;
   int32_t rows;  // 0: no batch dimension
   absl::Span<const int64_t> row_dims;
+  int64_t any_size;  // in place of a kAnySize there
 
   size_t MaxBytes() const {
     return 4 * kMaxLengthBytes + name.size() + type.size() +
@@ -82,8 +83,8 @@ struct OutputHead {
 
   void Write(WireWriter& out) const {
     size_t packed = rows > 0 ? VarintBytes(static_cast<uint64_t>(rows)) : 0;
-    for (int64_t dim : row_dims) {
-      packed += VarintBytes(static_cast<uint64_t>(dim));
+    for (const int64_t dim : row_dims) {
+      packed += VarintBytes(SizeOf(dim));
     }
     out.Length(
         ModelInferResponse::kOutputsFieldNumber,
@@ -97,9 +98,14 @@ struct OutputHead {
     if (rows > 0) {
       out.Varint(static_cast<uint64_t>(rows));
     }
-    for (int64_t dim : row_dims) {
-      out.Varint(static_cast<uint64_t>(dim));
+    for (const int64_t dim : row_dims) {
+      out.Varint(SizeOf(dim));
     }
+  }
+
+ private:
+  uint64_t SizeOf(int64_t dim) const {
+    return static_cast<uint64_t>(dim == kAnySize ? any_size : dim);
   }
 };
 
@@ -127,7 +133,13 @@ Output OutputOf(const InferResponseView& response, size_t output) {
                .type = DataTypeName(spec.type),
                .rows =
                    response.spec.max_batch_size > 0 ? response.rows.count : 0,
-               .row_dims = tensor.row_dims},
+               .row_dims = tensor.row_dims,
+               // Rows of BYTES differ in bytes, not in size.
+               .any_size =
+                   tensor.row_starts.empty() || spec.type == DataType::kBytes
+                       ? kAnySize
+                       : tensor.AnySize(response.rows.first,
+                                        ElementSize(spec.type))},
       .data = rows.data,
       .bytes = rows.size};
 }
@@ -138,8 +150,8 @@ void TellClasses(const InferResponseView& response, size_t i, Classes& classes,
   const size_t index = response.outputs[i];
   const DataType type = response.spec.outputs[index].type;
   const int64_t rows = response.rows.count;
-  const auto elements = static_cast<int64_t>(
-      response.rows.buffer->tensors()[index].row_bytes / ElementSize(type));
+  const int64_t elements =
+      static_cast<int64_t>(output.bytes / ElementSize(type)) / rows;
   classes.bytes = Classify(
       {.type = type, .data = output.data, .rows = rows, .elements = elements},
       response.classes[i],

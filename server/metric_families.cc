@@ -24,6 +24,20 @@ ClientMetric::Bucket Overflow(uint64_t count) {
   return {count, std::numeric_limits<double>::infinity()};
 }
 
+// A bucket that is empty has the count of the one before: it is left out.
+void AddCounted(const DurationHistogram& histogram,
+                ClientMetric::Histogram& out) {
+  uint64_t seen = 0;
+  for (size_t i = 0; i < DurationHistogram::kBucketCount; ++i) {
+    if (histogram.bucket(i) > 0) {
+      seen += histogram.bucket(i);
+      out.bucket.push_back(
+          {seen, static_cast<double>(DurationHistogram::LowestOf(i + 1)) /
+                     kNanosPerSecond});
+    }
+  }
+}
+
 }  // namespace
 
 ClientMetric& MetricFamilies::Add(const MetricName& name, MetricType type,
@@ -60,10 +74,14 @@ void MetricFamilies::AddDurations(const MetricName& name, MetricLabels labels,
   // being recorded.
   const uint64_t count =
       histogram.CountAtOrBelow(std::numeric_limits<uint64_t>::max());
-  for (double bound : kDurationBounds) {
-    const auto nanos =
-        static_cast<uint64_t>(std::llround(bound * kNanosPerSecond));
-    out.bucket.push_back({histogram.CountAtOrBelow(nanos), bound});
+  if (buckets_ == Buckets::kCounted) {
+    AddCounted(histogram, out);
+  } else {
+    for (double bound : kDurationBounds) {
+      const auto nanos =
+          static_cast<uint64_t>(std::llround(bound * kNanosPerSecond));
+      out.bucket.push_back({histogram.CountAtOrBelow(nanos), bound});
+    }
   }
   out.bucket.push_back(Overflow(count));
   out.sample_count = count;

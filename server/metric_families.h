@@ -23,8 +23,15 @@ struct MetricName {
   const char* help;
 };
 
+// Buckets of durations: kCommon has bounds that are the same for all, a few, as
+// who stores them wants; kCounted those in which they are counted, 1/16 wide,
+// for who takes quantiles of the difference between two moments.
+enum class Buckets : uint8_t { kCommon, kCounted };
+
 class MetricFamilies {
  public:
+  explicit MetricFamilies(Buckets buckets) : buckets_(buckets) {}
+
   void AddCounter(const MetricName& name, MetricLabels labels, double value);
   void AddGauge(const MetricName& name, MetricLabels labels, double value);
   // In seconds; the histogram counts nanoseconds.
@@ -41,6 +48,7 @@ class MetricFamilies {
                                 prometheus::MetricType type,
                                 MetricLabels labels);
 
+  const Buckets buckets_;
   std::vector<prometheus::MetricFamily> families_;
 };
 

@@ -185,7 +185,7 @@ void AddProcess(MetricFamilies& out) {
 }  // namespace
 
 std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
-  MetricFamilies out;
+  MetricFamilies out(buckets_);
   out.AddGauge(kBuildInfo, {{"version", kVersion}}, 1);
   const ServerState state = readiness_.state();
   out.AddGauge(kReady, {}, One(state == ServerState::kReady));

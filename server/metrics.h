@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "batcher/statistics.h"
+#include "server/metric_families.h"
 #include "server/model_table.h"
 #include "server/readiness.h"
 #include "server/unsent_replies.h"
@@ -28,8 +29,11 @@ class ServerMetrics final : public prometheus::Collectable {
  public:
   // All outlive it.
   ServerMetrics(const ModelTable& models, const Readiness& readiness,
-                const UnsentReplies& unsent)
-      : models_(models), readiness_(readiness), unsent_(unsent) {}
+                const UnsentReplies& unsent, Buckets buckets)
+      : models_(models),
+        readiness_(readiness),
+        unsent_(unsent),
+        buckets_(buckets) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
@@ -37,6 +41,7 @@ class ServerMetrics final : public prometheus::Collectable {
   const ModelTable& models_;
   const Readiness& readiness_;
   const UnsentReplies& unsent_;
+  const Buckets buckets_;
 };
 
 // Returns the families in the Prometheus text format.

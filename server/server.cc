@@ -68,7 +68,6 @@ Server::Server(const ServerOptions& options)
     : options_(options),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
-      metrics_(models_, readiness_, unsent_),
       watch_(models_, options.lifecycle.backend_timeout) {}
 
 absl::Status Server::OpenDoors() {
@@ -90,13 +89,16 @@ absl::Status Server::OpenDoors() {
   return absl::OkStatus();
 }
 
+HttpReply Server::Metrics(Buckets buckets) const {
+  return {.content_type = kPrometheusText,
+          .body = ToPrometheusText(
+              ServerMetrics(models_, readiness_, unsent_, buckets))};
+}
+
 HttpListener::Routes Server::Routes() const {
   return {
-      {"/metrics",
-       [this] {
-         return HttpReply{.content_type = kPrometheusText,
-                          .body = ToPrometheusText(metrics_)};
-       }},
+      {"/metrics", [this] { return Metrics(Buckets::kCommon); }},
+      {"/metrics/fine", [this] { return Metrics(Buckets::kCounted); }},
       {"/v2/health/live", [this] { return Yes(readiness_.is_live()); }},
       {"/v2/health/ready", [this] { return Yes(readiness_.is_ready()); }},
   };

@@ -60,6 +60,7 @@ class Server {
   explicit Server(const ServerOptions& options);
 
   absl::Status OpenDoors();
+  HttpReply Metrics(Buckets buckets) const;
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;
@@ -72,7 +73,6 @@ class Server {
   ModelTable models_;
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
-  const ServerMetrics metrics_;
   BackendWatch watch_;
   std::unique_ptr<GrpcEndpoint> grpc_;
   std::unique_ptr<HttpListener> http_;

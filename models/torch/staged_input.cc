@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "batcher/padding.h"
 #include "batcher/row_gather.h"
 #include "models/torch/cast.h"
 #include "models/torch/shapes.h"
@@ -59,6 +60,8 @@ c10::IValue StagedInput::Stage(const Batch& batch, int32_t padded_rows) {
     GatherRows(batch, index_, static_cast<std::byte*>(wire_.data_ptr()));
     normalizer_->Run(static_cast<const uint8_t*>(wire_.data_ptr()),
                      batch.rows(), row_dims, staged);
+  } else if (!spec_.pads.empty() && IsPadded(batch, index_)) {
+    GatherPadded(batch);
   } else if (wire_.defined()) {
     GatherCast(batch);
   } else {
@@ -76,12 +79,27 @@ void StagedInput::GatherCast(const Batch& batch) {
   auto* const room = static_cast<std::byte*>(wire_.data_ptr());
   auto* next = static_cast<std::byte*>(staged_.data_ptr());
   GatherPieces(
-      batch, index_, {room, wire_.nbytes()},
+      batch, index_,
+      {room, std::min(wire_.nbytes(), static_cast<size_t>(kPieceElements) *
+                                          c10::elementSize(from))},
       [&](absl::Span<const std::byte> piece) {
         const size_t count = piece.size() / c10::elementSize(from);
         CastElements({room, from}, {next, to}, static_cast<int64_t>(count));
         next += count * c10::elementSize(to);
       });
+}
+
+void StagedInput::GatherPadded(const Batch& batch) {
+  const Elements staged = {staged_.data_ptr(), staged_.scalar_type()};
+  const Elements wire = wire_.defined()
+                            ? Elements{wire_.data_ptr(), wire_.scalar_type()}
+                            : staged;
+  GatherPaddedRows(batch, index_, spec_.type, *VaryingDim(spec_.dims),
+                   static_cast<std::byte*>(wire.data));
+  if (wire_.defined()) {
+    CastElements(wire, staged,
+                 batch.rows() * RowElements(batch.row_dims(index_)));
+  }
 }
 
 at::Tensor StagedInput::Place(int32_t rows,
@@ -95,8 +113,8 @@ at::Tensor StagedInput::Place(int32_t rows,
               ? ToScalarType(options_.precision)
               : type_.value_or(ComputeType(spec_.type, options_.precision)));
   if (staged_.scalar_type() != WireType(spec_.type)) {
-    Reserve(wire_, normalizer_.has_value() ? room : kPieceElements,
-            WireType(spec_.type));
+    const bool holds_all = normalizer_.has_value() || !spec_.pads.empty();
+    Reserve(wire_, holds_all ? room : kPieceElements, WireType(spec_.type));
   }
   return staged_.narrow(0, 0, rows * row_elements)
       .view(Shape(options_.spec.max_batch_size > 0, rows, ModelRow(row_dims)));

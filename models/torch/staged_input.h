@@ -3,8 +3,9 @@
 //
 // Rows are gathered and cast on the way: floats to the model's precision, bytes
 // of images to that by their normalization; integers, bools and BYTES pass
-// unchanged. A batch is padded with zero rows
-// (empty strings) to the rows that the network is to see.
+// unchanged. A row that is smaller than those of its batch is padded with
+// zeros, and a batch with zero rows (empty strings) to the rows that the
+// network is to see.
 //
 // Thread safety: thread-compatible; used on the lane's executor thread.
 // Errors: may throw what LibTorch throws.
@@ -41,6 +42,8 @@ class StagedInput {
  private:
   // Gathers the batch's rows, casting them from wire_'s type to staged_'s.
   void GatherCast(const Batch& batch);
+  // The same where some are smaller than the batch's.
+  void GatherPadded(const Batch& batch);
   // A view of `rows` rows of the room, which is made to hold them.
   at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);
   // Dims of one row as the model takes it.
@@ -53,8 +56,9 @@ class StagedInput {
   const std::optional<at::ScalarType> type_;
   const bool has_variable_shape_;  // some input of the model has
   // Flat; for the largest batch where shapes are fixed, else they grow.
-  // wire_ is unused where types agree.
-  at::Tensor wire_;    // as received: all rows of images, else a piece of them
+  // wire_ is unused where types agree. As received: all rows of images and of
+  // inputs that are padded, else a piece of them.
+  at::Tensor wire_;
   at::Tensor staged_;  // in the type computed in
 };
 

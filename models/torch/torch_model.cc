@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "batcher/batch_buckets.h"
+#include "batcher/padding.h"
 #include "models/failure_log.h"
 #include "models/torch/cast.h"
+#include "models/torch/cut_rows.h"
 #include "models/torch/shapes.h"
 #include "models/torch/texts.h"
 #include "models/torch/types.h"
@@ -198,7 +200,8 @@ absl::Status TorchModel::WrongShape(size_t output,
 
 absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
   const TensorSpec& spec = options_.spec.outputs[output];
-  const std::vector<int64_t> expected = Shape(has_rows_, rows, spec.dims);
+  const std::vector<int64_t> expected =
+      Shape(has_rows_, rows, ExpectedRow(output));
   const at::Tensor& found = outputs_[output].toTensor();
   if (!MatchesSizes(expected, SpanOf(found.sizes()))) {
     return WrongShape(output, expected, found);
@@ -213,9 +216,23 @@ absl::Status TorchModel::CheckOutput(size_t output, int32_t rows) const {
   return absl::OkStatus();
 }
 
+std::vector<int64_t> TorchModel::ExpectedRow(size_t output) const {
+  const TensorSpec& spec = options_.spec.outputs[output];
+  std::vector<int64_t> dims = spec.dims;
+  if (spec.follows.has_value()) {
+    const size_t varying =
+        *VaryingDim(options_.spec.inputs[*spec.follows].dims);
+    dims[*VaryingDim(dims)] = inputs_[*spec.follows].toTensor().size(
+        static_cast<int64_t>(varying) + (has_rows_ ? 1 : 0));
+  }
+  return dims;
+}
+
 void TorchModel::CopyOut(const Batch& batch, OutputBuffer& buffer) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (options_.spec.outputs[i].type == DataType::kBytes) {
+    if (options_.spec.outputs[i].follows.has_value()) {
+      CopyCutRows(batch, options_.spec, i, outputs_[i].toTensor(), buffer);
+    } else if (options_.spec.outputs[i].type == DataType::kBytes) {
       CopyTexts(outputs_[i], batch.rows(), text_dims_[i], i, buffer);
     } else {
       CopyOut(batch.rows(), i, buffer);

@@ -62,6 +62,8 @@ class TorchModel final : public HostModel {
                           const at::Tensor& found) const;
   void CopyOut(const Batch& batch, OutputBuffer& buffer);
   void CopyOut(int32_t rows, size_t output, OutputBuffer& buffer);
+  // Dims of one row of an output, of this batch: kAnySize where any will do.
+  std::vector<int64_t> ExpectedRow(size_t output) const;
   absl::Status Guarded(absl::FunctionRef<absl::Status()> work) const;
 
   const std::shared_ptr<Network> network_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "batcher/batch_buckets.h"
 #include "batcher/checked_math.h"
+#include "batcher/padding.h"
 #include "models/made_up_row.h"
 
 namespace ferry {
@@ -42,6 +43,15 @@ absl::Status OfSample(const WarmUpSample& sample, const absl::Status& status) {
                             absl::StrCat(name, ": ", status.message()));
 }
 
+// Whether some size has to be made up.
+bool NeedsMadeUpSize(const ModelSpec& spec) {
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(),
+                     [](const TensorSpec& input) {
+                       return !input.is_mask && input.pads.empty() &&
+                              VaryingDim(input.dims).has_value();
+                     });
+}
+
 // Whether no other size of the inputs would mend it: it is none of an output's
 // size, or one that two sizes of the inputs have in common.
 bool IsOfAnySize(const absl::Status& misfit,
@@ -61,6 +71,7 @@ absl::Status WarmUp::Run() {
     absl::Status status = RowOf(sample, row);
     if (status.ok() && &sample == &options_.warm_up.front()) {
       status = RunSizes(row);
+      status = status.ok() ? RunPads(row) : status;
     }
     if (status.ok()) {
       Duration took{0};
@@ -77,14 +88,55 @@ absl::Status WarmUp::Run() {
   std::vector<RowInput> row;
   absl::Status status = FindZeros(row);
   if ((absl::IsInternal(status) || absl::IsOutOfRange(status)) &&
-      HasVariableShape(options_.spec)) {
+      NeedsMadeUpSize(options_.spec)) {
     failure_ = std::string(status.message());
     return absl::OkStatus();
   }
   if (status.ok()) {
-    status = Told(Named("zeros", RunSizes(row)));
+    status = RunSizes(row);
+    status = Told(Named("zeros", status.ok() ? RunPads(row) : status));
   }
   return status;
+}
+
+absl::Status WarmUp::RunPads(const std::vector<RowInput>& row) {
+  for (size_t i = 0; i < row.size(); ++i) {
+    const TensorSpec& input = options_.spec.inputs[i];
+    for (const int64_t size : input.pads) {
+      if (input.follows.has_value()) {
+        break;  // it is run with the one that it follows
+      }
+      if (absl::Status status = RunPad(row, i, size); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WarmUp::RunPad(std::vector<RowInput> row, size_t input,
+                            int64_t size) {
+  for (size_t i = 0; i < row.size(); ++i) {
+    const TensorSpec& spec = options_.spec.inputs[i];
+    if (i != input && spec.follows != input) {
+      continue;
+    }
+    row[i] = {.is_given = !spec.is_mask, .dims = spec.dims, .bytes = {}};
+    std::replace(row[i].dims.begin(), row[i].dims.end(), kAnySize, size);
+    row[i].bytes =
+        ZeroElements(spec.type, ElementCount(row[i].dims).value_or(0));
+  }
+  std::vector<int32_t> sizes = options_.buckets;
+  if (sizes.empty()) {
+    sizes = {1, SizeFor(INT32_MAX)};
+  }
+  for (const int32_t rows : sizes) {
+    Duration took{0};
+    if (absl::Status status = RunSize(row, rows, runs_, took); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::vector<int32_t> WarmUp::Sizes() const {
@@ -160,7 +212,7 @@ absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
       return status;
     }
     first.Update(status);
-    if (!HasVariableShape(options_.spec)) {
+    if (!NeedsMadeUpSize(options_.spec)) {
       return Told(Named("zeros", first));
     }
     if (!absl::IsInternal(status)) {
@@ -214,6 +266,25 @@ absl::Status WarmUp::RowOf(const WarmUpSample& sample,
   if (found != sample.inputs.size()) {
     return absl::InvalidArgumentError(
         "expected inputs of the model, got others too");
+  }
+  return CheckFollowers(row);
+}
+
+absl::Status WarmUp::CheckFollowers(const std::vector<RowInput>& row) const {
+  for (size_t i = 0; i < row.size(); ++i) {
+    const TensorSpec& input = options_.spec.inputs[i];
+    if (!input.follows.has_value() || !row[i].is_given) {
+      continue;
+    }
+    const TensorSpec& followed = options_.spec.inputs[*input.follows];
+    const int64_t expected =
+        row[*input.follows].dims[*VaryingDim(followed.dims)];
+    const int64_t found = row[i].dims[*VaryingDim(input.dims)];
+    if (found != expected) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected input '", input.name, "' of the size of '",
+                       followed.name, "', ", expected, ", got ", found));
+    }
   }
   return absl::OkStatus();
 }

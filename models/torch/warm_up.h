@@ -2,10 +2,10 @@
 // samples or, where it has none, of zeros.
 //
 // The zeros of an input whose sizes vary have a made-up size: the first of
-// some with which the model runs. What no size can explain is an error: other
-// outputs, their types or ranks, rows that are not those of the batch. Where
-// the model throws with each size, it may still take what clients send:
-// failure() says so.
+// some with which the model runs. Of inputs that are padded, each of their
+// sizes is run. What no size can explain is an error: other outputs, their
+// types or ranks, rows that are not those of the batch. Where the model throws
+// with each size, it may still take what clients send: failure() says so.
 //
 // Thread safety: thread-compatible; used on one thread.
 #ifndef FERRY_MODELS_TORCH_WARM_UP_H_
@@ -35,8 +35,9 @@ class WarmUp {
 
   // Runs each bucket, and without buckets every size as far as 2 s go for those
   // that are no power of two, of the first sample; of each sample its own size
-  // as often as it says. INVALID_ARGUMENT where the outputs are not those
-  // of the spec; INTERNAL where the forward throws.
+  // as often as it says; of sizes that are padded to each bucket, or one row
+  // and as many as there may be. INVALID_ARGUMENT where the outputs are not
+  // those of the spec; INTERNAL where the forward throws.
   absl::Status Run();
 
   // How long the last run of each size took, of the first sample.
@@ -56,6 +57,11 @@ class WarmUp {
   bool IsCheap(int64_t size, int32_t rows) const;
   // Finds zeros that the model takes.
   absl::Status FindZeros(std::vector<RowInput>& row);
+  // Runs the row with zeros of each size that inputs are padded to, those of
+  // one size together.
+  absl::Status RunPads(const std::vector<RowInput>& row);
+  absl::Status RunPad(std::vector<RowInput> row, size_t input, int64_t size);
+  absl::Status CheckFollowers(const std::vector<RowInput>& row) const;
   absl::Status RowOf(const WarmUpSample& sample,
                      std::vector<RowInput>& row) const;
 

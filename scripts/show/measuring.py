@@ -157,9 +157,9 @@ def server(programs, *arguments, model="mlp", number=0):
                     "--threads", 1, *arguments], ready)
 
 
-def metrics(number=0):
-    """Returns the lines of the server's /metrics, without comments."""
-    url = f"http://127.0.0.1:{METRICS_PORT + PORT_STEP * number}/metrics"
+def metrics(number=0, path="/metrics"):
+    """Returns the lines of the server's metrics, without comments."""
+    url = f"http://127.0.0.1:{METRICS_PORT + PORT_STEP * number}{path}"
     with urllib.request.urlopen(url, timeout=5) as reply:
         lines = reply.read().decode().splitlines()
     return [line for line in lines if line[:1] != "#"]

@@ -67,6 +67,35 @@ TEST(RowGather, RunsOfAnySizeAndAlignmentAreJoined) {
   }
 }
 
+TEST(RowGather, SmallerRowsArePaddedToThoseOfTheBatch) {
+  const std::array<int64_t, 2> padded = {2, 3};
+  const std::array<int64_t, 2> small = {2, 1};
+  const std::string texts[] = {"aAbB", "cdeCDE"};  // two rows, then one
+  std::vector<ferry::Run> runs;
+  for (const std::string& text : texts) {
+    runs.push_back(
+        {reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  }
+  const TensorView views[] = {
+      {.dims = small, .runs = {&runs[0], 1}, .padded_dims = padded},
+      {.dims = padded, .runs = {&runs[1], 1}, .padded_dims = padded}};
+  InferRequest requests[2];
+  Batch batch(2, 3);
+  for (size_t i = 0; i < 2; ++i) {
+    requests[i].inputs = {&views[i], 1};
+    requests[i].rows = i == 0 ? 2 : 1;
+    batch.Add(requests[i]);
+    EXPECT_TRUE(IsPadded(batch, 0));
+  }
+  std::string rows(19, '?');
+  auto* const to = reinterpret_cast<std::byte*>(rows.data());
+  EXPECT_EQ(GatherPaddedRows(batch, 0, DataType::kInt8, 1, to), to + 18);
+  EXPECT_EQ(rows, std::string("a\0\0A\0\0b\0\0B\0\0cdeCDE?", 19));
+  Batch whole(1, 1);
+  whole.Add(requests[1]);
+  EXPECT_FALSE(IsPadded(whole, 0));
+}
+
 TEST(RowGather, RowsWithoutElementsNeedNoRoom) {
   TestRequest request({.rows = 2, .width = 0});
   Batch batch(1, 2);

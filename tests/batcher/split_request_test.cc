@@ -119,6 +119,36 @@ TEST(SplitRequest, RowsOfBytesAreJoinedInTheirOrder) {
   EXPECT_TRUE(budget->TryTake(54)) << "given back";
 }
 
+TEST(SplitRequest, RowsOfTheRequestsOwnSizeAreJoined) {
+  InferRequest whole;
+  whole.rows = 3;
+  SplitRequest split(whole, 2, std::make_shared<JoinBudget>(100));
+  HostOutputPool pool(1, 2);
+  std::optional<Ending> ending;
+  const std::string texts[] = {"abcdef", "ghi"};
+  for (const size_t part : {0, 1}) {
+    const OutputRef output = pool.Take();
+    HostOutputPool::LayoutBytes(*output.get(), 0, texts[part].size(),
+                                {kAnySize});
+    OutputTensor& tensor = output->mutable_tensors()[0];
+    std::copy_n(Bytes(texts[part].data()), texts[part].size(), tensor.data);
+    for (size_t start = 0; start <= texts[part].size(); start += 3) {
+      tensor.row_starts.push_back(start);
+    }
+    ending =
+        split.Join(split.parts()[part],
+                   {{}, {output.get(), 0, static_cast<int32_t>(2 - part)}});
+  }
+  ASSERT_TRUE(ending.has_value() && ending->outcome.ok());
+  const OutputTensor& joined = ending->rows.buffer->tensors()[0];
+  for (int32_t row = 0; row < 3; ++row) {
+    const ferry::Run run = joined.Rows(row, 1);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(run.data), run.size),
+              (texts[0] + texts[1]).substr(static_cast<size_t>(row) * 3, 3));
+    EXPECT_EQ(joined.AnySize(row, 1), 3);
+  }
+}
+
 TEST(SplitRequest, RowsOfBytesStayWithinTheBudget) {
   InferRequest whole;
   whole.rows = 3;

@@ -66,6 +66,23 @@ TEST(Tensor, SameShapeComparesEveryInput) {
   EXPECT_TRUE(SameShape({}, {}));
 }
 
+TEST(Tensor, RowsOfOneShapeInABatchAreAlike) {
+  const std::vector<int64_t> small = {3};
+  const std::vector<int64_t> large = {4};
+  TensorView padded = View(small);
+  padded.padded_dims = large;
+  EXPECT_TRUE(SameShape({padded}, {View(large)}));
+  EXPECT_FALSE(SameShape({padded}, {View(small)}));
+  EXPECT_EQ(ShapeKey({padded}), ShapeKey({View(large)}));
+}
+
+TEST(Tensor, TensorsAreFoundByName) {
+  const std::vector<TensorSpec> tensors = {{.name = "a", .dims = {}},
+                                           {.name = "b", .dims = {}}};
+  EXPECT_EQ(FindTensor(tensors, "b"), 1u);
+  EXPECT_EQ(FindTensor(tensors, "c"), std::nullopt);
+}
+
 TEST(Tensor, ShapeKeyIsEqualForEqualShapesAndDiffersForOthers) {
   std::set<uint64_t> keys;
   for (int64_t first = 0; first < 30; ++first) {

@@ -24,6 +24,11 @@ def tensor(kind, name, data_type, dims):
             f'dims: {dims} }}\n')
 
 
+def parameter(key, value):
+    return (f'parameters {{ key: "{key}" '
+            f'value {{ string_value: "{value}" }} }}\n')
+
+
 def echo_config(pairs, max_batch_size=64):
     """pairs: (input, output, type, dims)."""
     text = f'backend: "ferry_echo"\nmax_batch_size: {max_batch_size}\n'
@@ -38,8 +43,7 @@ def sim_config(max_batch_size=64, width=16, **parameters):
             tensor("input", "input", "FP32", [width]) +
             tensor("output", "output", "FP32", [width]) + "dynamic_batching {}\n")
     for key, value in parameters.items():
-        text += (f'parameters {{ key: "ferry.{key}" '
-                 f'value {{ string_value: "{value}" }} }}\n')
+        text += parameter(f"ferry.{key}", value)
     return text
 
 

@@ -73,6 +73,13 @@ const char* const kTexts =
     "    length = length + bonus\n"
     "  return loud, length\n";
 
+// What each row brought, and how large the rows of its batch are.
+const char* const kSequences =
+    "def forward(self, ids, mask, spectrum):\n"
+    "  total = (ids * mask).sum(1, keepdim=True).float()\n"
+    "  padded = torch.zeros_like(total) + ids.size(1)\n"
+    "  return total, padded, spectrum.transpose(1, 2), ids * 2\n";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -92,6 +99,7 @@ int main(int argc, char** argv) {
   Write(folder + "pixels.pt", "def forward(self, x):\n  return x.clone()\n",
         {});
   Write(folder + "texts.pt", kTexts, {});
+  Write(folder + "sequences.pt", kSequences, {});
   Write(folder + "throws.pt",
         "def forward(self, x):\n  assert False, 'always'\n  return x\n", {});
   Write(folder + "picky.pt",

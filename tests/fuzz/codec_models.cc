@@ -66,6 +66,13 @@ const std::vector<CodecModel>& Models() {
                             .type = DataType::kFp32,
                             .dims = {kAnySize},
                             .is_optional = true}}));
+    TensorSpec ids = {"ids", DataType::kInt16, {2, kAnySize}};
+    ids.pads = {4, 8};
+    TensorSpec mask = {"mask", DataType::kFp16, {kAnySize}, true};
+    mask.pads = ids.pads;
+    mask.follows = 0;
+    mask.is_mask = true;
+    list->push_back(Model("padded", 4, {ids, mask}));
     return list;
   }();
   return *models;

@@ -164,6 +164,34 @@ void CheckContents(const TensorSpec& spec, const std::string& bytes,
   }
 }
 
+// Each size is as sent but for one that is padded, to the next.
+void CheckPadding(const TensorSpec& spec, const TensorView& view) {
+  Check(view.batch_dims().size() == view.dims.size(), "padding keeps the rank");
+  for (size_t i = 0; i < view.dims.size(); ++i) {
+    int64_t expected = view.dims[i];
+    for (const int64_t size : spec.pads) {
+      if (spec.dims[i] == kAnySize && size >= view.dims[i]) {
+        expected = size;
+        break;
+      }
+    }
+    Check(view.batch_dims()[i] == expected, "a size is padded to the next");
+  }
+}
+
+// A mask that was not sent: FP16 ones, one for each of what it follows.
+void CheckMask(const ModelSpec& spec, size_t index,
+               const InferRequest& request) {
+  const TensorView& followed = request.inputs[*spec.inputs[index].follows];
+  const int64_t size = request.inputs[index].dims[0];
+  Check(size == followed.dims.back(), "a mask has the size that it follows");
+  std::string ones;
+  for (int64_t i = 0; i < request.rows * size; ++i) {
+    ones += std::string("\0\x3C", 2);
+  }
+  Check(Joined(request.inputs[index].runs) == ones, "a mask is ones");
+}
+
 }  // namespace
 
 void CheckFields(const InferMessage& message,
@@ -189,10 +217,14 @@ void CheckBound(const ModelSpec& spec, const ModelInferRequest& reference,
   size_t bytes = 0;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const int index = IndexOf(reference, spec.inputs[i].name);
-    Check(request.inputs[i].is_given == (index >= 0),
+    CheckPadding(spec.inputs[i], request.inputs[i]);
+    Check(request.inputs[i].is_given == (index >= 0 || spec.inputs[i].is_mask),
           "an input is given where it is sent");
     if (index < 0) {
       Check(spec.inputs[i].is_optional, "only optional inputs are left out");
+      if (spec.inputs[i].is_mask) {
+        CheckMask(spec, i, request);
+      }
       continue;
     }
     ++given;

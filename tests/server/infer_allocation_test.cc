@@ -234,6 +234,43 @@ TEST_F(InferAllocation, TypedRequestsThatRepeatAllocateNothing) {
       kAlmostNone);
 }
 
+// ids that are padded, and a mask of them that is left out.
+TEST_F(InferAllocation, PaddedRequestsAllocateNothing) {
+  ModelSpec spec = {.inputs = {{"ids", DataType::kInt8, {kAnySize}},
+                               {"mask", DataType::kInt64, {kAnySize}}},
+                    .outputs = {{"y", DataType::kFp32, {1}}},
+                    .max_batch_size = 8};
+  spec.inputs[0].pads = spec.inputs[1].pads = {512};
+  spec.inputs[1].follows = 0;
+  spec.inputs[1].is_mask = spec.inputs[1].is_optional = true;
+  std::vector<std::unique_ptr<MessageBytes>> messages;
+  for (const int64_t size : {300, 400, 400}) {
+    inference::ModelInferRequest request;
+    auto* input = request.add_inputs();
+    input->set_name("ids");
+    input->set_datatype("INT8");
+    input->add_shape(1);
+    input->add_shape(size);
+    request.add_raw_input_contents(std::string(static_cast<size_t>(size), 'i'));
+    messages.push_back(
+        std::make_unique<MessageBytes>(request.SerializeAsString()));
+  }
+  InferDecoder decoder;
+  InferRequest request;
+  const std::string name = "m";
+  int64_t before = 0;
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    before = round == kRounds ? allocation_count.load() : before;
+    for (const auto& message : messages) {
+      ASSERT_TRUE(decoder.Parse(message->runs()).ok());
+      ASSERT_TRUE(decoder.Bind({name, spec, 1}, request).ok());
+      ASSERT_EQ(request.inputs[1].batch_dims()[0], 512);
+    }
+  }
+  EXPECT_LE(static_cast<double>(allocation_count.load() - before) / kRounds,
+            kAlmostNone);
+}
+
 // protobuf makes the contents anew: some for each tensor, none for each value.
 TEST_F(InferAllocation, TypedRequestsThatDifferAllocateWhatProtobufDoes) {
   const double small =

@@ -55,6 +55,61 @@ TEST(InferDecoderTest, OutputsAreThoseRequestedInTheirOrder) {
   EXPECT_THAT(both.decoder.outputs(), ElementsAre(1, 0));
 }
 
+// ids [-1] to 4 or 8 and a mask of them.
+ModelSpec MaskedSpec() {
+  ModelSpec spec = {.inputs = {{"ids", DataType::kInt8, {kAnySize}},
+                               {"mask", DataType::kInt8, {kAnySize}}},
+                    .outputs = {{"x", DataType::kFp32, {1}}},
+                    .max_batch_size = 4};
+  spec.inputs[0].pads = spec.inputs[1].pads = {4, 8};
+  spec.inputs[1].follows = 0;
+  spec.inputs[1].is_mask = spec.inputs[1].is_optional = true;
+  return spec;
+}
+
+// Two rows of `ids` of three elements.
+ModelInferRequest IdsRequest() {
+  ModelInferRequest message;
+  message.set_model_name(ModelName());
+  AddInput(message, "ids", "INT8", {2, 3});
+  message.add_raw_input_contents("abcdef");
+  return message;
+}
+
+TEST(InferDecoderTest, MaskThatIsLeftOutIsMade) {
+  const ModelSpec spec = MaskedSpec();
+  Decoded decoded(IdsRequest(), spec);
+  ASSERT_TRUE(decoded.status.ok()) << decoded.status;
+  const InferRequest& request = decoded.request;
+  EXPECT_THAT(request.inputs[1].dims, ElementsAre(3));
+  EXPECT_EQ(Joined(request.inputs[1].runs), std::string(6, '\1'));
+  EXPECT_EQ(request.bytes, 6u) << "the mask costs none";
+  for (const TensorView& view : request.inputs) {
+    EXPECT_THAT(view.batch_dims(), ElementsAre(4));
+  }
+  ModelInferRequest given = IdsRequest();
+  AddInput(given, "mask", "INT8", {2, 3});
+  given.add_raw_input_contents(std::string(6, '\1'));
+  const Decoded with_mask(given, spec);
+  ASSERT_TRUE(with_mask.status.ok()) << with_mask.status;
+  EXPECT_EQ(request.shape_key, with_mask.request.shape_key);
+  // The same message again.
+  decoded.decoder.Clear();
+  ASSERT_TRUE(decoded.decoder.Parse(decoded.bytes.runs()).ok());
+  ASSERT_TRUE(
+      decoded.decoder.Bind({ModelName(), spec, kSerial}, decoded.request).ok());
+  EXPECT_EQ(Joined(request.inputs[1].runs), std::string(6, '\1'));
+}
+
+TEST(InferDecoderTest, MaskOfAnotherSizeIsRefused) {
+  ModelInferRequest message = IdsRequest();
+  AddInput(message, "mask", "INT8", {2, 4});  // padded, both would be 4
+  message.add_raw_input_contents(std::string(8, '\1'));
+  EXPECT_EQ(Decoded(message, MaskedSpec()).status.message(),
+            "unexpected shape for input 'mask' for model 'm'. Expected the "
+            "size of input 'ids', which is [3] a row, got [4]");
+}
+
 TEST(InferDecoderTest, ModelWithoutBatchDimensionTakesItsWholeShape) {
   const ModelSpec spec = {.inputs = {{"a", DataType::kFp32, {2, kAnySize}}},
                           .outputs = {{"x", DataType::kFp32, {2}}},

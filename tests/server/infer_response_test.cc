@@ -1,6 +1,7 @@
 // Replies, read back by protobuf.
 #include "server/infer_response.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -146,6 +147,25 @@ TEST_F(InferResponseTest, ModelWithoutBatchDimensionHasNoRowsInItsShape) {
   const ModelInferResponse response = ReadBack(Encode({0}, 0, 1));
   ASSERT_EQ(response.outputs(0).shape_size(), 1);
   EXPECT_EQ(response.outputs(0).shape(0), 3);
+}
+
+// 'small' of rows of 1, 2, 2 and 3 chunks of 2 elements.
+TEST_F(InferResponseTest, RowsOfSizesOfTheirOwnTellTheirSize) {
+  spec_.outputs[0].dims = {kAnySize, 2};
+  output_ = OutputRef();
+  output_ = pool_.Take();
+  HostOutputPool::LayoutBytes(*output_.get(), 0, 16, spec_.outputs[0].dims);
+  OutputTensor& tensor = output_->mutable_tensors()[0];
+  tensor.row_starts = {0, 2, 6, 10, 16};
+  for (size_t byte = 0; byte < 16; ++byte) {
+    tensor.data[byte] = static_cast<std::byte>('a' + byte);
+  }
+  const ModelInferResponse two = ReadBack(Encode({0}, 1, 2));
+  EXPECT_EQ(two.raw_output_contents(0), "cdefghij");
+  EXPECT_THAT(two.outputs(0).shape(), testing::ElementsAre(2, 2, 2));
+  const ModelInferResponse last = ReadBack(Encode({0}, 3, 1));
+  EXPECT_EQ(last.raw_output_contents(0), "klmnop");
+  EXPECT_THAT(last.outputs(0).shape(), testing::ElementsAre(1, 3, 2));
 }
 
 TEST_F(InferResponseTest, ScalarHasAnEmptyShape) {

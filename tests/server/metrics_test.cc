@@ -21,13 +21,15 @@ using ::testing::Not;
 class MetricsTest : public ::testing::Test {
  protected:
   std::string Text() {
-    return ToPrometheusText(ServerMetrics(table_, readiness_, unsent_));
+    return ToPrometheusText(
+        ServerMetrics(table_, readiness_, unsent_, buckets_));
   }
 
   ScriptedModel model_{"m", 3};
   BorrowedTable table_{&model_.model()};
   Readiness readiness_;
   UnsentReplies unsent_{1 << 20};
+  Buckets buckets_ = Buckets::kCommon;
 };
 
 TEST_F(MetricsTest, FamiliesAreNamedOnceAndHaveHelp) {
@@ -90,6 +92,13 @@ TEST_F(MetricsTest, ServedRequestIsCounted) {
                               "\"3\",le=\"2\"} 1"));
   EXPECT_THAT(text, HasSubstr("ferry_batch_rows_sum{model=\"m\",version="
                               "\"3\"} 2"));
+  // 2 ms lie in the bucket from 30 to 31 times 2^16 ns; others are left out.
+  buckets_ = Buckets::kCounted;
+  EXPECT_THAT(Text(), HasSubstr("ferry_queue_wait_seconds_bucket{model=\"m\","
+                                "version=\"3\",le=\"0.002031616\"} 1\n"
+                                "ferry_queue_wait_seconds_bucket{model=\"m\","
+                                "version=\"3\",le=\"+Inf\"} 1\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("le=\"0.001\"")));
   model_.backend().CompleteAll();
 }
 

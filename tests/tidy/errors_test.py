@@ -47,7 +47,10 @@ NO_ROW = (
     # Behind "expected " in the row of the parameter.
     "an integer from ", "integers from 1 to ", "a list that ends with ",
     "a number from ", "the name of a file in the version", "'mean=A,B,C ",
-    "an input of TYPE_UINT8", "std greater than 0", "dims of '",
+    "an input of TYPE_UINT8", "a type other than", "inputs and outputs in the",
+    "the name of a tensor", "the name of another input", "an input that is not",
+    "ascending sizes with commas", "the input that another",
+    "std greater than 0", "dims of '",
     "one number, or one for each", "the name of an input", "an input without ",
     "int64_param or string_param",
     # What flags and configs are checked for before, and what cannot be.

@@ -52,6 +52,11 @@ absl::Status CheckAllPlaced(const std::vector<Argument>& arguments,
   return absl::OkStatus();
 }
 
+// Whether forward() may be without it: a mask is made where it is not sent.
+bool IsLeftOut(const TensorSpec& input) {
+  return input.is_optional && !input.is_mask;
+}
+
 }  // namespace
 
 std::string SignatureText(const torch::jit::Module& module) {
@@ -134,18 +139,18 @@ bool TakesDict(const torch::jit::Module& module) {
 }
 
 absl::Status CheckDictInput(const TensorSpec& input) {
-  if (input.is_optional || input.type == DataType::kBytes) {
+  if (IsLeftOut(input) || input.type == DataType::kBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "input '", input.name,
         "': expected a tensor that each request brings, as forward() takes a "
         "Dict[str, Tensor], the config has ",
-        input.is_optional ? "it optional" : DataTypeName(input.type)));
+        IsLeftOut(input) ? "it optional" : DataTypeName(input.type)));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
-  if (input.is_optional && !argument.has_default && !argument.may_be_none) {
+  if (IsLeftOut(input) && !argument.has_default && !argument.may_be_none) {
     return absl::InvalidArgumentError(absl::StrCat(
         "input '", input.name,
         "': expected an argument with a default or of "

@@ -181,6 +181,95 @@ TEST(WarmUpSamplesTest, OptionalInputMayBeLeftOut) {
   EXPECT_THAT(all[2].bytes, ElementsAre(12u, 16u));
 }
 
+// --- sizes that are padded to ------------------------------------------------
+
+// An input that is padded to those sizes, or as another.
+TensorSpec Padded(const char* name, std::vector<int64_t> pads,
+                  std::optional<size_t> follows = std::nullopt) {
+  TensorSpec spec = {name, DataType::kInt8, {kAnySize}};
+  spec.pads = std::move(pads);
+  spec.follows = follows;
+  return spec;
+}
+
+TEST(WarmUpPadsTest, EachSizeOfEachInputIsRunWithThoseThatFollowIt) {
+  ModelOptions options;
+  options.spec = {{Padded("a", {4, 64}),
+                   Padded("b", {4, 64}, 0),
+                   Padded("c", {2, 32}),
+                   {"any", DataType::kInt8, {kAnySize}}},
+                  {kAnyOut},
+                  2};
+  options.spec.inputs[1].is_mask = options.spec.inputs[1].is_optional = true;
+  options.buckets = {2};
+  std::vector<std::vector<size_t>> bytes;
+  for (const RunSample& run : RunAll(options, 1)) {
+    EXPECT_THAT(run.given, ElementsAre(true, true, true, true))
+        << "a mask is made";
+    bytes.push_back(run.bytes);
+  }
+  EXPECT_THAT(bytes,
+              ElementsAre(ElementsAre(4, 4, 2, 16),  // is it taken?
+                          ElementsAre(4, 4, 2, 16), ElementsAre(4, 4, 2, 16),
+                          ElementsAre(64, 64, 2, 16), ElementsAre(4, 4, 2, 16),
+                          ElementsAre(4, 4, 32, 16)));
+}
+
+TEST(WarmUpPadsTest, EachSizeIsRunBesideSamples) {
+  ModelOptions options;
+  options.spec = {{Padded("x", {4, 64})}, {kAnyOut}, 2};
+  options.buckets = {2};
+  options.warm_up = {Zeros({3}, 1, 1)};
+  options.warm_up[0].inputs["x"].type = DataType::kInt8;
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  std::vector<size_t> bytes;
+  for (const RunSample& run : RunAll(options, 1)) {
+    bytes.push_back(run.bytes[0]);
+  }
+  EXPECT_THAT(bytes, ElementsAre(3, 4, 64, 3));
+}
+
+TEST_F(WarmUpTest, SizeOfWhichOneFailsIsRefused) {
+  const std::string picky =
+      "def forward(self, x):\n"
+      "  assert x.size(1) != SIZE, 'not of this size'\n"
+      "  return x[:, :1]\n";
+  ModelOptions options =
+      Options({Padded("x", {16, 32, 64})}, {{"y", DataType::kInt8, {1}}});
+  for (const std::string size : {"16", "32", "64"}) {
+    std::string source = picky;
+    source.replace(source.find("SIZE"), 4, size);
+    EXPECT_THAT(LoadError(source, options),
+                AllOf(HasSubstr("forward() of zeros fails"),
+                      HasSubstr("'x' [1," + size + "]")));
+  }
+}
+
+TEST_F(WarmUpTest, MaskIsOnesInADictToo) {
+  ModelOptions options =
+      Options({Padded("x", {16}), Padded("mask", {16}, 0)}, {kAnyOut});
+  options.spec.inputs[1].is_mask = options.spec.inputs[1].is_optional = true;
+  options.spec.outputs = {{"y", DataType::kInt8, {1}}};
+  const auto lane = TorchLane::Create(
+      options, Save("def forward(self, all: Dict[str, Tensor]):\n"
+                    "  assert bool((all['mask'] == 1).all())\n"
+                    "  return all['x'][:, :1]\n"));
+  EXPECT_TRUE(lane.ok()) << lane.status();
+}
+
+TEST_F(WarmUpTest, SampleWhoseInputsDifferInSizeIsRefused) {
+  ModelOptions options =
+      Options({Padded("x", {16}), Padded("z", {16}, 0)}, {kAnyOut});
+  options.warm_up = {Zeros({3}, 1, 1)};
+  options.warm_up[0].inputs["z"].dims = {4};
+  for (auto& [name, input] : options.warm_up[0].inputs) {
+    input.type = DataType::kInt8;
+  }
+  ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
+  EXPECT_THAT(LoadError("def forward(self, x, z):\n  return x\n", options),
+              HasSubstr("expected input 'z' of the size of 'x', 3, got 4"));
+}
+
 TEST_F(WarmUpTest, SamplesOfTextsAreRun) {
   const std::string picky =
       "def forward(self, x: List[str]):\n"
