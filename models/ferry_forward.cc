@@ -56,7 +56,8 @@ struct Measurement {
   double stage_ms = 0;  // medians
   double compute_ms = 0;
   double total_ms = 0;
-  double p99_ms = 0;  // of the total
+  double p99_ms = 0;             // of the total
+  std::vector<double> times_ms;  // total, of each run
 };
 
 absl::StatusOr<LoadedModel> ReadModel(const Flags& flags) {
@@ -142,7 +143,8 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
                      Quantile(stage, 0.5),
                      Quantile(compute, 0.5),
                      Quantile(total, 0.5),
-                     Quantile(total, 0.99)};
+                     Quantile(total, 0.99),
+                     total};
 }
 
 // Returns the processor's name and which matrix instructions it has.
@@ -187,7 +189,8 @@ Json ToJson(const LoadedModel& model, const std::vector<Measurement>& all) {
          {"compute_ms", one.compute_ms},
          {"total_ms", one.total_ms},
          {"p99_ms", one.p99_ms},
-         {"rows_per_second", one.rows * 1000 / one.total_ms}});
+         {"rows_per_second", one.rows * 1000 / one.total_ms},
+         {"times_ms", one.times_ms}});
   }
   return json;
 }
