@@ -20,6 +20,8 @@ struct Invocation {
 
 // `invocation` outlives the app's parsing and the chosen command.
 void AddRunCommand(CLI::App& app, Invocation& invocation);
+void AddSearchCommand(CLI::App& app, Invocation& invocation);
+void AddTuneCommand(CLI::App& app, Invocation& invocation);
 void AddReportCommand(CLI::App& app, Invocation& invocation);
 void AddSimulateCommand(CLI::App& app, Invocation& invocation);
 void AddSoakCommand(CLI::App& app, Invocation& invocation);

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
 #include "batcher/mutex.h"
+#include "bench/request_class.h"
 #include "bench/target.h"
 
 namespace ferry::bench {
@@ -30,34 +31,48 @@ struct GrpcTargetOptions {
   std::string address;  // host:port
   int32_t connections = 2;
   int32_t queues = 2;
-  Duration deadline{0};  // of each call; 0: none
+};
+
+// The requests of one class, sent in turn.
+struct ClassRequests {
+  std::vector<grpc::ByteBuffer> requests;
+  double weight = 1;
+  Duration deadline{0};     // of each call; 0: none
+  double cancel_share = 0;  // of the calls, cancelled that long after the send
+  Duration cancel_after{0};
 };
 
 class GrpcTarget final : public Target {
  public:
-  // Sends requests[number % size]. Connects before it returns: UNAVAILABLE
-  // when that takes longer than `connect_limit`.
+  // Sends requests[number % size] of the number's class. Connects before it
+  // returns: UNAVAILABLE when that takes longer than `connect_limit`.
   static absl::StatusOr<std::unique_ptr<GrpcTarget>> Create(
-      const GrpcTargetOptions& options, std::vector<grpc::ByteBuffer> requests,
+      const GrpcTargetOptions& options, std::vector<ClassRequests> classes,
       Duration connect_limit);
 
   ~GrpcTarget() override;
 
   void Send(uint64_t number, Caller& caller) override;
   void CancelAll() override;
+  size_t class_count() const override { return classes_.size(); }
+  size_t ClassOf(uint64_t number) const override {
+    return classes_.size() == 1 ? 0 : picker_.ClassOf(number);
+  }
 
  private:
+  class Tag;
   class Rpc;
   struct Connection;
 
   GrpcTarget(const GrpcTargetOptions& options,
-             std::vector<grpc::ByteBuffer> requests);
+             std::vector<ClassRequests> classes);
 
   absl::Status Connect(Duration limit);
   static void Serve(grpc::CompletionQueue* queue);
 
   const GrpcTargetOptions options_;
-  const std::vector<grpc::ByteBuffer> requests_;
+  const std::vector<ClassRequests> classes_;
+  const ClassPicker picker_;
   std::vector<std::unique_ptr<grpc::CompletionQueue>> queues_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<std::thread> threads_;

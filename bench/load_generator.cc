@@ -12,6 +12,7 @@ namespace {
 
 // How late Stop() may be seen.
 constexpr Duration kLookForStop = std::chrono::milliseconds(50);
+constexpr Duration kLookForDecision = std::chrono::milliseconds(20);
 constexpr Duration kLookForAnswers = std::chrono::milliseconds(1);
 constexpr Duration kLookForIdleCall = std::chrono::microseconds(100);
 // How long calls may take to end once they are cancelled.
@@ -26,6 +27,7 @@ class LoadGenerator::Call final : public Target::Caller {
 
   TimePoint planned;
   TimePoint sent;
+  size_t of_class = 0;
 
  private:
   LoadGenerator& owner_;
@@ -49,6 +51,9 @@ std::unique_ptr<LoadResult> LoadGenerator::RunOpen(ArrivalProcess& arrivals,
     Call* const call = TakeCall(give_up);
     if (call != nullptr) {
       SendPlanned(*call, planned);
+      if (IsDecided(planned)) {
+        return End();
+      }
       continue;
     }
     if (stopped_.load(std::memory_order_relaxed)) {
@@ -60,6 +65,16 @@ std::unique_ptr<LoadResult> LoadGenerator::RunOpen(ArrivalProcess& arrivals,
   }
   SleepUntil(plan_.window_end());
   return End();
+}
+
+bool LoadGenerator::IsDecided(TimePoint planned) {
+  if (!plan_.is_decided || planned < next_look_) {
+    return false;
+  }
+  next_look_ = planned + kLookForDecision;
+  MutexLock lock(mutex_);
+  result_->is_decided = plan_.is_decided(*result_);
+  return result_->is_decided;
 }
 
 std::unique_ptr<LoadResult> LoadGenerator::RunClosed(int32_t outstanding,
@@ -82,6 +97,7 @@ std::unique_ptr<LoadResult> LoadGenerator::RunClosed(int32_t outstanding,
 void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
   plan_ = plan;
   plan_.start = std::max(plan.start, pacer_.Now());
+  next_look_ = plan_.window_begin();
   loop_ = loop;
   calls_.clear();
   MutexLock lock(mutex_);
@@ -91,6 +107,14 @@ void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
     idle_.push_back(calls_.back().get());
   }
   result_ = std::make_unique<LoadResult>();
+  if (target_.class_count() > 1) {
+    result_->classes.resize(target_.class_count());
+  }
+  result_->is_open = loop == Loop::kOpen;
+  if (plan_.slices > 0) {
+    result_->slices.resize(static_cast<size_t>(plan_.slices));
+    result_->slice = plan_.measured / plan_.slices;
+  }
   is_giving_up_ = false;
   is_sending_.store(true, std::memory_order_relaxed);
 }
@@ -120,6 +144,22 @@ std::unique_ptr<LoadResult> LoadGenerator::End() {
   result_->window =
       std::max(window_end - plan_.window_begin(), Duration::zero());
   return std::move(result_);
+}
+
+std::optional<LoadProgress> LoadGenerator::progress() const {
+  MutexLock lock(mutex_);
+  if (result_ == nullptr) {
+    return std::nullopt;
+  }
+  const TimePoint now = pacer_.Now();
+  const LatencyHistogram& latency = result_->latency;
+  return LoadProgress{
+      .left = std::max(plan_.window_end() - now, Duration::zero()),
+      .measured = std::max(now - plan_.window_begin(), Duration::zero()),
+      .ok = result_->ok(),
+      .failed = result_->failed(),
+      .p50_ns = latency.Quantile(0.5),
+      .p99_ns = latency.Quantile(0.99)};
 }
 
 // Returns whether the run goes on.
@@ -161,7 +201,9 @@ void LoadGenerator::SendPlanned(Call& call, TimePoint planned) {
   if (loop_ == Loop::kClosed) {
     call.planned = call.sent;
   }
-  target_.Send(next_number_.fetch_add(1, std::memory_order_relaxed), call);
+  const uint64_t number = next_number_.fetch_add(1, std::memory_order_relaxed);
+  call.of_class = target_.ClassOf(number);
+  target_.Send(number, call);
 }
 
 void LoadGenerator::Ended(Call& call, absl::StatusCode code) {
@@ -183,7 +225,7 @@ void LoadGenerator::Ended(Call& call, absl::StatusCode code) {
 void LoadGenerator::Record(const Call& call, TimePoint now,
                            absl::StatusCode code) {
   const bool ok = code == absl::StatusCode::kOk;
-  if (ok && IsInWindow(now)) {
+  if (ok && IsInWindow(now) && is_sending_.load(std::memory_order_relaxed)) {
     ++result_->ok_in_window;
   }
   if (!IsInWindow(call.planned)) {
@@ -191,17 +233,46 @@ void LoadGenerator::Record(const Call& call, TimePoint now,
   }
   ++result_->planned;
   RecordLatency(result_->send_lag, call.sent - call.planned);
+  if (!result_->slices.empty()) {
+    RecordSlice(call, now, ok);
+  }
   if (is_giving_up_ && code == absl::StatusCode::kCancelled) {
     ++result_->unanswered;
     return;
   }
   ++result_->ended[static_cast<size_t>(code)];
+  if (!result_->classes.empty()) {
+    RecordClass(call, now, code);
+  }
   if (ok) {
     RecordLatency(result_->latency, now - call.planned);
     RecordLatency(result_->latency_from_send, now - call.sent);
     return;
   }
   RecordLatency(result_->failed_latency, now - call.planned);
+}
+
+void LoadGenerator::RecordSlice(const Call& call, TimePoint now, bool ok) {
+  const auto place = static_cast<size_t>((call.planned - plan_.window_begin()) /
+                                         result_->slice);
+  LoadSlice& slice =
+      result_->slices[std::min(place, result_->slices.size() - 1)];
+  ++slice.planned;
+  if (ok) {
+    RecordLatency(slice.latency, now - call.planned);
+  } else {
+    ++slice.failed;
+  }
+}
+
+void LoadGenerator::RecordClass(const Call& call, TimePoint now,
+                                absl::StatusCode code) {
+  ClassLoad& its = result_->classes[call.of_class];
+  ++its.planned;
+  ++its.ended[static_cast<size_t>(code)];
+  if (code == absl::StatusCode::kOk) {
+    RecordLatency(its.latency, now - call.planned);
+  }
 }
 
 size_t LoadGenerator::outstanding() const {

@@ -17,7 +17,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -38,9 +40,24 @@ struct LoadPlan {
   // How long to wait for answers after the last send.
   Duration drain_limit = Milliseconds(10000);
   int32_t max_outstanding = 8192;  // open loop; memory is bounded by it
+  int32_t slices =
+      0;  // of the measured window, each with a histogram of its own
+  // Open loop: asked now and then in the window, with what has ended so far;
+  // once it says so no more is sent. Empty: the window is measured whole.
+  std::function<bool(const LoadResult&)> is_decided;
 
   TimePoint window_begin() const { return start + warm_up; }
   TimePoint window_end() const { return start + warm_up + measured; }
+};
+
+// How a run does, while it is under way.
+struct LoadProgress {
+  Duration left{0};      // to the end of the measured window
+  Duration measured{0};  // of the window so far
+  uint64_t ok = 0;
+  uint64_t failed = 0;
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
 };
 
 class LoadGenerator {
@@ -55,6 +72,9 @@ class LoadGenerator {
   std::unique_ptr<LoadResult> RunClosed(int32_t outstanding,
                                         const LoadPlan& plan);
 
+  // Nothing where no run is under way. Any thread.
+  std::optional<LoadProgress> progress() const;
+
   // Ends the run under way, and any later one, early: what was measured until
   // then is its result.
   void Stop() { stopped_.store(true, std::memory_order_relaxed); }
@@ -67,10 +87,16 @@ class LoadGenerator {
   void Begin(Loop loop, int32_t calls, const LoadPlan& plan);
   std::unique_ptr<LoadResult> End();
   bool SleepUntil(TimePoint until);
+  // Whether the plan's is_decided says so; asks it every 20 ms.
+  bool IsDecided(TimePoint planned);
   Call* TakeCall(TimePoint give_up);
   void SendPlanned(Call& call, TimePoint planned);
   void Ended(Call& call, absl::StatusCode code);
   void Record(const Call& call, TimePoint now, absl::StatusCode code)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordClass(const Call& call, TimePoint now, absl::StatusCode code)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordSlice(const Call& call, TimePoint now, bool ok)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsInWindow(TimePoint time) const {
     return time >= plan_.window_begin() && time < plan_.window_end();
@@ -85,6 +111,7 @@ class LoadGenerator {
 
   // Constant while calls are under way.
   LoadPlan plan_;
+  TimePoint next_look_;  // the sender's
   Loop loop_ = Loop::kOpen;
 
   mutable Mutex mutex_;

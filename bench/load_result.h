@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "batcher/clock.h"
@@ -16,6 +17,20 @@
 namespace ferry::bench {
 
 inline constexpr size_t kCodeCount = 17;  // of absl::StatusCode, 0..16
+
+// The calls of one class.
+struct ClassLoad {
+  LatencyHistogram latency;  // of successes, from the planned send
+  std::array<uint64_t, kCodeCount> ended{};
+  uint64_t planned = 0;
+};
+
+// The calls planned in one slice of the measured window.
+struct LoadSlice {
+  LatencyHistogram latency;  // of successes, from the planned send
+  uint64_t planned = 0;
+  uint64_t failed = 0;
+};
 
 struct LoadResult {
   // Of the calls planned in the measured window, whenever they ended.
@@ -33,6 +48,14 @@ struct LoadResult {
   uint64_t ok_in_window = 0;
   Duration window{0};
   bool interrupted = false;
+  bool is_open = false;     // an open loop
+  bool is_decided = false;  // LoadPlan::is_decided ended it early
+
+  std::vector<ClassLoad> classes;  // none where all calls are of one
+  // In order, of equal length; none where the plan wants none. The last ones
+  // are empty where it ended early.
+  std::vector<LoadSlice> slices;
+  Duration slice{0};
 
   uint64_t ok() const { return ended[0]; }
   uint64_t failed() const;

@@ -1,7 +1,7 @@
 // ferry-bench: puts loads on an inference server and reports honestly.
 //
 // Errors: exit code 1 with one line on stderr: wrong flags, no server, or no
-// request that succeeded.
+// request that succeeded; 2 where a condition of --fail-if holds.
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -24,7 +24,12 @@ int main(int argc, char** argv) {
       "ferry-bench measures inference servers of the Open Inference Protocol"};
   app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
   app.require_subcommand(1);
+  app.set_config("--config", "",
+                 "file of flags in TOML, a section for each command: [run]");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   ferry::bench::AddRunCommand(app, invocation);
+  ferry::bench::AddSearchCommand(app, invocation);
+  ferry::bench::AddTuneCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/command_report.h"
 #include "bench/commands.h"
-#include "bench/report_html.h"
+#include "bench/report_files.h"
 #include "bench/report_json.h"
 #include "bench/report_table.h"
 
@@ -15,14 +16,8 @@ namespace {
 
 struct ReportOptions {
   std::vector<std::string> inputs;
-  std::string json_path;
-  std::string html_path;
+  ReportFiles files;
 };
-
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
-  return 1;
-}
 
 int Report(const ReportOptions& options) {
   const auto runs = ReadRuns(options.inputs);
@@ -30,18 +25,9 @@ int Report(const ReportOptions& options) {
     return Fail(runs.status());
   }
   std::fputs(ToText(MakeTable(*runs)).c_str(), stdout);
-  if (!options.json_path.empty()) {
-    if (const auto status = WriteFile(options.json_path, ToJson(*runs));
-        !status.ok()) {
-      return Fail(status);
-    }
-  }
-  if (!options.html_path.empty()) {
-    if (const auto status = WriteFile(options.html_path, ToHtml(*runs));
-        !status.ok()) {
-      return Fail(status);
-    }
-    std::printf("report: %s\n", options.html_path.c_str());
+  if (const auto status = WriteReportFiles(options.files, *runs);
+      !status.ok()) {
+    return Fail(status);
   }
   return 0;
 }
@@ -54,9 +40,7 @@ void AddReportCommand(CLI::App& app, Invocation& invocation) {
       "report", "join the JSON results of labelled runs into one report");
   command->add_option("results", options->inputs, "JSON files of `run`")
       ->required();
-  command->add_option("--json", options->json_path,
-                      "file for the joined results");
-  command->add_option("--html", options->html_path, "file for the page");
+  AddReportFileFlags(*command, options->files);
   command->callback([options, &invocation] {
     invocation.chosen = [options] { return Report(*options); };
   });

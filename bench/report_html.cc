@@ -70,6 +70,14 @@ std::string RunsToHtml(const std::vector<RunResult>& runs) {
   return TableToHtml(table);
 }
 
+std::string ClassesToHtml(const std::vector<RunResult>& runs) {
+  const ReportTable table = MakeClassTable(runs);
+  return table.rows.empty() ? ""
+                            : absl::StrCat("<h2>Classes of requests</h2>\n",
+                                           "<div class=\"scroll\">\n",
+                                           TableToHtml(table), "</div>");
+}
+
 }  // namespace
 
 std::string ToHtml(const std::vector<RunResult>& runs) {
@@ -87,6 +95,7 @@ std::string ToHtml(const std::vector<RunResult>& runs) {
        {"{{notes}}", NotesToHtml(table.notes)},
        {"{{points}}", TableToHtml(table)},
        {"{{details}}", TableToHtml(MakeDetailTable(runs))},
+       {"{{classes}}", ClassesToHtml(runs)},
        {"{{runs}}", RunsToHtml(runs)},
        {"{{relative_error}}",
         absl::StrFormat("%.1f", kLatencyRelativeError * 100)},

@@ -19,12 +19,29 @@ std::string Ms(double us) {
 // As Ms(); "-" where nothing was counted.
 std::string MsOrNone(double us) { return us == 0 ? "-" : Ms(us); }
 
+// "1.20 to 1.34"; "-" without one.
+std::string MsOrNone(const std::optional<Interval>& interval) {
+  return interval.has_value()
+             ? absl::StrCat(Ms(interval->low_us), " to ", Ms(interval->high_us))
+             : "-";
+}
+
 std::string Optional(const std::optional<double>& value,
                      const absl::ParsedFormat<'f'>& format) {
   return value.has_value() ? absl::StrFormat(format, *value) : "-";
 }
 
+constexpr char kUnbacked[] = "?";
+
+// Whether a percentile rests on enough requests.
+bool IsBacked(const PointResult& point, double q) {
+  return point.ok >= SamplesFor(q);
+}
+
 double BestRate(const RunResult& run) {
+  if (run.search.has_value()) {
+    return run.search->found_rate.value_or(0);
+  }
   double best = 0;
   for (const PointResult& point : run.points) {
     if (point.void_reason.empty()) {
@@ -47,37 +64,52 @@ std::vector<std::string> SimulatedLabels(const std::vector<RunResult>& runs) {
 std::vector<std::string> MakeRow(const RunResult& run,
                                  const PointResult& point) {
   const bool has_latency = point.ok > 0;
-  const auto latency = [&](double us) {
-    return has_latency ? Ms(us) : std::string("-");
+  const auto latency = [&](double us, double q) {
+    // 0: of a file that lacks it.
+    return has_latency && us > 0
+               ? Ms(us) + (IsBacked(point, q) ? "" : kUnbacked)
+               : std::string("-");
   };
   return {run.label,
           DescribeLoad(point),
           absl::StrFormat("%.0f", point.offered_rate),
           absl::StrFormat("%.0f", point.achieved_rate),
-          latency(point.latency.p50_us),
-          latency(point.latency.p90_us),
-          latency(point.latency.p99_us),
-          latency(point.latency.p999_us),
-          latency(point.latency.max_us),
+          latency(point.latency.p50_us, 0.5),
+          latency(point.latency.p90_us, 0.9),
+          latency(point.latency.p99_us, 0.99),
+          latency(point.latency.p999_us, 0.999),
+          latency(point.latency.p9999_us, 0.9999),
+          latency(point.latency.max_us, 0),
           Optional(point.mean_rows, absl::ParsedFormat<'f'>("%.2f")),
           Optional(point.busy_ratio, absl::ParsedFormat<'f'>("%.2f")),
-          DescribeErrors(point),
+          DescribeErrors(point.errors),
           Ms(point.send_lag.p99_us),
           !point.void_reason.empty() ? "void"
           : point.interrupted        ? "cut short"
-                                     : ""};
+          : !point.unsteady.empty()  ? "unsteady"
+                                     : point.purpose};
+}
+
+bool AnyUnbacked(const std::vector<RunResult>& runs) {
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      if (point.ok > 0 && !IsBacked(point, 0.9999)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace
 
-std::string DescribeErrors(const PointResult& point) {
-  if (point.errors.empty()) {
+std::string DescribeErrors(const std::map<std::string, uint64_t>& errors) {
+  if (errors.empty()) {
     return "0";
   }
-  return absl::StrJoin(point.errors, ", ",
-                       [](std::string* out, const auto& error) {
-                         absl::StrAppend(out, error.second, " ", error.first);
-                       });
+  return absl::StrJoin(errors, ", ", [](std::string* out, const auto& error) {
+    absl::StrAppend(out, error.second, " ", error.first);
+  });
 }
 
 std::string DescribeLoad(const PointResult& point) {
@@ -109,10 +141,10 @@ std::vector<std::string> Compare(const std::vector<RunResult>& runs) {
 
 ReportTable MakeTable(const std::vector<RunResult>& runs) {
   ReportTable table;
-  table.headings = {"run",        "load",       "offered/s",  "achieved/s",
-                    "p50 ms",     "p90 ms",     "p99 ms",     "p99.9 ms",
-                    "max ms",     "rows/batch", "busy ratio", "errors",
-                    "lag p99 ms", "note"};
+  table.headings = {"run",       "load",       "offered/s",  "achieved/s",
+                    "p50 ms",    "p90 ms",     "p99 ms",     "p99.9 ms",
+                    "p99.99 ms", "max ms",     "rows/batch", "busy ratio",
+                    "errors",    "lag p99 ms", "note"};
   table.notes = Compare(runs);
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -121,8 +153,17 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
         table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
                                            DescribeLoad(point), ": ",
                                            point.void_reason));
+      } else if (!point.unsteady.empty()) {
+        table.notes.push_back(absl::StrCat("unsteady: ", run.label, ", ",
+                                           DescribeLoad(point), ": ",
+                                           point.unsteady));
       }
     }
+  }
+  if (AnyUnbacked(runs)) {
+    table.notes.push_back(absl::StrFormat(
+        "?: too few requests for it: p99 takes %d, p99.9 %d, p99.99 %d",
+        SamplesFor(0.99), SamplesFor(0.999), SamplesFor(0.9999)));
   }
   const std::vector<std::string> simulated = SimulatedLabels(runs);
   if (!simulated.empty()) {
@@ -133,19 +174,41 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
   return table;
 }
 
+ReportTable MakeClassTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",    "load",   "class",  "planned", "ok",
+                    "p50 ms", "p99 ms", "max ms", "errors"};
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      for (size_t i = 0; i < point.classes.size(); ++i) {
+        const ClassSummary& one = point.classes[i];
+        table.rows.push_back(
+            {run.label, DescribeLoad(point),
+             i < run.classes.size() ? run.classes[i] : absl::StrCat(i),
+             absl::StrCat(one.planned), absl::StrCat(one.ok),
+             MsOrNone(one.latency.p50_us), MsOrNone(one.latency.p99_us),
+             MsOrNone(one.latency.max_us), DescribeErrors(one.errors)});
+      }
+    }
+  }
+  return table;
+}
+
 ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
   ReportTable table;
-  table.headings = {
-      "run",           "load",          "from send p50 ms", "p90 ms",
-      "p99 ms",        "p99.9 ms",      "max ms",           "mean ms",
-      "failed p50 ms", "failed max ms", "lag p50 ms",       "lag p99 ms",
-      "lag max ms",    "seed",          "window s",         "busy ratio from"};
+  table.headings = {"run",         "load",          "from send p50 ms",
+                    "p90 ms",      "p99 ms",        "p99.9 ms",
+                    "max ms",      "mean ms",       "p50 95 % ms",
+                    "p99 95 % ms", "failed p50 ms", "failed max ms",
+                    "lag p50 ms",  "lag p99 ms",    "lag max ms",
+                    "seed",        "window s",      "busy ratio from"};
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
       const LatencySummary& sent = point.latency_from_send;
       table.rows.push_back(
           {run.label, DescribeLoad(point), Ms(sent.p50_us), Ms(sent.p90_us),
            Ms(sent.p99_us), Ms(sent.p999_us), Ms(sent.max_us), Ms(sent.mean_us),
+           MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
            MsOrNone(point.failed_latency.p50_us),
            MsOrNone(point.failed_latency.max_us), Ms(point.send_lag.p50_us),
            Ms(point.send_lag.p99_us), Ms(point.send_lag.max_us),

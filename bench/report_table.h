@@ -4,6 +4,8 @@
 #ifndef FERRY_BENCH_REPORT_TABLE_H_
 #define FERRY_BENCH_REPORT_TABLE_H_
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,9 @@ ReportTable MakeTable(const std::vector<RunResult>& runs);
 // requests, and send lag.
 ReportTable MakeDetailTable(const std::vector<RunResult>& runs);
 
+// Returns what each class of requests met; no rows where all are of one.
+ReportTable MakeClassTable(const std::vector<RunResult>& runs);
+
 // Returns the table in columns for a terminal, with its notes below.
 std::string ToText(const ReportTable& table);
 
@@ -31,7 +36,7 @@ std::string ToText(const ReportTable& table);
 std::vector<std::string> Compare(const std::vector<RunResult>& runs);
 
 // Returns "3 UNAVAILABLE, 1 INTERNAL", or "0".
-std::string DescribeErrors(const PointResult& point);
+std::string DescribeErrors(const std::map<std::string, uint64_t>& errors);
 
 // Returns "closed, 64 outstanding" or "open, 70 % load".
 std::string DescribeLoad(const PointResult& point);

@@ -131,6 +131,10 @@ absl::StatusOr<inference::ModelInferRequest> MakeRequest(
     (*request.mutable_parameters())["timeout"].set_int64_param(
         options.timeout_us);
   }
+  if (options.priority > 0) {
+    (*request.mutable_parameters())["priority"].set_uint64_param(
+        static_cast<uint64_t>(options.priority));
+  }
   return request;
 }
 

@@ -32,6 +32,7 @@ struct RequestPoolOptions {
   std::map<std::string, IntegerRange> ranges;
   // Parameter `timeout`, in microseconds; 0: none.
   int64_t timeout_us = 0;
+  int32_t priority = 0;  // parameter `priority`; 0: none
 };
 
 // Returns one request. INVALID_ARGUMENT for a -1 without a shape, a shape that

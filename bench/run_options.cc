@@ -2,12 +2,13 @@
 #include "bench/run_options.h"
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 
 namespace ferry::bench {
 namespace {
 
 constexpr double kLongestSeconds = 1e6;
+
+}  // namespace
 
 void AddServerFlags(CLI::App& command, RunOptions& options) {
   command.add_option("-u,--address", options.address, "server, host:port")
@@ -61,10 +62,19 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
       ->capture_default_str();
   command
+      .add_option("--class", options.class_texts,
+                  "one kind of a mix, instead of all alike: NAME:weight=0.2,"
+                  "rows=4,priority=1,deadline_ms=50,timeout_ms=50,cancel=0.1,"
+                  "cancel_ms=5,model=m,shape=ids:16x4; what is left out is as "
+                  "the other flags say")
+      ->type_name("NAME:KEY=VALUE,...");
+  command
       .add_option("--seed", options.sweep.seed,
                   "of contents and arrivals; each rate adds one")
       ->capture_default_str();
 }
+
+namespace {
 
 void AddLoadFlags(CLI::App& command, RunOptions& options) {
   command
@@ -83,6 +93,11 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
                   "0.2,0.4,0.6,0.8,0.9 where no load is given at all")
       ->delimiter(',')
       ->check(CLI::Range(1e-3, 1e9));
+}
+
+}  // namespace
+
+void AddWindowFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--saturation-outstanding",
                   options.sweep.saturation_outstanding,
@@ -107,16 +122,19 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
 void AddReportFlags(CLI::App& command, RunOptions& options) {
   command.add_option("--label", options.label,
                      "name of this run in tables and charts");
-  command.add_option("--json", options.json_path, "file for the results");
-  command.add_option("--html", options.html_path, "file for the page");
+  AddReportFileFlags(command, options.files);
+  command
+      .add_option("--fail-if", options.fail_if,
+                  "end with exit code 2 where a point is so: 'p99>20ms', "
+                  "'errors>0.1%', 'rate<1000'; a void point counts")
+      ->type_name("CONDITION");
 }
-
-}  // namespace
 
 void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddServerFlags(command, options);
   AddRequestFlags(command, options);
   AddLoadFlags(command, options);
+  AddWindowFlags(command, options);
   AddReportFlags(command, options);
 }
 
@@ -133,14 +151,31 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
       return status;
     }
   }
+  const RequestClass all = {.rows = options.requests.rows,
+                            .deadline = Milliseconds(options.deadline_ms),
+                            .timeout = Milliseconds(options.timeout_ms)};
+  for (const std::string& text : options.class_texts) {
+    auto read = ParseRequestClass(text, all);
+    if (!read.ok()) {
+      return read.status();
+    }
+    options.classes.push_back(*std::move(read));
+  }
+  if (options.classes.empty()) {
+    options.classes = {all};
+  }
+  for (const std::string& text : options.fail_if) {
+    auto condition = ParseCondition(text);
+    if (!condition.ok()) {
+      return condition.status();
+    }
+    options.conditions.push_back(*std::move(condition));
+  }
   if (options.label.empty()) {
     options.label = options.model;
   }
   options.requests.seed = options.sweep.seed;
-  options.requests.timeout_us =
-      static_cast<int64_t>(std::llround(options.timeout_ms * 1e3));
   options.target.address = options.address;
-  options.target.deadline = Milliseconds(options.deadline_ms);
   options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);
   options.sweep.measured = Milliseconds(options.duration_s * 1e3);
   if (options.sweep.outstanding.empty() && options.sweep.rates.empty() &&

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/fail_if.h"
 #include "bench/grpc_target.h"
+#include "bench/report_files.h"
+#include "bench/request_class.h"
 #include "bench/request_pool.h"
 #include "bench/sweep.h"
 
@@ -24,10 +27,11 @@ struct RunOptions {
   std::string model = "mlp";
   std::string label;            // empty: the model's name
   std::string metrics_address;  // empty: ModelStatistics only
-  std::string json_path;        // empty: not written
-  std::string html_path;        // empty: not written
+  ReportFiles files;
+  std::vector<std::string> fail_if;
   std::vector<std::string> shapes;
   std::vector<std::string> ranges;
+  std::vector<std::string> class_texts;
   double warm_up_s = 2;
   double duration_s = 5;
   double wait_ready_s = 10;
@@ -36,13 +40,23 @@ struct RunOptions {
   RequestPoolOptions requests;
   GrpcTargetOptions target;
   SweepOptions sweep;
+  std::vector<Condition> conditions;
+  std::vector<RequestClass> classes;  // at least one
 };
 
-// Adds every flag to `command`; its parsing fills `options`, which outlives it.
+// Each adds flags to `command`, whose parsing fills `options`, which outlives
+// it.
+void AddServerFlags(CLI::App& command, RunOptions& options);
+void AddRequestFlags(CLI::App& command, RunOptions& options);
+// How long and how much of a load, and the closed loop for the saturation.
+void AddWindowFlags(CLI::App& command, RunOptions& options);
+void AddReportFlags(CLI::App& command, RunOptions& options);
+// All of these, and which loads.
 void AddRunFlags(CLI::App& command, RunOptions& options);
 
-// Returns the options with shapes and ranges read and durations converted, and
-// with default loads where none were given. INVALID_ARGUMENT as the readers.
+// Returns the options with shapes, ranges, classes and conditions read and
+// durations converted, and with default loads where none were given.
+// INVALID_ARGUMENT as the readers.
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
 
 }  // namespace ferry::bench

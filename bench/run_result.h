@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/batch_means.h"
+#include "bench/knob_grid.h"
 #include "bench/load_result.h"
 #include "bench/server_probe.h"
 
@@ -19,13 +21,32 @@ namespace ferry::bench {
 struct LatencySummary {  // microseconds
   double p50_us = 0;
   double p90_us = 0;
+  double p95_us = 0;
   double p99_us = 0;
   double p999_us = 0;
+  double p9999_us = 0;
   double max_us = 0;
   double mean_us = 0;
 };
 
 LatencySummary Summarize(const LatencyHistogram& histogram);
+
+// One slice of a measured window, by when its requests were planned.
+struct SliceSummary {
+  double end_s = 0;  // from the begin of the window
+  uint64_t planned = 0;
+  uint64_t failed = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+};
+
+// One class of requests of a point. Its name is RunResult::classes'.
+struct ClassSummary {
+  uint64_t planned = 0;
+  uint64_t ok = 0;
+  std::map<std::string, uint64_t> errors;  // by status code
+  LatencySummary latency;
+};
 
 // One load, held for one measured window.
 struct PointResult {
@@ -45,9 +66,17 @@ struct PointResult {
   LatencySummary latency_from_send;        // from the actual send
   LatencySummary failed_latency;
   LatencySummary send_lag;
+  // Of `latency`, by batch means; nothing where there are too few requests.
+  std::optional<Interval> mean_interval;
+  std::optional<Interval> p50_interval;
+  std::optional<Interval> p99_interval;
+  std::vector<SliceSummary> series;
+  std::vector<ClassSummary> classes;  // empty where there is one
+  std::string unsteady;  // why; empty: nothing speaks against a steady state
   std::optional<double> mean_rows;
   std::optional<double> busy_ratio;
   std::string busy_source;
+  std::string purpose;      // of a search: "bisect: missed"; else empty
   std::string void_reason;  // empty: the numbers stand
   bool interrupted = false;
 
@@ -55,6 +84,14 @@ struct PointResult {
 };
 
 PointResult Summarize(const LoadResult& load, const ServerWindow& server);
+
+// What a search was for and came to.
+struct SearchSummary {
+  double slo_ms = 0;
+  double percentile = 0;
+  std::optional<double> found_rate;  // requests/s; none was found
+  double client_ceiling = 0;         // RateSearch::client_ceiling()
+};
 
 struct RunResult {
   std::string label;
@@ -69,11 +106,14 @@ struct RunResult {
   std::string platform;
   int32_t max_batch_size = 0;
   bool is_simulated = false;
-  int32_t rows_per_request = 1;
+  std::optional<KnobSetting> knobs;  // that the command turned; else none
+  double rows_per_request = 1;       // the mean of a mix
+  std::vector<std::string> classes;  // of requests, as named; empty: one
   uint64_t request_bytes = 0;
   double warm_up_s = 0;
   // What a closed loop achieved; 0: not measured.
   double saturation_rate = 0;
+  std::optional<SearchSummary> search;
   // The machine of the client.
   std::string cpu;
   std::string cpu_flags;  // those that decide the speed of bf16

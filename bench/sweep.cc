@@ -13,6 +13,7 @@ namespace {
 
 // Between the plan and its start, so that the probe's thread is up.
 constexpr Duration kLeadTime = std::chrono::milliseconds(20);
+constexpr int32_t kSlices = 30;
 
 }  // namespace
 
@@ -101,6 +102,7 @@ LoadPlan Sweep::MakePlan() {
   plan.warm_up = options_.warm_up;
   plan.measured = options_.measured;
   plan.max_outstanding = options_.max_outstanding;
+  plan.slices = kSlices;
   return plan;
 }
 

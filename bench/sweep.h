@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "batcher/clock.h"
@@ -45,6 +46,9 @@ class Sweep {
 
   // Ends the point under way and the sweep; what was measured stays.
   void Stop();
+
+  // Of the load under way; nothing between two. Any thread.
+  std::optional<LoadProgress> progress() const { return generator_.progress(); }
 
  private:
   PointResult MeasureClosed(int32_t outstanding);

@@ -2,6 +2,7 @@
 #ifndef FERRY_BENCH_TARGET_H_
 #define FERRY_BENCH_TARGET_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -26,6 +27,11 @@ class Target {
   // Sends one request and returns at once. `number` chooses the request;
   // `caller` lives until Ended(). Any thread.
   virtual void Send(uint64_t number, Caller& caller) = 0;
+
+  // The classes that requests are of, and which one that request is of, below
+  // class_count(). Constant; any thread.
+  virtual size_t class_count() const { return 1; }
+  virtual size_t ClassOf(uint64_t /*number*/) const { return 0; }
 
   // Makes every call that is under way end soon, with CANCELLED if it has not
   // ended otherwise. Any thread.

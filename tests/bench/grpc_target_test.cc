@@ -71,7 +71,8 @@ class GrpcTargetTest : public ::testing::Test {
 
   void TearDown() override { server_->Shutdown(); }
 
-  std::unique_ptr<GrpcTarget> MakeTarget() {
+  // With a `cancel_share` there is a second class, of that.
+  std::unique_ptr<GrpcTarget> MakeTarget(double cancel_share = 0) {
     const ModelClient client(address_, "mlp");
     const auto description = client.Describe();
     EXPECT_TRUE(description.ok()) << description.status();
@@ -79,8 +80,14 @@ class GrpcTargetTest : public ::testing::Test {
     EXPECT_TRUE(pool.ok()) << pool.status();
     GrpcTargetOptions options;
     options.address = address_;
+    std::vector<ClassRequests> classes = {{.requests = std::move(*pool)}};
+    if (cancel_share > 0) {
+      classes.push_back(classes.front());
+      classes.back().cancel_share = cancel_share;
+      classes.back().cancel_after = Milliseconds(5);
+    }
     auto target =
-        GrpcTarget::Create(options, std::move(*pool), Milliseconds(10000));
+        GrpcTarget::Create(options, std::move(classes), Milliseconds(10000));
     EXPECT_TRUE(target.ok()) << target.status();
     return std::move(*target);
   }
@@ -126,6 +133,36 @@ TEST_F(GrpcTargetTest, CallsThatAreNeverAnsweredAreCancelledAfterTheLimit) {
   EXPECT_EQ(result->ok(), 0U);
 }
 
+TEST_F(GrpcTargetTest, ClassIsCancelledByItsClient) {
+  service_.mode = FailingService::Mode::kNeverAnswer;
+  const auto target = MakeTarget(/*cancel_share=*/1);
+  LoadGenerator generator(*target, pacer_);
+  LoadPlan plan;
+  plan.measured = Milliseconds(300);
+  plan.drain_limit = Milliseconds(50);
+  const auto result = generator.RunClosed(8, plan);
+  ASSERT_EQ(result->classes.size(), 2U);
+  const auto cancelled = static_cast<size_t>(absl::StatusCode::kCancelled);
+  EXPECT_GT(result->classes[1].ended[cancelled], 0U);
+  EXPECT_EQ(result->classes[0].ended[cancelled], 0U)
+      << "those are only given up in the end";
+  EXPECT_EQ(result->unanswered, 8U) << "all that wait are of the other class";
+}
+
+TEST_F(GrpcTargetTest, CallsThatEndBeforeTheirCancelEndOnce) {
+  const auto target = MakeTarget(/*cancel_share=*/0.5);
+  LoadGenerator generator(*target, pacer_);
+  LoadPlan plan;
+  plan.measured = Milliseconds(200);
+  const auto result = generator.RunClosed(4, plan);
+  uint64_t planned = 0;
+  for (const ClassLoad& one : result->classes) {
+    EXPECT_GT(one.ended[0], 0U);
+    planned += one.planned;
+  }
+  EXPECT_EQ(planned, result->planned);
+}
+
 TEST_F(GrpcTargetTest, ServerThatGoesAwayIsAnErrorNotAnEnd) {
   const auto target = MakeTarget();
   server_->Shutdown();
@@ -140,8 +177,8 @@ TEST_F(GrpcTargetTest, ServerThatGoesAwayIsAnErrorNotAnEnd) {
 TEST(GrpcTargetWithoutServerTest, SaysWhereNobodyAnswers) {
   GrpcTargetOptions options;
   options.address = "127.0.0.1:1";
-  const auto target =
-      GrpcTarget::Create(options, {grpc::ByteBuffer()}, Milliseconds(200));
+  const auto target = GrpcTarget::Create(
+      options, {{.requests = {grpc::ByteBuffer()}}}, Milliseconds(200));
   EXPECT_THAT(target.status().message(), HasSubstr("127.0.0.1:1"));
   const ModelClient client("127.0.0.1:1", "mlp");
   EXPECT_EQ(client.AwaitReady(Milliseconds(1)).code(),

@@ -62,6 +62,44 @@ TEST_F(LoadGeneratorTest, OpenLoopSendsWhatItPlanned) {
   EXPECT_EQ(VoidReason(*result), "");
 }
 
+TEST_F(LoadGeneratorTest, SlicesAreOfWhenRequestsWerePlanned) {
+  // Slow in the second of four slices; its last ones end in the third.
+  const TimePoint begin = time_.Now() + seconds(3);
+  target_.ends_at = [begin](TimePoint now) {
+    const bool is_slow = now >= begin && now < begin + seconds(1);
+    return now + (is_slow ? milliseconds(700) : milliseconds(1));
+  };
+  target_.code = [](uint64_t number) {
+    return number == 2500 ? absl::StatusCode::kInternal : absl::StatusCode::kOk;
+  };
+  ConstantArrivals arrivals(milliseconds(1));
+  LoadPlan plan = Plan(seconds(2), seconds(4));
+  plan.slices = 4;
+  const auto result = generator_.RunOpen(arrivals, plan);
+  EXPECT_EQ(result->slice, seconds(1));
+  ASSERT_EQ(result->slices.size(), 4U);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(result->slices[i].planned, 1000U);
+    EXPECT_NEAR(Ms(result->slices[i].latency.Quantile(0.5)), i == 1 ? 700 : 1,
+                3);
+    EXPECT_EQ(result->slices[i].failed, i == 0 ? 1U : 0U);
+  }
+}
+
+TEST_F(LoadGeneratorTest, OpenLoopEndsEarlyOnceItIsDecided) {
+  ConstantArrivals arrivals(milliseconds(1));
+  LoadPlan plan = Plan(seconds(1), seconds(100));
+  plan.is_decided = [](const LoadResult& load) { return load.ok() >= 500; };
+  const auto result = generator_.RunOpen(arrivals, plan);
+  EXPECT_TRUE(result->is_decided);
+  EXPECT_EQ(target_.outstanding, 0);
+  EXPECT_GE(result->ok(), 500U);
+  EXPECT_LE(result->ok(), 550U) << "it is asked every 20 ms";
+  EXPECT_EQ(result->planned, result->ok()) << "those under way count, too";
+  EXPECT_NEAR(result->achieved_rate(), 1000, 30);
+  EXPECT_EQ(VoidReason(*result), "");
+}
+
 TEST_F(LoadGeneratorTest, OpenLoopShowsAStallToEveryRequestThatMetIt) {
   // The target stalls from 2 s to 4 s of a 10 s run at 100/s.
   const TimePoint begin = time_.Now() + seconds(2);

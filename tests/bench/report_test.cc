@@ -25,9 +25,27 @@ PointResult OpenPoint(double rate) {
   point.planned = 5000;
   point.ok = 4990;
   point.errors = {{"RESOURCE_EXHAUSTED", 7}, {"UNAVAILABLE", 3}};
-  point.latency = {1234, 2345, 3456, 45678, 456789, 1500};
-  point.latency_from_send = {1111, 2222, 3333, 44444, 455555, 1400};
-  point.send_lag = {21, 31, 41, 51, 61, 22};
+  point.latency = {1234, 2345, 2999, 3456, 45678, 56789, 456789, 1500};
+  point.latency_from_send = {1111,  2222,  2888,   3333,
+                             44444, 55555, 455555, 1400};
+  point.send_lag = {21, 31, 35, 41, 51, 55, 61, 22};
+  point.mean_interval = Interval{1450, 1550};
+  point.p99_interval = Interval{3300, 3600};
+  point.series = {{.end_s = 0.5,
+                   .planned = 500,
+                   .failed = 1,
+                   .p50_us = 1200,
+                   .p99_us = 3400}};
+  point.classes = {
+      {.planned = 4000,
+       .ok = 4000,
+       .errors = {},
+       .latency = {1200, 2300, 2900, 3400, 4400, 5500, 6600, 1400}},
+      {.planned = 1000,
+       .ok = 990,
+       .errors = {{"UNAVAILABLE", 10}},
+       .latency = {}}};
+  point.unsteady = "the median latency went up";
   point.mean_rows = 17.25;
   point.busy_ratio = 0.64;
   point.busy_source = "metrics";
@@ -40,6 +58,8 @@ std::vector<RunResult> TwoRuns() {
   off.model = "mlp";
   off.cpu = "A <processor> & \"more\"";
   off.saturation_rate = 1000;
+  off.classes = {"small", "large"};
+  off.knobs = KnobSetting{"window", 32, 2.5};
   off.points = {OpenPoint(700)};
   PointResult closed = OpenPoint(0);
   closed.loop = "closed";

@@ -1,0 +1,92 @@
+// RateSearch finds the highest open-loop rate at which a share of the requests
+// is answered well within a bound: SloSearch with a server to try it on.
+//
+// A try meets the bound where the early-stopping test says so, or, where its
+// whole time leaves that open, where the share itself is within the bound. A
+// request that fails is one that missed it. While the rate is only narrowed
+// down a try ends as soon as the test decides; confirmations take their whole
+// time.
+//
+// Thread safety: thread-compatible; Stop() from any thread.
+#ifndef FERRY_BENCH_RATE_SEARCH_H_
+#define FERRY_BENCH_RATE_SEARCH_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "batcher/clock.h"
+#include "bench/load_generator.h"
+#include "bench/run_result.h"
+#include "bench/server_probe.h"
+#include "bench/slo_search.h"
+#include "bench/target.h"
+
+namespace ferry::bench {
+
+// What is asked of a server: that `quantile` of all requests are answered with
+// OK within `latency` of their planned send.
+struct Slo {
+  double quantile = 0.99;
+  Duration latency = Milliseconds(50);
+};
+
+struct RateSearchOptions {
+  Slo slo;
+  SloSearchOptions search;
+  Duration warm_up = Milliseconds(1000);    // before each try
+  Duration measured = Milliseconds(10000);  // of each, at most
+  int32_t max_outstanding = 8192;
+  uint64_t seed = 1;  // of the arrivals; each try adds one
+  // Nothing below the first rate is of interest: where that misses it ends.
+  bool only_above = false;
+};
+
+// Returns how many of the requests of a run missed the bound.
+uint64_t MissedBound(const LoadResult& load, const Slo& slo);
+
+class RateSearch {
+ public:
+  // A try; its `purpose` says why it was made and how it ended.
+  using OnTry = std::function<void(const PointResult&)>;
+
+  // All but the options outlive it.
+  RateSearch(const RateSearchOptions& options, Target& target, Pacer& pacer,
+             const ServerProbe* probe, int32_t lanes);
+
+  // Appends a point for each try to run.points and calls `on_try` after each.
+  // Returns requests/s; nothing where no rate was found or it was stopped.
+  std::optional<double> Run(RunResult& run, const OnTry& on_try);
+
+  // Ends the try under way and the search.
+  void Stop();
+
+  // Of the load under way; nothing between two. Any thread.
+  std::optional<LoadProgress> progress() const { return generator_.progress(); }
+
+  // The last rate that the client could not send on time, unless the server
+  // missed the bound at a lower one; 0: it could all.
+  double client_ceiling() const { return client_ceiling_; }
+
+ private:
+  enum class Outcome : uint8_t { kMet, kMissed, kClientLate };
+
+  PointResult Measure(const SloSearch::Try& next, Outcome& outcome);
+  Outcome OutcomeOf(const LoadResult& load) const;
+  bool IsDecided(const LoadResult& load, TimePoint begin) const;
+
+  const RateSearchOptions options_;
+  const ServerProbe* const probe_;  // null: none
+  const int32_t lanes_;
+  Pacer& pacer_;
+  LoadGenerator generator_;
+  std::atomic<bool> stopped_{false};
+  uint64_t tries_ = 0;
+  double client_ceiling_ = 0;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_RATE_SEARCH_H_
