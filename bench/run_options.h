@@ -28,6 +28,8 @@ struct RunOptions {
   std::string html_path;        // empty: not written
   std::vector<std::string> shapes;
   std::vector<std::string> ranges;
+  std::string arrivals = "poisson";  // as ParseArrivals() takes them
+  std::string scenario;              // as ParseScenario(); empty: none
   double warm_up_s = 2;
   double duration_s = 5;
   double wait_ready_s = 10;
@@ -41,8 +43,10 @@ struct RunOptions {
 // Adds every flag to `command`; its parsing fills `options`, which outlives it.
 void AddRunFlags(CLI::App& command, RunOptions& options);
 
-// Returns the options with shapes and ranges read and durations converted, and
-// with default loads where none were given. INVALID_ARGUMENT as the readers.
+// Returns the options with shapes, ranges, arrivals and scenario read and
+// durations converted, and with default loads where none were given: a trace's
+// own rate, or else shares of saturation. Errors: those of the readers;
+// INVALID_ARGUMENT where arrivals and loads do not fit.
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
 
 }  // namespace ferry::bench
