@@ -18,10 +18,14 @@ constexpr double kTrendAllowed = 0.2;    // of the median, over the window
 constexpr double kShareAnswered = 0.95;  // of what was sent
 constexpr double kByChance = 4;          // deviations of a Poisson count
 
-// Student's t for 95 % two-sided, by degrees of freedom. Within 0.3 % from 9
+// Deviations of a normal, two-sided: 95 % for intervals; 99.9 % for a trend, as
+// each point of each report is asked for one.
+constexpr double kInterval = 1.959964;
+constexpr double kTrend = 3.290527;
+
+// Student's t where a normal has z, by degrees of freedom. Within 1 % from 9
 // on: the expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5).
-double StudentsT(double degrees) {
-  constexpr double z = 1.959964;
+double StudentsT(double z, double degrees) {
   const double z3 = z * z * z;
   const double z5 = z3 * z * z;
   return z + (z3 + z) / (4 * degrees) +

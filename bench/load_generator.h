@@ -26,7 +26,7 @@
 #include "absl/status/status.h"
 #include "batcher/clock.h"
 #include "batcher/mutex.h"
-#include "bench/arrival_process.h"
+#include "bench/arrivals/arrival_process.h"
 #include "bench/load_result.h"
 #include "bench/pacer.h"
 #include "bench/target.h"

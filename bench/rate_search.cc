@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "bench/arrival_process.h"
 #include "bench/binomial_test.h"
 #include "bench/window_probe.h"
 
@@ -82,7 +81,7 @@ std::optional<double> RateSearch::Run(RunResult& run, const OnTry& on_try) {
 
 PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   const uint64_t seed = options_.seed + tries_++;
-  PoissonArrivals arrivals(next.rate, seed);
+  const auto arrivals = options_.arrivals.make(next.rate, seed);
   LoadPlan plan;
   plan.start = pacer_.Now() + kLeadTime;
   plan.warm_up = options_.warm_up;
@@ -99,10 +98,10 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   std::unique_ptr<LoadResult> load;
   if (probe_ != nullptr) {
     WindowProbe window(*probe_, plan, lanes_);
-    load = generator_.RunOpen(arrivals, plan);
+    load = generator_.RunOpen(*arrivals, plan);
     server = window.Finish();
   } else {
-    load = generator_.RunOpen(arrivals, plan);
+    load = generator_.RunOpen(*arrivals, plan);
   }
   outcome = OutcomeOf(*load);
   if (load->is_decided) {
@@ -114,6 +113,7 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
                                : outcome == Outcome::kMissed ? ": missed"
                                                              : ": client late");
   point.loop = "open";
+  point.arrivals = options_.arrivals.name;
   point.target_rate = next.rate;
   point.seed = seed;
   return point;

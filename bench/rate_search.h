@@ -18,6 +18,7 @@
 #include <string>
 
 #include "batcher/clock.h"
+#include "bench/arrivals/arrival_shape.h"
 #include "bench/load_generator.h"
 #include "bench/run_result.h"
 #include "bench/server_probe.h"
@@ -35,6 +36,7 @@ struct Slo {
 
 struct RateSearchOptions {
   Slo slo;
+  ArrivalShape arrivals = PoissonShape();
   SloSearchOptions search;
   Duration warm_up = Milliseconds(1000);    // before each try
   Duration measured = Milliseconds(10000);  // of each, at most

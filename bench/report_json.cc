@@ -105,6 +105,7 @@ std::vector<ClassSummary> ClassesFromJson(const Json& json) {
 
 Json PointToJson(const PointResult& point) {
   return {{"loop", point.loop},
+          {"arrivals", point.arrivals},
           {"outstanding", point.outstanding},
           {"target_rate", point.target_rate},
           {"offered_rate", point.offered_rate},
@@ -136,6 +137,7 @@ Json PointToJson(const PointResult& point) {
 PointResult PointFromJson(const Json& json) {
   PointResult point;
   json.at("loop").get_to(point.loop);
+  point.arrivals = json.value("arrivals", "");  // older files have none
   json.at("outstanding").get_to(point.outstanding);
   json.at("target_rate").get_to(point.target_rate);
   json.at("offered_rate").get_to(point.offered_rate);

@@ -34,9 +34,12 @@ function series(label, index, marker, dash, points) {
 }
 
 function describe(point) {
-  return point.loop === 'closed' ?
-      'closed, ' + point.outstanding + ' outstanding' :
-      'open, ' + Math.round(point.offered_rate) + '/s';
+  if (point.loop === 'closed') {
+    return 'closed, ' + point.outstanding + ' outstanding';
+  }
+  const isPoisson = [undefined, '', 'poisson'].includes(point.arrivals);
+  return 'open, ' + Math.round(point.offered_rate) + '/s' +
+      (isPoisson ? '' : ', ' + point.arrivals);
 }
 
 function latencySeries(loops, x) {

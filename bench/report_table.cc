@@ -116,10 +116,14 @@ std::string DescribeLoad(const PointResult& point) {
   if (point.loop == "closed") {
     return absl::StrFormat("closed, %d outstanding", point.outstanding);
   }
-  if (point.load.has_value()) {
-    return absl::StrFormat("open, %.0f %% load", *point.load * 100);
+  std::string text =
+      point.load.has_value()
+          ? absl::StrFormat("open, %.0f %% load", *point.load * 100)
+          : absl::StrFormat("open, %.0f/s", point.target_rate);
+  if (!point.arrivals.empty() && point.arrivals != "poisson") {
+    absl::StrAppend(&text, ", ", point.arrivals);
   }
-  return absl::StrFormat("open, %.0f/s", point.target_rate);
+  return text;
 }
 
 std::vector<std::string> Compare(const std::vector<RunResult>& runs) {

@@ -38,7 +38,8 @@ std::vector<std::string> Compare(const std::vector<RunResult>& runs);
 // Returns "3 UNAVAILABLE, 1 INTERNAL", or "0".
 std::string DescribeErrors(const std::map<std::string, uint64_t>& errors);
 
-// Returns "closed, 64 outstanding" or "open, 70 % load".
+// Returns "closed, 64 outstanding", "open, 70 % load", or "open, 500/s,
+// gamma:3" where arrivals are not Poisson.
 std::string DescribeLoad(const PointResult& point);
 
 }  // namespace ferry::bench

@@ -2,6 +2,10 @@
 #include "bench/run_options.h"
 
 #include <CLI/CLI.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/scenario.h"
 
 namespace ferry::bench {
 namespace {
@@ -93,11 +97,24 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
                   "0.2,0.4,0.6,0.8,0.9 where no load is given at all")
       ->delimiter(',')
       ->check(CLI::Range(1e-3, 1e9));
+  command
+      .add_option("--scenario", options.scenario,
+                  absl::StrCat("a load of MLPerf Inference: ", kScenarioForms))
+      ->type_name("NAME")
+      ->excludes("--outstanding")
+      ->excludes("--rates")
+      ->excludes("--loads")
+      ->excludes("--rows");
 }
 
 }  // namespace
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--arrivals", options.arrivals,
+                  absl::StrCat("of open loops: ", kArrivalForms))
+      ->type_name("SHAPE")
+      ->capture_default_str();
   command
       .add_option("--saturation-outstanding",
                   options.sweep.saturation_outstanding,
@@ -130,6 +147,71 @@ void AddReportFlags(CLI::App& command, RunOptions& options) {
       ->type_name("CONDITION");
 }
 
+namespace {
+
+absl::Status ReadInputs(RunOptions& options) {
+  for (const std::string& text : options.shapes) {
+    if (auto status = ParseShape(text, &options.requests.shapes);
+        !status.ok()) {
+      return status;
+    }
+  }
+  for (const std::string& text : options.ranges) {
+    if (auto status = ParseRange(text, &options.requests.ranges);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadScenario(RunOptions& options) {
+  const auto scenario = ParseScenario(options.scenario);
+  if (!scenario.ok()) {
+    return scenario.status();
+  }
+  options.requests.rows = scenario->rows;
+  if (scenario->outstanding > 0) {
+    options.sweep.outstanding = {scenario->outstanding};
+  } else {
+    options.sweep.rates = {scenario->rate};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WrongArrivals(const char* expected, const RunOptions& options) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--arrivals: expected ", expected, ", got '", options.arrivals, "'"));
+}
+
+absl::Status ReadLoads(RunOptions& options) {
+  SweepOptions& sweep = options.sweep;
+  auto arrivals = ParseArrivals(options.arrivals);
+  if (!arrivals.ok()) {
+    return arrivals.status();
+  }
+  sweep.arrivals = *std::move(arrivals);
+  const bool is_open = !sweep.rates.empty() || !sweep.loads.empty();
+  if (is_open && sweep.arrivals.has_scale) {
+    return WrongArrivals(
+        "no SCALE beside --rates or --loads, which set the rate", options);
+  }
+  if (is_open) {
+    return absl::OkStatus();
+  }
+  if (sweep.arrivals.own_rate > 0) {
+    sweep.rates = {sweep.arrivals.own_rate};
+  } else if (sweep.outstanding.empty()) {
+    sweep.outstanding = {1};
+    sweep.loads = {0.2, 0.4, 0.6, 0.8, 0.9};
+  } else if (sweep.arrivals.name != "poisson") {
+    return WrongArrivals("--rates or --loads beside --outstanding", options);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddServerFlags(command, options);
   AddRequestFlags(command, options);
@@ -139,17 +221,13 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
 }
 
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
-  for (const std::string& text : options.shapes) {
-    if (const auto status = ParseShape(text, &options.requests.shapes);
-        !status.ok()) {
-      return status;
-    }
+  absl::Status status = ReadInputs(options);
+  if (status.ok()) {
+    status =
+        options.scenario.empty() ? ReadLoads(options) : ReadScenario(options);
   }
-  for (const std::string& text : options.ranges) {
-    if (const auto status = ParseRange(text, &options.requests.ranges);
-        !status.ok()) {
-      return status;
-    }
+  if (!status.ok()) {
+    return status;
   }
   const RequestClass all = {.rows = options.requests.rows,
                             .deadline = Milliseconds(options.deadline_ms),
@@ -178,11 +256,6 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
   options.target.address = options.address;
   options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);
   options.sweep.measured = Milliseconds(options.duration_s * 1e3);
-  if (options.sweep.outstanding.empty() && options.sweep.rates.empty() &&
-      options.sweep.loads.empty()) {
-    options.sweep.outstanding = {1};
-    options.sweep.loads = {0.2, 0.4, 0.6, 0.8, 0.9};
-  }
   return options;
 }
 

@@ -32,6 +32,8 @@ struct RunOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> ranges;
   std::vector<std::string> class_texts;
+  std::string arrivals = "poisson";  // as ParseArrivals() takes them
+  std::string scenario;              // as ParseScenario(); empty: none
   double warm_up_s = 2;
   double duration_s = 5;
   double wait_ready_s = 10;
@@ -54,9 +56,10 @@ void AddReportFlags(CLI::App& command, RunOptions& options);
 // All of these, and which loads.
 void AddRunFlags(CLI::App& command, RunOptions& options);
 
-// Returns the options with shapes, ranges, classes and conditions read and
-// durations converted, and with default loads where none were given.
-// INVALID_ARGUMENT as the readers.
+// Returns the options with shapes, ranges, classes, arrivals, scenario and
+// conditions read and durations converted, and with default loads where none
+// were given: a trace's own rate, or else shares of saturation. Errors: those
+// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit.
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
 
 }  // namespace ferry::bench

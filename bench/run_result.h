@@ -50,7 +50,10 @@ struct ClassSummary {
 
 // One load, held for one measured window.
 struct PointResult {
-  std::string loop;            // "open" or "closed"
+  std::string loop;  // "open" or "closed"
+  // Open loop: as ArrivalShape names them; "" in older files, where they are
+  // Poisson.
+  std::string arrivals;
   int32_t outstanding = 0;     // closed loop
   double target_rate = 0;      // open loop: requests/s asked for
   double offered_rate = 0;     // requests/s planned

@@ -51,6 +51,7 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate) {
   options.search = {.first_rate = first_rate,
                     .precision = flags.precision,
                     .confirmations = flags.confirmations};
+  options.arrivals = flags.run.sweep.arrivals;
   options.warm_up = flags.run.sweep.warm_up;
   options.measured = flags.run.sweep.measured;
   options.max_outstanding = flags.run.sweep.max_outstanding;

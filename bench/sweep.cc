@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 
-#include "bench/arrival_process.h"
 #include "bench/window_probe.h"
 
 namespace ferry::bench {
@@ -85,12 +84,13 @@ PointResult Sweep::MeasureClosed(int32_t outstanding) {
 }
 
 PointResult Sweep::MeasureOpen(double rate, uint64_t seed) {
-  PoissonArrivals arrivals(rate, seed);
+  const auto arrivals = options_.arrivals.make(rate, seed);
   const LoadPlan plan = MakePlan();
   WindowProbe probe(probe_, plan, lanes_);
-  const std::unique_ptr<LoadResult> load = generator_.RunOpen(arrivals, plan);
+  const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
   PointResult point = Summarize(*load, probe.Finish());
   point.loop = "open";
+  point.arrivals = options_.arrivals.name;
   point.target_rate = rate;
   point.seed = seed;
   return point;

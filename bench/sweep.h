@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "batcher/clock.h"
+#include "bench/arrivals/arrival_shape.h"
 #include "bench/load_generator.h"
 #include "bench/run_result.h"
 #include "bench/server_probe.h"
@@ -24,6 +25,7 @@ struct SweepOptions {
   std::vector<int32_t> outstanding;  // a closed loop each
   std::vector<double> rates;         // requests/s; an open loop each
   std::vector<double> loads;         // shares of saturation; an open loop each
+  ArrivalShape arrivals = PoissonShape();  // of open loops
   // A closed loop for the saturation, where there are loads.
   int32_t saturation_outstanding = 256;
   Duration warm_up = Milliseconds(2000);

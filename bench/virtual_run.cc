@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "batcher/check.h"
-#include "bench/arrival_process.h"
+#include "bench/arrivals/random_stream.h"
+#include "bench/arrivals/renewal_arrivals.h"
 
 namespace ferry::bench {
 namespace {
@@ -48,14 +49,12 @@ struct Source {
       : what(its_class),
         index(its_index),
         gaps(its_class.per_second / its_class.mean_burst, Mixed(seed, 1)),
-        sizes(std::min(1 / its_class.mean_burst, 0.5)),
-        random(Mixed(seed, 2)) {}
+        sizes(Mixed(seed, 2)) {}
 
   const VirtualClass& what;
   const int32_t index;
   PoissonArrivals gaps;
-  std::geometric_distribution<int32_t> sizes;
-  std::mt19937_64 random;
+  RandomStream sizes;
   TimePoint next;
 };
 
@@ -131,9 +130,8 @@ class VirtualRun {
   }
 
   void Arrive(Source& source) {
-    const int32_t count =
-        source.what.mean_burst > 1 ? source.sizes(source.random) + 1 : 1;
-    for (int32_t i = 0; i < count; ++i) {
+    const int64_t count = source.sizes.Geometric(source.what.mean_burst);
+    for (int64_t i = 0; i < count; ++i) {
       if (idle_calls_.empty()) {
         idle_calls_.push_back(&calls_.emplace_back(*this));
       }

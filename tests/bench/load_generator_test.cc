@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/arrivals/burst_arrivals.h"
+#include "bench/arrivals/renewal_arrivals.h"
 #include "tests/bench/simulated_time.h"
 
 namespace ferry::bench {
@@ -52,7 +54,7 @@ TEST_F(LoadGeneratorTest, WarmUpIsExcluded) {
 }
 
 TEST_F(LoadGeneratorTest, OpenLoopSendsWhatItPlanned) {
-  ConstantArrivals arrivals(milliseconds(1));
+  ConstantArrivals arrivals(1000);
   const auto result =
       generator_.RunOpen(arrivals, Plan(seconds(1), seconds(10)));
   EXPECT_EQ(result->planned, 10000U);
@@ -100,6 +102,28 @@ TEST_F(LoadGeneratorTest, OpenLoopEndsEarlyOnceItIsDecided) {
   EXPECT_EQ(VoidReason(*result), "");
 }
 
+TEST_F(LoadGeneratorTest, BurstsAreSentAtTheirPlannedTimes) {
+  std::vector<TimePoint> sent;
+  target_.ends_at = [&sent](TimePoint now) {
+    sent.push_back(now);
+    return now + milliseconds(1);
+  };
+  BurstArrivals same(1000, 8, 3);
+  std::vector<TimePoint> planned;
+  const TimePoint end = time_.Now() + seconds(10);
+  for (TimePoint next = time_.Now() + same.NextGap(); next < end;
+       next += same.NextGap()) {
+    planned.push_back(next);
+  }
+  BurstArrivals arrivals(1000, 8, 3);
+  const auto result =
+      generator_.RunOpen(arrivals, Plan(seconds(0), seconds(10)));
+  EXPECT_EQ(sent, planned);
+  EXPECT_EQ(result->planned, planned.size());
+  EXPECT_EQ(result->send_lag.max(), 0U);
+  EXPECT_GT(target_.most_outstanding, 16) << "a burst leaves at once";
+}
+
 TEST_F(LoadGeneratorTest, OpenLoopShowsAStallToEveryRequestThatMetIt) {
   // The target stalls from 2 s to 4 s of a 10 s run at 100/s.
   const TimePoint begin = time_.Now() + seconds(2);
@@ -107,7 +131,7 @@ TEST_F(LoadGeneratorTest, OpenLoopShowsAStallToEveryRequestThatMetIt) {
   target_.ends_at = [begin, end](TimePoint now) {
     return now >= begin && now < end ? end : now + milliseconds(1);
   };
-  ConstantArrivals arrivals(milliseconds(10));
+  ConstantArrivals arrivals(100);
   const auto result =
       generator_.RunOpen(arrivals, Plan(seconds(0), seconds(10)));
   // 200 of 1000 met it; half of these waited over a second.
@@ -118,7 +142,7 @@ TEST_F(LoadGeneratorTest, OpenLoopShowsAStallToEveryRequestThatMetIt) {
 
 TEST_F(LoadGeneratorTest, LatencyCountsFromThePlannedSendWhenTheClientIsLate) {
   time_.oversleep = milliseconds(5);
-  ConstantArrivals arrivals(milliseconds(20));
+  ConstantArrivals arrivals(50);
   const auto result =
       generator_.RunOpen(arrivals, Plan(seconds(0), seconds(1)));
   EXPECT_NEAR(Ms(result->send_lag.Quantile(0.5)), 5, 0.05);
@@ -153,7 +177,7 @@ TEST_F(LoadGeneratorTest, CallsWithoutAnswerAreGivenUpAndCounted) {
 
 TEST_F(LoadGeneratorTest, OpenLoopAtItsBoundHoldsBackAndIsVoid) {
   target_.ends_at = [](TimePoint now) { return now + seconds(1); };
-  ConstantArrivals arrivals(milliseconds(10));
+  ConstantArrivals arrivals(100);
   LoadPlan plan = Plan(seconds(0), seconds(3));
   plan.max_outstanding = 20;
   const auto result = generator_.RunOpen(arrivals, plan);

@@ -85,6 +85,19 @@ TEST(ReportJsonTest, RoundTripKeepsEverything) {
   EXPECT_FALSE((*parsed)[0].points[1].busy_ratio.has_value());
 }
 
+TEST(ReportJsonTest, OlderFilesNameNoArrivals) {
+  auto runs = TwoRuns();
+  runs[0].points[0].arrivals = "gamma:3";
+  std::string json = ToJson(runs);
+  const std::string field = "\"arrivals\": \"gamma:3\",";
+  ASSERT_THAT(json, HasSubstr(field));
+  json.erase(json.find(field), field.size());
+  const auto parsed = ParseJson(json, "x.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ((*parsed)[0].points[0].arrivals, "");
+  EXPECT_EQ(DescribeLoad((*parsed)[0].points[0]), "open, 70 % load");
+}
+
 TEST(ReportJsonTest, WrongFilesAreNamed) {
   EXPECT_THAT(ParseJson("{", "x.json").status().message(), HasSubstr("x.json"));
   EXPECT_THAT(ParseJson("{}", "x.json").status().message(),
@@ -108,6 +121,16 @@ TEST(ReportTableTest, HasARowForEachPointOfEachRun) {
   EXPECT_THAT(text, HasSubstr("open, 70 % load"));
   EXPECT_THAT(text, HasSubstr("closed, 64 outstanding"));
   EXPECT_THAT(text, HasSubstr("the client was late: very"));
+}
+
+TEST(ReportTableTest, NamesArrivalsThatAreNotPoisson) {
+  PointResult point = OpenPoint(700);
+  point.arrivals = "poisson";
+  EXPECT_EQ(DescribeLoad(point), "open, 70 % load");
+  point.arrivals = "bursts:8";
+  EXPECT_EQ(DescribeLoad(point), "open, 70 % load, bursts:8");
+  point.load.reset();
+  EXPECT_EQ(DescribeLoad(point), "open, 700/s, bursts:8");
 }
 
 TEST(ReportTableTest, ComparesRunsByTheirBestPointThatStands) {

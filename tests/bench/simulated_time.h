@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/arrival_process.h"
 #include "bench/pacer.h"
 #include "bench/target.h"
 
@@ -85,16 +84,6 @@ class SimulatedTarget final : public Target {
  private:
   SimulatedTime& time_;
   std::vector<Caller*> waiting_;
-};
-
-// Arrivals at a constant distance.
-class ConstantArrivals final : public ArrivalProcess {
- public:
-  explicit ConstantArrivals(Duration gap) : gap_(gap) {}
-  Duration NextGap() override { return gap_; }
-
- private:
-  const Duration gap_;
 };
 
 }  // namespace ferry::bench

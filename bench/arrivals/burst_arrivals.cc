@@ -1,0 +1,25 @@
+// A burst's gap and size are drawn when the last one is spent.
+#include "bench/arrivals/burst_arrivals.h"
+
+#include "batcher/check.h"
+
+namespace ferry::bench {
+
+BurstArrivals::BurstArrivals(double per_second, double mean_burst,
+                             uint64_t seed)
+    : mean_burst_(mean_burst),
+      mean_gap_ns_(mean_burst * 1e9 / per_second),
+      random_(seed) {
+  Check(per_second > 0, "an arrival rate is positive");
+}
+
+double BurstArrivals::DrawGapNs() {
+  if (left_ > 0) {
+    --left_;
+    return 0;
+  }
+  left_ = random_.Geometric(mean_burst_) - 1;
+  return random_.Exponential() * mean_gap_ns_;
+}
+
+}  // namespace ferry::bench
