@@ -21,6 +21,7 @@ struct Invocation {
 // `invocation` outlives the app's parsing and the chosen command.
 void AddRunCommand(CLI::App& app, Invocation& invocation);
 void AddReportCommand(CLI::App& app, Invocation& invocation);
+void AddPlanCommand(CLI::App& app, Invocation& invocation);
 void AddSimulateCommand(CLI::App& app, Invocation& invocation);
 void AddSoakCommand(CLI::App& app, Invocation& invocation);
 

@@ -1,7 +1,7 @@
 // ferry-bench: puts loads on an inference server and reports honestly.
 //
-// Errors: exit code 1 with one line on stderr: wrong flags, no server, or no
-// request that succeeded.
+// Errors: exit code 1 with one line on stderr: wrong flags, no server, no
+// request that succeeded, or no point that meets the SLO of a plan.
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   ferry::bench::AddRunCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
+  ferry::bench::AddPlanCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
   try {
