@@ -23,6 +23,7 @@ void AddRunCommand(CLI::App& app, Invocation& invocation);
 void AddSearchCommand(CLI::App& app, Invocation& invocation);
 void AddTuneCommand(CLI::App& app, Invocation& invocation);
 void AddReportCommand(CLI::App& app, Invocation& invocation);
+void AddPlanCommand(CLI::App& app, Invocation& invocation);
 void AddSimulateCommand(CLI::App& app, Invocation& invocation);
 void AddSoakCommand(CLI::App& app, Invocation& invocation);
 

@@ -1,7 +1,8 @@
 // ferry-bench: puts loads on an inference server and reports honestly.
 //
-// Errors: exit code 1 with one line on stderr: wrong flags, no server, or no
-// request that succeeded; 2 where a condition of --fail-if holds.
+// Errors: exit code 1 with one line on stderr: wrong flags, no server, no
+// request that succeeded, or no point that meets the SLO of a plan; 2 where a
+// condition of --fail-if holds.
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   ferry::bench::AddSearchCommand(app, invocation);
   ferry::bench::AddTuneCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
+  ferry::bench::AddPlanCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
   try {

@@ -305,19 +305,27 @@ absl::StatusOr<std::vector<RunResult>> ReadRuns(
     const std::vector<std::string>& paths) {
   std::vector<RunResult> joined;
   for (const std::string& path : paths) {
-    std::ifstream file(path);
-    if (!file) {
-      return absl::NotFoundError(absl::StrCat("cannot read ", path));
+    const auto text = ReadFile(path);
+    if (!text.ok()) {
+      return text.status();
     }
-    std::ostringstream text;
-    text << file.rdbuf();
-    auto runs = ParseJson(text.str(), path);
+    auto runs = ParseJson(*text, path);
     if (!runs.ok()) {
       return runs.status();
     }
     joined.insert(joined.end(), runs->begin(), runs->end());
   }
   return joined;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& contents) {

@@ -24,6 +24,9 @@ absl::StatusOr<std::vector<RunResult>> ParseJson(const std::string& text,
 absl::StatusOr<std::vector<RunResult>> ReadRuns(
     const std::vector<std::string>& paths);
 
+// Errors: NOT_FOUND where the file cannot be read.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
 absl::Status WriteFile(const std::string& path, const std::string& contents);
 
 }  // namespace ferry::bench

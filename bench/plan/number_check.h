@@ -1,0 +1,33 @@
+// Checks of the numbers that the formulas of bench/plan take.
+//
+// Thread safety: free functions.
+// Errors: INVALID_ARGUMENT, with what was expected and what was found.
+#ifndef FERRY_BENCH_PLAN_NUMBER_CHECK_H_
+#define FERRY_BENCH_PLAN_NUMBER_CHECK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace ferry::plan {
+
+// Between these bounds no formula here overflows or divides by nothing.
+inline constexpr double kSmallestNumber = 1e-9;
+inline constexpr double kLargestNumber = 1e12;
+inline constexpr int64_t kMaxReplicas = 1'000'000'000;
+
+// Refuses what is not from kSmallestNumber to kLargestNumber: zero, negative
+// numbers, NaN and infinity among them. `name` is for the message.
+absl::Status CheckPositive(const std::string& name, double value);
+
+// As CheckPositive(), but zero may pass.
+absl::Status CheckNotNegative(const std::string& name, double value);
+
+// Refuses what is not from `least` to kMaxReplicas.
+absl::Status CheckReplicas(const std::string& name, int64_t value,
+                           int64_t least);
+
+}  // namespace ferry::plan
+
+#endif  // FERRY_BENCH_PLAN_NUMBER_CHECK_H_

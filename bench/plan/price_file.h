@@ -1,0 +1,77 @@
+// PriceFile: what devices cost an hour, as somebody wrote it down: from where,
+// and of which day. Ferry ships no prices, only a sample of the format,
+// examples/prices.json; docs/planning.md has each key.
+//
+// Thread safety: plain values and free functions over them.
+// Errors: INVALID_ARGUMENT for a file that is not as expected, NOT_FOUND for a
+// price that it does not have; with what was expected and what was found.
+#ifndef FERRY_BENCH_PLAN_PRICE_FILE_H_
+#define FERRY_BENCH_PLAN_PRICE_FILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace ferry::plan {
+
+enum class PriceKind { kOnDemand, kReserved, kSpot };
+
+// Returns "on_demand", "reserved" or "spot".
+const char* KindName(PriceKind kind);
+
+absl::StatusOr<PriceKind> ParseKind(const std::string& name);
+
+// The price of an instance, in the currency of its file.
+struct PriceRow {
+  std::string device;
+  std::string region;
+  PriceKind kind = PriceKind::kOnDemand;
+  double per_hour = 0;
+  int64_t devices_per_instance = 1;
+  double upfront = 0;     // for the whole term; reserved only
+  double term_hours = 0;  // reserved only
+};
+
+// Returns kDevicePerHour: money an hour for one device, upfront included.
+double DevicePerHour(const PriceRow& row);
+
+// Returns "L4, on_demand, us-east", and the hours of a term.
+std::string Describe(const PriceRow& row);
+
+struct PriceFile {
+  std::string currency;
+  std::string as_of;   // the day of the prices, "2026-01-31"
+  std::string source;  // where they were read
+  std::vector<PriceRow> rows;
+};
+
+// `name` is for messages. Refuses unknown keys, and two rows of one device,
+// region, kind and term.
+absl::StatusOr<PriceFile> ParsePrices(const std::string& text,
+                                      const std::string& name);
+
+struct PriceQuery {
+  std::string device;
+  PriceKind kind = PriceKind::kOnDemand;
+  std::optional<std::string> region = std::nullopt;
+  std::optional<double> term_hours = std::nullopt;
+};
+
+// Returns the one row that matches; none and several are errors that list
+// what there is.
+absl::StatusOr<PriceRow> FindPrice(const PriceFile& prices,
+                                   const PriceQuery& query);
+
+inline constexpr int kMaxPriceAgeDays = 90;
+
+// Returns what to say about prices older than kMaxPriceAgeDays on the day
+// `today` ("2026-01-31"), or of a day after it; "" where they are neither.
+absl::StatusOr<std::string> AgeWarning(const PriceFile& prices,
+                                       const std::string& today);
+
+}  // namespace ferry::plan
+
+#endif  // FERRY_BENCH_PLAN_PRICE_FILE_H_
