@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "bench/command_report.h"
 #include "bench/commands.h"
 #include "bench/machine.h"
 #include "bench/plan_text.h"
@@ -23,11 +24,6 @@ struct PlanOptions {
   plan::PriceQuery price;
   PlanRequest request;
 };
-
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
-  return 1;
-}
 
 // Returns the on-demand row of the same device and region, where there is one.
 std::optional<plan::PriceRow> OnDemand(const plan::PriceFile& prices,

@@ -104,6 +104,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->excludes("--outstanding")
       ->excludes("--rates")
       ->excludes("--loads")
+      ->excludes("--arrivals")
       ->excludes("--rows");
 }
 
@@ -215,8 +216,8 @@ absl::Status ReadLoads(RunOptions& options) {
 void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddServerFlags(command, options);
   AddRequestFlags(command, options);
-  AddLoadFlags(command, options);
   AddWindowFlags(command, options);
+  AddLoadFlags(command, options);
   AddReportFlags(command, options);
 }
 

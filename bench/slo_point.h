@@ -18,7 +18,7 @@ inline constexpr double kLeastSuccessShare = 0.99;  // of what was planned
 struct SloPoint {
   std::string label;  // of the run
   std::string model;
-  int32_t rows_per_request = 1;
+  double rows_per_request = 1;
   bool is_simulated = false;
   PointResult point;
   std::vector<std::string> notes;

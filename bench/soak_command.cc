@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "bench/command_report.h"
 #include "bench/commands.h"
 #include "bench/machine.h"
 #include "bench/model_client.h"
@@ -34,11 +35,6 @@ struct SoakFlags {
   double wait_ready_s = 10;
   SoakOptions load;
 };
-
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
-  return 1;
-}
 
 // Samples the server's memory and says where the soak stands.
 class SoakWatch {

@@ -74,7 +74,7 @@ TEST_F(LoadGeneratorTest, SlicesAreOfWhenRequestsWerePlanned) {
   target_.code = [](uint64_t number) {
     return number == 2500 ? absl::StatusCode::kInternal : absl::StatusCode::kOk;
   };
-  ConstantArrivals arrivals(milliseconds(1));
+  ConstantArrivals arrivals(1000);
   LoadPlan plan = Plan(seconds(2), seconds(4));
   plan.slices = 4;
   const auto result = generator_.RunOpen(arrivals, plan);
@@ -89,7 +89,7 @@ TEST_F(LoadGeneratorTest, SlicesAreOfWhenRequestsWerePlanned) {
 }
 
 TEST_F(LoadGeneratorTest, OpenLoopEndsEarlyOnceItIsDecided) {
-  ConstantArrivals arrivals(milliseconds(1));
+  ConstantArrivals arrivals(1000);
   LoadPlan plan = Plan(seconds(1), seconds(100));
   plan.is_decided = [](const LoadResult& load) { return load.ok() >= 500; };
   const auto result = generator_.RunOpen(arrivals, plan);
