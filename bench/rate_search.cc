@@ -104,6 +104,10 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
     load = generator_.RunOpen(*arrivals, plan);
   }
   outcome = OutcomeOf(*load);
+  if (next.stage == SloSearch::Stage::kConfirm &&
+      outcome != Outcome::kClientLate) {
+    outcome = IsConfirmed(next.rate, *load) ? Outcome::kMet : Outcome::kMissed;
+  }
   if (load->is_decided) {
     server = {};  // of a window that goes on past the load's end
   }
@@ -117,6 +121,23 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   point.target_rate = next.rate;
   point.seed = seed;
   return point;
+}
+
+bool RateSearch::IsConfirmed(double rate, const LoadResult& load) {
+  if (rate != together_.rate) {
+    together_ = {};
+    together_.rate = rate;
+  }
+  ++together_.runs;
+  together_.missed += MissedBound(load, options_.slo);
+  together_.planned += load.planned;
+  const double allowed = 1 - options_.slo.quantile;
+  if (together_.runs < options_.search.confirmations) {
+    return TestShare(together_.missed, together_.planned, allowed,
+                     kEarlyConfidence) != ShareVerdict::kMissed;
+  }
+  return static_cast<double>(together_.missed) <=
+         allowed * static_cast<double>(together_.planned);
 }
 
 // Calls that are held back are those of a server that is far behind.

@@ -5,7 +5,8 @@
 // whole time leaves that open, where the share itself is within the bound. A
 // request that fails is one that missed it. While the rate is only narrowed
 // down a try ends as soon as the test decides; confirmations take their whole
-// time.
+// time, and those of one rate must meet the bound together: that each does
+// alone asks for a lower rate the shorter they are.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
 #ifndef FERRY_BENCH_RATE_SEARCH_H_
@@ -77,6 +78,8 @@ class RateSearch {
 
   PointResult Measure(const SloSearch::Try& next, Outcome& outcome);
   Outcome OutcomeOf(const LoadResult& load) const;
+  // Whether a confirmation stands, with those of the same rate before it.
+  bool IsConfirmed(double rate, const LoadResult& load);
   bool IsDecided(const LoadResult& load, TimePoint begin) const;
 
   const RateSearchOptions options_;
@@ -86,6 +89,13 @@ class RateSearch {
   LoadGenerator generator_;
   std::atomic<bool> stopped_{false};
   uint64_t tries_ = 0;
+  // Confirmations of one rate.
+  struct {
+    double rate = 0;
+    int32_t runs = 0;
+    uint64_t missed = 0;
+    uint64_t planned = 0;
+  } together_;
   double client_ceiling_ = 0;
 };
 
