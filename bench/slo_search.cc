@@ -36,6 +36,7 @@ void SloSearch::Report(bool met) {
   Check(tried.has_value(), "there was something to try");
   ++tries_;
   if (tried->stage == Stage::kConfirm) {
+    has_missed_once_ = false;
     confirmed_ = met ? confirmed_ + 1 : 0;
     candidate_ = met ? candidate_ : candidate_ * (1 - options_.precision);
     return;
@@ -51,12 +52,17 @@ void SloSearch::Report(bool met) {
 }
 
 void SloSearch::ReportCeiling() {
-  if (met_ == 0 || candidate_ > 0) {
+  if (met_ == 0) {
+    Report(false);
+    return;
+  }
+  const bool is_believed = IsBelieved();
+  if (candidate_ > 0 && is_believed) {
     Report(false);
     return;
   }
   ++tries_;
-  if (IsBelieved()) {
+  if (is_believed) {
     candidate_ = met_;
   }
 }

@@ -43,8 +43,9 @@ class SloSearch {
   // How the last Try ended.
   void Report(bool met);
 
-  // The last Try could not be made, it was too high for who tries: the highest
-  // that met is what is confirmed. Without one a lower rate is tried.
+  // The last Try could not be made, it was too high for who tries. Where that
+  // comes twice, the highest that met is what is confirmed, or without one a
+  // lower rate is tried; a confirmation steps down.
   void ReportCeiling();
 
   // Requests/s; nothing where no rate was confirmed, or not yet.

@@ -22,6 +22,7 @@
 # C3  latency under open-loop load, by policy and max_wait
 # C4  overload over gRPC, with timeouts
 # C5  the bytes moved for a large tensor      profile  instructions by stage
+# E4  ferry-bench search on a device whose knee is known
 # grpc-api  completion queues against the callback API
 #
 # On a simulated device and a virtual clock, the same on every machine:
@@ -36,7 +37,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3 | C3-lanes | C4 | C4-virtual | C5 | C6 | phi1 | policies | profile | \
+  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3 | C3-lanes | C4 | C4-virtual | C5 | C6 | E4 | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)

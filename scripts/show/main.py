@@ -19,6 +19,7 @@ import profiling
 import queueing
 import reloading
 import scheduling
+import searching
 import serving
 import soaking
 import triton_answers
@@ -44,6 +45,7 @@ CLAIMS = {
     "C4-virtual": scheduling.overload,
     "C5": copying.measure,
     "C6": scheduling.priorities,
+    "E4": searching.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
     "profile": profiling.measure,

@@ -112,6 +112,21 @@ TEST(SloSearchTest, WhatTheClientCannotSendIsTheCeiling) {
   EXPECT_EQ(search.found(), 400) << "the last that could be sent";
 }
 
+TEST(SloSearchTest, OneLateConfirmationIsRepeated) {
+  SloSearch search({.first_rate = 100, .precision = 0.5, .confirmations = 2});
+  search.Report(true);
+  for (int miss = 0; miss < 4; ++miss) {
+    search.Report(false);
+  }
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_EQ(search.Next()->stage, SloSearch::Stage::kConfirm);
+    search.ReportCeiling();
+    EXPECT_DOUBLE_EQ(search.Next()->rate, 100);
+    search.Report(true);
+  }
+  EXPECT_EQ(search.found(), 100);
+}
+
 TEST(SloSearchTest, ClientThatCannotSendTheFirstTriesLess) {
   SloSearch search({.first_rate = 100});
   search.ReportCeiling();
