@@ -20,6 +20,7 @@ struct Invocation {
 
 // `invocation` outlives the app's parsing and the chosen command.
 void AddRunCommand(CLI::App& app, Invocation& invocation);
+void AddLocalCommand(CLI::App& app, Invocation& invocation);
 void AddSearchCommand(CLI::App& app, Invocation& invocation);
 void AddTuneCommand(CLI::App& app, Invocation& invocation);
 void AddReportCommand(CLI::App& app, Invocation& invocation);

@@ -100,6 +100,7 @@ void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
   next_look_ = plan_.window_begin();
   loop_ = loop;
   calls_.clear();
+  at_hand_.clear();
   MutexLock lock(mutex_);
   idle_.clear();
   for (int32_t i = 0; i < calls; ++i) {
@@ -177,22 +178,23 @@ bool LoadGenerator::SleepUntil(TimePoint until) {
 // Returns null where none was free until `give_up`, or the run is stopped.
 LoadGenerator::Call* LoadGenerator::TakeCall(TimePoint give_up) {
   bool was_held_back = false;
-  while (true) {
+  while (at_hand_.empty()) {
     {
       MutexLock lock(mutex_);
-      if (!idle_.empty()) {
-        Call* const call = idle_.back();
-        idle_.pop_back();
-        return call;
-      }
-      result_->held_back += was_held_back ? 0 : 1;
+      std::swap(at_hand_, idle_);
+      result_->held_back += at_hand_.empty() && !was_held_back ? 1 : 0;
+    }
+    if (at_hand_.empty()) {
       was_held_back = true;
+      if (pacer_.Now() >= give_up || stopped_.load(std::memory_order_relaxed)) {
+        return nullptr;
+      }
+      pacer_.SleepUntil(pacer_.Now() + kLookForIdleCall);
     }
-    if (pacer_.Now() >= give_up || stopped_.load(std::memory_order_relaxed)) {
-      return nullptr;
-    }
-    pacer_.SleepUntil(pacer_.Now() + kLookForIdleCall);
   }
+  Call* const call = at_hand_.back();
+  at_hand_.pop_back();
+  return call;
 }
 
 void LoadGenerator::SendPlanned(Call& call, TimePoint planned) {
@@ -236,6 +238,11 @@ void LoadGenerator::Record(const Call& call, TimePoint now,
   if (!result_->slices.empty()) {
     RecordSlice(call, now, ok);
   }
+  if (plan_.keeps_stamps) {
+    const TimePoint begin = plan_.window_begin();
+    result_->stamps.push_back({call.planned - begin, call.sent - begin,
+                               now - begin, call.of_class, code});
+  }
   if (is_giving_up_ && code == absl::StatusCode::kCancelled) {
     ++result_->unanswered;
     return;
@@ -277,7 +284,7 @@ void LoadGenerator::RecordClass(const Call& call, TimePoint now,
 
 size_t LoadGenerator::outstanding() const {
   MutexLock lock(mutex_);
-  return calls_.size() - idle_.size();
+  return calls_.size() - idle_.size() - at_hand_.size();
 }
 
 }  // namespace ferry::bench

@@ -42,6 +42,7 @@ struct LoadPlan {
   int32_t max_outstanding = 8192;  // open loop; memory is bounded by it
   int32_t slices =
       0;  // of the measured window, each with a histogram of its own
+  bool keeps_stamps = false;  // of each call; 40 bytes
   // Open loop: asked now and then in the window, with what has ended so far;
   // once it says so no more is sent. Empty: the window is measured whole.
   std::function<bool(const LoadResult&)> is_decided;
@@ -111,7 +112,9 @@ class LoadGenerator {
 
   // Constant while calls are under way.
   LoadPlan plan_;
-  TimePoint next_look_;  // the sender's
+  // The sender's.
+  TimePoint next_look_;
+  std::vector<Call*> at_hand_;  // idle, taken all at once
   Loop loop_ = Loop::kOpen;
 
   mutable Mutex mutex_;

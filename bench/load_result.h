@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,15 @@
 namespace ferry::bench {
 
 inline constexpr size_t kCodeCount = 17;  // of absl::StatusCode, 0..16
+
+// One call; times from the begin of the measured window.
+struct Stamp {
+  Duration planned{0};
+  Duration sent{0};
+  Duration ended{0};
+  size_t of_class = 0;
+  absl::StatusCode code = absl::StatusCode::kOk;
+};
 
 // The calls of one class.
 struct ClassLoad {
@@ -51,6 +61,7 @@ struct LoadResult {
   bool is_open = false;     // an open loop
   bool is_decided = false;  // LoadPlan::is_decided ended it early
 
+  std::deque<Stamp> stamps;  // of all, as they ended; where the plan wants them
   std::vector<ClassLoad> classes;  // none where all calls are of one
   // In order, of equal length; none where the plan wants none. The last ones
   // are empty where it ended early.

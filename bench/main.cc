@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   ferry::bench::AddTuneCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
   ferry::bench::AddPlanCommand(app, invocation);
+  ferry::bench::AddLocalCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
   try {

@@ -94,15 +94,9 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
       return IsDecided(load, begin);
     };
   }
-  ServerWindow server;
-  std::unique_ptr<LoadResult> load;
-  if (probe_ != nullptr) {
-    WindowProbe window(*probe_, plan, lanes_);
-    load = generator_.RunOpen(*arrivals, plan);
-    server = window.Finish();
-  } else {
-    load = generator_.RunOpen(*arrivals, plan);
-  }
+  WindowProbe window(probe_, plan, lanes_);
+  const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
+  ServerWindow server = window.Finish();
   outcome = OutcomeOf(*load);
   if (next.stage == SloSearch::Stage::kConfirm &&
       outcome != Outcome::kClientLate) {

@@ -9,6 +9,7 @@
 #include "bench/progress_line.h"
 #include "bench/run_options.h"
 #include "bench/signal_watcher.h"
+#include "bench/stamp_log.h"
 #include "bench/sweep.h"
 
 namespace ferry::bench {
@@ -19,20 +20,35 @@ int Run(const RunOptions& given, const std::string& command_line) {
   if (!completed.ok()) {
     return Fail(completed.status());
   }
-  const RunOptions& options = *completed;
+  RunOptions options = *completed;
+  std::unique_ptr<StampLog> log;
+  if (!options.log_path.empty()) {
+    auto created = StampLog::Create(options.log_path);
+    if (!created.ok()) {
+      return Fail(created.status());
+    }
+    log = *std::move(created);
+    options.sweep.on_load = [&log](const LoadResult& load) { log->Add(load); };
+  }
   const auto connected = MeasuredServer::Connect(options);
   if (!connected.ok()) {
     return Fail(connected.status());
   }
   MeasuredServer& server = **connected;
   RunResult run = server.Describe(command_line);
-  Sweep sweep(options.sweep, server.target(), server.probe(), server.lanes());
+  Sweep sweep(options.sweep, server.target(), &server.probe(), server.lanes());
   std::fprintf(stderr, "%s: model %s at %s\n", options.label.c_str(),
                options.model.c_str(), options.address.c_str());
   {
     SignalWatcher watcher([&sweep] { sweep.Stop(); });
     ProgressLine line([&sweep] { return sweep.progress(); });
     sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
+  }
+  if (log != nullptr) {
+    if (const auto status = log->Close(); !status.ok()) {
+      return Fail(status);
+    }
+    std::printf("log: %s\n", options.log_path.c_str());
   }
   const int reported = Report(options, {run});
   const int judged = Judge(options, run);

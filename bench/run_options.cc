@@ -78,14 +78,16 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
 }
 
-namespace {
-
 void AddLoadFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--outstanding", options.sweep.outstanding,
                   "closed loops, each with so many outstanding: 1,64")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 16));
+  command.add_option(
+      "--log", options.log_path,
+      "file for when each request was planned, sent and ended, as "
+      "CSV");
   command
       .add_option("--rates", options.sweep.rates,
                   "open loops, requests/s: 500,1000")
@@ -107,8 +109,6 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->excludes("--arrivals")
       ->excludes("--rows");
 }
-
-}  // namespace
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {
   command

@@ -28,6 +28,7 @@ struct RunOptions {
   std::string label;            // empty: the model's name
   std::string metrics_address;  // empty: ModelStatistics only
   ReportFiles files;
+  std::string log_path;  // empty: not written
   std::vector<std::string> fail_if;
   std::vector<std::string> shapes;
   std::vector<std::string> ranges;
@@ -50,10 +51,12 @@ struct RunOptions {
 // it.
 void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
+// Which loads; after AddWindowFlags().
+void AddLoadFlags(CLI::App& command, RunOptions& options);
 // How long and how much of a load, and the closed loop for the saturation.
 void AddWindowFlags(CLI::App& command, RunOptions& options);
 void AddReportFlags(CLI::App& command, RunOptions& options);
-// All of these, and which loads.
+// All of these.
 void AddRunFlags(CLI::App& command, RunOptions& options);
 
 // Returns the options with shapes, ranges, classes, arrivals, scenario and

@@ -68,7 +68,7 @@ double FirstRate(const SearchFlags& flags, MeasuredServer& server,
   closed.outstanding = {closed.saturation_outstanding};
   closed.rates.clear();
   closed.loads.clear();
-  Sweep sweep(closed, server.target(), server.probe(), server.lanes());
+  Sweep sweep(closed, server.target(), &server.probe(), server.lanes());
   SignalWatcher watcher([&sweep] { sweep.Stop(); });
   ProgressLine line([&sweep] { return sweep.progress(); });
   sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });

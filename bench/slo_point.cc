@@ -29,8 +29,19 @@ bool Stands(const PointResult& point) {
   return IsOpen(point) && point.void_reason.empty() && !point.interrupted;
 }
 
+// Whether it is a load of a search, but none that confirms what was found.
+bool IsTry(const RunResult& run, const PointResult& point) {
+  return run.search.has_value() &&
+         (!run.search->found_rate.has_value() ||
+          point.target_rate != *run.search->found_rate);
+}
+
 // Returns why the point does not count, or "" where it does.
-std::string WhyNot(const PointResult& point, double p99_ms) {
+std::string WhyNot(const RunResult& run, const PointResult& point,
+                   double p99_ms) {
+  if (IsTry(run, point)) {
+    return "a try of a search";
+  }
   if (!IsOpen(point)) {
     return "a closed loop, which waits for the server";
   }
@@ -52,7 +63,7 @@ std::string Reasons(const std::vector<RunResult>& runs, double p99_ms) {
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
       reasons.push_back(
-          absl::StrCat(DescribeLoad(point), ": ", WhyNot(point, p99_ms)));
+          absl::StrCat(DescribeLoad(point), ": ", WhyNot(run, point, p99_ms)));
     }
   }
   return reasons.empty() ? "there are no points" : absl::StrJoin(reasons, "; ");
@@ -65,18 +76,23 @@ std::vector<std::string> DoubtsOfRates(const std::vector<RunResult>& runs,
   double next_rate = std::numeric_limits<double>::infinity();
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
-      if (!Stands(point)) {
+      if (!Stands(point) || IsTry(run, point)) {
         continue;
       }
       if (point.offered_rate > best.offered_rate) {
         next_rate = std::min(next_rate, point.offered_rate);
-      } else if (const std::string reason = WhyNot(point, p99_ms);
+      } else if (const std::string reason = WhyNot(run, point, p99_ms);
                  !reason.empty()) {
         notes.push_back(absl::StrFormat(
             "a lower rate missed the SLO (%s: %s): measure again, for longer",
             DescribeLoad(point), reason));
       }
     }
+  }
+  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& run) {
+        return run.search.has_value();
+      })) {
+    return notes;  // the search has tried higher rates
   }
   if (!std::isfinite(next_rate)) {
     notes.push_back(
@@ -148,7 +164,7 @@ absl::StatusOr<SloPoint> FindSloPoint(const std::vector<RunResult>& runs,
   SloPoint best;
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
-      if (WhyNot(point, p99_ms).empty() &&
+      if (WhyNot(run, point, p99_ms).empty() &&
           point.achieved_rate > best.lambda_max()) {
         best = {run.label,        run.model, run.rows_per_request,
                 run.is_simulated, point,     {}};

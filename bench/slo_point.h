@@ -38,10 +38,11 @@ absl::StatusOr<std::vector<RunResult>> SelectRuns(
     const std::string& name);
 
 // Returns the point of the highest achieved rate among those of an open loop
-// that are neither void nor cut short, with p99 <= `p99_ms` and a success share
-// of at least kLeastSuccessShare. REQUIRES: `runs` as SelectRuns() gives them.
-// Errors: FAILED_PRECONDITION where there is none, with what keeps each point
-// from it; INVALID_ARGUMENT for an SLO that is no positive number.
+// that are neither void nor cut short, nor a mere try of a search, with p99 <=
+// `p99_ms` and a success share of at least kLeastSuccessShare. REQUIRES: `runs`
+// as SelectRuns() gives them. Errors: FAILED_PRECONDITION where there is none,
+// with what keeps each point from it; INVALID_ARGUMENT for an SLO that is no
+// positive number.
 absl::StatusOr<SloPoint> FindSloPoint(const std::vector<RunResult>& runs,
                                       double p99_ms);
 

@@ -17,7 +17,7 @@ constexpr int32_t kSlices = 30;
 }  // namespace
 
 Sweep::Sweep(const SweepOptions& options, Target& target,
-             const ServerProbe& probe, int32_t lanes)
+             const ServerProbe* probe, int32_t lanes)
     : options_(options),
       probe_(probe),
       lanes_(lanes),
@@ -77,6 +77,7 @@ PointResult Sweep::MeasureClosed(int32_t outstanding) {
   WindowProbe probe(probe_, plan, lanes_);
   const std::unique_ptr<LoadResult> load =
       generator_.RunClosed(outstanding, plan);
+  Tell(*load);
   PointResult point = Summarize(*load, probe.Finish());
   point.loop = "closed";
   point.outstanding = outstanding;
@@ -88,12 +89,19 @@ PointResult Sweep::MeasureOpen(double rate, uint64_t seed) {
   const LoadPlan plan = MakePlan();
   WindowProbe probe(probe_, plan, lanes_);
   const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
+  Tell(*load);
   PointResult point = Summarize(*load, probe.Finish());
   point.loop = "open";
   point.arrivals = options_.arrivals.name;
   point.target_rate = rate;
   point.seed = seed;
   return point;
+}
+
+void Sweep::Tell(const LoadResult& load) const {
+  if (options_.on_load) {
+    options_.on_load(load);
+  }
 }
 
 LoadPlan Sweep::MakePlan() {
@@ -103,6 +111,7 @@ LoadPlan Sweep::MakePlan() {
   plan.measured = options_.measured;
   plan.max_outstanding = options_.max_outstanding;
   plan.slices = kSlices;
+  plan.keeps_stamps = options_.on_load != nullptr;
   return plan;
 }
 

@@ -32,14 +32,16 @@ struct SweepOptions {
   Duration measured = Milliseconds(5000);
   int32_t max_outstanding = 8192;
   uint64_t seed = 1;
+  // Told of each load, with the stamps of its calls; empty: none are kept.
+  std::function<void(const LoadResult&)> on_load;
 };
 
 class Sweep {
  public:
   using OnPoint = std::function<void(const PointResult&)>;
 
-  // `target` and `probe` outlive it.
-  Sweep(const SweepOptions& options, Target& target, const ServerProbe& probe,
+  // `target` and `probe`, which may be null, outlive it.
+  Sweep(const SweepOptions& options, Target& target, const ServerProbe* probe,
         int32_t lanes);
 
   // Appends a point for each load to run.points, sets run.saturation_rate, and
@@ -55,10 +57,11 @@ class Sweep {
  private:
   PointResult MeasureClosed(int32_t outstanding);
   PointResult MeasureOpen(double rate, uint64_t seed);
+  void Tell(const LoadResult& load) const;
   LoadPlan MakePlan();
 
   const SweepOptions options_;
-  const ServerProbe& probe_;
+  const ServerProbe* const probe_;
   const int32_t lanes_;
   SteadyPacer pacer_;
   LoadGenerator generator_;

@@ -3,9 +3,13 @@
 
 namespace ferry::bench {
 
-WindowProbe::WindowProbe(const ServerProbe& probe, const LoadPlan& plan,
+WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
                          int32_t lanes)
-    : probe_(probe), plan_(plan), lanes_(lanes), thread_([this] { Run(); }) {}
+    : probe_(probe), plan_(plan), lanes_(lanes) {
+  if (probe_ != nullptr) {
+    thread_ = std::thread([this] { Run(); });
+  }
+}
 
 WindowProbe::~WindowProbe() { Finish(); }
 
@@ -23,9 +27,9 @@ ServerWindow WindowProbe::Finish() {
 
 void WindowProbe::Run() {
   WaitUntil(plan_.window_begin());
-  const ServerCounters begin = probe_.Read();
+  const ServerCounters begin = probe_->Read();
   WaitUntil(plan_.window_end());
-  window_ = Difference(begin, probe_.Read(), lanes_);
+  window_ = Difference(begin, probe_->Read(), lanes_);
 }
 
 void WindowProbe::WaitUntil(TimePoint until) {

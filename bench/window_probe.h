@@ -16,8 +16,8 @@ namespace ferry::bench {
 
 class WindowProbe {
  public:
-  // `probe` outlives it.
-  WindowProbe(const ServerProbe& probe, const LoadPlan& plan, int32_t lanes);
+  // `probe` outlives it; null: there is nothing to read.
+  WindowProbe(const ServerProbe* probe, const LoadPlan& plan, int32_t lanes);
   ~WindowProbe();
 
   // Returns what happened in the window; a window that has not ended ends now.
@@ -27,7 +27,7 @@ class WindowProbe {
   void Run();
   void WaitUntil(TimePoint until);
 
-  const ServerProbe& probe_;
+  const ServerProbe* const probe_;
   const LoadPlan plan_;
   const int32_t lanes_;
   Mutex mutex_;

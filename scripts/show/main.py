@@ -11,6 +11,7 @@ import copying
 import exporting
 import fuzzing
 import grpc_api
+import instrument
 import latency
 import loads
 import measuring
@@ -23,6 +24,7 @@ import searching
 import serving
 import soaking
 import triton_answers
+import two_clients
 import wire
 
 CLAIMS = {
@@ -45,6 +47,8 @@ CLAIMS = {
     "C4-virtual": scheduling.overload,
     "C5": copying.measure,
     "C6": scheduling.priorities,
+    "E1": instrument.measure,
+    "E2": two_clients.measure,
     "E4": searching.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,

@@ -5,38 +5,15 @@ client add, some tenths of a ms, so that the knee of an ideal batcher is the
 server's too.
 """
 
-import contextlib
-import os
-import tempfile
 import time
 
 import knee
 import measuring
+import simulating
 
 ALPHA_MS, BETA_MS, MAX_BATCH = 5, 0.2, 64
 BOUND_MS = 40
 MOST_OFF = 0.03
-CONFIG = """backend: "ferry_sim"
-max_batch_size: %d
-input { name: "input" data_type: TYPE_FP32 dims: [ 16 ] }
-output { name: "output" data_type: TYPE_FP32 dims: [ 16 ] }
-dynamic_batching {}
-parameters { key: "ferry.alpha_ms" value { string_value: "%g" } }
-parameters { key: "ferry.beta_ms" value { string_value: "%g" } }
-"""
-
-
-@contextlib.contextmanager
-def simulated(programs):
-    """Runs a server of that device."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.makedirs(f"{folder}/sim/1")
-        with open(f"{folder}/sim/config.pbtxt", "w", encoding="utf-8") as file:
-            file.write(CONFIG % (MAX_BATCH, ALPHA_MS, BETA_MS))
-        with measuring.server(programs, "--model-repository", folder,
-                              model="sim"):
-            yield
-
 
 def search(programs, seconds, seed):
     """Returns the run that a search leaves, and how long it took."""
@@ -54,7 +31,7 @@ def measure(options):
         options.command)
     expected = knee.knee(ALPHA_MS, BETA_MS, MAX_BATCH, BOUND_MS)
     runs = []
-    with simulated(options.programs):
+    with simulating.server(options.programs, ALPHA_MS, BETA_MS, MAX_BATCH):
         for number in range(max(options.pairs, 5)):
             run, seconds = search(options.programs, options.seconds or 10,
                                   1000 * number + 1)

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
 #include "bench/arrivals/burst_arrivals.h"
 #include "bench/arrivals/renewal_arrivals.h"
+#include "bench/stamp_log.h"
 #include "tests/bench/simulated_time.h"
 
 namespace ferry::bench {
@@ -86,6 +90,37 @@ TEST_F(LoadGeneratorTest, SlicesAreOfWhenRequestsWerePlanned) {
                 3);
     EXPECT_EQ(result->slices[i].failed, i == 0 ? 1U : 0U);
   }
+}
+
+TEST_F(LoadGeneratorTest, StampsAreOfEachMeasuredCall) {
+  target_.code = [](uint64_t number) {
+    return number % 10 == 0 ? absl::StatusCode::kInternal
+                            : absl::StatusCode::kOk;
+  };
+  ConstantArrivals arrivals(1000);
+  LoadPlan plan = Plan(milliseconds(100), milliseconds(50));
+  plan.keeps_stamps = true;
+  const auto result = generator_.RunOpen(arrivals, plan);
+  ASSERT_EQ(result->stamps.size(), 50U);
+  for (size_t i = 0; i < 50; ++i) {
+    const Stamp& stamp = result->stamps[i];
+    EXPECT_EQ(stamp.planned, milliseconds(i));
+    EXPECT_EQ(stamp.sent, stamp.planned);
+    EXPECT_EQ(stamp.ended, stamp.planned + milliseconds(10));
+  }
+  const std::string path = testing::TempDir() + "stamps.csv";
+  const auto log = StampLog::Create(path);
+  ASSERT_TRUE(log.ok()) << log.status();
+  (*log)->Add(*result);
+  ASSERT_TRUE((*log)->Close().ok());
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line, "point,class,planned_ns,sent_ns,ended_ns,code");
+  std::getline(file, line);
+  EXPECT_THAT(line, ::testing::StartsWith("0,0,0,0,10000000,"));
+  EXPECT_EQ(StampLog::Create("/nonexistent/stamps.csv").status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST_F(LoadGeneratorTest, OpenLoopEndsEarlyOnceItIsDecided) {

@@ -61,6 +61,16 @@ TEST(SloPointTest, IsTheHighestRateWithinTheSlo) {
   EXPECT_EQ(Find({run}, 20).model, "mlp");
 }
 
+TEST(SloPointTest, OfASearchOnlyWhatItFoundCounts) {
+  RunResult run = RunOf({Open(400, 19), Open(300, 18), Open(500, 40)});
+  run.search = {.slo_ms = 20, .percentile = 99, .found_rate = 300};
+  const SloPoint found = Find({run}, 20);
+  EXPECT_EQ(found.lambda_max(), 300) << "400/s met it by luck";
+  EXPECT_THAT(found.notes, IsEmpty());
+  run.search->found_rate.reset();
+  EXPECT_THAT(Refusal(run, 20), HasSubstr("a try of a search"));
+}
+
 TEST(SloPointTest, PointsThatDoNotStandDoNotCount) {
   PointResult is_void = Open(900, 1);
   is_void.void_reason = "the client was late";
