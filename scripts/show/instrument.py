@@ -13,7 +13,7 @@ import phi1
 import simulating
 import stamps
 
-ALPHA_MS, BETA_MS, MAX_BATCH = 10, 0.5, 512  # a batch is never full
+ALPHA_MS, BETA_MS, MAX_BATCH = 20, 1, 512  # a batch is never full
 LOAD = 0.5  # lambda * beta
 MOST_OFF_MEAN = 0.03
 MOST_OFF_QUANTILE = 0.004  # half a bucket of the histogram
