@@ -12,8 +12,6 @@
 namespace ferry::bench {
 namespace {
 
-constexpr Duration kLeadTime = std::chrono::milliseconds(20);
-constexpr int32_t kSlices = 30;
 // No try is decided before: latencies of one busy period are alike.
 constexpr Duration kLeastTime = std::chrono::seconds(1);
 constexpr int kLeastBounds = 50;  // of the bound's latency
@@ -82,12 +80,8 @@ std::optional<double> RateSearch::Run(RunResult& run, const OnTry& on_try) {
 PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   const uint64_t seed = options_.seed + tries_++;
   const auto arrivals = options_.arrivals.make(next.rate, seed);
-  LoadPlan plan;
-  plan.start = pacer_.Now() + kLeadTime;
-  plan.warm_up = options_.warm_up;
-  plan.measured = options_.measured;
-  plan.max_outstanding = options_.max_outstanding;
-  plan.slices = kSlices;
+  LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
+                             options_.max_outstanding);
   if (next.stage != SloSearch::Stage::kConfirm) {
     plan.is_decided = [this,
                        begin = plan.window_begin()](const LoadResult& load) {

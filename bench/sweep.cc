@@ -2,19 +2,11 @@
 #include "bench/sweep.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "bench/window_probe.h"
 
 namespace ferry::bench {
-namespace {
-
-// Between the plan and its start, so that the probe's thread is up.
-constexpr Duration kLeadTime = std::chrono::milliseconds(20);
-constexpr int32_t kSlices = 30;
-
-}  // namespace
 
 Sweep::Sweep(const SweepOptions& options, Target& target,
              const ServerProbe* probe, int32_t lanes)
@@ -105,12 +97,8 @@ void Sweep::Tell(const LoadResult& load) const {
 }
 
 LoadPlan Sweep::MakePlan() {
-  LoadPlan plan;
-  plan.start = pacer_.Now() + kLeadTime;
-  plan.warm_up = options_.warm_up;
-  plan.measured = options_.measured;
-  plan.max_outstanding = options_.max_outstanding;
-  plan.slices = kSlices;
+  LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
+                             options_.max_outstanding);
   plan.keeps_stamps = options_.on_load != nullptr;
   return plan;
 }

@@ -1,7 +1,26 @@
 // Waits for the window's begin and end, or for Finish().
 #include "bench/window_probe.h"
 
+#include <chrono>
+
 namespace ferry::bench {
+namespace {
+
+constexpr Duration kLeadTime = std::chrono::milliseconds(20);
+constexpr int32_t kSlices = 30;
+
+}  // namespace
+
+LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
+                    int32_t max_outstanding) {
+  LoadPlan plan;
+  plan.start = pacer.Now() + kLeadTime;
+  plan.warm_up = warm_up;
+  plan.measured = measured;
+  plan.max_outstanding = max_outstanding;
+  plan.slices = kSlices;
+  return plan;
+}
 
 WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
                          int32_t lanes)

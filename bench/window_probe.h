@@ -10,9 +10,15 @@
 #include "absl/base/thread_annotations.h"
 #include "batcher/mutex.h"
 #include "bench/load_generator.h"
+#include "bench/pacer.h"
 #include "bench/server_probe.h"
 
 namespace ferry::bench {
+
+// Returns a plan of a load that begins in a moment, when the probe's thread is
+// up, with the slices that reports have.
+LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
+                    int32_t max_outstanding);
 
 class WindowProbe {
  public:

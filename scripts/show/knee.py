@@ -13,8 +13,10 @@ import sys
 PRECISION = 0.002
 
 
-def p99_ms(alpha, beta, max_batch, rate, requests=300_000, seed=5):
-    """Returns p99 of the latency at that rate, in ms."""
+def latencies_ms(service_ms, max_batch, rate, requests, seed):
+    """Returns the latencies of an ideal eager batcher on one device at Poisson
+    arrivals of that rate, ascending; `service_ms` gives the time of a batch of so
+    many rows."""
     randomness = random.Random(seed)
     now, arrivals = 0.0, []
     for _ in range(requests):
@@ -25,10 +27,16 @@ def p99_ms(alpha, beta, max_batch, rate, requests=300_000, seed=5):
         begin = max(free, arrivals[first])
         last = bisect.bisect_right(arrivals, begin, first,
                                    min(first + max_batch, requests))
-        free = begin + alpha + beta * (last - first)
+        free = begin + service_ms(last - first)
         latencies += [free - arrival for arrival in arrivals[first:last]]
         first = last
-    latencies.sort()
+    return sorted(latencies)
+
+
+def p99_ms(alpha, beta, max_batch, rate, requests=300_000, seed=5):
+    """Returns p99 of the latency at that rate, in ms."""
+    latencies = latencies_ms(lambda rows: alpha + beta * rows, max_batch, rate,
+                             requests, seed)
     return latencies[int(0.99 * requests)]
 
 

@@ -14,6 +14,7 @@ import contextlib
 import random
 import threading
 
+import knee
 import measuring
 
 # The share of saturation, and the most p99 may be of the mean under `eager`.
@@ -105,19 +106,9 @@ def ideal(forward, rate, requests=100_000, seed=1):
     """Returns mean and p99 in ms of an ideal eager batcher on one lane: it takes
     no time of its own, and each batch one that the forward alone took."""
     randomness = random.Random(seed)
-    now, arrivals = 0.0, []
-    for _ in range(requests):
-        now += randomness.expovariate(rate) * 1e3
-        arrivals.append(now)
-    first, free, latencies = 0, 0.0, []
-    while first < requests:
-        begin = max(free, arrivals[first])
-        last = bisect.bisect_right(arrivals, begin, first,
-                                   min(first + MAX_BATCH, requests))
-        free = begin + forward.draw(last - first, randomness.random())
-        latencies += [free - arrival for arrival in arrivals[first:last]]
-        first = last
-    latencies.sort()
+    latencies = knee.latencies_ms(
+        lambda rows: forward.draw(rows, randomness.random()), MAX_BATCH, rate,
+        requests, seed + 1)
     return sum(latencies) / requests, latencies[int(0.99 * requests)]
 
 
