@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "bench/machine.h"
 #include "bench/progress_line.h"
 #include "bench/report_table.h"
 
@@ -17,6 +18,22 @@ constexpr int kConditionHolds = 2;
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
   return 1;
+}
+
+RunResult DescribeClient(const RunOptions& options,
+                         const std::string& command_line) {
+  const Machine machine = DescribeMachine();
+  RunResult run;
+  run.label = options.label;
+  run.date = DateNow();
+  run.command = command_line;
+  run.client_version = FERRY_VERSION;
+  run.warm_up_s = options.warm_up_s;
+  run.cpu = machine.cpu;
+  run.cpu_flags = machine.cpu_flags;
+  run.cores = machine.cores;
+  run.kernel = machine.kernel;
+  return run;
 }
 
 void PrintPoint(const PointResult& point) {

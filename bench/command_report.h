@@ -4,6 +4,7 @@
 #ifndef FERRY_BENCH_COMMAND_REPORT_H_
 #define FERRY_BENCH_COMMAND_REPORT_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,10 @@ namespace ferry::bench {
 
 // Says why on stderr. Returns the exit code.
 int Fail(const absl::Status& status);
+
+// Returns a result without points: the client's machine, its command and when.
+RunResult DescribeClient(const RunOptions& options,
+                         const std::string& command_line);
 
 // Says on stderr what one point came to.
 void PrintPoint(const PointResult& point);

@@ -8,7 +8,6 @@
 #include "bench/command_report.h"
 #include "bench/commands.h"
 #include "bench/local_targets.h"
-#include "bench/machine.h"
 #include "bench/progress_line.h"
 #include "bench/run_options.h"
 #include "bench/signal_watcher.h"
@@ -52,23 +51,13 @@ absl::StatusOr<std::unique_ptr<Target>> MakeTarget(const LocalFlags& flags) {
 
 RunResult DescribeRun(const LocalFlags& flags,
                       const std::string& command_line) {
-  const Machine machine = DescribeMachine();
-  RunResult run;
-  run.label = flags.run.label;
-  run.date = DateNow();
-  run.command = command_line;
-  run.client_version = FERRY_VERSION;
+  RunResult run = DescribeClient(flags.run, command_line);
   run.server_name = "in this process";
   run.model = flags.target;
   run.platform = flags.target == "null" ? "none" : "ferry_sim";
   run.max_batch_size = flags.max_batch_size;
   run.is_simulated = true;
   run.rows_per_request = flags.run.requests.rows;
-  run.warm_up_s = flags.run.warm_up_s;
-  run.cpu = machine.cpu;
-  run.cpu_flags = machine.cpu_flags;
-  run.cores = machine.cores;
-  run.kernel = machine.kernel;
   return run;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/machine.h"
+#include "bench/command_report.h"
 #include "bench/request_pool.h"
 
 namespace ferry::bench {
@@ -125,12 +125,7 @@ MeasuredServer::MeasuredServer(const RunOptions& options,
       probe_(*client_, description_.has_statistics, options.metrics_address) {}
 
 RunResult MeasuredServer::Describe(const std::string& command_line) const {
-  const Machine machine = DescribeMachine();
-  RunResult run;
-  run.label = options_.label;
-  run.date = DateNow();
-  run.command = command_line;
-  run.client_version = FERRY_VERSION;
+  RunResult run = DescribeClient(options_, command_line);
   run.server_name = description_.server_name;
   run.server_version = description_.server_version;
   run.address = options_.address;
@@ -138,11 +133,6 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
   run.platform = description_.metadata.platform();
   run.max_batch_size = description_.config.max_batch_size();
   run.is_simulated = description_.is_simulated();
-  run.warm_up_s = options_.warm_up_s;
-  run.cpu = machine.cpu;
-  run.cpu_flags = machine.cpu_flags;
-  run.cores = machine.cores;
-  run.kernel = machine.kernel;
   run.request_bytes = request_bytes_;
   double weights = 0;
   double rows = 0;

@@ -119,13 +119,12 @@ bool RateSearch::IsConfirmed(double rate, const LoadResult& load) {
   ++together_.runs;
   together_.missed += MissedBound(load, options_.slo);
   together_.planned += load.planned;
-  const double allowed = 1 - options_.slo.quantile;
   if (together_.runs < options_.search.confirmations) {
-    return TestShare(together_.missed, together_.planned, allowed,
+    return TestShare(together_.missed, together_.planned,
+                     1 - options_.slo.quantile,
                      kEarlyConfidence) != ShareVerdict::kMissed;
   }
-  return static_cast<double>(together_.missed) <=
-         allowed * static_cast<double>(together_.planned);
+  return Keeps(together_.missed, together_.planned);
 }
 
 // Calls that are held back are those of a server that is far behind.
@@ -136,20 +135,14 @@ RateSearch::Outcome RateSearch::OutcomeOf(const LoadResult& load) const {
   if (load.planned > 0 && !VoidReason(load).empty()) {
     return Outcome::kClientLate;
   }
-  const uint64_t missed = MissedBound(load, options_.slo);
-  const double allowed = 1 - options_.slo.quantile;
-  switch (TestShare(missed, load.planned, allowed)) {
-    case ShareVerdict::kMet:
-      return Outcome::kMet;
-    case ShareVerdict::kMissed:
-      return Outcome::kMissed;
-    case ShareVerdict::kUndecided:
-      break;
-  }
-  return static_cast<double>(missed) <=
-                 allowed * static_cast<double>(load.planned)
+  return Keeps(MissedBound(load, options_.slo), load.planned)
              ? Outcome::kMet
              : Outcome::kMissed;
+}
+
+bool RateSearch::Keeps(uint64_t missed, uint64_t planned) const {
+  return static_cast<double>(missed) <=
+         (1 - options_.slo.quantile) * static_cast<double>(planned);
 }
 
 // Of what has ended; what is still under way cannot be told from what is late.

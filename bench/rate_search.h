@@ -1,12 +1,12 @@
 // RateSearch finds the highest open-loop rate at which a share of the requests
 // is answered well within a bound: SloSearch with a server to try it on.
 //
-// A try meets the bound where the early-stopping test says so, or, where its
-// whole time leaves that open, where the share itself is within the bound. A
-// request that fails is one that missed it. While the rate is only narrowed
-// down a try ends as soon as the test decides; confirmations take their whole
-// time, and those of one rate must meet the bound together: that each does
-// alone asks for a lower rate the shorter they are.
+// A try meets the bound where the share of its requests that missed it is
+// within what the bound allows; one that fails has missed it. While the rate is
+// only narrowed down a try ends as soon as the early-stopping test decides;
+// confirmations take their whole time, and those of one rate must meet the
+// bound together: that each does alone asks for a lower rate the shorter they
+// are.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
 #ifndef FERRY_BENCH_RATE_SEARCH_H_
@@ -78,6 +78,8 @@ class RateSearch {
 
   PointResult Measure(const SloSearch::Try& next, Outcome& outcome);
   Outcome OutcomeOf(const LoadResult& load) const;
+  // Whether so many misses are within what the bound allows.
+  bool Keeps(uint64_t missed, uint64_t planned) const;
   // Whether a confirmation stands, with those of the same rate before it.
   bool IsConfirmed(double rate, const LoadResult& load);
   bool IsDecided(const LoadResult& load, TimePoint begin) const;

@@ -104,8 +104,8 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--confirmations", flags.confirmations,
-                  "runs in a row, of the whole --duration-secs, that must "
-                  "meet it")
+                  "runs of one rate, of the whole --duration-secs, that must "
+                  "meet it together")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   command
