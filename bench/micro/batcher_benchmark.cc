@@ -7,7 +7,7 @@
 #include "batcher/batch_policy.h"
 #include "batcher/histogram.h"
 #include "batcher/statistics.h"
-#include "bench/latency_histogram.h"
+#include "bench/load/latency_histogram.h"
 
 namespace ferry::bench {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "batcher/clock.h"
 #include "batcher/event_count.h"
-#include "bench/latency_histogram.h"
+#include "bench/load/latency_histogram.h"
+#include "bench/load/pacer.h"
 #include "bench/micro/queue_under_test.h"
-#include "bench/pacer.h"
 
 namespace ferry::bench {
 namespace {

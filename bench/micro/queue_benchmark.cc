@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "batcher/event_count.h"
+#include "bench/load/pacer.h"
 #include "bench/micro/queue_under_test.h"
-#include "bench/pacer.h"
 
 namespace ferry::bench {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/pacer.h"
-#include "bench/target.h"
+#include "bench/load/pacer.h"
+#include "bench/load/target.h"
 
 namespace ferry::bench {
 

@@ -1,0 +1,146 @@
+// Blocking calls, each with a deadline.
+#include "bench/client/model_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "batcher/event_count.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr Duration kReadyPoll = std::chrono::milliseconds(100);
+constexpr char kSimulatedPlatform[] = "ferry_sim";
+
+}  // namespace
+
+int32_t ModelDescription::lanes() const {
+  int32_t lanes = 0;
+  for (const auto& group : config.instance_group()) {
+    lanes += std::max(group.count(), 1);
+  }
+  return std::max(lanes, 1);
+}
+
+bool ModelDescription::is_simulated() const {
+  return config.backend() == kSimulatedPlatform ||
+         config.platform() == kSimulatedPlatform ||
+         metadata.platform() == kSimulatedPlatform;
+}
+
+grpc::ChannelArguments BenchChannelArguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  return arguments;
+}
+
+gpr_timespec DeadlineIn(Duration limit) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(limit.count(), GPR_TIMESPAN));
+}
+
+ModelClient::ModelClient(std::string address, std::string model)
+    : address_(std::move(address)),
+      model_(std::move(model)),
+      channel_(grpc::CreateCustomChannel(address_,
+                                         grpc::InsecureChannelCredentials(),
+                                         BenchChannelArguments())),
+      stub_(inference::GRPCInferenceService::NewStub(channel_)) {}
+
+absl::Status ModelClient::AwaitReady(Duration limit) const {
+  const TimePoint until = Clock::Steady().Now() + limit;
+  EventCount never_notified;
+  while (true) {
+    inference::ModelReadyRequest request;
+    request.set_name(model_);
+    const auto reply = Call(&Stub::ModelReady, request, "ModelReady");
+    if (reply.ok() && reply->ready()) {
+      return absl::OkStatus();
+    }
+    const TimePoint now = Clock::Steady().Now();
+    if (now >= until) {
+      return reply.ok()
+                 ? absl::UnavailableError(absl::StrCat(
+                       "model '", model_, "' at ", address_, " is not ready"))
+                 : reply.status();
+    }
+    const TimePoint again = std::min(until, now + kReadyPoll);
+    never_notified.Wait(never_notified.PrepareWait(), again);
+  }
+}
+
+absl::StatusOr<ModelDescription> ModelClient::Describe() const {
+  const auto server = Call(&Stub::ServerMetadata, {}, "ServerMetadata");
+  if (!server.ok()) {
+    return server.status();
+  }
+  inference::ModelMetadataRequest metadata_request;
+  metadata_request.set_name(model_);
+  auto metadata = Call(&Stub::ModelMetadata, metadata_request, "ModelMetadata");
+  if (!metadata.ok()) {
+    return metadata.status();
+  }
+  inference::ModelConfigRequest config_request;
+  config_request.set_name(model_);
+  auto config = Call(&Stub::ModelConfig, config_request, "ModelConfig");
+  if (!config.ok()) {
+    return config.status();
+  }
+  return ModelDescription{
+      .server_name = server->name(),
+      .server_version = server->version(),
+      .has_statistics =
+          std::find(server->extensions().begin(), server->extensions().end(),
+                    "statistics") != server->extensions().end(),
+      .metadata = *std::move(metadata),
+      .config = std::move(*config->mutable_config())};
+}
+
+absl::StatusOr<inference::ModelStatisticsResponse> ModelClient::Statistics()
+    const {
+  inference::ModelStatisticsRequest request;
+  request.set_name(model_);
+  return Call(&Stub::ModelStatistics, request, "ModelStatistics");
+}
+
+absl::StatusOr<inference::ModelInferResponse> ModelClient::Infer(
+    const grpc::ByteBuffer& request, Duration limit) const {
+  inference::ModelInferRequest parsed;
+  grpc::ByteBuffer bytes = request;
+  grpc::ProtoBufferReader reader(&bytes);
+  if (!parsed.ParseFromZeroCopyStream(&reader)) {
+    return absl::InvalidArgumentError("the request does not parse");
+  }
+  return Call(&Stub::ModelInfer, parsed, "ModelInfer", limit);
+}
+
+template <typename Request, typename Reply>
+absl::StatusOr<Reply> ModelClient::Call(
+    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+    const std::type_identity_t<Request>& request, const char* name,
+    Duration limit) const {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(limit));
+  Reply reply;
+  const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
+  if (!status.ok()) {
+    return Convert(status, name);
+  }
+  return reply;
+}
+
+absl::Status ModelClient::Convert(const grpc::Status& status,
+                                  const char* call) const {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      absl::StrCat(call, " for model '", model_, "' at ",
+                                   address_, ": ", status.error_message()));
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,88 @@
+// ModelClient asks a server, by blocking calls, what it serves and what it has
+// counted. Works with any server of the Open Inference Protocol that has
+// Triton's ModelConfig and ModelStatistics.
+//
+// Thread safety: thread-safe.
+// Errors: the call's status, with the address in the message.
+#ifndef FERRY_BENCH_CLIENT_MODEL_CLIENT_H_
+#define FERRY_BENCH_CLIENT_MODEL_CLIENT_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "batcher/clock.h"
+#include "proto/inference.grpc.pb.h"
+
+namespace ferry::bench {
+
+// What a server says about one model.
+struct ModelDescription {
+  std::string server_name;
+  std::string server_version;
+  bool has_statistics = false;
+  inference::ModelMetadataResponse metadata;
+  inference::ModelConfig config;
+
+  int32_t lanes() const;  // sum of instance counts, at least 1
+  // Whether its config says that the device behind it is simulated.
+  bool is_simulated() const;
+};
+
+class ModelClient {
+ public:
+  // `address` is host:port; `model` may be served in any version.
+  ModelClient(std::string address, std::string model);
+
+  // Waits until the model is ready, at most `limit`. UNAVAILABLE when no
+  // server answers, else what it last said.
+  absl::Status AwaitReady(Duration limit) const;
+
+  absl::StatusOr<ModelDescription> Describe() const;
+
+  // Returns the counters of the model, of all its versions.
+  absl::StatusOr<inference::ModelStatisticsResponse> Statistics() const;
+
+  // Sends one request and waits for its reply, at most `limit`.
+  absl::StatusOr<inference::ModelInferResponse> Infer(
+      const grpc::ByteBuffer& request, Duration limit) const;
+
+  const std::string& address() const { return address_; }
+  const std::string& model() const { return model_; }
+
+ private:
+  using Stub = inference::GRPCInferenceService::Stub;
+
+  static constexpr Duration kCallLimit = std::chrono::seconds(10);
+
+  // One blocking call, at most `limit`.
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                          const Request&,
+                                                          Reply*),
+                             const std::type_identity_t<Request>& request,
+                             const char* name,
+                             Duration limit = kCallLimit) const;
+  absl::Status Convert(const grpc::Status& status, const char* call) const;
+
+  const std::string address_;
+  const std::string model_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<Stub> stub_;
+};
+
+// Returns arguments for a channel of its own connection, without retries or
+// proxies: each call is sent once, and measured as it was.
+grpc::ChannelArguments BenchChannelArguments();
+
+// The deadline `limit` from now, on the monotonic clock.
+gpr_timespec DeadlineIn(Duration limit);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_CLIENT_MODEL_CLIENT_H_

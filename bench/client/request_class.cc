@@ -1,0 +1,140 @@
+// Parts of a class; numbers to classes.
+#include "bench/client/request_class.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "batcher/check.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr double kLongestMs = 1e9;
+constexpr uint64_t kOfCancel = 0x9E3779B97F4A7C15;
+
+// SplitMix64 (Steele, Lea and Flood 2014): bits of one number that look drawn.
+uint64_t Mix(uint64_t number) {
+  number += 0x9E3779B97F4A7C15;
+  number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9;
+  number = (number ^ (number >> 27)) * 0x94D049BB133111EB;
+  return number ^ (number >> 31);
+}
+
+// In [0, 1).
+double Uniform(uint64_t number) {
+  return static_cast<double>(Mix(number) >> 11) * 0x1p-53;
+}
+
+bool ReadNumber(absl::string_view text, double low, double high,
+                double& value) {
+  return absl::SimpleAtod(text, &value) && value >= low && value <= high;
+}
+
+bool ReadDuration(absl::string_view text, Duration& value) {
+  double ms = 0;
+  if (!ReadNumber(text, 0, kLongestMs, ms)) {
+    return false;
+  }
+  value = Milliseconds(ms);
+  return true;
+}
+
+bool ReadInteger(absl::string_view text, int32_t low, int32_t& value) {
+  return absl::SimpleAtoi(text, &value) && value >= low;
+}
+
+// Whether the part was understood.
+bool ReadPart(absl::string_view key, absl::string_view value,
+              RequestClass& read) {
+  if (key == "weight") {
+    return ReadNumber(value, 1e-9, 1e9, read.weight);
+  }
+  if (key == "rows") {
+    return ReadInteger(value, 1, read.rows);
+  }
+  if (key == "priority") {
+    return ReadInteger(value, 0, read.priority);
+  }
+  if (key == "deadline_ms") {
+    return ReadDuration(value, read.deadline);
+  }
+  if (key == "timeout_ms") {
+    return ReadDuration(value, read.timeout);
+  }
+  if (key == "cancel") {
+    return ReadNumber(value, 0, 1, read.cancel_share);
+  }
+  if (key == "cancel_ms") {
+    return ReadDuration(value, read.cancel_after);
+  }
+  if (key == "model") {
+    read.model = std::string(value);
+    return !value.empty();
+  }
+  if (key == "shape") {  // commas stand between parts, so sizes have an x
+    const size_t colon = value.rfind(':');
+    if (colon == absl::string_view::npos) {
+      return false;
+    }
+    read.shapes.push_back(
+        absl::StrCat(value.substr(0, colon),
+                     absl::StrReplaceAll(value.substr(colon), {{"x", ","}})));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
+                                               const RequestClass& defaults) {
+  const std::pair<absl::string_view, absl::string_view> named =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  RequestClass read = defaults;
+  read.name = std::string(named.first);
+  bool is_read = !read.name.empty();
+  for (absl::string_view part :
+       absl::StrSplit(named.second, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    is_read = is_read && ReadPart(pair.first, pair.second, read);
+  }
+  if (!is_read) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--class: expected NAME:KEY=VALUE,... with keys weight, rows, "
+        "priority, deadline_ms, timeout_ms, cancel, cancel_ms, model and "
+        "shape=INPUT:SIZExSIZE, got '",
+        text, "'"));
+  }
+  return read;
+}
+
+ClassPicker::ClassPicker(const std::vector<double>& weights) {
+  Check(!weights.empty(), "a mix has a class");
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  double upto = 0;
+  for (const double weight : weights) {
+    Check(weight > 0, "a class has a weight");
+    upto += weight / sum;
+    upto_.push_back(upto);
+  }
+  upto_.back() = 1;
+}
+
+size_t ClassPicker::ClassOf(uint64_t number) const {
+  return static_cast<size_t>(
+      std::upper_bound(upto_.begin(), upto_.end(), Uniform(number)) -
+      upto_.begin());
+}
+
+bool ClassPicker::IsOfShare(uint64_t number, double share) {
+  return Uniform(number ^ kOfCancel) < share;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,56 @@
+// RequestClass: one kind of request in a mix, as `--class` has it.
+//
+// Thread safety: plain values; ClassPicker's methods are const.
+// Errors: INVALID_ARGUMENT, with what was expected and what was found.
+#ifndef FERRY_BENCH_CLIENT_REQUEST_CLASS_H_
+#define FERRY_BENCH_CLIENT_REQUEST_CLASS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "batcher/clock.h"
+
+namespace ferry::bench {
+
+struct RequestClass {
+  std::string name = "all";
+  double weight = 1;         // its share is that of the sum of all weights
+  std::string model = {};    // empty: the command's
+  int32_t rows = 1;          // of each request
+  int32_t priority = 0;      // parameter 'priority'; 0: none
+  Duration deadline{0};      // gRPC; 0: none
+  Duration timeout{0};       // parameter 'timeout'; 0: none
+  double cancel_share = 0;   // of its requests, cancelled by the client
+  Duration cancel_after{0};  // of those, after the send
+  std::vector<std::string> shapes = {};  // as --shape has them
+};
+
+// Reads "NAME:weight=0.2,rows=4,priority=1,deadline_ms=50,timeout_ms=50,
+// cancel=0.1,cancel_ms=5,model=m,shape=ids:16x4", each part after the name
+// optional and otherwise as in `defaults`.
+absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
+                                               const RequestClass& defaults);
+
+// Which class a request is of, by its number: a request of the same number is
+// always of the same one, whoever asks.
+class ClassPicker {
+ public:
+  // REQUIRES: at least one weight, all above 0.
+  explicit ClassPicker(const std::vector<double>& weights);
+
+  size_t ClassOf(uint64_t number) const;
+
+  // Whether a request is of those, of that share, that are chosen by its number
+  // as well, independent of its class.
+  static bool IsOfShare(uint64_t number, double share);
+
+ private:
+  std::vector<double> upto_;  // [class]: of [0, 1), ascending
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_CLIENT_REQUEST_CLASS_H_

@@ -1,0 +1,60 @@
+// Makes ready-to-send ModelInfer requests for any model from its metadata.
+//
+// Contents are random and come from a seed, so two runs send the same bytes.
+// Requests are serialized once: sending one costs the client no copy.
+//
+// Thread safety: free functions over values.
+#ifndef FERRY_BENCH_CLIENT_REQUEST_POOL_H_
+#define FERRY_BENCH_CLIENT_REQUEST_POOL_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "bench/client/random_tensor.h"
+#include "proto/inference.pb.h"
+
+namespace ferry::bench {
+
+struct RequestPoolOptions {
+  int32_t count = 64;  // different requests
+  int32_t rows = 1;    // of each, where the model has a batch dimension
+  uint64_t seed = 1;
+  // By input name: the shape of one row, for inputs with a -1 in theirs.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  // By input name: integers to draw; token ids must lie in the vocabulary.
+  std::map<std::string, IntegerRange> ranges;
+  // Parameter `timeout`, in microseconds; 0: none.
+  int64_t timeout_us = 0;
+  int32_t priority = 0;  // parameter `priority`; 0: none
+};
+
+// Returns one request. INVALID_ARGUMENT for a -1 without a shape, a shape that
+// does not fit, an unknown name or datatype, a message over 1 GiB.
+absl::StatusOr<inference::ModelInferRequest> MakeRequest(
+    const inference::ModelMetadataResponse& metadata,
+    const inference::ModelConfig& config, const RequestPoolOptions& options,
+    uint64_t seed);
+
+// Returns options.count requests, serialized.
+absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
+    const inference::ModelMetadataResponse& metadata,
+    const inference::ModelConfig& config, const RequestPoolOptions& options);
+
+// Reads "name:128,64" into `shapes`.
+absl::Status ParseShape(absl::string_view text,
+                        std::map<std::string, std::vector<int64_t>>* shapes);
+
+// Reads "name:0:30521" into `ranges`.
+absl::Status ParseRange(absl::string_view text,
+                        std::map<std::string, IntegerRange>* ranges);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_CLIENT_REQUEST_POOL_H_

@@ -1,0 +1,69 @@
+// ServerProbe reads the server's own counters around a measured window: mean
+// rows a batch, and the busy ratio of the device.
+//
+// The busy ratio is the time lanes computed / wall time / lanes. It comes from
+// `ferry_compute_busy_seconds_total` on the metrics port where one was given,
+// else from the compute_infer times of ModelStatistics' batch_stats.
+//
+// Thread safety: thread-compatible.
+// Errors: a server without counters gives empty optionals, not an error.
+#ifndef FERRY_BENCH_CLIENT_SERVER_PROBE_H_
+#define FERRY_BENCH_CLIENT_SERVER_PROBE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "batcher/clock.h"
+#include "bench/client/model_client.h"
+
+namespace ferry::bench {
+
+// Sums over the lanes of one model, since the server started.
+struct BusySeconds {
+  double seconds = 0;
+  int32_t lanes = 0;
+};
+
+// Returns the sum of the samples of ferry_compute_busy_seconds_total for
+// `model` in a page of Prometheus text; nothing without such samples.
+std::optional<BusySeconds> ParseBusySeconds(absl::string_view page,
+                                            absl::string_view model);
+
+struct ServerCounters {
+  TimePoint at;
+  bool has_statistics = false;
+  uint64_t rows = 0;        // inference_count
+  uint64_t executions = 0;  // execution_count
+  uint64_t compute_ns = 0;  // of executions
+  std::optional<BusySeconds> busy;
+};
+
+struct ServerWindow {
+  std::optional<double> mean_rows;   // of a batch
+  std::optional<double> busy_ratio;  // 0..1
+  std::string busy_source;           // "metrics", "ModelStatistics" or ""
+};
+
+// Returns what happened between the two. `lanes` is for ModelStatistics.
+ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
+                        int32_t lanes);
+
+class ServerProbe {
+ public:
+  // `client` outlives the probe. `metrics_address` is host:port, or empty.
+  ServerProbe(const ModelClient& client, bool has_statistics,
+              std::string metrics_address);
+
+  ServerCounters Read() const;
+
+ private:
+  const ModelClient& client_;
+  const bool has_statistics_;
+  const std::string metrics_address_;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_CLIENT_SERVER_PROBE_H_

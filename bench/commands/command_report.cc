@@ -1,0 +1,76 @@
+// Table, JSON, page.
+#include "bench/commands/command_report.h"
+
+#include <cstdio>
+#include <string>
+
+#include "bench/commands/progress_line.h"
+#include "bench/report/machine.h"
+#include "bench/report/report_table.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr int kConditionHolds = 2;
+
+}  // namespace
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
+  return 1;
+}
+
+RunResult DescribeClient(const RunOptions& options,
+                         const std::string& command_line) {
+  const Machine machine = DescribeMachine();
+  RunResult run;
+  run.label = options.label;
+  run.date = DateNow();
+  run.command = command_line;
+  run.client_version = FERRY_VERSION;
+  run.warm_up_s = options.warm_up_s;
+  run.cpu = machine.cpu;
+  run.cpu_flags = machine.cpu_flags;
+  run.cores = machine.cores;
+  run.kernel = machine.kernel;
+  return run;
+}
+
+void PrintPoint(const PointResult& point) {
+  ClearProgress();
+  std::fprintf(
+      stderr, "  %-26s %8.0f/s  p50 %.2f ms  p99 %.2f ms  %s%s%s\n",
+      DescribeLoad(point).c_str(), point.achieved_rate,
+      point.latency.p50_us / 1e3, point.latency.p99_us / 1e3,
+      point.purpose.c_str(),
+      point.void_reason.empty() ? "" : "  void: ", point.void_reason.c_str());
+}
+
+int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
+  std::fputs(ToText(MakeTable(runs)).c_str(), stdout);
+  if (const ReportTable classes = MakeClassTable(runs); !classes.rows.empty()) {
+    std::fputs(ToText(classes).c_str(), stdout);
+  }
+  if (const auto status = WriteReportFiles(options.files, runs); !status.ok()) {
+    return Fail(status);
+  }
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      if (point.ok > 0) {
+        return 0;
+      }
+    }
+  }
+  std::fprintf(stderr, "ferry-bench: no request succeeded\n");
+  return 1;
+}
+
+int Judge(const RunOptions& options, const RunResult& run) {
+  const std::vector<std::string> failures = Failures(options.conditions, run);
+  for (const std::string& failure : failures) {
+    std::fprintf(stderr, "ferry-bench: --fail-if: %s\n", failure.c_str());
+  }
+  return failures.empty() ? 0 : kConditionHolds;
+}
+
+}  // namespace ferry::bench

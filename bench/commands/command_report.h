@@ -1,0 +1,36 @@
+// What the commands that measure say in the end: to the terminal and to files.
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_COMMANDS_COMMAND_REPORT_H_
+#define FERRY_BENCH_COMMANDS_COMMAND_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/commands/run_options.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+// Says why on stderr. Returns the exit code.
+int Fail(const absl::Status& status);
+
+// Returns a result without points: the client's machine, its command and when.
+RunResult DescribeClient(const RunOptions& options,
+                         const std::string& command_line);
+
+// Says on stderr what one point came to.
+void PrintPoint(const PointResult& point);
+
+// Prints the table and writes the files that are asked for. Returns the exit
+// code: 1 where a file could not be written or no request succeeded.
+int Report(const RunOptions& options, const std::vector<RunResult>& runs);
+
+// Says at which points of the run a condition of --fail-if holds. Returns the
+// exit code: 2 where there is one.
+int Judge(const RunOptions& options, const RunResult& run);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_COMMAND_REPORT_H_

@@ -1,0 +1,33 @@
+// The subcommands of ferry-bench. Each adds itself to the command line and,
+// when it was chosen, runs and returns the exit code.
+#ifndef FERRY_BENCH_COMMANDS_COMMANDS_H_
+#define FERRY_BENCH_COMMANDS_COMMANDS_H_
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace ferry::bench {
+
+// What main() found on the command line: what to run, and how it was typed.
+struct Invocation {
+  std::string command_line;
+  std::function<int()> chosen;
+};
+
+// `invocation` outlives the app's parsing and the chosen command.
+void AddRunCommand(CLI::App& app, Invocation& invocation);
+void AddLocalCommand(CLI::App& app, Invocation& invocation);
+void AddSearchCommand(CLI::App& app, Invocation& invocation);
+void AddTuneCommand(CLI::App& app, Invocation& invocation);
+void AddReportCommand(CLI::App& app, Invocation& invocation);
+void AddPlanCommand(CLI::App& app, Invocation& invocation);
+void AddSimulateCommand(CLI::App& app, Invocation& invocation);
+void AddSoakCommand(CLI::App& app, Invocation& invocation);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_COMMANDS_H_

@@ -1,0 +1,149 @@
+// `ferry-bench local`: loads on a target in this process, without a server.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/commands/command_report.h"
+#include "bench/commands/commands.h"
+#include "bench/commands/progress_line.h"
+#include "bench/commands/run_options.h"
+#include "bench/commands/signal_watcher.h"
+#include "bench/local/local_targets.h"
+#include "bench/search/sweep.h"
+
+namespace ferry::bench {
+namespace {
+
+struct LocalFlags {
+  RunOptions run;
+  std::string target = "null";
+  std::string policy = "eager";
+  double max_wait_ms = 5;
+  double alpha_ms = 1;
+  double beta_ms = 0.1;
+  int32_t max_batch_size = 64;
+  int32_t queue_requests = 4096;
+  int32_t lanes = 1;
+};
+
+absl::StatusOr<std::unique_ptr<Target>> MakeTarget(const LocalFlags& flags) {
+  if (flags.target == "null") {
+    return std::make_unique<NullTarget>();
+  }
+  BatcherTargetOptions options;
+  options.batcher.max_batch_size = flags.max_batch_size;
+  options.batcher.policy = *ParsePolicy(flags.policy);
+  options.batcher.max_wait = Milliseconds(flags.max_wait_ms);
+  options.batcher.queue.requests = flags.queue_requests;
+  options.device.alpha = Milliseconds(flags.alpha_ms);
+  options.device.beta = Milliseconds(flags.beta_ms);
+  options.lanes = flags.lanes;
+  options.rows = flags.run.requests.rows;
+  options.timeout = Milliseconds(flags.run.timeout_ms);
+  auto target = BatcherTarget::Create(options);
+  if (!target.ok()) {
+    return target.status();
+  }
+  return std::unique_ptr<Target>(*std::move(target));
+}
+
+RunResult DescribeRun(const LocalFlags& flags,
+                      const std::string& command_line) {
+  RunResult run = DescribeClient(flags.run, command_line);
+  run.server_name = "in this process";
+  run.model = flags.target;
+  run.platform = flags.target == "null" ? "none" : "ferry_sim";
+  run.max_batch_size = flags.max_batch_size;
+  run.is_simulated = true;
+  run.rows_per_request = flags.run.requests.rows;
+  return run;
+}
+
+int Run(LocalFlags flags, const std::string& command_line) {
+  if (flags.run.label.empty()) {
+    flags.run.label = flags.target;
+  }
+  auto completed = CompleteRunOptions(flags.run);
+  if (!completed.ok()) {
+    return Fail(completed.status());
+  }
+  flags.run = *std::move(completed);
+  const auto target = MakeTarget(flags);
+  if (!target.ok()) {
+    return Fail(target.status());
+  }
+  RunResult run = DescribeRun(flags, command_line);
+  Sweep sweep(flags.run.sweep, **target, /*probe=*/nullptr, flags.lanes);
+  {
+    SignalWatcher watcher([&sweep] { sweep.Stop(); });
+    ProgressLine line([&sweep] { return sweep.progress(); });
+    sweep.Run(run, PrintPoint);
+  }
+  const int reported = Report(flags.run, {run});
+  const int judged = Judge(flags.run, run);
+  return reported != 0 ? reported : judged;
+}
+
+void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
+  command
+      .add_option("--target", flags.target,
+                  "null: each call ends at once; batcher: Ferry's batcher and "
+                  "a simulated device")
+      ->check(CLI::IsMember({"null", "batcher"}))
+      ->capture_default_str();
+  command.add_option("--policy", flags.policy, "of the batcher")
+      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
+      ->capture_default_str();
+  command.add_option("--max-wait-ms", flags.max_wait_ms, "of the batcher")
+      ->check(CLI::Range(0.0, 60'000.0))
+      ->capture_default_str();
+  command.add_option("--max-batch-size", flags.max_batch_size, "in rows")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--queue-requests", flags.queue_requests,
+                  "that the batcher queues at most")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command.add_option("--lanes", flags.lanes, "of the device")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command
+      .add_option("--alpha-ms", flags.alpha_ms,
+                  "of the device: s(b) = alpha + beta * b")
+      ->check(CLI::Range(0.0, 60'000.0))
+      ->capture_default_str();
+  command.add_option("--beta-ms", flags.beta_ms)
+      ->check(CLI::Range(0.0, 60'000.0))
+      ->capture_default_str();
+  command.add_option("--rows", flags.run.requests.rows, "rows of each request")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--timeout-ms", flags.run.timeout_ms,
+                  "of each request in the batcher's queue; 0: none")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddLocalCommand(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<LocalFlags>();
+  CLI::App* const command = app.add_subcommand(
+      "local",
+      "put loads on a target in this process: nothing, or Ferry's batcher");
+  AddTargetFlags(*command, *flags);
+  AddWindowFlags(*command, flags->run);
+  AddLoadFlags(*command, flags->run);
+  AddReportFlags(*command, flags->run);
+  command->callback([flags, &invocation] {
+    invocation.chosen = [flags, &invocation] {
+      return Run(*flags, invocation.command_line);
+    };
+  });
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,45 @@
+// ferry-bench: puts loads on an inference server and reports honestly.
+//
+// Errors: exit code 1 with one line on stderr: wrong flags, no server, no
+// request that succeeded, or no point that meets the SLO of a plan; 2 where a
+// condition of --fail-if holds.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "batcher/event_count.h"
+#include "bench/commands/commands.h"
+#include "bench/commands/signal_watcher.h"
+
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  ferry::UsePreciseTimers();  // inherited by every thread started later
+  ferry::bench::BlockSignals();
+
+  ferry::bench::Invocation invocation;
+  invocation.command_line = "ferry-bench";
+  for (int i = 1; i < argc; ++i) {
+    invocation.command_line += std::string(" ") + argv[i];
+  }
+  CLI::App app{
+      "ferry-bench measures inference servers of the Open Inference Protocol"};
+  app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
+  app.require_subcommand(1);
+  app.set_config("--config", "",
+                 "file of flags in TOML, a section for each command: [run]");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  ferry::bench::AddRunCommand(app, invocation);
+  ferry::bench::AddSearchCommand(app, invocation);
+  ferry::bench::AddTuneCommand(app, invocation);
+  ferry::bench::AddReportCommand(app, invocation);
+  ferry::bench::AddPlanCommand(app, invocation);
+  ferry::bench::AddLocalCommand(app, invocation);
+  ferry::bench::AddSimulateCommand(app, invocation);
+  ferry::bench::AddSoakCommand(app, invocation);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  return invocation.chosen();
+}

@@ -1,0 +1,150 @@
+// Ready, described, answering; then connected.
+#include "bench/commands/measured_server.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/client/request_pool.h"
+#include "bench/commands/command_report.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr Duration kFirstReplyLimit = std::chrono::milliseconds(60000);
+constexpr Duration kConnectLimit = std::chrono::milliseconds(5000);
+
+absl::Status CheckFirstReply(const ModelClient& client,
+                             const grpc::ByteBuffer& request,
+                             const ModelDescription& description) {
+  const auto reply = client.Infer(request, kFirstReplyLimit);
+  if (!reply.ok()) {
+    return reply.status();
+  }
+  if (reply->outputs_size() != description.metadata.outputs_size() ||
+      reply->raw_output_contents_size() != reply->outputs_size()) {
+    return absl::InternalError(absl::StrCat(
+        "first reply: expected ", description.metadata.outputs_size(),
+        " outputs with raw contents, got ", reply->outputs_size(),
+        " outputs and ", reply->raw_output_contents_size(), " contents"));
+  }
+  return absl::OkStatus();
+}
+
+// The requests of a class, the first of which the server has answered.
+absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
+                                           const RunOptions& options,
+                                           const ModelClient& client,
+                                           const ModelDescription& model) {
+  RequestPoolOptions pool = options.requests;
+  if (!one.model.empty()) {  // shapes and ranges are of the command's model
+    pool.shapes.clear();
+    pool.ranges.clear();
+  }
+  pool.rows = one.rows;
+  pool.priority = one.priority;
+  pool.timeout_us =
+      std::chrono::duration_cast<std::chrono::microseconds>(one.timeout)
+          .count();
+  for (const std::string& text : one.shapes) {
+    if (absl::Status status = ParseShape(text, &pool.shapes); !status.ok()) {
+      return status;
+    }
+  }
+  auto requests = MakeRequestPool(model.metadata, model.config, pool);
+  if (!requests.ok()) {
+    return requests.status();
+  }
+  if (const auto first = CheckFirstReply(client, requests->front(), model);
+      !first.ok()) {
+    return first;
+  }
+  return ClassRequests{.requests = *std::move(requests),
+                       .weight = one.weight,
+                       .deadline = one.deadline,
+                       .cancel_share = one.cancel_share,
+                       .cancel_after = one.cancel_after};
+}
+
+// `client` and `model`: of the command's model, where the class has none.
+absl::StatusOr<ClassRequests> MakeClass(const RequestClass& one,
+                                        const RunOptions& options,
+                                        const ModelClient& client,
+                                        const ModelDescription& model) {
+  if (one.model.empty()) {
+    return MakeRequests(one, options, client, model);
+  }
+  const ModelClient other(options.address, one.model);
+  const auto description = other.Describe();
+  if (!description.ok()) {
+    return description.status();
+  }
+  return MakeRequests(one, options, other, *description);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
+    const RunOptions& options) {
+  auto client = std::make_unique<ModelClient>(options.address, options.model);
+  if (const auto ready =
+          client->AwaitReady(Milliseconds(options.wait_ready_s * 1e3));
+      !ready.ok()) {
+    return ready;
+  }
+  auto description = client->Describe();
+  if (!description.ok()) {
+    return description.status();
+  }
+  std::vector<ClassRequests> classes;
+  for (const RequestClass& one : options.classes) {
+    auto requests = MakeClass(one, options, *client, *description);
+    if (!requests.ok()) {
+      return requests.status();
+    }
+    classes.push_back(*std::move(requests));
+  }
+  std::unique_ptr<MeasuredServer> server(
+      new MeasuredServer(options, std::move(client), *std::move(description)));
+  server->request_bytes_ = classes.front().requests.front().Length();
+  auto target =
+      GrpcTarget::Create(options.target, std::move(classes), kConnectLimit);
+  if (!target.ok()) {
+    return target.status();
+  }
+  server->target_ = *std::move(target);
+  return server;
+}
+
+MeasuredServer::MeasuredServer(const RunOptions& options,
+                               std::unique_ptr<ModelClient> client,
+                               ModelDescription description)
+    : options_(options),
+      client_(std::move(client)),
+      description_(std::move(description)),
+      probe_(*client_, description_.has_statistics, options.metrics_address) {}
+
+RunResult MeasuredServer::Describe(const std::string& command_line) const {
+  RunResult run = DescribeClient(options_, command_line);
+  run.server_name = description_.server_name;
+  run.server_version = description_.server_version;
+  run.address = options_.address;
+  run.model = description_.metadata.name();
+  run.platform = description_.metadata.platform();
+  run.max_batch_size = description_.config.max_batch_size();
+  run.is_simulated = description_.is_simulated();
+  run.request_bytes = request_bytes_;
+  double weights = 0;
+  double rows = 0;
+  for (const RequestClass& one : options_.classes) {
+    weights += one.weight;
+    rows += one.weight * one.rows;
+    if (options_.classes.size() > 1) {
+      run.classes.push_back(one.name);
+    }
+  }
+  run.rows_per_request = rows / weights;
+  return run;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,48 @@
+// MeasuredServer: a server that a command measures, once it is ready, has
+// described its model and answered a first request.
+//
+// Thread safety: thread-compatible; the target is thread-safe.
+#ifndef FERRY_BENCH_COMMANDS_MEASURED_SERVER_H_
+#define FERRY_BENCH_COMMANDS_MEASURED_SERVER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bench/client/grpc_target.h"
+#include "bench/client/model_client.h"
+#include "bench/client/server_probe.h"
+#include "bench/commands/run_options.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+class MeasuredServer {
+ public:
+  // Errors: UNAVAILABLE where it is not ready in time; those of its first
+  // reply, of its metadata, and of options that do not fit these.
+  static absl::StatusOr<std::unique_ptr<MeasuredServer>> Connect(
+      const RunOptions& options);
+
+  // A result without points: what was measured, where, and by which command.
+  RunResult Describe(const std::string& command_line) const;
+
+  Target& target() { return *target_; }
+  const ServerProbe& probe() const { return probe_; }
+  int32_t lanes() const { return description_.lanes(); }
+
+ private:
+  MeasuredServer(const RunOptions& options, std::unique_ptr<ModelClient> client,
+                 ModelDescription description);
+
+  const RunOptions options_;
+  const std::unique_ptr<ModelClient> client_;
+  const ModelDescription description_;
+  const ServerProbe probe_;
+  uint64_t request_bytes_ = 0;
+  std::unique_ptr<GrpcTarget> target_;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_MEASURED_SERVER_H_

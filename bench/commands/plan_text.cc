@@ -1,0 +1,172 @@
+// Text for people; plan_json.cc has the JSON.
+#include "bench/commands/plan_text.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "bench/report/report_table.h"
+
+namespace ferry::bench {
+namespace {
+
+// Whole numbers whole, others with the figures that matter.
+std::string Format(double value) {
+  if (value == std::floor(value) && std::fabs(value) < 1e15) {
+    return absl::StrFormat("%.0f", value);
+  }
+  const double size = std::fabs(value);
+  return size >= 100 ? absl::StrFormat("%.1f", value)
+         : size >= 1 ? absl::StrFormat("%.3f", value)
+                     : absl::StrFormat("%.4g", value);
+}
+
+std::string Currency(const PlanReport& report) {
+  return report.price.has_value() ? report.price->currency : "";
+}
+
+std::string Unit(const PlanReport& report, const plan::Formula& formula) {
+  return absl::StrReplaceAll(formula.unit, {{"currency", Currency(report)}});
+}
+
+std::string Cost(const PlanReport& report, const Plan& plan) {
+  const auto per_hour = plan.Find(plan::kCostPerHour);
+  if (!per_hour.has_value()) {
+    return "";
+  }
+  std::string text =
+      absl::StrFormat(", for %.2f %s an hour", *per_hour, Currency(report));
+  if (const auto million = plan.Find(plan::kCostPerMillion)) {
+    absl::StrAppendFormat(&text, ", %s %s a million requests", Format(*million),
+                          Currency(report));
+  }
+  return text;
+}
+
+// "3 replicas of 'on', for 3.00 USD an hour". REQUIRES: there is a peak.
+std::string Fleet(const PlanReport& report, const Plan& plan) {
+  const double replicas = plan.Find(plan::kReplicas).value_or(0);
+  return absl::StrCat(Format(replicas),
+                      replicas == 1 ? " replica of '" : " replicas of '",
+                      plan.limit.label, "'", Cost(report, plan));
+}
+
+std::string Saved(double share) {
+  return absl::StrFormat(share < 0 ? "%.1f %% more" : "%.1f %% saved",
+                         std::fabs(share) * 100);
+}
+
+std::string AnswerForPeak(const PlanReport& report) {
+  std::string answer = absl::StrFormat(
+      "A peak of %s requests/s within p99 <= %s ms takes %s.",
+      Format(*report.request.peak_rate), Format(report.request.slo_p99_ms),
+      Fleet(report, report.plan));
+  if (const auto share = SavedShare(report)) {
+    absl::StrAppendFormat(&answer, " Before it took %s: %s.",
+                          Fleet(report, *report.before), Saved(*share));
+  }
+  return answer;
+}
+
+std::string AnswerForReplica(const PlanReport& report) {
+  const SloPoint& limit = report.plan.limit;
+  std::string answer = absl::StrFormat(
+      "One replica of '%s' carries %s requests/s within p99 <= %s ms.",
+      limit.label, Format(limit.lambda_max()),
+      Format(report.request.slo_p99_ms));
+  if (report.before.has_value()) {
+    const SloPoint& before = report.before->limit;
+    absl::StrAppendFormat(&answer, " Before, one of '%s' carried %s: %.2fx.",
+                          before.label, Format(before.lambda_max()),
+                          limit.lambda_max() / before.lambda_max());
+  }
+  return answer;
+}
+
+std::string Measured(const SloPoint& limit) {
+  const PointResult& point = limit.point;
+  return absl::StrFormat(
+      "'%s', model %s, %s: %s requests/s, p99 %.2f ms, p99.9 %.2f ms, %.2f %% "
+      "of %d requests succeeded%s",
+      limit.label, limit.model, DescribeLoad(point),
+      Format(point.achieved_rate), point.latency.p99_us / 1e3,
+      point.latency.p999_us / 1e3, SuccessShare(point) * 100, point.planned,
+      limit.is_simulated ? "; simulated device" : "");
+}
+
+std::string Price(const PlanPrice& price) {
+  return absl::StrFormat("%s: %s %s an hour, devices: %d; as of %s, source: %s",
+                         plan::Describe(price.row), Format(price.row.per_hour),
+                         price.currency, price.row.devices_per_instance,
+                         price.as_of, price.source);
+}
+
+ReportTable NumberTable(const PlanReport& report) {
+  ReportTable table;
+  table.headings = {"number", "unit"};
+  if (report.before.has_value()) {
+    table.headings.push_back("before");
+  }
+  table.headings.push_back(report.before.has_value() ? "after" : "value");
+  for (const PlanNumber& number : report.plan.numbers) {
+    std::vector<std::string> row = {number.formula.name,
+                                    Unit(report, number.formula)};
+    if (report.before.has_value()) {
+      const auto before = report.before->Find(number.formula);
+      row.push_back(before.has_value() ? Format(*before) : "-");
+    }
+    row.push_back(Format(number.value));
+    table.rows.push_back(row);
+  }
+  for (const std::string& note : PlanNotes(report)) {
+    table.notes.push_back("note: " + note);
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string PlanAnswer(const PlanReport& report) {
+  const std::string answer = report.request.peak_rate.has_value()
+                                 ? AnswerForPeak(report)
+                                 : AnswerForReplica(report);
+  return report.plan.limit.is_simulated ? "On a simulated device: " + answer
+                                        : answer;
+}
+
+std::vector<std::string> PlanNotes(const PlanReport& report) {
+  std::vector<std::string> notes = report.plan.notes;
+  if (report.before.has_value()) {
+    for (const std::string& note : report.before->notes) {
+      notes.push_back("before: " + note);
+    }
+    if (report.before->limit.model != report.plan.limit.model) {
+      notes.push_back("before and after are of different models");
+    }
+  }
+  if (report.price.has_value() && !report.price->age_warning.empty()) {
+    notes.push_back(report.price->age_warning);
+  }
+  return notes;
+}
+
+std::string PlanText(const PlanReport& report) {
+  std::string text = PlanAnswer(report) + "\n\n";
+  absl::StrAppend(&text, "measured: ", Measured(report.plan.limit), "\n");
+  if (report.before.has_value()) {
+    absl::StrAppend(&text, "before:   ", Measured(report.before->limit), "\n");
+  }
+  if (report.price.has_value()) {
+    absl::StrAppend(&text, "price:    ", Price(*report.price), "\n");
+  }
+  absl::StrAppend(&text, "\n", ToText(NumberTable(report)), "\nformulas:\n");
+  for (const PlanNumber& number : report.plan.numbers) {
+    absl::StrAppend(&text, "  ", number.formula.name, " = ",
+                    number.formula.expression,
+                    "\n      source: ", number.formula.source, "\n");
+  }
+  return text;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,47 @@
+// ProgressLine says now and then how the load under way does: on a terminal in
+// one line that is written over each second, else in a line of its own every
+// ten seconds.
+//
+// Thread safety: made and destroyed by one thread; `progress` is called from
+// the line's own.
+#ifndef FERRY_BENCH_COMMANDS_PROGRESS_LINE_H_
+#define FERRY_BENCH_COMMANDS_PROGRESS_LINE_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "batcher/mutex.h"
+#include "bench/load/load_generator.h"
+
+namespace ferry::bench {
+
+// Returns "12 s left, 1000/s, p50 1.20 ms, p99 3.40 ms, 0 failed".
+std::string Describe(const LoadProgress& progress);
+
+// Clears what stands in the terminal's line, so that another can be written.
+void ClearProgress();
+
+class ProgressLine {
+ public:
+  using Progress = std::function<std::optional<LoadProgress>()>;
+
+  explicit ProgressLine(Progress progress);
+  ~ProgressLine();
+
+ private:
+  void Run();
+
+  const Progress progress_;
+  const bool is_terminal_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_PROGRESS_LINE_H_

@@ -1,0 +1,263 @@
+// Flags to options.
+#include "bench/commands/run_options.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/commands/scenario.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr double kLongestSeconds = 1e6;
+
+}  // namespace
+
+void AddServerFlags(CLI::App& command, RunOptions& options) {
+  command.add_option("-u,--address", options.address, "server, host:port")
+      ->capture_default_str();
+  command.add_option("-m,--model", options.model, "model to call")
+      ->capture_default_str();
+  command.add_option("--metrics", options.metrics_address,
+                     "the server's metrics, host:port, for its busy ratio");
+  command
+      .add_option("--wait-ready-secs", options.wait_ready_s,
+                  "how long to wait for the model")
+      ->check(CLI::Range(0.0, kLongestSeconds))
+      ->capture_default_str();
+  command
+      .add_option("--connections", options.target.connections,
+                  "connections to the server")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command
+      .add_option("--queues", options.target.queues,
+                  "completion queues of the client, a thread each")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
+void AddRequestFlags(CLI::App& command, RunOptions& options) {
+  command.add_option("--rows", options.requests.rows, "rows of each request")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--shape", options.shapes,
+                  "name:sizes of one row of an input, as ids:128")
+      ->type_name("NAME:SIZES");
+  command
+      .add_option("--range", options.ranges,
+                  "name:low:high for an integer input; 0 to 127 otherwise")
+      ->type_name("NAME:LOW:HIGH");
+  command
+      .add_option("--requests", options.requests.count,
+                  "different requests to send in turn")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  command
+      .add_option("--deadline-ms", options.deadline_ms,
+                  "gRPC deadline of each request; 0: none")
+      ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
+      ->capture_default_str();
+  command
+      .add_option("--timeout-ms", options.timeout_ms,
+                  "parameter 'timeout' of each request; 0: none")
+      ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
+      ->capture_default_str();
+  command
+      .add_option("--class", options.class_texts,
+                  "one kind of a mix, instead of all alike: NAME:weight=0.2,"
+                  "rows=4,priority=1,deadline_ms=50,timeout_ms=50,cancel=0.1,"
+                  "cancel_ms=5,model=m,shape=ids:16x4; what is left out is as "
+                  "the other flags say")
+      ->type_name("NAME:KEY=VALUE,...");
+  command
+      .add_option("--seed", options.sweep.seed,
+                  "of contents and arrivals; each rate adds one")
+      ->capture_default_str();
+}
+
+void AddLoadFlags(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--outstanding", options.sweep.outstanding,
+                  "closed loops, each with so many outstanding: 1,64")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 16));
+  command.add_option(
+      "--log", options.log_path,
+      "file for when each request was planned, sent and ended, as "
+      "CSV");
+  command
+      .add_option("--rates", options.sweep.rates,
+                  "open loops, requests/s: 500,1000")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-3, 1e9));
+  command
+      .add_option("--loads", options.sweep.loads,
+                  "open loops, shares of saturation: 0.5,0.8; default "
+                  "0.2,0.4,0.6,0.8,0.9 where no load is given at all")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-3, 1e9));
+  command
+      .add_option("--scenario", options.scenario,
+                  absl::StrCat("a load of MLPerf Inference: ", kScenarioForms))
+      ->type_name("NAME")
+      ->excludes("--outstanding")
+      ->excludes("--rates")
+      ->excludes("--loads")
+      ->excludes("--arrivals")
+      ->excludes("--rows");
+}
+
+void AddWindowFlags(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--arrivals", options.arrivals,
+                  absl::StrCat("of open loops: ", kArrivalForms))
+      ->type_name("SHAPE")
+      ->capture_default_str();
+  command
+      .add_option("--saturation-outstanding",
+                  options.sweep.saturation_outstanding,
+                  "closed loop that finds the saturation")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  command
+      .add_option("--max-outstanding", options.sweep.max_outstanding,
+                  "bound of an open loop; a run that meets it is void")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--warm-up-secs", options.warm_up_s,
+                  "excluded, before each point")
+      ->check(CLI::Range(0.0, kLongestSeconds))
+      ->capture_default_str();
+  command.add_option("--duration-secs", options.duration_s, "of each point")
+      ->check(CLI::Range(0.01, kLongestSeconds))
+      ->capture_default_str();
+}
+
+void AddReportFlags(CLI::App& command, RunOptions& options) {
+  command.add_option("--label", options.label,
+                     "name of this run in tables and charts");
+  AddReportFileFlags(command, options.files);
+  command
+      .add_option("--fail-if", options.fail_if,
+                  "end with exit code 2 where a point is so: 'p99>20ms', "
+                  "'errors>0.1%', 'rate<1000'; a void point counts")
+      ->type_name("CONDITION");
+}
+
+namespace {
+
+absl::Status ReadInputs(RunOptions& options) {
+  for (const std::string& text : options.shapes) {
+    if (auto status = ParseShape(text, &options.requests.shapes);
+        !status.ok()) {
+      return status;
+    }
+  }
+  for (const std::string& text : options.ranges) {
+    if (auto status = ParseRange(text, &options.requests.ranges);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadScenario(RunOptions& options) {
+  const auto scenario = ParseScenario(options.scenario);
+  if (!scenario.ok()) {
+    return scenario.status();
+  }
+  options.requests.rows = scenario->rows;
+  if (scenario->outstanding > 0) {
+    options.sweep.outstanding = {scenario->outstanding};
+  } else {
+    options.sweep.rates = {scenario->rate};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WrongArrivals(const char* expected, const RunOptions& options) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--arrivals: expected ", expected, ", got '", options.arrivals, "'"));
+}
+
+absl::Status ReadLoads(RunOptions& options) {
+  SweepOptions& sweep = options.sweep;
+  auto arrivals = ParseArrivals(options.arrivals);
+  if (!arrivals.ok()) {
+    return arrivals.status();
+  }
+  sweep.arrivals = *std::move(arrivals);
+  const bool is_open = !sweep.rates.empty() || !sweep.loads.empty();
+  if (is_open && sweep.arrivals.has_scale) {
+    return WrongArrivals(
+        "no SCALE beside --rates or --loads, which set the rate", options);
+  }
+  if (is_open) {
+    return absl::OkStatus();
+  }
+  if (sweep.arrivals.own_rate > 0) {
+    sweep.rates = {sweep.arrivals.own_rate};
+  } else if (sweep.outstanding.empty()) {
+    sweep.outstanding = {1};
+    sweep.loads = {0.2, 0.4, 0.6, 0.8, 0.9};
+  } else if (sweep.arrivals.name != "poisson") {
+    return WrongArrivals("--rates or --loads beside --outstanding", options);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRunFlags(CLI::App& command, RunOptions& options) {
+  AddServerFlags(command, options);
+  AddRequestFlags(command, options);
+  AddWindowFlags(command, options);
+  AddLoadFlags(command, options);
+  AddReportFlags(command, options);
+}
+
+absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
+  absl::Status status = ReadInputs(options);
+  if (status.ok()) {
+    status =
+        options.scenario.empty() ? ReadLoads(options) : ReadScenario(options);
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  const RequestClass all = {.rows = options.requests.rows,
+                            .deadline = Milliseconds(options.deadline_ms),
+                            .timeout = Milliseconds(options.timeout_ms)};
+  for (const std::string& text : options.class_texts) {
+    auto read = ParseRequestClass(text, all);
+    if (!read.ok()) {
+      return read.status();
+    }
+    options.classes.push_back(*std::move(read));
+  }
+  if (options.classes.empty()) {
+    options.classes = {all};
+  }
+  for (const std::string& text : options.fail_if) {
+    auto condition = ParseCondition(text);
+    if (!condition.ok()) {
+      return condition.status();
+    }
+    options.conditions.push_back(*std::move(condition));
+  }
+  if (options.label.empty()) {
+    options.label = options.model;
+  }
+  options.requests.seed = options.sweep.seed;
+  options.target.address = options.address;
+  options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);
+  options.sweep.measured = Milliseconds(options.duration_s * 1e3);
+  return options;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,70 @@
+// The flags of `ferry-bench run`.
+//
+// Thread safety: plain values.
+#ifndef FERRY_BENCH_COMMANDS_RUN_OPTIONS_H_
+#define FERRY_BENCH_COMMANDS_RUN_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/client/grpc_target.h"
+#include "bench/client/request_class.h"
+#include "bench/client/request_pool.h"
+#include "bench/report/fail_if.h"
+#include "bench/report/report_files.h"
+#include "bench/search/sweep.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace ferry::bench {
+
+struct RunOptions {
+  std::string address = "127.0.0.1:8001";
+  std::string model = "mlp";
+  std::string label;            // empty: the model's name
+  std::string metrics_address;  // empty: ModelStatistics only
+  ReportFiles files;
+  std::string log_path;  // empty: not written
+  std::vector<std::string> fail_if;
+  std::vector<std::string> shapes;
+  std::vector<std::string> ranges;
+  std::vector<std::string> class_texts;
+  std::string arrivals = "poisson";  // as ParseArrivals() takes them
+  std::string scenario;              // as ParseScenario(); empty: none
+  double warm_up_s = 2;
+  double duration_s = 5;
+  double wait_ready_s = 10;
+  double deadline_ms = 0;
+  double timeout_ms = 0;
+  RequestPoolOptions requests;
+  GrpcTargetOptions target;
+  SweepOptions sweep;
+  std::vector<Condition> conditions;
+  std::vector<RequestClass> classes;  // at least one
+};
+
+// Each adds flags to `command`, whose parsing fills `options`, which outlives
+// it.
+void AddServerFlags(CLI::App& command, RunOptions& options);
+void AddRequestFlags(CLI::App& command, RunOptions& options);
+// Which loads; after AddWindowFlags().
+void AddLoadFlags(CLI::App& command, RunOptions& options);
+// How long and how much of a load, and the closed loop for the saturation.
+void AddWindowFlags(CLI::App& command, RunOptions& options);
+void AddReportFlags(CLI::App& command, RunOptions& options);
+// All of these.
+void AddRunFlags(CLI::App& command, RunOptions& options);
+
+// Returns the options with shapes, ranges, classes, arrivals, scenario and
+// conditions read and durations converted, and with default loads where none
+// were given: a trace's own rate, or else shares of saturation. Errors: those
+// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit.
+absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_RUN_OPTIONS_H_

@@ -1,0 +1,49 @@
+// What `search` and `tune` share: the bound, and how it is searched for.
+//
+// Thread safety: plain values; functions of their arguments.
+#ifndef FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
+#define FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
+
+#include <string>
+
+#include "bench/commands/measured_server.h"
+#include "bench/commands/run_options.h"
+#include "bench/report/run_result.h"
+#include "bench/search/rate_search.h"
+
+namespace ferry::bench {
+
+struct SearchFlags {
+  RunOptions run;
+  double slo_ms = 0;
+  double percentile = 99;
+  double precision = 0.02;
+  int32_t confirmations = 3;
+  double first_rate = 0;  // requests/s; 0: half of what a closed loop achieves
+};
+
+// Adds every flag to `command`; its parsing fills `flags`, which outlives it.
+void AddSearchFlags(CLI::App& command, SearchFlags& flags);
+
+// Completes the flags. INVALID_ARGUMENT as CompleteRunOptions(), and for
+// classes that the client cancels: what ends early meets every bound.
+absl::Status Complete(SearchFlags& flags);
+
+// Returns the last points of the run, those that confirm what was found.
+RunResult Confirmations(const SearchFlags& flags, const RunResult& run);
+
+// Returns options of a search from that rate on.
+RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
+
+// Returns the flag's first rate, else half of what a closed loop achieves,
+// which is then a point of the run; 0 where that achieved nothing or was
+// interrupted.
+double FirstRate(const SearchFlags& flags, MeasuredServer& server,
+                 RunResult& run);
+
+// Returns "p99 <= 50 ms".
+std::string DescribeBound(const SearchFlags& flags);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_

@@ -1,0 +1,55 @@
+// A thread in sigtimedwait.
+#include "bench/commands/signal_watcher.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace ferry::bench {
+namespace {
+
+constexpr long kLookForEndNs = 100'000'000;
+constexpr int kExitInterrupted = 130;
+
+sigset_t WatchedSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+}  // namespace
+
+void BlockSignals() {
+  const sigset_t signals = WatchedSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+SignalWatcher::SignalWatcher(std::function<void()> on_signal)
+    : on_signal_(std::move(on_signal)), thread_([this] { Run(); }) {}
+
+SignalWatcher::~SignalWatcher() {
+  is_done_.store(true, std::memory_order_relaxed);
+  thread_.join();
+}
+
+void SignalWatcher::Run() {
+  const sigset_t signals = WatchedSignals();
+  const timespec limit = {0, kLookForEndNs};
+  bool is_first = true;
+  while (!is_done_.load(std::memory_order_relaxed)) {
+    if (sigtimedwait(&signals, nullptr, &limit) < 0) {
+      continue;
+    }
+    if (!is_first) {
+      _exit(kExitInterrupted);
+    }
+    is_first = false;
+    on_signal_();
+  }
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,222 @@
+// `ferry-bench simulate`: what a policy would do on a device of a given speed.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bench/commands/commands.h"
+#include "bench/report/machine.h"
+#include "bench/report/report_json.h"
+#include "bench/virtual/virtual_run.h"
+#include "bench/virtual/virtual_summary.h"
+
+namespace ferry::bench {
+namespace {
+
+struct SimulateFlags {
+  std::string policy = "eager";
+  double alpha_ms = 1;
+  double beta_ms = 0.1;
+  double max_wait_ms = 5;
+  double load = 0.5;
+  double duration_s = 60;
+  std::vector<std::string> classes;
+  std::string json_path;
+  std::string log_path;
+  VirtualRunOptions run;
+};
+
+// A class as typed: "share=0.2,priority=1,rows=1,width=1,timeout_ms=0,burst=1".
+// `share` is of the offered rows.
+absl::Status ReadClass(const std::string& text, double rows_per_second,
+                       VirtualClass& result) {
+  double share = 1;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    double value = 0;
+    if (!absl::SimpleAtod(pair.second, &value) ||
+        !(value >= 0 && value < 1e9)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--class: expected NAME=NUMBER with commas between, got '", part,
+          "'"));
+    }
+    if (pair.first == "share") {
+      share = value;
+    } else if (pair.first == "rows") {
+      result.rows = static_cast<int32_t>(std::max(value, 1.0));
+    } else if (pair.first == "priority") {
+      result.level = static_cast<int32_t>(value) - 1;
+    } else if (pair.first == "width") {
+      result.width = static_cast<int64_t>(value);
+    } else if (pair.first == "timeout_ms") {
+      result.timeout = Milliseconds(value);
+    } else if (pair.first == "burst") {
+      result.mean_burst = std::max(value, 1.0);
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--class: expected share, rows, priority, width, "
+                       "timeout_ms or burst, got '",
+                       pair.first, "'"));
+    }
+  }
+  if (share <= 0 || result.level < 0 || result.level >= kMaxLevels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--class: expected a share above 0 and a priority from 1 "
+                     "to ",
+                     kMaxLevels, ", got '", text, "'"));
+  }
+  result.per_second = share * rows_per_second / result.rows;
+  return absl::OkStatus();
+}
+
+absl::Status Complete(SimulateFlags& flags) {
+  VirtualRunOptions& run = flags.run;
+  const auto policy = ParsePolicy(flags.policy);
+  if (!policy.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--policy: expected 'eager', 'window' or 'adaptive', "
+                     "got '",
+                     flags.policy, "'"));
+  }
+  run.batcher.policy = *policy;
+  run.batcher.max_wait = Milliseconds(flags.max_wait_ms);
+  run.device.alpha = Milliseconds(flags.alpha_ms);
+  run.device.beta = Milliseconds(flags.beta_ms);
+  run.device.max_batch_size = run.batcher.max_batch_size;
+  run.device.buckets = run.batcher.buckets;
+  run.duration = Milliseconds(flags.duration_s * 1e3);
+  const int32_t rows = run.batcher.max_batch_size;
+  const Duration full = run.device.alpha + rows * run.device.beta;
+  if (full <= Duration(0)) {
+    return absl::InvalidArgumentError(
+        "--alpha-ms, --beta-ms: expected one of them above 0");
+  }
+  const double saturation =
+      1e9 * run.device.lanes * rows / static_cast<double>(full.count());
+  if (flags.classes.empty()) {
+    flags.classes.push_back("share=1");
+  }
+  int32_t levels = 1;
+  for (const std::string& text : flags.classes) {
+    VirtualClass& added = run.classes.emplace_back();
+    if (absl::Status status = ReadClass(text, flags.load * saturation, added);
+        !status.ok()) {
+      return status;
+    }
+    levels = std::max(levels, added.level + 1);
+  }
+  run.batcher.levels.resize(static_cast<size_t>(levels));
+  return absl::OkStatus();
+}
+
+// Columns: arrival and end in ns since the first second, class, code.
+void AppendRecord(const VirtualRecord& record, std::string& log) {
+  absl::StrAppend(&log, ToNanos(record.arrival), ",", ToNanos(record.end), ",",
+                  record.class_index, ",", record.was_refused ? "refused:" : "",
+                  absl::StatusCodeToString(record.code), "\n");
+}
+
+int Simulate(SimulateFlags& flags) {
+  const auto fail = [](const absl::Status& status) {
+    std::fprintf(stderr, "ferry-bench: %s\n",
+                 std::string(status.message()).c_str());
+    return 1;
+  };
+  if (absl::Status status = Complete(flags); !status.ok()) {
+    return fail(status);
+  }
+  VirtualSummary summary(flags.run);
+  std::string log = "arrival_ns,end_ns,class,code\n";
+  const auto result = RunVirtual(flags.run, [&](const VirtualRecord& record) {
+    summary.Add(record);
+    if (!flags.log_path.empty()) {
+      AppendRecord(record, log);
+    }
+  });
+  if (!result.ok()) {
+    return fail(result.status());
+  }
+  const std::string json = summary.ToJson(*result);
+  absl::Status status;
+  if (!flags.log_path.empty()) {
+    status.Update(WriteFile(flags.log_path, log));
+  }
+  if (flags.json_path.empty()) {
+    std::fputs(json.c_str(), stdout);
+  } else {
+    status.Update(WriteFile(flags.json_path, json));
+  }
+  return status.ok() ? 0 : fail(status);
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<SimulateFlags>();
+  BatcherOptions& batcher = flags->run.batcher;
+  VirtualDeviceOptions& device = flags->run.device;
+  CLI::App& command = *app.add_subcommand(
+      "simulate",
+      "Play open-loop load against Ferry's batcher on a simulated device of "
+      "s(b) = alpha + beta * b, on a virtual clock");
+  command.add_option("--policy", flags->policy, "eager, window or adaptive")
+      ->capture_default_str();
+  command.add_option("--alpha-ms", flags->alpha_ms, "time of a batch")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command.add_option("--beta-ms", flags->beta_ms, "and of each row in it")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command.add_option("--jitter", device.jitter, "s(b) varies by this share")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  command.add_option("--lanes", device.lanes, "batches computed at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      .add_option("--slots", device.slots_per_lane,
+                  "batches a lane takes, the one it computes included")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  command.add_option("--max-batch-size", batcher.max_batch_size, "rows")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--buckets", batcher.buckets,
+                  "rows that batches are padded to, max_batch_size last")
+      ->delimiter(',');
+  command.add_option("--max-wait-ms", flags->max_wait_ms, "bound of the wait")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--queue-requests", batcher.queue.requests,
+                  "requests that may wait")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command
+      .add_option("--load", flags->load,
+                  "offered rows, of lanes * B / s(B) with B = max_batch_size")
+      ->check(CLI::Range(1e-6, 1e3))
+      ->capture_default_str();
+  command
+      .add_option("--class", flags->classes,
+                  "requests of one kind: share=0.2,priority=1,rows=1,width=1,"
+                  "timeout_ms=0,burst=1 (repeatable)")
+      ->type_name("NAME=NUMBER,...");
+  command.add_option("--duration-secs", flags->duration_s, "of arrivals")
+      ->check(CLI::Range(1e-3, 1e6))
+      ->capture_default_str();
+  command.add_option("--seed", flags->run.seed, "of all that is random")
+      ->capture_default_str();
+  command.add_option("--json", flags->json_path, "write the result there");
+  command.add_option("--log", flags->log_path,
+                     "write a line a request there, as CSV");
+  command.callback([flags, &invocation] {
+    invocation.chosen = [flags] { return Simulate(*flags); };
+  });
+}
+
+}  // namespace ferry::bench

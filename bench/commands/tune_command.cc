@@ -1,0 +1,241 @@
+// `ferry-bench tune`: the knobs of a running Ferry with which it carries the
+// highest rate within a bound.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/commands/command_report.h"
+#include "bench/commands/commands.h"
+#include "bench/commands/measured_server.h"
+#include "bench/commands/progress_line.h"
+#include "bench/commands/search_flags.h"
+#include "bench/commands/signal_watcher.h"
+#include "bench/search/knob_client.h"
+#include "bench/search/rate_search.h"
+#include "bench/search/tuner.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr double kCoarse = 0.05;  // precision of what is not confirmed
+
+struct TuneFlags {
+  SearchFlags search;
+  KnobChoices choices;
+};
+
+// One server, tuned; a run for each setting.
+class Tune {
+ public:
+  Tune(const TuneFlags& flags, MeasuredServer& server, KnobClient& knobs,
+       std::string command_line)
+      : flags_(flags),
+        server_(server),
+        knobs_(knobs),
+        command_line_(std::move(command_line)) {}
+
+  // `own`: the server's setting, which is tried first.
+  absl::Status Run(const KnobSetting& own, TuneResult& result) {
+    std::vector<KnobSetting> settings = {own};
+    for (const KnobSetting& setting : GridOf(flags_.choices)) {
+      if (Describe(setting) != Describe(own)) {
+        settings.push_back(setting);
+      }
+    }
+    Tuner tuner([this](const KnobSetting& setting) { return Turn(setting); },
+                [this](Tuner::Search search, double first_rate) {
+                  return Measure(search, first_rate);
+                },
+                [this] { return is_stopped_.load(); });
+    return tuner.Run(settings, result);
+  }
+
+  const std::vector<RunResult>& runs() const { return runs_; }
+
+ private:
+  absl::Status Turn(const KnobSetting& setting) {
+    std::fprintf(stderr, "%s\n", Describe(setting).c_str());
+    runs_.push_back(server_.Describe(command_line_));
+    runs_.back().label = Describe(setting);
+    runs_.back().knobs = setting;
+    runs_.back().max_batch_size = setting.max_batch_size;
+    return knobs_.Set(setting);
+  }
+
+  std::optional<double> Measure(Tuner::Search search, double first_rate) {
+    RunResult& run = runs_.back();
+    if (first_rate == 0) {
+      first_rate = FirstRate(flags_.search, server_, run);
+      is_stopped_ = is_stopped_ || first_rate <= 0;
+    }
+    if (is_stopped_) {
+      return std::nullopt;
+    }
+    RateSearchOptions options = OptionsOf(flags_.search, first_rate);
+    if (search != Tuner::Search::kConfirmed) {
+      options.search.precision = std::max(kCoarse, options.search.precision);
+      options.search.confirmations = 1;
+      options.only_above = search == Tuner::Search::kOnlyAbove;
+    }
+    RateSearch rates(options, server_.target(), pacer_, &server_.probe(),
+                     server_.lanes());
+    std::optional<double> found;
+    {
+      SignalWatcher watcher([&] {
+        is_stopped_ = true;
+        rates.Stop();
+      });
+      ProgressLine line([&rates] { return rates.progress(); });
+      found = rates.Run(run, PrintPoint);
+    }
+    run.search = {.slo_ms = flags_.search.slo_ms,
+                  .percentile = flags_.search.percentile,
+                  .found_rate = found,
+                  .client_ceiling = rates.client_ceiling()};
+    return found;
+  }
+
+  const TuneFlags& flags_;
+  MeasuredServer& server_;
+  KnobClient& knobs_;
+  const std::string command_line_;
+  SteadyPacer pacer_;
+  std::vector<RunResult> runs_;
+  std::atomic<bool> is_stopped_{false};
+};
+
+std::string DescribeRate(const TunedSetting& tried) {
+  if (tried.rate.has_value()) {
+    return absl::StrFormat("%.0f", *tried.rate);
+  }
+  return tried.above > 0 ? absl::StrFormat("less than %.0f", tried.above)
+                         : "none found";
+}
+
+void PrintTried(const TuneResult& result) {
+  std::printf("\n%-28s  %s\n", "setting", "requests/s");
+  for (const TunedSetting& tried : result.tried) {
+    std::printf("%-28s  %s\n", Describe(tried.setting).c_str(),
+                DescribeRate(tried).c_str());
+  }
+}
+
+// Rates that the client could not send make "less than" its own limit.
+void PrintCeiling(const std::vector<RunResult>& runs) {
+  for (const RunResult& run : runs) {
+    if (run.search.has_value() && run.search->client_ceiling > 0) {
+      std::printf(
+          "this client could not send %.0f/s on time with %s: the "
+          "server may do more\n",
+          run.search->client_ceiling, run.label.c_str());
+    }
+  }
+}
+
+int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
+  const std::string bound = DescribeBound(flags.search);
+  if (result.tried.empty() || !result.best.has_value()) {
+    std::printf("no setting was found with %s\n", bound.c_str());
+    return 1;
+  }
+  const TunedSetting& own = result.tried.front();
+  std::printf("\n%.0f requests/s with %s: %s", *result.best->rate,
+              bound.c_str(), Describe(result.best->setting).c_str());
+  if (own.rate.has_value() && !(own.setting == result.best->setting)) {
+    std::printf("; as it was, %s, %.0f", Describe(own.setting).c_str(),
+                *own.rate);
+  }
+  std::printf("\nThe server is as it was. For its config.pbtxt:\n\n%s",
+              ConfigOf(result.best->setting).c_str());
+  return 0;
+}
+
+// Tries twice: a server that was overloaded a moment ago may be slow to answer.
+absl::Status Restore(const KnobClient& knobs, const KnobSetting& own) {
+  const absl::Status first = knobs.Set(own);
+  const absl::Status status = first.ok() ? first : knobs.Set(own);
+  return status.ok() ? status
+                     : absl::Status(
+                           status.code(),
+                           absl::StrCat("the server could not be turned back "
+                                        "to ",
+                                        Describe(own), ": ", status.message()));
+}
+
+int Run(TuneFlags flags, const std::string& command_line) {
+  if (const auto status = Complete(flags.search); !status.ok()) {
+    return Fail(status);
+  }
+  const auto connected = MeasuredServer::Connect(flags.search.run);
+  if (!connected.ok()) {
+    return Fail(connected.status());
+  }
+  KnobClient knobs(flags.search.run.address, flags.search.run.model);
+  const auto own = knobs.Get();
+  if (!own.ok()) {
+    return Fail(own.status());
+  }
+  std::fprintf(stderr, "as it is: %s, %g ms\n", Describe(*own).c_str(),
+               own->max_wait_ms);
+  flags.choices =
+      Completed(flags.choices, own->max_batch_size, flags.search.slo_ms);
+  Tune tune(flags, **connected, knobs, command_line);
+  TuneResult result;
+  const absl::Status tuned = tune.Run(*own, result);
+  const absl::Status restored = Restore(knobs, *own);
+  const int code = Report(flags.search.run, tune.runs());
+  PrintTried(result);
+  PrintCeiling(tune.runs());
+  for (const absl::Status& status : {tuned, restored}) {
+    if (!status.ok()) {
+      return Fail(status);
+    }
+  }
+  const int answered = PrintAnswer(flags, result);
+  if (answered != 0 || code != 0) {
+    return 1;
+  }
+  return Judge(flags.search.run,
+               Confirmations(flags.search, tune.runs().back()));
+}
+
+}  // namespace
+
+void AddTuneCommand(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<TuneFlags>();
+  CLI::App* const command = app.add_subcommand(
+      "tune",
+      "find the knobs with which a running ferry-server --admin-rpc carries "
+      "the highest rate within a bound");
+  AddSearchFlags(*command, flags->search);
+  command->add_option("--policies", flags->choices.policies, "policies to try")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
+      ->capture_default_str();
+  command
+      ->add_option("--max-batch-sizes", flags->choices.max_batch_sizes,
+                   "to try, in rows; default: the server's, a half and a "
+                   "quarter of it")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--max-waits-ms", flags->choices.max_waits_ms,
+                   "to try; default: a fiftieth, a tenth and a quarter of "
+                   "--slo-ms")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 60'000.0));
+  command->callback([flags, &invocation] {
+    invocation.chosen = [flags, &invocation] {
+      return Run(*flags, invocation.command_line);
+    };
+  });
+}
+
+}  // namespace ferry::bench

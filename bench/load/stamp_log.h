@@ -1,0 +1,44 @@
+// StampLog: when each measured request was planned, sent and ended, as CSV, for
+// whoever wants to count again.
+//
+//   point,class,planned_ns,sent_ns,ended_ns,code
+//
+// Times count from the begin of the point's measured window; `point` from 0.
+//
+// Thread safety: thread-compatible.
+// Errors: UNAVAILABLE where the file cannot be written.
+#ifndef FERRY_BENCH_LOAD_STAMP_LOG_H_
+#define FERRY_BENCH_LOAD_STAMP_LOG_H_
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/load/load_result.h"
+
+namespace ferry::bench {
+
+class StampLog {
+ public:
+  static absl::StatusOr<std::unique_ptr<StampLog>> Create(
+      const std::string& path);
+
+  // Writes the stamps of the next point.
+  void Add(const LoadResult& load);
+
+  // Ends the file.
+  absl::Status Close();
+
+ private:
+  explicit StampLog(const std::string& path);
+
+  const std::string path_;
+  std::ofstream file_;
+  int points_ = 0;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_LOAD_STAMP_LOG_H_

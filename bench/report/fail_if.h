@@ -1,0 +1,38 @@
+// Conditions on which a command fails: `--fail-if 'p99>20ms'`, for CI.
+//
+//   mean, p50, p90, p99, p99.9, max   latency from the planned send: us, ms, s
+//   errors                            share of requests that failed: %
+//   rate                              successes/s
+//   busy                              of the device's time: %
+//
+// Thread safety: functions over values.
+// Errors: INVALID_ARGUMENT, with what was expected and what was found.
+#ifndef FERRY_BENCH_REPORT_FAIL_IF_H_
+#define FERRY_BENCH_REPORT_FAIL_IF_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+struct Condition {
+  std::string text;      // as typed
+  std::string metric;    // "p99"
+  bool is_above = true;  // '>', else '<'
+  double bound = 0;      // us, requests/s, or a share
+};
+
+absl::StatusOr<Condition> ParseCondition(const std::string& text);
+
+// Returns a sentence for each point at which a condition holds. A point that is
+// void, was cut short or has no such metric cannot be judged: so it is one of
+// them.
+std::vector<std::string> Failures(const std::vector<Condition>& conditions,
+                                  const RunResult& run);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_FAIL_IF_H_

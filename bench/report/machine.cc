@@ -1,0 +1,66 @@
+// Reads /proc/cpuinfo and uname.
+#include "bench/report/machine.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr absl::string_view kTellingFlags[] = {
+    "avx2", "avx512f", "avx512_bf16", "amx_bf16", "amx_tile", "hypervisor"};
+
+std::string AfterColon(const std::string& line) {
+  return std::string(
+      absl::StripAsciiWhitespace(line.substr(line.find(':') + 1)));
+}
+
+}  // namespace
+
+Machine DescribeMachine() {
+  Machine machine;
+  machine.cpu = "unknown";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line) && !line.empty();) {
+    if (absl::StartsWith(line, "model name")) {
+      machine.cpu = AfterColon(line);
+    }
+    if (absl::StartsWith(line, "flags")) {
+      std::vector<std::string> telling;
+      for (const absl::string_view flag :
+           absl::StrSplit(AfterColon(line), ' ')) {
+        if (std::find(std::begin(kTellingFlags), std::end(kTellingFlags),
+                      flag) != std::end(kTellingFlags)) {
+          telling.emplace_back(flag);
+        }
+      }
+      machine.cpu_flags = absl::StrJoin(telling, " ");
+    }
+  }
+  machine.cores = static_cast<int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  utsname name;
+  if (uname(&name) == 0) {
+    machine.kernel = absl::StrCat(name.sysname, " ", name.release);
+  }
+  return machine;
+}
+
+std::string DateNow() {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(),
+                          absl::UTCTimeZone());
+}
+
+}  // namespace ferry::bench

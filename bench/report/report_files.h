@@ -1,0 +1,38 @@
+// ReportFiles: the files in which a command leaves its results.
+//
+// Thread safety: plain values; functions of their arguments.
+// Errors: UNAVAILABLE, with the name of the file that cannot be written.
+#ifndef FERRY_BENCH_REPORT_REPORT_FILES_H_
+#define FERRY_BENCH_REPORT_REPORT_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/report/run_result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace ferry::bench {
+
+struct ReportFiles {  // empty: not written
+  std::string json;
+  std::string html;
+  std::string csv;
+  std::string markdown;
+  std::string perf_analyzer_csv;
+};
+
+// Adds a flag for each to `command`; its parsing fills `files`, which outlives
+// it.
+void AddReportFileFlags(CLI::App& command, ReportFiles& files);
+
+// Writes those that are asked for and says so on stdout.
+absl::Status WriteReportFiles(const ReportFiles& files,
+                              const std::vector<RunResult>& runs);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_REPORT_FILES_H_

@@ -1,0 +1,257 @@
+// Formatting of points; milliseconds with three figures that matter.
+#include "bench/report/report_table.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry::bench {
+namespace {
+
+std::string Ms(double us) {
+  const double ms = us / 1e3;
+  return absl::StrFormat(ms < 10 ? "%.3f" : ms < 100 ? "%.2f" : "%.1f", ms);
+}
+
+// As Ms(); "-" where nothing was counted.
+std::string MsOrNone(double us) { return us == 0 ? "-" : Ms(us); }
+
+// "1.20 to 1.34"; "-" without one.
+std::string MsOrNone(const std::optional<Interval>& interval) {
+  return interval.has_value()
+             ? absl::StrCat(Ms(interval->low_us), " to ", Ms(interval->high_us))
+             : "-";
+}
+
+std::string Optional(const std::optional<double>& value,
+                     const absl::ParsedFormat<'f'>& format) {
+  return value.has_value() ? absl::StrFormat(format, *value) : "-";
+}
+
+constexpr char kUnbacked[] = "?";
+
+// Whether a percentile rests on enough requests.
+bool IsBacked(const PointResult& point, double q) {
+  return point.ok >= SamplesFor(q);
+}
+
+double BestRate(const RunResult& run) {
+  if (run.search.has_value()) {
+    return run.search->found_rate.value_or(0);
+  }
+  double best = 0;
+  for (const PointResult& point : run.points) {
+    if (point.void_reason.empty()) {
+      best = std::max(best, point.achieved_rate);
+    }
+  }
+  return best;
+}
+
+std::vector<std::string> SimulatedLabels(const std::vector<RunResult>& runs) {
+  std::vector<std::string> labels;
+  for (const RunResult& run : runs) {
+    if (run.is_simulated) {
+      labels.push_back(run.label);
+    }
+  }
+  return labels;
+}
+
+std::vector<std::string> MakeRow(const RunResult& run,
+                                 const PointResult& point) {
+  const bool has_latency = point.ok > 0;
+  const auto latency = [&](double us, double q) {
+    // 0: of a file that lacks it.
+    return has_latency && us > 0
+               ? Ms(us) + (IsBacked(point, q) ? "" : kUnbacked)
+               : std::string("-");
+  };
+  return {run.label,
+          DescribeLoad(point),
+          absl::StrFormat("%.0f", point.offered_rate),
+          absl::StrFormat("%.0f", point.achieved_rate),
+          latency(point.latency.p50_us, 0.5),
+          latency(point.latency.p90_us, 0.9),
+          latency(point.latency.p99_us, 0.99),
+          latency(point.latency.p999_us, 0.999),
+          latency(point.latency.p9999_us, 0.9999),
+          latency(point.latency.max_us, 0),
+          Optional(point.mean_rows, absl::ParsedFormat<'f'>("%.2f")),
+          Optional(point.busy_ratio, absl::ParsedFormat<'f'>("%.2f")),
+          DescribeErrors(point.errors),
+          Ms(point.send_lag.p99_us),
+          !point.void_reason.empty() ? "void"
+          : point.interrupted        ? "cut short"
+          : !point.unsteady.empty()  ? "unsteady"
+                                     : point.purpose};
+}
+
+bool AnyUnbacked(const std::vector<RunResult>& runs) {
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      if (point.ok > 0 && !IsBacked(point, 0.9999)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string DescribeErrors(const std::map<std::string, uint64_t>& errors) {
+  if (errors.empty()) {
+    return "0";
+  }
+  return absl::StrJoin(errors, ", ", [](std::string* out, const auto& error) {
+    absl::StrAppend(out, error.second, " ", error.first);
+  });
+}
+
+std::string DescribeLoad(const PointResult& point) {
+  if (point.loop == "closed") {
+    return absl::StrFormat("closed, %d outstanding", point.outstanding);
+  }
+  std::string text =
+      point.load.has_value()
+          ? absl::StrFormat("open, %.0f %% load", *point.load * 100)
+          : absl::StrFormat("open, %.0f/s", point.target_rate);
+  if (!point.arrivals.empty() && point.arrivals != "poisson") {
+    absl::StrAppend(&text, ", ", point.arrivals);
+  }
+  return text;
+}
+
+std::vector<std::string> Compare(const std::vector<RunResult>& runs) {
+  std::vector<std::string> sentences;
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const auto first = std::find_if(
+        runs.begin(), runs.end(),
+        [&](const RunResult& run) { return run.model == runs[i].model; });
+    const double base = BestRate(*first);
+    const double other = BestRate(runs[i]);
+    if (&*first != &runs[i] && base > 0 && other > 0) {
+      sentences.push_back(absl::StrFormat(
+          "'%s' served up to %.0f/s, '%s' %.0f/s: %.1fx", runs[i].label, other,
+          first->label, base, other / base));
+    }
+  }
+  return sentences;
+}
+
+ReportTable MakeTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",       "load",       "offered/s",  "achieved/s",
+                    "p50 ms",    "p90 ms",     "p99 ms",     "p99.9 ms",
+                    "p99.99 ms", "max ms",     "rows/batch", "busy ratio",
+                    "errors",    "lag p99 ms", "note"};
+  table.notes = Compare(runs);
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      table.rows.push_back(MakeRow(run, point));
+      if (!point.void_reason.empty()) {
+        table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
+                                           DescribeLoad(point), ": ",
+                                           point.void_reason));
+      } else if (!point.unsteady.empty()) {
+        table.notes.push_back(absl::StrCat("unsteady: ", run.label, ", ",
+                                           DescribeLoad(point), ": ",
+                                           point.unsteady));
+      }
+    }
+  }
+  if (AnyUnbacked(runs)) {
+    table.notes.push_back(absl::StrFormat(
+        "?: too few requests for it: p99 takes %d, p99.9 %d, p99.99 %d",
+        SamplesFor(0.99), SamplesFor(0.999), SamplesFor(0.9999)));
+  }
+  const std::vector<std::string> simulated = SimulatedLabels(runs);
+  if (!simulated.empty()) {
+    table.notes.push_back(absl::StrCat(
+        "on a simulated device: '", absl::StrJoin(simulated, "', '"),
+        "'; such times say nothing about hardware"));
+  }
+  return table;
+}
+
+ReportTable MakeClassTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",    "load",   "class",  "planned", "ok",
+                    "p50 ms", "p99 ms", "max ms", "errors"};
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      for (size_t i = 0; i < point.classes.size(); ++i) {
+        const ClassSummary& one = point.classes[i];
+        table.rows.push_back(
+            {run.label, DescribeLoad(point),
+             i < run.classes.size() ? run.classes[i] : absl::StrCat(i),
+             absl::StrCat(one.planned), absl::StrCat(one.ok),
+             MsOrNone(one.latency.p50_us), MsOrNone(one.latency.p99_us),
+             MsOrNone(one.latency.max_us), DescribeErrors(one.errors)});
+      }
+    }
+  }
+  return table;
+}
+
+ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",         "load",          "from send p50 ms",
+                    "p90 ms",      "p99 ms",        "p99.9 ms",
+                    "max ms",      "mean ms",       "p50 95 % ms",
+                    "p99 95 % ms", "failed p50 ms", "failed max ms",
+                    "lag p50 ms",  "lag p99 ms",    "lag max ms",
+                    "seed",        "window s",      "busy ratio from"};
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      const LatencySummary& sent = point.latency_from_send;
+      table.rows.push_back(
+          {run.label, DescribeLoad(point), Ms(sent.p50_us), Ms(sent.p90_us),
+           Ms(sent.p99_us), Ms(sent.p999_us), Ms(sent.max_us), Ms(sent.mean_us),
+           MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
+           MsOrNone(point.failed_latency.p50_us),
+           MsOrNone(point.failed_latency.max_us), Ms(point.send_lag.p50_us),
+           Ms(point.send_lag.p99_us), Ms(point.send_lag.max_us),
+           point.loop == "open" ? absl::StrCat(point.seed) : "-",
+           absl::StrFormat("%.1f", point.window_s),
+           point.busy_source.empty() ? "-" : point.busy_source});
+    }
+  }
+  return table;
+}
+
+std::string ToText(const ReportTable& table) {
+  std::vector<size_t> widths;
+  for (const std::string& heading : table.headings) {
+    widths.push_back(heading.size());
+  }
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      // Names to the left, numbers to the right.
+      const int width = static_cast<int>(widths[i]);
+      absl::StrAppendFormat(&text, "%*s  ", i < 2 ? -width : width, cells[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line(table.headings);
+  for (const auto& row : table.rows) {
+    text += line(row);
+  }
+  for (const std::string& note : table.notes) {
+    absl::StrAppend(&text, note, "\n");
+  }
+  return text;
+}
+
+}  // namespace ferry::bench

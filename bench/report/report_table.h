@@ -1,0 +1,47 @@
+// The table that terminal and page share: one row a point, one cell a number.
+//
+// Thread safety: free functions over values.
+#ifndef FERRY_BENCH_REPORT_REPORT_TABLE_H_
+#define FERRY_BENCH_REPORT_REPORT_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+struct ReportTable {
+  std::vector<std::string> headings;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> notes;  // voided points, failures, comparison
+};
+
+ReportTable MakeTable(const std::vector<RunResult>& runs);
+
+// Returns what MakeTable() leaves out: latency from the actual send, of failed
+// requests, and send lag.
+ReportTable MakeDetailTable(const std::vector<RunResult>& runs);
+
+// Returns what each class of requests met; no rows where all are of one.
+ReportTable MakeClassTable(const std::vector<RunResult>& runs);
+
+// Returns the table in columns for a terminal, with its notes below.
+std::string ToText(const ReportTable& table);
+
+// Returns sentences that compare each run with the first of the same model: the
+// ratio of the highest achieved rates of points that are not void.
+std::vector<std::string> Compare(const std::vector<RunResult>& runs);
+
+// Returns "3 UNAVAILABLE, 1 INTERNAL", or "0".
+std::string DescribeErrors(const std::map<std::string, uint64_t>& errors);
+
+// Returns "closed, 64 outstanding", "open, 70 % load", or "open, 500/s,
+// gamma:3" where arrivals are not Poisson.
+std::string DescribeLoad(const PointResult& point);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_REPORT_TABLE_H_

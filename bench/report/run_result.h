@@ -1,0 +1,130 @@
+// RunResult: all that a report says about one labelled run, its points and
+// where they were measured. What JSON files hold and pages show.
+//
+// Thread safety: plain values.
+#ifndef FERRY_BENCH_REPORT_RUN_RESULT_H_
+#define FERRY_BENCH_REPORT_RUN_RESULT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/client/server_probe.h"
+#include "bench/load/batch_means.h"
+#include "bench/load/load_result.h"
+#include "bench/report/knob_grid.h"
+
+namespace ferry::bench {
+
+struct LatencySummary {  // microseconds
+  double p50_us = 0;
+  double p90_us = 0;
+  double p95_us = 0;
+  double p99_us = 0;
+  double p999_us = 0;
+  double p9999_us = 0;
+  double max_us = 0;
+  double mean_us = 0;
+};
+
+LatencySummary Summarize(const LatencyHistogram& histogram);
+
+// One slice of a measured window, by when its requests were planned.
+struct SliceSummary {
+  double end_s = 0;  // from the begin of the window
+  uint64_t planned = 0;
+  uint64_t failed = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+};
+
+// One class of requests of a point. Its name is RunResult::classes'.
+struct ClassSummary {
+  uint64_t planned = 0;
+  uint64_t ok = 0;
+  std::map<std::string, uint64_t> errors;  // by status code
+  LatencySummary latency;
+};
+
+// One load, held for one measured window.
+struct PointResult {
+  std::string loop;  // "open" or "closed"
+  // Open loop: as ArrivalShape names them; "" in older files, where they are
+  // Poisson.
+  std::string arrivals;
+  int32_t outstanding = 0;     // closed loop
+  double target_rate = 0;      // open loop: requests/s asked for
+  double offered_rate = 0;     // requests/s planned
+  double achieved_rate = 0;    // successes/s
+  std::optional<double> load;  // target rate / saturation rate
+  double window_s = 0;
+  uint64_t seed = 0;  // of the arrivals
+  uint64_t planned = 0;
+  uint64_t ok = 0;
+  std::map<std::string, uint64_t> errors;  // by status code, and NOT_SENT,
+                                           // UNANSWERED
+  LatencySummary latency;                  // from the planned send
+  LatencySummary latency_from_send;        // from the actual send
+  LatencySummary failed_latency;
+  LatencySummary send_lag;
+  // Of `latency`, by batch means; nothing where there are too few requests.
+  std::optional<Interval> mean_interval;
+  std::optional<Interval> p50_interval;
+  std::optional<Interval> p99_interval;
+  std::vector<SliceSummary> series;
+  std::vector<ClassSummary> classes;  // empty where there is one
+  std::string unsteady;  // why; empty: nothing speaks against a steady state
+  std::optional<double> mean_rows;
+  std::optional<double> busy_ratio;
+  std::string busy_source;
+  std::string purpose;      // of a search: "bisect: missed"; else empty
+  std::string void_reason;  // empty: the numbers stand
+  bool interrupted = false;
+
+  uint64_t error_count() const;
+};
+
+PointResult Summarize(const LoadResult& load, const ServerWindow& server);
+
+// What a search was for and came to.
+struct SearchSummary {
+  double slo_ms = 0;
+  double percentile = 0;
+  std::optional<double> found_rate;  // requests/s; none was found
+  double client_ceiling = 0;         // RateSearch::client_ceiling()
+};
+
+struct RunResult {
+  std::string label;
+  std::string date;     // UTC, RFC 3339
+  std::string command;  // as typed
+  std::string client_version;
+  // Server and model, as they describe themselves.
+  std::string server_name;
+  std::string server_version;
+  std::string address;
+  std::string model;
+  std::string platform;
+  int32_t max_batch_size = 0;
+  bool is_simulated = false;
+  std::optional<KnobSetting> knobs;  // that the command turned; else none
+  double rows_per_request = 1;       // the mean of a mix
+  std::vector<std::string> classes;  // of requests, as named; empty: one
+  uint64_t request_bytes = 0;
+  double warm_up_s = 0;
+  // What a closed loop achieved; 0: not measured.
+  double saturation_rate = 0;
+  std::optional<SearchSummary> search;
+  // The machine of the client.
+  std::string cpu;
+  std::string cpu_flags;  // those that decide the speed of bf16
+  int32_t cores = 0;
+  std::string kernel;
+  std::vector<PointResult> points;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_RUN_RESULT_H_

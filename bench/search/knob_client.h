@@ -1,0 +1,33 @@
+// KnobClient turns the knobs of a running server, which needs --admin-rpc.
+//
+// Thread safety: thread-safe.
+// Errors: the call's status; UNIMPLEMENTED says what the server lacks.
+#ifndef FERRY_BENCH_SEARCH_KNOB_CLIENT_H_
+#define FERRY_BENCH_SEARCH_KNOB_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/report/knob_grid.h"
+#include "proto/admin.grpc.pb.h"
+
+namespace ferry::bench {
+
+class KnobClient {
+ public:
+  // `address` is host:port; the latest version of `model` is turned.
+  KnobClient(const std::string& address, std::string model);
+
+  absl::StatusOr<KnobSetting> Get() const;
+  absl::Status Set(const KnobSetting& setting) const;
+
+ private:
+  const std::string model_;
+  const std::unique_ptr<v1::Admin::Stub> stub_;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_SEARCH_KNOB_CLIENT_H_

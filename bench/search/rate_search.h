@@ -1,0 +1,106 @@
+// RateSearch finds the highest open-loop rate at which a share of the requests
+// is answered well within a bound: SloSearch with a server to try it on.
+//
+// A try meets the bound where the share of its requests that missed it is
+// within what the bound allows; one that fails has missed it. While the rate is
+// only narrowed down a try ends as soon as the early-stopping test decides;
+// confirmations take their whole time, and those of one rate must meet the
+// bound together: that each does alone asks for a lower rate the shorter they
+// are.
+//
+// Thread safety: thread-compatible; Stop() from any thread.
+#ifndef FERRY_BENCH_SEARCH_RATE_SEARCH_H_
+#define FERRY_BENCH_SEARCH_RATE_SEARCH_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "batcher/clock.h"
+#include "bench/arrivals/arrival_shape.h"
+#include "bench/client/server_probe.h"
+#include "bench/load/load_generator.h"
+#include "bench/load/target.h"
+#include "bench/report/run_result.h"
+#include "bench/search/slo_search.h"
+
+namespace ferry::bench {
+
+// What is asked of a server: that `quantile` of all requests are answered with
+// OK within `latency` of their planned send.
+struct Slo {
+  double quantile = 0.99;
+  Duration latency = Milliseconds(50);
+};
+
+struct RateSearchOptions {
+  Slo slo;
+  ArrivalShape arrivals = PoissonShape();
+  SloSearchOptions search;
+  Duration warm_up = Milliseconds(1000);    // before each try
+  Duration measured = Milliseconds(10000);  // of each, at most
+  int32_t max_outstanding = 8192;
+  uint64_t seed = 1;  // of the arrivals; each try adds one
+  // Nothing below the first rate is of interest: where that misses it ends.
+  bool only_above = false;
+};
+
+// Returns how many of the requests of a run missed the bound.
+uint64_t MissedBound(const LoadResult& load, const Slo& slo);
+
+class RateSearch {
+ public:
+  // A try; its `purpose` says why it was made and how it ended.
+  using OnTry = std::function<void(const PointResult&)>;
+
+  // All but the options outlive it.
+  RateSearch(const RateSearchOptions& options, Target& target, Pacer& pacer,
+             const ServerProbe* probe, int32_t lanes);
+
+  // Appends a point for each try to run.points and calls `on_try` after each.
+  // Returns requests/s; nothing where no rate was found or it was stopped.
+  std::optional<double> Run(RunResult& run, const OnTry& on_try);
+
+  // Ends the try under way and the search.
+  void Stop();
+
+  // Of the load under way; nothing between two. Any thread.
+  std::optional<LoadProgress> progress() const { return generator_.progress(); }
+
+  // The last rate that the client could not send on time, unless the server
+  // missed the bound at a lower one; 0: it could all.
+  double client_ceiling() const { return client_ceiling_; }
+
+ private:
+  enum class Outcome : uint8_t { kMet, kMissed, kClientLate };
+
+  PointResult Measure(const SloSearch::Try& next, Outcome& outcome);
+  Outcome OutcomeOf(const LoadResult& load) const;
+  // Whether so many misses are within what the bound allows.
+  bool Keeps(uint64_t missed, uint64_t planned) const;
+  // Whether a confirmation stands, with those of the same rate before it.
+  bool IsConfirmed(double rate, const LoadResult& load);
+  bool IsDecided(const LoadResult& load, TimePoint begin) const;
+
+  const RateSearchOptions options_;
+  const ServerProbe* const probe_;  // null: none
+  const int32_t lanes_;
+  Pacer& pacer_;
+  LoadGenerator generator_;
+  std::atomic<bool> stopped_{false};
+  uint64_t tries_ = 0;
+  // Confirmations of one rate.
+  struct {
+    double rate = 0;
+    int32_t runs = 0;
+    uint64_t missed = 0;
+    uint64_t planned = 0;
+  } together_;
+  double client_ceiling_ = 0;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_SEARCH_RATE_SEARCH_H_

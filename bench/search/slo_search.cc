@@ -1,0 +1,80 @@
+// The three stages.
+#include "bench/search/slo_search.h"
+
+#include <cmath>
+#include <utility>
+
+#include "batcher/check.h"
+
+namespace ferry::bench {
+
+std::optional<SloSearch::Try> SloSearch::Next() const {
+  if (found().has_value() || tries_ == options_.max_tries) {
+    return std::nullopt;
+  }
+  if (candidate_ > 0) {
+    if (candidate_ < options_.first_rate * kLeastShare) {
+      return std::nullopt;
+    }
+    return Try{candidate_, Stage::kConfirm};
+  }
+  if (is_bracketed()) {
+    return Try{std::sqrt(met_ * missed_), Stage::kBisect};
+  }
+  if (met_ > 0) {
+    return Try{met_ * 2, Stage::kBracket};
+  }
+  const double rate = missed_ > 0 ? missed_ / 2 : options_.first_rate;
+  if (rate < options_.first_rate * kLeastShare) {
+    return std::nullopt;
+  }
+  return Try{rate, Stage::kBracket};
+}
+
+void SloSearch::Report(bool met) {
+  const std::optional<Try> tried = Next();
+  Check(tried.has_value(), "there was something to try");
+  ++tries_;
+  if (tried->stage == Stage::kConfirm) {
+    has_missed_once_ = false;
+    confirmed_ = met ? confirmed_ + 1 : 0;
+    candidate_ = met ? candidate_ : candidate_ * (1 - options_.precision);
+    return;
+  }
+  if (!met && !IsBelieved()) {
+    return;
+  }
+  has_missed_once_ = false;
+  (met ? met_ : missed_) = tried->rate;
+  if (is_narrow()) {
+    candidate_ = met_;
+  }
+}
+
+void SloSearch::ReportCeiling() {
+  if (met_ == 0) {
+    Report(false);
+    return;
+  }
+  const bool is_believed = IsBelieved();
+  if (candidate_ > 0 && is_believed) {
+    Report(false);
+    return;
+  }
+  ++tries_;
+  if (is_believed) {
+    candidate_ = met_;
+  }
+}
+
+bool SloSearch::IsBelieved() {
+  return std::exchange(has_missed_once_, !has_missed_once_);
+}
+
+std::optional<double> SloSearch::found() const {
+  return candidate_ > 0 && confirmed_ == options_.confirmations
+             ? std::optional(candidate_)
+             : std::nullopt;
+}
+
+}  // namespace ferry::bench

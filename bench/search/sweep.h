@@ -1,0 +1,73 @@
+// Sweep measures one server at several loads: closed loops first, then open
+// loops at rates, given or as shares of the saturation that the closed loops
+// found.
+//
+// Thread safety: thread-compatible; Stop() from any thread.
+#ifndef FERRY_BENCH_SEARCH_SWEEP_H_
+#define FERRY_BENCH_SEARCH_SWEEP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "batcher/clock.h"
+#include "bench/arrivals/arrival_shape.h"
+#include "bench/client/server_probe.h"
+#include "bench/load/load_generator.h"
+#include "bench/load/target.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+struct SweepOptions {
+  std::vector<int32_t> outstanding;  // a closed loop each
+  std::vector<double> rates;         // requests/s; an open loop each
+  std::vector<double> loads;         // shares of saturation; an open loop each
+  ArrivalShape arrivals = PoissonShape();  // of open loops
+  // A closed loop for the saturation, where there are loads.
+  int32_t saturation_outstanding = 256;
+  Duration warm_up = Milliseconds(2000);
+  Duration measured = Milliseconds(5000);
+  int32_t max_outstanding = 8192;
+  uint64_t seed = 1;
+  // Told of each load, with the stamps of its calls; empty: none are kept.
+  std::function<void(const LoadResult&)> on_load;
+};
+
+class Sweep {
+ public:
+  using OnPoint = std::function<void(const PointResult&)>;
+
+  // `target` and `probe`, which may be null, outlive it.
+  Sweep(const SweepOptions& options, Target& target, const ServerProbe* probe,
+        int32_t lanes);
+
+  // Appends a point for each load to run.points, sets run.saturation_rate, and
+  // calls `on_point` after each.
+  void Run(RunResult& run, const OnPoint& on_point);
+
+  // Ends the point under way and the sweep; what was measured stays.
+  void Stop();
+
+  // Of the load under way; nothing between two. Any thread.
+  std::optional<LoadProgress> progress() const { return generator_.progress(); }
+
+ private:
+  PointResult MeasureClosed(int32_t outstanding);
+  PointResult MeasureOpen(double rate, uint64_t seed);
+  void Tell(const LoadResult& load) const;
+  LoadPlan MakePlan();
+
+  const SweepOptions options_;
+  const ServerProbe* const probe_;
+  const int32_t lanes_;
+  SteadyPacer pacer_;
+  LoadGenerator generator_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_SEARCH_SWEEP_H_

@@ -1,0 +1,61 @@
+// Waits for the window's begin and end, or for Finish().
+#include "bench/search/window_probe.h"
+
+#include <chrono>
+
+namespace ferry::bench {
+namespace {
+
+constexpr Duration kLeadTime = std::chrono::milliseconds(20);
+constexpr int32_t kSlices = 30;
+
+}  // namespace
+
+LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
+                    int32_t max_outstanding) {
+  LoadPlan plan;
+  plan.start = pacer.Now() + kLeadTime;
+  plan.warm_up = warm_up;
+  plan.measured = measured;
+  plan.max_outstanding = max_outstanding;
+  plan.slices = kSlices;
+  return plan;
+}
+
+WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
+                         int32_t lanes)
+    : probe_(probe), plan_(plan), lanes_(lanes) {
+  if (probe_ != nullptr) {
+    thread_ = std::thread([this] { Run(); });
+  }
+}
+
+WindowProbe::~WindowProbe() { Finish(); }
+
+ServerWindow WindowProbe::Finish() {
+  {
+    MutexLock lock(mutex_);
+    is_finished_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  return window_;
+}
+
+void WindowProbe::Run() {
+  WaitUntil(plan_.window_begin());
+  const ServerCounters begin = probe_->Read();
+  WaitUntil(plan_.window_end());
+  window_ = Difference(begin, probe_->Read(), lanes_);
+}
+
+void WindowProbe::WaitUntil(TimePoint until) {
+  MutexLock lock(mutex_);
+  while (!is_finished_ && Clock::Steady().Now() < until) {
+    changed_.WaitUntil(mutex_, until);
+  }
+}
+
+}  // namespace ferry::bench

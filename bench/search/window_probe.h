@@ -1,0 +1,48 @@
+// WindowProbe reads a ServerProbe at both ends of a measured window, on a
+// thread of its own, so that the load generator is never held up.
+//
+// Thread safety: thread-compatible.
+#ifndef FERRY_BENCH_SEARCH_WINDOW_PROBE_H_
+#define FERRY_BENCH_SEARCH_WINDOW_PROBE_H_
+
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "batcher/mutex.h"
+#include "bench/client/server_probe.h"
+#include "bench/load/load_generator.h"
+#include "bench/load/pacer.h"
+
+namespace ferry::bench {
+
+// Returns a plan of a load that begins in a moment, when the probe's thread is
+// up, with the slices that reports have.
+LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
+                    int32_t max_outstanding);
+
+class WindowProbe {
+ public:
+  // `probe` outlives it; null: there is nothing to read.
+  WindowProbe(const ServerProbe* probe, const LoadPlan& plan, int32_t lanes);
+  ~WindowProbe();
+
+  // Returns what happened in the window; a window that has not ended ends now.
+  ServerWindow Finish();
+
+ private:
+  void Run();
+  void WaitUntil(TimePoint until);
+
+  const ServerProbe* const probe_;
+  const LoadPlan plan_;
+  const int32_t lanes_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  ServerWindow window_;  // the thread's, until it is joined
+  std::thread thread_;
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_SEARCH_WINDOW_PROBE_H_

@@ -1,0 +1,28 @@
+// The resident memory of a process over time, and its trend.
+//
+// Thread safety: free functions over values.
+#ifndef FERRY_BENCH_SOAK_PROCESS_MEMORY_H_
+#define FERRY_BENCH_SOAK_PROCESS_MEMORY_H_
+
+#include <optional>
+#include <vector>
+
+namespace ferry::bench {
+
+struct MemorySample {
+  double at_s = 0;  // since the soak began
+  double rss_mb = 0;
+};
+
+// Returns the resident memory of the process in MB (10^6 bytes); nothing where
+// there is no such process.
+std::optional<double> ReadRssMb(int pid);
+
+// Returns the slope in MB a minute of the least-squares line through the
+// samples at or after `from_s`; 0 with fewer than two.
+double SlopeMbPerMinute(const std::vector<MemorySample>& samples,
+                        double from_s);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_SOAK_PROCESS_MEMORY_H_

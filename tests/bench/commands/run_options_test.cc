@@ -1,0 +1,119 @@
+// The flags of `run` to loads: arrivals, scenarios and defaults.
+#include "bench/commands/run_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+
+#include "bench/commands/scenario.h"
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Throws CLI::ParseError where the flags do not parse.
+absl::StatusOr<RunOptions> Parse(const std::string& flags) {
+  CLI::App app;
+  RunOptions options;
+  AddRunFlags(app, options);
+  app.parse(flags);
+  return CompleteRunOptions(options);
+}
+
+std::string ErrorOf(const std::string& flags) {
+  return std::string(Parse(flags).status().message());
+}
+
+std::string TraceOfTwoASecond() {
+  const std::string path = ::testing::TempDir() + "run_options_test.txt";
+  std::ofstream(path) << "0\n0.5\n1\n";
+  return path;
+}
+
+TEST(RunOptionsTest, DefaultsAreOneAloneAndSharesOfSaturation) {
+  const auto options = Parse("");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(options->sweep.outstanding, ElementsAre(1));
+  EXPECT_THAT(options->sweep.loads, ElementsAre(0.2, 0.4, 0.6, 0.8, 0.9));
+  EXPECT_EQ(options->sweep.arrivals.name, "poisson");
+  const auto bursts = Parse("--arrivals bursts:8");
+  ASSERT_TRUE(bursts.ok()) << bursts.status();
+  EXPECT_EQ(bursts->sweep.loads, options->sweep.loads);
+  EXPECT_EQ(bursts->sweep.arrivals.name, "bursts:8");
+}
+
+TEST(RunOptionsTest, TraceAloneIsSentAtItsOwnRateTimesItsScale) {
+  const std::string trace = "--arrivals trace:" + TraceOfTwoASecond();
+  const auto alone = Parse(trace);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_THAT(alone->sweep.rates, ElementsAre(2));
+  EXPECT_THAT(alone->sweep.loads, IsEmpty());
+  EXPECT_THAT(alone->sweep.outstanding, IsEmpty());
+  EXPECT_THAT(Parse(trace + ",3 --outstanding 4")->sweep.rates, ElementsAre(6));
+  EXPECT_THAT(Parse(trace + " --rates 9")->sweep.rates, ElementsAre(9));
+}
+
+TEST(RunOptionsTest, ArrivalsThatWouldChangeNothingAreRefused) {
+  EXPECT_THAT(
+      ErrorOf("--arrivals trace:" + TraceOfTwoASecond() + ",3 --loads 0.5"),
+      HasSubstr("--arrivals: expected no SCALE beside --rates"));
+  EXPECT_THAT(ErrorOf("--arrivals gamma:3 --outstanding 8"),
+              HasSubstr("--arrivals: expected --rates or --loads beside "
+                        "--outstanding, got 'gamma:3'"));
+  EXPECT_THAT(ErrorOf("--arrivals weibull:3"),
+              HasSubstr("expected poisson, constant, gamma:CV"));
+}
+
+TEST(RunOptionsTest, ScenariosAreLoads) {
+  const auto single = Parse("--scenario single-stream");
+  ASSERT_TRUE(single.ok()) << single.status();
+  EXPECT_EQ(single->requests.rows, 1);
+  EXPECT_THAT(single->sweep.outstanding, ElementsAre(1));
+  EXPECT_THAT(single->sweep.loads, IsEmpty());
+  const auto multi = Parse("--scenario multi-stream:8");
+  EXPECT_EQ(multi->requests.rows, 8);
+  EXPECT_THAT(multi->sweep.outstanding, ElementsAre(1));
+  const auto server = Parse("--scenario server:250.5");
+  EXPECT_EQ(server->requests.rows, 1);
+  EXPECT_THAT(server->sweep.outstanding, IsEmpty());
+  EXPECT_THAT(server->sweep.rates, ElementsAre(250.5));
+  EXPECT_EQ(server->sweep.arrivals.name, "poisson");
+}
+
+TEST(RunOptionsTest, ScenarioExcludesTheFlagsThatItSets) {
+  for (const char* flag : {"--outstanding 2", "--rates 5", "--loads 0.5",
+                           "--arrivals constant", "--rows 2"}) {
+    EXPECT_THROW(static_cast<void>(
+                     Parse(std::string("--scenario single-stream ") + flag)),
+                 CLI::ExcludesError)
+        << flag;
+  }
+}
+
+TEST(ScenarioTest, WrongNamesSayWhatWasExpectedAndFound) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"batch", kScenarioForms},
+      {"single-stream:2", kScenarioForms},
+      {"multi-stream", "multi-stream:N with N from 1 to 1048576 rows"},
+      {"multi-stream:0", "multi-stream:N"},
+      {"multi-stream:1.5", "multi-stream:N"},
+      {"server", "server:RATE with RATE from 0.001 to 1e9 requests/s"},
+      {"server:0", "server:RATE"},
+      {"server:nan", "server:RATE"},
+      {"offline:24576", "offline is left out"}};
+  for (const auto& [text, expected] : cases) {
+    const auto scenario = ParseScenario(text);
+    ASSERT_FALSE(scenario.ok()) << text;
+    EXPECT_THAT(scenario.status().message(), HasSubstr(expected));
+    EXPECT_THAT(scenario.status().message(),
+                HasSubstr("got '" + std::string(text) + "'"));
+  }
+}
+
+}  // namespace
+}  // namespace ferry::bench

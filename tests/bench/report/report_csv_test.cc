@@ -1,0 +1,77 @@
+// Files that other tools read.
+#include "bench/report/report_csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A closed loop of 4 and an open one of 100/s, of two rows a request.
+std::vector<RunResult> Runs() {
+  RunResult run;
+  run.label = "a, \"b\"";
+  run.model = "mlp";
+  run.rows_per_request = 2;
+  PointResult& closed = run.points.emplace_back();
+  closed.loop = "closed";
+  closed.outstanding = 4;
+  closed.achieved_rate = 50.5;
+  closed.planned = 101;
+  closed.ok = 101;
+  closed.latency = {1000, 2000, 2500, 3000, 4000, 5000, 6000, 1100.5};
+  PointResult open = closed;
+  open.loop = "open";
+  open.target_rate = 100;
+  run.points.push_back(open);
+  return {run};
+}
+
+TEST(ReportCsvTest, EachLineHasAllColumns) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(ToCsv(Runs()), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3U);
+  const size_t commas =
+      static_cast<size_t>(std::count(lines[0].begin(), lines[0].end(), ','));
+  EXPECT_EQ(commas, 39U);
+  EXPECT_THAT(lines[0], HasSubstr("mean_us,p50_us,p90_us,p95_us,p99_us"));
+  EXPECT_THAT(lines[1], StartsWith("\"a, \"\"b\"\"\",mlp,closed,4,0,"));
+  EXPECT_THAT(lines[1], HasSubstr("1100.5,1000,2000,2500,3000,4000,5000,6000"));
+  // One comma is in quotes.
+  EXPECT_EQ(std::count(lines[1].begin(), lines[1].end(), ','), commas + 1);
+}
+
+TEST(ReportCsvTest, PerfAnalyzersColumnsAreThere) {
+  EXPECT_EQ(
+      ToPerfAnalyzerCsv(Runs()),
+      "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,"
+      "Server Queue,Server Compute Input,Server Compute Infer,"
+      "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,"
+      "p99 latency\n"
+      "4,101.000,0,0,0,0,0,0,0,1000,2000,2500,3000\n"
+      "Request Rate,Inferences/Second,Client Send,Network+Server Send/Recv,"
+      "Server Queue,Server Compute Input,Server Compute Infer,"
+      "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,"
+      "p99 latency\n"
+      "100,101.000,0,0,0,0,0,0,0,1000,2000,2500,3000\n");
+  auto runs = Runs();
+  runs[0].points[0].void_reason = "the client was late";
+  EXPECT_THAT(ToPerfAnalyzerCsv(runs), StartsWith("Request Rate,"));
+}
+
+TEST(ReportCsvTest, MarkdownIsOneTableWithNotes) {
+  const ReportTable table = {
+      .headings = {"a", "b|c"}, .rows = {{"1", "2"}}, .notes = {"void: 1"}};
+  EXPECT_EQ(ToMarkdown(table),
+            "| a | b\\|c |\n| --- | --- |\n| 1 | 2 |\n\n- void: 1\n");
+}
+
+}  // namespace
+}  // namespace ferry::bench

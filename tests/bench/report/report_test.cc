@@ -1,0 +1,193 @@
+// Results to table, JSON and page: nothing measured is lost on the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/report/report_assets.h"
+#include "bench/report/report_html.h"
+#include "bench/report/report_json.h"
+#include "bench/report/report_table.h"
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+PointResult OpenPoint(double rate) {
+  PointResult point;
+  point.loop = "open";
+  point.target_rate = rate;
+  point.offered_rate = rate + 1;
+  point.achieved_rate = rate - 2;
+  point.load = 0.7;
+  point.window_s = 5;
+  point.seed = 12;
+  point.planned = 5000;
+  point.ok = 4990;
+  point.errors = {{"RESOURCE_EXHAUSTED", 7}, {"UNAVAILABLE", 3}};
+  point.latency = {1234, 2345, 2999, 3456, 45678, 56789, 456789, 1500};
+  point.latency_from_send = {1111,  2222,  2888,   3333,
+                             44444, 55555, 455555, 1400};
+  point.send_lag = {21, 31, 35, 41, 51, 55, 61, 22};
+  point.mean_interval = Interval{1450, 1550};
+  point.p99_interval = Interval{3300, 3600};
+  point.series = {{.end_s = 0.5,
+                   .planned = 500,
+                   .failed = 1,
+                   .p50_us = 1200,
+                   .p99_us = 3400}};
+  point.classes = {
+      {.planned = 4000,
+       .ok = 4000,
+       .errors = {},
+       .latency = {1200, 2300, 2900, 3400, 4400, 5500, 6600, 1400}},
+      {.planned = 1000,
+       .ok = 990,
+       .errors = {{"UNAVAILABLE", 10}},
+       .latency = {}}};
+  point.unsteady = "the median latency went up";
+  point.mean_rows = 17.25;
+  point.busy_ratio = 0.64;
+  point.busy_source = "metrics";
+  return point;
+}
+
+std::vector<RunResult> TwoRuns() {
+  RunResult off;
+  off.label = "batching off";
+  off.model = "mlp";
+  off.cpu = "A <processor> & \"more\"";
+  off.saturation_rate = 1000;
+  off.classes = {"small", "large"};
+  off.knobs = KnobSetting{"window", 32, 2.5};
+  off.points = {OpenPoint(700)};
+  PointResult closed = OpenPoint(0);
+  closed.loop = "closed";
+  closed.outstanding = 64;
+  closed.achieved_rate = 1000;
+  closed.load.reset();
+  closed.busy_ratio.reset();
+  closed.void_reason = "the client was late: very";
+  off.points.push_back(closed);
+  RunResult on = off;
+  on.label = "batching on";
+  on.points[0].achieved_rate = 6980;
+  return {off, on};
+}
+
+TEST(ReportJsonTest, RoundTripKeepsEverything) {
+  const std::string json = ToJson(TwoRuns());
+  const auto parsed = ParseJson(json, "x.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(ToJson(*parsed), json);
+  EXPECT_EQ(parsed->size(), 2U);
+  EXPECT_EQ((*parsed)[0].points[0].errors.at("UNAVAILABLE"), 3U);
+  EXPECT_FALSE((*parsed)[0].points[1].busy_ratio.has_value());
+}
+
+TEST(ReportJsonTest, OlderFilesNameNoArrivals) {
+  auto runs = TwoRuns();
+  runs[0].points[0].arrivals = "gamma:3";
+  std::string json = ToJson(runs);
+  const std::string field = "\"arrivals\": \"gamma:3\",";
+  ASSERT_THAT(json, HasSubstr(field));
+  json.erase(json.find(field), field.size());
+  const auto parsed = ParseJson(json, "x.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ((*parsed)[0].points[0].arrivals, "");
+  EXPECT_EQ(DescribeLoad((*parsed)[0].points[0]), "open, 70 % load");
+}
+
+TEST(ReportJsonTest, WrongFilesAreNamed) {
+  EXPECT_THAT(ParseJson("{", "x.json").status().message(), HasSubstr("x.json"));
+  EXPECT_THAT(ParseJson("{}", "x.json").status().message(),
+              HasSubstr("expected format \"ferry-bench/1\""));
+  EXPECT_THAT(ParseJson(R"({"format":"ferry-bench/1","runs":[{}]})", "x.json")
+                  .status()
+                  .message(),
+              HasSubstr("x.json"));
+  EXPECT_THAT(ReadRuns({"/nonexistent.json"}).status().message(),
+              HasSubstr("/nonexistent.json"));
+}
+
+TEST(ReportTableTest, HasARowForEachPointOfEachRun) {
+  const ReportTable table = MakeTable(TwoRuns());
+  ASSERT_EQ(table.rows.size(), 4U);
+  for (const auto& row : table.rows) {
+    EXPECT_EQ(row.size(), table.headings.size());
+  }
+  const std::string text = ToText(table);
+  EXPECT_THAT(text, HasSubstr("7 RESOURCE_EXHAUSTED, 3 UNAVAILABLE"));
+  EXPECT_THAT(text, HasSubstr("open, 70 % load"));
+  EXPECT_THAT(text, HasSubstr("closed, 64 outstanding"));
+  EXPECT_THAT(text, HasSubstr("the client was late: very"));
+}
+
+TEST(ReportTableTest, NamesArrivalsThatAreNotPoisson) {
+  PointResult point = OpenPoint(700);
+  point.arrivals = "poisson";
+  EXPECT_EQ(DescribeLoad(point), "open, 70 % load");
+  point.arrivals = "bursts:8";
+  EXPECT_EQ(DescribeLoad(point), "open, 70 % load, bursts:8");
+  point.load.reset();
+  EXPECT_EQ(DescribeLoad(point), "open, 700/s, bursts:8");
+}
+
+TEST(ReportTableTest, ComparesRunsByTheirBestPointThatStands) {
+  // The void closed loops of 1000/s do not count: 6980 / 698 = 10.
+  EXPECT_THAT(Compare(TwoRuns()), ::testing::ElementsAre(HasSubstr("10.0x")));
+  EXPECT_TRUE(Compare({TwoRuns()[0]}).empty());
+  auto two_models = TwoRuns();
+  two_models[1].model = "resnet50";
+  EXPECT_TRUE(Compare(two_models).empty()) << "models do not compare";
+}
+
+TEST(ReportHtmlTest, ShowsEveryNumberOfTheTables) {
+  const auto runs = TwoRuns();
+  const std::string page = ToHtml(runs);
+  for (const ReportTable& table : {MakeTable(runs), MakeDetailTable(runs)}) {
+    for (const auto& row : table.rows) {
+      for (const std::string& cell : row) {
+        EXPECT_THAT(page, HasSubstr("<td>" + cell + "</td>"));
+      }
+    }
+  }
+  EXPECT_THAT(page, HasSubstr("45.68"));
+  EXPECT_THAT(page, HasSubstr("17.25"));
+  EXPECT_THAT(page, HasSubstr("0.64"));
+}
+
+TEST(ReportHtmlTest, ChartsHaveTheNumbersAndTheLibrary) {
+  const std::string page = ToHtml(TwoRuns());
+  EXPECT_THAT(page, HasSubstr("\"p999_us\": 45678.0"));
+  EXPECT_THAT(page, HasSubstr(std::string(kChartLibrary).substr(0, 200)));
+  EXPECT_THAT(page, Not(HasSubstr("{{"))) << "a placeholder was left";
+}
+
+TEST(ReportHtmlTest, NeedsNoNetwork) {
+  const std::string frame = std::string(kReportPage) + kReportScript;
+  for (const char* fetch :
+       {"src=", "href=", "@import", "url(", "fetch(", "http://", "https://"}) {
+    EXPECT_THAT(frame, Not(HasSubstr(fetch)));
+  }
+}
+
+TEST(ReportHtmlTest, TextCannotBecomeMarkup) {
+  auto runs = TwoRuns();
+  runs[0].label = "</script><b>";
+  const std::string page = ToHtml(runs);
+  EXPECT_THAT(page, Not(HasSubstr("</script><b>")));
+  EXPECT_THAT(page, HasSubstr("&lt;/script&gt;&lt;b&gt;"));
+  EXPECT_THAT(page, HasSubstr("A &lt;processor&gt; &amp; &quot;more&quot;"));
+}
+
+TEST(ReportHtmlTest, SimulatedDeviceIsMarked) {
+  auto runs = TwoRuns();
+  EXPECT_THAT(ToHtml(runs), Not(HasSubstr("<div class=\"watermark\">")));
+  runs[1].is_simulated = true;
+  EXPECT_THAT(ToHtml(runs), HasSubstr("<div class=\"watermark\">"));
+  EXPECT_THAT(ToText(MakeTable(runs)), HasSubstr("simulated device"));
+}
+
+}  // namespace
+}  // namespace ferry::bench

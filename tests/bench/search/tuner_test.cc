@@ -1,0 +1,132 @@
+// The race of settings, on servers whose rates are given.
+#include "bench/search/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TunerTest : public ::testing::Test {
+ protected:
+  // Settings of one row whose waits are the rates that they carry.
+  TuneResult Tune(const std::vector<double>& rates) {
+    std::vector<KnobSetting> settings;
+    for (const double rate : rates) {
+      settings.push_back({"window", 1, rate});
+    }
+    Tuner tuner(
+        [this](const KnobSetting& setting) {
+          setting_ = setting;
+          return turn_;
+        },
+        [this](Tuner::Search search,
+               double first_rate) -> std::optional<double> {
+          searches_.emplace_back(search, first_rate);
+          const double carried = setting_.max_wait_ms;
+          if (search == Tuner::Search::kOnlyAbove && carried < first_rate) {
+            return lucky_ ? std::optional(carried) : std::nullopt;
+          }
+          return carried > 0 ? std::optional(carried) : std::nullopt;
+        },
+        [this] { return searches_.size() == stop_after_; });
+    TuneResult result;
+    status_ = tuner.Run(settings, result);
+    return result;
+  }
+
+  absl::Status turn_;
+  absl::Status status_;
+  bool lucky_ = false;  // the first try meets, and the confirmation steps down
+  KnobSetting setting_;
+  std::vector<std::pair<Tuner::Search, double>> searches_;
+  size_t stop_after_ = 1000;
+};
+
+TEST_F(TunerTest, BestIsConfirmedAndOthersAreTriedAboveTheBest) {
+  const TuneResult result = Tune({100, 90, 102, 150, 140});
+  ASSERT_TRUE(status_.ok() && result.best.has_value());
+  EXPECT_EQ(result.best->setting.max_wait_ms, 150);
+  EXPECT_EQ(setting_.max_wait_ms, 150) << "turned again to be confirmed";
+  ASSERT_EQ(result.tried.size(), 5U);
+  EXPECT_EQ(result.tried[0].rate, 100);
+  EXPECT_FALSE(result.tried[1].rate.has_value());
+  EXPECT_FALSE(result.tried[2].rate.has_value()) << "by 2 % only";
+  EXPECT_EQ(result.tried[3].rate, 150);
+  EXPECT_DOUBLE_EQ(result.tried[4].above, 154.5);
+  EXPECT_EQ(searches_.front().first, Tuner::Search::kCoarse);
+  EXPECT_EQ(searches_.back().first, Tuner::Search::kConfirmed);
+  EXPECT_EQ(searches_.back().second, 150);
+}
+
+TEST_F(TunerTest, WorseSettingDoesNotWinByLuck) {
+  lucky_ = true;
+  const TuneResult result = Tune({100, 80, 90});
+  ASSERT_TRUE(result.best.has_value());
+  EXPECT_EQ(result.best->setting.max_wait_ms, 100);
+  EXPECT_DOUBLE_EQ(result.tried[2].above, 103);
+}
+
+TEST_F(TunerTest, SettingsThatCarryNothingArePassedOver) {
+  const TuneResult result = Tune({0, 0, 7});
+  ASSERT_TRUE(status_.ok() && result.best.has_value());
+  EXPECT_EQ(result.best->rate, 7);
+  EXPECT_FALSE(Tune({0, 0}).best.has_value());
+}
+
+TEST_F(TunerTest, StopEndsWithoutAWinner) {
+  stop_after_ = 2;
+  const TuneResult result = Tune({100, 200, 300});
+  ASSERT_TRUE(status_.ok());
+  EXPECT_EQ(result.tried.size(), 1U) << "the second was cut short";
+  EXPECT_FALSE(result.best.has_value());
+}
+
+TEST_F(TunerTest, KnobThatCannotBeTurnedIsAnError) {
+  turn_ = absl::UnimplementedError("no knobs");
+  EXPECT_TRUE(Tune({100}).tried.empty());
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("no knobs"));
+}
+
+TEST(KnobGridTest, EagerHasNoWaits) {
+  const auto grid = GridOf({.policies = {"eager", "window"},
+                            .max_batch_sizes = {8, 4},
+                            .max_waits_ms = {1, 2}});
+  std::vector<std::string> texts;
+  for (const KnobSetting& setting : grid) {
+    texts.push_back(Describe(setting));
+  }
+  EXPECT_THAT(texts,
+              ElementsAre("eager, 8 rows", "eager, 4 rows",
+                          "window, 8 rows, 1 ms", "window, 8 rows, 2 ms",
+                          "window, 4 rows, 1 ms", "window, 4 rows, 2 ms"));
+}
+
+TEST(KnobGridTest, ChoicesAreMadeFromServerAndBound) {
+  const KnobChoices choices = Completed({}, 64, 50);
+  EXPECT_THAT(choices.max_batch_sizes, ElementsAre(64, 32, 16));
+  EXPECT_THAT(choices.max_waits_ms, ElementsAre(1, 5, 12.5));
+  EXPECT_THAT(Completed({}, 1, 50).max_batch_sizes, ElementsAre(1));
+  EXPECT_THAT(Completed({.max_batch_sizes = {3}, .max_waits_ms = {}}, 64, 50)
+                  .max_batch_sizes,
+              ElementsAre(3));
+}
+
+TEST(KnobGridTest, ConfigHasTheSetting) {
+  EXPECT_EQ(ConfigOf({"adaptive", 32, 2.5}),
+            "max_batch_size: 32\n"
+            "dynamic_batching { max_queue_delay_microseconds: 2500 }\n"
+            "parameters { key: \"ferry.policy\" value { string_value: "
+            "\"adaptive\" } }\n");
+  EXPECT_THAT(ConfigOf({"eager", 8, 2}), HasSubstr("dynamic_batching {}"));
+}
+
+}  // namespace
+}  // namespace ferry::bench
