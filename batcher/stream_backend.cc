@@ -1,0 +1,147 @@
+// The threads of a StreamBackend.
+#include "batcher/stream_backend.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "batcher/check.h"
+
+namespace ferry {
+
+absl::StatusOr<std::unique_ptr<StreamBackend>> StreamBackend::Create(
+    std::unique_ptr<StreamModel> model, const StreamBackendOptions& options) {
+  Check(model != nullptr && model->places() >= 2 && options.weight > 0,
+        "a backend has a model, places and a weight");
+  std::unique_ptr<StreamBackend> backend(
+      new StreamBackend(std::move(model), options));
+  if (absl::Status status = backend->Begin(); !status.ok()) {
+    return status;
+  }
+  return backend;
+}
+
+StreamBackend::StreamBackend(std::unique_ptr<StreamModel> model,
+                             const StreamBackendOptions& options)
+    : options_(options),
+      model_(std::move(model)),
+      gate_(options.gate == nullptr ? open_gate_ : *options.gate),
+      share_{.weight = options.weight},
+      pipeline_(*model_, *options.clock) {
+  for (int32_t place = 0; place < model_->places(); ++place) {
+    turns_.emplace_back(share_);
+  }
+}
+
+StreamBackend::~StreamBackend() {
+  to_start_.Close();
+  starter_.join();
+  under_way_.Close();
+  waiter_.join();
+  to_deliver_.Close();
+  deliverer_.join();
+  gate_.Forget(share_);
+}
+
+void StreamBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
+  to_start_.Push({std::move(batch), &events});
+}
+
+absl::Status StreamBackend::Begin() {
+  starter_ = std::thread([this] { RunStarts(); });
+  waiter_ = std::thread([this] { RunWaits(); });
+  deliverer_ = std::thread([this] { RunDeliveries(); });
+  MutexLock lock(warm_up_mutex_);
+  while (!is_warm_) {
+    warm_up_changed_.Wait(warm_up_mutex_);
+  }
+  return warm_up_result_;
+}
+
+void StreamBackend::RunStarts() {
+  pthread_setname_np(pthread_self(), "ferry-start");
+  UsePreciseTimers();
+  absl::Status warmed;
+  try {
+    warmed = model_->WarmUp();
+  } catch (const std::exception& error) {
+    warmed = absl::InternalError(error.what());
+  } catch (...) {
+    warmed = absl::InternalError("model threw what is no std::exception");
+  }
+  {
+    MutexLock lock(warm_up_mutex_);
+    is_warm_ = true;
+    warm_up_result_ = std::move(warmed);
+  }
+  warm_up_changed_.SignalAll();
+  IdleWait idle(options_.max_poll);
+  for (;;) {
+    Work work = to_start_.Pop(idle);
+    if (work.batch == nullptr) {
+      return;
+    }
+    StreamPipeline::Flight flight = pipeline_.Begin(std::move(work));
+    EnterGate(turn_of(flight));
+    pipeline_.Launch(flight);
+    under_way_.Push(std::move(flight));
+    idle.WorkEnded();
+  }
+}
+
+void StreamBackend::EnterGate(Turn& turn) {
+  for (;;) {
+    const EventCount::Key key = turn.free.PrepareWait();
+    const DeviceGate::Turn now = gate_.TryEnter(turn, options_.clock->Now());
+    if (now.is_let_in) {
+      turn.free.CancelWait();
+      return;
+    }
+    turn.free.Wait(key, now.ask_again);
+  }
+}
+
+void StreamBackend::RunWaits() {
+  pthread_setname_np(pthread_self(), "ferry-wait");
+  while (std::optional<StreamPipeline::Flight> flight = under_way_.Pop()) {
+    pipeline_.Land(*flight);
+    // First, so that what comes next finds the gate open.
+    const Batch::Times& times = flight->work.batch->times();
+    gate_.Leave(turn_of(*flight), times.compute_end - times.compute_begin,
+                options_.clock->Now());
+    pipeline_.FreeSlot(*flight);
+    Work work = pipeline_.Unload(*std::move(flight));
+    if (DeliversInline(*work.batch)) {
+      work.events->Finished(std::move(work.batch));
+    } else {
+      to_deliver_.Push(std::move(work));
+    }
+  }
+}
+
+bool StreamBackend::DeliversInline(const Batch& batch) const {
+  // Parts of one request are copied together: no work for who waits.
+  return std::ssize(batch.entries()) <= options_.max_inline_replies &&
+         std::none_of(batch.entries().begin(), batch.entries().end(),
+                      [](const Batch::Entry& entry) {
+                        return entry.request->part_of != nullptr;
+                      });
+}
+
+void StreamBackend::RunDeliveries() {
+  pthread_setname_np(pthread_self(), "ferry-deliver");
+  IdleWait idle(/*max_poll=*/Duration(0));
+  for (;;) {
+    Work work = to_deliver_.Pop(idle);
+    if (work.batch == nullptr) {
+      return;
+    }
+    work.events->Finished(std::move(work.batch));
+  }
+}
+
+}  // namespace ferry
