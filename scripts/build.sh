@@ -21,9 +21,16 @@ for target in "$@"; do
   targets+=(--target "$target")
 done
 
-bash scripts/setup.sh
+if [ "$preset" = cuda ]; then
+  bash scripts/setup.sh --cuda
+else
+  bash scripts/setup.sh
+fi
 
 options=()
+if [ -n "${FERRY_CUDA_ARCHS:-}" ]; then
+  options+=("-DFERRY_CUDA_ARCHS=$FERRY_CUDA_ARCHS")
+fi
 if command -v ccache >/dev/null; then
   # Without leave to overlook these, it keeps nothing that is compiled with
   # precompiled headers.

@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh                  keep the choice made before; lean at first
 #   scripts/setup.sh --lean           LibTorch for the processor (about 600 MB)
-#   scripts/setup.sh --full           all of torch, and the CUDA compiler (4 GB)
+#   scripts/setup.sh --full           all of torch, with CUDA (4 GB)
+#   scripts/setup.sh --cuda           besides: the CUDA compiler (100 MB)
 #   scripts/setup.sh --libtorch DIR   an unpacked LibTorch; no torch wheel
 #   scripts/setup.sh --no-apt         whoever runs it has installed
 #                                     requirements/apt.txt by other means
@@ -20,6 +21,7 @@ usage() {
 mode=$(cat .tools/setup-mode 2>/dev/null || echo lean)
 libtorch=
 apt=yes
+cuda=$(cat .tools/setup-cuda 2>/dev/null || echo no)
 while [ $# -gt 0 ]; do
   case $1 in
     --lean | --full) mode=${1#--} ;;
@@ -28,6 +30,7 @@ while [ $# -gt 0 ]; do
       mode=libtorch libtorch=$2
       shift
       ;;
+    --cuda) cuda=yes ;;
     --no-apt) apt=no ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown argument $1; see --help" ;;
@@ -130,7 +133,7 @@ PYTHON
 install_python() {
   local stamp
   stamp=$(cat requirements/*.txt "${BASH_SOURCE[0]}" | sha256sum)
-  stamp="$mode ${stamp%% *}"
+  stamp="$mode cuda=$cuda ${stamp%% *}"
   if [ "$(cat .venv/ferry-setup 2>/dev/null)" = "$stamp" ]; then
     return
   fi
@@ -148,6 +151,10 @@ install_python() {
         -r requirements/full.txt -r requirements/export.txt
       ;;
   esac
+  if [ "$cuda" = yes ]; then
+    pip_install "installing the CUDA compiler (about 100 MB)" --no-deps \
+      -r requirements/cuda.txt
+  fi
   step "checking that it loads" check_venv ||
     die "what pip installed does not load; remove .venv and try again"
   echo "$stamp" >.venv/ferry-setup
@@ -162,4 +169,5 @@ else
 fi
 install_python
 echo "$mode" >.tools/setup-mode
+echo "$cuda" >.tools/setup-cuda
 say "ready ($mode)"

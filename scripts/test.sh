@@ -34,6 +34,10 @@ mkdir -p build/all
 for preset in "${presets[@]}"; do
   printf 'subdirs("../%s")\n' "$preset"
 done >build/all/CTestTestfile.cmake
+# Where device code was built (preset cuda), its tests: skipped without a device.
+if [ -e build/cuda/tests/gpu/CTestTestfile.cmake ]; then
+  echo 'subdirs("../cuda/tests/gpu")' >>build/all/CTestTestfile.cmake
+fi
 
 # ThreadSanitizer of GCC 12 cannot start where the kernel randomizes addresses
 # by more than 28 bits; without randomization it can.
