@@ -70,6 +70,11 @@ int Run(LocalFlags flags, const std::string& command_line) {
     return Fail(completed.status());
   }
   flags.run = *std::move(completed);
+  if (flags.run.offline.samples > 0) {
+    flags.run.sweep.offline =
+        PlanOffline(flags.run.offline, flags.max_batch_size, flags.lanes);
+    flags.run.requests.rows = flags.run.sweep.offline->rows;
+  }
   const auto target = MakeTarget(flags);
   if (!target.ok()) {
     return Fail(target.status());

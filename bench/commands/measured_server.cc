@@ -82,10 +82,22 @@ absl::StatusOr<ClassRequests> MakeClass(const RequestClass& one,
   return MakeRequests(one, options, other, *description);
 }
 
+// Sets what an offline scenario leaves to the model.
+void CompleteOffline(const ModelDescription& model, RunOptions* options) {
+  if (options->offline.samples == 0) {
+    return;
+  }
+  const OfflineQuery query = PlanOffline(
+      options->offline, model.config.max_batch_size(), model.lanes());
+  options->sweep.offline = query;
+  options->requests.rows = query.rows;
+  options->classes.front().rows = query.rows;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
-    const RunOptions& options) {
+    RunOptions options) {
   auto client = std::make_unique<ModelClient>(options.address, options.model);
   if (const auto ready =
           client->AwaitReady(Milliseconds(options.wait_ready_s * 1e3));
@@ -96,6 +108,7 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
   if (!description.ok()) {
     return description.status();
   }
+  CompleteOffline(*description, &options);
   std::vector<ClassRequests> classes;
   for (const RequestClass& one : options.classes) {
     auto requests = MakeClass(one, options, *client, *description);

@@ -6,6 +6,7 @@
 #define FERRY_BENCH_COMMANDS_MEASURED_SERVER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,7 +23,12 @@ class MeasuredServer {
   // Errors: UNAVAILABLE where it is not ready in time; those of its first
   // reply, of its metadata, and of options that do not fit these.
   static absl::StatusOr<std::unique_ptr<MeasuredServer>> Connect(
-      const RunOptions& options);
+      RunOptions options);
+
+  // The query of an offline scenario; nothing where there is none.
+  const std::optional<OfflineQuery>& offline() const {
+    return options_.sweep.offline;
+  }
 
   // A result without points: what was measured, where, and by which command.
   RunResult Describe(const std::string& command_line) const;

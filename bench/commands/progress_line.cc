@@ -27,6 +27,14 @@ std::string Describe(const LoadProgress& progress) {
         "warming up, %.0f s left",
         std::chrono::duration<double>(progress.left).count());
   }
+  if (progress.of_query > 0) {
+    return absl::StrFormat(
+        "%d of %d answered, %.0f/s, %d failed", progress.ok + progress.failed,
+        progress.of_query,
+        static_cast<double>(progress.ok) /
+            std::chrono::duration<double>(progress.measured).count(),
+        progress.failed);
+  }
   return absl::StrFormat(
       "%.0f s left, %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed",
       std::chrono::duration<double>(progress.left).count(),

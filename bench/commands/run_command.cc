@@ -35,6 +35,7 @@ int Run(const RunOptions& given, const std::string& command_line) {
     return Fail(connected.status());
   }
   MeasuredServer& server = **connected;
+  options.sweep.offline = server.offline();
   RunResult run = server.Describe(command_line);
   Sweep sweep(options.sweep, server.target(), &server.probe(), server.lanes());
   std::fprintf(stderr, "%s: model %s at %s\n", options.label.c_str(),

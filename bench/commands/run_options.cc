@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bench/commands/scenario.h"
 
 namespace ferry::bench {
 namespace {
@@ -172,6 +171,15 @@ absl::Status ReadScenario(RunOptions& options) {
     return scenario.status();
   }
   options.requests.rows = scenario->rows;
+  options.offline = scenario->offline;
+  if (options.offline.samples > 0) {
+    return options.class_texts.empty()
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(absl::StrCat(
+                     "--scenario: expected no --class beside offline, whose "
+                     "requests are all alike, got '",
+                     options.scenario, "'"));
+  }
   if (scenario->outstanding > 0) {
     options.sweep.outstanding = {scenario->outstanding};
   } else {

@@ -12,6 +12,7 @@
 #include "bench/client/grpc_target.h"
 #include "bench/client/request_class.h"
 #include "bench/client/request_pool.h"
+#include "bench/commands/scenario.h"
 #include "bench/report/fail_if.h"
 #include "bench/report/report_files.h"
 #include "bench/search/sweep.h"
@@ -42,7 +43,8 @@ struct RunOptions {
   double timeout_ms = 0;
   RequestPoolOptions requests;
   GrpcTargetOptions target;
-  SweepOptions sweep;
+  OfflineScenario offline;  // of `scenario`
+  SweepOptions sweep;       // without `offline`, which takes the model
   std::vector<Condition> conditions;
   std::vector<RequestClass> classes;  // at least one
 };

@@ -1,4 +1,4 @@
-// The open and the closed loop, and what they share: calls, window, drain.
+// The loops, and what they share: calls, window, drain.
 #include "bench/load/load_generator.h"
 
 #include <algorithm>
@@ -17,6 +17,8 @@ constexpr Duration kLookForAnswers = std::chrono::milliseconds(1);
 constexpr Duration kLookForIdleCall = std::chrono::microseconds(100);
 // How long calls may take to end once they are cancelled.
 constexpr Duration kCancelLimit = std::chrono::milliseconds(30000);
+// A query has no end but its last answer: a year.
+constexpr Duration kWithoutEnd = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -94,11 +96,63 @@ std::unique_ptr<LoadResult> LoadGenerator::RunClosed(int32_t outstanding,
   return End();
 }
 
+std::unique_ptr<LoadResult> LoadGenerator::RunOffline(uint64_t calls,
+                                                      int32_t outstanding,
+                                                      const LoadPlan& plan) {
+  Check(calls >= 1 && outstanding >= 1, "a query has a call");
+  LoadPlan whole = plan;
+  whole.warm_up = Duration::zero();
+  whole.measured = kWithoutEnd;
+  whole.slices = 0;
+  whole.is_decided = nullptr;
+  const auto at_once = static_cast<int32_t>(
+      std::min<uint64_t>(calls, static_cast<uint64_t>(outstanding)));
+  Begin(Loop::kOffline, at_once, whole);
+  left_of_query_.store(static_cast<int64_t>(calls), std::memory_order_relaxed);
+  if (SleepUntil(plan_.start)) {
+    {
+      MutexLock lock(mutex_);
+      query_ = calls;
+      plan_.start = last_answer_ = pacer_.Now();
+    }
+    for (const auto& call : calls_) {
+      if (!TakeOfQuery()) {
+        break;  // those before it have sent all
+      }
+      {
+        MutexLock lock(mutex_);
+        idle_.pop_back();
+      }
+      SendPlanned(*call, plan_.start);
+    }
+    AwaitAnswers();
+    if (!stopped_.load(std::memory_order_relaxed)) {
+      plan_.drain_limit = Duration::zero();  // it has been waited for
+    }
+  }
+  return End();
+}
+
+// Returns once all calls have ended, it is stopped, or none has ended for the
+// plan's limit.
+void LoadGenerator::AwaitAnswers() {
+  TimePoint last;
+  TimePoint now;
+  do {
+    pacer_.SleepUntil(pacer_.Now() + kLookForAnswers);
+    now = pacer_.Now();
+    MutexLock lock(mutex_);
+    last = last_answer_;
+  } while (outstanding() > 0 && !stopped_.load(std::memory_order_relaxed) &&
+           now - last <= plan_.drain_limit);
+}
+
 void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
   plan_ = plan;
   plan_.start = std::max(plan.start, pacer_.Now());
   next_look_ = plan_.window_begin();
   loop_ = loop;
+  query_ = 0;
   calls_.clear();
   at_hand_.clear();
   MutexLock lock(mutex_);
@@ -112,6 +166,7 @@ void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
     result_->classes.resize(target_.class_count());
   }
   result_->is_open = loop == Loop::kOpen;
+  result_->is_offline = loop == Loop::kOffline;
   if (plan_.slices > 0) {
     result_->slices.resize(static_cast<size_t>(plan_.slices));
     result_->slice = plan_.measured / plan_.slices;
@@ -141,7 +196,9 @@ std::unique_ptr<LoadResult> LoadGenerator::End() {
   }
   MutexLock lock(mutex_);
   result_->interrupted = stopped_.load(std::memory_order_relaxed);
-  const TimePoint window_end = std::min(plan_.window_end(), ended);
+  const bool is_whole = result_->is_offline && !result_->interrupted;
+  const TimePoint window_end =
+      is_whole ? last_answer_ : std::min(plan_.window_end(), ended);
   result_->window =
       std::max(window_end - plan_.window_begin(), Duration::zero());
   return std::move(result_);
@@ -157,6 +214,7 @@ std::optional<LoadProgress> LoadGenerator::progress() const {
   return LoadProgress{
       .left = std::max(plan_.window_end() - now, Duration::zero()),
       .measured = std::max(now - plan_.window_begin(), Duration::zero()),
+      .of_query = query_,
       .ok = result_->ok(),
       .failed = result_->failed(),
       .p50_ns = latency.Quantile(0.5),
@@ -208,10 +266,18 @@ void LoadGenerator::SendPlanned(Call& call, TimePoint planned) {
   target_.Send(number, call);
 }
 
+bool LoadGenerator::IsSentAgain(TimePoint now) {
+  if (!is_sending_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  return loop_ == Loop::kOffline
+             ? TakeOfQuery()
+             : loop_ == Loop::kClosed && now < plan_.window_end();
+}
+
 void LoadGenerator::Ended(Call& call, absl::StatusCode code) {
   const TimePoint now = pacer_.Now();
-  const bool again = loop_ == Loop::kClosed && now < plan_.window_end() &&
-                     is_sending_.load(std::memory_order_relaxed);
+  const bool again = IsSentAgain(now);
   {
     MutexLock lock(mutex_);
     Record(call, now, code);
@@ -221,7 +287,7 @@ void LoadGenerator::Ended(Call& call, absl::StatusCode code) {
       return;
     }
   }
-  SendPlanned(call, now);
+  SendPlanned(call, loop_ == Loop::kOffline ? plan_.start : now);
 }
 
 void LoadGenerator::Record(const Call& call, TimePoint now,
@@ -234,7 +300,9 @@ void LoadGenerator::Record(const Call& call, TimePoint now,
     return;
   }
   ++result_->planned;
-  RecordLatency(result_->send_lag, call.sent - call.planned);
+  if (loop_ != Loop::kOffline) {  // where calls are to be sent later
+    RecordLatency(result_->send_lag, call.sent - call.planned);
+  }
   if (!result_->slices.empty()) {
     RecordSlice(call, now, ok);
   }
@@ -247,6 +315,7 @@ void LoadGenerator::Record(const Call& call, TimePoint now,
     ++result_->unanswered;
     return;
   }
+  last_answer_ = std::max(last_answer_, now);
   ++result_->ended[static_cast<size_t>(code)];
   if (!result_->classes.empty()) {
     RecordClass(call, now, code);
@@ -265,6 +334,7 @@ void LoadGenerator::RecordSlice(const Call& call, TimePoint now, bool ok) {
   LoadSlice& slice =
       result_->slices[std::min(place, result_->slices.size() - 1)];
   ++slice.planned;
+  RecordLatency(slice.send_lag, call.sent - call.planned);
   if (ok) {
     RecordLatency(slice.latency, now - call.planned);
   } else {

@@ -4,11 +4,13 @@
 //                latency from the planned time: a stalled server cannot hide
 //                the requests that it kept from being sent
 //   closed loop  keeps a number of calls outstanding; planned is sent
+//   offline      one query of many calls, all planned for its begin, of which a
+//                number is outstanding until the last is answered
 //
 // Guarantees:
 //   1. A failed call is counted by its code and never ends the run.
 //   2. Only calls planned in [start + warm_up, start + warm_up + measured) are
-//      recorded, each once, whenever they end.
+//      recorded, each once, whenever they end; of a query all.
 //   3. When Run...() returns, no call is under way.
 //
 // Thread safety: one run at a time; Stop() from any thread.
@@ -53,8 +55,9 @@ struct LoadPlan {
 
 // How a run does, while it is under way.
 struct LoadProgress {
-  Duration left{0};      // to the end of the measured window
-  Duration measured{0};  // of the window so far
+  Duration left{0};       // to the end of the measured window
+  Duration measured{0};   // of the window so far
+  uint64_t of_query = 0;  // offline: its calls; else 0
   uint64_t ok = 0;
   uint64_t failed = 0;
   uint64_t p50_ns = 0;
@@ -73,6 +76,15 @@ class LoadGenerator {
   std::unique_ptr<LoadResult> RunClosed(int32_t outstanding,
                                         const LoadPlan& plan);
 
+  // One query of `calls`, at most `outstanding` of them at a time: the next is
+  // sent when one is answered, and its latency counts from the query's begin.
+  // The window is from the first send to the last answer; of the plan it takes
+  // `start`, `keeps_stamps` and `drain_limit`, here the longest time without
+  // an answer.
+  // REQUIRES: calls >= 1, outstanding >= 1.
+  std::unique_ptr<LoadResult> RunOffline(uint64_t calls, int32_t outstanding,
+                                         const LoadPlan& plan);
+
   // Nothing where no run is under way. Any thread.
   std::optional<LoadProgress> progress() const;
 
@@ -83,7 +95,7 @@ class LoadGenerator {
  private:
   class Call;
 
-  enum class Loop { kOpen, kClosed };
+  enum class Loop { kOpen, kClosed, kOffline };
 
   void Begin(Loop loop, int32_t calls, const LoadPlan& plan);
   std::unique_ptr<LoadResult> End();
@@ -92,6 +104,12 @@ class LoadGenerator {
   bool IsDecided(TimePoint planned);
   Call* TakeCall(TimePoint give_up);
   void SendPlanned(Call& call, TimePoint planned);
+  void AwaitAnswers();  // of a query
+  bool TakeOfQuery() {
+    return left_of_query_.fetch_sub(1, std::memory_order_relaxed) > 0;
+  }
+  // Whether a call that ended is sent again.
+  bool IsSentAgain(TimePoint now);
   void Ended(Call& call, absl::StatusCode code);
   void Record(const Call& call, TimePoint now, absl::StatusCode code)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -109,6 +127,7 @@ class LoadGenerator {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> is_sending_{false};
   std::atomic<uint64_t> next_number_{0};
+  std::atomic<int64_t> left_of_query_{0};  // not sent yet; below 0: none
 
   // Constant while calls are under way.
   LoadPlan plan_;
@@ -116,11 +135,13 @@ class LoadGenerator {
   TimePoint next_look_;
   std::vector<Call*> at_hand_;  // idle, taken all at once
   Loop loop_ = Loop::kOpen;
+  uint64_t query_ = 0;  // its calls; 0: no query
 
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Call*> idle_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<LoadResult> result_ ABSL_GUARDED_BY(mutex_);
+  TimePoint last_answer_ ABSL_GUARDED_BY(mutex_);
   bool is_giving_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

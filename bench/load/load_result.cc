@@ -45,6 +45,12 @@ std::string VoidReason(const LoadResult& result) {
         "%d requests waited in the client for a free call (--max-outstanding)",
         result.held_back);
   }
+  if (result.is_offline && result.unanswered > 0) {
+    return absl::StrFormat(
+        "the query was given up: %d requests had no answer, those after them "
+        "were not sent",
+        result.unanswered);
+  }
   const auto lag_ns = static_cast<double>(result.send_lag.Quantile(0.99));
   const auto latency_ns = static_cast<double>(result.latency.Quantile(0.99));
   if (lag_ns > std::max(kLagAllowedNs, kLagShareOfLatency * latency_ns)) {

@@ -37,7 +37,8 @@ struct ClassLoad {
 
 // The calls planned in one slice of the measured window.
 struct LoadSlice {
-  LatencyHistogram latency;  // of successes, from the planned send
+  LatencyHistogram latency;   // of successes, from the planned send
+  LatencyHistogram send_lag;  // actual minus planned send
   uint64_t planned = 0;
   uint64_t failed = 0;
 };
@@ -47,7 +48,8 @@ struct LoadResult {
   LatencyHistogram latency;            // of successes, from the planned send
   LatencyHistogram latency_from_send;  // of successes, from the actual send
   LatencyHistogram failed_latency;     // of all others, from the planned send
-  LatencyHistogram send_lag;           // actual minus planned send
+  LatencyHistogram send_lag;           // actual minus planned send; of a
+                                       // query none: late sends are meant
   std::array<uint64_t, kCodeCount> ended{};  // by absl::StatusCode
   uint64_t planned = 0;
   uint64_t not_sent = 0;    // planned, but the client never got to it
@@ -59,6 +61,7 @@ struct LoadResult {
   Duration window{0};
   bool interrupted = false;
   bool is_open = false;     // an open loop
+  bool is_offline = false;  // a query
   bool is_decided = false;  // LoadPlan::is_decided ended it early
 
   std::deque<Stamp> stamps;  // of all, as they ended; where the plan wants them
@@ -77,7 +80,7 @@ struct LoadResult {
 // Returns why the run says more about the client than about the server, or ""
 // where it does not. The rule: void when p99 of the send lag exceeds 1 ms and
 // 5 % of p99 latency, when calls were held back or never sent, and when
-// nothing was measured.
+// nothing was measured; a query also when answers stayed out.
 std::string VoidReason(const LoadResult& result);
 
 // Returns the code's name as gRPC writes it: "RESOURCE_EXHAUSTED".

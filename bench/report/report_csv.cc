@@ -89,11 +89,23 @@ Cells PerfAnalyzerCells(const RunResult& run, const PointResult& point) {
 }  // namespace
 
 std::string ToCsv(const std::vector<RunResult>& runs) {
-  Cells names = {
-      "run",          "model",  "loop",           "outstanding", "target_rate",
-      "offered_rate", "load",   "achieved_rate",  "window_s",    "planned",
-      "ok",           "errors", "rows_per_batch", "busy_ratio",  "void",
-      "unsteady"};
+  Cells names = {"run",
+                 "model",
+                 "loop",
+                 "outstanding",
+                 "target_rate",
+                 "offered_rate",
+                 "load",
+                 "achieved_rate",
+                 "window_s",
+                 "planned",
+                 "ok",
+                 "errors",
+                 "rows_per_batch",
+                 "busy_ratio",
+                 "void",
+                 "unsteady",
+                 "rows_rate"};
   AppendAll(LatencyNames(""), names);
   AppendAll(LatencyNames("from_send_"), names);
   AppendAll(LatencyNames("send_lag_"), names);
@@ -115,7 +127,8 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
                      OrNone(point.mean_rows),
                      OrNone(point.busy_ratio),
                      point.void_reason,
-                     point.unsteady};
+                     point.unsteady,
+                     OrNone(point.rows_rate)};
       Append(point.latency, cells);
       Append(point.latency_from_send, cells);
       Append(point.send_lag, cells);

@@ -63,7 +63,9 @@ Json SeriesToJson(const std::vector<SliceSummary>& series) {
                       {"planned", slice.planned},
                       {"failed", slice.failed},
                       {"p50_us", slice.p50_us},
-                      {"p99_us", slice.p99_us}});
+                      {"p99_us", slice.p99_us},
+                      {"lag_p50_us", slice.lag_p50_us},
+                      {"lag_p99_us", slice.lag_p99_us}});
   }
   return slices;
 }
@@ -75,7 +77,10 @@ std::vector<SliceSummary> SeriesFromJson(const Json& json) {
                       .planned = slice.at("planned").get<uint64_t>(),
                       .failed = slice.at("failed").get<uint64_t>(),
                       .p50_us = slice.at("p50_us").get<double>(),
-                      .p99_us = slice.at("p99_us").get<double>()});
+                      .p99_us = slice.at("p99_us").get<double>(),
+                      // Older files lack these.
+                      .lag_p50_us = slice.value("lag_p50_us", 0.0),
+                      .lag_p99_us = slice.value("lag_p99_us", 0.0)});
   }
   return series;
 }
@@ -111,6 +116,8 @@ Json PointToJson(const PointResult& point) {
           {"offered_rate", point.offered_rate},
           {"achieved_rate", point.achieved_rate},
           {"load", OptionalToJson(point.load)},
+          {"query_rows", point.query_rows},
+          {"rows_rate", OptionalToJson(point.rows_rate)},
           {"window_s", point.window_s},
           {"seed", point.seed},
           {"planned", point.planned},
@@ -143,6 +150,8 @@ PointResult PointFromJson(const Json& json) {
   json.at("offered_rate").get_to(point.offered_rate);
   json.at("achieved_rate").get_to(point.achieved_rate);
   point.load = OptionalFromJson(json.at("load"));
+  point.query_rows = json.value("query_rows", uint64_t{0});
+  point.rows_rate = OptionalFromJson(json.value("rows_rate", Json(nullptr)));
   json.at("window_s").get_to(point.window_s);
   json.at("seed").get_to(point.seed);
   json.at("planned").get_to(point.planned);

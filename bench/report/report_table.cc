@@ -44,7 +44,8 @@ double BestRate(const RunResult& run) {
   }
   double best = 0;
   for (const PointResult& point : run.points) {
-    if (point.void_reason.empty()) {
+    // A query's requests have more rows than those of other loads.
+    if (point.void_reason.empty() && point.loop != "offline") {
       best = std::max(best, point.achieved_rate);
     }
   }
@@ -83,7 +84,7 @@ std::vector<std::string> MakeRow(const RunResult& run,
           Optional(point.mean_rows, absl::ParsedFormat<'f'>("%.2f")),
           Optional(point.busy_ratio, absl::ParsedFormat<'f'>("%.2f")),
           DescribeErrors(point.errors),
-          Ms(point.send_lag.p99_us),
+          point.loop == "offline" ? "-" : Ms(point.send_lag.p99_us),
           !point.void_reason.empty() ? "void"
           : point.interrupted        ? "cut short"
           : !point.unsteady.empty()  ? "unsteady"
@@ -115,6 +116,9 @@ std::string DescribeErrors(const std::map<std::string, uint64_t>& errors) {
 std::string DescribeLoad(const PointResult& point) {
   if (point.loop == "closed") {
     return absl::StrFormat("closed, %d outstanding", point.outstanding);
+  }
+  if (point.loop == "offline") {
+    return absl::StrFormat("offline, %d rows", point.query_rows);
   }
   std::string text =
       point.load.has_value()
@@ -153,6 +157,17 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
       table.rows.push_back(MakeRow(run, point));
+      if (point.rows_rate.has_value()) {
+        table.notes.push_back(absl::StrFormat(
+            "'%s' %s a query of %d rows, %g a request and at most %d requests "
+            "at a time, in %.3f s: %.1f rows/s (latencies count from the "
+            "query's begin)",
+            run.label,
+            point.interrupted || !point.void_reason.empty() ? "did not end"
+                                                            : "answered",
+            point.query_rows, run.rows_per_request, point.outstanding,
+            point.window_s, *point.rows_rate));
+      }
       if (!point.void_reason.empty()) {
         table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
                                            DescribeLoad(point), ": ",
@@ -209,13 +224,16 @@ ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
       const LatencySummary& sent = point.latency_from_send;
+      const auto lag = [&](double us) {
+        return point.loop == "offline" ? "-" : Ms(us);
+      };
       table.rows.push_back(
           {run.label, DescribeLoad(point), Ms(sent.p50_us), Ms(sent.p90_us),
            Ms(sent.p99_us), Ms(sent.p999_us), Ms(sent.max_us), Ms(sent.mean_us),
            MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
            MsOrNone(point.failed_latency.p50_us),
-           MsOrNone(point.failed_latency.max_us), Ms(point.send_lag.p50_us),
-           Ms(point.send_lag.p99_us), Ms(point.send_lag.max_us),
+           MsOrNone(point.failed_latency.max_us), lag(point.send_lag.p50_us),
+           lag(point.send_lag.p99_us), lag(point.send_lag.max_us),
            point.loop == "open" ? absl::StrCat(point.seed) : "-",
            absl::StrFormat("%.1f", point.window_s),
            point.busy_source.empty() ? "-" : point.busy_source});

@@ -23,11 +23,14 @@ std::vector<SliceSummary> Series(const LoadResult& load) {
   std::vector<SliceSummary> series;
   const double slice_s = std::chrono::duration<double>(load.slice).count();
   for (const LoadSlice& slice : load.slices) {
-    series.push_back({.end_s = static_cast<double>(series.size() + 1) * slice_s,
-                      .planned = slice.planned,
-                      .failed = slice.failed,
-                      .p50_us = Microseconds(slice.latency.Quantile(0.5)),
-                      .p99_us = Microseconds(slice.latency.Quantile(0.99))});
+    series.push_back(
+        {.end_s = static_cast<double>(series.size() + 1) * slice_s,
+         .planned = slice.planned,
+         .failed = slice.failed,
+         .p50_us = Microseconds(slice.latency.Quantile(0.5)),
+         .p99_us = Microseconds(slice.latency.Quantile(0.99)),
+         .lag_p50_us = Microseconds(slice.send_lag.Quantile(0.5)),
+         .lag_p99_us = Microseconds(slice.send_lag.Quantile(0.99))});
   }
   return series;
 }

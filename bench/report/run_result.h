@@ -38,6 +38,8 @@ struct SliceSummary {
   uint64_t failed = 0;
   double p50_us = 0;
   double p99_us = 0;
+  double lag_p50_us = 0;  // of the sends
+  double lag_p99_us = 0;
 };
 
 // One class of requests of a point. Its name is RunResult::classes'.
@@ -50,15 +52,17 @@ struct ClassSummary {
 
 // One load, held for one measured window.
 struct PointResult {
-  std::string loop;  // "open" or "closed"
+  std::string loop;  // "open", "closed" or "offline"
   // Open loop: as ArrivalShape names them; "" in older files, where they are
   // Poisson.
   std::string arrivals;
-  int32_t outstanding = 0;     // closed loop
-  double target_rate = 0;      // open loop: requests/s asked for
-  double offered_rate = 0;     // requests/s planned
-  double achieved_rate = 0;    // successes/s
-  std::optional<double> load;  // target rate / saturation rate
+  int32_t outstanding = 0;          // closed loop; offline, at most
+  double target_rate = 0;           // open loop: requests/s asked for
+  double offered_rate = 0;          // requests/s planned
+  double achieved_rate = 0;         // successes/s
+  std::optional<double> load;       // target rate / saturation rate
+  uint64_t query_rows = 0;          // offline: of all its requests
+  std::optional<double> rows_rate;  // offline: rows answered/s
   double window_s = 0;
   uint64_t seed = 0;  // of the arrivals
   uint64_t planned = 0;

@@ -2,11 +2,19 @@
 #include "bench/search/sweep.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <utility>
 
 #include "bench/search/window_probe.h"
 
 namespace ferry::bench {
+namespace {
+
+// How long a query waits for any answer before it is given up.
+constexpr Duration kQuietLimit = std::chrono::milliseconds(60000);
+
+}  // namespace
 
 Sweep::Sweep(const SweepOptions& options, Target& target,
              const ServerProbe* probe, int32_t lanes)
@@ -62,6 +70,9 @@ void Sweep::Run(RunResult& run, const OnPoint& on_point) {
     }
     add(std::move(point));
   }
+  if (options_.offline.has_value() && !stopped()) {
+    add(MeasureOffline(*options_.offline));
+  }
 }
 
 PointResult Sweep::MeasureClosed(int32_t outstanding) {
@@ -87,6 +98,31 @@ PointResult Sweep::MeasureOpen(double rate, uint64_t seed) {
   point.arrivals = options_.arrivals.name;
   point.target_rate = rate;
   point.seed = seed;
+  return point;
+}
+
+PointResult Sweep::MeasureOffline(const OfflineQuery& query) {
+  LoadPlan plan = MakePlan();
+  if (options_.warm_up > Duration::zero()) {
+    LoadPlan warm_up = plan;
+    warm_up.measured = options_.warm_up;
+    warm_up.warm_up = Duration::zero();
+    warm_up.keeps_stamps = false;
+    generator_.RunClosed(query.outstanding, warm_up);
+  }
+  plan.drain_limit = kQuietLimit;
+  const ServerCounters begin =
+      probe_ != nullptr ? probe_->Read() : ServerCounters();
+  const std::unique_ptr<LoadResult> load =
+      generator_.RunOffline(query.requests, query.outstanding, plan);
+  Tell(*load);
+  PointResult point = Summarize(
+      *load, probe_ != nullptr ? Difference(begin, probe_->Read(), lanes_)
+                               : ServerWindow());
+  point.loop = "offline";
+  point.outstanding = query.outstanding;
+  point.query_rows = query.requests * static_cast<uint64_t>(query.rows);
+  point.rows_rate = point.achieved_rate * query.rows;
   return point;
 }
 

@@ -1,6 +1,6 @@
 // Sweep measures one server at several loads: closed loops first, then open
 // loops at rates, given or as shares of the saturation that the closed loops
-// found.
+// found, then a query of many requests.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
 #ifndef FERRY_BENCH_SEARCH_SWEEP_H_
@@ -21,10 +21,18 @@
 
 namespace ferry::bench {
 
+// One query, timed until its last answer.
+struct OfflineQuery {
+  uint64_t requests = 0;
+  int32_t rows = 0;         // of each request
+  int32_t outstanding = 0;  // requests at a time
+};
+
 struct SweepOptions {
   std::vector<int32_t> outstanding;  // a closed loop each
   std::vector<double> rates;         // requests/s; an open loop each
   std::vector<double> loads;         // shares of saturation; an open loop each
+  std::optional<OfflineQuery> offline;
   ArrivalShape arrivals = PoissonShape();  // of open loops
   // A closed loop for the saturation, where there are loads.
   int32_t saturation_outstanding = 256;
@@ -57,6 +65,7 @@ class Sweep {
  private:
   PointResult MeasureClosed(int32_t outstanding);
   PointResult MeasureOpen(double rate, uint64_t seed);
+  PointResult MeasureOffline(const OfflineQuery& query);
   void Tell(const LoadResult& load) const;
   LoadPlan MakePlan();
 

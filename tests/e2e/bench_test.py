@@ -65,6 +65,18 @@ class BenchTest(unittest.TestCase):
         text = self.bench("run", "--fail-if", "p99", code=1)
         self.assertIn("expected a metric", text)
 
+    def test_offline_query_is_counted_in_rows(self):
+        runs, text = self.measured("run", "--scenario", "offline:1000")
+        point = runs[0]["points"][0]
+        self.assertEqual(runs[0]["rows_per_request"], 16)
+        self.assertEqual((point["loop"], point["outstanding"]), ("offline", 4))
+        self.assertEqual((point["planned"], point["ok"], point["query_rows"]),
+                         (63, 63, 1008))
+        self.assertAlmostEqual(point["rows_rate"] * point["window_s"], 1008, 3)
+        self.assertEqual(point["mean_rows"], 16)
+        self.assertIn("answered a query of 1008 rows, 16 a request", text)
+        self.assertIn("rows/s", text)
+
     def test_flags_come_from_a_file_and_wrong_ones_are_refused(self):
         path = os.path.join(self.folder, "bench.toml")
         with open(path, "w", encoding="utf-8") as file:

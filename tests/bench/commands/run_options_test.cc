@@ -95,6 +95,38 @@ TEST(RunOptionsTest, ScenarioExcludesTheFlagsThatItSets) {
   }
 }
 
+TEST(RunOptionsTest, OfflineLeavesWhatItCanToTheModel) {
+  const auto offline = Parse("--scenario offline:24576");
+  ASSERT_TRUE(offline.ok()) << offline.status();
+  EXPECT_EQ(offline->offline.samples, 24576U);
+  EXPECT_EQ(offline->offline.rows, 0);
+  EXPECT_THAT(offline->sweep.outstanding, IsEmpty());
+  EXPECT_THAT(offline->sweep.rates, IsEmpty());
+  EXPECT_THAT(offline->sweep.loads, IsEmpty());
+  const auto whole = Parse("--scenario offline:100,8,3");
+  EXPECT_EQ(whole->offline.rows, 8);
+  EXPECT_EQ(whole->offline.outstanding, 3);
+  EXPECT_THAT(ErrorOf("--scenario offline:10 --class a:rows=2"),
+              HasSubstr("expected no --class beside offline"));
+}
+
+TEST(ScenarioTest, OfflineIsFullBatchesAndFourALane) {
+  const OfflineQuery full = PlanOffline({.samples = 100}, 64, 2);
+  EXPECT_EQ(full.rows, 64);
+  EXPECT_EQ(full.requests, 2U) << "at least 100 rows";
+  EXPECT_EQ(full.outstanding, 8);
+  const OfflineQuery small = PlanOffline({.samples = 100, .rows = 10}, 64, 1);
+  EXPECT_EQ(small.requests, 10U);
+  EXPECT_EQ(small.outstanding, 28) << "four times seven requests";
+  const OfflineQuery own =
+      PlanOffline({.samples = 1, .rows = 128, .outstanding = 3}, 64, 1);
+  EXPECT_EQ(own.rows, 128);
+  EXPECT_EQ(own.outstanding, 3);
+  const OfflineQuery rows = PlanOffline({.samples = 7, .rows = 4}, 0, 1);
+  EXPECT_EQ(rows.rows, 1) << "the model has no batch dimension";
+  EXPECT_EQ(rows.requests, 7U);
+}
+
 TEST(ScenarioTest, WrongNamesSayWhatWasExpectedAndFound) {
   const std::pair<const char*, const char*> cases[] = {
       {"batch", kScenarioForms},
@@ -105,7 +137,14 @@ TEST(ScenarioTest, WrongNamesSayWhatWasExpectedAndFound) {
       {"server", "server:RATE with RATE from 0.001 to 1e9 requests/s"},
       {"server:0", "server:RATE"},
       {"server:nan", "server:RATE"},
-      {"offline:24576", "offline is left out"}};
+      {"offline", "offline:SAMPLES[,ROWS[,OUTSTANDING]] with SAMPLES"},
+      {"offline:0", "offline:SAMPLES"},
+      {"offline:-1", "offline:SAMPLES"},
+      {"offline:2000000000000", "offline:SAMPLES"},
+      {"offline:10,0", "offline:SAMPLES"},
+      {"offline:10,", "offline:SAMPLES"},
+      {"offline:10,1,0", "offline:SAMPLES"},
+      {"offline:10,1,1,1", "offline:SAMPLES"}};
   for (const auto& [text, expected] : cases) {
     const auto scenario = ParseScenario(text);
     ASSERT_FALSE(scenario.ok()) << text;

@@ -46,6 +46,68 @@ TEST_F(LoadGeneratorTest, ClosedLoopKeepsItsNumberOutstanding) {
   EXPECT_EQ(VoidReason(*result), "");
 }
 
+TEST_F(LoadGeneratorTest, QueryIsTimedUntilItsLastAnswer) {
+  // The last of ten calls, three at a time, takes a second.
+  int sent = 0;
+  target_.ends_at = [&sent](TimePoint now) {
+    return now + (++sent == 10 ? milliseconds(1000) : milliseconds(10));
+  };
+  LoadPlan plan = Plan(seconds(1), seconds(1));  // which it does not take
+  plan.keeps_stamps = true;
+  const auto result = generator_.RunOffline(10, 3, plan);
+  EXPECT_EQ(target_.sent, 10);
+  EXPECT_EQ(target_.most_outstanding, 3);
+  EXPECT_EQ(result->planned, 10U);
+  EXPECT_EQ(result->ok(), 10U);
+  EXPECT_EQ(result->window, milliseconds(1030));
+  EXPECT_NEAR(result->achieved_rate(), 10 / 1.03, 1e-9);
+  // From the query's begin; the send lag is meant and not counted.
+  EXPECT_EQ(result->latency.max(), 1'030'000'000U);
+  EXPECT_EQ(result->latency_from_send.max(), 1'000'000'000U);
+  EXPECT_EQ(result->send_lag.count(), 0U);
+  EXPECT_EQ(result->stamps.back().planned, Duration::zero());
+  EXPECT_EQ(result->stamps.back().sent, milliseconds(30));
+  EXPECT_EQ(VoidReason(*result), "");
+}
+
+TEST_F(LoadGeneratorTest, QueryOfFewerCallsThanMayBeOutstandingIsSentOnce) {
+  target_.code = [](uint64_t number) {
+    return number == 1 ? absl::StatusCode::kInternal : absl::StatusCode::kOk;
+  };
+  const auto result =
+      generator_.RunOffline(2, 100, Plan(seconds(0), seconds(0)));
+  EXPECT_EQ(target_.sent, 2);
+  EXPECT_EQ(result->ok(), 1U);
+  EXPECT_EQ(result->failed(), 1U);
+  EXPECT_EQ(result->window, milliseconds(10));
+  EXPECT_NEAR(result->achieved_rate(), 100, 1e-9);
+}
+
+TEST_F(LoadGeneratorTest, QueryWithoutAnswersIsGivenUpAndVoid) {
+  target_.never_answer = true;
+  LoadPlan plan = Plan(seconds(0), seconds(0));
+  plan.drain_limit = seconds(60);
+  const TimePoint begin = time_.Now();
+  const auto result = generator_.RunOffline(10, 3, plan);
+  EXPECT_NEAR(std::chrono::duration<double>(time_.Now() - begin).count(), 60,
+              0.1);
+  EXPECT_EQ(target_.sent, 3);
+  EXPECT_EQ(result->unanswered, 3U);
+  EXPECT_EQ(result->achieved_rate(), 0);
+  EXPECT_THAT(VoidReason(*result), ::testing::HasSubstr("was given up"));
+}
+
+TEST_F(LoadGeneratorTest, StoppedQueryKeepsWhatWasAnswered) {
+  time_.At(time_.Now() + seconds(2), [this] { generator_.Stop(); });
+  const auto result =
+      generator_.RunOffline(100'000, 2, Plan(seconds(0), seconds(0)));
+  EXPECT_TRUE(result->interrupted);
+  EXPECT_NEAR(std::chrono::duration<double>(result->window).count(), 2, 0.1);
+  EXPECT_NEAR(result->achieved_rate(), 200, 10);
+  EXPECT_EQ(target_.outstanding, 0);
+  EXPECT_EQ(VoidReason(*result), "");
+}
+
 TEST_F(LoadGeneratorTest, WarmUpIsExcluded) {
   // Slow for the first second, as a cold server is.
   const TimePoint warm = time_.Now() + seconds(1);
@@ -89,6 +151,7 @@ TEST_F(LoadGeneratorTest, SlicesAreOfWhenRequestsWerePlanned) {
     EXPECT_NEAR(Ms(result->slices[i].latency.Quantile(0.5)), i == 1 ? 700 : 1,
                 3);
     EXPECT_EQ(result->slices[i].failed, i == 0 ? 1U : 0U);
+    EXPECT_EQ(result->slices[i].send_lag.count(), 1000U);
   }
 }
 

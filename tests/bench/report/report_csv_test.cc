@@ -40,7 +40,7 @@ TEST(ReportCsvTest, EachLineHasAllColumns) {
   ASSERT_EQ(lines.size(), 3U);
   const size_t commas =
       static_cast<size_t>(std::count(lines[0].begin(), lines[0].end(), ','));
-  EXPECT_EQ(commas, 39U);
+  EXPECT_EQ(commas, 40U);
   EXPECT_THAT(lines[0], HasSubstr("mean_us,p50_us,p90_us,p95_us,p99_us"));
   EXPECT_THAT(lines[1], StartsWith("\"a, \"\"b\"\"\",mlp,closed,4,0,"));
   EXPECT_THAT(lines[1], HasSubstr("1100.5,1000,2000,2500,3000,4000,5000,6000"));

@@ -35,7 +35,9 @@ PointResult OpenPoint(double rate) {
                    .planned = 500,
                    .failed = 1,
                    .p50_us = 1200,
-                   .p99_us = 3400}};
+                   .p99_us = 3400,
+                   .lag_p50_us = 20,
+                   .lag_p99_us = 90}};
   point.classes = {
       {.planned = 4000,
        .ok = 4000,
@@ -131,6 +133,36 @@ TEST(ReportTableTest, NamesArrivalsThatAreNotPoisson) {
   EXPECT_EQ(DescribeLoad(point), "open, 70 % load, bursts:8");
   point.load.reset();
   EXPECT_EQ(DescribeLoad(point), "open, 700/s, bursts:8");
+}
+
+TEST(ReportTableTest, QueryIsToldInRowsAndHasNoLag) {
+  auto runs = TwoRuns();
+  PointResult query = OpenPoint(0);
+  query.loop = "offline";
+  query.load.reset();
+  query.outstanding = 4;
+  query.query_rows = 24576;
+  query.window_s = 3;
+  query.rows_rate = 8192;
+  query.achieved_rate = 9e9;
+  runs[1].points = {query};
+  runs[1].rows_per_request = 64;
+  const ReportTable table = MakeTable(runs);
+  EXPECT_EQ(table.rows.back()[1], "offline, 24576 rows");
+  EXPECT_EQ(table.rows.back()[13], "-");
+  EXPECT_THAT(ToText(table),
+              HasSubstr("'batching on' answered a query of 24576 rows, 64 a "
+                        "request and at most 4 requests at a time, in 3.000 s: "
+                        "8192.0 rows/s"));
+  EXPECT_TRUE(Compare(runs).empty()) << "its requests are not the others'";
+  runs[1].points[0].interrupted = true;
+  EXPECT_THAT(ToText(MakeTable(runs)),
+              HasSubstr("'batching on' did not end a query of 24576 rows"));
+  const auto parsed = ParseJson(ToJson(runs), "x.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->back().points[0].query_rows, 24576U);
+  EXPECT_EQ(parsed->back().points[0].rows_rate, 8192);
+  EXPECT_FALSE(parsed->front().points[0].rows_rate.has_value());
 }
 
 TEST(ReportTableTest, ComparesRunsByTheirBestPointThatStands) {
