@@ -24,7 +24,10 @@
 # C5  the bytes moved for a large tensor      profile  instructions by stage
 # E1  ferry-bench against the closed form, raw stamps and a stalled server
 # E2  ferry-bench and perf_analyzer on the same servers
+# E3  a real Triton by the same commands and in the same report (240 MB, once)
 # E4  ferry-bench search on a device whose knee is known
+# E6  half an hour at 70 % load: memory and schedule
+# loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # grpc-api  completion queues against the callback API
 #
 # On a simulated device and a virtual clock, the same on every machine:
@@ -39,7 +42,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 case ${1:-} in
-  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3 | C3-lanes | C4 | C4-virtual | C5 | C6 | E1 | E2 | E4 | phi1 | policies | profile | \
+  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3 | C3-lanes | C4 | C4-virtual | C5 | C6 | E1 | E2 | E3 | E4 | E6 | loadgen | phi1 | policies | profile | \
     grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)

@@ -6,6 +6,7 @@ import shlex
 import sys
 
 import batching
+import by_loadgen
 import clients
 import copying
 import exporting
@@ -14,10 +15,12 @@ import grpc_api
 import instrument
 import latency
 import loads
+import long_run
 import measuring
 import overloading
 import profiling
 import queueing
+import real_triton
 import reloading
 import scheduling
 import searching
@@ -49,7 +52,10 @@ CLAIMS = {
     "C6": scheduling.priorities,
     "E1": instrument.measure,
     "E2": two_clients.measure,
+    "E3": real_triton.measure,
     "E4": searching.measure,
+    "E6": long_run.measure,
+    "loadgen": by_loadgen.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
     "profile": profiling.measure,
