@@ -71,11 +71,12 @@ def watched(programs, rate, seconds, server):
                     code = client.wait(every)
                     break
                 except subprocess.TimeoutExpired:
-                    memory["seconds"].append(time.monotonic() - begin)
-                    memory["server_mb"].append(
-                        measuring.resident_mb(server.pid))
-                    memory["client_mb"].append(
-                        measuring.resident_mb(client.pid))
+                    now = time.monotonic() - begin
+                    memory["seconds"].append(round(now, 3))
+                    for name, pid in (("server", server.pid),
+                                      ("client", client.pid)):
+                        memory[f"{name}_mb"].append(
+                            round(measuring.resident_mb(pid), 3))
         if code != 0 or not os.path.exists(path):
             raise measuring.Failure(f"ferry-bench ended with {code}")
         with open(path, encoding="utf-8") as stream:

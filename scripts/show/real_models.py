@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-WIDTHS = (784, 1024, 1024, 10)
+WIDTHS = (784, 2048, 2048, 10)
 ECHO_WIDTH = 256
 MAX_BATCH = 64
 SEED = 1

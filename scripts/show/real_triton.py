@@ -20,7 +20,7 @@ import real_models
 ROUNDS = 3
 OUTSTANDING = (1, 16, 64)
 LOADS = (0.4, 0.7)
-SECONDS = 3  # of each point
+SECONDS = 2  # of each point: the whole takes some 7 minutes
 SLO_MS = 100
 MOST_OFF = 1e-3  # of the two networks' outputs, which are of the order of 1
 TRITON = measuring.ROOT / "scripts/tritonserver.sh"
@@ -241,8 +241,9 @@ def measure(options):
               for point in played[name][model]["points"]]
     for point in points:
         del point["series"]  # thousands of lines
-    stands = all(any(at_load) for name in NUMBERS for model in real_models.FERRY
-                 for at_load in points_of(rounds, name, model).values())
+    # A client on the server's cores is late at high rates, and says so.
+    stands = all(points_of(rounds, name, model)[load] for name in NUMBERS
+                 for model in real_models.FERRY for load in OUTSTANDING)
     found = {name: measuring.median(played[name]["found"] or 0
                                     for played in rounds) for name in NUMBERS}
     result |= {
