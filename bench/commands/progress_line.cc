@@ -22,24 +22,23 @@ bool IsTerminal() { return isatty(STDERR_FILENO) == 1; }
 }  // namespace
 
 std::string Describe(const LoadProgress& progress) {
+  const double seconds =
+      std::chrono::duration<double>(progress.measured).count();
+  const double rate =
+      seconds > 0 ? static_cast<double>(progress.ok) / seconds : 0;
+  if (progress.of_query > 0) {
+    return absl::StrFormat("%d of %d answered, %.0f/s, %d failed",
+                           progress.ok + progress.failed, progress.of_query,
+                           rate, progress.failed);
+  }
   if (progress.measured == Duration::zero()) {
     return absl::StrFormat(
         "warming up, %.0f s left",
         std::chrono::duration<double>(progress.left).count());
   }
-  if (progress.of_query > 0) {
-    return absl::StrFormat(
-        "%d of %d answered, %.0f/s, %d failed", progress.ok + progress.failed,
-        progress.of_query,
-        static_cast<double>(progress.ok) /
-            std::chrono::duration<double>(progress.measured).count(),
-        progress.failed);
-  }
   return absl::StrFormat(
       "%.0f s left, %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed",
-      std::chrono::duration<double>(progress.left).count(),
-      static_cast<double>(progress.ok) /
-          std::chrono::duration<double>(progress.measured).count(),
+      std::chrono::duration<double>(progress.left).count(), rate,
       static_cast<double>(progress.p50_ns) / 1e6,
       static_cast<double>(progress.p99_ns) / 1e6, progress.failed);
 }

@@ -109,10 +109,13 @@ std::unique_ptr<LoadResult> LoadGenerator::RunOffline(uint64_t calls,
       std::min<uint64_t>(calls, static_cast<uint64_t>(outstanding)));
   Begin(Loop::kOffline, at_once, whole);
   left_of_query_.store(static_cast<int64_t>(calls), std::memory_order_relaxed);
+  {
+    MutexLock lock(mutex_);
+    query_ = calls;
+  }
   if (SleepUntil(plan_.start)) {
     {
       MutexLock lock(mutex_);
-      query_ = calls;
       plan_.start = last_answer_ = pacer_.Now();
     }
     for (const auto& call : calls_) {
