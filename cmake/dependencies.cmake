@@ -10,7 +10,8 @@
 #   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
-#   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own
+#   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own; its
+#                               histograms are peers in bench/micro
 #   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
 #   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics; a client only
 #   Chart.js 3.9 (apt)          the report page's plots, inlined
@@ -35,7 +36,7 @@ if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH)
   find_package(CLI11 REQUIRED)
   find_package(spdlog REQUIRED)
 endif()
-if(FERRY_BUILD_SERVER)
+if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH)
   find_package(prometheus-cpp CONFIG REQUIRED)
 endif()
 if(FERRY_BUILD_BENCH)

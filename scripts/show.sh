@@ -29,6 +29,8 @@
 # E6  half an hour at 70 % load: memory and schedule
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # grpc-api  completion queues against the callback API
+# micro  every hot primitive beside its peers, with instructions where there is
+#     valgrind; 4 minutes (bench/micro/README.md)
 #
 # On a simulated device and a virtual clock, the same on every machine:
 # C3-lanes    adaptive on four lanes          C6    priorities and shapes
@@ -41,20 +43,28 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+claims="
+  A1 A2 A3 A4 A5
+  B1 B2 B3 B4-codec B4-config B4-files B5
+  C1 C2 C3 C3-lanes C4 C4-virtual C5 C6 phi1 policies profile grpc-api
+  E1 E2 E3 E4 E5 E6 loadgen micro
+"
 case ${1:-} in
-  A[1-5] | B[1235] | B4-codec | B4-config | B4-files | C1 | C2 | C3 | C3-lanes | C4 | C4-virtual | C5 | C6 | E1 | E2 | E3 | E4 | E6 | loadgen | phi1 | policies | profile | \
-    grpc-api) ;;
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;
   -h | --help)
     sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
     exit 0
     ;;
-  *) die "expected a claim, got '${1:-}'; see --help" ;;
+  *)
+    [[ " ${claims//$'\n'/ } " == *" ${1:-none} "* ]] ||
+      die "expected a claim, got '${1:-}'; see --help"
+    ;;
 esac
 
 case " $* " in
   *" --bin "*) ;;
   " B4-"*) bash scripts/build.sh fuzz ;;
+  " micro "*) bash scripts/build.sh release micro-benchmarks ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
       grpc-echo queue-benchmark paused-producer copy-count

@@ -1,5 +1,6 @@
 // Items per second through a queue from 1, 2, 4 and 8 producers to one
-// consumer: the push list, mutex and swap, a ticket ring, moodycamel's.
+// consumer: the push list, mutex and swap, a ticket ring, moodycamel's, and
+// deques under std::mutex and absl::Mutex.
 //
 // A producer has 8192 items and pushes one again only after the consumer has
 // had it, so the rate is that of the whole path and memory stays bounded. The
@@ -13,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/event_count.h"
+#include "batcher/check.h"
 #include "bench/load/pacer.h"
 #include "bench/micro/queue_under_test.h"
 
@@ -38,9 +39,15 @@ class QueueHarness {
     consumer_ = std::thread([this] { Consume(); });
   }
 
+  // Checks that the consumer has had every item, each once.
   ~QueueHarness() {
-    stop_.store(true, std::memory_order_relaxed);
+    stop_.store(true, std::memory_order_release);
     consumer_.join();
+    for (size_t i = 0; i < producers_.size(); ++i) {
+      Check(consumed_[i].count.load(std::memory_order_relaxed) ==
+                producers_[i].pushed,
+            "the consumer has had what was pushed");
+    }
   }
 
   void Push(size_t producer) {
@@ -70,7 +77,8 @@ class QueueHarness {
     UsePreciseTimers();
     SteadyPacer pacer;
     std::vector<uint64_t> totals(producers_.size());
-    while (!stop_.load(std::memory_order_relaxed)) {
+    for (bool is_last = false; !is_last;) {
+      is_last = stop_.load(std::memory_order_acquire);
       queue_.Drain([&](const QueueItem& item) { ++totals[item.producer]; });
       for (size_t i = 0; i < totals.size(); ++i) {
         consumed_[i].count.store(totals[i], std::memory_order_release);
@@ -107,24 +115,28 @@ void BM_Queue(benchmark::State& state) {
   }
 }
 
+void OfProducers(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ThreadRange(1, 8)->UseRealTime();
+}
+
 BENCHMARK(BM_Queue<PushListQueue<>>)
-    ->Name("push_list")
-    ->ThreadRange(1, 8)
-    ->UseRealTime();
+    ->Name("push/push_list")
+    ->Apply(OfProducers);
 BENCHMARK(BM_Queue<MutexSwapQueue<>>)
-    ->Name("mutex_swap")
-    ->ThreadRange(1, 8)
-    ->UseRealTime();
+    ->Name("push/mutex_swap")
+    ->Apply(OfProducers);
 BENCHMARK(BM_Queue<TicketRingQueue<>>)
-    ->Name("ticket_ring")
-    ->ThreadRange(1, 8)
-    ->UseRealTime();
+    ->Name("push/ticket_ring")
+    ->Apply(OfProducers);
 BENCHMARK(BM_Queue<MoodycamelQueue>)
-    ->Name("moodycamel")
-    ->ThreadRange(1, 8)
-    ->UseRealTime();
+    ->Name("push/moodycamel")
+    ->Apply(OfProducers);
+BENCHMARK(BM_Queue<MutexDequeQueue>)
+    ->Name("push/mutex_deque")
+    ->Apply(OfProducers);
+BENCHMARK(BM_Queue<AbslDequeQueue>)
+    ->Name("push/absl_mutex_deque")
+    ->Apply(OfProducers);
 
 }  // namespace
 }  // namespace ferry::bench
-
-BENCHMARK_MAIN();

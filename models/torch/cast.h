@@ -9,18 +9,11 @@
 
 #include <c10/core/ScalarType.h>
 
-#include <bit>
 #include <cstdint>
 
-namespace ferry {
+#include "models/torch/bf16_cast.h"
 
-// Returns the bits of the nearest bf16, ties to even; NaN stays NaN. Without a
-// branch, unlike c10's own, so that loops over it are vectorized.
-inline uint16_t ToBf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return static_cast<uint16_t>(value != value ? 0x7fc0 : rounded);
-}
+namespace ferry {
 
 // Elements in memory, one after the other.
 struct Elements {

@@ -17,6 +17,7 @@ import latency
 import loads
 import long_run
 import measuring
+import micro
 import overloading
 import profiling
 import queueing
@@ -56,6 +57,7 @@ CLAIMS = {
     "E4": searching.measure,
     "E6": long_run.measure,
     "loadgen": by_loadgen.measure,
+    "micro": micro.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
     "profile": profiling.measure,

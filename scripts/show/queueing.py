@@ -13,7 +13,7 @@ QUEUES = ("push_list", "mutex_swap", "ticket_ring", "moodycamel")
 def items_per_second(options, queue, producers, seconds):
     text = measuring.run([
         options.programs.path("queue-benchmark"),
-        f"--benchmark_filter=^{queue}/real_time/threads:{producers}$",
+        f"--benchmark_filter=^push/{queue}/real_time/threads:{producers}$",
         f"--benchmark_min_time={seconds}", "--benchmark_format=json"])
     return json.loads(text)["benchmarks"][0]["items_per_second"]
 

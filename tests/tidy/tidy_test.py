@@ -68,6 +68,8 @@ class TidyTest(unittest.TestCase):
             ("server/a.cc", "#include <torch/script.h>"),
             ("server/a.cc", "#include <cuda_runtime.h>"),
             ("bench/a.cc", '#include "models/model.h"'),
+            ("bench/load/a.cc", '#include "server/infer_codec.h"'),
+            ("bench/micro/a.cc", '#include "server/server.h"'),
             ("models/a.cc", "#include <ATen/ATen.h>\n"
              "#include <google/protobuf/message.h>"),
             ("models/a.cc", '#include <vector>\n#include "models/a.h"'),
@@ -95,6 +97,7 @@ class TidyTest(unittest.TestCase):
     def test_what_is_allowed_passes(self):
         cases = [
             ("batcher/a.cc", '#include <vector>\n#include "absl/time/time.h"'),
+            ("bench/micro/a.cc", '#include "server/infer_codec.h"'),
             ("batcher/a.cc", "// std::mutex would be slower"),
             ("server/main.cc", 'getenv("X");'),
             ("server/a.cc", 'Log("sleep(1)");'),
