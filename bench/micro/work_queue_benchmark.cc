@@ -123,10 +123,10 @@ BENCHMARK(BM_PushAndPop<PollingQueue>)
     ->Name("push_and_pop/work_queue")
     ->Apply(Counted);
 BENCHMARK(BM_PushAndPop<CondVarQueue>)
-    ->Name("push_and_pop/mutex_deque")
+    ->Name("push_and_pop/condition_variable_queue")
     ->Apply(Counted);
 BENCHMARK(BM_PushAndPop<AbslQueue>)
-    ->Name("push_and_pop/absl_mutex_deque")
+    ->Name("push_and_pop/absl_condition_queue")
     ->Apply(Counted);
 BENCHMARK(BM_PushAndPop<MoodycamelQueue>)
     ->Name("push_and_pop/moodycamel_blocking")
@@ -159,10 +159,10 @@ BENCHMARK(BM_HandOver<SleepingQueue>)
     ->Name("hand_over_round_trip/work_queue_asleep")
     ->UseRealTime();
 BENCHMARK(BM_HandOver<CondVarQueue>)
-    ->Name("hand_over_round_trip/mutex_deque")
+    ->Name("hand_over_round_trip/condition_variable_queue")
     ->UseRealTime();
 BENCHMARK(BM_HandOver<AbslQueue>)
-    ->Name("hand_over_round_trip/absl_mutex_deque")
+    ->Name("hand_over_round_trip/absl_condition_queue")
     ->UseRealTime();
 BENCHMARK(BM_HandOver<MoodycamelQueue>)
     ->Name("hand_over_round_trip/moodycamel_blocking")

@@ -49,6 +49,11 @@ LESS = {
     "open_gate": "lets everybody in: the gate of a device with one model",
     "mutex_fifo": "knows no weights, and keeps no place for who comes back",
     "counting_semaphore": "knows no weights, order or count of time used",
+    "condition_variable_queue": "does not learn when to poll, for which ours "
+                                "reads the clock",
+    "absl_condition_queue": "the same",
+    "moodycamel_blocking": "the same, and keeps order only among the items of "
+                           "one producer",
     "std_promise": "a promise a request, no batch, bound, deadline, cancel or "
                    "statistics",
     "lazy_priority_queue": "keeps what was served until it would have been "
