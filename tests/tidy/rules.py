@@ -57,6 +57,9 @@ FORBIDDEN = {
     "bench": (("server/", "models/") + TORCH,
               "bench measures from outside: proto and batcher only, but for "
               "what bench/micro measures"),
+    "deploy": (("models/", "server/", "bench/", "grpc/", "grpcpp/", "grpc++/",
+                "proto/") + TORCH,
+               "the launcher sees servers as processes and by HTTP"),
     "proto": (("batcher/", "models/", "server/", "bench/") + TORCH,
               "proto is the lowest layer"),
 }
@@ -129,13 +132,14 @@ def under(*folders, but=()):
     return lambda path: path.startswith(folders) and not path.startswith(but)
 
 
-OURS = ("batcher/", "models/", "server/", "bench/", "tests/", "examples/")
+OURS = ("batcher/", "models/", "server/", "bench/", "deploy/", "tests/",
+        "examples/")
 
 BANS = [
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "no sleeping: wait for the condition, with Clock or a condition "
-        "variable", under("batcher/", "models/", "server/", "tests/batcher/",
-                          "tests/models/", "tests/support/")),
+        "variable", under("batcher/", "models/", "server/", "deploy/",
+                          "tests/batcher/", "tests/models/", "tests/support/")),
     Ban(r"\bsystem_clock\b",
         "time is monotonic, through Clock; wall time belongs in log lines and "
         "in ModelStatistics.last_inference",
@@ -152,7 +156,7 @@ BANS = [
         r"unique_lock)\b|\babsl::Mutex",
         "locks are those of batcher/mutex.h, which are annotated and which "
         "ThreadSanitizer understands",
-        under("batcher/", "models/", "server/",
+        under("batcher/", "models/", "server/", "deploy/",
               but=("batcher/mutex.h",))),
     Ban(r"\batomic_thread_fence\b|atomic<\s*std::shared_ptr",
         "ThreadSanitizer does not model fences, and libstdc++'s atomic "

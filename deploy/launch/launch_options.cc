@@ -1,0 +1,188 @@
+// The flags, as --help shows them.
+#include "deploy/launch/launch_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace ferry::launch {
+namespace {
+
+constexpr int kMaxServers = 1024;
+constexpr int kMaxPort = 65535;
+constexpr double kMaxSeconds = 86400;
+
+struct RawFlags {
+  double first_s = 0.5;
+  double most_s = 30;
+  double healthy_s = 60;
+  double stop_s = 60;
+  bool dry_run = false;
+};
+
+// As CLI::Range, and "nan" is in no range.
+CLI::Validator NumberFrom(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        double value = 0;
+        if (absl::SimpleAtod(text, &value) && value >= least && value <= most) {
+          return std::string();
+        }
+        return absl::StrCat("expected ", least, " to ", most, ", got '", text,
+                            "'");
+      },
+      "");
+}
+
+void AddServerFlags(CLI::App& app, LaunchOptions& options) {
+  const char* const group = "Servers";
+  CLI::Option* const servers =
+      app.add_option("--servers", options.cpu_servers,
+                     "this many servers on the CPU, instead of one a slice")
+          ->check(CLI::Range(1, kMaxServers))
+          ->type_name("N")
+          ->group(group);
+  app.add_option("--slices", options.slice_uuids,
+                 "UUIDs of MIG slices or GPUs, one server each, instead of "
+                 "those that NVML finds")
+      ->delimiter(',')
+      ->excludes(servers)
+      ->type_name("UUID,..")
+      ->group(group);
+  app.add_option("--labels", options.plan.labels,
+                 "a name for each server, in the order of the slices "
+                 "[<profile>-0, <profile>-1, .. or cpu-0, ..]")
+      ->delimiter(',')
+      ->type_name("NAME,..")
+      ->group(group);
+  app.add_option("--server", options.plan.server,
+                 "the server program [ferry-server beside ferry-launch]")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--grpc-address", options.plan.grpc_address,
+                 "address that all listen on for gRPC")
+      ->type_name("IP")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-port", options.plan.grpc_port,
+                 "port of the first server; the next ones follow")
+      ->check(CLI::Range(1, kMaxPort))
+      ->type_name("PORT")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--metrics-address", options.plan.metrics_address,
+                 "address that all listen on for metrics and health")
+      ->type_name("IP")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--metrics-port", options.plan.metrics_port,
+                 "port of the first server's metrics; the next ones follow")
+      ->check(CLI::Range(1, kMaxPort))
+      ->type_name("PORT")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddLifeFlags(CLI::App& app, RawFlags& raw, LaunchOptions& options) {
+  const char* const group = "Restarts, stopping, status";
+  const auto add_seconds = [&](const char* name, double& seconds, double least,
+                               const char* text) {
+    app.add_option(name, seconds, text)
+        ->check(NumberFrom(least, kMaxSeconds))
+        ->type_name("S")
+        ->capture_default_str()
+        ->group(group);
+  };
+  add_seconds("--restart-delay-secs", raw.first_s, 0.01,
+              "a server that failed is started again after this, and twice as "
+              "long after each further failure");
+  add_seconds("--restart-max-delay-secs", raw.most_s, 0.01,
+              "the longest of these delays");
+  add_seconds("--healthy-secs", raw.healthy_s, 0,
+              "a server that was ready for this long before it failed starts "
+              "with the first delay again");
+  add_seconds("--stop-timeout-secs", raw.stop_s, 0,
+              "on SIGTERM, SIGINT or SIGHUP: what has not ended after this is "
+              "killed; longer than --drain-delay-secs and --exit-timeout-secs "
+              "of the servers together");
+  app.add_option("--status-file", options.supervisor.status_file,
+                 "JSON with the state of every server, replaced at each change")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_flag("--dry-run", raw.dry_run,
+               "print the commands, one a line, and exit")
+      ->group(group);
+}
+
+absl::Status Complete(const RawFlags& raw, LaunchOptions& options) {
+  if (raw.most_s < raw.first_s) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--restart-max-delay-secs: expected at least --restart-delay-secs, ",
+        raw.first_s, ", got ", raw.most_s));
+  }
+  for (const std::string& uuid : options.slice_uuids) {
+    if (uuid.rfind("MIG-", 0) != 0 && uuid.rfind("GPU-", 0) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--slices: expected a UUID that begins with MIG- or "
+                       "GPU-, as nvidia-smi -L prints it, got '",
+                       uuid, "'"));
+    }
+  }
+  SupervisorOptions& supervisor = options.supervisor;
+  supervisor.back_off = {.first = Milliseconds(raw.first_s * 1000),
+                         .most = Milliseconds(raw.most_s * 1000),
+                         .healthy = Milliseconds(raw.healthy_s * 1000)};
+  supervisor.stop_timeout = Milliseconds(raw.stop_s * 1000);
+  if (raw.dry_run) {
+    options.action = LaunchOptions::Action::kPrintPlan;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LaunchOptions> ParseLaunchOptions(int argc,
+                                                 const char* const* argv) {
+  LaunchOptions options;
+  RawFlags raw;
+  const char* const* const end = argv + argc;
+  const char* const* const dashes = std::find_if(
+      argv, end, [](const char* text) { return !std::strcmp(text, "--"); });
+  if (dashes != end) {
+    options.plan.server_arguments.assign(dashes + 1, end);
+  }
+  CLI::App app{
+      "ferry-launch runs one ferry-server for each slice of the GPUs, or "
+      "several on the CPU, starts again what fails, and passes SIGTERM on.\n"
+      "What follows -- goes to every server; {label}, {uuid}, {profile}, "
+      "{index}, {grpc_port}, {metrics_port}, {memory_mib} and {numa_node} in "
+      "it stand for the slice's own."};
+  app.get_formatter()->column_width(34);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.set_version_flag("--version", "ferry-launch " FERRY_VERSION);
+  AddServerFlags(app, options);
+  AddLifeFlags(app, raw, options);
+  try {  // CLI11 reports by exceptions; none leaves this function
+    app.parse(static_cast<int>(dashes - argv), argv);
+  } catch (const CLI::CallForHelp&) {
+    options.action = LaunchOptions::Action::kPrint;
+    options.text = app.help();
+    return options;
+  } catch (const CLI::CallForVersion& version) {
+    options.action = LaunchOptions::Action::kPrint;
+    options.text = absl::StrCat(version.what(), "\n");
+    return options;
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(error.what(), " (see --help)"));
+  }
+  if (absl::Status status = Complete(raw, options); !status.ok()) {
+    return status;
+  }
+  return options;
+}
+
+}  // namespace ferry::launch

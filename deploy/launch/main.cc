@@ -1,0 +1,78 @@
+// ferry-launch: one ferry-server for each slice.
+//
+// Exit codes: 0 all servers were drained; 1 nothing was started: wrong flags,
+// no slices, no server program; 2 some server failed or was down at the end;
+// 128 + n ended at once by a second signal n.
+#include <limits.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "deploy/launch/find_slices.h"
+#include "deploy/launch/launch_options.h"
+#include "deploy/launch/launch_plan.h"
+#include "deploy/launch/supervisor.h"
+
+namespace ferry::launch {
+namespace {
+
+int CannotLaunch(const absl::Status& status) {
+  std::fprintf(stderr, "ferry-launch: %s\n",
+               std::string(status.message()).c_str());
+  return kExitNotStarted;
+}
+
+std::string ServerBesideThis() {
+  char path[PATH_MAX];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+  const std::string self(path, size > 0 ? static_cast<size_t>(size) : 0);
+  return self.substr(0, self.rfind('/') + 1) + "ferry-server";
+}
+
+absl::StatusOr<std::vector<ServerPlan>> Plan(LaunchOptions& options) {
+  if (options.plan.server.empty()) {
+    options.plan.server = ServerBesideThis();
+  }
+  const auto slices = FindSlices(options);
+  if (!slices.ok()) {
+    return slices.status();
+  }
+  return MakePlan(options.plan, *slices);
+}
+
+int Launch(LaunchOptions options) {
+  auto plans = Plan(options);
+  if (!plans.ok()) {
+    return CannotLaunch(plans.status());
+  }
+  if (options.action == LaunchOptions::Action::kPrintPlan) {
+    for (const ServerPlan& plan : *plans) {
+      std::printf("%s\n", ToShellLine(plan).c_str());
+    }
+    return kExitAllDrained;
+  }
+  if (access(options.plan.server.c_str(), X_OK) != 0) {
+    return CannotLaunch(absl::NotFoundError(
+        absl::StrCat("--server: expected a program, got '", options.plan.server,
+                     "', which cannot be run")));
+  }
+  return Supervisor(*std::move(plans), options.supervisor).Run();
+}
+
+}  // namespace
+}  // namespace ferry::launch
+
+int main(int argc, char** argv) {
+  auto options = ferry::launch::ParseLaunchOptions(argc, argv);
+  if (!options.ok()) {
+    return ferry::launch::CannotLaunch(options.status());
+  }
+  if (options->action == ferry::launch::LaunchOptions::Action::kPrint) {
+    std::fputs(options->text.c_str(), stdout);
+    return ferry::launch::kExitAllDrained;
+  }
+  return ferry::launch::Launch(*std::move(options));
+}

@@ -1,0 +1,105 @@
+// States and delays.
+#include "deploy/launch/server_life.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry::launch {
+namespace {
+
+// What ferry-server means by its exit codes.
+const char* Meaning(int code) {
+  switch (code) {
+    case 0:
+      return " (drained)";
+    case 1:
+      return " (could not start)";
+    case 3:
+      return " (a device is lost or hangs)";
+    case 4:
+      return " (not drained in time)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+const char* LifeStateName(LifeState state) {
+  switch (state) {
+    case LifeState::kWaiting:
+      return "waiting";
+    case LifeState::kStarting:
+      return "starting";
+    case LifeState::kReady:
+      return "ready";
+    case LifeState::kNotReady:
+      return "not-ready";
+    case LifeState::kStopping:
+      return "stopping";
+    default:
+      return "stopped";
+  }
+}
+
+std::string DescribeEnd(const ProcessEnd& end) {
+  if (end.signal != 0) {
+    const char* const name = sigabbrev_np(end.signal);
+    return name == nullptr ? absl::StrCat("signal ", end.signal)
+                           : absl::StrCat("SIG", name);
+  }
+  return absl::StrCat("exit code ", end.code, Meaning(end.code));
+}
+
+void ServerLife::Started() {
+  ++starts_;
+  state_ = LifeState::kStarting;
+  ready_since_.reset();
+}
+
+void ServerLife::StartFailed(TimePoint now) {
+  Started();
+  WaitForRestart(now);
+}
+
+void ServerLife::Answered(bool is_ready, TimePoint now) {
+  if (!is_running() || state_ == LifeState::kStopping) {
+    return;
+  }
+  if (is_ready) {
+    state_ = LifeState::kReady;
+    if (!ready_since_.has_value()) {
+      ready_since_ = now;
+    }
+  } else if (state_ == LifeState::kReady) {
+    state_ = LifeState::kNotReady;
+  }
+}
+
+void ServerLife::Ended(const ProcessEnd& end, TimePoint now) {
+  last_end_ = end;
+  if (state_ == LifeState::kStopping || end.is_success()) {
+    state_ = LifeState::kStopped;
+    return;
+  }
+  if (ready_since_.has_value() && now - *ready_since_ >= back_off_.healthy) {
+    delay_ = Duration(0);
+  }
+  WaitForRestart(now);
+}
+
+void ServerLife::Stop() {
+  state_ = is_running() ? LifeState::kStopping : LifeState::kStopped;
+}
+
+void ServerLife::WaitForRestart(TimePoint now) {
+  delay_ = delay_ == Duration(0) ? back_off_.first
+                                 : std::min(delay_ * 2, back_off_.most);
+  next_start_ = now + delay_;
+  state_ = LifeState::kWaiting;
+}
+
+}  // namespace ferry::launch

@@ -1,0 +1,100 @@
+// ServerLife: when one server is started, started again, and left alone. It has
+// no clock and no process: it is told what happened and when.
+//
+// A server that ends by itself with 0 was drained by somebody and stays down.
+// One that ends otherwise is started again after a delay: `first`, and twice as
+// long after each further failure, up to `most`. The count of failures begins
+// anew where the server had been ready for `healthy`.
+//
+// Thread safety: thread-compatible.
+// Invariants:
+// 1. kStopped is the end: nothing leaves it.
+// 2. MustStart() is never true sooner than `first` after a failure, so no
+//    failure makes a busy loop.
+#ifndef FERRY_DEPLOY_LAUNCH_SERVER_LIFE_H_
+#define FERRY_DEPLOY_LAUNCH_SERVER_LIFE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "batcher/clock.h"
+
+namespace ferry::launch {
+
+struct BackOff {
+  Duration first = Milliseconds(500);
+  Duration most = Milliseconds(30'000);
+  Duration healthy = Milliseconds(60'000);
+};
+
+enum class LifeState {
+  kWaiting,   // for its next start
+  kStarting,  // runs, and was not ready yet
+  kReady,
+  kNotReady,  // was ready: drains, or is lost
+  kStopping,  // was told to
+  kStopped,
+};
+
+const char* LifeStateName(LifeState state);
+
+// How a process ended: by exit code, or by a signal.
+struct ProcessEnd {
+  int code = 0;
+  int signal = 0;  // 0: none
+
+  bool is_success() const { return code == 0 && signal == 0; }
+};
+
+// Returns "exit code 1 (could not start)", "SIGKILL".
+std::string DescribeEnd(const ProcessEnd& end);
+
+class ServerLife {
+ public:
+  // To be started at once.
+  ServerLife(const BackOff& back_off, TimePoint now)
+      : back_off_(back_off), next_start_(now) {}
+
+  LifeState state() const { return state_; }
+  bool is_running() const {
+    return state_ != LifeState::kWaiting && state_ != LifeState::kStopped;
+  }
+  // After the first start.
+  int64_t restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
+  // Of the last process.
+  const std::optional<ProcessEnd>& last_end() const { return last_end_; }
+
+  // kNever where it does not wait for a start.
+  TimePoint next_start() const {
+    return state_ == LifeState::kWaiting ? next_start_ : kNever;
+  }
+  bool MustStart(TimePoint now) const { return next_start() <= now; }
+
+  // REQUIRES: MustStart().
+  void Started();
+  // No process could be made.
+  // REQUIRES: MustStart().
+  void StartFailed(TimePoint now);
+  // What its health answers. Ignored unless it runs and was not told to stop.
+  void Answered(bool is_ready, TimePoint now);
+  // REQUIRES: is_running().
+  void Ended(const ProcessEnd& end, TimePoint now);
+  // From now on it is not started again.
+  void Stop();
+
+ private:
+  void WaitForRestart(TimePoint now);
+
+  const BackOff back_off_;
+  LifeState state_ = LifeState::kWaiting;
+  TimePoint next_start_;
+  Duration delay_{0};  // before the last restart; 0: none since it was healthy
+  std::optional<TimePoint> ready_since_;  // of this process
+  int64_t starts_ = 0;
+  std::optional<ProcessEnd> last_end_;
+};
+
+}  // namespace ferry::launch
+
+#endif  // FERRY_DEPLOY_LAUNCH_SERVER_LIFE_H_

@@ -1,0 +1,260 @@
+// One loop in poll(): signals, output, health, and the next moment.
+#include "deploy/launch/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry::launch {
+namespace {
+
+constexpr int kFirstSignalExit = 128;
+constexpr int kPipeBytes = 64 << 10;  // of Linux
+constexpr int kReadsATurn = 16;
+
+sigset_t Watched() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) {
+    sigaddset(&signals, number);
+  }
+  return signals;
+}
+
+void Say(const std::string& line) {
+  std::fprintf(stdout, "ferry-launch: %s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+// Until then in milliseconds for poll(), rounded up; -1 for kNever.
+int PollTimeout(TimePoint until, TimePoint now) {
+  if (until == kNever) {
+    return -1;
+  }
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+  return static_cast<int>(
+      std::clamp<int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+Supervisor::Supervisor(std::vector<ServerPlan> plans,
+                       const SupervisorOptions& options)
+    : options_(options) {
+  const sigset_t signals = Watched();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  std::vector<HttpAddress> addresses;
+  for (const ServerPlan& plan : plans) {
+    servers_.push_back(std::make_unique<Server>(plan, options.back_off,
+                                                Clock::Steady().Now()));
+    addresses.push_back({LocalHost(plan.metrics_address), plan.metrics_port});
+  }
+  probe_ = std::make_unique<ReadyProbe>(addresses);
+}
+
+Supervisor::~Supervisor() {
+  probe_.reset();
+  close(signal_fd_);
+}
+
+int Supervisor::Run() {
+  while (!AllStopped()) {
+    StartWhatIsDue();
+    TellChanges();
+    WaitForNews();
+  }
+  TellChanges();
+  if (second_signal_.has_value()) {
+    return kFirstSignalExit + *second_signal_;
+  }
+  const bool some_failed =
+      std::any_of(servers_.begin(), servers_.end(),
+                  [](const auto& server) { return server->has_failed; });
+  return some_failed ? kExitSomeFailed : kExitAllDrained;
+}
+
+bool Supervisor::AllStopped() const {
+  return std::all_of(servers_.begin(), servers_.end(), [](const auto& server) {
+    return server->life.state() == LifeState::kStopped;
+  });
+}
+
+void Supervisor::StartWhatIsDue() {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i]->life.MustStart(Clock::Steady().Now())) {
+      Start(*servers_[i], i);
+    }
+  }
+}
+
+void Supervisor::Start(Server& server, size_t index) {
+  auto process =
+      ChildProcess::Start(server.plan.command, server.plan.environment);
+  if (!process.ok()) {
+    Say(absl::StrCat(server.plan.label, ": ", process.status().message()));
+    server.life.StartFailed(Clock::Steady().Now());
+    return;
+  }
+  server.process.emplace(*std::move(process));
+  server.has_output = true;
+  server.life.Started();
+  probe_->Watch(index);
+}
+
+void Supervisor::WaitForNews() {
+  TimePoint until = kill_at_;
+  std::vector<pollfd> files = {{signal_fd_, POLLIN, 0},
+                               {probe_->event_fd(), POLLIN, 0}};
+  std::vector<Server*> writers;
+  for (const auto& server : servers_) {
+    until = std::min(until, server->life.next_start());
+    if (server->process.has_value() && server->has_output) {
+      files.push_back({server->process->output_fd(), POLLIN, 0});
+      writers.push_back(server.get());
+    }
+  }
+  poll(files.data(), files.size(), PollTimeout(until, Clock::Steady().Now()));
+  for (Server* const writer : writers) {
+    Forward(*writer);
+  }
+  for (const ReadyChange& change : probe_->TakeChanges()) {
+    servers_[change.server]->life.Answered(change.is_ready,
+                                           Clock::Steady().Now());
+  }
+  TakeSignals();
+  if (Clock::Steady().Now() >= kill_at_) {
+    kill_at_ = kNever;
+    KillAll();
+  }
+}
+
+// No more at once than a pipe holds: the others have their turn too.
+void Supervisor::Forward(Server& server) {
+  char bytes[kPipeBytes / kReadsATurn];
+  for (int i = 0; i < kReadsATurn; ++i) {
+    const ssize_t size =
+        read(server.process->output_fd(), bytes, sizeof(bytes));
+    if (size <= 0) {
+      server.has_output = size < 0;
+      return;
+    }
+    const std::string lines =
+        server.relay.Take({bytes, static_cast<size_t>(size)});
+    std::fwrite(lines.data(), 1, lines.size(), stderr);
+  }
+}
+
+void Supervisor::TakeSignals() {
+  signalfd_siginfo info;
+  while (read(signal_fd_, &info, sizeof(info)) == sizeof(info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGUSR1) {
+      TellAll();
+    } else if (number != SIGCHLD && !stop_signal_.has_value()) {
+      StopAll(number);
+    } else if (number != SIGCHLD && !second_signal_.has_value()) {
+      second_signal_ = number;
+      KillAll();
+    }
+  }
+  ReapAll();  // several deaths may be one SIGCHLD
+}
+
+void Supervisor::ReapAll() {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    Server& server = *servers_[i];
+    const auto end =
+        server.process.has_value() ? server.process->Reap() : std::nullopt;
+    if (!end.has_value()) {
+      continue;
+    }
+    probe_->Unwatch(i);
+    Forward(server);
+    const std::string rest = server.relay.TakeRest();
+    std::fwrite(rest.data(), 1, rest.size(), stderr);
+    server.process.reset();
+    server.life.Ended(*end, Clock::Steady().Now());
+    server.has_failed = !end->is_success();
+  }
+}
+
+void Supervisor::StopAll(int signal) {
+  stop_signal_ = signal;
+  Say(absl::StrCat("stops all servers: SIG", sigabbrev_np(signal)));
+  kill_at_ = Clock::Steady().Now() + options_.stop_timeout;
+  for (const auto& server : servers_) {
+    server->has_failed = server->life.state() == LifeState::kWaiting;
+    server->life.Stop();
+    if (server->process.has_value()) {
+      server->process->Signal(SIGTERM);
+    }
+  }
+}
+
+void Supervisor::KillAll() {
+  Say("kills what has not ended");
+  for (const auto& server : servers_) {
+    if (server->process.has_value()) {
+      server->process->Signal(SIGKILL);
+    }
+  }
+}
+
+void Supervisor::TellChanges() {
+  bool is_changed = false;
+  for (const auto& server : servers_) {
+    const Told now = {server->life.state(), PidOf(*server),
+                      server->life.restarts()};
+    if (now != server->told) {
+      server->told = now;
+      is_changed = true;
+      Say(StatusLine(StatusOf(*server), Clock::Steady().Now()));
+    }
+  }
+  if (is_changed) {
+    WriteStatusFile();
+  }
+}
+
+void Supervisor::TellAll() const {
+  for (const auto& server : servers_) {
+    Say(StatusLine(StatusOf(*server), Clock::Steady().Now()));
+  }
+}
+
+// By renaming, so that a reader sees one state or the next.
+void Supervisor::WriteStatusFile() const {
+  if (options_.status_file.empty()) {
+    return;
+  }
+  std::vector<ServerStatus> all;
+  for (const auto& server : servers_) {
+    all.push_back(StatusOf(*server));
+  }
+  const std::string text = StatusJson(all);
+  const std::string next = options_.status_file + ".next";
+  std::FILE* const file = std::fopen(next.c_str(), "we");
+  bool is_written = file != nullptr && std::fwrite(text.data(), 1, text.size(),
+                                                   file) == text.size();
+  is_written = (file == nullptr || std::fclose(file) == 0) && is_written;
+  if (!is_written || std::rename(next.c_str(), options_.status_file.c_str())) {
+    Say(absl::StrCat("cannot write ", options_.status_file, ": ",
+                     strerror(errno)));
+  }
+}
+
+}  // namespace ferry::launch

@@ -1,0 +1,83 @@
+// Flags of ferry-launch, and which slices they give.
+#include "deploy/launch/launch_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "deploy/launch/find_slices.h"
+
+namespace ferry::launch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<LaunchOptions> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "ferry-launch");
+  return ParseLaunchOptions(static_cast<int>(arguments.size()),
+                            arguments.data());
+}
+
+std::string ErrorOf(const std::vector<const char*>& arguments) {
+  const auto options = Parse(arguments);
+  EXPECT_FALSE(options.ok());
+  return std::string(options.status().message());
+}
+
+TEST(LaunchOptionsTest, WhatFollowsTheDashesIsTheServers) {
+  const auto options =
+      Parse({"--servers", "3", "--", "--model=m.pt", "--servers=9", "--"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->cpu_servers, 3);
+  EXPECT_THAT(options->plan.server_arguments,
+              ElementsAre("--model=m.pt", "--servers=9", "--"));
+  const auto slices = FindSlices(*options);
+  ASSERT_TRUE(slices.ok());
+  EXPECT_EQ(slices->size(), 3u);
+  EXPECT_EQ(slices->front().uuid, "");
+}
+
+TEST(LaunchOptionsTest, SlicesByHand) {
+  const auto options = Parse({"--slices=MIG-a,GPU-b", "--labels=x,y"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  const auto slices = FindSlices(*options);
+  ASSERT_TRUE(slices.ok());
+  ASSERT_EQ(slices->size(), 2u);
+  EXPECT_EQ(slices->back().uuid, "GPU-b");
+  EXPECT_THAT(options->plan.labels, ElementsAre("x", "y"));
+}
+
+TEST(LaunchOptionsTest, TimesAreSeconds) {
+  const auto options = Parse({"--restart-delay-secs=0.25", "--healthy-secs=2",
+                              "--restart-max-delay-secs=4",
+                              "--stop-timeout-secs=7", "--dry-run"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->supervisor.back_off.first, Milliseconds(250));
+  EXPECT_EQ(options->supervisor.back_off.most, Milliseconds(4000));
+  EXPECT_EQ(options->supervisor.back_off.healthy, Milliseconds(2000));
+  EXPECT_EQ(options->supervisor.stop_timeout, Milliseconds(7000));
+  EXPECT_EQ(options->action, LaunchOptions::Action::kPrintPlan);
+}
+
+TEST(LaunchOptionsTest, WrongFlagsAreRefused) {
+  EXPECT_THAT(ErrorOf({"--servers=0"}), HasSubstr("--servers"));
+  EXPECT_THAT(ErrorOf({"--servers=1", "--slices=MIG-a"}),
+              HasSubstr("--slices"));
+  EXPECT_THAT(ErrorOf({"--slices=0"}), HasSubstr("got '0'"));
+  EXPECT_THAT(ErrorOf({"--restart-delay-secs=nan"}), HasSubstr("nan"));
+  EXPECT_THAT(ErrorOf({"--restart-delay-secs=9", "--restart-max-delay-secs=8"}),
+              HasSubstr("expected at least --restart-delay-secs"));
+  EXPECT_THAT(ErrorOf({"--model-repository=m"}), HasSubstr("see --help"));
+}
+
+TEST(LaunchOptionsTest, HelpIsText) {
+  const auto options = Parse({"--help"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->action, LaunchOptions::Action::kPrint);
+  EXPECT_THAT(options->text, HasSubstr("--stop-timeout-secs"));
+}
+
+}  // namespace
+}  // namespace ferry::launch

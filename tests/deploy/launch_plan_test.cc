@@ -1,0 +1,118 @@
+// What is started for which slices.
+#include "deploy/launch/launch_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ferry::launch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Slice kFirst = {.uuid = "MIG-1",
+                      .profile = "1g.18gb",
+                      .memory_bytes = int64_t{18432} << 20,
+                      .numa_node = 1};
+const Slice kSecond = {.uuid = "MIG-2"};
+
+PlanOptions Options() {
+  PlanOptions options;
+  options.server = "/bin/server";
+  return options;
+}
+
+std::string ErrorOf(const PlanOptions& options,
+                    const std::vector<Slice>& slices) {
+  const auto plans = MakePlan(options, slices);
+  EXPECT_EQ(plans.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(plans.status().message());
+}
+
+TEST(LaunchPlanTest, OneServerASlice) {
+  const auto plans = MakePlan(Options(), {kFirst, kSecond});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  ASSERT_EQ(plans->size(), 2u);
+  const ServerPlan& first = plans->front();
+  EXPECT_EQ(first.label, "1g.18gb-0");
+  EXPECT_THAT(first.environment, ElementsAre("CUDA_VISIBLE_DEVICES=MIG-1"));
+  EXPECT_THAT(
+      first.command,
+      ElementsAre("/bin/server", "--grpc-address=127.0.0.1", "--grpc-port=8001",
+                  "--metrics-address=127.0.0.1", "--metrics-port=8101"));
+  const ServerPlan& second = plans->back();
+  EXPECT_EQ(second.label, "slice-1");
+  EXPECT_EQ(second.grpc_port, 8002);
+  EXPECT_EQ(second.metrics_port, 8102);
+  EXPECT_THAT(second.environment, ElementsAre("CUDA_VISIBLE_DEVICES=MIG-2"));
+}
+
+TEST(LaunchPlanTest, OnTheCpuNoDeviceIsNamed) {
+  const auto plans = MakePlan(Options(), {Slice{}, Slice{}});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ(plans->back().label, "cpu-1");
+  EXPECT_THAT(plans->back().environment, IsEmpty());
+}
+
+TEST(LaunchPlanTest, PlaceholdersAreFilled) {
+  PlanOptions options = Options();
+  options.server_arguments = {
+      "--a={label}/{index}", "{uuid},{profile},{memory_mib},{numa_node}",
+      "{grpc_port}:{metrics_port}", "{\"json\": {}}{", "plain"};
+  const auto plans = MakePlan(options, {kFirst});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  const std::vector<std::string>& command = plans->front().command;
+  EXPECT_THAT(std::vector<std::string>(command.begin() + 5, command.end()),
+              ElementsAre("--a=1g.18gb-0/0", "MIG-1,1g.18gb,18432,1",
+                          "8001:8101", "{\"json\": {}}{", "plain"));
+}
+
+TEST(LaunchPlanTest, WrongArgumentsAreRefused) {
+  PlanOptions options = Options();
+  options.server_arguments = {"--x={port}"};
+  EXPECT_THAT(ErrorOf(options, {kFirst}), HasSubstr("{uuid}, got {port}"));
+  for (const char* const own : {"--grpc-port=1", "--metrics-port",
+                                "--grpc-address=::", "--metrics-address=::"}) {
+    options.server_arguments = {own};
+    EXPECT_THAT(ErrorOf(options, {kFirst}), HasSubstr("before the --"));
+  }
+}
+
+TEST(LaunchPlanTest, WrongSlicesAndLabelsAreRefused) {
+  PlanOptions options = Options();
+  EXPECT_THAT(ErrorOf(options, {}), HasSubstr("at least one slice"));
+  EXPECT_THAT(ErrorOf(options, {kFirst, kFirst}), HasSubstr("given twice"));
+  options.labels = {"a"};
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}),
+              HasSubstr("one for each of 2 servers, got 1"));
+  options.labels = {"a", "a"};
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}), HasSubstr("given twice"));
+  options.labels = {"a", "b/c"};
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}), HasSubstr("got 'b/c'"));
+}
+
+TEST(LaunchPlanTest, PortsMustNotMeet) {
+  PlanOptions options = Options();
+  options.metrics_port = options.grpc_port + 1;
+  EXPECT_TRUE(MakePlan(options, {kFirst}).ok());
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}), HasSubstr("8001 and 8002"));
+  options.metrics_port = 65535;
+  EXPECT_TRUE(MakePlan(options, {kFirst}).ok());
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}),
+              HasSubstr("got the first at 65535"));
+}
+
+TEST(LaunchPlanTest, ShellLineIsQuoted) {
+  PlanOptions options = Options();
+  options.server_arguments = {"--name=it's me", "--x=*"};
+  const auto plans = MakePlan(options, {kSecond});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_THAT(ToShellLine(plans->front()),
+              HasSubstr("--metrics-port=8101 '--name=it'\\''s me' '--x=*'"));
+  EXPECT_THAT(ToShellLine(plans->front()),
+              testing::StartsWith("CUDA_VISIBLE_DEVICES=MIG-2 /bin/server "));
+}
+
+}  // namespace
+}  // namespace ferry::launch

@@ -1,0 +1,157 @@
+"""ferry-launch with real servers: starts, restarts, signals, status, ends."""
+
+import os
+import signal
+import subprocess
+import unittest
+
+import numpy as np
+import tritonclient.grpc as triton
+
+from ferry_process import wait_until
+from launched import LAUNCH, SERVER, Launched, is_alive
+
+
+def infer(address):
+    with triton.InferenceServerClient(address) as client:
+        tensor = triton.InferInput("input", [1, 16], "FP32")
+        tensor.set_data_from_numpy(np.ones((1, 16), np.float32))
+        return client.infer("sim", [tensor]).as_numpy("output").shape
+
+
+def run(*flags):
+    return subprocess.run([LAUNCH, *flags], capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+class CannotLaunchTest(unittest.TestCase):
+
+    def assertRefused(self, text, *flags):
+        ended = run(*flags)
+        self.assertEqual(ended.returncode, 1, ended.stdout)
+        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+        self.assertIn(text, ended.stderr)
+
+    def test_wrong_flags_are_refused(self):
+        self.assertRefused("--no-such-flag", "--no-such-flag")
+        self.assertRefused("before the --", "--servers=1", "--",
+                           "--grpc-port=1")
+        self.assertRefused("'/no/such/server'", "--servers=1",
+                           "--server=/no/such/server")
+
+    def test_dry_run_prints_the_commands(self):
+        ended = run("--slices=MIG-a,MIG-b", "--server=s", "--dry-run", "--",
+                    "--x={uuid}")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        lines = ended.stdout.splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(lines[1].startswith("CUDA_VISIBLE_DEVICES=MIG-b s "))
+        self.assertTrue(lines[1].endswith("--x=MIG-b"))
+
+
+class LaunchTest(unittest.TestCase):
+
+    def test_all_serve_and_drain(self):
+        with Launched(servers=3) as launched:
+            status = launched.wait_until_ready()
+            self.assertEqual([one["label"] for one in status],
+                             ["cpu-0", "cpu-1", "cpu-2"])
+            self.assertEqual(len({one["pid"] for one in status}), 3)
+            for one in status:
+                self.assertEqual(infer(one["grpc"]), (1, 16))
+            launched.signal(signal.SIGUSR1)
+            self.assertTrue(wait_until(lambda: sum(
+                "cpu-2 ready" in line for line in launched.lines) >= 2))
+            launched.signal()
+            self.assertEqual(launched.wait(), 0, launched.lines)
+            for one in launched.status():
+                self.assertEqual(one["state"], "stopped")
+                self.assertEqual(one["last_end"], "exit code 0 (drained)")
+            log = "".join(launched.log)
+            for label in ("cpu-0", "cpu-1", "cpu-2"):
+                self.assertRegex(log, rf"\[{label}\] .* ready grpc=")
+                self.assertRegex(log, rf"\[{label}\] .* drains signal=TERM")
+
+    def test_each_stop_signal_drains(self):
+        # A terminal's Ctrl-C and its end: the servers see one SIGTERM, since
+        # a second one would end them at once.
+        for number in (signal.SIGINT, signal.SIGHUP):
+            with Launched() as launched:
+                launched.wait_until_ready()
+                launched.signal(number)
+                self.assertEqual(launched.wait(), 0, launched.lines)
+
+    def test_killed_server_is_started_again(self):
+        with Launched() as launched:
+            first, other = launched.wait_until_ready()
+            os.kill(first["pid"], signal.SIGKILL)
+            again, same = launched.wait_for(
+                lambda all_: all_[0]["restarts"] == 1 and
+                all_[0]["state"] == "ready")
+            self.assertNotEqual(again["pid"], first["pid"])
+            self.assertEqual(again["last_end"], "SIGKILL")
+            self.assertEqual(same, other)
+            self.assertEqual(infer(again["grpc"]), (1, 16))
+            waiting = [line for line in launched.lines if " waiting " in line]
+            self.assertEqual(len(waiting), 1, launched.lines)
+            self.assertIn('cpu-0 waiting', waiting[0])
+            self.assertIn('last_end="SIGKILL"', waiting[0])
+            launched.signal()
+            self.assertEqual(launched.wait(), 0)
+
+    def test_server_that_was_drained_stays_down(self):
+        with Launched() as launched:
+            first, other = launched.wait_until_ready()
+            os.kill(first["pid"], signal.SIGTERM)
+            launched.wait_for(lambda all_: all_[0]["state"] == "stopped")
+            self.assertIsNone(launched.process.poll())
+            os.kill(other["pid"], signal.SIGTERM)
+            self.assertEqual(launched.wait(), 0)
+            self.assertEqual([one["restarts"] for one in launched.status()],
+                             [0, 0])
+
+    def test_wrong_server_flag_backs_off(self):
+        with Launched("--no-such-flag", servers=1) as launched:
+            launched.wait_for(lambda all_: all_[0]["restarts"] >= 3)
+            launched.signal()
+            self.assertEqual(launched.wait(), 2)
+            log = "".join(launched.log)
+            self.assertIn("[cpu-0] ferry-server: ", log)
+            self.assertIn("--no-such-flag", log)
+            waits = [line.split("restart_in=")[1].strip()
+                     for line in launched.lines if "restart_in=" in line]
+            # What was left when the line was written: 0.05, 0.1, 0.2 s at most.
+            self.assertGreaterEqual(len(waits), 3, launched.lines)
+            self.assertIn('last_end="exit code 1 (could not start)"',
+                          "".join(launched.lines))
+
+    def test_second_signal_kills(self):
+        with Launched("--drain-delay-secs=1000") as launched:
+            status = launched.wait_until_ready()
+            launched.signal()
+            launched.wait_for(lambda all_: all(
+                one["state"] == "stopping" for one in all_))
+            launched.signal(signal.SIGINT)
+            self.assertEqual(launched.wait(), 128 + signal.SIGINT)
+            self.assertFalse(any(is_alive(one["pid"]) for one in status))
+            self.assertEqual({one["last_end"] for one in launched.status()},
+                             {"SIGKILL"})
+
+    def test_stop_timeout_kills(self):
+        with Launched("--drain-delay-secs=1000",
+                      flags=["--stop-timeout-secs=0.2"]) as launched:
+            launched.wait_until_ready()
+            launched.signal()
+            self.assertEqual(launched.wait(), 2, launched.lines)
+
+    def test_killed_launcher_leaves_no_server(self):
+        with Launched() as launched:
+            status = launched.wait_until_ready()
+            launched.signal(signal.SIGKILL)
+            self.assertEqual(launched.wait(), -signal.SIGKILL)
+            self.assertTrue(wait_until(lambda: not any(
+                is_alive(one["pid"]) for one in status), timeout=60))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,35 @@
+// Lines in any cut.
+#include "deploy/launch/line_relay.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace ferry::launch {
+namespace {
+
+TEST(LineRelayTest, LinesGetTheLabel) {
+  LineRelay relay("a");
+  EXPECT_EQ(relay.Take("one\ntwo\n"), "[a] one\n[a] two\n");
+  EXPECT_EQ(relay.Take("\n"), "[a] \n");
+  EXPECT_EQ(relay.TakeRest(), "");
+}
+
+TEST(LineRelayTest, PartsAreJoined) {
+  LineRelay relay("a");
+  EXPECT_EQ(relay.Take("on"), "");
+  EXPECT_EQ(relay.Take("e\ntw"), "[a] one\n");
+  EXPECT_EQ(relay.TakeRest(), "[a] tw\n");
+  EXPECT_EQ(relay.TakeRest(), "");
+}
+
+TEST(LineRelayTest, LongLinesComeInParts) {
+  LineRelay relay("a");
+  const std::string part(LineRelay::kMaxLine, 'x');
+  EXPECT_EQ(relay.Take(part + part + "y\n"),
+            "[a] " + part + "\n[a] " + part + "\n[a] y\n");
+  EXPECT_EQ(relay.Take(part + "\n"), "[a] " + part + "\n");
+}
+
+}  // namespace
+}  // namespace ferry::launch
