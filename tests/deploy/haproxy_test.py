@@ -1,0 +1,178 @@
+"""HAProxy with the configuration that is shipped, in front of three real
+servers: 10,000 requests of ferry-bench while one server drains, none failed.
+
+Skipped where haproxy is not installed.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+import urllib.request
+
+import grpc
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
+
+import ferry_process
+from ferry_process import wait_until
+from launched import Launched, is_alive
+
+HAPROXY = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
+CONFIG = (pathlib.Path(__file__).resolve().parents[2] / "deploy" / "haproxy" /
+          "haproxy.cfg")
+BENCH = os.environ.get("FERRY_BENCH", "")
+REQUESTS = 10_000
+BEFORE_DRAIN = 2_000
+# Twenty times what HAProxy needs to look.
+DRAIN_DELAY_S = 10
+LIMIT_S = 120
+
+
+def requests_served(server):
+    """Returns how many of its requests were answered, by code."""
+    with urllib.request.urlopen(f"http://{server['metrics']}/metrics",
+                                timeout=10) as reply:
+        page = reply.read().decode()
+    counts = {}
+    for line in page.splitlines():
+        if line.startswith("ferry_requests_total{"):
+            code = line.split('code="')[1].split('"')[0]
+            counts[code] = counts.get(code, 0) + float(line.rsplit(" ", 1)[1])
+    return counts
+
+
+class Proxy:
+    """HAProxy on the shipped file; `with` stops it."""
+
+    def __init__(self, servers):
+        self.port = ferry_process.free_port()
+        environment = dict(os.environ,
+                           FERRY_LISTEN=f"127.0.0.1:{self.port}")
+        for i, server in enumerate(servers):
+            environment[f"FERRY_SLICE_{i}"] = server["grpc"]
+            environment[f"FERRY_CHECK_{i}"] = server["metrics"].split(":")[1]
+        self.process = subprocess.Popen(
+            [HAPROXY, "-db", "-f", CONFIG], env=environment,
+            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.log = []
+        self.reader = threading.Thread(
+            target=self.log.extend, args=(self.process.stderr,), daemon=True)
+        self.reader.start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def has_said(self, text):
+        return any(text in line for line in self.log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(LIMIT_S)
+        self.reader.join(LIMIT_S)
+        self.process.stderr.close()
+
+
+class Load:
+    """ferry-bench in a closed loop until it is told to stop."""
+
+    def __init__(self, address, outstanding=32):
+        self.folder = tempfile.TemporaryDirectory(prefix="ferry-deploy-")
+        self.json = os.path.join(self.folder.name, "result.json")
+        self.process = subprocess.Popen(
+            [BENCH, "run", "-u", address, "-m", "sim", "--warm-up-secs=0",
+             f"--outstanding={outstanding}", f"--duration-secs={LIMIT_S}",
+             f"--json={self.json}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def finish(self):
+        """Returns the measured point and what was printed."""
+        self.process.send_signal(signal.SIGINT)
+        text = self.process.communicate(timeout=LIMIT_S)[0]
+        with open(self.json, encoding="utf-8") as file:
+            return json.load(file)["runs"][0]["points"][0], text
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+        self.folder.cleanup()
+
+
+@unittest.skipUnless(HAPROXY, "haproxy is not installed")
+class HaproxyTest(unittest.TestCase):
+
+    def test_configuration_is_valid(self):
+        checked = subprocess.run([HAPROXY, "-c", "-f", CONFIG], text=True,
+                                 capture_output=True, timeout=60, check=False)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertNotIn("WARNING", checked.stderr)
+
+    def test_no_server_is_unavailable(self):
+        closed = [{"grpc": f"127.0.0.1:{ferry_process.free_port()}",
+                   "metrics": f"127.0.0.1:{ferry_process.free_port()}"}] * 3
+        with Proxy(closed) as proxy:
+            self.assertTrue(wait_until(
+                lambda: proxy.has_said("has no server available"), 30))
+            with grpc.insecure_channel(proxy.address) as channel:
+                stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+                with self.assertRaises(grpc.RpcError) as caught:
+                    stub.ServerReady(pb.ServerReadyRequest(), timeout=30,
+                                     wait_for_ready=True)
+            self.assertEqual(caught.exception.code(),
+                             grpc.StatusCode.UNAVAILABLE)
+            self.assertEqual(caught.exception.details(), "no server is ready")
+
+    @unittest.skipUnless(BENCH, "ferry-bench is not built")
+    def test_draining_server_leaves_without_a_failed_request(self):
+        with Launched(f"--drain-delay-secs={DRAIN_DELAY_S}", servers=3,
+                      model={"alpha_ms": 4, "beta_ms": 0.01}) as launched:
+            servers = launched.wait_until_ready()
+            with Proxy(servers) as proxy, Load(proxy.address) as load:
+                def served(among):
+                    return sum(requests_served(server).get("OK", 0)
+                               for server in among)
+
+                leaver, stayers = servers[1], [servers[0], servers[2]]
+                self.assertTrue(wait_until(
+                    lambda: served(servers) >= BEFORE_DRAIN, LIMIT_S))
+                shares = [served([server]) for server in servers]
+                os.kill(leaver["pid"], signal.SIGTERM)
+                self.assertTrue(wait_until(
+                    lambda: proxy.has_said("slices/slice-1 is DOWN"), 60))
+                self.assertTrue(is_alive(leaver["pid"]),
+                                "it was to serve until HAProxy had seen it")
+                self.assertTrue(wait_until(
+                    lambda: not is_alive(leaver["pid"]), LIMIT_S))
+                at_leave = served(stayers)
+                self.assertTrue(wait_until(
+                    lambda: served(stayers) >= max(REQUESTS, at_leave + 1000),
+                    LIMIT_S))
+                point, text = load.finish()
+                left = next(one for one in launched.status()
+                            if one["label"] == leaver["label"])
+                self.assertEqual(left["last_end"], "exit code 0 (drained)")
+            self.assertGreater(min(shares), BEFORE_DRAIN / 10, shares)
+            for server in stayers:
+                self.assertEqual(set(
+                    code for code, count in requests_served(server).items()
+                    if count), {"OK"})
+            self.assertGreaterEqual(point["ok"], REQUESTS, text)
+            self.assertEqual(point["errors"], {}, text)
+            self.assertEqual(point["ok"], point["planned"], text)
+
+
+if __name__ == "__main__":
+    unittest.main()
