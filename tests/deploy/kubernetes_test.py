@@ -1,0 +1,178 @@
+"""The manifests, by published schemas: Kubernetes' own through
+kubernetes-validate, strict; KServe's by the lists of fields of its own Python
+package, and its containers as those of a Pod.
+
+Skipped where scripts/check_manifests.sh has not installed them.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from tools import ROOT, Tool
+
+DEPLOY = ROOT / "deploy"
+PLAIN = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+RUNTIMES = [DEPLOY / "kserve" / "cluster_serving_runtime.yaml",
+            ROOT / "examples" / "kserve" / "serving-runtime.yaml"]
+SERVER = os.environ["FERRY_SERVER"]
+TO_JSON = ("import json, sys, yaml; print(json.dumps(list("
+           "yaml.safe_load_all(open(sys.argv[1])))))")
+
+
+def setUpModule():
+    global CHECK
+    CHECK = Tool("check_manifests")
+    CHECK.require()
+
+
+def documents(path):
+    """Returns the documents of a YAML file."""
+    read = CHECK.run("--python", "-c", TO_JSON, path)
+    if read.returncode != 0:
+        raise AssertionError(f"{path}: {read.stderr}")
+    return json.loads(read.stdout)
+
+
+class KServeModels:
+    """The fields of KServe's types, from the classes of its package."""
+
+    def __init__(self):
+        told = CHECK.run("--python", "-c",
+                         "import os; print(os.environ['FERRY_KSERVE_MODELS'])")
+        self.folder = pathlib.Path(told.stdout.strip())
+
+    def fields(self, kind):
+        """Returns {JSON name: type}; of types that are not KServe's, None."""
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
+        path = self.folder / f"{name}.py"
+        if not path.exists():
+            return None
+        text = path.read_text(encoding="utf-8")
+
+        def table(which):
+            body = re.search(rf"{which} = {{(.*?)}}", text, re.DOTALL).group(1)
+            return dict(re.findall(r"'(\w+)': '([^']+)'", body))
+
+        types, names = table("openapi_types"), table("attribute_map")
+        return {names[field]: kind for field, kind in types.items()}
+
+    def complaints(self, value, kind, where):
+        """Yields what of the value the type does not have."""
+        plain = {"str": str, "bool": bool, "int": int}
+        inner = re.fullmatch(r"list\[(.*)\]", kind)
+        if inner:
+            if not isinstance(value, list):
+                yield f"{where}: expected a list, got {value!r}"
+                return
+            for i, one in enumerate(value):
+                yield from self.complaints(one, inner.group(1), f"{where}[{i}]")
+        elif kind in plain:
+            if type(value) is not plain[kind]:
+                yield f"{where}: expected {kind}, got {value!r}"
+        elif (fields := self.fields(kind)) is not None:
+            for name, one in value.items():
+                if name not in fields:
+                    yield f"{where}: {kind} has no {name}"
+                else:
+                    yield from self.complaints(one, fields[name],
+                                               f"{where}.{name}")
+
+
+class ManifestTest(unittest.TestCase):
+
+    def assertValid(self, *paths):
+        checked = CHECK.run("--strict", *paths)
+        self.assertEqual(checked.returncode, 0,
+                         checked.stdout + checked.stderr)
+        self.assertNotIn("WARN", checked.stdout + checked.stderr)
+
+    def test_manifests_follow_the_schemas(self):
+        self.assertEqual(len(PLAIN), 4)
+        self.assertValid(*PLAIN)
+
+    def test_a_wrong_manifest_would_be_found(self):
+        text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = pathlib.Path(folder) / "wrong.yaml"
+            wrong.write_text(text.replace("readinessProbe", "readyProbe"))
+            self.assertNotEqual(CHECK.run("--strict", wrong).returncode, 0)
+
+    def test_runtimes_follow_kserve(self):
+        models = KServeModels()
+        for path in RUNTIMES:
+            (runtime,) = documents(path)
+            kind = "V1alpha1" + runtime["kind"]
+            said = list(models.complaints(runtime, kind, path.name))
+            self.assertEqual(said, [])
+            runtime["spec"]["supported"] = []
+            said = list(models.complaints(runtime, kind, path.name))
+            self.assertEqual(len(said), 1, said)
+
+    def test_containers_of_the_runtimes_follow_the_schemas(self):
+        for path in RUNTIMES:
+            (runtime,) = documents(path)
+            spec = runtime["spec"]
+            self.assertEqual(spec["containers"][0]["name"], "kserve-container")
+            pod = {"apiVersion": "v1", "kind": "Pod",
+                   "metadata": {"name": "ferry"},
+                   "spec": {"containers": spec["containers"],
+                            "volumes": spec.get("volumes", [])}}
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "pod.yaml"
+                file.write_text(json.dumps(pod))
+                self.assertValid(file)
+
+
+class ArgumentsTest(unittest.TestCase):
+    """What the schemas do not know: our own flags, ports and times."""
+
+    def containers(self):
+        (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")
+        pod = deployment["spec"]["template"]["spec"]
+        yield pod["containers"][0], pod["terminationGracePeriodSeconds"]
+        for path in RUNTIMES:
+            (runtime,) = documents(path)
+            yield runtime["spec"]["containers"][0], 30
+
+    def test_the_server_knows_the_flags(self):
+        for container, _ in self.containers():
+            # Past the flags, it fails for want of the models.
+            ended = subprocess.run([SERVER, *container["args"]], text=True,
+                                   capture_output=True, timeout=60, check=False)
+            self.assertEqual(ended.returncode, 1)
+            self.assertRegex(ended.stderr, "cannot start: .*(/models|/mnt)")
+
+    def test_probes_ask_ports_that_are_served(self):
+        for container, _ in self.containers():
+            flags = dict(flag.lstrip("-").split("=")
+                         for flag in container["args"])
+            grpc_port = int(flags["grpc-port"])
+            named = {port["name"]: port["containerPort"]
+                     for port in container["ports"]}
+            self.assertIn(grpc_port, named.values())
+            for name in ("startupProbe", "readinessProbe", "livenessProbe"):
+                probe = container[name]
+                if "grpc" in probe:
+                    self.assertEqual(probe["grpc"]["port"], grpc_port)
+                else:
+                    port = probe["httpGet"]["port"]
+                    self.assertEqual(named.get(port, port),
+                                     int(flags.get("metrics-port", 8002)))
+
+    def test_grace_is_longer_than_the_drain(self):
+        for container, grace in self.containers():
+            flags = dict(flag.lstrip("-").split("=")
+                         for flag in container["args"])
+            drain = (int(flags["drain-delay-secs"]) +
+                     int(flags.get("exit-timeout-secs", 20)))
+            self.assertGreaterEqual(grace, drain + 5)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

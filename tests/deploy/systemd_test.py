@@ -1,0 +1,86 @@
+"""The systemd units, by systemd-analyze: they are right, and as closed as they
+say. Skipped where systemd-analyze is not installed."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+UNITS = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "systemd"
+ANALYZE = shutil.which("systemd-analyze")
+# Exposure in tenths, as systemd 252 counts it; 100 is all open.
+MOST_EXPOSED = 25
+
+
+@unittest.skipUnless(ANALYZE, "systemd-analyze is not installed")
+class SystemdTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ferry-units-")
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        units = self.root / "etc" / "systemd" / "system"
+        units.mkdir(parents=True)
+        for unit in UNITS.iterdir():
+            if unit.suffix in (".service", ".target"):
+                shutil.copy(unit, units)
+        # verify asks whether the program is there.
+        program = self.root / "opt" / "ferry" / "bin" / "ferry-server"
+        program.parent.mkdir(parents=True)
+        shutil.copy("/bin/true", program)
+
+    def analyze(self, *arguments):
+        return subprocess.run([ANALYZE, *arguments], text=True, timeout=60,
+                              capture_output=True, check=False,
+                              env=os.environ | {"SYSTEMD_COLORS": "0"})
+
+    def verify(self):
+        """Returns what is said of our units, with the units of this machine."""
+        unit = self.root / "etc" / "systemd" / "system" / "ferry@.service"
+        text = unit.read_text().replace("/opt/ferry/",
+                                        f"{self.root}/opt/ferry/")
+        unit.write_text(text)
+        ended = self.analyze("verify", "--man=no", str(unit),
+                             str(unit.with_name("ferry.target")))
+        return ended.returncode, ended.stderr
+
+    def test_units_are_right(self):
+        code, said = self.verify()
+        self.assertEqual(code, 0, said)
+        self.assertNotIn("ferry", said)
+
+    def test_a_wrong_unit_would_be_found(self):
+        unit = self.root / "etc" / "systemd" / "system" / "ferry@.service"
+        unit.write_text(unit.read_text().replace("KillMode=mixed",
+                                                 "KillMode=sometimes"))
+        _, said = self.verify()
+        self.assertIn("Failed to parse kill mode", said)
+
+    def test_exposure_is_low(self):
+        ended = self.analyze("security", "--offline=yes",
+                             f"--threshold={MOST_EXPOSED}",
+                             f"--root={self.root}", "ferry@.service")
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+
+    def test_the_example_sets_all_that_the_unit_reads(self):
+        unit = (UNITS / "ferry@.service").read_text()
+        example = (UNITS / "slice.env").read_text()
+        read = set(re.findall(r"\$\{?(FERRY_[A-Z_]+)", unit))
+        given = set(re.findall(r"^(FERRY_[A-Z_]+)=", example, re.MULTILINE))
+        self.assertEqual(read, given)
+
+    def test_time_to_stop_is_enough(self):
+        unit = (UNITS / "ferry@.service").read_text()
+        example = (UNITS / "slice.env").read_text()
+        least = sum(int(re.search(rf"{name}=(\d+)", example).group(1))
+                    for name in ("FERRY_DRAIN_DELAY_SECS",
+                                 "FERRY_EXIT_TIMEOUT_SECS"))
+        stop = int(re.search(r"TimeoutStopSec=(\d+)s", unit).group(1))
+        self.assertGreater(stop, least + 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
