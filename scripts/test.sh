@@ -31,6 +31,10 @@ for tool in perf_analyzer loadgen; do
     say "it is not there: its test is skipped"
 done
 
+# The schemas of deploy/'s manifests, 24 MB.
+step "schemas of Kubernetes" bash scripts/check_manifests.sh --version ||
+  say "they are not there: the tests of manifests are skipped"
+
 # One test tree that includes the five.
 mkdir -p build/all
 for preset in "${presets[@]}"; do

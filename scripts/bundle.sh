@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Makes a tarball of Ferry that runs without installing anything, on any x86-64
+# Linux with glibc 2.36 or later: the programs, the Debian libraries that they
+# need, two small models, and the GPU tests where they are built. Models that run
+# on LibTorch take that of the machine, torch 2.11: no torch is in it.
+#
+#   scripts/bundle.sh [--out DIR] [--bin DIR]
+#
+# --out  where dist/ferry-<version>-linux-<arch>.tar.gz goes (dist)
+# --bin  takes the build tree there as it is instead of building (build/release)
+#
+# In it: bin/, what one runs; libexec/, the programs; lib/; models/; tests/;
+# doc/copyright/, of each library; MANIFEST.sha256; BUNDLE.txt, what it is.
+# Fails where it would be over 64 MiB. scripts/check_bundle.sh tries it.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+programs=(ferry-server ferry-bench ferry-launch)
+max_bytes=$((64 << 20))
+out=$root/dist
+build=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out | --bin)
+      [ $# -ge 2 ] || die "$1 needs a folder"
+      if [ "$1" = --out ]; then out=$2; else build=$2; fi
+      shift
+      ;;
+    -h | --help)
+      sed -n '2,/^set/ {/^set/d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) die "unknown argument $1; see --help" ;;
+  esac
+  shift
+done
+if [ -n "$build" ]; then
+  build=$(cd "$build" && pwd)
+else
+  build=$root/build/release
+  bash scripts/build.sh release "${programs[@]}" write_scripts
+fi
+for file in "${programs[@]/#/bin/}" lib/libferry_torch.so tests/write_scripts; do
+  [ -e "$build/$file" ] || die "no $file in $build; leave out --bin"
+done
+
+version=$(sed -n 's/^project(Ferry VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+name=ferry-$version-linux-$(uname -m)
+staging=$(mktemp -d)
+trap 'rm -rf "$staging"' EXIT
+bundle=$staging/$name
+mkdir -p "$bundle"/{bin,libexec,lib,models,doc/copyright} "$out"
+
+# Prints the files that the loader opens for a program, but for those of glibc,
+# which belongs to the machine, and of torch with what lies in its folders.
+needed() {
+  ldd "$1" | awk -v build="$build/" '$2 == "=>" && $3 ~ /^\// &&
+    $3 !~ /\/(torch|nvidia)\// && index($3, build) != 1 &&
+    $3 !~ /\/lib(c|m|dl|rt|pthread|resolv|util)\.so\./ {print $3}'
+}
+
+# copy_program FROM TO: without debug information and paths of this machine.
+copy_program() {
+  cp -L "$1" "$2"
+  strip --strip-unneeded "$2"
+  cmake -DFILE="$2" -P cmake/bundle_rpath.cmake
+}
+
+for program in "${programs[@]}"; do
+  copy_program "$build/bin/$program" "$bundle/libexec/$program"
+  install -m 755 deploy/bundle/run.sh "$bundle/bin/$program"
+done
+for library in "$build"/lib/libferry_*.so; do
+  copy_program "$library" "$bundle/lib/$(basename "$library")"
+done
+# GPU tests are programs named *gpu*; there are none in a build for the CPU.
+for test in "$build"/tests/*gpu*; do
+  [ -f "$test" ] && [ -x "$test" ] || continue
+  mkdir -p "$bundle/tests"
+  copy_program "$test" "$bundle/tests/$(basename "$test")"
+done
+
+say "libraries"
+{
+  for program in "${programs[@]/#/$build/bin/}" "$build"/lib/libferry_*.so; do
+    needed "$program"
+  done
+} | sort -u >"$staging/libraries"
+while read -r library; do
+  cp -L "$library" "$bundle/lib/$(basename "$library")"
+done <"$staging/libraries"
+# Where a package comes from, and under which terms.
+xargs -n 1 readlink -f <"$staging/libraries" |
+  sed 'p; s|^/usr||' | xargs dpkg-query -S 2>/dev/null |
+  sed 's/:.*//' | sort -u >"$staging/packages" || true
+[ -s "$staging/packages" ] || die "dpkg knows none of the libraries: the" \
+  "bundle is made on Debian"
+while read -r package; do
+  cp -L "/usr/share/doc/$package/copyright" "$bundle/doc/copyright/$package"
+done <"$staging/packages"
+
+say "models"
+mkdir -p "$bundle/models/sim/1" "$bundle/models/linear/1" "$staging/scripts"
+cp deploy/bundle/sim.pbtxt "$bundle/models/sim/config.pbtxt"
+"$build/tests/write_scripts" "$staging/scripts"
+cp "$staging/scripts/linear.pt" "$bundle/models/linear/1/model.pt"
+
+{
+  echo "Ferry $version, $(uname -m), of commit" \
+    "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+  echo
+  echo "bin/ferry-server --help; bin/ferry-server --model-repository models"
+  echo "Torch 2.11 is found by --torch DIR (first), FERRY_TORCH or python3."
+  echo
+  echo "Libraries of Debian, in lib/, with their terms in doc/copyright/:"
+  xargs dpkg-query -W -f '  ${Package} ${Version}\n' <"$staging/packages"
+} >"$bundle/BUNDLE.txt"
+(cd "$bundle" && find . -type f ! -name MANIFEST.sha256 -print0 | sort -z |
+  xargs -0 sha256sum >"$staging/manifest")
+mv "$staging/manifest" "$bundle/MANIFEST.sha256"
+
+say "packing"
+tar -C "$staging" --sort=name --owner=0 --group=0 --numeric-owner \
+  --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" -cf - "$name" |
+  gzip -9n >"$staging/$name.tar.gz"
+size=$(stat -c %s "$staging/$name.tar.gz")
+[ "$size" -lt "$max_bytes" ] ||
+  die "expected less than $max_bytes bytes, got $size"
+mv "$staging/$name.tar.gz" "$out/"
+say "$out/$name.tar.gz: $((size >> 10)) KiB," \
+  "$(wc -l <"$staging/libraries") libraries"
