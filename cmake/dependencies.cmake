@@ -13,7 +13,7 @@
 #   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own; its
 #                               histograms are peers in bench/micro
 #   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
-#   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics; a client only
+#   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics, ferry-launch health; a client only
 #   Chart.js 3.9 (apt)          the report page's plots, inlined
 #   tcmalloc 2.10 (apt)         the allocator of ferry-server and ferry-forward;
 #                               docs/decisions/0013-allocator.md

@@ -94,7 +94,7 @@ CHECK
 first=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
 print(min(s.getsockname()[1], 65000))')
 say "serving there, ports $first to $((first + 11))"
-env -i PATH=/usr/bin:/bin HOME=/root chroot "$bare" \
+env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$bare" \
   /bin/sh /opt/check "$first" "$((first + 10))" ||
   die "the bundle does not serve on a bare system, see above"
 say "$(basename "$bundle") serves on a bare $(. "$bare/etc/os-release" &&

@@ -49,6 +49,7 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
                  "UUIDs of MIG slices or GPUs, one server each, instead of "
                  "those that NVML finds")
       ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes(servers)
       ->type_name("UUID,..")
       ->group(group);
@@ -56,6 +57,7 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
                  "a name for each server, in the order of the slices "
                  "[<profile>-0, <profile>-1, .. or cpu-0, ..]")
       ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("NAME,..")
       ->group(group);
   app.add_option("--server", options.plan.server,

@@ -23,13 +23,14 @@ import ferry_process
 from ferry_process import wait_until
 from launched import Launched, is_alive
 
-HAPROXY = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
+HAPROXY = shutil.which("haproxy", path=os.environ["PATH"] + os.pathsep +
+                       "/usr/sbin")
 CONFIG = (pathlib.Path(__file__).resolve().parents[2] / "deploy" / "haproxy" /
           "haproxy.cfg")
-BENCH = os.environ.get("FERRY_BENCH", "")
+BENCH = os.environ["FERRY_BENCH"]
 REQUESTS = 10_000
 BEFORE_DRAIN = 2_000
-# Twenty times what HAProxy needs to look.
+# HAProxy looks twice a second.
 DRAIN_DELAY_S = 10
 LIMIT_S = 120
 
@@ -111,7 +112,11 @@ class Load:
         self.folder.cleanup()
 
 
-@unittest.skipUnless(HAPROXY, "haproxy is not installed")
+def setUpModule():
+    if not HAPROXY:
+        raise unittest.SkipTest("haproxy is not installed")
+
+
 class HaproxyTest(unittest.TestCase):
 
     def test_configuration_is_valid(self):
@@ -135,7 +140,6 @@ class HaproxyTest(unittest.TestCase):
                              grpc.StatusCode.UNAVAILABLE)
             self.assertEqual(caught.exception.details(), "no server is ready")
 
-    @unittest.skipUnless(BENCH, "ferry-bench is not built")
     def test_draining_server_leaves_without_a_failed_request(self):
         with Launched(f"--drain-delay-secs={DRAIN_DELAY_S}", servers=3,
                       model={"alpha_ms": 4, "beta_ms": 0.01}) as launched:

@@ -40,13 +40,14 @@ TEST(LaunchOptionsTest, WhatFollowsTheDashesIsTheServers) {
 }
 
 TEST(LaunchOptionsTest, SlicesByHand) {
-  const auto options = Parse({"--slices=MIG-a,GPU-b", "--labels=x,y"});
+  const auto options =
+      Parse({"--slices=MIG-a,GPU-b", "--slices=MIG-c", "--labels", "x,y,z"});
   ASSERT_TRUE(options.ok()) << options.status();
   const auto slices = FindSlices(*options);
   ASSERT_TRUE(slices.ok());
-  ASSERT_EQ(slices->size(), 2u);
-  EXPECT_EQ(slices->back().uuid, "GPU-b");
-  EXPECT_THAT(options->plan.labels, ElementsAre("x", "y"));
+  ASSERT_EQ(slices->size(), 3u);
+  EXPECT_EQ(slices->back().uuid, "MIG-c");
+  EXPECT_THAT(options->plan.labels, ElementsAre("x", "y", "z"));
 }
 
 TEST(LaunchOptionsTest, TimesAreSeconds) {
