@@ -68,6 +68,21 @@ class Histogram {
     max_.Set(std::max(max_.value(), other.max_.value()));
   }
 
+  // Adds `n` values that lay in the bucket of `value`, without their sum and
+  // bounds: those of all buckets are added once, by AddTotals(). Both together
+  // put back a histogram whose counts were written down.
+  void AddCounts(uint64_t value, uint64_t n) {
+    buckets_[BucketOf(value)].Add(n);
+    count_.Add(n);
+  }
+
+  // REQUIRES: there is at least one value that they are of.
+  void AddTotals(uint64_t sum, uint64_t min, uint64_t max) {
+    sum_.Add(sum);
+    min_.Set(std::min(min_.value(), min));
+    max_.Set(std::max(max_.value(), max));
+  }
+
   void Clear() {
     for (Counter& bucket : buckets_) {
       bucket.Set(0);

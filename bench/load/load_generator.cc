@@ -152,7 +152,9 @@ void LoadGenerator::AwaitAnswers() {
 
 void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
   plan_ = plan;
-  plan_.start = std::max(plan.start, pacer_.Now());
+  if (!plan.keeps_start) {
+    plan_.start = std::max(plan.start, pacer_.Now());
+  }
   next_look_ = plan_.window_begin();
   loop_ = loop;
   query_ = 0;

@@ -37,6 +37,9 @@ namespace ferry::bench {
 
 struct LoadPlan {
   TimePoint start;  // past: at once
+  // A start that is past is kept all the same, as others keep it too: what was
+  // planned until now is sent at once, and late.
+  bool keeps_start = false;
   Duration warm_up{0};
   Duration measured{0};
   // How long to wait for answers after the last send.
