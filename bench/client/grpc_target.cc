@@ -131,10 +131,11 @@ absl::StatusOr<std::unique_ptr<GrpcTarget>> GrpcTarget::Create(
       std::none_of(classes.begin(), classes.end(), [](const auto& one) {
         return one.requests.empty() || one.weight <= 0;
       });
-  if (options.connections < 1 || options.queues < 1 || !has_requests) {
+  if (options.connections < 1 || options.queues < 1 ||
+      options.number_step < 1 || !has_requests) {
     return absl::InvalidArgumentError(
-        "expected at least one connection, one queue, one class, and one "
-        "request and a weight of each");
+        "expected at least one connection, one queue, a step from number to "
+        "number, one class, and one request and a weight of each");
   }
   std::unique_ptr<GrpcTarget> target(
       new GrpcTarget(options, std::move(classes)));
@@ -186,7 +187,8 @@ absl::Status GrpcTarget::Connect(Duration limit) {
 }
 
 void GrpcTarget::Send(uint64_t number, Caller& caller) {
-  Connection& connection = *connections_[number % connections_.size()];
+  Connection& connection =
+      *connections_[number / options_.number_step % connections_.size()];
   const ClassRequests& one = classes_[ClassOf(number)];
   auto* const rpc = new Rpc(connection, caller);
   rpc->Start(one.requests[number % one.requests.size()], one.deadline,

@@ -12,6 +12,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -31,6 +32,8 @@ struct GrpcTargetOptions {
   std::string address;  // host:port
   int32_t connections = 2;
   int32_t queues = 2;
+  // Of the numbers that are sent, from one to the next: connections take turns.
+  uint64_t number_step = 1;
 };
 
 // The requests of one class, sent in turn.

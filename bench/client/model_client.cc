@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "batcher/event_count.h"
 
 namespace ferry::bench {
@@ -22,6 +23,17 @@ int32_t ModelDescription::lanes() const {
     lanes += std::max(group.count(), 1);
   }
   return std::max(lanes, 1);
+}
+
+std::string ModelDescription::instances() const {
+  std::vector<std::string> groups;
+  for (const auto& group : config.instance_group()) {
+    groups.push_back(absl::StrCat(
+        std::max(group.count(), 1), " x ",
+        inference::ModelInstanceGroup::Kind_Name(group.kind()),
+        group.gpus().empty() ? "" : " on ", absl::StrJoin(group.gpus(), " ")));
+  }
+  return absl::StrJoin(groups, ", ");
 }
 
 bool ModelDescription::is_simulated() const {
@@ -96,6 +108,8 @@ absl::StatusOr<ModelDescription> ModelClient::Describe() const {
   return ModelDescription{
       .server_name = server->name(),
       .server_version = server->version(),
+      .server_extensions = {server->extensions().begin(),
+                            server->extensions().end()},
       .has_statistics =
           std::find(server->extensions().begin(), server->extensions().end(),
                     "statistics") != server->extensions().end(),

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,11 +26,14 @@ namespace ferry::bench {
 struct ModelDescription {
   std::string server_name;
   std::string server_version;
+  std::vector<std::string> server_extensions;
   bool has_statistics = false;
   inference::ModelMetadataResponse metadata;
   inference::ModelConfig config;
 
   int32_t lanes() const;  // sum of instance counts, at least 1
+  // "2 x KIND_GPU on 0 1, 1 x KIND_CPU"; "" where its config has none.
+  std::string instances() const;
   // Whether its config says that the device behind it is simulated.
   bool is_simulated() const;
 };

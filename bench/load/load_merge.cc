@@ -55,6 +55,7 @@ void Merge(const LoadResult& other, LoadResult& load) {
   }
   for (size_t i = 0; i < load.slices.size(); ++i) {
     load.slices[i].latency.Merge(other.slices[i].latency);
+    load.slices[i].send_lag.Merge(other.slices[i].send_lag);
     load.slices[i].planned += other.slices[i].planned;
     load.slices[i].failed += other.slices[i].failed;
   }

@@ -26,6 +26,8 @@ class LoadSource {
   // the server does is in the result.
   virtual Loaded RunClosed(int32_t outstanding, const LoadPlan& plan) = 0;
   virtual Loaded RunOpen(double rate, uint64_t seed, const LoadPlan& plan) = 0;
+  virtual Loaded RunOffline(uint64_t calls, int32_t outstanding,
+                            const LoadPlan& plan) = 0;
 
   // Ends the load under way, and any later one, early.
   virtual void Stop() = 0;
@@ -48,6 +50,10 @@ class OwnLoads final : public LoadSource {
   }
   Loaded RunOpen(double rate, uint64_t seed, const LoadPlan& plan) override {
     return generator_.RunOpen(*arrivals_.make(rate, seed), plan);
+  }
+  Loaded RunOffline(uint64_t calls, int32_t outstanding,
+                    const LoadPlan& plan) override {
+    return generator_.RunOffline(calls, outstanding, plan);
   }
   void Stop() override { generator_.Stop(); }
   std::optional<LoadProgress> progress() const override {

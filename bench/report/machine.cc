@@ -1,11 +1,14 @@
-// Reads /proc/cpuinfo and uname.
+// Reads /proc/cpuinfo, /sys and uname.
 #include "bench/report/machine.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -55,12 +58,53 @@ Machine DescribeMachine() {
   if (uname(&name) == 0) {
     machine.kernel = absl::StrCat(name.sysname, " ", name.release);
   }
+  machine.governor = ReadGovernor();
+  double loads[3];
+  if (const int told = getloadavg(loads, 3); told > 0) {
+    machine.load_average.assign(loads, loads + told);
+  }
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  if (pages > 0) {
+    machine.memory_bytes = static_cast<uint64_t>(pages) *
+                           static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
   return machine;
+}
+
+std::string ReadGovernor(const std::string& folder) {
+  std::set<std::string> governors;
+  for (int cpu = 0;; ++cpu) {
+    const std::string of_cpu = absl::StrCat(folder, "/cpu", cpu);
+    if (!std::filesystem::exists(of_cpu)) {
+      break;
+    }
+    std::ifstream file(of_cpu + "/cpufreq/scaling_governor");
+    std::string governor;
+    if (file >> governor) {
+      governors.insert(governor);
+    }
+  }
+  return absl::StrJoin(governors, ", ");
+}
+
+std::string CompilerName() {
+#if defined(__clang__)
+  return __VERSION__;  // begins with its name
+#else
+  return "GCC " __VERSION__;
+#endif
 }
 
 std::string DateNow() {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(),
                           absl::UTCTimeZone());
+}
+
+std::string DateOf(TimePoint moment) {
+  return absl::FormatTime(
+      "%Y-%m-%dT%H:%M:%E3SZ",
+      absl::Now() + absl::FromChrono(moment - Clock::Steady().Now()),
+      absl::UTCTimeZone());
 }
 
 }  // namespace ferry::bench

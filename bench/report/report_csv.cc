@@ -53,6 +53,13 @@ void Append(const LatencySummary& latency, Cells& cells) {
   }
 }
 
+void Append(const ServerTimes& times, Cells& cells) {
+  for (const double us : {times.queue_us, times.compute_input_us,
+                          times.compute_infer_us, times.compute_output_us}) {
+    cells.push_back(Number(us));
+  }
+}
+
 void AppendAll(const Cells& from, Cells& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -78,6 +85,8 @@ Cells PerfAnalyzerCells(const RunResult& run, const PointResult& point) {
       point.loop == "closed" ? absl::StrCat(point.outstanding)
                              : Number(point.target_rate),
       absl::StrFormat("%.3f", point.achieved_rate * run.rows_per_request)};
+  cells.resize(4, "0");
+  Append(point.server_times.value_or(ServerTimes()), cells);
   cells.resize(9, "0");
   for (const double us : {point.latency.p50_us, point.latency.p90_us,
                           point.latency.p95_us, point.latency.p99_us}) {
@@ -109,6 +118,9 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
   AppendAll(LatencyNames(""), names);
   AppendAll(LatencyNames("from_send_"), names);
   AppendAll(LatencyNames("send_lag_"), names);
+  AppendAll(
+      {"queue_us", "compute_input_us", "compute_infer_us", "compute_output_us"},
+      names);
   std::string text = Line(names);
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -132,6 +144,10 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
       Append(point.latency, cells);
       Append(point.latency_from_send, cells);
       Append(point.send_lag, cells);
+      if (point.server_times.has_value()) {
+        Append(*point.server_times, cells);
+      }
+      cells.resize(names.size());  // a server that does not tell
       text += Line(cells);
     }
   }

@@ -19,7 +19,8 @@ std::string ToCsv(const std::vector<RunResult>& runs);
 // Returns the columns that perf_analyzer's `-f` writes, so that what reads
 // those reads these: closed loops by concurrency, then open loops by request
 // rate, each behind a line of names, void points left out. The parts of a
-// latency that only its client knows are 0.
+// latency that only its client knows are 0, and the server's where it does not
+// tell them.
 std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs);
 
 // Returns the table with its notes below, as a list.

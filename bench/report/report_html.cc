@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "bench/report/report_assets.h"
 #include "bench/report/report_json.h"
@@ -47,13 +48,40 @@ std::string NotesToHtml(const std::vector<std::string>& notes) {
   return html;
 }
 
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+void AppendEnvironment(const RunResult& run, std::vector<std::string>& cells) {
+  const Environment& of = run.environment;
+  cells.push_back(
+      of.memory_bytes == 0
+          ? "-"
+          : absl::StrFormat("%.1f",
+                            static_cast<double>(of.memory_bytes) / (1 << 30)));
+  cells.push_back(OrDash(of.governor));
+  cells.push_back(OrDash(
+      absl::StrJoin(of.load_average, " ", [](std::string* out, double load) {
+        absl::StrAppendFormat(out, "%.2f", load);
+      })));
+  cells.push_back(absl::StrCat(
+      "ferry-bench ", run.client_version,
+      of.grpc_version.empty()
+          ? ""
+          : absl::StrCat(", gRPC ", of.grpc_version, ", ", of.compiler)));
+  cells.push_back(OrDash(of.instances));
+  cells.push_back(OrDash(absl::StrJoin(of.server_extensions, " ")));
+}
+
 // Where and how each run was made.
 std::string RunsToHtml(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {
-      "run",    "date",         "model",         "platform",     "max batch",
-      "server", "rows/request", "bytes/request", "saturation/s", "processor",
-      "flags",  "cores",        "kernel",        "command"};
+      "run",          "date",       "model",        "platform",
+      "max batch",    "server",     "rows/request", "bytes/request",
+      "saturation/s", "processor",  "flags",        "cores",
+      "kernel",       "memory GiB", "governor",     "load average",
+      "versions",     "instances",  "extensions",   "command"};
   for (const RunResult& run : runs) {
     table.rows.push_back(
         {run.label, run.date, run.model,
@@ -64,8 +92,9 @@ std::string RunsToHtml(const std::vector<RunResult>& runs) {
          absl::StrCat(run.rows_per_request), absl::StrCat(run.request_bytes),
          run.saturation_rate > 0 ? absl::StrFormat("%.0f", run.saturation_rate)
                                  : "-",
-         run.cpu, run.cpu_flags, absl::StrCat(run.cores), run.kernel,
-         run.command});
+         run.cpu, run.cpu_flags, absl::StrCat(run.cores), run.kernel});
+    AppendEnvironment(run, table.rows.back());
+    table.rows.back().push_back(run.command);
   }
   return TableToHtml(table);
 }
@@ -78,6 +107,16 @@ std::string ClassesToHtml(const std::vector<RunResult>& runs) {
                                            TableToHtml(table), "</div>");
 }
 
+// Of the histograms the page draws the latency's; the others would double it.
+void KeepWhatIsDrawn(PointResult& point) {
+  point.histograms.latency_from_send = {};
+  point.histograms.failed_latency = {};
+  point.histograms.send_lag = {};
+  for (ClassSummary& one : point.classes) {
+    one.histogram = {};
+  }
+}
+
 }  // namespace
 
 std::string ToHtml(const std::vector<RunResult>& runs) {
@@ -85,9 +124,15 @@ std::string ToHtml(const std::vector<RunResult>& runs) {
   const bool is_simulated =
       std::any_of(runs.begin(), runs.end(),
                   [](const RunResult& run) { return run.is_simulated; });
+  std::vector<RunResult> drawn = runs;
+  for (RunResult& run : drawn) {
+    for (PointResult& point : run.points) {
+      KeepWhatIsDrawn(point);
+    }
+  }
   // "</" would end the script element that carries the JSON.
   const std::string json =
-      absl::StrReplaceAll(ToJson(runs), {{"</", "<\\/"}, {"<!--", "<\\!--"}});
+      absl::StrReplaceAll(ToJson(drawn), {{"</", "<\\/"}, {"<!--", "<\\!--"}});
   return absl::StrReplaceAll(
       kReportPage,
       {{"{{watermark}}",

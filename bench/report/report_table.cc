@@ -26,6 +26,11 @@ std::string MsOrNone(const std::optional<Interval>& interval) {
              : "-";
 }
 
+// What the server says of its part; "-" where it does not.
+std::string MsOrNone(const PointResult& point, double ServerTimes::*part) {
+  return point.server_times.has_value() ? Ms((*point.server_times).*part) : "-";
+}
+
 std::string Optional(const std::optional<double>& value,
                      const absl::ParsedFormat<'f'>& format) {
   return value.has_value() ? absl::StrFormat(format, *value) : "-";
@@ -83,6 +88,8 @@ std::vector<std::string> MakeRow(const RunResult& run,
           latency(point.latency.max_us, 0),
           Optional(point.mean_rows, absl::ParsedFormat<'f'>("%.2f")),
           Optional(point.busy_ratio, absl::ParsedFormat<'f'>("%.2f")),
+          MsOrNone(point, &ServerTimes::queue_us),
+          MsOrNone(point, &ServerTimes::compute_infer_us),
           DescribeErrors(point.errors),
           point.loop == "offline" ? "-" : Ms(point.send_lag.p99_us),
           !point.void_reason.empty() ? "void"
@@ -152,7 +159,8 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
   table.headings = {"run",       "load",       "offered/s",  "achieved/s",
                     "p50 ms",    "p90 ms",     "p99 ms",     "p99.9 ms",
                     "p99.99 ms", "max ms",     "rows/batch", "busy ratio",
-                    "errors",    "lag p99 ms", "note"};
+                    "queue ms",  "compute ms", "errors",     "lag p99 ms",
+                    "note"};
   table.notes = Compare(runs);
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -215,12 +223,13 @@ ReportTable MakeClassTable(const std::vector<RunResult>& runs) {
 
 ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
   ReportTable table;
-  table.headings = {"run",         "load",          "from send p50 ms",
-                    "p90 ms",      "p99 ms",        "p99.9 ms",
-                    "max ms",      "mean ms",       "p50 95 % ms",
-                    "p99 95 % ms", "failed p50 ms", "failed max ms",
-                    "lag p50 ms",  "lag p99 ms",    "lag max ms",
-                    "seed",        "window s",      "busy ratio from"};
+  table.headings = {"run",          "load",          "from send p50 ms",
+                    "p90 ms",       "p99 ms",        "p99.9 ms",
+                    "max ms",       "mean ms",       "p50 95 % ms",
+                    "p99 95 % ms",  "failed p50 ms", "failed max ms",
+                    "lag p50 ms",   "lag p99 ms",    "lag max ms",
+                    "seed",         "window s",      "busy ratio from",
+                    "server in ms", "server out ms", "batches closed"};
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
       const LatencySummary& sent = point.latency_from_send;
@@ -228,15 +237,27 @@ ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
         return point.loop == "offline" ? "-" : Ms(us);
       };
       table.rows.push_back(
-          {run.label, DescribeLoad(point), Ms(sent.p50_us), Ms(sent.p90_us),
-           Ms(sent.p99_us), Ms(sent.p999_us), Ms(sent.max_us), Ms(sent.mean_us),
-           MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
+          {run.label,
+           DescribeLoad(point),
+           Ms(sent.p50_us),
+           Ms(sent.p90_us),
+           Ms(sent.p99_us),
+           Ms(sent.p999_us),
+           Ms(sent.max_us),
+           Ms(sent.mean_us),
+           MsOrNone(point.p50_interval),
+           MsOrNone(point.p99_interval),
            MsOrNone(point.failed_latency.p50_us),
-           MsOrNone(point.failed_latency.max_us), lag(point.send_lag.p50_us),
-           lag(point.send_lag.p99_us), lag(point.send_lag.max_us),
+           MsOrNone(point.failed_latency.max_us),
+           lag(point.send_lag.p50_us),
+           lag(point.send_lag.p99_us),
+           lag(point.send_lag.max_us),
            point.loop == "open" ? absl::StrCat(point.seed) : "-",
            absl::StrFormat("%.1f", point.window_s),
-           point.busy_source.empty() ? "-" : point.busy_source});
+           point.busy_source.empty() ? "-" : point.busy_source,
+           MsOrNone(point, &ServerTimes::compute_input_us),
+           MsOrNone(point, &ServerTimes::compute_output_us),
+           point.closed.empty() ? "-" : DescribeErrors(point.closed)});
     }
   }
   return table;

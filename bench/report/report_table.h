@@ -22,7 +22,7 @@ struct ReportTable {
 ReportTable MakeTable(const std::vector<RunResult>& runs);
 
 // Returns what MakeTable() leaves out: latency from the actual send, of failed
-// requests, and send lag.
+// requests, send lag, what the server says of copies and of why batches closed.
 ReportTable MakeDetailTable(const std::vector<RunResult>& runs);
 
 // Returns what each class of requests met; no rows where all are of one.

@@ -70,7 +70,8 @@ PointResult Summarize(const LoadResult& load, const ServerWindow& server) {
     point.classes.push_back({.planned = one.planned,
                              .ok = one.ended[0],
                              .errors = ErrorsOf(one.ended),
-                             .latency = Summarize(one.latency)});
+                             .latency = Summarize(one.latency),
+                             .histogram = RecordOf(one.latency)});
   }
   if (load.not_sent > 0) {
     point.errors["NOT_SENT"] = load.not_sent;
@@ -82,6 +83,10 @@ PointResult Summarize(const LoadResult& load, const ServerWindow& server) {
   point.latency_from_send = Summarize(load.latency_from_send);
   point.failed_latency = Summarize(load.failed_latency);
   point.send_lag = Summarize(load.send_lag);
+  point.histograms = {.latency = RecordOf(load.latency),
+                      .latency_from_send = RecordOf(load.latency_from_send),
+                      .failed_latency = RecordOf(load.failed_latency),
+                      .send_lag = RecordOf(load.send_lag)};
   point.mean_interval = MeanInterval(load);
   point.p50_interval = QuantileInterval(load, 0.5);
   point.p99_interval = QuantileInterval(load, 0.99);
@@ -90,6 +95,9 @@ PointResult Summarize(const LoadResult& load, const ServerWindow& server) {
   point.mean_rows = server.mean_rows;
   point.busy_ratio = server.busy_ratio;
   point.busy_source = server.busy_source;
+  point.server_times = server.times;
+  point.batches = server.batches;
+  point.closed = server.closed;
   point.void_reason = VoidReason(load);
   point.interrupted = load.interrupted;
   return point;

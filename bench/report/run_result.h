@@ -13,6 +13,7 @@
 
 #include "bench/client/server_probe.h"
 #include "bench/load/batch_means.h"
+#include "bench/load/histogram_record.h"
 #include "bench/load/load_result.h"
 #include "bench/report/knob_grid.h"
 
@@ -48,6 +49,15 @@ struct ClassSummary {
   uint64_t ok = 0;
   std::map<std::string, uint64_t> errors;  // by status code
   LatencySummary latency;
+  HistogramRecord histogram;  // of it
+};
+
+// What the summaries of a point are of. Empty in older files.
+struct PointHistograms {
+  HistogramRecord latency;
+  HistogramRecord latency_from_send;
+  HistogramRecord failed_latency;
+  HistogramRecord send_lag;
 };
 
 // One load, held for one measured window.
@@ -64,6 +74,7 @@ struct PointResult {
   uint64_t query_rows = 0;          // offline: of all its requests
   std::optional<double> rows_rate;  // offline: rows answered/s
   double window_s = 0;
+  std::string begun;  // the window, by this machine's clock: UTC, RFC 3339
   uint64_t seed = 0;  // of the arrivals
   uint64_t planned = 0;
   uint64_t ok = 0;
@@ -73,6 +84,7 @@ struct PointResult {
   LatencySummary latency_from_send;        // from the actual send
   LatencySummary failed_latency;
   LatencySummary send_lag;
+  PointHistograms histograms;
   // Of `latency`, by batch means; nothing where there are too few requests.
   std::optional<Interval> mean_interval;
   std::optional<Interval> p50_interval;
@@ -83,6 +95,10 @@ struct PointResult {
   std::optional<double> mean_rows;
   std::optional<double> busy_ratio;
   std::string busy_source;
+  // By the server's own count, as ServerWindow has them; empty in older files.
+  std::optional<ServerTimes> server_times;
+  std::map<uint64_t, uint64_t> batches;
+  CloseReasons closed;
   std::string purpose;      // of a search: "bisect: missed"; else empty
   std::string void_reason;  // empty: the numbers stand
   bool interrupted = false;
@@ -91,6 +107,19 @@ struct PointResult {
 };
 
 PointResult Summarize(const LoadResult& load, const ServerWindow& server);
+
+// Where a run was made and with what, beside its processor and kernel. Empty in
+// older files, and where the system does not tell.
+struct Environment {
+  std::string governor;              // of the client's processor
+  std::vector<double> load_average;  // before the run: 1, 5 and 15 minutes
+  uint64_t memory_bytes = 0;         // of the client's machine
+  std::string grpc_version;          // of the client
+  std::string compiler;              // of the client
+  std::vector<std::string> server_extensions;
+  std::string instances;                     // "2 x KIND_CPU"
+  std::map<std::string, std::string> flags;  // as they took effect
+};
 
 // What a search was for and came to.
 struct SearchSummary {
@@ -126,6 +155,7 @@ struct RunResult {
   std::string cpu_flags;  // those that decide the speed of bf16
   int32_t cores = 0;
   std::string kernel;
+  Environment environment;
   std::vector<PointResult> points;
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/load/binomial_test.h"
+#include "bench/report/machine.h"
 #include "bench/search/window_probe.h"
 
 namespace ferry::bench {
@@ -82,22 +83,22 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   const auto arrivals = options_.arrivals.make(next.rate, seed);
   LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
                              options_.max_outstanding);
+  WindowProbe window(probe_, plan, lanes_);
   if (next.stage != SloSearch::Stage::kConfirm) {
-    plan.is_decided = [this,
-                       begin = plan.window_begin()](const LoadResult& load) {
-      return IsDecided(load, begin);
+    plan.is_decided = [&](const LoadResult& load) {
+      const bool is_decided = IsDecided(load, plan.window_begin());
+      if (is_decided) {
+        window.EndNow();
+      }
+      return is_decided;
     };
   }
-  WindowProbe window(probe_, plan, lanes_);
   const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
-  ServerWindow server = window.Finish();
+  const ServerWindow server = window.Finish();
   outcome = OutcomeOf(*load);
   if (next.stage == SloSearch::Stage::kConfirm &&
       outcome != Outcome::kClientLate) {
     outcome = IsConfirmed(next.rate, *load) ? Outcome::kMet : Outcome::kMissed;
-  }
-  if (load->is_decided) {
-    server = {};  // of a window that goes on past the load's end
   }
   PointResult point = Summarize(*load, server);
   point.purpose = absl::StrCat(StageName(next.stage),
@@ -105,6 +106,7 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
                                : outcome == Outcome::kMissed ? ": missed"
                                                              : ": client late");
   point.loop = "open";
+  point.begun = DateOf(plan.window_begin());
   point.arrivals = options_.arrivals.name;
   point.target_rate = next.rate;
   point.seed = seed;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "bench/report/machine.h"
 #include "bench/search/window_probe.h"
 
 namespace ferry::bench {
@@ -18,17 +19,22 @@ constexpr Duration kQuietLimit = std::chrono::milliseconds(60000);
 
 Sweep::Sweep(const SweepOptions& options, Target& target,
              const ServerProbe* probe, int32_t lanes)
+    : Sweep(options, std::make_unique<OwnLoads>(target, options.arrivals),
+            probe, lanes) {}
+
+Sweep::Sweep(const SweepOptions& options, std::unique_ptr<LoadSource> loads,
+             const ServerProbe* probe, int32_t lanes)
     : options_(options),
       probe_(probe),
       lanes_(lanes),
-      generator_(target, pacer_) {}
+      loads_(std::move(loads)) {}
 
 void Sweep::Stop() {
   stopped_.store(true, std::memory_order_relaxed);
-  generator_.Stop();
+  loads_->Stop();
 }
 
-void Sweep::Run(RunResult& run, const OnPoint& on_point) {
+absl::Status Sweep::Run(RunResult& run, const OnPoint& on_point) {
   const auto stopped = [this] {
     return stopped_.load(std::memory_order_relaxed);
   };
@@ -44,9 +50,13 @@ void Sweep::Run(RunResult& run, const OnPoint& on_point) {
   }
   for (const int32_t outstanding : closed) {
     if (stopped()) {
-      return;
+      return absl::OkStatus();
     }
-    add(MeasureClosed(outstanding));
+    auto point = MeasureClosed(outstanding);
+    if (!point.ok()) {
+      return point.status();
+    }
+    add(*std::move(point));
     if (run.points.back().void_reason.empty()) {
       run.saturation_rate =
           std::max(run.saturation_rate, run.points.back().achieved_rate);
@@ -59,67 +69,89 @@ void Sweep::Run(RunResult& run, const OnPoint& on_point) {
   uint64_t seed = options_.seed;
   for (const double rate : rates) {
     if (stopped()) {
-      return;
+      return absl::OkStatus();
     }
     if (rate <= 0) {
       continue;  // no saturation was found: nothing to take a share of
     }
-    PointResult point = MeasureOpen(rate, seed++);
-    if (run.saturation_rate > 0) {
-      point.load = rate / run.saturation_rate;
+    auto point = MeasureOpen(rate, seed++);
+    if (!point.ok()) {
+      return point.status();
     }
-    add(std::move(point));
+    if (run.saturation_rate > 0) {
+      point->load = rate / run.saturation_rate;
+    }
+    add(*std::move(point));
   }
   if (options_.offline.has_value() && !stopped()) {
-    add(MeasureOffline(*options_.offline));
+    auto point = MeasureOffline(*options_.offline);
+    if (!point.ok()) {
+      return point.status();
+    }
+    add(*std::move(point));
   }
+  return absl::OkStatus();
 }
 
-PointResult Sweep::MeasureClosed(int32_t outstanding) {
+absl::StatusOr<PointResult> Sweep::MeasureClosed(int32_t outstanding) {
   const LoadPlan plan = MakePlan();
   WindowProbe probe(probe_, plan, lanes_);
-  const std::unique_ptr<LoadResult> load =
-      generator_.RunClosed(outstanding, plan);
-  Tell(*load);
-  PointResult point = Summarize(*load, probe.Finish());
+  const LoadSource::Loaded load = loads_->RunClosed(outstanding, plan);
+  if (!load.ok()) {
+    return load.status();
+  }
+  Tell(**load);
+  PointResult point = Summarize(**load, probe.Finish());
+  point.begun = DateOf(plan.window_begin());
   point.loop = "closed";
   point.outstanding = outstanding;
   return point;
 }
 
-PointResult Sweep::MeasureOpen(double rate, uint64_t seed) {
-  const auto arrivals = options_.arrivals.make(rate, seed);
+absl::StatusOr<PointResult> Sweep::MeasureOpen(double rate, uint64_t seed) {
   const LoadPlan plan = MakePlan();
   WindowProbe probe(probe_, plan, lanes_);
-  const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
-  Tell(*load);
-  PointResult point = Summarize(*load, probe.Finish());
+  const LoadSource::Loaded load = loads_->RunOpen(rate, seed, plan);
+  if (!load.ok()) {
+    return load.status();
+  }
+  Tell(**load);
+  PointResult point = Summarize(**load, probe.Finish());
   point.loop = "open";
+  point.begun = DateOf(plan.window_begin());
   point.arrivals = options_.arrivals.name;
   point.target_rate = rate;
   point.seed = seed;
   return point;
 }
 
-PointResult Sweep::MeasureOffline(const OfflineQuery& query) {
+absl::StatusOr<PointResult> Sweep::MeasureOffline(const OfflineQuery& query) {
   LoadPlan plan = MakePlan();
   if (options_.warm_up > Duration::zero()) {
     LoadPlan warm_up = plan;
     warm_up.measured = options_.warm_up;
     warm_up.warm_up = Duration::zero();
     warm_up.keeps_stamps = false;
-    generator_.RunClosed(query.outstanding, warm_up);
+    const LoadSource::Loaded warm =
+        loads_->RunClosed(query.outstanding, warm_up);
+    if (!warm.ok()) {
+      return warm.status();
+    }
   }
   plan.drain_limit = kQuietLimit;
   const ServerCounters begin =
       probe_ != nullptr ? probe_->Read() : ServerCounters();
-  const std::unique_ptr<LoadResult> load =
-      generator_.RunOffline(query.requests, query.outstanding, plan);
-  Tell(*load);
+  const LoadSource::Loaded load =
+      loads_->RunOffline(query.requests, query.outstanding, plan);
+  if (!load.ok()) {
+    return load.status();
+  }
+  Tell(**load);
   PointResult point = Summarize(
-      *load, probe_ != nullptr ? Difference(begin, probe_->Read(), lanes_)
-                               : ServerWindow());
+      **load, probe_ != nullptr ? Difference(begin, probe_->Read(), lanes_)
+                                : ServerWindow());
   point.loop = "offline";
+  point.begun = DateOf(plan.window_begin());
   point.outstanding = query.outstanding;
   point.query_rows = query.requests * static_cast<uint64_t>(query.rows);
   point.rows_rate = point.achieved_rate * query.rows;
@@ -135,6 +167,7 @@ void Sweep::Tell(const LoadResult& load) const {
 LoadPlan Sweep::MakePlan() {
   LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
                              options_.max_outstanding);
+  plan.start += loads_->lead_time();
   plan.keeps_stamps = options_.on_load != nullptr;
   return plan;
 }

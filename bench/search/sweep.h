@@ -3,19 +3,22 @@
 // found, then a query of many requests.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
+// Errors: those of the LoadSource.
 #ifndef FERRY_BENCH_SEARCH_SWEEP_H_
 #define FERRY_BENCH_SEARCH_SWEEP_H_
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "batcher/clock.h"
 #include "bench/arrivals/arrival_shape.h"
 #include "bench/client/server_probe.h"
-#include "bench/load/load_generator.h"
+#include "bench/load/load_source.h"
 #include "bench/load/target.h"
 #include "bench/report/run_result.h"
 
@@ -48,32 +51,36 @@ class Sweep {
  public:
   using OnPoint = std::function<void(const PointResult&)>;
 
-  // `target` and `probe`, which may be null, outlive it.
+  // Sends from this process. `target` and `probe`, which may be null, outlive
+  // it.
   Sweep(const SweepOptions& options, Target& target, const ServerProbe* probe,
         int32_t lanes);
+  // Sends from `loads`, whose arrivals are those of the options.
+  Sweep(const SweepOptions& options, std::unique_ptr<LoadSource> loads,
+        const ServerProbe* probe, int32_t lanes);
 
   // Appends a point for each load to run.points, sets run.saturation_rate, and
-  // calls `on_point` after each.
-  void Run(RunResult& run, const OnPoint& on_point);
+  // calls `on_point` after each. An error ends it; the points before stay.
+  absl::Status Run(RunResult& run, const OnPoint& on_point);
 
   // Ends the point under way and the sweep; what was measured stays.
   void Stop();
 
   // Of the load under way; nothing between two. Any thread.
-  std::optional<LoadProgress> progress() const { return generator_.progress(); }
+  std::optional<LoadProgress> progress() const { return loads_->progress(); }
 
  private:
-  PointResult MeasureClosed(int32_t outstanding);
-  PointResult MeasureOpen(double rate, uint64_t seed);
-  PointResult MeasureOffline(const OfflineQuery& query);
+  absl::StatusOr<PointResult> MeasureClosed(int32_t outstanding);
+  absl::StatusOr<PointResult> MeasureOpen(double rate, uint64_t seed);
+  absl::StatusOr<PointResult> MeasureOffline(const OfflineQuery& query);
   void Tell(const LoadResult& load) const;
   LoadPlan MakePlan();
 
   const SweepOptions options_;
   const ServerProbe* const probe_;
   const int32_t lanes_;
+  const std::unique_ptr<LoadSource> loads_;
   SteadyPacer pacer_;
-  LoadGenerator generator_;
   std::atomic<bool> stopped_{false};
 };
 

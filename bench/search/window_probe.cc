@@ -1,4 +1,4 @@
-// Waits for the window's begin and end, or for Finish().
+// Waits for the window's begin and end, or for its end before that.
 #include "bench/search/window_probe.h"
 
 #include <chrono>
@@ -32,12 +32,14 @@ WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
 
 WindowProbe::~WindowProbe() { Finish(); }
 
+void WindowProbe::EndNow() {
+  MutexLock lock(mutex_);
+  is_over_ = true;
+  changed_.SignalAll();
+}
+
 ServerWindow WindowProbe::Finish() {
-  {
-    MutexLock lock(mutex_);
-    is_finished_ = true;
-    changed_.SignalAll();
-  }
+  EndNow();
   if (thread_.joinable()) {
     thread_.join();
   }
@@ -53,7 +55,7 @@ void WindowProbe::Run() {
 
 void WindowProbe::WaitUntil(TimePoint until) {
   MutexLock lock(mutex_);
-  while (!is_finished_ && Clock::Steady().Now() < until) {
+  while (!is_over_ && Clock::Steady().Now() < until) {
     changed_.WaitUntil(mutex_, until);
   }
 }

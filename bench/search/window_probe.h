@@ -1,7 +1,7 @@
 // WindowProbe reads a ServerProbe at both ends of a measured window, on a
 // thread of its own, so that the load generator is never held up.
 //
-// Thread safety: thread-compatible.
+// Thread safety: thread-compatible, except EndNow().
 #ifndef FERRY_BENCH_SEARCH_WINDOW_PROBE_H_
 #define FERRY_BENCH_SEARCH_WINDOW_PROBE_H_
 
@@ -26,6 +26,9 @@ class WindowProbe {
   WindowProbe(const ServerProbe* probe, const LoadPlan& plan, int32_t lanes);
   ~WindowProbe();
 
+  // The window ends now, before its time. From any thread; returns at once.
+  void EndNow();
+
   // Returns what happened in the window; a window that has not ended ends now.
   ServerWindow Finish();
 
@@ -38,7 +41,7 @@ class WindowProbe {
   const int32_t lanes_;
   Mutex mutex_;
   CondVar changed_;
-  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   ServerWindow window_;  // the thread's, until it is joined
   std::thread thread_;
 };

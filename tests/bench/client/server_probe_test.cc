@@ -29,6 +29,21 @@ TEST(ParseBusySecondsTest, FindsNothingWhereThereIsNothing) {
           .has_value());
 }
 
+TEST(ParseCloseReasonsTest, AddsTheVersionsOfItsModel) {
+  const CloseReasons reasons = ParseCloseReasons(
+      "# TYPE ferry_batches_closed_total counter\n"
+      "ferry_batches_closed_total{model=\"mlp\",version=\"1\","
+      "reason=\"full\"} 5\n"
+      "ferry_batches_closed_total{model=\"mlp\",version=\"2\","
+      "reason=\"full\"} 2\n"
+      "ferry_batches_closed_total{model=\"mlp\",version=\"1\","
+      "reason=\"max_wait\"} 1e3\n"
+      "ferry_batches_closed_total{model=\"other\",version=\"1\","
+      "reason=\"full\"} 9\n",
+      "mlp");
+  EXPECT_EQ(reasons, (CloseReasons{{"full", 7}, {"max_wait", 1000}}));
+}
+
 ServerCounters At(double seconds) {
   ServerCounters counters;
   counters.at = TimePoint(Milliseconds(seconds * 1e3));
@@ -50,6 +65,56 @@ TEST(DifferenceTest, TakesRowsAndBusyRatioFromStatistics) {
   EXPECT_DOUBLE_EQ(window.mean_rows.value(), 32);
   EXPECT_DOUBLE_EQ(window.busy_ratio.value(), 0.75);
   EXPECT_EQ(window.busy_source, "ModelStatistics");
+}
+
+TEST(DifferenceTest, TimesAreMeansOfTheRequestsOfTheWindow) {
+  ServerCounters begin = At(0);
+  begin.has_statistics = true;
+  begin.queue = {10, 1'000'000};
+  begin.compute_input = {10, 10'000};
+  begin.compute_infer = {10, 20'000};
+  begin.compute_output = {10, 30'000};
+  begin.batches = {{1, 10}, {8, 5}};
+  ServerCounters end = begin;
+  end.at += Milliseconds(1000);
+  end.queue = {14, 1'480'000};
+  end.compute_input = {14, 22'000};
+  end.compute_infer = {14, 3'620'000};
+  end.compute_output = {14, 38'000};
+  end.batches = {{1, 10}, {8, 7}, {64, 1}};
+  const ServerWindow window = Difference(begin, end, 1);
+  ASSERT_TRUE(window.times.has_value());
+  EXPECT_DOUBLE_EQ(window.times->queue_us, 120);
+  EXPECT_DOUBLE_EQ(window.times->compute_input_us, 3);
+  EXPECT_DOUBLE_EQ(window.times->compute_infer_us, 900);
+  EXPECT_DOUBLE_EQ(window.times->compute_output_us, 2);
+  EXPECT_EQ(window.batches, (std::map<uint64_t, uint64_t>{{8, 2}, {64, 1}}));
+}
+
+TEST(DifferenceTest, NothingIsSaidOfAServerThatWasStartedAnew) {
+  ServerCounters begin = At(0);
+  begin.has_statistics = true;
+  begin.executions = 100;
+  begin.queue = {100, 1000};
+  ServerCounters end = At(10);
+  end.has_statistics = true;
+  end.executions = 3;
+  end.queue = {3, 500};
+  const ServerWindow window = Difference(begin, end, 1);
+  EXPECT_FALSE(window.mean_rows.has_value());
+  EXPECT_FALSE(window.times.has_value());
+  EXPECT_FALSE(window.busy_ratio.has_value());
+}
+
+TEST(DifferenceTest, CloseReasonsAreThoseThatOccurred) {
+  ServerCounters begin = At(0);
+  begin.busy = BusySeconds{1, 1};
+  begin.closed = {{"full", 4}, {"drain", 1}};
+  ServerCounters end = At(1);
+  end.busy = BusySeconds{2, 1};
+  end.closed = {{"full", 104}, {"drain", 1}, {"max_wait", 3}};
+  EXPECT_EQ(Difference(begin, end, 1).closed,
+            (CloseReasons{{"full", 100}, {"max_wait", 3}}));
 }
 
 TEST(DifferenceTest, PrefersMetrics) {

@@ -11,6 +11,7 @@
 namespace ferry::bench {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -26,8 +27,10 @@ std::vector<RunResult> Runs() {
   closed.achieved_rate = 50.5;
   closed.planned = 101;
   closed.ok = 101;
+  closed.server_times = ServerTimes{120.4, 3, 900.6, 2};
   closed.latency = {1000, 2000, 2500, 3000, 4000, 5000, 6000, 1100.5};
   PointResult open = closed;
+  open.server_times.reset();
   open.loop = "open";
   open.target_rate = 100;
   run.points.push_back(open);
@@ -40,10 +43,14 @@ TEST(ReportCsvTest, EachLineHasAllColumns) {
   ASSERT_EQ(lines.size(), 3U);
   const size_t commas =
       static_cast<size_t>(std::count(lines[0].begin(), lines[0].end(), ','));
-  EXPECT_EQ(commas, 40U);
+  EXPECT_EQ(commas, 44U);
   EXPECT_THAT(lines[0], HasSubstr("mean_us,p50_us,p90_us,p95_us,p99_us"));
   EXPECT_THAT(lines[1], StartsWith("\"a, \"\"b\"\"\",mlp,closed,4,0,"));
   EXPECT_THAT(lines[1], HasSubstr("1100.5,1000,2000,2500,3000,4000,5000,6000"));
+  EXPECT_THAT(lines[0], EndsWith(",queue_us,compute_input_us,"
+                                 "compute_infer_us,compute_output_us"));
+  EXPECT_THAT(lines[1], EndsWith(",120.4,3,900.6,2"));
+  EXPECT_THAT(lines[2], EndsWith(",0,,,,")) << "the server did not tell";
   // One comma is in quotes.
   EXPECT_EQ(std::count(lines[1].begin(), lines[1].end(), ','), commas + 1);
 }
@@ -55,7 +62,7 @@ TEST(ReportCsvTest, PerfAnalyzersColumnsAreThere) {
       "Server Queue,Server Compute Input,Server Compute Infer,"
       "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,"
       "p99 latency\n"
-      "4,101.000,0,0,0,0,0,0,0,1000,2000,2500,3000\n"
+      "4,101.000,0,0,120,3,901,2,0,1000,2000,2500,3000\n"
       "Request Rate,Inferences/Second,Client Send,Network+Server Send/Recv,"
       "Server Queue,Server Compute Input,Server Compute Infer,"
       "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,"

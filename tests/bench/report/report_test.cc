@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "bench/report/report_assets.h"
 #include "bench/report/report_html.h"
 #include "bench/report/report_json.h"
@@ -38,19 +39,28 @@ PointResult OpenPoint(double rate) {
                    .p99_us = 3400,
                    .lag_p50_us = 20,
                    .lag_p99_us = 90}};
-  point.classes = {
-      {.planned = 4000,
-       .ok = 4000,
-       .errors = {},
-       .latency = {1200, 2300, 2900, 3400, 4400, 5500, 6600, 1400}},
-      {.planned = 1000,
-       .ok = 990,
-       .errors = {{"UNAVAILABLE", 10}},
-       .latency = {}}};
+  point.classes = {{.planned = 4000,
+                    .ok = 4000,
+                    .errors = {},
+                    .latency = {1200, 2300, 2900, 3400, 4400, 5500, 6600, 1400},
+                    .histogram = {2, 300, 100, 200, {{100, 1}, {200, 1}}}},
+                   {.planned = 1000,
+                    .ok = 990,
+                    .errors = {{"UNAVAILABLE", 10}},
+                    .latency = {},
+                    .histogram = {}}};
   point.unsteady = "the median latency went up";
   point.mean_rows = 17.25;
   point.busy_ratio = 0.64;
   point.busy_source = "metrics";
+  point.begun = "2030-01-02T03:04:05.678Z";
+  point.server_times = ServerTimes{120.125, 3, 901.25, 2.5};
+  point.batches = {{1, 20}, {64, 100}};
+  point.closed = {{"full", 100}, {"max_wait", 3}};
+  point.histograms.latency = {3, 6000, 1000, 3000, {{1003, 1}, {2511, 2}}};
+  point.histograms.latency_from_send = {1, 900, 900, 900, {{903, 1}}};
+  point.histograms.failed_latency = {1, 7, 7, 7, {{7, 1}}};
+  point.histograms.send_lag = {1, 8, 8, 8, {{8, 1}}};
   return point;
 }
 
@@ -62,6 +72,14 @@ std::vector<RunResult> TwoRuns() {
   off.saturation_rate = 1000;
   off.classes = {"small", "large"};
   off.knobs = KnobSetting{"window", 32, 2.5};
+  off.environment = {.governor = "performance",
+                     .load_average = {0.25, 0.5, 0.75},
+                     .memory_bytes = uint64_t{3} << 30,
+                     .grpc_version = "1.2.3",
+                     .compiler = "GCC 9",
+                     .server_extensions = {"statistics", "schedule_policy"},
+                     .instances = "2 x KIND_CPU",
+                     .flags = {{"rates", "700"}, {"rows", "1"}}};
   off.points = {OpenPoint(700)};
   PointResult closed = OpenPoint(0);
   closed.loop = "closed";
@@ -85,6 +103,52 @@ TEST(ReportJsonTest, RoundTripKeepsEverything) {
   EXPECT_EQ(parsed->size(), 2U);
   EXPECT_EQ((*parsed)[0].points[0].errors.at("UNAVAILABLE"), 3U);
   EXPECT_FALSE((*parsed)[0].points[1].busy_ratio.has_value());
+}
+
+TEST(ReportJsonTest, ServerAndHistogramHaveTheFieldsThatReadersKnow) {
+  const std::string json = ToJson(TwoRuns());
+  const std::string compact =
+      absl::StrReplaceAll(json, {{"\n", ""}, {" ", ""}});
+  EXPECT_THAT(
+      compact,
+      HasSubstr(R"("server":{"queue_us":120.125,"compute_input_us":3.0,)"
+                R"("compute_infer_us":901.25,"compute_output_us":2.5,)"
+                R"("batches":{"1":20,"64":100},)"
+                R"("close_reasons":{"full":100,"max_wait":3}},)"
+                R"("histogram":{"count":3,"sum_ns":6000,"min_ns":1000,)"
+                R"("max_ns":3000,"buckets":[[1003,1],[2511,2]]})"));
+  EXPECT_THAT(json, HasSubstr("\"buckets\": [[1003, 1], [2511, 2]]"))
+      << "on one line";
+}
+
+TEST(ReportJsonTest, WhatTheServerDoesNotTellIsAbsent) {
+  RunResult run = TwoRuns()[0];
+  run.points.resize(1);
+  PointResult& point = run.points[0];
+  point.server_times.reset();
+  point.batches.clear();
+  EXPECT_THAT(ToJson({run}), Not(HasSubstr("queue_us")));
+  EXPECT_THAT(ToJson({run}), Not(HasSubstr("\"batches\"")));
+  EXPECT_THAT(ToJson({run}), HasSubstr("close_reasons"));
+  point.closed.clear();
+  EXPECT_THAT(ToJson({run}), Not(HasSubstr("close_reasons")));
+  point.histograms = {};
+  point.classes.clear();
+  EXPECT_THAT(ToJson({run}), Not(HasSubstr("histogram")));
+}
+
+TEST(ReportJsonTest, FilesOfBeforeThereWereServersAndHistogramsAreRead) {
+  const auto runs =
+      ReadRuns({std::string(FERRY_SOURCE_DIR) + "/bench/results/demo.json"});
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  ASSERT_FALSE(runs->front().points.empty());
+  const PointResult& point = runs->front().points.front();
+  EXPECT_GT(point.ok, 0U);
+  if (point.begun.empty()) {  // written before them
+    EXPECT_FALSE(point.server_times.has_value());
+    EXPECT_EQ(point.histograms.latency.count, 0U);
+  }
+  EXPECT_FALSE(MakeTable(*runs).rows.empty());
 }
 
 TEST(ReportJsonTest, OlderFilesNameNoArrivals) {
@@ -187,6 +251,14 @@ TEST(ReportHtmlTest, ShowsEveryNumberOfTheTables) {
   EXPECT_THAT(page, HasSubstr("45.68"));
   EXPECT_THAT(page, HasSubstr("17.25"));
   EXPECT_THAT(page, HasSubstr("0.64"));
+  EXPECT_THAT(page, HasSubstr("<td>0.120</td>")) << "queue";
+  EXPECT_THAT(page, HasSubstr("<td>0.901</td>")) << "compute";
+  EXPECT_THAT(page, HasSubstr("<td>100 full, 3 max_wait</td>"));
+  for (const char* environment :
+       {"performance", "0.25 0.50 0.75", "3.0", "gRPC 1.2.3, GCC 9",
+        "2 x KIND_CPU", "statistics schedule_policy"}) {
+    EXPECT_THAT(page, HasSubstr(environment));
+  }
 }
 
 TEST(ReportHtmlTest, ChartsHaveTheNumbersAndTheLibrary) {
