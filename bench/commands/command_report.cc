@@ -1,6 +1,8 @@
 // Table, JSON, page.
 #include "bench/commands/command_report.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <cstdio>
 #include <string>
 
@@ -33,6 +35,14 @@ RunResult DescribeClient(const RunOptions& options,
   run.cpu_flags = machine.cpu_flags;
   run.cores = machine.cores;
   run.kernel = machine.kernel;
+  run.environment = {.governor = machine.governor,
+                     .load_average = machine.load_average,
+                     .memory_bytes = machine.memory_bytes,
+                     .grpc_version = grpc::Version(),
+                     .compiler = CompilerName(),
+                     .server_extensions = {},
+                     .instances = {},
+                     .flags = options.flags};
   return run;
 }
 
@@ -63,6 +73,14 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
   }
   std::fprintf(stderr, "ferry-bench: no request succeeded\n");
   return 1;
+}
+
+int FailAfter(const RunOptions& options, const RunResult& run,
+              const absl::Status& status) {
+  if (!run.points.empty()) {
+    Report(options, {run});
+  }
+  return Fail(status);
 }
 
 int Judge(const RunOptions& options, const RunResult& run) {

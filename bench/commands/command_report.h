@@ -27,6 +27,11 @@ void PrintPoint(const PointResult& point);
 // code: 1 where a file could not be written or no request succeeded.
 int Report(const RunOptions& options, const std::vector<RunResult>& runs);
 
+// Reports the points before an error that ended the run, if any, and the error.
+// Returns the exit code.
+int FailAfter(const RunOptions& options, const RunResult& run,
+              const absl::Status& status);
+
 // Says at which points of the run a condition of --fail-if holds. Returns the
 // exit code: 2 where there is one.
 int Judge(const RunOptions& options, const RunResult& run);

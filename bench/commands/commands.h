@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -15,6 +16,7 @@ namespace ferry::bench {
 // What main() found on the command line: what to run, and how it was typed.
 struct Invocation {
   std::string command_line;
+  std::vector<std::string> arguments;  // its parts
   std::function<int()> chosen;
 };
 
@@ -24,6 +26,7 @@ void AddLocalCommand(CLI::App& app, Invocation& invocation);
 void AddSearchCommand(CLI::App& app, Invocation& invocation);
 void AddTuneCommand(CLI::App& app, Invocation& invocation);
 void AddReportCommand(CLI::App& app, Invocation& invocation);
+void AddMergeCommand(CLI::App& app, Invocation& invocation);
 void AddPlanCommand(CLI::App& app, Invocation& invocation);
 void AddSimulateCommand(CLI::App& app, Invocation& invocation);
 void AddSoakCommand(CLI::App& app, Invocation& invocation);

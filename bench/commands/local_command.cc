@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/run_options.h"
+#include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/local/local_targets.h"
 #include "bench/search/sweep.h"
@@ -61,7 +63,16 @@ RunResult DescribeRun(const LocalFlags& flags,
   return run;
 }
 
-int Run(LocalFlags flags, const std::string& command_line) {
+absl::Status CheckProcesses(const LocalFlags& flags) {
+  return flags.run.processes == 1 || flags.target == "null"
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(
+                   "--processes: expected --target null beside more than one, "
+                   "as each process would have a target of its own; got ",
+                   flags.target));
+}
+
+int Run(LocalFlags flags, const Invocation& invocation) {
   if (flags.run.label.empty()) {
     flags.run.label = flags.target;
   }
@@ -70,6 +81,9 @@ int Run(LocalFlags flags, const std::string& command_line) {
     return Fail(completed.status());
   }
   flags.run = *std::move(completed);
+  if (const auto status = CheckProcesses(flags); !status.ok()) {
+    return Fail(status);
+  }
   if (flags.run.offline.samples > 0) {
     flags.run.sweep.offline =
         PlanOffline(flags.run.offline, flags.max_batch_size, flags.lanes);
@@ -79,12 +93,25 @@ int Run(LocalFlags flags, const std::string& command_line) {
   if (!target.ok()) {
     return Fail(target.status());
   }
-  RunResult run = DescribeRun(flags, command_line);
-  Sweep sweep(flags.run.sweep, **target, /*probe=*/nullptr, flags.lanes);
+  if (flags.run.as_process >= 0) {
+    return ShareLoads(
+        flags.run, [&]() -> absl::StatusOr<Target*> { return target->get(); });
+  }
+  RunResult run = DescribeRun(flags, invocation.command_line);
+  auto loads = MakeLoads(flags.run, target->get(), invocation);
+  if (!loads.ok()) {
+    return Fail(loads.status());
+  }
+  Sweep sweep(flags.run.sweep, *std::move(loads), /*probe=*/nullptr,
+              flags.lanes);
+  absl::Status swept;
   {
     SignalWatcher watcher([&sweep] { sweep.Stop(); });
     ProgressLine line([&sweep] { return sweep.progress(); });
-    sweep.Run(run, PrintPoint);
+    swept = sweep.Run(run, PrintPoint);
+  }
+  if (!swept.ok()) {
+    return FailAfter(flags.run, run, swept);
   }
   const int reported = Report(flags.run, {run});
   const int judged = Judge(flags.run, run);
@@ -144,9 +171,10 @@ void AddLocalCommand(CLI::App& app, Invocation& invocation) {
   AddWindowFlags(*command, flags->run);
   AddLoadFlags(*command, flags->run);
   AddReportFlags(*command, flags->run);
-  command->callback([flags, &invocation] {
+  command->callback([command, flags, &invocation] {
+    flags->run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {
-      return Run(*flags, invocation.command_line);
+      return Run(*flags, invocation);
     };
   });
 }

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   ferry::bench::BlockSignals();
 
   ferry::bench::Invocation invocation;
+  invocation.arguments = {argv, argv + argc};
   invocation.command_line = "ferry-bench";
   for (int i = 1; i < argc; ++i) {
     invocation.command_line += std::string(" ") + argv[i];
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
   ferry::bench::AddSearchCommand(app, invocation);
   ferry::bench::AddTuneCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
+  ferry::bench::AddMergeCommand(app, invocation);
   ferry::bench::AddPlanCommand(app, invocation);
   ferry::bench::AddLocalCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);

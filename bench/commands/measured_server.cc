@@ -120,6 +120,9 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
   std::unique_ptr<MeasuredServer> server(
       new MeasuredServer(options, std::move(client), *std::move(description)));
   server->request_bytes_ = classes.front().requests.front().Length();
+  if (!options.sends()) {
+    return server;
+  }
   auto target =
       GrpcTarget::Create(options.target, std::move(classes), kConnectLimit);
   if (!target.ok()) {
@@ -147,6 +150,8 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
   run.max_batch_size = description_.config.max_batch_size();
   run.is_simulated = description_.is_simulated();
   run.request_bytes = request_bytes_;
+  run.environment.server_extensions = description_.server_extensions;
+  run.environment.instances = description_.instances();
   double weights = 0;
   double rows = 0;
   for (const RequestClass& one : options_.classes) {

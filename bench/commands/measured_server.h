@@ -33,6 +33,7 @@ class MeasuredServer {
   // A result without points: what was measured, where, and by which command.
   RunResult Describe(const std::string& command_line) const;
 
+  // REQUIRES: options.sends().
   Target& target() { return *target_; }
   const ServerProbe& probe() const { return probe_; }
   int32_t lanes() const { return description_.lanes(); }

@@ -36,6 +36,10 @@ std::string Describe(const LoadProgress& progress) {
         "warming up, %.0f s left",
         std::chrono::duration<double>(progress.left).count());
   }
+  if (progress.ok + progress.failed == 0) {
+    return absl::StrFormat(
+        "%.0f s left", std::chrono::duration<double>(progress.left).count());
+  }
   return absl::StrFormat(
       "%.0f s left, %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed",
       std::chrono::duration<double>(progress.left).count(), rate,

@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace ferry::bench {
 namespace {
 
 constexpr double kLongestSeconds = 1e6;
+constexpr int kMostProcesses = 64;
 
 }  // namespace
 
@@ -107,6 +109,16 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->excludes("--loads")
       ->excludes("--arrivals")
       ->excludes("--rows");
+  command
+      .add_option("--processes", options.processes,
+                  "of this client that share each load, where one cannot send "
+                  "it on time; each with so many --connections and --queues")
+      ->check(CLI::Range(1, kMostProcesses))
+      ->capture_default_str();
+  // For the processes that --processes starts.
+  command.add_option("--as-process", options.as_process)
+      ->check(CLI::Range(0, kMostProcesses - 1))
+      ->group("");
 }
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {
@@ -229,6 +241,23 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddReportFlags(command, options);
 }
 
+std::map<std::string, std::string> EffectiveFlags(const CLI::App& command) {
+  std::map<std::string, std::string> flags;
+  for (const CLI::Option* const option : command.get_options()) {
+    if (option->get_lnames().empty() || option->get_group().empty() ||
+        option == command.get_help_ptr()) {
+      continue;
+    }
+    const std::string value = option->count() > 0
+                                  ? absl::StrJoin(option->results(), ",")
+                                  : option->get_default_str();
+    if (!value.empty()) {
+      flags[option->get_lnames().front()] = value;
+    }
+  }
+  return flags;
+}
+
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
   absl::Status status = ReadInputs(options);
   if (status.ok()) {
@@ -237,6 +266,12 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
   }
   if (!status.ok()) {
     return status;
+  }
+  if (options.offline.samples > 0 && options.processes > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--processes: expected 1 beside --scenario offline, whose "
+                     "query is of one process; got ",
+                     options.processes));
   }
   const RequestClass all = {.rows = options.requests.rows,
                             .deadline = Milliseconds(options.deadline_ms),
@@ -263,6 +298,7 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
   }
   options.requests.seed = options.sweep.seed;
   options.target.address = options.address;
+  options.target.number_step = static_cast<uint64_t>(options.processes);
   options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);
   options.sweep.measured = Milliseconds(options.duration_s * 1e3);
   return options;

@@ -5,6 +5,7 @@
 #define FERRY_BENCH_COMMANDS_RUN_OPTIONS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,13 +48,22 @@ struct RunOptions {
   SweepOptions sweep;       // without `offline`, which takes the model
   std::vector<Condition> conditions;
   std::vector<RequestClass> classes;  // at least one
+  int32_t processes = 1;              // that send
+  int32_t as_process = -1;  // which of them this one is; below 0: none
+  std::map<std::string, std::string> flags;  // as they took effect
+
+  // Whether this process itself sends.
+  bool sends() const { return processes == 1 || as_process >= 0; }
 };
+
+// Returns the flags of a parsed command that have a value, by name.
+std::map<std::string, std::string> EffectiveFlags(const CLI::App& command);
 
 // Each adds flags to `command`, whose parsing fills `options`, which outlives
 // it.
 void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
-// Which loads; after AddWindowFlags().
+// Which loads, and by how many processes; after AddWindowFlags().
 void AddLoadFlags(CLI::App& command, RunOptions& options);
 // How long and how much of a load, and the closed loop for the saturation.
 void AddWindowFlags(CLI::App& command, RunOptions& options);

@@ -93,7 +93,8 @@ void AddSearchCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "search", "find the highest rate at which a server keeps a bound");
   AddSearchFlags(*command, *flags);
-  command->callback([flags, &invocation] {
+  command->callback([command, flags, &invocation] {
+    flags->run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {
       return Search(*flags, invocation.command_line);
     };

@@ -71,8 +71,10 @@ double FirstRate(const SearchFlags& flags, MeasuredServer& server,
   Sweep sweep(closed, server.target(), &server.probe(), server.lanes());
   SignalWatcher watcher([&sweep] { sweep.Stop(); });
   ProgressLine line([&sweep] { return sweep.progress(); });
-  sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
-  const bool is_whole = !run.points.empty() && !run.points.back().interrupted;
+  const absl::Status swept =
+      sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
+  const bool is_whole =
+      swept.ok() && !run.points.empty() && !run.points.back().interrupted;
   return is_whole ? kShareOfSaturation * run.saturation_rate : 0;
 }
 

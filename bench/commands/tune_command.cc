@@ -231,7 +231,8 @@ void AddTuneCommand(CLI::App& app, Invocation& invocation) {
                    "--slo-ms")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 60'000.0));
-  command->callback([flags, &invocation] {
+  command->callback([command, flags, &invocation] {
+    flags->search.run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {
       return Run(*flags, invocation.command_line);
     };
