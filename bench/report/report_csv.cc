@@ -86,7 +86,11 @@ Cells PerfAnalyzerCells(const RunResult& run, const PointResult& point) {
                              : Number(point.target_rate),
       absl::StrFormat("%.3f", point.achieved_rate * run.rows_per_request)};
   cells.resize(4, "0");
-  Append(point.server_times.value_or(ServerTimes()), cells);
+  const ServerTimes times = point.server_times.value_or(ServerTimes());
+  for (const double us : {times.queue_us, times.compute_input_us,
+                          times.compute_infer_us, times.compute_output_us}) {
+    cells.push_back(absl::StrFormat("%.0f", us));
+  }
   cells.resize(9, "0");
   for (const double us : {point.latency.p50_us, point.latency.p90_us,
                           point.latency.p95_us, point.latency.p99_us}) {

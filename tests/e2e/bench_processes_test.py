@@ -167,12 +167,25 @@ class BenchProcessesTest(unittest.TestCase):
         os.killpg(parent.pid, signal.SIGINT)
         out, err = parent.communicate(timeout=LIMIT_S)
         self.assertEqual(parent.returncode, 0, out + err)
-        self.assertIn("cut short", out)
         point = self.result()["points"][0]
         self.assertTrue(point["interrupted"])
         self.assertGreater(point["ok"], 0)
         self.assertEqual(point["ok"] + sum(point["errors"].values()),
                          point["planned"])
+        self.assert_none_left()
+
+    def test_second_interrupt_ends_all_on_the_spot(self):
+        parent = self.start()
+        # Without its answers they would wait for ten seconds.
+        self.server.signal(signal.SIGSTOP)
+        self.addCleanup(self.server.signal, signal.SIGCONT)
+
+        def has_ended():
+            if parent.poll() is None:
+                os.killpg(parent.pid, signal.SIGINT)
+            return parent.poll() is not None
+        self.assertTrue(wait_until(has_ended))
+        self.assertEqual(parent.returncode, 130)
         self.assert_none_left()
 
     def test_killed_process_ends_all_with_its_name(self):

@@ -35,7 +35,7 @@ LoadResult Measured(uint64_t seed) {
   return load;
 }
 
-RunResult Run(uint64_t seed) {
+RunResult MeasuredRun(uint64_t seed) {
   RunResult run;
   run.label = "mlp";
   run.command = "run";
@@ -64,7 +64,7 @@ TEST(MergeRunsTest, LatenciesAreThoseOfAllRequestsTogether) {
   all.latency_from_send.Merge(other.latency_from_send);
   all.failed_latency.Merge(other.failed_latency);
   all.send_lag.Merge(other.send_lag);
-  const auto merged = MergeOf(Run(1), Run(2));
+  const auto merged = MergeOf(MeasuredRun(1), MeasuredRun(2));
   ASSERT_TRUE(merged.ok()) << merged.status();
   const PointResult& point = (*merged)[0].points[0];
   EXPECT_EQ(point.histograms.latency, RecordOf(all.latency));
@@ -77,7 +77,7 @@ TEST(MergeRunsTest, LatenciesAreThoseOfAllRequestsTogether) {
 }
 
 TEST(MergeRunsTest, RatesAndCountsAddUp) {
-  const auto merged = MergeOf(Run(1), Run(2));
+  const auto merged = MergeOf(MeasuredRun(1), MeasuredRun(2));
   ASSERT_TRUE(merged.ok()) << merged.status();
   const PointResult& point = (*merged)[0].points[0];
   EXPECT_EQ(point.target_rate, 200);
@@ -89,16 +89,16 @@ TEST(MergeRunsTest, RatesAndCountsAddUp) {
 }
 
 TEST(MergeRunsTest, AVoidPartVoidsThePointAndIsNamed) {
-  RunResult other = Run(2);
+  RunResult other = MeasuredRun(2);
   other.points[0].void_reason = "the client was late";
-  const auto merged = MergeOf(Run(1), other);
+  const auto merged = MergeOf(MeasuredRun(1), other);
   ASSERT_TRUE(merged.ok()) << merged.status();
   EXPECT_EQ((*merged)[0].points[0].void_reason,
             "in b.json, point 1: the client was late");
 }
 
 TEST(MergeRunsTest, ArrivalsWhoseSumHasNoNameAreToldAsSuch) {
-  RunResult one = Run(1), other = Run(2);
+  RunResult one = MeasuredRun(1), other = MeasuredRun(2);
   one.points[0].arrivals = other.points[0].arrivals = "gamma:3";
   const auto merged = MergeOf(one, other);
   ASSERT_TRUE(merged.ok()) << merged.status();
@@ -132,14 +132,15 @@ TEST(MergeRunsTest, WhatIsNotOneLoadIsRefused) {
        "its count of 990, got 0"},
   };
   for (const Case& one : cases) {
-    RunResult other = Run(2);
+    RunResult other = MeasuredRun(2);
     one.change(other);
-    EXPECT_THAT(MergeOf(Run(1), other).status().message(),
+    EXPECT_THAT(MergeOf(MeasuredRun(1), other).status().message(),
                 HasSubstr(one.message));
   }
-  EXPECT_THAT(
-      MergeRuns({{"a.json", {Run(1)}}, {"b.json", {}}}).status().message(),
-      HasSubstr("b.json: expected runs"));
+  EXPECT_THAT(MergeRuns({{"a.json", {MeasuredRun(1)}}, {"b.json", {}}})
+                  .status()
+                  .message(),
+              HasSubstr("b.json: expected runs"));
 }
 
 }  // namespace
