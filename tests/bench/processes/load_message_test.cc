@@ -80,6 +80,7 @@ TEST(LoadMessageTest, ResultArrivesAsItWas) {
   EXPECT_EQ(got.classes[1].planned, 9U);
   ASSERT_EQ(got.slices.size(), 3U);
   ExpectSame(got.slices[2].latency, sent.slices[2].latency);
+  ExpectSame(got.slices[2].send_lag, sent.slices[2].send_lag);
   EXPECT_EQ(got.slices[2].planned, 10U);
   EXPECT_EQ(got.slices[2].failed, 2U);
 }
