@@ -6,6 +6,7 @@
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/plan_text.h"
+#include "bench/commands/price_flags.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
 
@@ -17,56 +18,11 @@ struct PlanOptions {
   std::string label;
   std::string before_path;
   std::string before_label;
-  std::string prices_path;
-  std::string kind = "on_demand";
   std::string json_path;
   std::string command_line;
-  plan::PriceQuery price;
+  PriceFlags price;
   PlanRequest request;
 };
-
-// Returns the on-demand row of the same device and region, where there is one.
-std::optional<plan::PriceRow> OnDemand(const plan::PriceFile& prices,
-                                       const plan::PriceRow& row) {
-  const auto found =
-      plan::FindPrice(prices, {.device = row.device, .region = row.region});
-  return found.ok() ? std::optional(*found) : std::nullopt;
-}
-
-absl::StatusOr<PlanPrice> ReadPrice(const PlanOptions& options) {
-  const auto text = ReadFile(options.prices_path);
-  if (!text.ok()) {
-    return text.status();
-  }
-  const auto prices = plan::ParsePrices(*text, options.prices_path);
-  if (!prices.ok()) {
-    return prices.status();
-  }
-  const auto kind = plan::ParseKind(options.kind);
-  if (!kind.ok()) {
-    return kind.status();
-  }
-  plan::PriceQuery query = options.price;
-  query.kind = *kind;
-  const auto row = plan::FindPrice(*prices, query);
-  if (!row.ok()) {
-    return row.status();
-  }
-  const auto warning = plan::AgeWarning(*prices, DateNow().substr(0, 10));
-  if (!warning.ok()) {
-    return warning.status();
-  }
-  PlanPrice price;
-  price.currency = prices->currency;
-  price.as_of = prices->as_of;
-  price.source = prices->source;
-  price.age_warning = *warning;
-  price.row = *row;
-  if (row->kind == plan::PriceKind::kReserved) {
-    price.on_demand = OnDemand(*prices, *row);
-  }
-  return price;
-}
 
 absl::StatusOr<Plan> ReadPlan(const std::string& path, const std::string& label,
                               const PlanReport& report) {
@@ -89,8 +45,8 @@ absl::StatusOr<Plan> ReadPlan(const std::string& path, const std::string& label,
 absl::StatusOr<PlanReport> MakeReport(const PlanOptions& options) {
   PlanReport report;
   report.request = options.request;
-  if (!options.prices_path.empty()) {
-    const auto price = ReadPrice(options);
+  if (!options.price.path.empty()) {
+    const auto price = ReadPrice(options.price);
     if (!price.ok()) {
       return price.status();
     }
@@ -130,26 +86,6 @@ int PrintPlan(const PlanOptions& options) {
   return status.ok() ? 0 : Fail(status);
 }
 
-void AddPriceOptions(CLI::App& command, PlanOptions& options) {
-  CLI::Option* const prices = command.add_option(
-      "--prices", options.prices_path, "price file; docs/planning.md");
-  CLI::Option* const device =
-      command.add_option("--device", options.price.device, "of the price file")
-          ->needs(prices);
-  prices->needs(device);
-  command.add_option("--kind", options.kind, "on_demand, reserved or spot")
-      ->needs(prices)
-      ->capture_default_str();
-  command
-      .add_option("--region", options.price.region,
-                  "where the device has prices of several")
-      ->needs(prices);
-  command
-      .add_option("--term-hours", options.price.term_hours,
-                  "of a reserved price, where there are several")
-      ->needs(prices);
-}
-
 void AddRequestOptions(CLI::App& command, PlanRequest& request) {
   command
       .add_option("--slo-p99-ms", request.slo_p99_ms,
@@ -186,7 +122,7 @@ void AddPlanCommand(CLI::App& app, Invocation& invocation) {
   command.add_option("--label", options->label,
                      "run to plan with, where the file has several");
   AddRequestOptions(command, options->request);
-  AddPriceOptions(command, *options);
+  AddPriceFlags(command, options->price);
   CLI::Option* const before = command.add_option(
       "--before", options->before_path, "JSON file of `run` to compare with");
   command

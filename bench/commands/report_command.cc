@@ -2,11 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/price_flags.h"
+#include "bench/report/point_details.h"
 #include "bench/report/report_files.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
@@ -17,15 +20,49 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> inputs;
   ReportFiles files;
+  std::optional<double> slo_ms;
+  PriceFlags price;
 };
+
+// Returns what the page says beside the results.
+absl::StatusOr<PageOptions> MakePageOptions(const ReportOptions& options) {
+  PageOptions page = {.slo_ms = options.slo_ms};
+  std::vector<std::string> texts;
+  for (const std::string& path : options.inputs) {
+    auto text = ReadFile(path);
+    if (!text.ok()) {
+      return text.status();
+    }
+    texts.push_back(*std::move(text));
+  }
+  page.json = JoinJson(texts);
+  if (options.price.path.empty()) {
+    return page;
+  }
+  const auto price = ReadPrice(options.price);
+  if (!price.ok()) {
+    return price.status();
+  }
+  page.price = {.currency = price->currency,
+                .row = plan::Describe(price->row),
+                .as_of = price->as_of,
+                .source = price->source,
+                .age_warning = price->age_warning,
+                .device_per_hour = plan::DevicePerHour(price->row)};
+  return page;
+}
 
 int Report(const ReportOptions& options) {
   const auto runs = ReadRuns(options.inputs);
   if (!runs.ok()) {
     return Fail(runs.status());
   }
+  const auto page = MakePageOptions(options);
+  if (!page.ok()) {
+    return Fail(page.status());
+  }
   std::fputs(ToText(MakeTable(*runs)).c_str(), stdout);
-  if (const auto status = WriteReportFiles(options.files, *runs);
+  if (const auto status = WriteReportFiles(options.files, *runs, *page);
       !status.ok()) {
     return Fail(status);
   }
@@ -41,6 +78,12 @@ void AddReportCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("results", options->inputs, "JSON files of `run`")
       ->required();
   AddReportFileFlags(*command, options->files);
+  command
+      ->add_option("--slo-ms", options->slo_ms,
+                   "bound of p99 to judge by and to draw; default: that of a "
+                   "search")
+      ->check(CLI::PositiveNumber);
+  AddPriceFlags(*command, options->price);
   command->callback([options, &invocation] {
     invocation.chosen = [options] { return Report(*options); };
   });

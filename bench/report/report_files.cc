@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <functional>
 
 #include "bench/report/report_csv.h"
-#include "bench/report/report_html.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
 
@@ -22,25 +22,29 @@ void AddReportFileFlags(CLI::App& command, ReportFiles& files) {
 }
 
 absl::Status WriteReportFiles(const ReportFiles& files,
-                              const std::vector<RunResult>& runs) {
+                              const std::vector<RunResult>& runs,
+                              const PageOptions& page) {
   struct File {
     const std::string& path;
     const char* what;
-    std::string (*write)(const std::vector<RunResult>& runs);
+    std::function<absl::StatusOr<std::string>()> write;
   };
   const File all[] = {
-      {files.json, "results", ToJson},
-      {files.html, "report", ToHtml},
-      {files.csv, "points", ToCsv},
-      {files.markdown, "table",
-       [](const auto& of) { return ToMarkdown(MakeTable(of)); }},
-      {files.perf_analyzer_csv, "perf_analyzer's table", ToPerfAnalyzerCsv}};
+      {files.json, "results", [&] { return ToJson(runs); }},
+      {files.html, "report", [&] { return ToHtml(runs, page); }},
+      {files.csv, "points", [&] { return ToCsv(runs); }},
+      {files.markdown, "table", [&] { return ToMarkdown(MakeTable(runs)); }},
+      {files.perf_analyzer_csv, "perf_analyzer's table",
+       [&] { return ToPerfAnalyzerCsv(runs); }}};
   for (const File& file : all) {
     if (file.path.empty()) {
       continue;
     }
-    if (absl::Status status = WriteFile(file.path, file.write(runs));
-        !status.ok()) {
+    const auto contents = file.write();
+    if (!contents.ok()) {
+      return contents.status();
+    }
+    if (absl::Status status = WriteFile(file.path, *contents); !status.ok()) {
       return status;
     }
     std::printf("%s: %s\n", file.what, file.path.c_str());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bench/report/report_html.h"
 #include "bench/report/run_result.h"
 
 namespace CLI {
@@ -29,9 +30,10 @@ struct ReportFiles {  // empty: not written
 // it.
 void AddReportFileFlags(CLI::App& command, ReportFiles& files);
 
-// Writes those that are asked for and says so on stdout.
+// Writes those that are asked for and says so on stdout; `page` is of --html.
 absl::Status WriteReportFiles(const ReportFiles& files,
-                              const std::vector<RunResult>& runs);
+                              const std::vector<RunResult>& runs,
+                              const PageOptions& page = {});
 
 }  // namespace ferry::bench
 

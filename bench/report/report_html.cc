@@ -1,150 +1,152 @@
-// Fills bench/report/report_page.html: tables here, charts by report_page.js
+// Fills page/page.html: words and tables here, charts by the scripts in page/
 // from the JSON that the page carries.
 #include "bench/report/report_html.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "bench/report/html_table.h"
+#include "bench/report/not_measured.h"
+#include "bench/report/page_section.h"
 #include "bench/report/report_assets.h"
 #include "bench/report/report_json.h"
-#include "bench/report/report_table.h"
+#include "bench/report/run_facts.h"
+#include "bench/report/verdict.h"
 
 namespace ferry::bench {
 namespace {
 
-std::string Escape(const std::string& text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"},
-                                    {"<", "&lt;"},
-                                    {">", "&gt;"},
-                                    {"\"", "&quot;"},
-                                    {"'", "&#39;"}});
-}
+using Json = nlohmann::ordered_json;
 
-std::string TableRow(const std::vector<std::string>& cells, const char* tag) {
-  std::string html = "<tr>";
-  for (const std::string& cell : cells) {
-    absl::StrAppend(&html, "<", tag, ">", Escape(cell), "</", tag, ">");
-  }
-  return html + "</tr>\n";
-}
+constexpr size_t kFewNotes = 4;
 
-std::string TableToHtml(const ReportTable& table) {
-  std::string html = absl::StrCat(
-      "<table>\n<thead>", TableRow(table.headings, "th"), "</thead>\n<tbody>");
-  for (const auto& row : table.rows) {
-    html += TableRow(row, "td");
-  }
-  return html + "</tbody></table>\n";
-}
-
-std::string NotesToHtml(const std::vector<std::string>& notes) {
+std::string Paragraphs(const std::vector<std::string>& texts) {
   std::string html;
-  for (const std::string& note : notes) {
-    absl::StrAppend(&html, "<p>", Escape(note), ".</p>\n");
+  for (const std::string& text : texts) {
+    absl::StrAppend(&html, "<p>", Escape(text), "</p>\n");
   }
   return html;
 }
 
-std::string OrDash(const std::string& text) {
-  return text.empty() ? "-" : text;
-}
-
-void AppendEnvironment(const RunResult& run, std::vector<std::string>& cells) {
-  const Environment& of = run.environment;
-  cells.push_back(
-      of.memory_bytes == 0
-          ? "-"
-          : absl::StrFormat("%.1f",
-                            static_cast<double>(of.memory_bytes) / (1 << 30)));
-  cells.push_back(OrDash(of.governor));
-  cells.push_back(OrDash(
-      absl::StrJoin(of.load_average, " ", [](std::string* out, double load) {
-        absl::StrAppendFormat(out, "%.2f", load);
-      })));
-  cells.push_back(absl::StrCat(
-      "ferry-bench ", run.client_version,
-      of.grpc_version.empty()
-          ? ""
-          : absl::StrCat(", gRPC ", of.grpc_version, ", ", of.compiler)));
-  cells.push_back(OrDash(of.instances));
-  cells.push_back(OrDash(absl::StrJoin(of.server_extensions, " ")));
-}
-
-// Where and how each run was made.
-std::string RunsToHtml(const std::vector<RunResult>& runs) {
-  ReportTable table;
-  table.headings = {
-      "run",          "date",       "model",        "platform",
-      "max batch",    "server",     "rows/request", "bytes/request",
-      "saturation/s", "processor",  "flags",        "cores",
-      "kernel",       "memory GiB", "governor",     "load average",
-      "versions",     "instances",  "extensions",   "command"};
-  for (const RunResult& run : runs) {
-    table.rows.push_back(
-        {run.label, run.date, run.model,
-         absl::StrCat(run.platform, run.is_simulated ? " (simulated)" : ""),
-         absl::StrCat(run.max_batch_size),
-         absl::StrCat(run.server_name, " ", run.server_version, " at ",
-                      run.address),
-         absl::StrCat(run.rows_per_request), absl::StrCat(run.request_bytes),
-         run.saturation_rate > 0 ? absl::StrFormat("%.0f", run.saturation_rate)
-                                 : "-",
-         run.cpu, run.cpu_flags, absl::StrCat(run.cores), run.kernel});
-    AppendEnvironment(run, table.rows.back());
-    table.rows.back().push_back(run.command);
+std::string List(const std::vector<std::string>& texts) {
+  std::string html;
+  for (const std::string& text : texts) {
+    absl::StrAppend(&html, "<li>", Escape(text), "</li>\n");
   }
-  return TableToHtml(table);
+  return html.empty() ? "" : absl::StrCat("<ul>\n", html, "</ul>\n");
 }
 
-std::string ClassesToHtml(const std::vector<RunResult>& runs) {
-  const ReportTable table = MakeClassTable(runs);
-  return table.rows.empty() ? ""
-                            : absl::StrCat("<h2>Classes of requests</h2>\n",
-                                           "<div class=\"scroll\">\n",
-                                           TableToHtml(table), "</div>");
+// Voided points and the like: folded where there are many.
+std::string NotesToHtml(const std::vector<std::string>& notes) {
+  if (notes.size() <= kFewNotes) {
+    return List(notes);
+  }
+  return absl::StrCat("<details><summary>Notes <span class=\"count\">",
+                      notes.size(), "</span></summary>\n", List(notes),
+                      "</details>\n");
+}
+
+// Text of a script element: "</" would end it.
+std::string InScript(const std::string& json) {
+  return absl::StrReplaceAll(json, {{"</", "<\\/"}, {"<!--", "<\\!--"}});
+}
+
+Json PlaceToJson(const PointPlace& place) {
+  return Json::array({place.run, place.point});
+}
+
+// What the charts draw beside the results.
+std::string MarksToJson(const PageData& data, bool is_simulated) {
+  Json marks = {
+      {"simulated", is_simulated},
+      {"slo_ms", data.slo_ms ? Json(*data.slo_ms) : Json(nullptr)},
+      {"chosen", data.chosen ? PlaceToJson(*data.chosen) : Json(nullptr)},
+      {"frontier", Json::array()},
+      {"currency", nullptr},
+      {"costs", Json::array()}};
+  for (const PointPlace& place : data.front) {
+    marks["frontier"].push_back(PlaceToJson(place));
+  }
+  if (data.price.has_value()) {
+    marks["currency"] = data.price->currency;
+    for (const PointCost& cost : CostOfPoints(data.runs, *data.price)) {
+      marks["costs"].push_back(
+          {{"at", PlaceToJson(cost.place)}, {"per_million", cost.per_million}});
+    }
+  }
+  return marks.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string FoldedUnlessEmpty(const char* summary, const ReportTable& table) {
+  return table.rows.empty() ? "" : FoldedTable(summary, table);
 }
 
 // Of the histograms the page draws the latency's; the others would double it.
-void KeepWhatIsDrawn(PointResult& point) {
-  point.histograms.latency_from_send = {};
-  point.histograms.failed_latency = {};
-  point.histograms.send_lag = {};
-  for (ClassSummary& one : point.classes) {
-    one.histogram = {};
+std::vector<RunResult> WhatIsDrawn(std::vector<RunResult> runs) {
+  for (RunResult& run : runs) {
+    for (PointResult& point : run.points) {
+      point.histograms.latency_from_send = {};
+      point.histograms.failed_latency = {};
+      point.histograms.send_lag = {};
+      for (ClassSummary& one : point.classes) {
+        one.histogram = {};
+      }
+    }
   }
+  return runs;
 }
 
 }  // namespace
 
-std::string ToHtml(const std::vector<RunResult>& runs) {
-  ReportTable table = MakeTable(runs);
+absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
+                                   const PageOptions& options) {
+  const std::string json =
+      options.json.empty() ? ToJson(WhatIsDrawn(runs)) : options.json;
+  const auto details = ReadDetails(json);
+  if (!details.ok()) {
+    return details.status();
+  }
+  const auto slo_ms = options.slo_ms ? options.slo_ms : SearchedSloMs(runs);
+  const PageData data = {
+      .runs = runs,
+      .details = *details,
+      .slo_ms = slo_ms,
+      .front = Frontier(runs),
+      .chosen = slo_ms ? Chosen(runs, *slo_ms) : std::nullopt,
+      .price = options.price};
   const bool is_simulated =
       std::any_of(runs.begin(), runs.end(),
                   [](const RunResult& run) { return run.is_simulated; });
-  std::vector<RunResult> drawn = runs;
-  for (RunResult& run : drawn) {
-    for (PointResult& point : run.points) {
-      KeepWhatIsDrawn(point);
-    }
-  }
-  // "</" would end the script element that carries the JSON.
-  const std::string json =
-      absl::StrReplaceAll(ToJson(drawn), {{"</", "<\\/"}, {"<!--", "<\\!--"}});
+  const ReportTable points = MakeTable(runs);
   return absl::StrReplaceAll(
       kReportPage,
-      {{"{{watermark}}",
+      {{"{{style}}", kReportStyle},
+       {"{{watermark}}",
         is_simulated ? "<div class=\"watermark\">simulated device</div>" : ""},
-       {"{{notes}}", NotesToHtml(table.notes)},
-       {"{{points}}", TableToHtml(table)},
-       {"{{details}}", TableToHtml(MakeDetailTable(runs))},
-       {"{{classes}}", ClassesToHtml(runs)},
-       {"{{runs}}", RunsToHtml(runs)},
+       {"{{facts}}", Escape(FactsInShort(runs))},
+       {"{{verdict}}", Paragraphs(Verdicts(runs, options.slo_ms))},
+       {"{{notes}}", NotesToHtml(points.notes)},
+       {"{{comparisons}}", ComparisonsToHtml(data)},
+       {"{{settings}}", SettingsToHtml(data)},
+       {"{{points}}", PointsToHtml(data)},
+       {"{{money}}", MoneyToHtml(data)},
+       {"{{all}}", FoldedTable("Points", points)},
+       {"{{details}}", FoldedTable("From the send, intervals, send lag",
+                                   MakeDetailTable(runs))},
+       {"{{classes}}",
+        FoldedUnlessEmpty("Classes of requests", MakeClassTable(runs))},
+       {"{{device}}", FoldedUnlessEmpty("The device's own counters",
+                                        MakeDeviceTable(runs, *details))},
+       {"{{not_measured}}",
+        List(NotMeasured(runs, *details, options.price.has_value()))},
        {"{{relative_error}}",
         absl::StrFormat("%.1f", kLatencyRelativeError * 100)},
-       {"{{json}}", json},
+       {"{{runs}}", FactsToHtml(runs)},
+       {"{{json}}", InScript(json)},
+       {"{{marks}}", InScript(MarksToJson(data, is_simulated))},
        {"{{script}}", kReportScript},
        {"{{chart_library}}", kChartLibrary}});
 }

@@ -1,18 +1,32 @@
-// One self-contained page for labelled runs: charts, every number drawn in a
-// table, how it was measured. Needs no network to be read.
+// One self-contained page for labelled runs: the verdict, charts, every number
+// drawn in a table, how it was measured and what was not. Needs no network to
+// be read.
 //
 // Thread safety: one free function.
+// Errors: INVALID_ARGUMENT for details that are not as expected.
 #ifndef FERRY_BENCH_REPORT_REPORT_HTML_H_
 #define FERRY_BENCH_REPORT_REPORT_HTML_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "bench/report/money.h"
 #include "bench/report/run_result.h"
 
 namespace ferry::bench {
 
-std::string ToHtml(const std::vector<RunResult>& runs);
+struct PageOptions {
+  std::optional<double> slo_ms = {};  // of p99; none: that of a search, if any
+  std::optional<PagePrice> price = {};  // none: no costs
+  // The results document of the runs, which charts are drawn from; empty:
+  // ToJson(). A file may say more than RunResult keeps.
+  std::string json = {};
+};
+
+absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
+                                   const PageOptions& options);
 
 }  // namespace ferry::bench
 

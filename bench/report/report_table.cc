@@ -7,24 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/number_text.h"
 
 namespace ferry::bench {
 namespace {
-
-std::string Ms(double us) {
-  const double ms = us / 1e3;
-  return absl::StrFormat(ms < 10 ? "%.3f" : ms < 100 ? "%.2f" : "%.1f", ms);
-}
-
-// As Ms(); "-" where nothing was counted.
-std::string MsOrNone(double us) { return us == 0 ? "-" : Ms(us); }
-
-// "1.20 to 1.34"; "-" without one.
-std::string MsOrNone(const std::optional<Interval>& interval) {
-  return interval.has_value()
-             ? absl::StrCat(Ms(interval->low_us), " to ", Ms(interval->high_us))
-             : "-";
-}
 
 // What the server says of its part; "-" where it does not.
 std::string MsOrNone(const PointResult& point, double ServerTimes::*part) {

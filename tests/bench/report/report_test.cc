@@ -238,9 +238,15 @@ TEST(ReportTableTest, ComparesRunsByTheirBestPointThatStands) {
   EXPECT_TRUE(Compare(two_models).empty()) << "models do not compare";
 }
 
+std::string Page(const std::vector<RunResult>& runs) {
+  const auto page = ToHtml(runs, {});
+  EXPECT_TRUE(page.ok()) << page.status();
+  return page.value_or("");
+}
+
 TEST(ReportHtmlTest, ShowsEveryNumberOfTheTables) {
   const auto runs = TwoRuns();
-  const std::string page = ToHtml(runs);
+  const std::string page = Page(runs);
   for (const ReportTable& table : {MakeTable(runs), MakeDetailTable(runs)}) {
     for (const auto& row : table.rows) {
       for (const std::string& cell : row) {
@@ -262,14 +268,15 @@ TEST(ReportHtmlTest, ShowsEveryNumberOfTheTables) {
 }
 
 TEST(ReportHtmlTest, ChartsHaveTheNumbersAndTheLibrary) {
-  const std::string page = ToHtml(TwoRuns());
+  const std::string page = Page(TwoRuns());
   EXPECT_THAT(page, HasSubstr("\"p999_us\": 45678.0"));
   EXPECT_THAT(page, HasSubstr(std::string(kChartLibrary).substr(0, 200)));
   EXPECT_THAT(page, Not(HasSubstr("{{"))) << "a placeholder was left";
 }
 
 TEST(ReportHtmlTest, NeedsNoNetwork) {
-  const std::string frame = std::string(kReportPage) + kReportScript;
+  const std::string frame =
+      std::string(kReportPage) + kReportStyle + kReportScript;
   for (const char* fetch :
        {"src=", "href=", "@import", "url(", "fetch(", "http://", "https://"}) {
     EXPECT_THAT(frame, Not(HasSubstr(fetch)));
@@ -279,7 +286,7 @@ TEST(ReportHtmlTest, NeedsNoNetwork) {
 TEST(ReportHtmlTest, TextCannotBecomeMarkup) {
   auto runs = TwoRuns();
   runs[0].label = "</script><b>";
-  const std::string page = ToHtml(runs);
+  const std::string page = Page(runs);
   EXPECT_THAT(page, Not(HasSubstr("</script><b>")));
   EXPECT_THAT(page, HasSubstr("&lt;/script&gt;&lt;b&gt;"));
   EXPECT_THAT(page, HasSubstr("A &lt;processor&gt; &amp; &quot;more&quot;"));
@@ -287,9 +294,9 @@ TEST(ReportHtmlTest, TextCannotBecomeMarkup) {
 
 TEST(ReportHtmlTest, SimulatedDeviceIsMarked) {
   auto runs = TwoRuns();
-  EXPECT_THAT(ToHtml(runs), Not(HasSubstr("<div class=\"watermark\">")));
+  EXPECT_THAT(Page(runs), Not(HasSubstr("<div class=\"watermark\">")));
   runs[1].is_simulated = true;
-  EXPECT_THAT(ToHtml(runs), HasSubstr("<div class=\"watermark\">"));
+  EXPECT_THAT(Page(runs), HasSubstr("<div class=\"watermark\">"));
   EXPECT_THAT(ToText(MakeTable(runs)), HasSubstr("simulated device"));
 }
 

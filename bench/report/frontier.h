@@ -1,0 +1,48 @@
+// The Pareto front of throughput against p99: the points that no other beats in
+// both, and the one to choose.
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_REPORT_FRONTIER_H_
+#define FERRY_BENCH_REPORT_FRONTIER_H_
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+// A point of a report by its place.
+struct PointPlace {
+  size_t run = 0;
+  size_t point = 0;
+
+  bool operator==(const PointPlace&) const = default;
+};
+
+// Whether the numbers of a point stand: neither void nor cut short, with
+// successes, and no mere try of a search ("bisect: met").
+bool Stands(const PointResult& point);
+
+// Returns the points that stand and that no other that stands beats: with a
+// lower p99 and at least the rate, or the same p99 and a higher rate. By rising
+// p99, so by rising rate.
+std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs);
+
+// The share of planned requests that must succeed within a bound, as
+// commands/slo_point.h has it.
+inline constexpr double kLeastAnswered = 0.99;
+
+// Returns the point of the highest achieved rate among those of open loops that
+// stand, have p99 within `slo_ms` and kLeastAnswered; none where there is none.
+std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
+                                 double slo_ms);
+
+// Returns the bound that the runs were searched for, where it is one and the
+// same and is one of p99.
+std::optional<double> SearchedSloMs(const std::vector<RunResult>& runs);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_FRONTIER_H_

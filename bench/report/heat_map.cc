@@ -1,0 +1,183 @@
+// Runs sorted into grids.
+#include "bench/report/heat_map.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/report/frontier.h"
+#include "bench/report/html_table.h"
+#include "bench/report/number_text.h"
+
+namespace ferry::bench {
+namespace {
+
+// Returns what a run says of its setting: the rate of its search, else its
+// highest achieved rate; of a search that found none, the lowest that missed.
+std::optional<HeatCell> CellOf(const RunResult& run) {
+  if (run.search.has_value() && run.search->found_rate.has_value()) {
+    return HeatCell{.rate = *run.search->found_rate,
+                    .served = *run.search->found_rate};
+  }
+  std::optional<HeatCell> cell;
+  for (const PointResult& point : run.points) {
+    if (run.search.has_value()) {
+      if (point.void_reason.empty() &&
+          absl::EndsWith(point.purpose, "missed") &&
+          (!cell.has_value() || point.target_rate < cell->rate)) {
+        cell = {.rate = point.target_rate,
+                .is_bound = true,
+                .served = std::min(point.achieved_rate, point.target_rate)};
+      }
+    } else if (Stands(point) &&
+               (!cell.has_value() || point.achieved_rate > cell->rate)) {
+      cell = {.rate = point.achieved_rate, .served = point.achieved_rate};
+    }
+  }
+  return cell;
+}
+
+template <typename T>
+void Insert(std::vector<T>& sorted, T value) {
+  const auto place = std::lower_bound(sorted.begin(), sorted.end(), value);
+  if (place == sorted.end() || *place != value) {
+    sorted.insert(place, value);
+  }
+}
+
+template <typename T>
+size_t PlaceOf(const std::vector<T>& sorted, T value) {
+  return static_cast<size_t>(
+      std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
+}
+
+// `eager` waits for nobody, whatever its max_wait says.
+double WaitOf(const KnobSetting& knobs) {
+  return knobs.policy == "eager" ? 0 : knobs.max_wait_ms;
+}
+
+HeatGrid& GridOf(std::vector<HeatGrid>& grids, const RunResult& run) {
+  for (HeatGrid& grid : grids) {
+    if (grid.model == run.model && grid.policy == run.knobs->policy) {
+      return grid;
+    }
+  }
+  grids.push_back({.model = run.model, .policy = run.knobs->policy});
+  return grids.back();
+}
+
+// Whether `a` says more of a setting than `b`, or better.
+bool Outdoes(const HeatCell& a, const HeatCell& b) {
+  return a.is_bound != b.is_bound ? b.is_bound : a.rate > b.rate;
+}
+
+void Fill(const RunResult& run, HeatGrid& grid) {
+  const auto cell = CellOf(run);
+  if (!cell.has_value()) {
+    return;
+  }
+  const auto place =
+      std::pair(PlaceOf(grid.batch_sizes, run.knobs->max_batch_size),
+                PlaceOf(grid.waits_ms, WaitOf(*run.knobs)));
+  const auto [found, is_new] = grid.cells.emplace(place, *cell);
+  if (!is_new && Outdoes(*cell, found->second)) {
+    found->second = *cell;
+  }
+}
+
+void MarkBest(std::vector<HeatGrid>& grids) {
+  for (HeatGrid& grid : grids) {
+    HeatCell* best = nullptr;
+    for (HeatGrid& other : grids) {
+      for (auto& [place, cell] : other.cells) {
+        if (other.model == grid.model && !cell.is_bound &&
+            (best == nullptr || cell.rate > best->rate)) {
+          best = &cell;
+        }
+      }
+    }
+    if (best != nullptr) {
+      best->is_best = true;
+    }
+  }
+}
+
+std::string CellToHtml(const HeatCell& cell, double best) {
+  return absl::StrFormat(
+      "<td class=\"%s\" style=\"--heat:%.3f\">%s%s</td>",
+      cell.is_best    ? "heat best"
+      : cell.is_bound ? "heat bound"
+                      : "heat",
+      best > 0 ? std::clamp(cell.served / best, 0.0, 1.0) : 0,
+      cell.is_bound ? "&lt; " : "", RateInWords(cell.rate));
+}
+
+std::string GridToHtml(const HeatGrid& grid, double best, bool names_model) {
+  const std::string name =
+      names_model ? absl::StrCat(grid.model, ", ", grid.policy) : grid.policy;
+  std::string html = absl::StrCat(
+      "<table class=\"heatmap\"><caption>", Escape(name),
+      "</caption>\n<thead><tr><th scope=\"col\">rows \\ max wait</th>");
+  for (const double wait_ms : grid.waits_ms) {
+    absl::StrAppend(
+        &html, "<th scope=\"col\">",
+        grid.policy == "eager" ? "none" : absl::StrFormat("%g ms", wait_ms),
+        "</th>");
+  }
+  html += "</tr></thead>\n<tbody>";
+  for (size_t row = 0; row < grid.batch_sizes.size(); ++row) {
+    absl::StrAppend(&html, "<tr><th scope=\"row\">", grid.batch_sizes[row],
+                    "</th>");
+    for (size_t column = 0; column < grid.waits_ms.size(); ++column) {
+      const auto cell = grid.cells.find({row, column});
+      html += cell == grid.cells.end() ? "<td class=\"heat untried\">-</td>"
+                                       : CellToHtml(cell->second, best);
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table>\n";
+}
+
+}  // namespace
+
+std::vector<HeatGrid> HeatGrids(const std::vector<RunResult>& runs) {
+  std::vector<HeatGrid> grids;
+  for (const RunResult& run : runs) {
+    if (run.knobs.has_value() && CellOf(run).has_value()) {
+      HeatGrid& grid = GridOf(grids, run);
+      Insert(grid.batch_sizes, run.knobs->max_batch_size);
+      Insert(grid.waits_ms, WaitOf(*run.knobs));
+    }
+  }
+  for (const RunResult& run : runs) {
+    if (run.knobs.has_value() && CellOf(run).has_value()) {
+      Fill(run, GridOf(grids, run));
+    }
+  }
+  std::map<std::string, size_t> settings;  // tried, by model
+  for (const HeatGrid& grid : grids) {
+    settings[grid.model] += grid.cells.size();
+  }
+  std::erase_if(grids,
+                [&](const HeatGrid& grid) { return settings[grid.model] < 2; });
+  MarkBest(grids);
+  return grids;
+}
+
+std::string HeatMapToHtml(const std::vector<HeatGrid>& grids) {
+  std::map<std::string, double> best;  // by model
+  for (const HeatGrid& grid : grids) {
+    for (const auto& [place, cell] : grid.cells) {
+      best[grid.model] = std::max(best[grid.model], cell.served);
+    }
+  }
+  std::string html;
+  for (const HeatGrid& grid : grids) {
+    html += GridToHtml(grid, best[grid.model], best.size() > 1);
+  }
+  return html;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,154 @@
+// Latency against utilization and against offered load, with what failed.
+
+const percentiles = [
+  {key: 'p50_us', interval: 'p50_95_us', name: 'p50', color: 'run2', dash: []},
+  {key: 'p90_us', name: 'p90', color: 'run0', dash: [2, 3]},
+  {key: 'p99_us', interval: 'p99_95_us', name: 'p99', color: 'run1', dash: [8, 4]},
+  {key: 'p999_us', name: 'p99.9', color: 'run3', dash: [10, 3, 2, 3]},
+];
+
+const utilizationBands = [
+  {from: 0, to: 0.4, color: 'run0', alpha: 0.09, label: 'mostly idle'},
+  {from: 0.4, to: 0.6, color: 'run0', alpha: 0.03, label: '40 to 60 %'},
+  {from: 0.6, to: 0.8, color: 'run1', alpha: 0.04, label: '60 to 80 %'},
+  {from: 0.8, to: 0.85, color: 'run1', alpha: 0.10, label: ''},
+  {from: 0.85, to: 1, color: 'run1', alpha: 0.18, label: 'over 85 %'},
+];
+
+// One run: a colour for each percentile. Several: a colour for each run, p99
+// full and p50 dashed.
+function latencyLines(x) {
+  const shown = shownRuns();
+  const isOne = shown.length === 1;
+  const drawn = isOne ? percentiles :
+      [percentiles[0], percentiles[2]];
+  const lines = [];
+  for (const {run, index} of shown) {
+    drawn.forEach((percentile, at) => {
+      const look = isOne ?
+          {color: color(percentile.color), marker: markers[at],
+            dash: percentile.dash} :
+          {color: runColor(index), marker: runMarker(index),
+            dash: percentile.name === 'p50' ? [4, 4] : [],
+            radius: percentile.name === 'p50' ? 3 : 4.5};
+      const dots = (points) => points.map((point) => dot(
+          point, x(point, run), point.latency[percentile.key] / 1000,
+          percentile.interval && point[percentile.interval]))
+          .filter(isDrawable).sort((a, b) => a.x - b.x);
+      const open = run.points.filter((point) =>
+          point.loop === 'open' && point.ok > 0);
+      const whole = dots(open.filter((point) => !isTry(point)));
+      const tries = dots(open.filter(isTry));
+      const label = run.label + ', ' + percentile.name;
+      if (whole.length > 0) lines.push(line(label, whole, look));
+      if (tries.length > 0) {
+        lines.push(line(label + ', a try', tries, {...look, dash: null,
+          radius: 2, color: faded(look.color, 0.55)}));
+      }
+    });
+  }
+  return lines;
+}
+
+function latencyKey(figure, lines) {
+  if (view.shown.size === 1) {
+    key(figure, percentiles.map((percentile, at) => ({
+      label: percentile.name, color: color(percentile.color),
+      marker: markers[at], dash: percentile.dash})));
+  } else {
+    key(figure, [
+      {label: 'p99', color: color('text'), dash: []},
+      {label: 'p50', color: color('text'), dash: [4, 4]}]);
+  }
+  const all = lines.flatMap((one) => one.data);
+  const more = [];
+  if (all.some((one) => one.low)) more.push('whiskers: 95 % intervals');
+  if (all.some((one) => one.hollow)) more.push('hollow: void or cut short');
+  if (lines.some((one) => !one.showLine)) more.push('small: tries of a search');
+  const list = figure.querySelector('.key:last-of-type');
+  for (const text of more) list.append(make('li', {class: 'aside'}, text));
+}
+
+function latencyBound(axisName) {
+  return marks.slo_ms ? {axis: axisName, value: marks.slo_ms,
+    label: 'bound ' + short(marks.slo_ms) + ' ms'} : {};
+}
+
+function latencyPlot(figure, height, lines, options) {
+  const all = lines.flatMap((one) => one.data);
+  const ys = all.flatMap((one) => [one.y, one.low, one.high]);
+  if (marks.slo_ms) ys.push(marks.slo_ms);
+  plot(figure, height, {datasets: lines}, {
+    ...options, bound: latencyBound('y'),
+    scales: {
+      x: axis(options.x, all.map((one) => one.x)),
+      y: axis({title: 'latency, ms', log: true}, ys),
+    },
+    tooltip: (item) => {
+      const {point, x, y} = item.raw;
+      return item.dataset.label + ': ' + short(y) + ' ms at ' +
+          options.at(x) + ' (' + describe(point) + ')';
+    },
+  });
+}
+
+charts.utilization = (figure) => {
+  const lines = latencyLines((point) => point.busy_ratio);
+  if (lines.length === 0) {
+    nothing(figure, 'No busy ratio of the runs that are drawn.');
+    return;
+  }
+  latencyKey(figure, lines);
+  latencyPlot(figure, 400, lines, {
+    label: 'Latency percentiles against the busy ratio', bands: utilizationBands,
+    x: {title: 'busy ratio of the device', percent: true, max: 1, ticks: 11},
+    at: (x) => percent(x) + ' busy',
+  });
+};
+
+// Failed requests by code, a bar a point.
+function failurePlot(figure, lines) {
+  const points = shownRuns().flatMap(({run, index}) => run.points
+      .filter((point) => point.loop === 'open' && point.planned > 0 &&
+              !isTry(point)).map((point) => ({point, index})));
+  const codes = [...new Set(points.flatMap(({point}) =>
+      Object.keys(point.errors)))].sort();
+  if (codes.length === 0) {
+    nothing(figure, 'No request failed.');
+    return;
+  }
+  const widest = Math.max(...points.map(({point}) => point.offered_rate),
+      ...lines.flatMap((one) => one.data.map((at) => at.x)));
+  const sets = codes.map((code, at) => ({
+    ...bars(code, points.map(({point, index}) => ({
+      x: point.offered_rate, point, run: runs[index].label,
+      y: (point.errors[code] || 0) / point.planned})), color('run' + (at + 3) % 8)),
+    grouped: false, barThickness: 10,
+  }));
+  key(figure, codes.map((code, at) =>
+      ({label: code, color: color('run' + (at + 3) % 8)})));
+  plot(figure, 130, {datasets: sets}, {
+    type: 'bar', label: 'Failed requests against offered load',
+    scales: {
+      x: {...axis({title: 'offered, requests/s', max: widest}, []),
+        offset: false, stacked: true},
+      y: {...axis({title: 'failed', percent: true, ticks: 4}, []), stacked: true},
+    },
+    tooltip: (item) => item.dataset.label + ': ' + percent(item.raw.y) +
+        ' (' + item.raw.run + ', ' + describe(item.raw.point) + ')',
+  });
+}
+
+charts.offered = (figure) => {
+  const lines = latencyLines((point) => point.offered_rate);
+  if (lines.length === 0) {
+    nothing(figure, 'No open loop in the runs that are drawn.');
+    return;
+  }
+  latencyKey(figure, lines);
+  latencyPlot(figure, 300, lines, {
+    label: 'Latency percentiles against the offered rate',
+    x: {title: 'offered, requests/s'}, at: (x) => short(x) + '/s',
+  });
+  failurePlot(figure, lines);
+};

@@ -1,0 +1,111 @@
+// What Chart.js does not draw by itself: shaded bands, a bound, whiskers, a
+// ring, and the word that a device was simulated. Each is on where the options
+// of a chart name it.
+
+function alongX(chart, from, to) {
+  const {left, right} = chart.chartArea;
+  const at = (value) => Math.min(right, Math.max(left,
+      chart.scales.x.getPixelForValue(value)));
+  return [at(from), at(to)];
+}
+
+// options: [{from, to, alpha, label}], of the x axis.
+const bandPlugin = {
+  id: 'bands',
+  beforeDraw(chart, _, bands) {
+    const {ctx, chartArea: {top, bottom}} = chart;
+    ctx.save();
+    ctx.font = '11px ' + Chart.defaults.font.family;
+    ctx.textAlign = 'center';
+    for (const band of bands.all || []) {
+      const [left, right] = alongX(chart, band.from, band.to);
+      ctx.fillStyle = faded(color(band.color), band.alpha);
+      ctx.fillRect(left, top, right - left, bottom - top);
+      if (ctx.measureText(band.label).width < right - left - 8) {
+        ctx.fillStyle = color('quiet');
+        ctx.fillText(band.label, (left + right) / 2, top + 15);
+      }
+    }
+    ctx.restore();
+  },
+};
+
+// options: {axis: 'x' or 'y', value, label}.
+const boundPlugin = {
+  id: 'bound',
+  beforeDatasetsDraw(chart, _, bound) {
+    if (!bound.value) return;
+    const {ctx, chartArea: {left, right, top, bottom}} = chart;
+    const place = chart.scales[bound.axis].getPixelForValue(bound.value);
+    const isInside = bound.axis === 'y' ? place >= top && place <= bottom :
+        place >= left && place <= right;
+    if (!isInside) return;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = color('bound');
+    ctx.lineWidth = 1.5;
+    ctx.setLineDash([6, 4]);
+    ctx.font = '600 11px ' + Chart.defaults.font.family;
+    ctx.beginPath();
+    if (bound.axis === 'y') {
+      ctx.moveTo(left, place);
+      ctx.lineTo(right, place);
+      ctx.fillText(bound.label, left + 8, place - 6);
+    } else {
+      ctx.moveTo(place, top);
+      ctx.lineTo(place, bottom);
+      const width = ctx.measureText(bound.label).width;
+      ctx.fillText(bound.label, place + 6 + width < right ? place + 6 :
+          place - 6 - width, bottom - 8);
+    }
+    ctx.stroke();
+    ctx.restore();
+  },
+};
+
+// Intervals of dots that have `low` and `high`, along y.
+const whiskerPlugin = {
+  id: 'whiskers',
+  beforeDatasetsDraw(chart) {
+    const {ctx, chartArea: {top, bottom}} = chart;
+    ctx.save();
+    ctx.lineWidth = 1.25;
+    chart.data.datasets.forEach((set, index) => {
+      chart.getDatasetMeta(index).data.forEach((element, at) => {
+        const raw = set.data[at];
+        if (!raw || !raw.low || !raw.high) return;
+        const y = (value) => Math.min(bottom, Math.max(top,
+            chart.scales.y.getPixelForValue(value)));
+        ctx.strokeStyle = faded(set.borderColor, 0.75);
+        ctx.beginPath();
+        for (const end of [y(raw.low), y(raw.high)]) {
+          ctx.moveTo(element.x - 4, end);
+          ctx.lineTo(element.x + 4, end);
+        }
+        ctx.moveTo(element.x, y(raw.low));
+        ctx.lineTo(element.x, y(raw.high));
+        ctx.stroke();
+      });
+    });
+    ctx.restore();
+  },
+};
+
+const simulatedPlugin = {
+  id: 'simulated',
+  beforeDatasetsDraw(chart) {
+    if (!marks.simulated) return;
+    const {ctx, chartArea: {left, right, top, bottom}} = chart;
+    const size = Math.min(44, (right - left) / 9, (bottom - top) / 3);
+    ctx.save();
+    ctx.translate((left + right) / 2, (top + bottom) / 2);
+    ctx.rotate(-0.18);
+    ctx.font = '700 ' + size + 'px ' + Chart.defaults.font.family;
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'middle';
+    ctx.fillStyle = faded(color('text'), 0.1);
+    ctx.fillText('simulated device', 0, 0);
+    ctx.restore();
+  },
+};
+
+Chart.register(bandPlugin, boundPlugin, whiskerPlugin, simulatedPlugin);

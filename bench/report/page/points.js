@@ -1,0 +1,111 @@
+// Which runs and which point are looked at, and points as charts take them.
+
+// The order in which runs get colours and are drawn while there are too many:
+// the chosen, the first, then those that served the most.
+const mostRuns = 6;
+
+function bestRate(run) {
+  return run.points.filter(stands)
+      .reduce((best, point) => Math.max(best, point.achieved_rate), 0);
+}
+
+function rankRuns() {
+  const order = runs.map((_, index) => index);
+  if (runs.length <= mostRuns) return order;
+  const first = (index) =>
+      (marks.chosen && index === marks.chosen[0]) ? 2 : index === 0 ? 1 : 0;
+  return order.sort((a, b) =>
+      first(b) - first(a) || bestRate(runs[b]) - bestRate(runs[a]));
+}
+
+const ranked = rankRuns();
+const view = {
+  shown: new Set(ranked.slice(0, mostRuns)),  // indices of runs
+  run: ranked[0],                             // of the charts of one run
+  point: null,                                // its index in points; set below
+};
+
+function runColor(index) {
+  return color('run' + ranked.indexOf(index) % 8);
+}
+
+function runMarker(index) {
+  return markers[ranked.indexOf(index) % markers.length];
+}
+
+// A mere try of a search is no measurement to compare.
+function isTry(point) {
+  return Boolean(point.purpose) && !point.purpose.startsWith('confirm');
+}
+
+function stands(point) {
+  return point.void_reason === '' && !point.interrupted && point.ok > 0 &&
+      point.loop !== 'offline' && !isTry(point);
+}
+
+function isHollow(point) {
+  return point.void_reason !== '' || point.interrupted;
+}
+
+function describe(point) {
+  if (point.loop === 'closed') {
+    return 'closed, ' + point.outstanding + ' outstanding';
+  }
+  if (point.loop === 'offline') return 'offline, ' + point.query_rows + ' rows';
+  const load = point.load === null || point.load === undefined ?
+      Math.round(point.target_rate).toLocaleString('en') + '/s' :
+      Math.round(point.load * 100) + ' % load';
+  const isPoisson = [undefined, '', 'poisson'].includes(point.arrivals);
+  return 'open, ' + load + (isPoisson ? '' : ', ' + point.arrivals);
+}
+
+// The same, as short as a tick of an axis.
+function describeShortly(point) {
+  return point.loop === 'closed' ? point.outstanding + ' out' :
+      describe(point).slice('open, '.length).replace(' load', '');
+}
+
+function shownRuns() {
+  return runs.map((run, index) => ({run, index}))
+      .filter(({index}) => view.shown.has(index));
+}
+
+// The points of a run in order: open loops by rate, then closed ones. Without
+// the tries of a search, where it has others.
+function pointsOf(run) {
+  const some = run.points.filter((point) => point.ok > 0 && !isTry(point));
+  const points = some.length > 0 ? some :
+      run.points.filter((point) => point.ok > 0);
+  const key = (point) => point.loop === 'closed' ?
+      [1, point.outstanding] : [0, point.offered_rate];
+  return [...points].sort((a, b) =>
+      key(a)[0] - key(b)[0] || key(a)[1] - key(b)[1]);
+}
+
+// The point to begin with: the chosen one, or the highest load within 80 %.
+function firstPoint(index) {
+  const run = runs[index];
+  if (marks.chosen && marks.chosen[0] === index) {
+    return run.points[marks.chosen[1]];
+  }
+  const points = pointsOf(run);
+  const open = points.filter((point) => point.loop === 'open' && stands(point));
+  const within = open.filter((point) =>
+      (point.load ?? point.busy_ratio ?? 0) <= 0.8);
+  return within.pop() || open[0] || points[0] || null;
+}
+
+view.point = firstPoint(view.run);
+
+// A point of a scatter chart.
+function dot(point, x, y, interval) {
+  return {
+    x, y, point, hollow: isHollow(point),
+    low: interval ? interval[0] / 1000 : null,
+    high: interval ? interval[1] / 1000 : null,
+  };
+}
+
+function isDrawable(one) {
+  return Number.isFinite(one.x) && Number.isFinite(one.y) && one.y > 0;
+}

@@ -1,0 +1,41 @@
+// PageSection: one chart of the page with its numbers. The chart is drawn by
+// the script of the same id, in page/; the table is made here. No numbers, no
+// section.
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_REPORT_PAGE_SECTION_H_
+#define FERRY_BENCH_REPORT_PAGE_SECTION_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/report/money.h"
+#include "bench/report/page_tables.h"
+
+namespace ferry::bench {
+
+// What all sections are made of.
+struct PageData {
+  const std::vector<RunResult>& runs;
+  const Details& details;
+  std::optional<double> slo_ms;
+  std::vector<PointPlace> front;
+  std::optional<PointPlace> chosen;
+  std::optional<PagePrice> price;
+};
+
+// Charts that compare runs.
+std::string ComparisonsToHtml(const PageData& data);
+
+// Charts of one run at a time, its points side by side.
+std::string PointsToHtml(const PageData& data);
+
+// What each setting carries; empty where no knobs were turned.
+std::string SettingsToHtml(const PageData& data);
+
+// Costs; empty without a price.
+std::string MoneyToHtml(const PageData& data);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_PAGE_SECTION_H_

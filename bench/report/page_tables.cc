@@ -1,0 +1,281 @@
+// A row a point, or several.
+#include "bench/report/page_tables.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "bench/report/number_text.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr double kPercentiles[] = {0.5,   0.75,  0.9,    0.95, 0.99,
+                                   0.995, 0.999, 0.9999, 1};
+
+std::string Rate(double rate) { return absl::StrFormat("%.0f", rate); }
+
+std::string MsOf(const std::optional<double>& us) {
+  return us.has_value() ? Ms(*us) : "-";
+}
+
+std::string StateOf(const PointResult& point) {
+  return !point.void_reason.empty() ? "void"
+         : point.interrupted        ? "cut short"
+         : !point.unsteady.empty()  ? "unsteady"
+                                    : point.purpose;
+}
+
+// Calls `add` for each point with its details; none where a file has fewer.
+template <typename Add>
+void ForEachPoint(const std::vector<RunResult>& runs, const Details& details,
+                  Add add) {
+  static const PointDetails nothing;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (size_t j = 0; j < runs[i].points.size(); ++j) {
+      const bool has = i < details.size() && j < details[i].size();
+      add(runs[i], runs[i].points[j], has ? details[i][j] : nothing);
+    }
+  }
+}
+
+double LatencyAt(const LatencySummary& latency, double q) {
+  return q == 0.5      ? latency.p50_us
+         : q == 0.9    ? latency.p90_us
+         : q == 0.95   ? latency.p95_us
+         : q == 0.99   ? latency.p99_us
+         : q == 0.999  ? latency.p999_us
+         : q == 0.9999 ? latency.p9999_us
+         : q == 1      ? latency.max_us
+                       : 0;
+}
+
+}  // namespace
+
+ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",         "load",        "busy ratio", "p50 ms",
+                    "p90 ms",      "p95 ms",      "p99 ms",     "p99.9 ms",
+                    "p50 95 % ms", "p99 95 % ms", "note"};
+  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+    if (point.loop == "open" && point.ok > 0 && point.busy_ratio.has_value()) {
+      const LatencySummary& latency = point.latency;
+      table.rows.push_back({run.label, DescribeLoad(point),
+                            NumberOrNone(point.busy_ratio, 2),
+                            Ms(latency.p50_us), Ms(latency.p90_us),
+                            MsOrNone(latency.p95_us), Ms(latency.p99_us),
+                            Ms(latency.p999_us), MsOrNone(point.p50_interval),
+                            MsOrNone(point.p99_interval), StateOf(point)});
+    }
+  });
+  return table;
+}
+
+ReportTable MakeOfferedTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {
+      "run",    "load",        "offered/s",   "achieved/s", "p50 ms",
+      "p99 ms", "p50 95 % ms", "p99 95 % ms", "failed",     "failed, by code",
+      "note"};
+  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+    if (point.loop != "open") {
+      return;
+    }
+    const auto failed = static_cast<double>(point.error_count());
+    table.rows.push_back(
+        {run.label, DescribeLoad(point), Rate(point.offered_rate),
+         Rate(point.achieved_rate), MsOrNone(point.latency.p50_us),
+         MsOrNone(point.latency.p99_us), MsOrNone(point.p50_interval),
+         MsOrNone(point.p99_interval),
+         point.planned > 0
+             ? Percent(failed / static_cast<double>(point.planned))
+             : "-",
+         DescribeErrors(point.errors), StateOf(point)});
+  });
+  return table;
+}
+
+ReportTable MakeFrontierTable(const std::vector<RunResult>& runs,
+                              const std::vector<PointPlace>& front,
+                              const std::optional<PointPlace>& chosen) {
+  ReportTable table;
+  table.headings = {"run", "load", "achieved/s", "p99 ms", "frontier", "note"};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (size_t j = 0; j < runs[i].points.size(); ++j) {
+      const PointResult& point = runs[i].points[j];
+      const PointPlace place = {i, j};
+      if (point.ok == 0) {
+        continue;
+      }
+      const bool is_front =
+          std::find(front.begin(), front.end(), place) != front.end();
+      table.rows.push_back({runs[i].label, DescribeLoad(point),
+                            Rate(point.achieved_rate), Ms(point.latency.p99_us),
+                            chosen == place ? "chosen"
+                            : is_front      ? "yes"
+                                            : "",
+                            StateOf(point)});
+    }
+  }
+  return table;
+}
+
+ReportTable MakeRowsTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run", "load", "achieved/s", "rows/batch", "note"};
+  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+    if (point.ok > 0 && point.mean_rows.has_value()) {
+      table.rows.push_back({run.label, DescribeLoad(point),
+                            Rate(point.achieved_rate),
+                            NumberOrNone(point.mean_rows, 2), StateOf(point)});
+    }
+  });
+  return table;
+}
+
+ReportTable MakeBatchTable(const std::vector<RunResult>& runs,
+                           const Details& details) {
+  ReportTable table;
+  table.headings = {"run",     "load",  "rows of a batch",
+                    "batches", "share", "share of rows"};
+  ForEachPoint(runs, details,
+               [&](const auto& run, const auto& point, const auto& detail) {
+                 double batches = 0;
+                 double rows = 0;
+                 for (const auto& [size, count] : detail.batches) {
+                   batches += static_cast<double>(count);
+                   rows +=
+                       static_cast<double>(count) * static_cast<double>(size);
+                 }
+                 for (const auto& [size, count] : detail.batches) {
+                   const auto number = static_cast<double>(count);
+                   if (count > 0) {
+                     table.rows.push_back(
+                         {run.label, DescribeLoad(point), absl::StrCat(size),
+                          absl::StrCat(count), Percent(number / batches),
+                          Percent(number * static_cast<double>(size) / rows)});
+                   }
+                 }
+               });
+  return table;
+}
+
+ReportTable MakeCloseTable(const std::vector<RunResult>& runs,
+                           const Details& details) {
+  ReportTable table;
+  table.headings = {"run", "load", "closed because", "batches", "share"};
+  ForEachPoint(
+      runs, details,
+      [&](const auto& run, const auto& point, const auto& detail) {
+        double all = 0;
+        for (const auto& [reason, count] : detail.close_reasons) {
+          all += static_cast<double>(count);
+        }
+        for (const auto& [reason, count] : detail.close_reasons) {
+          if (count > 0) {
+            table.rows.push_back({run.label, DescribeLoad(point), reason,
+                                  absl::StrCat(count),
+                                  Percent(static_cast<double>(count) / all)});
+          }
+        }
+      });
+  return table;
+}
+
+ReportTable MakeBreakdownTable(const std::vector<RunResult>& runs,
+                               const Details& details) {
+  ReportTable table;
+  table.headings = {"run",      "load",      "queue ms", "input ms",
+                    "infer ms", "output ms", "rest ms",  "mean ms"};
+  ForEachPoint(
+      runs, details,
+      [&](const auto& run, const auto& point, const auto& detail) {
+        if (!detail.has_times()) {
+          return;
+        }
+        const double served = detail.queue_us.value_or(0) +
+                              detail.compute_input_us.value_or(0) +
+                              detail.compute_infer_us.value_or(0) +
+                              detail.compute_output_us.value_or(0);
+        const double mean = point.latency.mean_us;
+        table.rows.push_back(
+            {run.label, DescribeLoad(point), MsOf(detail.queue_us),
+             MsOf(detail.compute_input_us), MsOf(detail.compute_infer_us),
+             MsOf(detail.compute_output_us), Ms(std::max(0.0, mean - served)),
+             Ms(mean)});
+      });
+  return table;
+}
+
+ReportTable MakePercentileTable(const std::vector<RunResult>& runs,
+                                const Details& details) {
+  ReportTable table;
+  table.headings = {"run", "load"};
+  for (const double q : kPercentiles) {
+    table.headings.push_back(q == 1 ? "max ms"
+                                    : absl::StrFormat("p%g ms", q * 100));
+  }
+  ForEachPoint(
+      runs, details,
+      [&](const auto& run, const auto& point, const auto& detail) {
+        if (point.ok == 0) {
+          return;
+        }
+        std::vector<std::string> row = {run.label, DescribeLoad(point)};
+        for (const double q : kPercentiles) {
+          row.push_back(MsOrNone(detail.buckets.empty() || q == 1
+                                     ? LatencyAt(point.latency, q)
+                                     : QuantileUs(detail.buckets, q)));
+        }
+        table.rows.push_back(row);
+      });
+  return table;
+}
+
+ReportTable MakeTimelineTable(const std::vector<RunResult>& runs) {
+  ReportTable table;
+  table.headings = {"run",      "load",   "until s", "planned/s",
+                    "failed/s", "p50 ms", "p99 ms"};
+  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+    double begin_s = 0;
+    for (const SliceSummary& slice : point.series) {
+      const double seconds = slice.end_s - begin_s;
+      begin_s = slice.end_s;
+      if (seconds <= 0) {
+        continue;
+      }
+      table.rows.push_back({run.label, DescribeLoad(point),
+                            absl::StrFormat("%.2f", slice.end_s),
+                            Rate(static_cast<double>(slice.planned) / seconds),
+                            Rate(static_cast<double>(slice.failed) / seconds),
+                            MsOrNone(slice.p50_us), MsOrNone(slice.p99_us)});
+    }
+  });
+  return table;
+}
+
+ReportTable MakeDeviceTable(const std::vector<RunResult>& runs,
+                            const Details& details) {
+  ReportTable table;
+  table.headings = {"run",         "load",       "device",
+                    "utilization", "memory MiB", "power W"};
+  ForEachPoint(
+      runs, details,
+      [&](const auto& run, const auto& point, const auto& detail) {
+        if (!detail.has_device()) {
+          return;
+        }
+        const auto memory_mib =
+            detail.memory_used_bytes.has_value()
+                ? std::optional(*detail.memory_used_bytes / (1 << 20))
+                : std::nullopt;
+        table.rows.push_back({run.label, DescribeLoad(point), detail.device,
+                              NumberOrNone(detail.utilization, 2),
+                              NumberOrNone(memory_mib, 0),
+                              NumberOrNone(detail.power_w, 0)});
+      });
+  return table;
+}
+
+}  // namespace ferry::bench

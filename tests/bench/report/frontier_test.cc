@@ -1,0 +1,85 @@
+// The Pareto front: what it keeps, what it leaves out, what is chosen.
+#include "bench/report/frontier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+PointResult Point(double rate, double p99_ms) {
+  PointResult point;
+  point.loop = "open";
+  point.achieved_rate = rate;
+  point.planned = 1000;
+  point.ok = 1000;
+  point.latency.p99_us = p99_ms * 1e3;
+  return point;
+}
+
+RunResult Run(std::vector<PointResult> points) {
+  RunResult run;
+  run.points = std::move(points);
+  return run;
+}
+
+TEST(FrontierTest, KeepsWhatNoOtherBeatsInBoth) {
+  const std::vector<RunResult> runs = {
+      Run({Point(100, 5), Point(300, 20), Point(90, 6)}),
+      Run({Point(200, 10), Point(200, 12), Point(250, 20)})};
+  EXPECT_THAT(Frontier(runs), ElementsAre(PointPlace{0, 0}, PointPlace{1, 0},
+                                          PointPlace{0, 1}));
+}
+
+TEST(FrontierTest, OfEqualPointsKeepsTheFirst) {
+  EXPECT_THAT(Frontier({Run({Point(100, 5), Point(100, 5)})}),
+              ElementsAre(PointPlace{0, 0}));
+}
+
+TEST(FrontierTest, LeavesOutWhatDoesNotStand) {
+  PointResult is_void = Point(900, 1);
+  is_void.void_reason = "late";
+  PointResult cut = Point(900, 1);
+  cut.interrupted = true;
+  PointResult failed = Point(900, 0);
+  failed.ok = 0;
+  PointResult tried = Point(900, 1);
+  tried.purpose = "bisect: met";
+  PointResult confirmed = Point(800, 2);
+  confirmed.purpose = "confirm: met";
+  const std::vector<RunResult> runs = {
+      Run({is_void, cut, failed, tried, confirmed})};
+  EXPECT_THAT(Frontier(runs), ElementsAre(PointPlace{0, 4}));
+  EXPECT_THAT(Frontier({}), IsEmpty());
+}
+
+TEST(ChosenTest, CarriesTheMostWithinTheBound) {
+  std::vector<RunResult> runs = {
+      Run({Point(100, 5), Point(200, 10), Point(300, 10.1)})};
+  EXPECT_EQ(Chosen(runs, 10), (PointPlace{0, 1}));
+  EXPECT_EQ(Chosen(runs, 4), std::nullopt);
+  runs[0].points[1].ok = 989;  // of 1000
+  EXPECT_EQ(Chosen(runs, 10), (PointPlace{0, 0})) << "too many failed";
+  runs[0].points[0].loop = "closed";
+  EXPECT_EQ(Chosen(runs, 10), std::nullopt) << "a closed loop hides a queue";
+}
+
+TEST(SearchedSloTest, IsThatOfAllSearches) {
+  std::vector<RunResult> runs = {Run({}), Run({})};
+  EXPECT_EQ(SearchedSloMs(runs), std::nullopt);
+  runs[1].search =
+      SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = {}};
+  EXPECT_EQ(SearchedSloMs(runs), 50);
+  runs[0].search =
+      SearchSummary{.slo_ms = 20, .percentile = 0.99, .found_rate = {}};
+  EXPECT_EQ(SearchedSloMs(runs), std::nullopt) << "two bounds";
+  runs[0].search =
+      SearchSummary{.slo_ms = 20, .percentile = 0.9, .found_rate = {}};
+  EXPECT_EQ(SearchedSloMs(runs), 50) << "the chart is of p99";
+}
+
+}  // namespace
+}  // namespace ferry::bench

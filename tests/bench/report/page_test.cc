@@ -1,0 +1,219 @@
+// The page: what it shows of what the results have, and what it leaves out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/report/not_measured.h"
+#include "bench/report/number_text.h"
+#include "bench/report/page_tables.h"
+#include "bench/report/report_html.h"
+#include "bench/report/report_json.h"
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// A run of one open and one closed point, without any optional part.
+RunResult Plain() {
+  PointResult open;
+  open.loop = "open";
+  open.target_rate = open.offered_rate = open.achieved_rate = 700;
+  open.planned = open.ok = 7000;
+  open.window_s = 10;
+  open.latency = {4000, 5000, 6000, 12000, 20000, 21000, 22000, 4500};
+  PointResult closed = open;
+  closed.loop = "closed";
+  closed.outstanding = 64;
+  closed.achieved_rate = 1000;
+  RunResult run;
+  run.label = "on";
+  run.model = "mlp";
+  run.address = "10.0.0.1:8001";
+  run.points = {open, closed};
+  return run;
+}
+
+PointDetails Whole() {
+  return {.queue_us = 1000,
+          .compute_input_us = 100,
+          .compute_infer_us = 2000,
+          .compute_output_us = 50,
+          .batches = {{8, 25}, {64, 75}},
+          .close_reasons = {{"full", 75}, {"max_wait", 25}, {"expired", 0}},
+          .buckets = {{1'000'000, 50}, {9'000'000, 50}},
+          .device = "L4",
+          .utilization = 0.43,
+          .memory_used_bytes = 3.0 * (1 << 20),
+          .power_w = 70};
+}
+
+std::string Page(const std::vector<RunResult>& runs,
+                 const PageOptions& options = {}) {
+  const auto page = ToHtml(runs, options);
+  EXPECT_TRUE(page.ok()) << page.status();
+  return page.value_or("");
+}
+
+std::string Section(const std::string& id) { return "id=\"" + id + "\""; }
+
+TEST(PageTablesTest, BreakdownEndsWithWhatTheServerDidNotSee) {
+  const ReportTable table = MakeBreakdownTable({Plain()}, {{Whole(), {}}});
+  EXPECT_THAT(table.rows,
+              ElementsAre(ElementsAre("on", "open, 700/s", "1.000", "0.100",
+                                      "2.000", "0.050", "1.350", "4.500")));
+  PointDetails partial;
+  partial.queue_us = 9000;  // more than the client's mean
+  EXPECT_THAT(MakeBreakdownTable({Plain()}, {{partial, {}}}).rows,
+              ElementsAre(ElementsAre("on", "open, 700/s", "9.000", "-", "-",
+                                      "-", "0.000", "4.500")));
+}
+
+TEST(PageTablesTest, BatchesHaveTheirShareOfBatchesAndOfRows) {
+  const ReportTable table = MakeBatchTable({Plain()}, {{Whole(), {}}});
+  EXPECT_THAT(
+      table.rows,
+      ElementsAre(
+          ElementsAre("on", "open, 700/s", "8", "25", "25.0 %", "4.00 %"),
+          ElementsAre("on", "open, 700/s", "64", "75", "75.0 %", "96.0 %")));
+  EXPECT_THAT(
+      MakeCloseTable({Plain()}, {{Whole(), {}}}).rows,
+      ElementsAre(
+          ElementsAre("on", "open, 700/s", "full", "75", "75.0 %"),
+          ElementsAre("on", "open, 700/s", "max_wait", "25", "25.0 %")));
+}
+
+TEST(PageTablesTest, PercentilesAreOfTheHistogramWhereThereIsOne) {
+  const auto rows = MakePercentileTable({Plain()}, {{Whole(), {}}}).rows;
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0][2], "1.000");
+  EXPECT_EQ(rows[0][3], "9.000") << "p75, which a summary lacks";
+  EXPECT_EQ(rows[1][2], "4.000");
+  EXPECT_EQ(rows[1][3], "-");
+  EXPECT_EQ(rows[0].back(), "22.00") << "the maximum is exact";
+}
+
+TEST(PageTablesTest, TimelineHasRatesOfSlices) {
+  RunResult run = Plain();
+  run.points.resize(1);
+  run.points[0].series = {
+      {.end_s = 0.5,
+       .planned = 350,
+       .failed = 0,
+       .p50_us = 4000,
+       .p99_us = 9000},
+      {.end_s = 1, .planned = 400, .failed = 10, .p50_us = 0, .p99_us = 0}};
+  EXPECT_THAT(MakeTimelineTable({run}).rows,
+              ElementsAre(ElementsAre("on", "open, 700/s", "0.50", "700", "0",
+                                      "4.000", "9.000"),
+                          ElementsAre("on", "open, 700/s", "1.00", "800", "20",
+                                      "-", "-")));
+}
+
+TEST(PageTest, LeavesOutWhatWasNotMeasured) {
+  const std::string page = Page({Plain()});
+  EXPECT_THAT(page, HasSubstr(Section("offered")));
+  EXPECT_THAT(page, HasSubstr(Section("throughput")));
+  for (const char* id : {"utilization", "rows", "settings", "breakdown",
+                         "batches", "closes", "timeline", "money"}) {
+    EXPECT_THAT(page, Not(HasSubstr(Section(id)))) << id;
+  }
+  EXPECT_THAT(page, Not(HasSubstr("{{"))) << "a placeholder was left";
+  EXPECT_THAT(Page({}), HasSubstr("ferry-bench report"));
+}
+
+TEST(PageTest, ShowsWhatTheDocumentHas) {
+  auto document = nlohmann::json::parse(ToJson({Plain()}));
+  document["runs"][0]["points"][0]["server"] = {
+      {"queue_us", 100},
+      {"batches", {{"8", 1}}},
+      {"close_reasons", {{"full", 1}}}};
+  document["runs"][0]["points"][0]["device"] = {{"name", "L4"},
+                                                {"power_w", 71}};
+  const std::string page = Page({Plain()}, {.json = document.dump()});
+  for (const char* id : {"breakdown", "batches", "closes"}) {
+    EXPECT_THAT(page, HasSubstr(Section(id))) << id;
+  }
+  EXPECT_THAT(page, HasSubstr("<td>71</td>"));
+  document["runs"][0]["points"][0]["server"]["batches"] = {{"x", 1}};
+  EXPECT_FALSE(ToHtml({Plain()}, {.json = document.dump()}).ok());
+}
+
+TEST(PageTest, DrawsTheBoundAndTheChosenPoint) {
+  EXPECT_THAT(Page({Plain()}), HasSubstr("\"slo_ms\":null,\"chosen\":null"));
+  const std::string page = Page({Plain()}, {.slo_ms = 20});
+  EXPECT_THAT(page, HasSubstr("\"slo_ms\":20.0,\"chosen\":[0,0]"));
+  EXPECT_THAT(page, HasSubstr("<td>chosen</td>"));
+  EXPECT_THAT(page, HasSubstr("<p>mlp carries at least 700 requests/s with p99 "
+                              "within 20 ms.</p>"));
+}
+
+TEST(PageTest, CostsAreOfOneDeviceAtEachRate) {
+  const PagePrice price = {.currency = "EUR",
+                           .row = "L4, on_demand, <here>",
+                           .as_of = "2026-01-31",
+                           .source = "a list",
+                           .age_warning = "is old",
+                           .device_per_hour = 2.52};
+  const auto costs = CostOfPoints({Plain()}, price);
+  ASSERT_EQ(costs.size(), 2U);
+  EXPECT_DOUBLE_EQ(costs[0].per_million, 1.0);  // 2.52 / (3600 * 700) * 1e6
+  EXPECT_THAT(MakeMoneyTable({Plain()}, price).rows,
+              Contains(ElementsAre("on", "open, 700/s", "700", "12.00", "1",
+                                   "1000000")));
+  const std::string page = Page({Plain()}, {.price = price});
+  EXPECT_THAT(page, AllOf(HasSubstr(Section("money")),
+                          HasSubstr("L4, on_demand, &lt;here&gt;"),
+                          HasSubstr("is old"), HasSubstr("as of 2026-01-31")));
+}
+
+TEST(NotMeasuredTest, IsMadeFromWhatIsAbsent) {
+  const auto all = NotMeasured({Plain()}, {{{}, {}}}, false);
+  EXPECT_THAT(all, Contains(HasSubstr("no busy ratio")));
+  EXPECT_THAT(all, Contains(HasSubstr("the device's own counters")));
+  EXPECT_THAT(all, Contains(HasSubstr("no price was given")));
+  EXPECT_THAT(all, Not(Contains(HasSubstr("simulated"))));
+  EXPECT_THAT(all, Not(Contains(HasSubstr("share a machine"))));
+
+  RunResult known = Plain();
+  known.points[0].busy_ratio = 0.5;
+  known.points[0].p99_interval = Interval{1, 2};
+  known.points[0].window_s = 120;
+  EXPECT_THAT(NotMeasured({known}, {{Whole(), {}}}, true), IsEmpty());
+}
+
+TEST(NotMeasuredTest, NamesTheRunsThatLackIt) {
+  RunResult closed = Plain();
+  closed.label = "closed";
+  closed.points.erase(closed.points.begin());
+  closed.is_simulated = true;
+  EXPECT_THAT(NotMeasured({Plain(), closed}, {}, true),
+              AllOf(Contains(AllOf(HasSubstr("only closed loops"),
+                                   HasSubstr("(of 'closed')"))),
+                    Contains(AllOf(HasSubstr("the device is simulated"),
+                                   HasSubstr("(of 'closed')")))));
+}
+
+TEST(NumberTextTest, ShowsTheFiguresThatCount) {
+  EXPECT_EQ(MsInWords(1234), "1.23 ms");
+  EXPECT_EQ(MsInWords(9996), "10.0 ms");
+  EXPECT_EQ(MsInWords(123400), "123 ms");
+  EXPECT_EQ(RateInWords(1.25), "1.25");
+  EXPECT_EQ(RateInWords(85.25), "85.2");
+  EXPECT_EQ(RateInWords(3869.6), "3,870");
+  EXPECT_EQ(Grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(Grouped(999), "999");
+  EXPECT_EQ(Percent(0), "0 %");
+  EXPECT_EQ(Percent(0.0004), "0.040 %");
+  EXPECT_EQ(Percent(0.0325), "3.25 %");
+  EXPECT_EQ(Percent(1), "100.0 %");
+}
+
+}  // namespace
+}  // namespace ferry::bench

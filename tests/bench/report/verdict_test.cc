@@ -1,0 +1,148 @@
+// The page's first sentence, by what the runs have.
+#include "bench/report/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ferry::bench {
+namespace {
+
+using ::testing::ElementsAre;
+
+PointResult Open(double rate, double p50_ms, double p99_ms) {
+  PointResult point;
+  point.loop = "open";
+  point.target_rate = rate;
+  point.offered_rate = rate;
+  point.achieved_rate = rate;
+  point.planned = 1000;
+  point.ok = 1000;
+  point.latency.p50_us = p50_ms * 1e3;
+  point.latency.p99_us = p99_ms * 1e3;
+  return point;
+}
+
+PointResult Closed(int outstanding, double rate) {
+  PointResult point = Open(rate, 1, 2);
+  point.loop = "closed";
+  point.outstanding = outstanding;
+  return point;
+}
+
+RunResult Run(const std::string& label, std::vector<PointResult> points) {
+  RunResult run;
+  run.label = label;
+  run.model = "mlp";
+  run.points = std::move(points);
+  return run;
+}
+
+std::string Verdict(const std::vector<RunResult>& runs,
+                    std::optional<double> slo_ms = std::nullopt) {
+  const auto verdicts = Verdicts(runs, slo_ms);
+  EXPECT_EQ(verdicts.size(), 1U);
+  return verdicts.empty() ? "" : verdicts[0];
+}
+
+TEST(VerdictTest, OfASearch) {
+  RunResult run = Run("on", {Open(3870, 10, 49)});
+  run.search =
+      SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = 3870};
+  EXPECT_EQ(Verdict({run}),
+            "mlp carries 3,870 requests/s with p99 within 50 ms (search).");
+  run.saturation_rate = 4000;
+  EXPECT_EQ(Verdict({run}),
+            "mlp carries 3,870 requests/s with p99 within 50 ms (search), 97 % "
+            "of its saturation.");
+  run.search->found_rate.reset();
+  EXPECT_EQ(Verdict({run}),
+            "At no load that was tried does mlp keep p99 within 50 ms "
+            "(search).");
+}
+
+TEST(VerdictTest, OfSaturationAndTheUsualLoad) {
+  EXPECT_EQ(
+      Verdict({Run("on", {Closed(64, 1000), Open(300, 1, 2),
+                          Open(690, 4.125, 12.34), Open(900, 9, 90)})}),
+      "mlp saturates at 1,000 requests/s; at 69 % load p50 is 4.12 ms and "
+      "p99 12.3 ms.");
+}
+
+TEST(VerdictTest, OfABound) {
+  const std::vector<RunResult> runs = {
+      Run("on", {Closed(64, 1000), Open(300, 1, 2), Open(700, 4, 12)})};
+  EXPECT_EQ(Verdict(runs, 12),
+            "mlp carries at least 700 requests/s with p99 within 12 ms.");
+  EXPECT_EQ(Verdict(runs, 1),
+            "At no load that was tried does mlp keep p99 within 1 ms.");
+}
+
+TEST(VerdictTest, OfOpenLoopsAlone) {
+  EXPECT_EQ(
+      Verdict({Run("on", {Open(300, 1, 2), Open(85.25, 1, 2)})}),
+      "mlp served 300 requests/s, the most that was tried: p50 is 1.00 ms "
+      "and p99 2.00 ms.");
+  EXPECT_EQ(Verdict({Run("on", {Open(300, 1, 2)})}),
+            "One load only (open, 300/s): mlp served 300 requests/s, p50 is "
+            "1.00 ms and p99 2.00 ms.");
+}
+
+TEST(VerdictTest, SaysWhatIsSimulated) {
+  RunResult run = Run("on", {Closed(64, 1000), Open(700, 4, 12)});
+  run.is_simulated = true;
+  EXPECT_EQ(Verdict({run}),
+            "On a simulated device: mlp saturates at 1,000 requests/s; at 70 % "
+            "load p50 is 4.00 ms and p99 12.0 ms.");
+}
+
+TEST(VerdictTest, SaysWhyNothingCanBeSaid) {
+  EXPECT_EQ(Verdict({Run("on", {})}),
+            "Nothing can be said of mlp: no load was measured.");
+  RunResult run = Run("on", {Open(300, 1, 2)});
+  run.points[0].void_reason = "the client was late";
+  EXPECT_EQ(
+      Verdict({run}),
+      "Nothing can be said of mlp: no point stands, the last is void: the "
+      "client was late.");
+  run.points[0].ok = 0;
+  EXPECT_EQ(Verdict({run}),
+            "Nothing can be said of mlp: no request succeeded.");
+  EXPECT_THAT(Verdicts({}, std::nullopt), ElementsAre());
+}
+
+TEST(VerdictTest, ComparesRunsOfOneKind) {
+  const RunResult off = Run("off", {Closed(64, 205)});
+  const RunResult on = Run("on", {Closed(64, 8744)});
+  EXPECT_EQ(
+      Verdict({off, on}),
+      "mlp saturates at 8,744 requests/s with 'on', 42.7 times the 205 of "
+      "'off'.");
+  EXPECT_EQ(Verdict({off, Run("same", {Closed(64, 208)})}),
+            "mlp saturates at 208 requests/s with 'same', about as much as "
+            "'off' (205).");
+  EXPECT_EQ(Verdict({off, on, Run("third", {Closed(64, 700)})}),
+            "mlp saturates at 8,744 requests/s with 'on', the most of 3 runs, "
+            "42.7 times the 205 of 'off'.");
+}
+
+TEST(VerdictTest, DoesNotCompareUnlikeRuns) {
+  RunResult searched = Run("searched", {Open(300, 1, 2)});
+  searched.search =
+      SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = 300};
+  EXPECT_EQ(Verdict({Run("off", {Closed(64, 205)}), searched}),
+            "The runs of mlp measured different things (saturation and p99 "
+            "within 50 ms, searched) and are not compared.");
+}
+
+TEST(VerdictTest, HasASentenceForEachModel) {
+  RunResult other = Run("other", {Closed(8, 12.5)});
+  other.model = "resnet50";
+  other.points.push_back(Closed(16, 12.5));
+  EXPECT_THAT(Verdicts({Run("off", {Closed(64, 205), Closed(1, 100)}), other},
+                       std::nullopt),
+              ElementsAre("mlp saturates at 205 requests/s.",
+                          "resnet50 saturates at 12.5 requests/s."));
+}
+
+}  // namespace
+}  // namespace ferry::bench
