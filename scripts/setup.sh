@@ -6,6 +6,8 @@
 #   scripts/setup.sh --full           all of torch, with CUDA (4 GB)
 #   scripts/setup.sh --cuda           besides: the CUDA compiler (100 MB)
 #   scripts/setup.sh --libtorch DIR   an unpacked LibTorch; no torch wheel
+#   scripts/setup.sh --browser        also Chromium, in which the tests look at
+#                                     report pages (125 MB)
 #   scripts/setup.sh --no-apt         whoever runs it has installed
 #                                     requirements/apt.txt by other means
 #
@@ -22,6 +24,7 @@ mode=$(cat .tools/setup-mode 2>/dev/null || echo lean)
 libtorch=
 apt=yes
 cuda=$(cat .tools/setup-cuda 2>/dev/null || echo no)
+lists=(requirements/apt.txt)
 while [ $# -gt 0 ]; do
   case $1 in
     --lean | --full) mode=${1#--} ;;
@@ -31,6 +34,7 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --cuda) cuda=yes ;;
+    --browser) lists+=(requirements/apt-browser.txt) ;;
     --no-apt) apt=no ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown argument $1; see --help" ;;
@@ -38,8 +42,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# Prints the entries of a list without comments and blank lines.
-entries() { sed 's/#.*//; /^[[:space:]]*$/d' "$1"; }
+# Prints the entries of lists without comments and blank lines.
+entries() { sed 's/#.*//; /^[[:space:]]*$/d' "$@"; }
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
@@ -51,7 +55,7 @@ as_root() {
 
 missing_packages() {
   local package
-  for package in $(entries requirements/apt.txt); do
+  for package in $(entries "${lists[@]}"); do
     [ "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" = \
       "install ok installed" ] || echo "$package"
   done
@@ -65,7 +69,7 @@ apt_get() {
 install_packages() {
   local missing
   command -v dpkg-query >/dev/null || die "this is not Debian; install what" \
-    "requirements/apt.txt names, then give --no-apt"
+    "${lists[*]} name, then give --no-apt"
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -gt 0 ] || return 0
   if ! grep -q '^VERSION_ID="12"' /etc/os-release; then

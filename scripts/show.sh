@@ -26,6 +26,8 @@
 # E2  ferry-bench and perf_analyzer on the same servers
 # E3  a real Triton by the same commands and in the same report (240 MB, once)
 # E4  ferry-bench search on a device whose knee is known
+# E5  the report of a full sweep, its page and screenshots, and the README's
+#     picture, in Chromium; ten minutes
 # E6  half an hour at 70 % load: memory and schedule
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # grpc-api  completion queues against the callback API
@@ -79,8 +81,11 @@ case " $* " in
     fi
     ;;
 esac
-if [ "$1" = policies ] && ! .venv/bin/python -c 'import matplotlib' 2>/dev/null
-then
+if [ "$1" = E5 ]; then
+  bash scripts/setup.sh --browser
+fi
+if { [ "$1" = policies ] || [ "$1" = E5 ]; } &&
+  ! .venv/bin/python -c 'import matplotlib' 2>/dev/null; then
   step "installing requirements/show.txt" .venv/bin/python -m pip install \
     --disable-pip-version-check --no-deps -r requirements/show.txt
 fi

@@ -11,6 +11,8 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+bash scripts/setup.sh --browser ||
+  say "no browser: the test of report pages is skipped"
 presets=(release asan tsan fuzz)
 for preset in "${presets[@]}"; do
   bash scripts/build.sh "$preset"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -39,8 +40,15 @@ std::string List(const std::vector<std::string>& texts) {
   return html.empty() ? "" : absl::StrCat("<ul>\n", html, "</ul>\n");
 }
 
-// Voided points and the like: folded where there are many.
-std::string NotesToHtml(const std::vector<std::string>& notes) {
+// What speaks against trusting a number, folded where there is much. The
+// verdict compares runs, and the method says what a ? is.
+std::string NotesToHtml(const std::vector<RunResult>& runs,
+                        std::vector<std::string> notes) {
+  const std::vector<std::string> compared = Compare(runs);
+  std::erase_if(notes, [&](const std::string& note) {
+    return absl::StartsWith(note, "?") ||
+           std::find(compared.begin(), compared.end(), note) != compared.end();
+  });
   if (notes.size() <= kFewNotes) {
     return List(notes);
   }
@@ -128,7 +136,7 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
         is_simulated ? "<div class=\"watermark\">simulated device</div>" : ""},
        {"{{facts}}", Escape(FactsInShort(runs))},
        {"{{verdict}}", Paragraphs(Verdicts(runs, options.slo_ms))},
-       {"{{notes}}", NotesToHtml(points.notes)},
+       {"{{notes}}", NotesToHtml(runs, points.notes)},
        {"{{comparisons}}", ComparisonsToHtml(data)},
        {"{{settings}}", SettingsToHtml(data)},
        {"{{points}}", PointsToHtml(data)},

@@ -23,6 +23,7 @@ import profiling
 import queueing
 import real_triton
 import reloading
+import reporting
 import scheduling
 import searching
 import serving
@@ -55,6 +56,7 @@ CLAIMS = {
     "E2": two_clients.measure,
     "E3": real_triton.measure,
     "E4": searching.measure,
+    "E5": reporting.measure,
     "E6": long_run.measure,
     "loadgen": by_loadgen.measure,
     "micro": micro.measure,

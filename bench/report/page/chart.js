@@ -1,6 +1,6 @@
 // Plots, axes and keys in the one look of the page.
 
-const axisWidth = 62;  // so that plots above each other line up
+const axisWidth = 70;  // so that plots above each other line up
 
 // Charts by the id of their section; each takes the section's figure.
 const charts = {};
@@ -15,7 +15,7 @@ function niceAbove(value) {
   return power * [1, 2, 5, 10].find((step) => step * power >= value * 0.9999);
 }
 
-// An axis over `values`. what: {title, log, percent, max, ticks}.
+// An axis over `values`. what: {title, log, isX, percent, max, ticks}.
 function axis(what, values) {
   const numbers = values.filter((value) => Number.isFinite(value) && value > 0);
   const base = {
@@ -40,7 +40,7 @@ function axis(what, values) {
   if (base.min === base.max) base.max *= 10;
   const decades = Math.log10(base.max / base.min);
   const steps = decades < 3.2 ? [1, 2, 5] : [1];
-  base.ticks.autoSkip = false;
+  base.ticks.autoSkip = Boolean(what.isX);
   base.afterBuildTicks = (scale) => {
     scale.ticks = [];
     for (let power = 10 ** Math.floor(Math.log10(base.min));
@@ -94,7 +94,7 @@ function bars(label, data, fill) {
 function plot(figure, height, data, options) {
   const canvas = make('canvas', {role: 'img', 'aria-label':
     options.label + '; the numbers are in the table below'});
-  figure.append(make('div', {class: 'plot', style: 'height:' + height + 'px'},
+  figure.append(make('div', {class: 'plot', style: 'flex: ' + height + ' 0 ' + height + 'px'},
       canvas));
   const scales = options.scales;
   scales.y.afterFit = (scale) => {

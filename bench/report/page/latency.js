@@ -38,7 +38,8 @@ function latencyLines(x) {
       const open = run.points.filter((point) =>
           point.loop === 'open' && point.ok > 0);
       const whole = dots(open.filter((point) => !isTry(point)));
-      const tries = dots(open.filter(isTry));
+      const tries = !isOne && percentile.name === 'p50' ? [] :
+        dots(open.filter(isTry)).map((one) => ({...one, low: null}));
       const label = run.label + ', ' + percentile.name;
       if (whole.length > 0) lines.push(line(label, whole, look));
       if (tries.length > 0) {
@@ -107,7 +108,7 @@ charts.utilization = (figure) => {
 };
 
 // Failed requests by code, a bar a point.
-function failurePlot(figure, lines) {
+function failurePlot(figure, lines, isFar) {
   const points = shownRuns().flatMap(({run, index}) => run.points
       .filter((point) => point.loop === 'open' && point.planned > 0 &&
               !isTry(point)).map((point) => ({point, index})));
@@ -117,8 +118,8 @@ function failurePlot(figure, lines) {
     nothing(figure, 'No request failed.');
     return;
   }
-  const widest = Math.max(...points.map(({point}) => point.offered_rate),
-      ...lines.flatMap((one) => one.data.map((at) => at.x)));
+  const rates = [...points.map(({point}) => point.offered_rate),
+    ...lines.flatMap((one) => one.data.map((at) => at.x))];
   const sets = codes.map((code, at) => ({
     ...bars(code, points.map(({point, index}) => ({
       x: point.offered_rate, point, run: runs[index].label,
@@ -130,7 +131,8 @@ function failurePlot(figure, lines) {
   plot(figure, 130, {datasets: sets}, {
     type: 'bar', label: 'Failed requests against offered load',
     scales: {
-      x: {...axis({title: 'offered, requests/s', max: widest}, []),
+      x: {...axis({title: 'offered, requests/s', log: isFar, isX: true,
+        max: Math.max(...rates)}, rates),
         offset: false, stacked: true},
       y: {...axis({title: 'failed', percent: true, ticks: 4}, []), stacked: true},
     },
@@ -139,16 +141,24 @@ function failurePlot(figure, lines) {
   });
 }
 
+// Rates far apart are drawn by their ratio.
+function ratesFarApart(rates) {
+  const some = rates.filter((rate) => rate > 0);
+  return Math.max(...some) > 30 * Math.min(...some);
+}
+
 charts.offered = (figure) => {
   const lines = latencyLines((point) => point.offered_rate);
   if (lines.length === 0) {
     nothing(figure, 'No open loop in the runs that are drawn.');
     return;
   }
+  const isFar = ratesFarApart(lines.flatMap((one) =>
+    one.data.map((at) => at.x)));
   latencyKey(figure, lines);
   latencyPlot(figure, 300, lines, {
     label: 'Latency percentiles against the offered rate',
-    x: {title: 'offered, requests/s'}, at: (x) => short(x) + '/s',
+    x: {title: 'offered, requests/s', log: isFar, isX: true}, at: (x) => short(x) + '/s',
   });
-  failurePlot(figure, lines);
+  failurePlot(figure, lines, isFar);
 };

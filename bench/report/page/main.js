@@ -1,10 +1,14 @@
 // Puts everything on the page, and again when the view changes.
 
+let isRestOpen = false;
+
 // The runs: which colour is whose, and which are drawn.
 function drawRuns() {
   const place = document.getElementById('runs');
   place.replaceChildren();
   place.hidden = runs.length < 2;
+  // Many runs are folded, but for those that are drawn.
+  const rest = make('div', {class: 'runs'});
   for (const index of ranked) {
     const isShown = view.shown.has(index);
     const button = make('button', {type: 'button', 'aria-pressed': isShown},
@@ -18,7 +22,13 @@ function drawRuns() {
       }
       draw();
     };
-    place.append(button);
+    (isShown || runs.length <= mostRuns ? place : rest).append(button);
+  }
+  if (rest.children.length > 0) {
+    const fold = make('details', isRestOpen ? {open: ''} : {},
+        make('summary', {}, rest.children.length + ' more runs'), rest);
+    fold.ontoggle = () => { isRestOpen = fold.open; };
+    place.append(fold);
   }
 }
 

@@ -62,7 +62,7 @@ charts.percentiles = (figure) => {
   x.min = all.some((one) => one.x < 2) ? 1 : 2;
   x.max = Math.max(100, ...all.map((one) => one.x));
   x.afterBuildTicks = (scale) => {
-    scale.ticks = [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6]
+    scale.ticks = [2, 10, 100, 1e3, 1e4, 1e5, 1e6]
         .filter((value) => value >= x.min && value <= x.max)
         .map((value) => ({value}));
   };

@@ -41,23 +41,39 @@ const boundPlugin = {
         place >= left && place <= right;
     if (!isInside) return;
     ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = color('bound');
+    ctx.strokeStyle = color('bound');
     ctx.lineWidth = 1.5;
     ctx.setLineDash([6, 4]);
-    ctx.font = '600 11px ' + Chart.defaults.font.family;
     ctx.beginPath();
     if (bound.axis === 'y') {
       ctx.moveTo(left, place);
       ctx.lineTo(right, place);
-      ctx.fillText(bound.label, left + 8, place - 6);
     } else {
       ctx.moveTo(place, top);
       ctx.lineTo(place, bottom);
-      const width = ctx.measureText(bound.label).width;
-      ctx.fillText(bound.label, place + 6 + width < right ? place + 6 :
-          place - 6 - width, bottom - 8);
     }
     ctx.stroke();
+    ctx.restore();
+  },
+  // Above the lines, on a ground of its own.
+  afterDatasetsDraw(chart, _, bound) {
+    if (!bound.value) return;
+    const {ctx, chartArea: {left, right, top, bottom}} = chart;
+    const place = chart.scales[bound.axis].getPixelForValue(bound.value);
+    if (bound.axis === 'y' ? place < top || place > bottom :
+        place < left || place > right) return;
+    ctx.save();
+    ctx.font = '600 11px ' + Chart.defaults.font.family;
+    ctx.textBaseline = 'middle';
+    const width = ctx.measureText(bound.label).width;
+    const x = bound.axis === 'y' ? left + 6 :
+        place + 10 + width < right ? place + 6 : place - 14 - width;
+    const y = bound.axis === 'y' ?
+        (place - 12 > top ? place - 11 : place + 11) : bottom - 12;
+    ctx.fillStyle = faded(color('card'), 0.85);
+    ctx.fillRect(x, y - 8, width + 8, 16);
+    ctx.fillStyle = color('bound');
+    ctx.fillText(bound.label, x + 4, y);
     ctx.restore();
   },
 };

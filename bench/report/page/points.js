@@ -20,7 +20,10 @@ function rankRuns() {
 
 const ranked = rankRuns();
 const view = {
-  shown: new Set(ranked.slice(0, mostRuns)),  // indices of runs
+  // Indices of runs. Where there are too many, those without a point that
+  // stands are not among them.
+  shown: new Set(ranked.slice(0, mostRuns).filter((index, place) => place === 0 ||
+      runs.length <= mostRuns || bestRate(runs[index]) > 0)),
   run: ranked[0],                             // of the charts of one run
   point: null,                                // its index in points; set below
 };

@@ -63,7 +63,7 @@ charts.throughput = (figure) => {
   plot(figure, 340, {datasets: [...lines, ...front]}, {
     label: 'Achieved rate against p99 latency', bound,
     scales: {
-      x: axis({title: 'p99 latency, ms', log: true},
+      x: axis({title: 'p99 latency, ms', log: true, isX: true},
           [...all.map((one) => one.x), marks.slo_ms || NaN]),
       y: axis({title: 'achieved, requests/s'}, []),
     },

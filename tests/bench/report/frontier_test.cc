@@ -20,7 +20,7 @@ PointResult Point(double rate, double p99_ms) {
   return point;
 }
 
-RunResult Run(std::vector<PointResult> points) {
+RunResult RunOf(std::vector<PointResult> points) {
   RunResult run;
   run.points = std::move(points);
   return run;
@@ -28,14 +28,14 @@ RunResult Run(std::vector<PointResult> points) {
 
 TEST(FrontierTest, KeepsWhatNoOtherBeatsInBoth) {
   const std::vector<RunResult> runs = {
-      Run({Point(100, 5), Point(300, 20), Point(90, 6)}),
-      Run({Point(200, 10), Point(200, 12), Point(250, 20)})};
+      RunOf({Point(100, 5), Point(300, 20), Point(90, 6)}),
+      RunOf({Point(200, 10), Point(200, 12), Point(250, 20)})};
   EXPECT_THAT(Frontier(runs), ElementsAre(PointPlace{0, 0}, PointPlace{1, 0},
                                           PointPlace{0, 1}));
 }
 
 TEST(FrontierTest, OfEqualPointsKeepsTheFirst) {
-  EXPECT_THAT(Frontier({Run({Point(100, 5), Point(100, 5)})}),
+  EXPECT_THAT(Frontier({RunOf({Point(100, 5), Point(100, 5)})}),
               ElementsAre(PointPlace{0, 0}));
 }
 
@@ -51,14 +51,14 @@ TEST(FrontierTest, LeavesOutWhatDoesNotStand) {
   PointResult confirmed = Point(800, 2);
   confirmed.purpose = "confirm: met";
   const std::vector<RunResult> runs = {
-      Run({is_void, cut, failed, tried, confirmed})};
+      RunOf({is_void, cut, failed, tried, confirmed})};
   EXPECT_THAT(Frontier(runs), ElementsAre(PointPlace{0, 4}));
   EXPECT_THAT(Frontier({}), IsEmpty());
 }
 
 TEST(ChosenTest, CarriesTheMostWithinTheBound) {
   std::vector<RunResult> runs = {
-      Run({Point(100, 5), Point(200, 10), Point(300, 10.1)})};
+      RunOf({Point(100, 5), Point(200, 10), Point(300, 10.1)})};
   EXPECT_EQ(Chosen(runs, 10), (PointPlace{0, 1}));
   EXPECT_EQ(Chosen(runs, 4), std::nullopt);
   runs[0].points[1].ok = 989;  // of 1000
@@ -68,7 +68,7 @@ TEST(ChosenTest, CarriesTheMostWithinTheBound) {
 }
 
 TEST(SearchedSloTest, IsThatOfAllSearches) {
-  std::vector<RunResult> runs = {Run({}), Run({})};
+  std::vector<RunResult> runs = {RunOf({}), RunOf({})};
   EXPECT_EQ(SearchedSloMs(runs), std::nullopt);
   runs[1].search =
       SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = {}};

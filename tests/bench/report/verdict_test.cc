@@ -29,7 +29,7 @@ PointResult Closed(int outstanding, double rate) {
   return point;
 }
 
-RunResult Run(const std::string& label, std::vector<PointResult> points) {
+RunResult RunOf(const std::string& label, std::vector<PointResult> points) {
   RunResult run;
   run.label = label;
   run.model = "mlp";
@@ -45,7 +45,7 @@ std::string Verdict(const std::vector<RunResult>& runs,
 }
 
 TEST(VerdictTest, OfASearch) {
-  RunResult run = Run("on", {Open(3870, 10, 49)});
+  RunResult run = RunOf("on", {Open(3870, 10, 49)});
   run.search =
       SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = 3870};
   EXPECT_EQ(Verdict({run}),
@@ -62,15 +62,15 @@ TEST(VerdictTest, OfASearch) {
 
 TEST(VerdictTest, OfSaturationAndTheUsualLoad) {
   EXPECT_EQ(
-      Verdict({Run("on", {Closed(64, 1000), Open(300, 1, 2),
-                          Open(690, 4.125, 12.34), Open(900, 9, 90)})}),
+      Verdict({RunOf("on", {Closed(64, 1000), Open(300, 1, 2),
+                            Open(690, 4.125, 12.34), Open(900, 9, 90)})}),
       "mlp saturates at 1,000 requests/s; at 69 % load p50 is 4.12 ms and "
       "p99 12.3 ms.");
 }
 
 TEST(VerdictTest, OfABound) {
   const std::vector<RunResult> runs = {
-      Run("on", {Closed(64, 1000), Open(300, 1, 2), Open(700, 4, 12)})};
+      RunOf("on", {Closed(64, 1000), Open(300, 1, 2), Open(700, 4, 12)})};
   EXPECT_EQ(Verdict(runs, 12),
             "mlp carries at least 700 requests/s with p99 within 12 ms.");
   EXPECT_EQ(Verdict(runs, 1),
@@ -79,16 +79,16 @@ TEST(VerdictTest, OfABound) {
 
 TEST(VerdictTest, OfOpenLoopsAlone) {
   EXPECT_EQ(
-      Verdict({Run("on", {Open(300, 1, 2), Open(85.25, 1, 2)})}),
+      Verdict({RunOf("on", {Open(300, 1, 2), Open(85.25, 1, 2)})}),
       "mlp served 300 requests/s, the most that was tried: p50 is 1.00 ms "
       "and p99 2.00 ms.");
-  EXPECT_EQ(Verdict({Run("on", {Open(300, 1, 2)})}),
+  EXPECT_EQ(Verdict({RunOf("on", {Open(300, 1, 2)})}),
             "One load only (open, 300/s): mlp served 300 requests/s, p50 is "
             "1.00 ms and p99 2.00 ms.");
 }
 
 TEST(VerdictTest, SaysWhatIsSimulated) {
-  RunResult run = Run("on", {Closed(64, 1000), Open(700, 4, 12)});
+  RunResult run = RunOf("on", {Closed(64, 1000), Open(700, 4, 12)});
   run.is_simulated = true;
   EXPECT_EQ(Verdict({run}),
             "On a simulated device: mlp saturates at 1,000 requests/s; at 70 % "
@@ -96,9 +96,9 @@ TEST(VerdictTest, SaysWhatIsSimulated) {
 }
 
 TEST(VerdictTest, SaysWhyNothingCanBeSaid) {
-  EXPECT_EQ(Verdict({Run("on", {})}),
+  EXPECT_EQ(Verdict({RunOf("on", {})}),
             "Nothing can be said of mlp: no load was measured.");
-  RunResult run = Run("on", {Open(300, 1, 2)});
+  RunResult run = RunOf("on", {Open(300, 1, 2)});
   run.points[0].void_reason = "the client was late";
   EXPECT_EQ(
       Verdict({run}),
@@ -111,34 +111,34 @@ TEST(VerdictTest, SaysWhyNothingCanBeSaid) {
 }
 
 TEST(VerdictTest, ComparesRunsOfOneKind) {
-  const RunResult off = Run("off", {Closed(64, 205)});
-  const RunResult on = Run("on", {Closed(64, 8744)});
+  const RunResult off = RunOf("off", {Closed(64, 205)});
+  const RunResult on = RunOf("on", {Closed(64, 8744)});
   EXPECT_EQ(
       Verdict({off, on}),
       "mlp saturates at 8,744 requests/s with 'on', 42.7 times the 205 of "
       "'off'.");
-  EXPECT_EQ(Verdict({off, Run("same", {Closed(64, 208)})}),
+  EXPECT_EQ(Verdict({off, RunOf("same", {Closed(64, 208)})}),
             "mlp saturates at 208 requests/s with 'same', about as much as "
             "'off' (205).");
-  EXPECT_EQ(Verdict({off, on, Run("third", {Closed(64, 700)})}),
+  EXPECT_EQ(Verdict({off, on, RunOf("third", {Closed(64, 700)})}),
             "mlp saturates at 8,744 requests/s with 'on', the most of 3 runs, "
             "42.7 times the 205 of 'off'.");
 }
 
 TEST(VerdictTest, DoesNotCompareUnlikeRuns) {
-  RunResult searched = Run("searched", {Open(300, 1, 2)});
+  RunResult searched = RunOf("searched", {Open(300, 1, 2)});
   searched.search =
       SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = 300};
-  EXPECT_EQ(Verdict({Run("off", {Closed(64, 205)}), searched}),
+  EXPECT_EQ(Verdict({RunOf("off", {Closed(64, 205)}), searched}),
             "The runs of mlp measured different things (saturation and p99 "
             "within 50 ms, searched) and are not compared.");
 }
 
 TEST(VerdictTest, HasASentenceForEachModel) {
-  RunResult other = Run("other", {Closed(8, 12.5)});
+  RunResult other = RunOf("other", {Closed(8, 12.5)});
   other.model = "resnet50";
   other.points.push_back(Closed(16, 12.5));
-  EXPECT_THAT(Verdicts({Run("off", {Closed(64, 205), Closed(1, 100)}), other},
+  EXPECT_THAT(Verdicts({RunOf("off", {Closed(64, 205), Closed(1, 100)}), other},
                        std::nullopt),
               ElementsAre("mlp saturates at 205 requests/s.",
                           "resnet50 saturates at 12.5 requests/s."));

@@ -1,0 +1,144 @@
+"""E5: the report of a full sweep, and the pictures of it.
+
+`mlp` in bf16 with batching off and on, by each policy, up to its saturation; a
+search and a tune of the same server. Leaves, beside E5.json and E5.md, the pages
+E5.html (sweep) and E5-tune.html (search and tune) and screenshots of the first,
+of which the wide and light one is the README's picture.
+"""
+
+import io
+import pathlib
+import sys
+import tempfile
+
+import measuring
+
+TESTS = measuring.ROOT / "tests/e2e"
+PICTURE = measuring.ROOT / "docs" / "latency-vs-utilization.png"
+LOADS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.85,0.9,0.95"
+FEW_LOADS = "0.2,0.4,0.6,0.8,0.9"
+# Label: flags of the server, loads, saturation's outstanding requests.
+SWEEPS = {
+    "batching off": (("--max-batch-size", 1), FEW_LOADS, 64),
+    "eager": ((), LOADS, 256),
+    "window": (("--policy", "window", "--max-wait-ms", 5), FEW_LOADS, 256),
+    "adaptive": (("--policy", "adaptive", "--max-wait-ms", 5), FEW_LOADS, 256),
+}
+BOUND_MS = 60
+TUNE = ("--policies", "eager,window", "--max-batch-sizes", "64,32",
+        "--max-waits-ms", "2,10", "--precision", "0.1", "--confirmations", 1)
+SHOTS = {"wide-light": (1600, False), "wide-dark": (1600, True),
+         "narrow-light": (390, False), "narrow-dark": (390, True)}
+MOST_BYTES = 300_000
+TOP_PIXELS = 1000  # of the README's picture: verdict and first chart
+
+
+def bench(programs, command, path, *arguments):
+    measuring.run([programs.path("ferry-bench"), command, "-u",
+                   measuring.ADDRESS, "--metrics",
+                   f"127.0.0.1:{measuring.METRICS_PORT}", "-m", "mlp",
+                   "--warm-up-secs", 0.5, "--json", path, *arguments])
+    measuring.say(f"{command}: {path.stem}")
+    return path
+
+
+def sweep(programs, folder, seconds):
+    """Returns the files of the sweeps."""
+    paths = []
+    for label, (flags, loads, outstanding) in SWEEPS.items():
+        with measuring.server(programs, *flags):
+            paths.append(bench(
+                programs, "run", folder / f"{label}.json", "--label", label,
+                "--outstanding", outstanding, "--saturation-outstanding",
+                outstanding, "--loads", loads, "--duration-secs", seconds))
+    return paths
+
+
+def search_and_tune(programs, folder, seconds):
+    """Returns the files of a search and a tune."""
+    with measuring.server(programs, "--admin-rpc"):
+        return [
+            bench(programs, "search", folder / "search.json", "--label",
+                  "search", "--slo-ms", BOUND_MS, "--duration-secs", seconds),
+            bench(programs, "tune", folder / "tune.json", "--slo-ms", BOUND_MS,
+                  "--duration-secs", seconds / 2, *TUNE)]
+
+
+def report(programs, paths, name, *flags):
+    """Writes the page and the joined results, and returns the latter."""
+    page = measuring.RESULTS / f"{name}.html"
+    measuring.RESULTS.mkdir(parents=True, exist_ok=True)
+    measuring.run([programs.path("ferry-bench"), "report", *paths, "--html",
+                   page, "--markdown", page.with_suffix(".table"), *flags])
+    table = page.with_suffix(".table")
+    text = table.read_text(encoding="utf-8")
+    table.unlink()
+    return page, text
+
+
+def small_png(png, height=None):
+    """Returns a PNG of 256 colours, cut to a height."""
+    from PIL import Image  # of requirements/show.txt
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    if height:
+        image = image.crop((0, 0, image.width, min(height, image.height)))
+    small = io.BytesIO()
+    image.quantize(256, dither=Image.Dither.NONE).save(small, "PNG",
+                                                       optimize=True)
+    return small.getvalue()
+
+
+def shoot(page):
+    """Writes the screenshots and returns what each page said, by its name."""
+    sys.path.append(str(TESTS))
+    import browser
+    if not browser.CHROMIUM:
+        raise measuring.Failure("chromium is not installed; scripts/setup.sh "
+                                "--browser")
+    told = {}
+    for name, (width, is_dark) in SHOTS.items():
+        seen = browser.Page(page, width, is_dark, shoots=True)
+        png = small_png(seen.screenshot)
+        path = measuring.RESULTS / f"E5-{name}.png"
+        path.write_bytes(png)
+        told[name] = {"console": seen.console, "fetched": seen.told["fetched"],
+                      "scrolls_sideways":
+                          seen.told["documentWidth"] > seen.told["width"],
+                      "blank": [canvas["label"]
+                                for canvas in seen.told["canvases"]
+                                if canvas["colors"] < 8],
+                      "charts": len(seen.told["canvases"]), "bytes": len(png)}
+        if name == "wide-light":
+            PICTURE.write_bytes(small_png(seen.screenshot, TOP_PIXELS))
+    return told
+
+
+def is_clean(seen):
+    return (seen["charts"] > 0 and seen["bytes"] <= MOST_BYTES and
+            not (seen["console"] or seen["fetched"] or seen["blank"] or
+                 seen["scrolls_sideways"]))
+
+
+def measure(options):
+    result = measuring.describe(
+        "E5", "a full sweep as one page: nothing on the console, no request, "
+        "every chart drawn, light and dark, narrow and wide", options.command)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        seconds = options.seconds or 5
+        sweeps = sweep(options.programs, folder, seconds)
+        tunes = search_and_tune(options.programs, folder, seconds)
+        page, table = report(options.programs, sweeps, "E5")
+        _, tune_table = report(options.programs, tunes, "E5-tune")
+    told = shoot(page)
+    result |= {"pages": told,
+               "passed": all(is_clean(seen) for seen in told.values())}
+    text = ("Pages: [E5.html](E5.html), the sweep, and "
+            "[E5-tune.html](E5-tune.html), search and tune; they carry their "
+            "results.\n\n")
+    text += measuring.table(
+        ["screenshot", "charts", "on the console", "fetched", "blank", "bytes"],
+        [[f"[{name}](E5-{name}.png)", seen["charts"], len(seen["console"]),
+          len(seen["fetched"]), len(seen["blank"]), seen["bytes"]]
+         for name, seen in told.items()])
+    return result, text + "\n## Sweep\n\n" + table + "\n## Tune\n\n" + tune_table
