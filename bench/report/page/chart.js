@@ -39,8 +39,9 @@ function axis(what, values) {
   base.max = niceAbove(Math.max(...numbers));
   if (base.min === base.max) base.max *= 10;
   const decades = Math.log10(base.max / base.min);
-  const steps = decades < 3.2 ? [1, 2, 5] : [1];
-  base.ticks.autoSkip = Boolean(what.isX);
+  // Numbers beside each other take more room than above each other.
+  const steps = decades < (what.isX ? 2 : 3.2) ? [1, 2, 5] : [1];
+  base.ticks.autoSkip = false;
   base.afterBuildTicks = (scale) => {
     scale.ticks = [];
     for (let power = 10 ** Math.floor(Math.log10(base.min));
@@ -62,8 +63,8 @@ function categories(title) {
     title: {display: true, text: title, color: color('text'),
       padding: {top: 6, bottom: 2}},
     grid: {display: false, borderColor: color('line')},
-    ticks: {color: color('quiet'), padding: 4, maxRotation: 60,
-      autoSkipPadding: 6},
+    ticks: {color: color('quiet'), padding: 4, maxRotation: 0,
+      autoSkipPadding: 8},
   };
 }
 
@@ -84,8 +85,7 @@ function line(label, data, look) {
 
 function bars(label, data, fill) {
   return {
-    type: 'bar', label, data, backgroundColor: fill, borderColor: color('card'),
-    borderWidth: 1, maxBarThickness: 46,
+    type: 'bar', label, data, backgroundColor: fill, maxBarThickness: 46,
   };
 }
 

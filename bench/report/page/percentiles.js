@@ -58,7 +58,7 @@ charts.percentiles = (figure) => {
     color: set.borderColor, dash: set.borderDash,
     width: set.borderWidth, marker: set.pointRadius ? markers[at % 5] : null})));
   const all = sets.flatMap((set) => set.data);
-  const x = axis({title: 'percentile', log: true}, all.map((one) => one.x));
+  const x = axis({title: 'percentile, %', log: true}, all.map((one) => one.x));
   x.min = all.some((one) => one.x < 2) ? 1 : 2;
   x.max = Math.max(100, ...all.map((one) => one.x));
   x.afterBuildTicks = (scale) => {
@@ -66,7 +66,7 @@ charts.percentiles = (figure) => {
         .filter((value) => value >= x.min && value <= x.max)
         .map((value) => ({value}));
   };
-  x.ticks.callback = percentileName;
+  x.ticks.callback = (value) => percentileName(value).replace(' %', '');
   plot(figure, 300, {datasets: sets}, {
     label: 'Latency against percentile', bound: latencyBound('y'),
     scales: {x, y: axis({title: 'latency, ms', log: true},

@@ -18,14 +18,21 @@ function rankRuns() {
       first(b) - first(a) || bestRate(runs[b]) - bestRate(runs[a]));
 }
 
+// The run to begin with: the chosen one, or that which served the most.
+function mainRun() {
+  if (marks.chosen) return marks.chosen[0];
+  return runs.reduce((best, run, index) =>
+    bestRate(run) > bestRate(runs[best]) ? index : best, 0);
+}
+
 const ranked = rankRuns();
 const view = {
   // Indices of runs. Where there are too many, those without a point that
   // stands are not among them.
   shown: new Set(ranked.slice(0, mostRuns).filter((index, place) => place === 0 ||
       runs.length <= mostRuns || bestRate(runs[index]) > 0)),
-  run: ranked[0],                             // of the charts of one run
-  point: null,                                // its index in points; set below
+  run: mainRun(),  // of the charts of one run
+  point: null,     // one of its points; set below
 };
 
 function runColor(index) {
@@ -62,9 +69,9 @@ function describe(point) {
   return 'open, ' + load + (isPoisson ? '' : ', ' + point.arrivals);
 }
 
-// The same, as short as a tick of an axis.
+// The same, as short as a tick of an axis, in one line or two.
 function describeShortly(point) {
-  return point.loop === 'closed' ? point.outstanding + ' out' :
+  return point.loop === 'closed' ? ['closed', String(point.outstanding)] :
       describe(point).slice('open, '.length).replace(' load', '');
 }
 
