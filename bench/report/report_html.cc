@@ -57,6 +57,11 @@ std::string NotesToHtml(const std::vector<RunResult>& runs,
                       "</details>\n");
 }
 
+// REQUIRES: ReadDetails() has parsed it. Returns it without its spaces.
+std::string Compact(const std::string& json) {
+  return Json::parse(json).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // Text of a script element: "</" would end it.
 std::string InScript(const std::string& json) {
   return absl::StrReplaceAll(json, {{"</", "<\\/"}, {"<!--", "<\\!--"}});
@@ -153,7 +158,7 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
        {"{{relative_error}}",
         absl::StrFormat("%.1f", kLatencyRelativeError * 100)},
        {"{{runs}}", FactsToHtml(runs)},
-       {"{{json}}", InScript(json)},
+       {"{{json}}", InScript(Compact(json))},
        {"{{marks}}", InScript(MarksToJson(data, is_simulated))},
        {"{{script}}", kReportScript},
        {"{{chart_library}}", kChartLibrary}});

@@ -84,13 +84,13 @@ def report(programs, paths, name, *flags):
 
 
 def small_png(png, height=None):
-    """Returns a PNG of 256 colours, cut to a height."""
+    """Returns a PNG of 128 colours, cut to a height."""
     from PIL import Image  # of requirements/show.txt
     image = Image.open(io.BytesIO(png)).convert("RGB")
     if height:
         image = image.crop((0, 0, image.width, min(height, image.height)))
     small = io.BytesIO()
-    image.quantize(256, dither=Image.Dither.NONE).save(small, "PNG",
+    image.quantize(128, dither=Image.Dither.NONE).save(small, "PNG",
                                                        optimize=True)
     return small.getvalue()
 

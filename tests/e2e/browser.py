@@ -28,7 +28,7 @@ function probe() {
   return JSON.stringify({
     canvases, width: innerWidth, scrollWidth: document.body.scrollWidth,
     documentWidth: document.documentElement.scrollWidth,
-    height: document.documentElement.scrollHeight,
+    height: Math.ceil(document.body.getBoundingClientRect().bottom),
     isDark: matchMedia('(prefers-color-scheme: dark)').matches,
     ground: getComputedStyle(document.body).backgroundColor,
     fetched: performance.getEntriesByType('resource').map((one) => one.name),

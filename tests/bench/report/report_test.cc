@@ -269,7 +269,7 @@ TEST(ReportHtmlTest, ShowsEveryNumberOfTheTables) {
 
 TEST(ReportHtmlTest, ChartsHaveTheNumbersAndTheLibrary) {
   const std::string page = Page(TwoRuns());
-  EXPECT_THAT(page, HasSubstr("\"p999_us\": 45678.0"));
+  EXPECT_THAT(page, HasSubstr("\"p999_us\":45678.0"));
   EXPECT_THAT(page, HasSubstr(std::string(kChartLibrary).substr(0, 200)));
   EXPECT_THAT(page, Not(HasSubstr("{{"))) << "a placeholder was left";
 }
