@@ -40,7 +40,8 @@ def bench(programs, command, path, *arguments):
         measuring.run([programs.path("ferry-bench"), command, "-u",
                        measuring.ADDRESS, "--metrics",
                        f"127.0.0.1:{measuring.METRICS_PORT}", "-m", "mlp",
-                       "--warm-up-secs", 0.5, "--json", path, *arguments])
+                       "--warm-up-secs", 0.5, "--json", path.name, *arguments],
+                      cwd=path.parent)  # a page quotes its commands
     except measuring.Failure as failure:
         if not path.exists():
             raise
