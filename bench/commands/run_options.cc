@@ -21,7 +21,8 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
   command.add_option("-m,--model", options.model, "model to call")
       ->capture_default_str();
   command.add_option("--metrics", options.metrics_address,
-                     "the server's metrics, host:port, for its busy ratio");
+                     "the server's metrics, host:port, for its busy ratio and "
+                     "why its batches closed");
   command
       .add_option("--wait-ready-secs", options.wait_ready_s,
                   "how long to wait for the model")

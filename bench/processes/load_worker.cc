@@ -86,14 +86,13 @@ class LoadWorker {
       if (!order.ok() && is_busy_) {
         _exit(kExitAbandoned);  // nobody waits for what is under way
       }
-      is_over_ = !order.ok();
-      if (order.ok()) {
-        orders_.push_back(*std::move(order));
-      }
       changed_.SignalAll();
-      if (is_over_) {
+      if (!order.ok()) {
+        orders_.clear();
+        is_over_ = true;
         return;
       }
+      orders_.push_back(*std::move(order));
     }
   }
 

@@ -6,14 +6,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "batcher/mutex.h"
 #include "bench/client/model_client.h"
 #include "bench/client/request_pool.h"
 #include "bench/load/load_generator.h"
 #include "bench/micro/echo_service.h"
+#include "bench/processes/dealt_target.h"
 
 namespace ferry::bench {
 namespace {
@@ -32,6 +36,10 @@ class FailingService final : public CallbackEchoService {
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* reply) override {
     const uint64_t number = calls.fetch_add(1);
+    {
+      MutexLock lock(mutex_);
+      ++calls_by_peer_[context->peer()];
+    }
     if (mode == Mode::kNeverAnswer) {
       return new Silent();
     }
@@ -47,6 +55,12 @@ class FailingService final : public CallbackEchoService {
   std::atomic<Mode> mode{Mode::kAnswer};
   std::atomic<uint64_t> calls{0};
 
+  // [connection]
+  std::map<std::string, int> calls_by_peer() {
+    MutexLock lock(mutex_);
+    return calls_by_peer_;
+  }
+
  private:
   // Finishes only when the client has cancelled.
   class Silent final : public grpc::ServerUnaryReactor {
@@ -54,6 +68,9 @@ class FailingService final : public CallbackEchoService {
     void OnCancel() override { Finish(grpc::Status::CANCELLED); }
     void OnDone() override { delete this; }
   };
+
+  Mutex mutex_;
+  std::map<std::string, int> calls_by_peer_ ABSL_GUARDED_BY(mutex_);
 };
 
 class GrpcTargetTest : public ::testing::Test {
@@ -72,7 +89,8 @@ class GrpcTargetTest : public ::testing::Test {
   void TearDown() override { server_->Shutdown(); }
 
   // With a `cancel_share` there is a second class, of that.
-  std::unique_ptr<GrpcTarget> MakeTarget(double cancel_share = 0) {
+  std::unique_ptr<GrpcTarget> MakeTarget(double cancel_share = 0,
+                                         uint64_t number_step = 1) {
     const ModelClient client(address_, "mlp");
     const auto description = client.Describe();
     EXPECT_TRUE(description.ok()) << description.status();
@@ -80,6 +98,7 @@ class GrpcTargetTest : public ::testing::Test {
     EXPECT_TRUE(pool.ok()) << pool.status();
     GrpcTargetOptions options;
     options.address = address_;
+    options.number_step = number_step;
     std::vector<ClassRequests> classes = {{.requests = std::move(*pool)}};
     if (cancel_share > 0) {
       classes.push_back(classes.front());
@@ -106,6 +125,18 @@ TEST_F(GrpcTargetTest, ClosedLoopIsAnsweredByAServer) {
   const auto result = generator.RunClosed(8, plan);
   EXPECT_GT(result->ok(), 8U);
   EXPECT_EQ(result->failed(), 0U);
+}
+
+TEST_F(GrpcTargetTest, ConnectionsTakeTurnsAlsoWhereNumbersAreDealt) {
+  const auto target = MakeTarget(0, /*number_step=*/2);
+  DealtTarget dealt(*target, {.index = 1, .count = 2});
+  LoadGenerator generator(dealt, pacer_);
+  LoadPlan plan;
+  plan.measured = Milliseconds(200);
+  generator.RunClosed(4, plan);
+  const std::map<std::string, int> calls = service_.calls_by_peer();
+  ASSERT_EQ(calls.size(), 2U) << "two connections, and none of them shared";
+  EXPECT_LE(std::abs(calls.begin()->second - calls.rbegin()->second), 1);
 }
 
 TEST_F(GrpcTargetTest, FailuresComeBackByCode) {

@@ -35,6 +35,27 @@ std::string TraceOfTwoASecond() {
   return path;
 }
 
+TEST(EffectiveFlagsTest, AreThoseThatWereGivenAndTheDefaultsOfTheOthers) {
+  CLI::App app;
+  RunOptions options;
+  AddRunFlags(app, options);
+  app.parse("--rates 5,7 --rows 3 --as-process 0");
+  const std::map<std::string, std::string> flags = EffectiveFlags(app);
+  EXPECT_EQ(flags.at("rates"), "5,7");
+  EXPECT_EQ(flags.at("rows"), "3");
+  EXPECT_EQ(flags.at("processes"), "1") << "a default";
+  EXPECT_EQ(flags.count("loads"), 0U) << "has no value";
+  EXPECT_EQ(flags.count("as-process"), 0U) << "hidden";
+  EXPECT_EQ(flags.count("help"), 0U);
+}
+
+TEST(RunOptionsTest, WhoStartsProcessesDoesNotSend) {
+  EXPECT_TRUE(Parse("")->sends());
+  EXPECT_FALSE(Parse("--processes 2")->sends());
+  EXPECT_TRUE(Parse("--processes 2 --as-process 1")->sends());
+  EXPECT_EQ(Parse("--processes 2")->target.number_step, 2U);
+}
+
 TEST(RunOptionsTest, DefaultsAreOneAloneAndSharesOfSaturation) {
   const auto options = Parse("");
   ASSERT_TRUE(options.ok()) << options.status();

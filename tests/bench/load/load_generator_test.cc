@@ -119,6 +119,18 @@ TEST_F(LoadGeneratorTest, WarmUpIsExcluded) {
   EXPECT_LE(Ms(result->latency.max()), 1.01);
 }
 
+TEST_F(LoadGeneratorTest, StartThatIsPastIsKeptWhereOthersKeepIt) {
+  LoadPlan plan = Plan(seconds(0), seconds(10));
+  plan.start -= seconds(1);
+  plan.keeps_start = true;
+  ConstantArrivals arrivals(100);
+  const auto result = generator_.RunOpen(arrivals, plan);
+  EXPECT_EQ(result->planned, 999U);
+  // The first was planned for a gap of 10 ms after the start.
+  EXPECT_NEAR(Ms(result->send_lag.max()), 990, 1);
+  EXPECT_THAT(VoidReason(*result), ::testing::HasSubstr("late"));
+}
+
 TEST_F(LoadGeneratorTest, OpenLoopSendsWhatItPlanned) {
   ConstantArrivals arrivals(1000);
   const auto result =
