@@ -77,6 +77,10 @@ class IdleWait {
     is_after_work_ = false;  // nothing is learned of this wait
   }
 
+  // Whether it has waited since the last work ended; if not, NewsCame() learns
+  // nothing from the time.
+  bool has_waited() const { return idle_since_ != kNever; }
+
   // The first that there is to do after work came at `now`. What is waited for
   // after that, as company for a batch, has its alarm.
   void NewsCame(TimePoint now) {

@@ -107,38 +107,30 @@ constexpr RowBatchOptions kImages = {
 constexpr RowBatchOptions kPaddedRows = {
     .requests = 32, .row_bytes = 640, .padded_bytes = 1024};
 
+// Not counted: what takes the time here is memcpy and the memory, and callgrind
+// runs another memcpy than this processor does.
 BENCHMARK_CAPTURE(BM_Gather, ferry, GatherByFerry, kSmallRows)
-    ->Name("gather_32_rows_of_1_KiB/gather_rows")
-    ->Apply(Counted);
+    ->Name("gather_32_rows_of_1_KiB/gather_rows");
 BENCHMARK_CAPTURE(BM_Gather, hand, GatherByHand, kSmallRows)
-    ->Name("gather_32_rows_of_1_KiB/memcpy_by_hand")
-    ->Apply(Counted);
+    ->Name("gather_32_rows_of_1_KiB/memcpy_by_hand");
 BENCHMARK_CAPTURE(BM_Gather, append, GatherByAppending, kSmallRows)
-    ->Name("gather_32_rows_of_1_KiB/string_append")
-    ->Apply(Counted);
+    ->Name("gather_32_rows_of_1_KiB/string_append");
 BENCHMARK_CAPTURE(BM_CopyBlock, block, 32 * 1024)
-    ->Name("gather_32_rows_of_1_KiB/memcpy_of_one_block")
-    ->Apply(Counted);
+    ->Name("gather_32_rows_of_1_KiB/memcpy_of_one_block");
 
 BENCHMARK_CAPTURE(BM_Gather, ferry_images, GatherByFerry, kImages)
-    ->Name("gather_8_images/gather_rows")
-    ->Apply(Counted);
+    ->Name("gather_8_images/gather_rows");
 BENCHMARK_CAPTURE(BM_Gather, hand_images, GatherByHand, kImages)
-    ->Name("gather_8_images/memcpy_by_hand")
-    ->Apply(Counted);
+    ->Name("gather_8_images/memcpy_by_hand");
 BENCHMARK_CAPTURE(BM_Gather, append_images, GatherByAppending, kImages)
-    ->Name("gather_8_images/string_append")
-    ->Apply(Counted);
+    ->Name("gather_8_images/string_append");
 BENCHMARK_CAPTURE(BM_CopyBlock, block_images, 8 * 602'112)
-    ->Name("gather_8_images/memcpy_of_one_block")
-    ->Apply(Counted);
+    ->Name("gather_8_images/memcpy_of_one_block");
 
 BENCHMARK_CAPTURE(BM_Gather, ferry_padded, PadByFerry, kPaddedRows)
-    ->Name("pad_32_rows_to_1_KiB/gather_padded_rows")
-    ->Apply(Counted);
+    ->Name("pad_32_rows_to_1_KiB/gather_padded_rows");
 BENCHMARK_CAPTURE(BM_Gather, hand_padded, PadByHand, kPaddedRows)
-    ->Name("pad_32_rows_to_1_KiB/memset_and_memcpy")
-    ->Apply(Counted);
+    ->Name("pad_32_rows_to_1_KiB/memset_and_memcpy");
 
 constexpr int kTexts = 64;
 constexpr size_t kTextBytes = 24;
@@ -237,8 +229,9 @@ void BM_Cast(benchmark::State& state, Cast cast, uint32_t most_off) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
+// Not counted: callgrind knows no AVX-512, and takes the narrow loop.
 void OfCastSizes(benchmark::internal::Benchmark* benchmark) {
-  benchmark->Arg(1024)->Arg(602'112)->Apply(Counted);
+  benchmark->Arg(1024)->Arg(602'112);
 }
 BENCHMARK_CAPTURE(BM_Cast, ferry, FloatToBf16, 0)
     ->Name("cast_to_bf16/float_to_bf16")

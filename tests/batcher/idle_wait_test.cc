@@ -82,9 +82,11 @@ TEST(IdleWait, WaitForCompanyIsNotPolledThrough) {
 TEST(IdleWait, WorkFoundAtOnceLeavesWhatWasLearned) {
   IdleWait idle = AfterAWaitOf(200);
   idle.WorkEnded();
-  idle.NewsCame(AtUs(1000));
+  EXPECT_FALSE(idle.has_waited());
+  idle.NewsCame(TimePoint());  // any time: it has not waited
   idle.WorkEnded();
   EXPECT_TRUE(idle.Next(AtUs(2000), kNever).polls);
+  EXPECT_TRUE(idle.has_waited());
 }
 
 TEST(IdleWait, ThreadThatHadToGiveWaySleepsUntilAWaitWasShort) {
