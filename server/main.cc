@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +19,8 @@
 #include "models/model_repository.h"
 #include "models/torch_library.h"
 #include "server/check_config.h"
+#include "server/device.h"
+#include "server/device_metrics.h"
 #include "server/log.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -59,6 +64,32 @@ absl::Status OpenOpLibraries(const ServerOptions& options) {
     spdlog::info("op library opened file={} operators={}", path, *operators);
   }
   return absl::OkStatus();
+}
+
+// Chooses the device and shows CUDA no other; nothing on the CPU.
+// REQUIRES: no thread was started, and CUDA is not open.
+absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
+    const DeviceOptions& options) {
+  if (options.selector.kind == nvml::DeviceSelector::Kind::kCpu) {
+    return nullptr;
+  }
+  const char* const visible = std::getenv(kVisibleDevices);
+  auto device = Device::Open(
+      options.selector,
+      visible == nullptr ? std::nullopt : std::optional<std::string>(visible));
+  if (!device.ok()) {
+    return device;
+  }
+  spdlog::info("device {}", (*device)->Describe());
+  for (const std::string& warning : (*device)->choice().warnings) {
+    spdlog::warn("device: {}", warning);
+  }
+  if (absl::Status status = (*device)->Claim(); !status.ok()) {
+    spdlog::warn("device: threads run on any node: {}",
+                 std::string(status.message()));
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "--device: expected cpu, as this build has no CUDA, got ", options.text));
 }
 
 void LogReady(const ServerOptions& options, const Server& server) {
@@ -123,13 +154,23 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
 int Serve(const ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
-  StopSignals signals;
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
+  const auto device = ClaimDevice(options.device);
+  if (!device.ok()) {
+    return CannotStart(device.status());
+  }
+  StopSignals signals;
   WarnOfSmallQueue(options);
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
     return CannotStart(status);
   }
-  auto server = Server::Create(options);
+  std::optional<DeviceMetrics> device_metrics;
+  if (*device != nullptr) {
+    device_metrics.emplace((*device)->library(), (*device)->choice(),
+                           (*device)->sampler());
+  }
+  auto server = Server::Create(
+      options, device_metrics.has_value() ? &*device_metrics : nullptr);
   if (!server.ok()) {
     return CannotStart(server.status());
   }
@@ -148,6 +189,9 @@ int Serve(const ServerOptions& options) {
 int Check(const ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
+  if (const auto device = ClaimDevice(options.device); !device.ok()) {
+    return CannotStart(device.status());
+  }
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
     return CannotStart(status);
   }

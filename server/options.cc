@@ -169,6 +169,16 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->group(batching);
 }
 
+void AddDeviceFlag(CLI::App& app, DeviceOptions& device) {
+  app.add_option("--device", device.text,
+                 "what this process serves on, one device: cpu; cuda:N, as "
+                 "nvidia-smi counts, where MIG is off; or the UUID of a GPU or "
+                 "MIG device, as nvidia-smi -L prints it")
+      ->type_name("cpu|cuda:N|GPU-UUID|MIG-UUID")
+      ->capture_default_str()
+      ->group("Device");
+}
+
 void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   const char* const group = "gRPC";
   app.add_option("--grpc-address", grpc.address, "address to listen on")
@@ -276,6 +286,11 @@ absl::Status CompleteSingle(const RawFlags& raw, ServerOptions& options) {
 }
 
 absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
+  const auto device = nvml::ParseDevice(options.device.text);
+  if (!device.ok()) {
+    return device.status();
+  }
+  options.device.selector = *device;
   ModelOverrides& overrides = options.repository.overrides;
   if (!raw.policy.empty()) {
     overrides.policy = ParsePolicy(raw.policy);
@@ -337,6 +352,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
   AddModelFlags(app, raw, result.options);
   AddSingleModelFlags(app, raw.single);
+  AddDeviceFlag(app, result.options.device);
   AddGrpcFlags(app, raw, result.options.grpc);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
 #include "models/model_repository.h"
+#include "models/nvml/device_choice.h"
 #include "server/model_control_options.h"
 #include "server/status.h"
 
@@ -62,7 +63,14 @@ struct LifecycleOptions {
   Duration backend_timeout = Milliseconds(120'000);
 };
 
+// What the process serves on, and how the flag says it.
+struct DeviceOptions {
+  std::string text = "cpu";
+  nvml::DeviceSelector selector;
+};
+
 struct ServerOptions {
+  DeviceOptions device;
   ModelRepositoryOptions repository;
   ModelControlOptions control;
   std::vector<std::string> op_libraries;  // paths, in the order of opening

@@ -50,6 +50,7 @@ std::string DescribeOptions(const ServerOptions& options) {
     add("model-repository",
         repository.path.empty() ? "(embedded)" : repository.path);
   }
+  add("device", options.device.text);
   if (!options.control.load_models.empty()) {
     add("load-model", absl::StrJoin(options.control.load_models, ","));
   }

@@ -39,8 +39,8 @@ HttpReply Yes(bool condition) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
-    const ServerOptions& options) {
-  std::unique_ptr<Server> server(new Server(options));
+    const ServerOptions& options, const DeviceMetrics* device) {
+  std::unique_ptr<Server> server(new Server(options, device));
   auto control = ModelControl::Create(server->repository_, server->models_,
                                       options.control);
   if (!control.ok()) {
@@ -64,8 +64,9 @@ absl::Status Server::Listen() {
   return absl::OkStatus();
 }
 
-Server::Server(const ServerOptions& options)
+Server::Server(const ServerOptions& options, const DeviceMetrics* device)
     : options_(options),
+      device_(device),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       watch_(models_, options.lifecycle.backend_timeout) {}
@@ -90,9 +91,12 @@ absl::Status Server::OpenDoors() {
 }
 
 HttpReply Server::Metrics(Buckets buckets) const {
-  return {.content_type = kPrometheusText,
-          .body = ToPrometheusText(
-              ServerMetrics(models_, readiness_, unsent_, buckets))};
+  std::string text =
+      ToPrometheusText(ServerMetrics(models_, readiness_, unsent_, buckets));
+  if (device_ != nullptr) {
+    text += ToPrometheusText(*device_);
+  }
+  return {.content_type = kPrometheusText, .body = std::move(text)};
 }
 
 HttpListener::Routes Server::Routes() const {

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "models/model_repository.h"
 #include "server/backend_watch.h"
+#include "server/device_metrics.h"
 #include "server/grpc_endpoint.h"
 #include "server/http_listener.h"
 #include "server/metrics.h"
@@ -30,9 +31,9 @@ namespace ferry {
 
 class Server {
  public:
-  // Loads the models.
+  // Loads the models. `device` outlives the server; null on the CPU.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
-      const ServerOptions& options);
+      const ServerOptions& options, const DeviceMetrics* device = nullptr);
 
   // Listens, and is ready when it returns. Once, after Create().
   absl::Status Listen();
@@ -57,7 +58,7 @@ class Server {
   absl::Status FinishDrain(TimePoint until);
 
  private:
-  explicit Server(const ServerOptions& options);
+  Server(const ServerOptions& options, const DeviceMetrics* device);
 
   absl::Status OpenDoors();
   HttpReply Metrics(Buckets buckets) const;
@@ -68,6 +69,7 @@ class Server {
   void SayFarewell(TimePoint until) const;
 
   const ServerOptions options_;
+  const DeviceMetrics* const device_;  // or null
   Readiness readiness_;
   ModelRepository repository_;
   ModelTable models_;

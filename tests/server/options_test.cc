@@ -94,6 +94,17 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.log_level, "debug");
 }
 
+TEST(OptionsTest, DeviceIsReadAndItsFormChecked) {
+  EXPECT_EQ(Parse({})->options.device.selector.kind,
+            nvml::DeviceSelector::Kind::kCpu);
+  const absl::StatusOr<CommandLine> parsed = Parse({"--device=cuda:3"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.device.selector.index, 3U);
+  EXPECT_THAT(DescribeOptions(parsed->options), HasSubstr("device=cuda:3"));
+  EXPECT_THAT(Parse({"--device=gpu0"}).status().message(),
+              HasSubstr("--device: expected cpu, cuda:N"));
+}
+
 TEST(OptionsTest, LastOfARepeatedFlagWins) {
   const absl::StatusOr<CommandLine> parsed =
       Parse({"--grpc-port=1", "--grpc-port=2"});

@@ -39,6 +39,7 @@ NO_MESSAGE = re.compile(r"\b(Check|static_assert|spdlog::(info|debug)|"
 NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "batcher/sim/virtual_streams.cc",  # neither
                 "models/ferry_forward.cc",  # a program of its own
+                "models/nvml/ferry_nvml.cc",  # another
                 "server/metrics.cc"}  # what each metric is
 NO_ROW = (
     # LibTorch's and oneDNN's, looked for.

@@ -70,6 +70,8 @@ class TidyTest(unittest.TestCase):
             ("bench/a.cc", '#include "models/model.h"'),
             ("bench/load/a.cc", '#include "server/infer_codec.h"'),
             ("bench/micro/a.cc", '#include "server/server.h"'),
+            ("models/nvml/a.cc", '#include "models/model.h"'),
+            ("models/nvml/a.cc", "#include <nvml.h>"),
             ("models/a.cc", "#include <ATen/ATen.h>\n"
              "#include <google/protobuf/message.h>"),
             ("models/a.cc", '#include <vector>\n#include "models/a.h"'),
@@ -100,6 +102,8 @@ class TidyTest(unittest.TestCase):
             ("bench/micro/a.cc", '#include "server/infer_codec.h"'),
             ("batcher/a.cc", "// std::mutex would be slower"),
             ("server/main.cc", 'getenv("X");'),
+            ("bench/a.cc", '#include "models/nvml/library.h"'),
+            ("models/nvml/a.cc", '#include "batcher/mutex.h"'),
             ("server/a.cc", 'Log("sleep(1)");'),
             ("server/a.cc", "// TODO(#7): streams"),
             ("server/a.cc", "// https://" + "x" * 90),

@@ -1,0 +1,79 @@
+// Which device a process serves: what --device says, held against what NVML
+// sees. Pure: no environment, no file, no CUDA.
+//
+// Thread safety: plain values and functions.
+// Guarantees:
+// 1. A choice is one device, named by its whole UUID: CUDA's own order of GPUs
+//    (CUDA_DEVICE_ORDER) never matters.
+// 2. cuda:N never means a part of a GPU: with MIG on it is refused, since what
+//    CUDA would show as device 0 is then some slice of it.
+// 3. A CUDA_VISIBLE_DEVICES that is set is a bound: nothing outside is chosen.
+// Errors: INVALID_ARGUMENT for a text that names no device, NOT_FOUND for one
+// that NVML does not see, FAILED_PRECONDITION for one that cannot be taken as
+// it is. What fails against devices ends with the list of what NVML sees.
+#ifndef FERRY_MODELS_NVML_DEVICE_CHOICE_H_
+#define FERRY_MODELS_NVML_DEVICE_CHOICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "models/nvml/devices.h"
+
+namespace ferry::nvml {
+
+struct DeviceSelector {
+  enum class Kind : uint8_t { kCpu, kCudaIndex, kGpuUuid, kMigUuid };
+
+  Kind kind = Kind::kCpu;
+  uint32_t index = 0;  // kCudaIndex
+  // With GPU- or MIG-; the beginning of one is enough where it fits one device.
+  std::string uuid;
+};
+
+// Reads cpu, cuda:N, GPU-<uuid> or MIG-<uuid>.
+absl::StatusOr<DeviceSelector> ParseDevice(absl::string_view text);
+
+struct DeviceChoice {
+  std::string uuid;         // whole; what CUDA_VISIBLE_DEVICES is set to
+  std::string parent_uuid;  // of the GPU that a MIG device is part of, or empty
+  std::string name;
+  std::string profile;  // of a MIG device, or empty
+  std::string pci_bus_id;
+  // Of a whole GPU NVML does not tell the multiprocessors.
+  std::optional<uint32_t> multiprocessor_count;
+  std::optional<uint64_t> memory_bytes;
+  std::vector<std::string> warnings;  // for the log
+
+  bool is_mig() const { return !parent_uuid.empty(); }
+};
+
+// Finds the device. `visible` is CUDA_VISIBLE_DEVICES where it is set: of
+// UUIDs, cuda:N is then its Nth entry. REQUIRES: selector.kind is not kCpu.
+absl::StatusOr<DeviceChoice> Choose(
+    const DeviceSelector& selector, const Devices& devices,
+    const std::optional<std::string>& visible = std::nullopt);
+
+// The share of a device's memory that its process may allocate: all but 512 MiB
+// for CUDA's context, kernels and libraries, and never less than half. So a 1g
+// slice gives up a larger share than a whole GPU. REQUIRES: memory_bytes > 0.
+double MemoryFraction(uint64_t memory_bytes);
+
+// Checks what CUDA sees after its start: exactly the device that was chosen.
+// `seen` are UUIDs, with or without GPU- or MIG- before them.
+absl::Status CheckVisible(const DeviceChoice& choice,
+                          absl::Span<const std::string> seen,
+                          const Devices& devices);
+
+// Returns `uuid=... profile=...` and so on, for the log; what is absent is left
+// out.
+std::string Describe(const DeviceChoice& choice);
+
+}  // namespace ferry::nvml
+
+#endif  // FERRY_MODELS_NVML_DEVICE_CHOICE_H_

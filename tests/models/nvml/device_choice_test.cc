@@ -1,0 +1,196 @@
+// Which device is chosen, and what is said where none is.
+#include "models/nvml/device_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/models/nvml/scenarios.h"
+
+namespace ferry::nvml {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class DeviceChoiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Play(MixedMig()); }
+
+  void Play(const std::string& scenario) {
+    const auto library = StartFake(scenario);
+    ASSERT_TRUE(library.ok()) << library.status();
+    devices_ = *ListDevices(**library);
+  }
+
+  absl::StatusOr<DeviceChoice> ChooseText(
+      const std::string& text,
+      const std::optional<std::string>& visible = std::nullopt) {
+    const absl::StatusOr<DeviceSelector> selector = ParseDevice(text);
+    EXPECT_TRUE(selector.ok()) << selector.status();
+    return Choose(*selector, devices_, visible);
+  }
+
+  void ExpectRefused(const absl::StatusOr<DeviceChoice>& choice,
+                     absl::StatusCode code, const std::string& text) {
+    EXPECT_EQ(choice.status().code(), code) << choice.status();
+    EXPECT_THAT(choice.status().message(), HasSubstr(text));
+  }
+
+  Devices devices_;
+};
+
+TEST_F(DeviceChoiceTest, WholeGpuByIndex) {
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("cuda:1");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->uuid, kOtherGpuUuid);
+  EXPECT_FALSE(choice->is_mig());
+  EXPECT_EQ(choice->name, "NVIDIA H200");
+  EXPECT_EQ(choice->pci_bus_id, "0001:ab:00.0");
+  EXPECT_EQ(choice->memory_bytes, uint64_t{143771} << 20);
+  EXPECT_EQ(choice->multiprocessor_count, std::nullopt);
+  EXPECT_THAT(choice->warnings, IsEmpty());
+}
+
+TEST_F(DeviceChoiceTest, MigDeviceByUuid) {
+  const absl::StatusOr<DeviceChoice> choice = ChooseText(kSecondMig);
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->uuid, kSecondMig);
+  EXPECT_EQ(choice->parent_uuid, kGpuUuid);
+  EXPECT_EQ(choice->profile, "2g.35gb");
+  EXPECT_EQ(choice->multiprocessor_count, 32U);
+  EXPECT_EQ(choice->memory_bytes, uint64_t{33792} << 20);
+  EXPECT_EQ(choice->pci_bus_id, "0000:1b:00.0");
+  EXPECT_THAT(Describe(*choice),
+              AllOf(HasSubstr("profile=2g.35gb multiprocessors=32"),
+                    HasSubstr("memory_bytes=35433480192"),
+                    HasSubstr("name=NVIDIA_H200_MIG_2g.35gb")));
+}
+
+TEST_F(DeviceChoiceTest, BeginningOfAUuidIsEnoughWhereItFitsOne) {
+  EXPECT_EQ(ChooseText("MIG-12")->uuid, kSecondMig);
+  EXPECT_EQ(ChooseText("GPU-AABB")->uuid, kOtherGpuUuid);
+  ExpectRefused(ChooseText("MIG-1"), absl::StatusCode::kInvalidArgument,
+                "2 devices begin with MIG-1");
+  ExpectRefused(ChooseText("GPU-aa"), absl::StatusCode::kInvalidArgument,
+                "2 devices begin with GPU-aa");
+}
+
+TEST_F(DeviceChoiceTest, WholeUuidIsNoBeginning) {
+  devices_.gpus[1].uuid = std::string(kGpuUuid) + "0";
+  devices_.gpus[0].is_mig_on = false;
+  EXPECT_EQ(ChooseText(kGpuUuid)->uuid, kGpuUuid);
+}
+
+TEST_F(DeviceChoiceTest, UnknownDeviceIsAnsweredWithAllThatThereAre) {
+  for (const char* text : {"cuda:2", "GPU-ff", "MIG-ff"}) {
+    const absl::StatusOr<DeviceChoice> choice = ChooseText(text);
+    ExpectRefused(choice, absl::StatusCode::kNotFound, text);
+    for (const char* uuid :
+         {kGpuUuid, kOtherGpuUuid, kFirstMig, kSecondMig, kThirdMig}) {
+      EXPECT_THAT(choice.status().message(), HasSubstr(uuid)) << text;
+    }
+  }
+}
+
+TEST_F(DeviceChoiceTest, BareIndexIsRefusedWithMigOn) {
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("cuda:0");
+  ExpectRefused(choice, absl::StatusCode::kFailedPrecondition,
+                "expected MIG-<uuid>, as MIG mode is on, got cuda:0");
+  EXPECT_THAT(choice.status().message(),
+              HasSubstr(std::string(kFirstMig) + " 1g.18gb"));
+}
+
+TEST_F(DeviceChoiceTest, WholeGpuIsRefusedWithMigOn) {
+  ExpectRefused(ChooseText(kGpuUuid), absl::StatusCode::kFailedPrecondition,
+                "as MIG mode is on");
+  Play("gpu uuid=GPU-1 mig=on places=7\n");  // and no MIG device
+  ExpectRefused(ChooseText("GPU-1"), absl::StatusCode::kFailedPrecondition,
+                "no MIG device");
+}
+
+TEST_F(DeviceChoiceTest, MigDeviceOfAGpuWithMigOffIsRefused) {
+  devices_.gpus[0].is_mig_on = false;
+  ExpectRefused(ChooseText(kFirstMig), absl::StatusCode::kFailedPrecondition,
+                "off on its GPU");
+}
+
+TEST_F(DeviceChoiceTest, ModeThatIsPendingIsAWarning) {
+  Play("gpu uuid=GPU-1 mig=off pending=on\n");
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("cuda:0");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_THAT(choice->warnings, ElementsAre(HasSubstr("next reset")));
+}
+
+TEST_F(DeviceChoiceTest, UnreadGpuIsToldWithItsCode) {
+  Play("gpu uuid=GPU-1\ncode call=nvmlDeviceGetUUID code=4\n");
+  ExpectRefused(ChooseText("cuda:0"), absl::StatusCode::kFailedPrecondition,
+                "NO_PERMISSION");
+}
+
+TEST_F(DeviceChoiceTest, MachineWithoutAGpuSaysSo) {
+  Play("driver version=1\n");
+  ExpectRefused(ChooseText("cuda:0"), absl::StatusCode::kNotFound,
+                "NVML sees: no GPU");
+}
+
+TEST_F(DeviceChoiceTest, IndexCountsAmongVisibleDevices) {
+  const std::string visible =
+      std::string(kSecondMig) + ", " + std::string(kOtherGpuUuid);
+  EXPECT_EQ(ChooseText("cuda:0", visible)->uuid, kSecondMig);
+  EXPECT_EQ(ChooseText("cuda:1", visible)->uuid, kOtherGpuUuid);
+  ExpectRefused(ChooseText("cuda:2", visible), absl::StatusCode::kNotFound,
+                "one of the 2 devices of CUDA_VISIBLE_DEVICES");
+}
+
+TEST_F(DeviceChoiceTest, DeviceOutsideOfTheVisibleOnesIsRefused) {
+  EXPECT_EQ(ChooseText(kFirstMig, "MIG-11")->uuid, kFirstMig);
+  ExpectRefused(ChooseText(kFirstMig, kSecondMig),
+                absl::StatusCode::kFailedPrecondition,
+                "expected one of CUDA_VISIBLE_DEVICES");
+}
+
+TEST_F(DeviceChoiceTest, VisibleIndexesAreRefusedAsTheirOrderIsCudas) {
+  for (const char* visible : {"0", "", "0,1", "cpu", "GPU-aabb,1"}) {
+    ExpectRefused(ChooseText("cuda:1", visible),
+                  absl::StatusCode::kInvalidArgument,
+                  "CUDA_VISIBLE_DEVICES: expected UUIDs");
+  }
+}
+
+TEST(MemoryFractionTest, SmallSliceGivesUpALargerShare) {
+  constexpr uint64_t kGib = uint64_t{1} << 30;
+  EXPECT_DOUBLE_EQ(MemoryFraction(16 * kGib), 1 - 0.5 / 16);
+  EXPECT_DOUBLE_EQ(MemoryFraction(128 * kGib), 1 - 0.5 / 128);
+  EXPECT_DOUBLE_EQ(MemoryFraction(kGib / 2), 0.5);  // never less
+}
+
+TEST(CheckVisibleTest, OneDeviceWithThatUuidPasses) {
+  DeviceChoice choice;
+  choice.uuid = kFirstMig;
+  const std::string bare = std::string(kFirstMig).substr(4);
+  EXPECT_TRUE(CheckVisible(choice, {kFirstMig}, {}).ok());
+  EXPECT_TRUE(CheckVisible(choice, {"GPU-" + bare}, {}).ok());
+  EXPECT_TRUE(CheckVisible(choice, {bare}, {}).ok());
+}
+
+TEST(CheckVisibleTest, OtherDevicesAreToldWithWhatNvmlSees) {
+  DeviceChoice choice;
+  choice.uuid = kFirstMig;
+  const absl::Status none = CheckVisible(choice, {}, {});
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(none.message(), HasSubstr("got no device; NVML sees: no GPU"));
+  const absl::Status other = CheckVisible(choice, {kSecondMig}, {});
+  EXPECT_THAT(other.message(), HasSubstr(kSecondMig));
+  EXPECT_FALSE(CheckVisible(choice, {kFirstMig, kSecondMig}, {}).ok());
+}
+
+TEST(DescribeChoiceTest, AbsentFactsAreLeftOut) {
+  DeviceChoice choice;
+  choice.uuid = "GPU-1";
+  EXPECT_EQ(Describe(choice), "uuid=GPU-1");
+}
+
+}  // namespace
+}  // namespace ferry::nvml
