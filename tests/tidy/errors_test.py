@@ -40,7 +40,8 @@ NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "batcher/sim/virtual_streams.cc",  # neither
                 "models/ferry_forward.cc",  # a program of its own
                 "models/nvml/ferry_nvml.cc",  # another
-                "server/metrics.cc"}  # what each metric is
+                "server/metrics.cc",  # what each metric is
+                "server/device_metrics.cc"}
 NO_ROW = (
     # LibTorch's and oneDNN's, looked for.
     "inner product forward", "forward propagation primitive",
@@ -62,6 +63,8 @@ NO_ROW = (
     "a type without a typed field",
     # Thrown, and then the batch says that the model failed.
     "simulated device threw",
+    # In the list of what NVML sees.
+    "on after a reset", "off after a reset",
     # Looked for in what LibTorch says.
     "Unknown builtin op",
     # Of --help.
