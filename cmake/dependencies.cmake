@@ -6,6 +6,7 @@
 #   gRPC 1.51 (apt)             transport; predates fixes of some 2023 CVEs, see
 #                               docs/decisions/0006-dependencies.md
 #   LibTorch 2.11.0 (pip)       tensors and kernels; models/ alone sees it
+#   nvml.h 13.0 (pip)           models/nvml's declarations are held against it
 #   OpenSSL 3.0 (apt)           SHA-256 of manifests; comes with gRPC
 #   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers

@@ -86,15 +86,24 @@ bool GpmSampler::IsSupported() const {
          support.is_supported != 0;
 }
 
-bool GpmSampler::Take(GpmSampleHandle sample) const {
+bool GpmSampler::Take(GpmSampleHandle sample, Way way) const {
   const Symbols& nvml = library_.symbols();
+  const Code code =
+      way == Way::kThroughGpu
+          ? library_.Call(nvml.gpm_mig_sample, subject_, gpu_, *gpu_instance_,
+                          sample)
+          : library_.Call(nvml.gpm_sample, subject_, device_, sample);
+  return code == Code::kSuccess;
+}
+
+bool GpmSampler::TakeFirst() {
   if (gpu_instance_.has_value() && gpu_ != nullptr &&
-      library_.Call(nvml.gpm_mig_sample, subject_, gpu_, *gpu_instance_,
-                    sample) == Code::kSuccess) {
+      Take(older_, Way::kThroughGpu)) {
+    way_ = Way::kThroughGpu;
     return true;
   }
-  return library_.Call(nvml.gpm_sample, subject_, device_, sample) ==
-         Code::kSuccess;
+  way_ = Way::kByHandle;
+  return Take(older_, Way::kByHandle);
 }
 
 GpmReadings GpmSampler::Means() {
@@ -134,7 +143,7 @@ GpmReadings GpmSampler::Read() {
   }
   const TimePoint now = clock_.Now();
   if (!taken_.has_value()) {
-    if (Take(older_)) {
+    if (TakeFirst()) {
       taken_ = now;
     }
     return {};
@@ -142,7 +151,7 @@ GpmReadings GpmSampler::Read() {
   if (now - *taken_ <= kMinInterval) {
     return last_;
   }
-  if (!Take(newer_)) {
+  if (!Take(newer_, way_)) {
     last_ = {};
     return {};
   }

@@ -8,6 +8,7 @@
 #define FERRY_MODELS_NVML_GPM_SAMPLER_H_
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -47,8 +48,14 @@ class GpmSampler {
   GpmReadings Read();
 
  private:
+  // How a sample is taken: of a MIG device through its GPU, or by its own
+  // handle. The first that works stays, as samples of two kinds may not be
+  // compared.
+  enum class Way : uint8_t { kThroughGpu, kByHandle };
+
   bool IsSupported() const;
-  bool Take(GpmSampleHandle sample) const;
+  bool Take(GpmSampleHandle sample, Way way) const;
+  bool TakeFirst();
   GpmReadings Means();
 
   const Library& library_;
@@ -61,6 +68,7 @@ class GpmSampler {
   GpmSampleHandle older_ = nullptr;
   GpmSampleHandle newer_ = nullptr;
   std::optional<TimePoint> taken_;  // when older_ was
+  Way way_ = Way::kByHandle;        // once taken_ is set
   GpmReadings last_;
   std::unique_ptr<GpmMetricsGet> query_;
 };
