@@ -19,8 +19,8 @@
 namespace ferry::bench {
 
 // Returns "12 s left, 1000/s, p50 1.20 ms, p99 3.40 ms, 0 failed"; the first
-// part alone where nothing has ended, or it is not known yet. Of a query "120 of
-// 384 answered, 100/s, 0 failed".
+// part alone where nothing has ended, or it is not known yet. Of a query "120
+// of 384 answered, 100/s, 0 failed".
 std::string Describe(const LoadProgress& progress);
 
 // Clears what stands in the terminal's line, so that another can be written.

@@ -11,7 +11,9 @@
 namespace ferry::bench {
 namespace {
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
 
 struct Fact {
   const char* name;
@@ -39,11 +41,11 @@ constexpr Fact kFacts[] = {
     {"client",
      [](const RunResult& run) {
        const Environment& of = run.environment;
-       return absl::StrCat("ferry-bench ", run.client_version,
-                           of.grpc_version.empty()
-                               ? ""
-                               : absl::StrCat(", gRPC ", of.grpc_version, ", ",
-                                              of.compiler));
+       return absl::StrCat(
+           "ferry-bench ", run.client_version,
+           of.grpc_version.empty()
+               ? ""
+               : absl::StrCat(", gRPC ", of.grpc_version, ", ", of.compiler));
      }},
     {"rows/request",
      [](const RunResult& run) { return absl::StrCat(run.rows_per_request); }},
@@ -78,11 +80,10 @@ constexpr Fact kFacts[] = {
      [](const RunResult& run) { return OrDash(run.environment.governor); }},
     {"load average",
      [](const RunResult& run) {
-       return OrDash(absl::StrJoin(
-           run.environment.load_average, " ",
-           [](std::string* out, double load) {
-             absl::StrAppendFormat(out, "%.2f", load);
-           }));
+       return OrDash(absl::StrJoin(run.environment.load_average, " ",
+                                   [](std::string* out, double load) {
+                                     absl::StrAppendFormat(out, "%.2f", load);
+                                   }));
      }},
     {"instances",
      [](const RunResult& run) { return OrDash(run.environment.instances); }},
