@@ -32,7 +32,7 @@ PROGRAMS = {
 # Contestants that are Ferry's. The first of an operation is compared.
 OURS = {
     "push_list", "event_count", "event_count_default_slack", "work_queue",
-    "work_queue_asleep", "weighted_gate", "in_process_client",
+    "work_queue_asleep", "weighted_gate", "open_gate", "in_process_client",
     "in_process_client_asleep", "deadline_heap", "admission", "eager",
     "window", "adaptive", "service_time_model", "wait_forecast",
     "histogram_4_bits", "histogram_7_bits", "batch_statistics",
@@ -46,11 +46,9 @@ LESS = {
     "ticket_ring": "stops behind a producer that is descheduled in mid-push "
                    "(A4)",
     "moodycamel": "keeps order only among the items of one producer",
-    "open_gate": "lets everybody in: the gate of a device with one model",
     "mutex_fifo": "knows no weights, and keeps no place for who comes back",
     "counting_semaphore": "knows no weights, order or count of time used",
-    "condition_variable_queue": "does not learn when to poll, for which ours "
-                                "reads the clock",
+    "condition_variable_queue": "does not poll, nor learn when to",
     "absl_condition_queue": "the same",
     "moodycamel_blocking": "the same, and keeps order only among the items of "
                            "one producer",
