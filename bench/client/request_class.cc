@@ -77,6 +77,10 @@ bool ReadPart(absl::string_view key, absl::string_view value,
     read.model = std::string(value);
     return !value.empty();
   }
+  if (key == "data") {
+    read.data = std::string(value);
+    return !value.empty();
+  }
   if (key == "shape") {  // commas stand between parts, so sizes have an x
     const size_t colon = value.rfind(':');
     if (colon == absl::string_view::npos) {
@@ -108,7 +112,7 @@ absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
   if (!is_read) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--class: expected NAME:KEY=VALUE,... with keys weight, rows, "
-        "priority, deadline_ms, timeout_ms, cancel, cancel_ms, model and "
+        "priority, deadline_ms, timeout_ms, cancel, cancel_ms, model, data and "
         "shape=INPUT:SIZExSIZE, got '",
         text, "'"));
   }

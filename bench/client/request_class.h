@@ -26,11 +26,12 @@ struct RequestClass {
   double cancel_share = 0;   // of its requests, cancelled by the client
   Duration cancel_after{0};  // of those, after the send
   std::vector<std::string> shapes = {};  // as --shape has them
+  std::string data = {};  // as --data has it; empty: the command's
 };
 
 // Reads "NAME:weight=0.2,rows=4,priority=1,deadline_ms=50,timeout_ms=50,
-// cancel=0.1,cancel_ms=5,model=m,shape=ids:16x4", each part after the name
-// optional and otherwise as in `defaults`.
+// cancel=0.1,cancel_ms=5,model=m,shape=ids:16x4,data=PATH", each part after the
+// name optional and otherwise as in `defaults`.
 absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
                                                const RequestClass& defaults);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "batcher/data_type.h"
+#include "bench/client/payload_pool.h"
 
 namespace ferry::bench {
 namespace {
@@ -80,6 +81,53 @@ absl::Status CheckNames(const inference::ModelMetadataResponse& metadata,
   return absl::OkStatus();
 }
 
+void AddParameters(const RequestPoolOptions& options,
+                   inference::ModelInferRequest& request) {
+  if (options.timeout_us > 0) {
+    (*request.mutable_parameters())["timeout"].set_int64_param(
+        options.timeout_us);
+  }
+  if (options.priority > 0) {
+    (*request.mutable_parameters())["priority"].set_uint64_param(
+        static_cast<uint64_t>(options.priority));
+  }
+}
+
+grpc::ByteBuffer Serialized(const inference::ModelInferRequest& request) {
+  const grpc::Slice slice(request.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+absl::StatusOr<std::vector<grpc::ByteBuffer>> MakePayloadPool(
+    const inference::ModelMetadataResponse& metadata,
+    const inference::ModelConfig& config, const RequestPoolOptions& options) {
+  if (absl::Status names = CheckNames(metadata, options); !names.ok()) {
+    return names;
+  }
+  const auto inputs = InputSpecs(metadata, config, options.shapes);
+  if (!inputs.ok()) {
+    return inputs.status();
+  }
+  std::vector<std::string> outputs;
+  for (const Tensor& output : metadata.outputs()) {
+    outputs.push_back(output.name());
+  }
+  const auto samples = ReadPayload(options.data, *inputs, outputs);
+  if (!samples.ok()) {
+    return samples.status();
+  }
+  auto requests = PayloadRequests(metadata, *inputs, *samples, options);
+  if (!requests.ok()) {
+    return requests.status();
+  }
+  std::vector<grpc::ByteBuffer> pool;
+  for (inference::ModelInferRequest& request : *requests) {
+    AddParameters(options, request);
+    pool.push_back(Serialized(request));
+  }
+  return pool;
+}
+
 }  // namespace
 
 absl::StatusOr<inference::ModelInferRequest> MakeRequest(
@@ -127,20 +175,16 @@ absl::StatusOr<inference::ModelInferRequest> MakeRequest(
         *type, static_cast<size_t>(count),
         range == options.ranges.end() ? IntegerRange() : range->second, random);
   }
-  if (options.timeout_us > 0) {
-    (*request.mutable_parameters())["timeout"].set_int64_param(
-        options.timeout_us);
-  }
-  if (options.priority > 0) {
-    (*request.mutable_parameters())["priority"].set_uint64_param(
-        static_cast<uint64_t>(options.priority));
-  }
+  AddParameters(options, request);
   return request;
 }
 
 absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
     const inference::ModelMetadataResponse& metadata,
     const inference::ModelConfig& config, const RequestPoolOptions& options) {
+  if (!options.data.empty()) {
+    return MakePayloadPool(metadata, config, options);
+  }
   std::vector<grpc::ByteBuffer> pool;
   for (int32_t i = 0; i < options.count; ++i) {
     const auto request =
@@ -149,8 +193,7 @@ absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
     if (!request.ok()) {
       return request.status();
     }
-    const grpc::Slice slice(request->SerializeAsString());
-    pool.emplace_back(&slice, 1);
+    pool.push_back(Serialized(*request));
   }
   return pool;
 }

@@ -1,6 +1,7 @@
 // Makes ready-to-send ModelInfer requests for any model from its metadata.
 //
-// Contents are random and come from a seed, so two runs send the same bytes.
+// Contents are random and come from a seed, so two runs send the same bytes; or
+// real, from a file or folder (payload.h).
 // Requests are serialized once: sending one costs the client no copy.
 //
 // Thread safety: free functions over values.
@@ -26,6 +27,9 @@ struct RequestPoolOptions {
   int32_t count = 64;  // different requests
   int32_t rows = 1;    // of each, where the model has a batch dimension
   uint64_t seed = 1;
+  std::string data;  // file or folder of contents; empty: random ones
+  // Samples of `data` are drawn by the seed, not taken in turn.
+  bool draws_samples = false;
   // By input name: the shape of one row, for inputs with a -1 in theirs.
   std::map<std::string, std::vector<int64_t>> shapes;
   // By input name: integers to draw; token ids must lie in the vocabulary.
@@ -42,7 +46,8 @@ absl::StatusOr<inference::ModelInferRequest> MakeRequest(
     const inference::ModelConfig& config, const RequestPoolOptions& options,
     uint64_t seed);
 
-// Returns options.count requests, serialized.
+// Returns options.count requests, serialized; of real contents as many as
+// PayloadRequests() says. Errors: those of ReadPayload() too.
 absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
     const inference::ModelMetadataResponse& metadata,
     const inference::ModelConfig& config, const RequestPoolOptions& options);

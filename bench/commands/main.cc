@@ -27,17 +27,20 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
   app.require_subcommand(1);
   app.set_config("--config", "",
-                 "file of flags in TOML, a section for each command: [run]");
+                 "file of flags in TOML, a section for each command: [run]")
+      ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
   ferry::bench::AddRunCommand(app, invocation);
   ferry::bench::AddSearchCommand(app, invocation);
   ferry::bench::AddTuneCommand(app, invocation);
   ferry::bench::AddReportCommand(app, invocation);
   ferry::bench::AddMergeCommand(app, invocation);
+  ferry::bench::AddCompareCommand(app, invocation);
   ferry::bench::AddPlanCommand(app, invocation);
   ferry::bench::AddLocalCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
+  ferry::bench::AddCompletionCommand(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,9 +2,11 @@
 #include "bench/commands/measured_server.h"
 
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/client/request_pool.h"
 #include "bench/commands/command_report.h"
 
@@ -40,12 +42,16 @@ absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
   if (!one.model.empty()) {  // shapes and ranges are of the command's model
     pool.shapes.clear();
     pool.ranges.clear();
+    pool.data.clear();
   }
   pool.rows = one.rows;
   pool.priority = one.priority;
   pool.timeout_us =
       std::chrono::duration_cast<std::chrono::microseconds>(one.timeout)
           .count();
+  if (!one.data.empty()) {
+    pool.data = one.data;
+  }
   for (const std::string& text : one.shapes) {
     if (absl::Status status = ParseShape(text, &pool.shapes); !status.ok()) {
       return status;
@@ -92,7 +98,18 @@ void CompleteOffline(const ModelDescription& model, RunOptions* options) {
   options->sweep.offline = query;
   options->requests.rows = query.rows;
   options->classes.front().rows = query.rows;
-}
+  // Returns the files and folders that contents are of, each once.
+  std::string DataOf(const RunOptions& options) {
+    std::set<std::string> paths;
+    for (const RequestClass& one : options.classes) {
+      if (!one.data.empty()) {
+        paths.insert(one.data);
+      } else if (one.model.empty() && !options.requests.data.empty()) {
+        paths.insert(options.requests.data);
+      }
+    }
+    return absl::StrJoin(paths, ", ");
+  }
 
 }  // namespace
 
@@ -152,6 +169,7 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
   run.request_bytes = request_bytes_;
   run.environment.server_extensions = description_.server_extensions;
   run.environment.instances = description_.instances();
+  run.data = DataOf(options_);
   double weights = 0;
   double rows = 0;
   for (const RequestClass& one : options_.classes) {

@@ -118,18 +118,23 @@ void AddPlanCommand(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand(
       "plan", "say how many replicas a result calls for, and what they cost");
   command.add_option("result", options->result_path, "JSON file of `run`")
+      ->type_name("FILE")
       ->required();
   command.add_option("--label", options->label,
                      "run to plan with, where the file has several");
   AddRequestOptions(command, options->request);
-  AddPriceFlags(command, options->price);
-  CLI::Option* const before = command.add_option(
-      "--before", options->before_path, "JSON file of `run` to compare with");
+  AddPriceFlags(*command, options->price);
+  CLI::Option* const before =
+      command
+          ->add_option("--before", options->before_path,
+                       "JSON file of `run` to compare with")
+          ->type_name("FILE");
   command
       .add_option("--before-label", options->before_label,
                   "its run, where it has several")
       ->needs(before);
-  command.add_option("--json", options->json_path, "file for the plan");
+  command.add_option("--json", options->json_path, "file for the plan")
+      ->type_name("FILE");
   command.callback([options, &invocation] {
     options->command_line = invocation.command_line;
     invocation.chosen = [options] { return PrintPlan(*options); };

@@ -76,6 +76,7 @@ void AddReportCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "report", "join the JSON results of labelled runs into one report");
   command->add_option("results", options->inputs, "JSON files of `run`")
+      ->type_name("FILE")
       ->required();
   AddReportFileFlags(*command, options->files);
   command

@@ -1,21 +1,39 @@
-// `ferry-bench run`: measures one server and reports.
+// `ferry-bench run`: measures servers and reports.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/knob_flags.h"
 #include "bench/commands/measured_server.h"
-#include "bench/commands/progress_line.h"
+#include "bench/commands/measurement.h"
 #include "bench/commands/run_options.h"
 #include "bench/commands/shared_load.h"
-#include "bench/commands/signal_watcher.h"
+#include "bench/compare/comparison_text.h"
 #include "bench/load/stamp_log.h"
-#include "bench/search/sweep.h"
+#include "bench/report/knee.h"
+#include "bench/search/knob_client.h"
 
 namespace ferry::bench {
 namespace {
+
+struct RunFlags {
+  RunOptions run;
+  int32_t repeat = 1;
+  std::string against;        // host:port; empty: one server
+  std::string against_label;  // empty: the address
+  KnobChoices knobs{.policies = {}, .max_batch_sizes = {}, .max_waits_ms = {}};
+
+  bool turns_knobs() const {
+    return !knobs.policies.empty() || !knobs.max_batch_sizes.empty() ||
+           !knobs.max_waits_ms.empty();
+  }
+};
 
 // One of the processes that --processes starts.
 int ShareLoadsOf(const RunOptions& options) {
@@ -30,8 +48,67 @@ int ShareLoadsOf(const RunOptions& options) {
   });
 }
 
-int Run(const RunOptions& given, const Invocation& invocation) {
-  const auto completed = CompleteRunOptions(given);
+std::vector<RunOptions> OptionsOfServers(const RunFlags& flags,
+                                         const RunOptions& completed) {
+  std::vector<RunOptions> servers = {completed};
+  if (!flags.against.empty()) {
+    if (flags.run.label.empty()) {
+      servers[0].label = completed.address;
+    }
+    RunOptions& other = servers.emplace_back(completed);
+    other.address = other.target.address = flags.against;
+    other.label =
+        flags.against_label.empty() ? flags.against : flags.against_label;
+  }
+  return servers;
+}
+
+// Runs, with the knobs turned as the flags say and turned back after it.
+absl::Status Measure(const RunFlags& flags, const RunOptions& options,
+                     Measurement& measurement) {
+  if (!flags.turns_knobs()) {
+    return measurement.Run(flags.repeat, {});
+  }
+  const KnobClient knobs(options.address, options.model);
+  const auto own = knobs.Get();
+  if (!own.ok()) {
+    return own.status();
+  }
+  std::fprintf(stderr, "as it is: %s, %g ms\n", Describe(*own).c_str(),
+               own->max_wait_ms);
+  absl::Status status =
+      measurement.Run(flags.repeat, GridOf(CompletedBy(flags.knobs, *own)));
+  const absl::Status restored = Restore(knobs, *own);
+  status.Update(restored);
+  if (restored.ok()) {
+    std::fprintf(stderr, "the server is as it was: %s\n",
+                 Describe(*own).c_str());
+  }
+  return status;
+}
+
+int ReportAll(const RunOptions& options, const Measurement& measurement,
+              bool compares) {
+  int code = Report(options, measurement.runs());
+  for (const RunResult& run : measurement.runs()) {
+    if (const auto knee = FindKnee(run); knee.has_value()) {
+      std::printf("%s: %s\n", run.label.c_str(), Describe(*knee).c_str());
+    }
+  }
+  if (compares) {
+    std::printf("\n%s", ToText(CompareRuns(measurement.RunsOf(0),
+                                           measurement.RunsOf(1)))
+                            .c_str());
+  }
+  for (const RunResult& run : measurement.runs()) {
+    const int judged = Judge(options, run);
+    code = code != 0 ? code : judged;
+  }
+  return code;
+}
+
+int Run(const RunFlags& flags, const Invocation& invocation) {
+  const auto completed = CompleteRunOptions(flags.run);
   if (!completed.ok()) {
     return Fail(completed.status());
   }
@@ -48,53 +125,63 @@ int Run(const RunOptions& given, const Invocation& invocation) {
     log = *std::move(created);
     options.sweep.on_load = [&log](const LoadResult& load) { log->Add(load); };
   }
-  const auto connected = MeasuredServer::Connect(options);
-  if (!connected.ok()) {
-    return Fail(connected.status());
+  Measurement measurement(OptionsOfServers(flags, options), invocation);
+  if (const auto status = measurement.Connect(); !status.ok()) {
+    return Fail(status);
   }
-  MeasuredServer& server = **connected;
-  options.sweep.offline = server.offline();
-  RunResult run = server.Describe(invocation.command_line);
-  auto loads = MakeLoads(options, options.sends() ? &server.target() : nullptr,
-                         invocation);
-  if (!loads.ok()) {
-    return Fail(loads.status());
-  }
-  Sweep sweep(options.sweep, *std::move(loads), &server.probe(),
-              server.lanes());
-  std::fprintf(stderr, "%s: model %s at %s\n", options.label.c_str(),
-               options.model.c_str(), options.address.c_str());
-  absl::Status swept;
-  {
-    SignalWatcher watcher([&sweep] { sweep.Stop(); });
-    ProgressLine line([&sweep] { return sweep.progress(); });
-    swept = sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
-  }
+  const absl::Status measured = Measure(flags, options, measurement);
   if (log != nullptr) {
     if (const auto status = log->Close(); !status.ok()) {
       return Fail(status);
     }
     std::printf("log: %s\n", options.log_path.c_str());
   }
-  if (!swept.ok()) {
-    return FailAfter(options, run, swept);
+  if (!measured.ok() && measurement.runs().empty()) {
+    return Fail(measured);
   }
-  const int reported = Report(options, {run});
-  const int judged = Judge(options, run);
-  return reported != 0 ? reported : judged;
+  const int code = ReportAll(options, measurement, !flags.against.empty());
+  return measured.ok() ? code : Fail(measured);
+}
+
+void AddTurnFlags(CLI::App& command, RunFlags& flags) {
+  command
+      .add_option("--repeat", flags.repeat,
+                  "how often to put all loads, each time with other arrivals: "
+                  "repeats are what `compare` is sure by")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  CLI::Option* const against = command.add_option(
+      "--against", flags.against,
+      "a second server, host:port, of the same model: both are measured in "
+      "turn, and compared in the end");
+  command
+      .add_option("--against-label", flags.against_label,
+                  "name of its runs; default: its address")
+      ->needs(against);
+  AddKnobFlags(command,
+               {"the server's; needs ferry-server --admin-rpc", "the server's",
+                "the server's"},
+               flags.knobs);
+  for (const char* other :
+       {"--policies", "--max-batch-sizes", "--max-waits-ms", "--processes"}) {
+    against->excludes(other);
+  }
 }
 
 }  // namespace
 
 void AddRunCommand(CLI::App& app, Invocation& invocation) {
-  auto options = std::make_shared<RunOptions>();
+  auto flags = std::make_shared<RunFlags>();
   CLI::App* const command = app.add_subcommand(
-      "run", "put loads on one server and report what it did");
-  AddRunFlags(*command, *options);
-  command->callback([command, options, &invocation] {
-    options->flags = EffectiveFlags(*command);
-    invocation.chosen = [options, &invocation] {
-      return Run(*options, invocation);
+      "run",
+      "put loads on one server, or two in turn, or one with each of several "
+      "settings of its knobs, and report what it did");
+  AddRunFlags(*command, flags->run);
+  AddTurnFlags(*command, *flags);
+  command->callback([command, flags, &invocation] {
+    flags->run.flags = EffectiveFlags(*command);
+    invocation.chosen = [flags, &invocation] {
+      return Run(*flags, invocation);
     };
   });
 }

@@ -53,6 +53,18 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
                   "name:low:high for an integer input; 0 to 127 otherwise")
       ->type_name("NAME:LOW:HIGH");
   command
+      .add_option("--data", options.requests.data,
+                  "real inputs instead of random ones: perf_analyzer's JSON, "
+                  "or a folder with a file for each input (docs/bench.md)")
+      ->type_name("PATH")
+      ->excludes("--range");
+  command
+      .add_option("--data-order", options.data_order,
+                  "of the samples of --data; random: --requests that are drawn "
+                  "by the seed")
+      ->check(CLI::IsMember({"turn", "random"}))
+      ->capture_default_str();
+  command
       .add_option("--requests", options.requests.count,
                   "different requests to send in turn")
       ->check(CLI::Range(1, 1 << 16))
@@ -71,7 +83,8 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       .add_option("--class", options.class_texts,
                   "one kind of a mix, instead of all alike: NAME:weight=0.2,"
                   "rows=4,priority=1,deadline_ms=50,timeout_ms=50,cancel=0.1,"
-                  "cancel_ms=5,model=m,shape=ids:16x4; what is left out is as "
+                  "cancel_ms=5,model=m,shape=ids:16x4,data=PATH; what is left "
+                  "out is as "
                   "the other flags say")
       ->type_name("NAME:KEY=VALUE,...");
   command
@@ -86,10 +99,11 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
                   "closed loops, each with so many outstanding: 1,64")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 16));
-  command.add_option(
-      "--log", options.log_path,
-      "file for when each request was planned, sent and ended, as "
-      "CSV");
+  command
+      .add_option("--log", options.log_path,
+                  "file for when each request was planned, sent and ended, as "
+                  "CSV")
+      ->type_name("FILE");
   command
       .add_option("--rates", options.sweep.rates,
                   "open loops, requests/s: 500,1000")
@@ -104,7 +118,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--scenario", options.scenario,
                   absl::StrCat("a load of MLPerf Inference: ", kScenarioForms))
-      ->type_name("NAME")
+      ->type_name("{single-stream,multi-stream:N,server:RATE}")
       ->excludes("--outstanding")
       ->excludes("--rates")
       ->excludes("--loads")
@@ -126,7 +140,8 @@ void AddWindowFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--arrivals", options.arrivals,
                   absl::StrCat("of open loops: ", kArrivalForms))
-      ->type_name("SHAPE")
+      ->type_name(
+          "{poisson,constant,gamma:CV,bursts:MEAN,onoff:TIMES,trace:FILE}")
       ->capture_default_str();
   command
       .add_option("--saturation-outstanding",
@@ -298,6 +313,7 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
     options.label = options.model;
   }
   options.requests.seed = options.sweep.seed;
+  options.requests.draws_samples = options.data_order == "random";
   options.target.address = options.address;
   options.target.number_step = static_cast<uint64_t>(options.processes);
   options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);

@@ -35,6 +35,7 @@ struct RunOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> ranges;
   std::vector<std::string> class_texts;
+  std::string data_order = "turn";   // or "random"
   std::string arrivals = "poisson";  // as ParseArrivals() takes them
   std::string scenario;              // as ParseScenario(); empty: none
   double warm_up_s = 2;

@@ -162,7 +162,8 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       "simulate",
       "Play open-loop load against Ferry's batcher on a simulated device of "
       "s(b) = alpha + beta * b, on a virtual clock");
-  command.add_option("--policy", flags->policy, "eager, window or adaptive")
+  command.add_option("--policy", flags->policy, "of the batcher")
+      ->type_name("{eager,window,adaptive}")
       ->capture_default_str();
   command.add_option("--alpha-ms", flags->alpha_ms, "time of a batch")
       ->check(CLI::Range(0.0, 1e6))
@@ -211,9 +212,12 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command.add_option("--seed", flags->run.seed, "of all that is random")
       ->capture_default_str();
-  command.add_option("--json", flags->json_path, "write the result there");
-  command.add_option("--log", flags->log_path,
-                     "write a line a request there, as CSV");
+  command.add_option("--json", flags->json_path, "write the result there")
+      ->type_name("FILE");
+  command
+      .add_option("--log", flags->log_path,
+                  "write a line a request there, as CSV")
+      ->type_name("FILE");
   command.callback([flags, &invocation] {
     invocation.chosen = [flags] { return Simulate(*flags); };
   });

@@ -236,7 +236,8 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
       .add_option("--max-rss-slope", flags.max_slope_mb_per_minute,
                   "MB a minute over the last 80 %; more fails the soak")
       ->capture_default_str();
-  command.add_option("--json", flags.json_path, "file for the results");
+  command.add_option("--json", flags.json_path, "file for the results")
+      ->type_name("FILE");
 }
 
 }  // namespace

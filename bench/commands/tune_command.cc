@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/knob_flags.h"
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/search_flags.h"
@@ -157,18 +157,6 @@ int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
   return 0;
 }
 
-// Tries twice: a server that was overloaded a moment ago may be slow to answer.
-absl::Status Restore(const KnobClient& knobs, const KnobSetting& own) {
-  const absl::Status first = knobs.Set(own);
-  const absl::Status status = first.ok() ? first : knobs.Set(own);
-  return status.ok() ? status
-                     : absl::Status(
-                           status.code(),
-                           absl::StrCat("the server could not be turned back "
-                                        "to ",
-                                        Describe(own), ": ", status.message()));
-}
-
 int Run(TuneFlags flags, const std::string& command_line) {
   if (const auto status = Complete(flags.search); !status.ok()) {
     return Fail(status);
@@ -215,22 +203,10 @@ void AddTuneCommand(CLI::App& app, Invocation& invocation) {
       "find the knobs with which a running ferry-server --admin-rpc carries "
       "the highest rate within a bound");
   AddSearchFlags(*command, flags->search);
-  command->add_option("--policies", flags->choices.policies, "policies to try")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
-      ->capture_default_str();
-  command
-      ->add_option("--max-batch-sizes", flags->choices.max_batch_sizes,
-                   "to try, in rows; default: the server's, a half and a "
-                   "quarter of it")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  command
-      ->add_option("--max-waits-ms", flags->choices.max_waits_ms,
-                   "to try; default: a fiftieth, a tenth and a quarter of "
-                   "--slo-ms")
-      ->delimiter(',')
-      ->check(CLI::Range(0.0, 60'000.0));
+  AddKnobFlags(*command,
+               {"all of them", "the server's, a half and a quarter of it",
+                "a fiftieth, a tenth and a quarter of --slo-ms"},
+               flags->choices);
   command->callback([command, flags, &invocation] {
     flags->search.run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {

@@ -64,4 +64,17 @@ KnobChoices Completed(KnobChoices choices, int32_t max_batch_size,
   return choices;
 }
 
+KnobChoices CompletedBy(KnobChoices choices, const KnobSetting& own) {
+  if (choices.policies.empty()) {
+    choices.policies = {own.policy};
+  }
+  if (choices.max_batch_sizes.empty()) {
+    choices.max_batch_sizes = {own.max_batch_size};
+  }
+  if (choices.max_waits_ms.empty()) {
+    choices.max_waits_ms = {own.max_wait_ms};
+  }
+  return choices;
+}
+
 }  // namespace ferry::bench

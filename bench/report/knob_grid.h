@@ -39,6 +39,9 @@ std::vector<KnobSetting> GridOf(const KnobChoices& choices);
 KnobChoices Completed(KnobChoices choices, int32_t max_batch_size,
                       double bound_ms);
 
+// Returns `choices` with what is left empty as `own` has it.
+KnobChoices CompletedBy(KnobChoices choices, const KnobSetting& own);
+
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_REPORT_KNOB_GRID_H_

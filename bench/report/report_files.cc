@@ -12,13 +12,20 @@
 namespace ferry::bench {
 
 void AddReportFileFlags(CLI::App& command, ReportFiles& files) {
-  command.add_option("--json", files.json, "file for the results");
-  command.add_option("--html", files.html, "file for the page");
-  command.add_option("--csv", files.csv, "file for the points as CSV");
-  command.add_option("--markdown", files.markdown,
-                     "file for the table as Markdown");
-  command.add_option("--perf-analyzer-csv", files.perf_analyzer_csv,
-                     "file for the points as perf_analyzer's -f writes them");
+  command.add_option("--json", files.json, "file for the results")
+      ->type_name("FILE");
+  command.add_option("--html", files.html, "file for the page")
+      ->type_name("FILE");
+  command.add_option("--csv", files.csv, "file for the points as CSV")
+      ->type_name("FILE");
+  command
+      .add_option("--markdown", files.markdown,
+                  "file for the table as Markdown")
+      ->type_name("FILE");
+  command
+      .add_option("--perf-analyzer-csv", files.perf_analyzer_csv,
+                  "file for the points as perf_analyzer's -f writes them")
+      ->type_name("FILE");
 }
 
 absl::Status WriteReportFiles(const ReportFiles& files,

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/report/compact_json.h"
+#include "bench/report/knee.h"
 #include "bench/report/point_json.h"
 
 namespace ferry::bench {
@@ -55,6 +56,17 @@ std::optional<SearchSummary> SearchFromJson(const Json& json) {
       .client_ceiling = search.at("client_ceiling").get<double>()};
 }
 
+// Not read again: it follows from the points.
+Json KneeToJson(const RunResult& run) {
+  const auto knee = FindKnee(run);
+  if (!knee.has_value()) {
+    return nullptr;
+  }
+  return {{"rate", knee->rate},           {"mean_us", knee->mean_us},
+          {"p99_us", knee->p99_us},       {"power", knee->power},
+          {"is_lowest", knee->is_lowest}, {"is_highest", knee->is_highest}};
+}
+
 Json RunToJson(const RunResult& run) {
   Json points = Json::array();
   for (const PointResult& point : run.points) {
@@ -79,9 +91,11 @@ Json RunToJson(const RunResult& run) {
           {"rows_per_request", run.rows_per_request},
           {"classes", run.classes},
           {"request_bytes", run.request_bytes},
+          {"data", run.data},
           {"warm_up_s", run.warm_up_s},
           {"saturation_rate", run.saturation_rate},
           {"search", SearchToJson(run.search)},
+          {"knee", KneeToJson(run)},
           {"machine",
            {{"cpu", run.cpu},
             {"cpu_flags", run.cpu_flags},
@@ -133,6 +147,7 @@ RunResult RunFromJson(const Json& json) {
   run.knobs = KnobsFromJson(json);
   run.classes = json.value("classes", std::vector<std::string>());
   json.at("request_bytes").get_to(run.request_bytes);
+  run.data = json.value("data", "");  // older files lack it
   json.at("warm_up_s").get_to(run.warm_up_s);
   json.at("saturation_rate").get_to(run.saturation_rate);
   run.search = SearchFromJson(json);

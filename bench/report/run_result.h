@@ -146,6 +146,7 @@ struct RunResult {
   double rows_per_request = 1;       // the mean of a mix
   std::vector<std::string> classes;  // of requests, as named; empty: one
   uint64_t request_bytes = 0;
+  std::string data;  // file or folder of their contents; empty: random
   double warm_up_s = 0;
   // What a closed loop achieved; 0: not measured.
   double saturation_rate = 0;

@@ -62,4 +62,15 @@ absl::Status KnobClient::Set(const KnobSetting& setting) const {
   return status.ok() ? absl::OkStatus() : ToStatus(status);
 }
 
+absl::Status Restore(const KnobClient& knobs, const KnobSetting& own) {
+  const absl::Status first = knobs.Set(own);
+  const absl::Status status = first.ok() ? first : knobs.Set(own);
+  return status.ok() ? status
+                     : absl::Status(
+                           status.code(),
+                           absl::StrCat("the server could not be turned back "
+                                        "to ",
+                                        Describe(own), ": ", status.message()));
+}
+
 }  // namespace ferry::bench

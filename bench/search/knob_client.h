@@ -28,6 +28,10 @@ class KnobClient {
   const std::unique_ptr<v1::Admin::Stub> stub_;
 };
 
+// Turns the server back to what it was. Tries twice: one that was overloaded a
+// moment ago may be slow to answer.
+absl::Status Restore(const KnobClient& knobs, const KnobSetting& own);
+
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_SEARCH_KNOB_CLIENT_H_

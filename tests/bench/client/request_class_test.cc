@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 TEST(RequestClassTest, PartsAreRead) {
   const auto read = ParseRequestClass(
       "urgent:weight=0.2,rows=4,priority=1,deadline_ms=50,timeout_ms=0.5,"
-      "cancel=0.1,cancel_ms=5,model=m,shape=ids:16x4,shape=xy:3",
+      "cancel=0.1,cancel_ms=5,model=m,shape=ids:16x4,shape=xy:3,"
+      "data=real/inputs.json",
       {});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->name, "urgent");
@@ -26,6 +27,7 @@ TEST(RequestClassTest, PartsAreRead) {
   EXPECT_EQ(read->cancel_after, Milliseconds(5));
   EXPECT_EQ(read->model, "m");
   EXPECT_THAT(read->shapes, ElementsAre("ids:16,4", "xy:3"));
+  EXPECT_EQ(read->data, "real/inputs.json");
 }
 
 TEST(RequestClassTest, WhatIsNotSaidIsAsOtherwise) {
@@ -40,9 +42,10 @@ TEST(RequestClassTest, WhatIsNotSaidIsAsOtherwise) {
 }
 
 TEST(RequestClassTest, WhatIsNoClassIsRefused) {
-  for (const char* text : {"", ":rows=1", "a:rows", "a:rows=0", "a:rows=x",
-                           "a:weight=0", "a:cancel=2", "a:deadline_ms=-1",
-                           "a:color=red", "a:shape=16", "a:model="}) {
+  for (const char* text :
+       {"", ":rows=1", "a:rows", "a:rows=0", "a:rows=x", "a:weight=0",
+        "a:cancel=2", "a:deadline_ms=-1", "a:color=red", "a:shape=16",
+        "a:model=", "a:data="}) {
     EXPECT_THAT(std::string(ParseRequestClass(text, {}).status().message()),
                 HasSubstr("--class: expected NAME:KEY=VALUE"))
         << text;

@@ -90,6 +90,18 @@ TEST(RunOptionsTest, ArrivalsThatWouldChangeNothingAreRefused) {
               HasSubstr("expected poisson, constant, gamma:CV"));
 }
 
+TEST(RunOptionsTest, RealInputsAreTakenInTurnOrDrawn) {
+  auto options = Parse("--data inputs.json");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->requests.data, "inputs.json");
+  EXPECT_FALSE(options->requests.draws_samples);
+  options = Parse("--data inputs.json --data-order random");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->requests.draws_samples);
+  EXPECT_THROW(Parse("--data x --data-order sorted"), CLI::ParseError);
+  EXPECT_THROW(Parse("--data x --range ids:0:9"), CLI::ParseError);
+}
+
 TEST(RunOptionsTest, ScenariosAreLoads) {
   const auto single = Parse("--scenario single-stream");
   ASSERT_TRUE(single.ok()) << single.status();

@@ -80,6 +80,7 @@ std::vector<RunResult> TwoRuns() {
                      .server_extensions = {"statistics", "schedule_policy"},
                      .instances = "2 x KIND_CPU",
                      .flags = {{"rates", "700"}, {"rows", "1"}}};
+  off.data = "inputs.json";
   off.points = {OpenPoint(700)};
   PointResult closed = OpenPoint(0);
   closed.loop = "closed";
@@ -103,6 +104,7 @@ TEST(ReportJsonTest, RoundTripKeepsEverything) {
   EXPECT_EQ(parsed->size(), 2U);
   EXPECT_EQ((*parsed)[0].points[0].errors.at("UNAVAILABLE"), 3U);
   EXPECT_FALSE((*parsed)[0].points[1].busy_ratio.has_value());
+  EXPECT_EQ((*parsed)[0].data, "inputs.json");
 }
 
 TEST(ReportJsonTest, ServerAndHistogramHaveTheFieldsThatReadersKnow) {

@@ -119,6 +119,15 @@ TEST(KnobGridTest, ChoicesAreMadeFromServerAndBound) {
               ElementsAre(3));
 }
 
+TEST(KnobGridTest, ChoicesThatAreLeftOutAreTheServers) {
+  const KnobChoices choices = CompletedBy(
+      {.policies = {}, .max_batch_sizes = {}, .max_waits_ms = {2, 3}},
+      {"window", 16, 5});
+  EXPECT_THAT(choices.policies, ElementsAre("window"));
+  EXPECT_THAT(choices.max_batch_sizes, ElementsAre(16));
+  EXPECT_THAT(choices.max_waits_ms, ElementsAre(2, 3));
+}
+
 TEST(KnobGridTest, ConfigHasTheSetting) {
   EXPECT_EQ(ConfigOf({"adaptive", 32, 2.5}),
             "max_batch_size: 32\n"

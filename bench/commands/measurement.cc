@@ -1,0 +1,97 @@
+// Turns: a server, a setting, its loads.
+#include "bench/commands/measurement.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "bench/commands/command_report.h"
+#include "bench/commands/progress_line.h"
+#include "bench/commands/shared_load.h"
+#include "bench/commands/signal_watcher.h"
+#include "bench/search/knob_client.h"
+#include "bench/search/sweep.h"
+
+namespace ferry::bench {
+
+absl::Status Measurement::Connect() {
+  for (const RunOptions& options : options_) {
+    auto server = MeasuredServer::Connect(options);
+    if (!server.ok()) {
+      return server.status();
+    }
+    servers_.push_back(*std::move(server));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Measurement::Run(int32_t repeat,
+                              const std::vector<KnobSetting>& settings) {
+  for (const Turn& turn :
+       TurnsOf(repeat, servers_.size(), std::max<size_t>(settings.size(), 1))) {
+    if (is_stopped_) {
+      break;
+    }
+    const KnobSetting* const setting =
+        settings.empty() ? nullptr : &settings[turn.setting];
+    if (setting != nullptr) {
+      const KnobClient knobs(options_[0].address, options_[0].model);
+      if (absl::Status status = knobs.Set(*setting); !status.ok()) {
+        return status;
+      }
+    }
+    if (absl::Status status = Take(turn, setting); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<RunResult> Measurement::RunsOf(size_t server) const {
+  std::vector<RunResult> runs;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (of_server_[i] == server) {
+      runs.push_back(runs_[i]);
+    }
+  }
+  return runs;
+}
+
+absl::Status Measurement::Take(const Turn& turn, const KnobSetting* setting) {
+  MeasuredServer& server = *servers_[turn.server];
+  const RunOptions& options = options_[turn.server];
+  RunResult run = server.Describe(invocation_.command_line);
+  if (setting != nullptr) {
+    run.knobs = *setting;
+    run.max_batch_size = setting->max_batch_size;
+    run.label = Describe(*setting);
+  }
+  SweepOptions own = options.sweep;
+  own.offline = server.offline();
+  auto loads = MakeLoads(options, options.sends() ? &server.target() : nullptr,
+                         invocation_);
+  if (!loads.ok()) {
+    return loads.status();
+  }
+  Sweep sweep(runs_.empty() ? own : LoadsOfTurn(own, runs_.front(), turn),
+              *std::move(loads), &server.probe(), server.lanes());
+  std::fprintf(stderr, "%s: model %s at %s\n", run.label.c_str(),
+               options.model.c_str(), options.address.c_str());
+  absl::Status status;
+  {
+    SignalWatcher watcher([this, &sweep] {
+      is_stopped_ = true;
+      sweep.Stop();
+    });
+    ProgressLine line([&sweep] { return sweep.progress(); });
+    status =
+        sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
+  }
+  if (!run.points.empty()) {
+    runs_.push_back(std::move(run));
+    of_server_.push_back(turn.server);
+  }
+  return status;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,54 @@
+// Measurement: what `run` does to one server, or to two, turn by turn.
+//
+// Thread safety: thread-compatible; a signal ends it (SignalWatcher).
+// Errors: those of connecting, of the knobs and of who sends; what was measured
+// before stands in runs().
+#ifndef FERRY_BENCH_COMMANDS_MEASUREMENT_H_
+#define FERRY_BENCH_COMMANDS_MEASUREMENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/commands/commands.h"
+#include "bench/commands/measured_server.h"
+#include "bench/commands/run_options.h"
+#include "bench/commands/run_turns.h"
+#include "bench/report/knob_grid.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+class Measurement {
+ public:
+  // `options` of each server; `invocation` outlives it.
+  Measurement(std::vector<RunOptions> options, const Invocation& invocation)
+      : options_(std::move(options)), invocation_(invocation) {}
+
+  absl::Status Connect();
+
+  // `settings`: empty where no knob is turned; else of the first server, whose
+  // own are for the caller to restore.
+  absl::Status Run(int32_t repeat, const std::vector<KnobSetting>& settings);
+
+  const std::vector<RunResult>& runs() const { return runs_; }
+
+  // Those of one server, in order.
+  std::vector<RunResult> RunsOf(size_t server) const;
+
+ private:
+  absl::Status Take(const Turn& turn, const KnobSetting* setting);
+
+  const std::vector<RunOptions> options_;
+  const Invocation& invocation_;
+  std::vector<std::unique_ptr<MeasuredServer>> servers_;
+  std::vector<RunResult> runs_;
+  std::vector<size_t> of_server_;  // [run]
+  std::atomic<bool> is_stopped_{false};
+};
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMMANDS_MEASUREMENT_H_

@@ -1,0 +1,252 @@
+// A method for each load, an estimate for each metric, one verdict on all.
+#include "bench/compare/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/compare/load_match.h"
+#include "bench/compare/point_metrics.h"
+
+namespace ferry::bench {
+namespace {
+
+constexpr size_t kFewRepeats = 5;
+
+// Of a load whose points have the metric, on one side or as pairs.
+struct Values {
+  std::vector<double> a;
+  std::vector<double> b;
+};
+
+Values ValuesOf(const LoadMatch& match, const MetricKind& kind) {
+  const auto of = [&kind](const std::vector<MeasuredPoint>& points) {
+    std::vector<double> values;
+    for (const MeasuredPoint& measured : points) {
+      const auto value = kind.value(*measured.point);
+      if (!value.has_value()) {
+        return std::vector<double>();
+      }
+      values.push_back(kind.is_ratio ? std::log(*value) : *value);
+    }
+    return values;
+  };
+  return {of(match.a), of(match.b)};
+}
+
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
+}
+
+std::optional<Estimate> EstimateFor(const LoadMatch& match, Method method,
+                                    const MetricKind& kind,
+                                    const Values& values) {
+  if (method == Method::kPairs) {
+    return EstimatePaired(values.a, values.b);
+  }
+  if (method == Method::kRepeats) {
+    return EstimateUnpaired(values.a, values.b);
+  }
+  const auto a = kind.by_slices(*match.a.front().point);
+  const auto b = kind.by_slices(*match.b.front().point);
+  return a.has_value() && b.has_value() ? std::optional(EstimateOf(*a, *b))
+                                        : std::nullopt;
+}
+
+Method MethodFor(const LoadMatch& match) {
+  if (match.is_paired && match.a.size() > 1) {
+    return Method::kPairs;
+  }
+  return match.a.size() + match.b.size() > 2 ? Method::kRepeats
+                                             : Method::kSlices;
+}
+
+LoadComparison CompareLoad(const LoadMatch& match) {
+  LoadComparison load{.load = match.load,
+                      .method = MethodFor(match),
+                      .runs_a = match.a.size(),
+                      .runs_b = match.b.size()};
+  for (const MetricKind& kind : MetricKinds()) {
+    const Values values = ValuesOf(match, kind);
+    if (values.a.empty() || values.b.empty()) {
+      continue;
+    }
+    Metric metric{.name = kind.name,
+                  .unit = kind.unit,
+                  .is_ratio = kind.is_ratio,
+                  .better = kind.better,
+                  .a = MeanOf(values.a),
+                  .b = MeanOf(values.b)};
+    if (kind.is_ratio) {
+      metric.a = std::exp(metric.a);
+      metric.b = std::exp(metric.b);
+    }
+    metric.estimate = EstimateFor(match, load.method, kind, values);
+    load.metrics.push_back(std::move(metric));
+  }
+  return load;
+}
+
+// No failure on either side is no test that could have failed.
+bool IsTest(const Metric& metric) {
+  return metric.estimate.has_value() && (metric.a != 0 || metric.b != 0);
+}
+
+void Judge(Comparison& comparison) {
+  std::vector<Metric*> tested;
+  std::vector<double> p_values;
+  for (LoadComparison& load : comparison.loads) {
+    for (Metric& metric : load.metrics) {
+      if (IsTest(metric)) {
+        tested.push_back(&metric);
+        p_values.push_back(metric.estimate->p_value);
+      } else if (metric.estimate.has_value()) {
+        metric.verdict = Verdict::kSame;
+      }
+    }
+  }
+  const std::vector<bool> stand = Holm(p_values, kChance);
+  for (size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->verdict = stand[i]                 ? Verdict::kDiffers
+                         : p_values[i] <= kChance ? Verdict::kByChance
+                                                  : Verdict::kSame;
+  }
+  comparison.tests = tested.size();
+}
+
+std::string NameOf(const std::vector<RunResult>& runs) {
+  if (runs.empty()) {
+    return "";
+  }
+  const bool is_one = std::all_of(
+      runs.begin(), runs.end(),
+      [&](const RunResult& run) { return run.label == runs.front().label; });
+  return is_one ? runs.front().label : absl::StrCat(runs.size(), " runs");
+}
+
+void AddNotes(Comparison& comparison) {
+  const auto any = [&](const auto& is) {
+    return std::any_of(comparison.loads.begin(), comparison.loads.end(), is);
+  };
+  if (any([](const auto& load) { return load.method == Method::kSlices; })) {
+    comparison.notes.push_back(
+        "one run each tells how requests vary within a run, not how two "
+        "moments of a machine differ: two runs of the same may differ by more. "
+        "Measure repeats in turn: ferry-bench run --repeat 5 --against "
+        "HOST:PORT");
+  }
+  if (any([](const auto& load) { return load.method == Method::kRepeats; })) {
+    comparison.notes.push_back(
+        "repeats that were not run in turn, each of A next to one of B: a "
+        "machine that changed in between looks like a difference");
+  }
+  if (any([](const auto& load) {
+        return load.method != Method::kSlices &&
+               std::min(load.runs_a, load.runs_b) < kFewRepeats;
+      })) {
+    comparison.notes.push_back(absl::StrFormat(
+        "fewer than %d repeats give wide intervals", kFewRepeats));
+  }
+  if (comparison.tests > 1) {
+    comparison.notes.push_back(absl::StrFormat(
+        "of %d comparisons some differ by chance: a difference stands where it "
+        "does among all of them (Holm, 5 %%)",
+        comparison.tests));
+  }
+}
+
+// The worst that the interval leaves B with, in percent of A; of errors in
+// percentage points.
+double WorseByAtLeast(const Metric& metric) {
+  if (!metric.is_ratio) {
+    return 100 * metric.low();
+  }
+  return 100 * (metric.better > 0 ? 1 - metric.high() : metric.low() - 1);
+}
+
+}  // namespace
+
+double Metric::low() const {
+  return is_ratio ? std::exp(estimate->low) : estimate->low;
+}
+
+double Metric::high() const {
+  return is_ratio ? std::exp(estimate->high) : estimate->high;
+}
+
+Comparison CompareRuns(const std::vector<RunResult>& a,
+                       const std::vector<RunResult>& b) {
+  LoadMatches matches = MatchLoads(a, b);
+  Comparison comparison;
+  comparison.name_a = NameOf(a);
+  comparison.name_b = NameOf(b);
+  comparison.warnings = std::move(matches.warnings);
+  comparison.left_out = std::move(matches.left_out);
+  for (const LoadMatch& match : matches.loads) {
+    comparison.loads.push_back(CompareLoad(match));
+  }
+  Judge(comparison);
+  AddNotes(comparison);
+  return comparison;
+}
+
+std::string VerdictText(const Metric& metric) {
+  switch (metric.verdict) {
+    case Verdict::kUnknown:
+      return "not known: one run each does not say how it varies";
+    case Verdict::kSame:
+      return "no difference that these runs can show";
+    case Verdict::kByChance:
+      return "no difference beyond chance among so many comparisons";
+    case Verdict::kDiffers:
+      break;
+  }
+  const bool is_higher = metric.b > metric.a;
+  const char* const which = is_higher ? "higher" : "lower";
+  if (!metric.is_ratio) {
+    const double sign = is_higher ? 100 : -100;
+    return absl::StrFormat("B's errors are %.2f points %s (%.2f to %.2f)",
+                           sign * (metric.b - metric.a), which,
+                           sign * (is_higher ? metric.low() : metric.high()),
+                           sign * (is_higher ? metric.high() : metric.low()));
+  }
+  const double sign = is_higher ? 100 : -100;
+  return absl::StrFormat(
+      "B's %s %s %.1f %% %s (%.1f to %.1f %%)", metric.name,
+      metric.name == "rows" ? "a batch are" : "is",
+      sign * (metric.b / metric.a - 1), which,
+      sign * ((is_higher ? metric.low() : metric.high()) - 1),
+      sign * ((is_higher ? metric.high() : metric.low()) - 1));
+}
+
+std::vector<std::string> WorseThan(const Comparison& comparison,
+                                   double percent) {
+  std::vector<std::string> worse;
+  for (const std::string& left_out : comparison.left_out) {
+    worse.push_back(absl::StrCat("not judged: ", left_out));
+  }
+  if (comparison.loads.empty()) {
+    worse.push_back("not judged: A and B have no load in common");
+  }
+  for (const LoadComparison& load : comparison.loads) {
+    for (const Metric& metric : load.metrics) {
+      if (metric.better == 0) {
+        continue;
+      }
+      if (!metric.estimate.has_value()) {
+        worse.push_back(absl::StrFormat("not judged: %s: %s: %s", load.load,
+                                        metric.name, VerdictText(metric)));
+      } else if (metric.verdict == Verdict::kDiffers &&
+                 WorseByAtLeast(metric) > percent) {
+        worse.push_back(
+            absl::StrFormat("%s: %s", load.load, VerdictText(metric)));
+      }
+    }
+  }
+  return worse;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,86 @@
+// Comparison: what two results say about each other, with how sure that is.
+//
+// A load that was measured several times on each side is compared by these
+// repeats, as pairs where they are. One run of each is compared by the slices
+// of its window: that sees how requests of one run vary, not how two moments of
+// a shared machine differ, and says so.
+//
+// Each difference stands only where it would among all that are tested (Holm);
+// intervals are of 95 % each.
+//
+// Thread safety: plain values; functions of them.
+#ifndef FERRY_BENCH_COMPARE_COMPARISON_H_
+#define FERRY_BENCH_COMPARE_COMPARISON_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/compare/estimate.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+enum class Verdict : uint8_t {
+  kUnknown,   // nothing says how it varies
+  kSame,      // no difference that these runs can show
+  kByChance,  // its interval has none of zero, as one of so many may by chance
+  kDiffers,
+};
+
+struct Metric {
+  std::string name;      // "rate", "mean", "p50", "p99", "errors", "rows"
+  std::string unit;      // of `a` and `b`
+  bool is_ratio = true;  // else a difference: shares of errors
+  int better = 0;        // 1: the higher; -1: the lower; 0: neither
+  double a = 0;          // geometric mean of repeats; of shares, the mean
+  double b = 0;
+  // Of log(b / a), or of b - a.
+  std::optional<Estimate> estimate = std::nullopt;
+  Verdict verdict = Verdict::kUnknown;
+
+  // 95 % of b / a, or of b - a. REQUIRES: there is an estimate.
+  double low() const;
+  double high() const;
+};
+
+enum class Method : uint8_t { kPairs, kRepeats, kSlices };
+
+struct LoadComparison {
+  std::string load;
+  Method method = Method::kSlices;
+  size_t runs_a = 0;
+  size_t runs_b = 0;
+  std::vector<Metric> metrics = {};
+};
+
+struct Comparison {
+  std::string name_a;
+  std::string name_b;
+  std::vector<LoadComparison> loads;
+  size_t tests = 0;                   // that Holm counts
+  std::vector<std::string> warnings;  // in what A and B differ besides
+  std::vector<std::string> left_out;  // points of one side, void or cut short
+  std::vector<std::string> notes;     // how far to trust it
+};
+
+// `a` is the base.
+Comparison CompareRuns(const std::vector<RunResult>& a,
+                       const std::vector<RunResult>& b);
+
+// Returns "B's p99 is 12.1 % lower (8.0 to 16.0 %)", or what else there is to
+// say.
+std::string VerdictText(const Metric& metric);
+
+// Returns a sentence for each rate, latency or share of errors that stands and
+// whose whole interval is worse by more than `percent` (of A; of errors:
+// percentage points), and for all that was not to be judged: points left out,
+// metrics without an interval, nothing at all in common.
+std::vector<std::string> WorseThan(const Comparison& comparison,
+                                   double percent);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMPARE_COMPARISON_H_

@@ -1,0 +1,95 @@
+// Rows, units and what stands around them.
+#include "bench/compare/comparison_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace ferry::bench {
+namespace {
+
+std::string Amount(const Metric& metric, double value) {
+  if (metric.unit == "us") {
+    return absl::StrFormat("%.3f ms", value / 1e3);
+  }
+  if (!metric.is_ratio) {
+    return absl::StrFormat("%.2f %%", value * 100);
+  }
+  return absl::StrFormat(metric.name == "rows" ? "%.2f" : "%.1f%s", value,
+                         metric.unit == "/s" ? "/s" : "");
+}
+
+std::string Between(const Metric& metric) {
+  if (!metric.is_ratio) {
+    return absl::StrFormat("%+.2f points", (metric.b - metric.a) * 100);
+  }
+  return absl::StrFormat("%.3f", metric.b / metric.a);
+}
+
+std::string IntervalOf(const Metric& metric) {
+  if (!metric.estimate.has_value()) {
+    return "-";
+  }
+  return metric.is_ratio
+             ? absl::StrFormat("%.3f to %.3f", metric.low(), metric.high())
+             : absl::StrFormat("%+.2f to %+.2f", metric.low() * 100,
+                               metric.high() * 100);
+}
+
+}  // namespace
+
+std::string DescribeMethod(const LoadComparison& load) {
+  switch (load.method) {
+    case Method::kPairs:
+      return absl::StrCat(load.runs_a, " pairs");
+    case Method::kRepeats:
+      return absl::StrCat(load.runs_a, " and ", load.runs_b, " repeats");
+    case Method::kSlices:
+      break;
+  }
+  return "one run each, by slices";
+}
+
+ReportTable MakeTable(const Comparison& comparison) {
+  ReportTable table;
+  table.headings = {"load", "by", "metric", "A", "B", "B/A", "95 %", "verdict"};
+  for (const LoadComparison& load : comparison.loads) {
+    for (const Metric& metric : load.metrics) {
+      table.rows.push_back({load.load, DescribeMethod(load), metric.name,
+                            Amount(metric, metric.a), Amount(metric, metric.b),
+                            Between(metric), IntervalOf(metric),
+                            VerdictText(metric)});
+    }
+  }
+  for (const std::string& left_out : comparison.left_out) {
+    table.notes.push_back("not compared: " + left_out);
+  }
+  if (comparison.loads.empty()) {
+    table.notes.push_back("A and B have no load in common whose numbers stand");
+  }
+  table.notes.insert(table.notes.end(), comparison.notes.begin(),
+                     comparison.notes.end());
+  return table;
+}
+
+std::string ToText(const Comparison& comparison) {
+  ReportTable table = MakeTable(comparison);
+  size_t width = 0;
+  for (const auto& row : table.rows) {
+    width = std::max(width, row.back().size());
+  }
+  table.headings.back().resize(std::max(width, table.headings.back().size()),
+                               ' ');
+  for (auto& row : table.rows) {  // words begin in one column
+    row.back().resize(width, ' ');
+  }
+  std::string text =
+      absl::StrFormat("A: %s\nB: %s\n", comparison.name_a, comparison.name_b);
+  for (const std::string& warning : comparison.warnings) {
+    absl::StrAppend(&text, "WARNING: A and B differ: ", warning, "\n");
+  }
+  return absl::StrCat(text, "\n", ToText(table));
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,27 @@
+// A comparison in words and as JSON of format "ferry-bench-compare/1".
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_COMPARE_COMPARISON_TEXT_H_
+#define FERRY_BENCH_COMPARE_COMPARISON_TEXT_H_
+
+#include <string>
+
+#include "bench/compare/comparison.h"
+#include "bench/report/report_table.h"
+
+namespace ferry::bench {
+
+// Returns a row for each metric of each load, with the notes below.
+ReportTable MakeTable(const Comparison& comparison);
+
+// Returns warnings, the table in columns and its notes, for a terminal.
+std::string ToText(const Comparison& comparison);
+
+// Returns "7 pairs", "5 and 4 repeats" or "one run each, by slices".
+std::string DescribeMethod(const LoadComparison& load);
+
+std::string ToJson(const Comparison& comparison);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMPARE_COMPARISON_TEXT_H_

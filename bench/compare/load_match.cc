@@ -1,0 +1,235 @@
+// A key for each point; pairs by the dates of runs; attributes side by side.
+#include "bench/compare/load_match.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry::bench {
+namespace {
+
+using Runs = std::vector<RunResult>;
+
+// Something that a run is of, in words.
+struct Attribute {
+  const char* name;
+  std::function<std::string(const RunResult&)> of;
+  bool is_of_key;  // where A and B have values in common
+  bool is_warned;  // where they have not
+};
+
+const std::vector<Attribute>& Attributes() {
+  static const auto* const kAll = new std::vector<Attribute>{
+      {"label", [](const RunResult& run) { return run.label; }, true, false},
+      {"model", [](const RunResult& run) { return run.model; }, true, true},
+      {"rows of a request",
+       [](const RunResult& run) {
+         return absl::StrFormat("%g", run.rows_per_request);
+       },
+       true, true},
+      {"classes",
+       [](const RunResult& run) { return absl::StrJoin(run.classes, ","); },
+       true, true},
+      {"data", [](const RunResult& run) { return run.data; }, true, true},
+      {"knobs",
+       [](const RunResult& run) {
+         return run.knobs.has_value() ? Describe(*run.knobs) : "";
+       },
+       true, false},
+      {"simulated",
+       [](const RunResult& run) { return run.is_simulated ? "yes" : "no"; },
+       false, true},
+      {"platform", [](const RunResult& run) { return run.platform; }, false,
+       true},
+      {"bytes of a request",
+       [](const RunResult& run) { return absl::StrCat(run.request_bytes); },
+       false, true},
+      {"client's processor", [](const RunResult& run) { return run.cpu; },
+       false, true},
+      {"client's cores",
+       [](const RunResult& run) { return absl::StrCat(run.cores); }, false,
+       true},
+      {"client's kernel", [](const RunResult& run) { return run.kernel; },
+       false, true},
+      {"ferry-bench", [](const RunResult& run) { return run.client_version; },
+       false, true}};
+  return *kAll;
+}
+
+std::set<std::string> Values(const Runs& runs, const Attribute& attribute) {
+  std::set<std::string> values;
+  for (const RunResult& run : runs) {
+    values.insert(attribute.of(run));
+  }
+  return values;
+}
+
+bool HaveCommon(const std::set<std::string>& a,
+                const std::set<std::string>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& value) {
+    return b.count(value) > 0;
+  });
+}
+
+std::string Warning(const Attribute& attribute, const std::set<std::string>& a,
+                    const std::set<std::string>& b) {
+  return absl::StrFormat("%s: '%s' in A, '%s' in B", attribute.name,
+                         absl::StrJoin(a, "', '"), absl::StrJoin(b, "', '"));
+}
+
+std::string LoadOf(const PointResult& point) {
+  if (point.loop == "closed") {
+    return absl::StrCat("closed, ", point.outstanding, " outstanding");
+  }
+  std::string load = absl::StrFormat("open, %.6g/s", point.target_rate);
+  if (!point.arrivals.empty() && point.arrivals != "poisson") {
+    absl::StrAppend(&load, ", ", point.arrivals);
+  }
+  return load;
+}
+
+std::string WhyNot(const PointResult& point) {
+  if (point.interrupted) {
+    return "cut short";
+  }
+  return point.void_reason.empty() ? "" : "void: " + point.void_reason;
+}
+
+bool IsTry(const PointResult& point) {
+  return !point.purpose.empty() && !absl::StartsWith(point.purpose, "confirm");
+}
+
+struct Sides {
+  std::vector<MeasuredPoint> a;
+  std::vector<MeasuredPoint> b;
+};
+
+// The points by their keys, which are listed in the order they came in.
+class Collected {
+ public:
+  // Attributes whose values all runs share say nothing in a key.
+  Collected(std::vector<const Attribute*> of_key) : of_key_(of_key) {}
+
+  void Add(const Runs& runs, std::vector<MeasuredPoint> Sides::*side) {
+    for (const RunResult& run : runs) {
+      for (const PointResult& point : run.points) {
+        if (IsTry(point)) {
+          continue;
+        }
+        const std::string key = KeyOf(run, point);
+        if (sides_.count(key) == 0) {
+          order_.push_back(key);
+        }
+        (sides_[key].*side).push_back({&run, &point});
+      }
+    }
+  }
+
+  const std::vector<std::string>& order() const { return order_; }
+  const Sides& of(const std::string& key) const { return sides_.at(key); }
+
+ private:
+  std::string KeyOf(const RunResult& run, const PointResult& point) const {
+    std::string key = LoadOf(point);
+    for (const Attribute* attribute : of_key_) {
+      const std::string value = attribute->of(run);
+      if (!value.empty()) {
+        absl::StrAppend(&key, ", ", attribute->name, " ", value);
+      }
+    }
+    return key;
+  }
+
+  const std::vector<const Attribute*> of_key_;
+  std::vector<std::string> order_;
+  std::map<std::string, Sides> sides_;
+};
+
+// Runs of one second's date count as one after the other, as files have them.
+bool ArePairs(const Sides& sides) {
+  if (sides.a.size() != sides.b.size() || sides.a.size() < 2) {
+    return false;
+  }
+  for (size_t k = 1; k < sides.a.size(); ++k) {
+    const std::string last =
+        std::max(sides.a[k - 1].run->date, sides.b[k - 1].run->date);
+    const std::string next =
+        std::min(sides.a[k].run->date, sides.b[k].run->date);
+    if (last.empty() || next < last || sides.a[k].run == sides.a[k - 1].run ||
+        sides.b[k].run == sides.b[k - 1].run) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void LeaveOut(const char* side, const std::string& key, const std::string& why,
+              LoadMatches& matches) {
+  matches.left_out.push_back(absl::StrFormat("%s: %s in %s", key, why, side));
+}
+
+// Keeps those whose numbers stand, of pairs both or none.
+LoadMatch Standing(const std::string& key, const Sides& sides,
+                   LoadMatches& matches) {
+  LoadMatch match{.load = key, .is_paired = ArePairs(sides)};
+  for (size_t k = 0; k < std::max(sides.a.size(), sides.b.size()); ++k) {
+    const auto why = [&](const std::vector<MeasuredPoint>& side,
+                         const char* name) {
+      std::string reason = k < side.size() ? WhyNot(*side[k].point) : "missing";
+      if (k < side.size() && !reason.empty()) {
+        LeaveOut(name, key, reason, matches);
+      }
+      return reason;
+    };
+    const bool has_a = why(sides.a, "A").empty();
+    const bool has_b = why(sides.b, "B").empty();
+    if (has_a && (has_b || !match.is_paired)) {
+      match.a.push_back(sides.a[k]);
+    }
+    if (has_b && (has_a || !match.is_paired)) {
+      match.b.push_back(sides.b[k]);
+    }
+  }
+  return match;
+}
+
+}  // namespace
+
+LoadMatches MatchLoads(const Runs& a, const Runs& b) {
+  LoadMatches matches;
+  std::vector<const Attribute*> of_key;
+  for (const Attribute& attribute : Attributes()) {
+    const auto of_a = Values(a, attribute);
+    const auto of_b = Values(b, attribute);
+    const bool have_common = HaveCommon(of_a, of_b);
+    if (attribute.is_of_key && have_common && (of_a.size() + of_b.size() > 2)) {
+      of_key.push_back(&attribute);
+    }
+    if (attribute.is_warned && !have_common && !of_a.empty() && !of_b.empty()) {
+      matches.warnings.push_back(Warning(attribute, of_a, of_b));
+    }
+  }
+  Collected collected(of_key);
+  collected.Add(a, &Sides::a);
+  collected.Add(b, &Sides::b);
+  for (const std::string& key : collected.order()) {
+    const Sides& sides = collected.of(key);
+    if (sides.a.empty() || sides.b.empty()) {
+      LeaveOut(sides.a.empty() ? "B" : "A", key, "measured only", matches);
+      continue;
+    }
+    LoadMatch match = Standing(key, sides, matches);
+    if (!match.a.empty() && !match.b.empty()) {
+      matches.loads.push_back(std::move(match));
+    }
+  }
+  return matches;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,49 @@
+// LoadMatch: the points of two results that were asked for the same load.
+//
+// Asked for is: the loop, how many are outstanding or the target rate and the
+// arrivals, and, as far as A and B have any in common, the label, the model,
+// the rows of a request, its classes, its data and the knobs that were turned.
+// What they have nothing in common in is what they differ by: a warning, no
+// bar.
+//
+// Thread safety: plain values; functions of them.
+#ifndef FERRY_BENCH_COMPARE_LOAD_MATCH_H_
+#define FERRY_BENCH_COMPARE_LOAD_MATCH_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+// One point and the run it is of, which outlive it.
+struct MeasuredPoint {
+  const RunResult* run = nullptr;
+  const PointResult* point = nullptr;
+};
+
+struct LoadMatch {
+  std::string load;  // in words
+  // Those whose numbers stand, in order.
+  std::vector<MeasuredPoint> a = {};
+  std::vector<MeasuredPoint> b = {};
+  // As many of each, the k-th of A and of B run before any later one of
+  // either: they share their moment.
+  bool is_paired = false;
+};
+
+struct LoadMatches {
+  std::vector<LoadMatch> loads;       // in the order of A
+  std::vector<std::string> left_out;  // in words: of A or B alone, void, cut
+  std::vector<std::string> warnings;  // in what A and B differ besides
+};
+
+// `a` and `b` outlive the result. Tries of a search are no points; the runs
+// that confirm its answer are.
+LoadMatches MatchLoads(const std::vector<RunResult>& a,
+                       const std::vector<RunResult>& b);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMPARE_LOAD_MATCH_H_

@@ -1,0 +1,158 @@
+// Intervals by batch means back to standard errors; slices to rates and shares.
+#include "bench/compare/point_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "bench/compare/student_t.h"
+#include "bench/load/batch_means.h"
+
+namespace ferry::bench {
+namespace {
+
+using Slices = std::vector<SliceSummary>;
+
+double Answered(const SliceSummary& slice) {
+  return static_cast<double>(slice.planned - slice.failed);
+}
+
+// As many as batch means joined the slices to, so that each has `least`.
+double BatchCount(const Slices& slices, double least) {
+  double batches = 0;
+  double upto = 0;
+  for (const SliceSummary& slice : slices) {
+    upto += Answered(slice);
+    if (upto >= least && upto > 0) {
+      ++batches;
+      upto = 0;
+    }
+  }
+  return batches;
+}
+
+// A center whose neighbours are alike counts as fewer values.
+Center Inflated(double value, double error, double count, double inflation) {
+  return {value, error * std::sqrt(inflation),
+          std::max(count / inflation - 1, 1.0)};
+}
+
+// `interval` is center and t errors to each side; `values` are of the slices.
+std::optional<Center> FromInterval(const std::optional<Interval>& interval,
+                                   double center, double count,
+                                   const std::vector<double>& values) {
+  if (!interval.has_value() || !(center > 0) || count < 2) {
+    return std::nullopt;
+  }
+  const double error = (interval->high_us - center) /
+                       StudentQuantile(kChance, count - 1) / center;
+  return Inflated(std::log(center), error, count, VarianceInflation(values));
+}
+
+std::vector<double> ValuesOf(const Slices& slices,
+                             double (*value)(const SliceSummary&)) {
+  std::vector<double> values;
+  for (const SliceSummary& slice : slices) {
+    if (slice.planned > 0) {
+      values.push_back(value(slice));
+    }
+  }
+  return values;
+}
+
+// Of the values' mean; nothing where there are too few.
+std::optional<Center> FromValues(const std::vector<double>& values) {
+  if (values.size() < kLeastBatches) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<double>(values.size());
+  const double mean =
+      std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) {
+    squares += (value - mean) * (value - mean);
+  }
+  return Inflated(mean, std::sqrt(squares / (count - 1) / count), count,
+                  VarianceInflation(values));
+}
+
+double P50(const SliceSummary& slice) { return slice.p50_us; }
+double P99(const SliceSummary& slice) { return slice.p99_us; }
+
+double ShareFailed(const SliceSummary& slice) {
+  return static_cast<double>(slice.failed) / static_cast<double>(slice.planned);
+}
+
+std::optional<double> Positive(double value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
+std::optional<Center> RateBySlices(const PointResult& point) {
+  auto center = FromValues(ValuesOf(point.series, Answered));
+  if (!center.has_value() || !(center->value > 0)) {
+    return std::nullopt;
+  }
+  return Center{std::log(point.achieved_rate), center->error / center->value,
+                center->degrees};
+}
+
+std::optional<Center> MeanBySlices(const PointResult& point) {
+  return FromInterval(point.mean_interval, point.latency.mean_us,
+                      BatchCount(point.series, 1), ValuesOf(point.series, P50));
+}
+
+std::optional<Center> P50BySlices(const PointResult& point) {
+  return FromInterval(
+      point.p50_interval, point.latency.p50_us,
+      BatchCount(point.series, static_cast<double>(SamplesFor(0.5))),
+      ValuesOf(point.series, P50));
+}
+
+std::optional<Center> P99BySlices(const PointResult& point) {
+  return FromInterval(
+      point.p99_interval, point.latency.p99_us,
+      BatchCount(point.series, static_cast<double>(SamplesFor(0.99))),
+      ValuesOf(point.series, P99));
+}
+
+std::optional<Center> ErrorsBySlices(const PointResult& point) {
+  return FromValues(ValuesOf(point.series, ShareFailed));
+}
+
+std::optional<Center> Nothing(const PointResult& /*point*/) {
+  return std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<MetricKind>& MetricKinds() {
+  static const auto* const kAll = new std::vector<MetricKind>{
+      {"rate", "/s", true, 1,
+       [](const PointResult& point) { return Positive(point.achieved_rate); },
+       RateBySlices},
+      {"mean", "us", true, -1,
+       [](const PointResult& point) { return Positive(point.latency.mean_us); },
+       MeanBySlices},
+      {"p50", "us", true, -1,
+       [](const PointResult& point) { return Positive(point.latency.p50_us); },
+       P50BySlices},
+      {"p99", "us", true, -1,
+       [](const PointResult& point) { return Positive(point.latency.p99_us); },
+       P99BySlices},
+      {"errors", "share", false, -1,
+       [](const PointResult& point) {
+         return point.planned == 0
+                    ? std::nullopt
+                    : std::optional(static_cast<double>(point.error_count()) /
+                                    static_cast<double>(point.planned));
+       },
+       ErrorsBySlices},
+      {"rows", "a batch", true, 0,
+       [](const PointResult& point) {
+         return Positive(point.mean_rows.value_or(0));
+       },
+       Nothing}};
+  return *kAll;
+}
+
+}  // namespace ferry::bench

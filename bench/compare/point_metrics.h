@@ -1,0 +1,31 @@
+// What points are compared by, and what one run knows of how these vary.
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_COMPARE_POINT_METRICS_H_
+#define FERRY_BENCH_COMPARE_POINT_METRICS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/compare/estimate.h"
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+struct MetricKind {
+  const char* name;
+  const char* unit;
+  bool is_ratio;
+  int better;  // 1: the higher; -1: the lower; 0: neither
+  std::optional<double> (*value)(const PointResult& point);
+  // Of log(value), or of the value where it is no ratio. Nothing where the run
+  // does not say.
+  std::optional<Center> (*by_slices)(const PointResult& point);
+};
+
+const std::vector<MetricKind>& MetricKinds();
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_COMPARE_POINT_METRICS_H_
