@@ -37,10 +37,10 @@ CompletedFlag FlagOf(const CLI::Option& option) {
   flag.is_list = option.get_delimiter() != '\0';
   flag.words = WordsOf(type);
   for (const std::string& name : option.get_snames()) {
-    flag.names.push_back("-" + name);
+    flag.names.push_back(absl::StrCat("-", name));
   }
   for (const std::string& name : option.get_lnames()) {
-    flag.names.push_back("--" + name);
+    flag.names.push_back(absl::StrCat("--", name));
   }
   return flag;
 }

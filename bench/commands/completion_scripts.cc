@@ -12,7 +12,7 @@ namespace {
 using Strings = std::vector<std::string>;
 
 std::string FunctionName(const CompletedCommand& program) {
-  return "_" + absl::StrReplaceAll(program.name, {{"-", "_"}});
+  return absl::StrCat("_", absl::StrReplaceAll(program.name, {{"-", "_"}}));
 }
 
 // In single quotes, for any of the three.
@@ -121,9 +121,10 @@ void AppendZshArguments(const CompletedCommand& command,
                               ZshHelp(flag.help), "]", ZshValue(flag))));
     }
   }
-  for (const CompletedFlag& argument : command.arguments) {
-    absl::StrAppend(&script, " \\\n", indent,
-                    Quoted(absl::StrCat("*", ZshValue(argument))));
+  if (!command.arguments.empty()) {  // one rule for all that follow
+    absl::StrAppend(
+        &script, " \\\n", indent,
+        Quoted(absl::StrCat("*", ZshValue(command.arguments.front()))));
   }
 }
 
@@ -216,11 +217,13 @@ std::string BashCompletion(const CompletedCommand& program) {
 }
 
 std::string ZshCompletion(const CompletedCommand& program) {
-  const std::string function = FunctionName(program);
+  // Of the name of the file that it is autoloaded from.
+  const std::string function = absl::StrCat("_", program.name);
   std::string script = absl::StrCat(
       "#compdef ", program.name, "\n# zsh completion of ", program.name, "; `",
       program.name, " completion zsh` printed it.\n", function,
-      "() {\n  local context state line\n  local -a commands\n  commands=(\n");
+      "() {\n  local context state line\n  local -a subcommands\n  "
+      "subcommands=(\n");
   for (const CompletedCommand& command : program.commands) {
     absl::StrAppend(&script, "    ",
                     Quoted(absl::StrCat(command.name, ":", command.help)),
@@ -231,7 +234,7 @@ std::string ZshCompletion(const CompletedCommand& program) {
   absl::StrAppend(&script,
                   " \\\n    '1: :->command' '*:: :->rest'\n"
                   "  case $state in\n"
-                  "    command) _describe command commands ;;\n"
+                  "    command) _describe command subcommands ;;\n"
                   "    rest)\n"
                   "      case $words[1] in\n");
   for (const CompletedCommand& command : program.commands) {

@@ -185,6 +185,7 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
   comparison.name_b = NameOf(b);
   comparison.warnings = std::move(matches.warnings);
   comparison.left_out = std::move(matches.left_out);
+  comparison.unmatched = std::move(matches.unmatched);
   for (const LoadMatch& match : matches.loads) {
     comparison.loads.push_back(CompareLoad(match));
   }
@@ -196,7 +197,7 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
 std::string VerdictText(const Metric& metric) {
   switch (metric.verdict) {
     case Verdict::kUnknown:
-      return "not known: one run each does not say how it varies";
+      return "not known: too few requests or runs to say how it varies";
     case Verdict::kSame:
       return "no difference that these runs can show";
     case Verdict::kByChance:
@@ -225,8 +226,8 @@ std::string VerdictText(const Metric& metric) {
 std::vector<std::string> WorseThan(const Comparison& comparison,
                                    double percent) {
   std::vector<std::string> worse;
-  for (const std::string& left_out : comparison.left_out) {
-    worse.push_back(absl::StrCat("not judged: ", left_out));
+  for (const std::string& unmatched : comparison.unmatched) {
+    worse.push_back(absl::StrCat("not judged: ", unmatched));
   }
   if (comparison.loads.empty()) {
     worse.push_back("not judged: A and B have no load in common");

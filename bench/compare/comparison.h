@@ -60,10 +60,11 @@ struct Comparison {
   std::string name_a;
   std::string name_b;
   std::vector<LoadComparison> loads;
-  size_t tests = 0;                   // that Holm counts
-  std::vector<std::string> warnings;  // in what A and B differ besides
-  std::vector<std::string> left_out;  // points of one side, void or cut short
-  std::vector<std::string> notes;     // how far to trust it
+  size_t tests = 0;                    // that Holm counts
+  std::vector<std::string> warnings;   // in what A and B differ besides
+  std::vector<std::string> left_out;   // points of one side, void or cut short
+  std::vector<std::string> unmatched;  // those of loads that are not in `loads`
+  std::vector<std::string> notes;      // how far to trust it
 };
 
 // `a` is the base.
@@ -76,8 +77,8 @@ std::string VerdictText(const Metric& metric);
 
 // Returns a sentence for each rate, latency or share of errors that stands and
 // whose whole interval is worse by more than `percent` (of A; of errors:
-// percentage points), and for all that was not to be judged: points left out,
-// metrics without an interval, nothing at all in common.
+// percentage points), and for all that was not to be judged: loads without a
+// match that stands, metrics without an interval, nothing at all in common.
 std::vector<std::string> WorseThan(const Comparison& comparison,
                                    double percent);
 

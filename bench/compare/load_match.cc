@@ -220,14 +220,17 @@ LoadMatches MatchLoads(const Runs& a, const Runs& b) {
   collected.Add(b, &Sides::b);
   for (const std::string& key : collected.order()) {
     const Sides& sides = collected.of(key);
+    const auto of_others = static_cast<ptrdiff_t>(matches.left_out.size());
     if (sides.a.empty() || sides.b.empty()) {
       LeaveOut(sides.a.empty() ? "B" : "A", key, "measured only", matches);
+    } else if (LoadMatch match = Standing(key, sides, matches);
+               !match.a.empty() && !match.b.empty()) {
+      matches.loads.push_back(std::move(match));
       continue;
     }
-    LoadMatch match = Standing(key, sides, matches);
-    if (!match.a.empty() && !match.b.empty()) {
-      matches.loads.push_back(std::move(match));
-    }
+    matches.unmatched.insert(matches.unmatched.end(),
+                             matches.left_out.begin() + of_others,
+                             matches.left_out.end());
   }
   return matches;
 }

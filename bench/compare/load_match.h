@@ -34,9 +34,11 @@ struct LoadMatch {
 };
 
 struct LoadMatches {
-  std::vector<LoadMatch> loads;       // in the order of A
-  std::vector<std::string> left_out;  // in words: of A or B alone, void, cut
-  std::vector<std::string> warnings;  // in what A and B differ besides
+  std::vector<LoadMatch> loads;  // in the order of A
+  // Points in words: of A or B alone, void, cut short.
+  std::vector<std::string> left_out;
+  std::vector<std::string> unmatched;  // those of loads that are not in `loads`
+  std::vector<std::string> warnings;   // in what A and B differ besides
 };
 
 // `a` and `b` outlive the result. Tries of a search are no points; the runs

@@ -178,7 +178,7 @@ class CompareTest(BenchCase):
         self.bench("compare", *reversed(files), "--fail-if-worse", 1)
 
     def test_one_run_each_is_compared_by_slices_and_says_so(self):
-        base, _ = self.run_server("--outstanding", 4, "--duration-secs", 2)
+        base, _ = self.run_server("--outstanding", 4)
         path = self.write("a.json", base)
         base["runs"][0]["machine"]["cpu"] = "another"
         base["runs"][0]["model"]["simulated"] = False

@@ -24,7 +24,7 @@ class CompletionTest : public ::testing::Test {
     cut->add_option("--sizes", sizes_, "to cut")->delimiter(',');
     cut->add_option("--kind", how_)->type_name("{plain,round:RADIUS}");
     cut->add_option("--out", how_, "what came of it")->type_name("FILE");
-    cut->add_flag("--dry", "nothing is cut");
+    cut->add_flag("--dry", is_dry_, "nothing is cut");
     cut->add_option("thing", how_, "to cut")->type_name("PATH");
   }
 
@@ -41,6 +41,7 @@ class CompletionTest : public ::testing::Test {
 
   std::string how_;
   std::vector<int> sizes_;
+  bool is_dry_ = false;
   CLI::App app_;
 };
 

@@ -150,6 +150,18 @@ TEST(ComparisonTest, AGateDoesNotPassOnWhatDoesNotStand) {
                           HasSubstr("no load in common")));
 }
 
+// Of several pairs one may be void: the others say enough.
+TEST(ComparisonTest, AGateIsJudgedByThePairsThatStand) {
+  std::mt19937_64 random(3);
+  auto a = Repeats(random, "a", 4, {});
+  auto b = Repeats(random, "b", 4, {});
+  b.front().points.front().void_reason = "the client was late";
+  const Comparison comparison = CompareRuns(a, b);
+  EXPECT_EQ(comparison.loads.front().runs_a, 3U);
+  EXPECT_THAT(comparison.left_out, ::testing::SizeIs(1));
+  EXPECT_THAT(WorseThan(comparison, 20), IsEmpty());
+}
+
 // Files of before there were slices have no intervals either.
 TEST(ComparisonTest, OldPointsHaveNoIntervalAndNoVerdict) {
   std::mt19937_64 random(3);
