@@ -98,18 +98,20 @@ void CompleteOffline(const ModelDescription& model, RunOptions* options) {
   options->sweep.offline = query;
   options->requests.rows = query.rows;
   options->classes.front().rows = query.rows;
-  // Returns the files and folders that contents are of, each once.
-  std::string DataOf(const RunOptions& options) {
-    std::set<std::string> paths;
-    for (const RequestClass& one : options.classes) {
-      if (!one.data.empty()) {
-        paths.insert(one.data);
-      } else if (one.model.empty() && !options.requests.data.empty()) {
-        paths.insert(options.requests.data);
-      }
+}
+
+// Returns the files and folders that contents are of, each once.
+std::string DataOf(const RunOptions& options) {
+  std::set<std::string> paths;
+  for (const RequestClass& one : options.classes) {
+    if (!one.data.empty()) {
+      paths.insert(one.data);
+    } else if (one.model.empty() && !options.requests.data.empty()) {
+      paths.insert(options.requests.data);
     }
-    return absl::StrJoin(paths, ", ");
   }
+  return absl::StrJoin(paths, ", ");
+}
 
 }  // namespace
 

@@ -123,11 +123,11 @@ void AddPlanCommand(CLI::App& app, Invocation& invocation) {
   command.add_option("--label", options->label,
                      "run to plan with, where the file has several");
   AddRequestOptions(command, options->request);
-  AddPriceFlags(*command, options->price);
+  AddPriceFlags(command, options->price);
   CLI::Option* const before =
       command
-          ->add_option("--before", options->before_path,
-                       "JSON file of `run` to compare with")
+          .add_option("--before", options->before_path,
+                      "JSON file of `run` to compare with")
           ->type_name("FILE");
   command
       .add_option("--before-label", options->before_label,

@@ -1,19 +1,69 @@
-// By hand today; the place where NVML's list comes in.
+// By hand, for the CPU, or as NVML lists them.
 #include "deploy/launch/find_slices.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "models/nvml/devices.h"
+#include "models/nvml/library.h"
+#include "models/nvml/numa_node.h"
 
 namespace ferry::launch {
+namespace {
+
+constexpr char kByHand[] =
+    "--slices UUID,.. (ferry-nvml and nvidia-smi -L print them) or --servers N "
+    "for the CPU";
+
+Slice OfGpu(const nvml::Gpu& gpu) {
+  return {.uuid = gpu.uuid,
+          .memory_bytes = static_cast<int64_t>(gpu.memory_bytes.value_or(0)),
+          .numa_node = nvml::NumaNode(gpu.pci_bus_id).value_or(-1)};
+}
+
+Slice OfMigDevice(const nvml::Gpu& gpu, const nvml::MigDevice& device) {
+  return {.uuid = device.uuid,
+          .profile = device.profile,
+          .memory_bytes = static_cast<int64_t>(device.memory_bytes.value_or(0)),
+          .numa_node = nvml::NumaNode(gpu.pci_bus_id).value_or(-1)};
+}
+
+}  // namespace
+
+std::vector<Slice> SlicesOf(const nvml::Devices& devices) {
+  std::vector<Slice> slices;
+  for (const nvml::Gpu& gpu : devices.gpus) {
+    if (!gpu.is_mig_on.value_or(false)) {
+      slices.push_back(OfGpu(gpu));
+    }
+    for (const nvml::MigDevice& device : gpu.mig_devices) {
+      slices.push_back(OfMigDevice(gpu, device));
+    }
+  }
+  return slices;
+}
 
 absl::StatusOr<std::vector<Slice>> FindSlices(const LaunchOptions& options) {
   std::vector<Slice> slices(static_cast<size_t>(options.cpu_servers));
   for (const std::string& uuid : options.slice_uuids) {
     slices.push_back({.uuid = uuid});
   }
+  if (!slices.empty()) {
+    return slices;
+  }
+  const auto library = nvml::Library::Open();
+  if (!library.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        library.status().message(), "; without it, expected ", kByHand));
+  }
+  const auto devices = nvml::ListDevices(**library);
+  if (!devices.ok()) {
+    return absl::FailedPreconditionError(devices.status().message());
+  }
+  slices = SlicesOf(*devices);
   if (slices.empty()) {
     return absl::FailedPreconditionError(
-        "this build does not ask NVML for slices: expected --slices UUID,.. "
-        "(nvidia-smi -L prints them) or --servers N for the CPU");
+        absl::StrCat("expected a GPU without MIG, or a MIG device, NVML sees: ",
+                     nvml::Describe(*devices), "; else give ", kByHand));
   }
   return slices;
 }

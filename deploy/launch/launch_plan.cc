@@ -213,6 +213,9 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
                     absl::StrCat("--grpc-port=", plan.grpc_port),
                     absl::StrCat("--metrics-address=", plan.metrics_address),
                     absl::StrCat("--metrics-port=", plan.metrics_port)};
+    if (!plan.slice.uuid.empty()) {
+      plan.command.push_back(absl::StrCat("--device=", plan.slice.uuid));
+    }
     const Values values = PlaceholdersOf(plan, i);
     for (const std::string& argument : options.server_arguments) {
       auto filled = Fill(argument, values);

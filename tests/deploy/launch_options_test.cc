@@ -50,6 +50,26 @@ TEST(LaunchOptionsTest, SlicesByHand) {
   EXPECT_THAT(options->plan.labels, ElementsAre("x", "y", "z"));
 }
 
+TEST(LaunchOptionsTest, SlicesThatNvmlLists) {
+  nvml::Gpu parted = {.uuid = "GPU-a", .is_mig_on = true};
+  parted.mig_devices = {{.place = 0,
+                         .uuid = "MIG-1",
+                         .profile = "1g.18gb",
+                         .memory_bytes = uint64_t{16} << 30},
+                        {.place = 3, .uuid = "MIG-2", .profile = ""}};
+  const nvml::Gpu whole = {.uuid = "GPU-b", .memory_bytes = 5};
+  const nvml::Gpu empty = {.uuid = "GPU-c", .is_mig_on = true};
+  const auto slices = SlicesOf({.gpus = {parted, whole, empty}, .unread = {}});
+  ASSERT_EQ(slices.size(), 3u);
+  EXPECT_EQ(slices[0].uuid, "MIG-1");
+  EXPECT_EQ(slices[0].profile, "1g.18gb");
+  EXPECT_EQ(slices[0].memory_bytes, int64_t{16} << 30);
+  EXPECT_EQ(slices[1].uuid, "MIG-2");
+  EXPECT_EQ(slices[2].uuid, "GPU-b");
+  EXPECT_EQ(slices[2].profile, "");
+  EXPECT_EQ(slices[2].numa_node, -1);
+}
+
 TEST(LaunchOptionsTest, TimesAreSeconds) {
   const auto options = Parse({"--restart-delay-secs=0.25", "--healthy-secs=2",
                               "--restart-max-delay-secs=4",

@@ -37,10 +37,10 @@ TEST(LaunchPlanTest, OneServerASlice) {
   const ServerPlan& first = plans->front();
   EXPECT_EQ(first.label, "1g.18gb-0");
   EXPECT_THAT(first.environment, ElementsAre("CUDA_VISIBLE_DEVICES=MIG-1"));
-  EXPECT_THAT(
-      first.command,
-      ElementsAre("/bin/server", "--grpc-address=127.0.0.1", "--grpc-port=8001",
-                  "--metrics-address=127.0.0.1", "--metrics-port=8101"));
+  EXPECT_THAT(first.command,
+              ElementsAre("/bin/server", "--grpc-address=127.0.0.1",
+                          "--grpc-port=8001", "--metrics-address=127.0.0.1",
+                          "--metrics-port=8101", "--device=MIG-1"));
   const ServerPlan& second = plans->back();
   EXPECT_EQ(second.label, "slice-1");
   EXPECT_EQ(second.grpc_port, 8002);
@@ -63,7 +63,7 @@ TEST(LaunchPlanTest, PlaceholdersAreFilled) {
   const auto plans = MakePlan(options, {kFirst});
   ASSERT_TRUE(plans.ok()) << plans.status();
   const std::vector<std::string>& command = plans->front().command;
-  EXPECT_THAT(std::vector<std::string>(command.begin() + 5, command.end()),
+  EXPECT_THAT(std::vector<std::string>(command.begin() + 6, command.end()),
               ElementsAre("--a=1g.18gb-0/0", "MIG-1,1g.18gb,18432,1",
                           "8001:8101", "{\"json\": {}}{", "plain"));
 }

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 import unittest
 
 import numpy as np
@@ -47,6 +48,41 @@ class CannotLaunchTest(unittest.TestCase):
         self.assertEqual(len(lines), 2)
         self.assertTrue(lines[1].startswith("CUDA_VISIBLE_DEVICES=MIG-b s "))
         self.assertTrue(lines[1].endswith("--x=MIG-b"))
+
+
+@unittest.skipUnless("FERRY_FAKE_NVML_FILE" in os.environ, "no fake NVML")
+class NvmlSlicesTest(unittest.TestCase):
+
+    def dry_run(self, scenario):
+        """ferry-launch where the loader finds the fake library."""
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(scenario)
+            file.flush()
+            folder = os.path.dirname(os.environ["FERRY_FAKE_NVML_FILE"])
+            return subprocess.run(
+                [LAUNCH, "--server=s", "--dry-run"], capture_output=True,
+                text=True, timeout=60, check=False,
+                env={**os.environ, "LD_LIBRARY_PATH": folder,
+                     "FERRY_FAKE_NVML": file.name})
+
+    def test_each_mig_device_and_each_gpu_without_mig_gets_a_server(self):
+        ended = self.dry_run(
+            "gpu uuid=GPU-a name=G mig=on places=7\n"
+            "mig gpu=0 place=0 uuid=MIG-1 name=G_MIG_1g.18gb\n"
+            "mig gpu=0 place=4 uuid=MIG-2 name=G_MIG_1g.18gb\n"
+            "gpu uuid=GPU-b name=G\n")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(
+            [[word for word in line.split() if "MIG-" in word or "GPU-" in word]
+             for line in ended.stdout.splitlines()],
+            [[f"CUDA_VISIBLE_DEVICES={uuid}", f"--device={uuid}"]
+             for uuid in ("MIG-1", "MIG-2", "GPU-b")])
+
+    def test_nothing_to_run_on_is_told_with_what_nvml_sees(self):
+        ended = self.dry_run("gpu uuid=GPU-a name=G mig=on places=7\n")
+        self.assertEqual(ended.returncode, 1, ended.stdout)
+        self.assertIn("GPU-a", ended.stderr)
+        self.assertIn("--servers N", ended.stderr)
 
 
 class LaunchTest(unittest.TestCase):
