@@ -51,15 +51,21 @@ TEST(LaunchOptionsTest, SlicesByHand) {
 }
 
 TEST(LaunchOptionsTest, SlicesThatNvmlLists) {
-  nvml::Gpu parted = {.uuid = "GPU-a", .is_mig_on = true};
-  parted.mig_devices = {{.place = 0,
-                         .uuid = "MIG-1",
-                         .profile = "1g.18gb",
-                         .memory_bytes = uint64_t{16} << 30},
-                        {.place = 3, .uuid = "MIG-2", .profile = ""}};
-  const nvml::Gpu whole = {.uuid = "GPU-b", .memory_bytes = 5};
-  const nvml::Gpu empty = {.uuid = "GPU-c", .is_mig_on = true};
-  const auto slices = SlicesOf({.gpus = {parted, whole, empty}, .unread = {}});
+  const auto gpu = [](const char* uuid, bool is_mig_on) {
+    nvml::Gpu one;
+    one.uuid = uuid;
+    one.is_mig_on = is_mig_on;
+    return one;
+  };
+  nvml::Gpu parted = gpu("GPU-a", true);
+  parted.mig_devices.resize(2);
+  parted.mig_devices[0].uuid = "MIG-1";
+  parted.mig_devices[0].profile = "1g.18gb";
+  parted.mig_devices[0].memory_bytes = uint64_t{16} << 30;
+  parted.mig_devices[1].uuid = "MIG-2";
+  nvml::Devices devices;
+  devices.gpus = {parted, gpu("GPU-b", false), gpu("GPU-c", true)};
+  const auto slices = SlicesOf(devices);
   ASSERT_EQ(slices.size(), 3u);
   EXPECT_EQ(slices[0].uuid, "MIG-1");
   EXPECT_EQ(slices[0].profile, "1g.18gb");
