@@ -109,7 +109,7 @@ TEST(LaunchPlanTest, ShellLineIsQuoted) {
   const auto plans = MakePlan(options, {kSecond});
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_THAT(ToShellLine(plans->front()),
-              HasSubstr("--metrics-port=8101 '--name=it'\\''s me' '--x=*'"));
+              HasSubstr("--device=MIG-2 '--name=it'\\''s me' '--x=*'"));
   EXPECT_THAT(ToShellLine(plans->front()),
               testing::StartsWith("CUDA_VISIBLE_DEVICES=MIG-2 /bin/server "));
 }

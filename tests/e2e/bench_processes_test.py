@@ -30,24 +30,21 @@ def processes_with(text):
 
 class BenchProcessesTest(unittest.TestCase):
 
-    @classmethod
-    def setUpClass(cls):
-        repository = tempfile.TemporaryDirectory(prefix="ferry-e2e-")
-        cls.addClassCleanup(repository.cleanup)
-        os.makedirs(os.path.join(repository.name, "sim", "1"))
-        with open(os.path.join(repository.name, "sim", "config.pbtxt"), "w",
-                  encoding="utf-8") as config:
-            config.write(sim_config(16, alpha_ms=4, beta_ms=0.25))
-        cls.server = FerryProcess("--model-repository", repository.name,
-                                  models=None)
-        cls.addClassCleanup(cls.server.stop)
-
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = tempfile.TemporaryDirectory(prefix="ferry-e2e-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.json = os.path.join(folder.name, "result.json")
         self.log = os.path.join(folder.name, "stamps.csv")
+        repository = os.path.join(folder.name, "models")
+        os.makedirs(os.path.join(repository, "sim", "1"))
+        with open(os.path.join(repository, "sim", "config.pbtxt"), "w",
+                  encoding="utf-8") as config:
+            config.write(sim_config(16, alpha_ms=4, beta_ms=0.25))
+        # One of its own: what others left under way would be counted.
+        self.server = FerryProcess("--model-repository", repository,
+                                   models=None)
+        self.addCleanup(self.server.stop)
 
     def bench(self, *flags, code=0):
         done = subprocess.run([FERRY_BENCH, *(str(flag) for flag in flags)],
