@@ -38,12 +38,17 @@ StreamBackend::StreamBackend(std::unique_ptr<StreamModel> model,
 }
 
 StreamBackend::~StreamBackend() {
+  const auto end = [](std::thread& thread) {
+    if (thread.joinable()) {  // it was started
+      thread.join();
+    }
+  };
   to_start_.Close();
-  starter_.join();
+  end(starter_);
   under_way_.Close();
-  waiter_.join();
+  end(waiter_);
   to_deliver_.Close();
-  deliverer_.join();
+  end(deliverer_);
   gate_.Forget(share_);
 }
 

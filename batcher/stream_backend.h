@@ -36,7 +36,7 @@ struct StreamBackendOptions {
   // Batches of so few replies are delivered by the thread that waits for the
   // device: waking another takes longer.
   int32_t max_inline_replies = 2;
-  // How long the threads that start and deliver may poll before they sleep
+  // How long the thread that starts batches may poll before it sleeps
   // (idle_wait.h).
   Duration max_poll = std::chrono::microseconds(250);
   const Clock* clock = &Clock::Steady();  // outlives the backend

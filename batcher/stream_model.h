@@ -70,6 +70,8 @@ class StreamModel {
 
   // --- the thread that waits; batches in the order of their Compute() ---
   virtual DeviceOutcome AwaitComputed(int32_t place, DeviceTimes& times) = 0;
+  // Also called for a batch that failed after its Compute() was called, before
+  // its output is given back: returns when the device no longer writes it.
   virtual DeviceOutcome AwaitCopiedOut(int32_t place) = 0;
 };
 

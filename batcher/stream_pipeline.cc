@@ -1,6 +1,7 @@
 // A batch's way through a device with streams.
 #include "batcher/stream_pipeline.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ferry {
@@ -51,6 +52,8 @@ StreamPipeline::Flight StreamPipeline::Begin(Work work) {
                 .place = static_cast<int32_t>(begun_++ % model_.places())};
   Batch& batch = *flight.work.batch;
   const TimePoint begin = clock_.Now();
+  // From now on somebody may ask why it does not end.
+  batch.TakeLane(/*lane=*/0, begin);
   Do(flight, [&] { return model_.CopyIn(flight.place, batch); });
   flight.gather = clock_.Now() - begin;
   flight.work.events->Staged(batch);
@@ -58,25 +61,28 @@ StreamPipeline::Flight StreamPipeline::Begin(Work work) {
 }
 
 void StreamPipeline::Launch(Flight& flight) {
-  Batch& batch = *flight.work.batch;
-  // From now on somebody may ask why it does not end.
-  batch.TakeLane(/*lane=*/0, clock_.Now());
-  Do(flight,
-     [&] { return model_.Compute(flight.place, batch, flight.output); });
+  Do(flight, [&] {
+    flight.launched = clock_.Now();
+    return model_.Compute(flight.place, *flight.work.batch, flight.output);
+  });
 }
 
 void StreamPipeline::Land(Flight& flight) {
   DeviceTimes took;
   Do(flight, [&] { return model_.AwaitComputed(flight.place, took); });
-  Batch& batch = *flight.work.batch;
-  if (flight.outcome.ok()) {
-    const TimePoint now = clock_.Now();
-    Batch::Times& times = batch.times();
-    times.staging = flight.gather + took.copy_in;
-    times.lane_begin = now - took.compute;
-    times.compute_begin = times.lane_begin;
-    times.compute_end = now;
+  if (!flight.is_launched()) {
+    return;
   }
+  const TimePoint now = clock_.Now();
+  Batch::Times& times = flight.work.batch->times();
+  times.staging = flight.gather + took.copy_in;
+  // What failed has no time of the device: it held it since the last one ended.
+  times.compute_begin = flight.outcome.ok()
+                            ? now - took.compute
+                            : std::max(flight.launched, last_compute_end_);
+  times.lane_begin = times.compute_begin;
+  times.compute_end = now;
+  last_compute_end_ = now;
 }
 
 void StreamPipeline::FreeSlot(Flight& flight) {
@@ -84,10 +90,31 @@ void StreamPipeline::FreeSlot(Flight& flight) {
   flight.work.events->SlotFree();
 }
 
+// Of a flight that failed on the way the device may still write the output:
+// nobody else gets that before it has ended. Of a lost device that is never.
+void StreamPipeline::SettleOutput(Flight& flight) {
+  if (flight.is_launched() &&
+      lost_.load(std::memory_order_acquire) == nullptr) {
+    Flight rest{.work = {nullptr, flight.work.events}, .place = flight.place};
+    Do(rest, [&] { return model_.AwaitCopiedOut(rest.place); });
+  }
+}
+
+void StreamPipeline::DropOutput(Flight& flight) {
+  if (lost_.load(std::memory_order_acquire) != nullptr) {
+    lost_outputs_.push_back(std::move(flight.output));
+  }
+  flight.output = OutputRef();
+}
+
 Work StreamPipeline::Unload(Flight flight) {
+  const bool has_failed = !flight.outcome.ok();
   Do(flight, [&] { return model_.AwaitCopiedOut(flight.place); });
+  if (has_failed) {
+    SettleOutput(flight);
+  }
   if (!flight.outcome.ok()) {
-    flight.output = OutputRef();
+    DropOutput(flight);
   } else if (!flight.output) {
     flight.outcome = kNoOutput;
   }

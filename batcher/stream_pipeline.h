@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "batcher/backend.h"
 #include "batcher/stream_model.h"
@@ -32,6 +33,9 @@ class StreamPipeline {
     OutputRef output = {};
     Outcome outcome = {};
     Duration gather{0};
+    TimePoint launched = kNever;  // its compute was started, or tried to
+
+    bool is_launched() const { return launched != kNever; }
   };
 
   // Both outlive it.
@@ -58,10 +62,15 @@ class StreamPipeline {
   template <typename Step>
   void Do(Flight& flight, Step&& step);
   void NoteLost(const Flight& flight);
+  void SettleOutput(Flight& flight);
+  void DropOutput(Flight& flight);
 
   StreamModel& model_;
   const Clock& clock_;
   int64_t begun_ = 0;
+  // Of the thread that lands and unloads.
+  TimePoint last_compute_end_ = TimePoint::min();
+  std::vector<OutputRef> lost_outputs_;  // the device may write them for ever
   // That of the step that lost the device; null: it is not.
   std::atomic<const char*> lost_{nullptr};
 };

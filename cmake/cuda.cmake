@@ -12,7 +12,7 @@ set(FERRY_CUDA_ARCHS "80;90;100" CACHE STRING "Compute capabilities, times 10")
 file(GLOB _cuda_homes
   ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu13)
 find_program(FERRY_NVCC nvcc PATHS ${_cuda_homes} PATH_SUFFIXES bin
-  DOC "The CUDA compiler")
+  NO_DEFAULT_PATH DOC "The CUDA compiler")
 if(NOT FERRY_NVCC)
   message(FATAL_ERROR "FERRY_CUDA: nvcc not found: run scripts/setup.sh --cuda, "
     "which installs it into .venv, or give -DFERRY_NVCC=<path>")
@@ -42,7 +42,7 @@ function(ferry_cuda_library)
   foreach(source IN LISTS arg_SRCS)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
     add_custom_command(OUTPUT ${object}
-      COMMAND ${FERRY_NVCC} -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
+      COMMAND ${FERRY_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
         -std=c++20 -O3 -I${CMAKE_SOURCE_DIR} -isystem ${FERRY_CUDA_HOME}/include
         ${_cuda_code} -Xcompiler=-fPIC,-Wall,-Wextra
         $<$<BOOL:${FERRY_STRICT}>:-Werror=all-warnings>

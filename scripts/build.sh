@@ -28,8 +28,9 @@ else
 fi
 
 options=()
-if [ -n "${FERRY_CUDA_ARCHS:-}" ]; then
-  options+=("-DFERRY_CUDA_ARCHS=$FERRY_CUDA_ARCHS")
+if [ "$preset" = cuda ]; then
+  # Said each time: what CI chose once would else stay.
+  options+=("-DFERRY_CUDA_ARCHS=${FERRY_CUDA_ARCHS:-80;90;100}")
 fi
 if command -v ccache >/dev/null; then
   # Without leave to overlook these, it keeps nothing that is compiled with

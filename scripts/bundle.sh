@@ -15,7 +15,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-programs=(ferry-server ferry-bench ferry-launch)
+programs=(ferry-server ferry-bench ferry-launch ferry-nvml)
 max_bytes=$((64 << 20))
 out=$root/dist
 build=
@@ -73,12 +73,12 @@ done
 for library in "$build"/lib/libferry_*.so; do
   copy_program "$library" "$bundle/lib/$(basename "$library")"
 done
-# GPU tests are programs named *gpu*; there are none in a build for the CPU.
-for test in "$build"/tests/*gpu*; do
-  [ -f "$test" ] && [ -x "$test" ] || continue
+# Tests of device code, where it was built; libcudart.so.13 is the machine's.
+gpu_test=build/cuda/tests/cuda_kernels_test
+if [ -x "$gpu_test" ]; then
   mkdir -p "$bundle/tests"
-  copy_program "$test" "$bundle/tests/$(basename "$test")"
-done
+  copy_program "$gpu_test" "$bundle/tests/$(basename "$gpu_test")"
+fi
 
 say "libraries"
 {

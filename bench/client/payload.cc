@@ -131,9 +131,11 @@ absl::StatusOr<Rows> RowsOfCount(const InputSpec& input, int64_t elements,
       absl::StrCat(elements));
 }
 
-// One input's contents, in rows.
+// One input's contents, in rows: `most` at most. Rows of no elements are as
+// many as a shape says, whatever there is of contents.
 absl::Status Split(const InputSpec& input, const InputContents& contents,
-                   const std::string& where, std::vector<SampleInput>& split) {
+                   const std::string& where, size_t most,
+                   std::vector<SampleInput>& split) {
   std::vector<size_t> starts;  // of BYTES
   int64_t elements = 0;
   if (input.type == DataType::kBytes) {
@@ -160,6 +162,11 @@ absl::Status Split(const InputSpec& input, const InputContents& contents,
                         : RowsOfCount(input, elements, where);
   if (!rows.ok()) {
     return rows.status();
+  }
+  if (static_cast<uint64_t>(rows->count) > most) {
+    return Wrong(where, input,
+                 absl::StrCat(kMostSamples, " rows in all at most"),
+                 absl::StrCat(rows->count, " beside ", kMostSamples - most));
   }
   const auto a_row =
       static_cast<size_t>(rows->count == 0 ? 0 : elements / rows->count);
@@ -215,6 +222,7 @@ absl::Status AppendSamples(const std::vector<InputSpec>& inputs,
                            const std::map<std::string, InputContents>& contents,
                            const std::string& where,
                            std::vector<Sample>& samples) {
+  const size_t most = kMostSamples - std::min(samples.size(), kMostSamples);
   std::vector<Sample> rows;
   const std::string* first = nullptr;
   for (const InputSpec& input : inputs) {
@@ -226,7 +234,8 @@ absl::Status AppendSamples(const std::vector<InputSpec>& inputs,
       return Wrong(where, input, "its contents", "none");
     }
     std::vector<SampleInput> split;
-    if (auto status = Split(input, found->second, where, split); !status.ok()) {
+    if (auto status = Split(input, found->second, where, most, split);
+        !status.ok()) {
       return status;
     }
     if (first == nullptr) {

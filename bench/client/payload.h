@@ -45,6 +45,9 @@ struct SampleInput {
   std::string bytes;          // as on the wire
 };
 
+// Of one payload: an empty sample takes a few hundred bytes too.
+inline constexpr size_t kMostSamples = size_t{1} << 22;
+
 // By input; one that is left out is missing.
 using Sample = std::map<std::string, SampleInput>;
 
@@ -61,20 +64,21 @@ absl::StatusOr<std::vector<InputSpec>> InputSpecs(
     const inference::ModelConfig& config,
     const std::map<std::string, std::vector<int64_t>>& shapes);
 
-// Reads a file or a folder; at least one sample, 4 GiB at most.
-// `outputs`: names that a folder may have files of besides, for other tools.
+// Reads a file or a folder; at least one sample, kMostSamples and 4 GiB at
+// most. `outputs`: names that a folder may have files of besides, for other
+// tools.
 absl::StatusOr<std::vector<Sample>> ReadPayload(
     const std::string& path, const std::vector<InputSpec>& inputs,
     const std::vector<std::string>& outputs);
 
-// Appends the rows of `contents`, by input, as samples. `where` is for
-// messages.
+// Appends the rows of `contents`, by input, as samples, up to kMostSamples in
+// all. `where` is for messages.
 absl::Status AppendSamples(const std::vector<InputSpec>& inputs,
                            const std::map<std::string, InputContents>& contents,
                            const std::string& where,
                            std::vector<Sample>& samples);
 
-// The JSON form by itself.
+// The JSON form by itself. Lists and objects lie in each other 32 deep at most.
 absl::StatusOr<std::vector<Sample>> ParseJsonPayload(
     const std::string& text, const std::string& name,
     const std::vector<InputSpec>& inputs);

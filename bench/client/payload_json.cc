@@ -1,4 +1,5 @@
 // perf_analyzer's --input-data as JSON.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,6 +15,20 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kShownCharacters = 60;
+
+// Reading lists in lists, and showing what is wrong, are recursive; to parse
+// and to destroy them is not (nlohmann::json 3.11).
+constexpr int kMostDepth = 32;
+
+bool IsDeeperThan(const Json& value, int levels) {
+  if (!value.is_structured()) {
+    return false;
+  }
+  return levels == 0 ||
+         std::any_of(value.begin(), value.end(), [levels](const Json& one) {
+           return IsDeeperThan(one, levels - 1);
+         });
+}
 
 std::string Shown(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -145,6 +160,11 @@ absl::StatusOr<std::vector<Sample>> ParseJsonPayload(
         absl::StrCat(name,
                      ": expected a JSON object with a list \"data\", as "
                      "perf_analyzer's --input-data takes"));
+  }
+  if (IsDeeperThan(document, kMostDepth)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected lists and objects in each other ",
+                     kMostDepth, " deep at most, found more"));
   }
   std::vector<Sample> samples;
   size_t number = 0;

@@ -116,16 +116,16 @@ absl::StatusOr<std::vector<grpc::ByteBuffer>> MakePayloadPool(
   if (!samples.ok()) {
     return samples.status();
   }
-  auto requests = PayloadRequests(metadata, *inputs, *samples, options);
-  if (!requests.ok()) {
-    return requests.status();
-  }
   std::vector<grpc::ByteBuffer> pool;
-  for (inference::ModelInferRequest& request : *requests) {
-    AddParameters(options, request);
-    pool.push_back(Serialized(request));
-  }
-  return pool;
+  const absl::Status made =
+      ForEachPayloadRequest(metadata, *inputs, *samples, options,
+                            [&](inference::ModelInferRequest& request) {
+                              AddParameters(options, request);
+                              pool.push_back(Serialized(request));
+                            });
+  return made.ok()
+             ? absl::StatusOr<std::vector<grpc::ByteBuffer>>(std::move(pool))
+             : made;
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ struct RequestPoolOptions {
   // Parameter `timeout`, in microseconds; 0: none.
   int64_t timeout_us = 0;
   int32_t priority = 0;  // parameter `priority`; 0: none
+  // Of the contents of all requests of `data`, which are held at once.
+  uint64_t most_bytes = uint64_t{4} << 30;
 };
 
 // Returns one request. INVALID_ARGUMENT for a -1 without a shape, a shape that
@@ -47,7 +49,7 @@ absl::StatusOr<inference::ModelInferRequest> MakeRequest(
     uint64_t seed);
 
 // Returns options.count requests, serialized; of real contents as many as
-// PayloadRequests() says. Errors: those of ReadPayload() too.
+// ForEachPayloadRequest() says. Errors: those of ReadPayload() too.
 absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
     const inference::ModelMetadataResponse& metadata,
     const inference::ModelConfig& config, const RequestPoolOptions& options);

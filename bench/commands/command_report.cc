@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -64,15 +65,18 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
   if (const auto status = WriteReportFiles(options.files, runs); !status.ok()) {
     return Fail(status);
   }
+  int code = 0;
   for (const RunResult& run : runs) {
-    for (const PointResult& point : run.points) {
-      if (point.ok > 0) {
-        return 0;
-      }
+    const bool any_succeeded =
+        std::any_of(run.points.begin(), run.points.end(),
+                    [](const PointResult& point) { return point.ok > 0; });
+    if (!any_succeeded) {
+      std::fprintf(stderr, "ferry-bench: %s: no request succeeded\n",
+                   run.label.c_str());
+      code = 1;
     }
   }
-  std::fprintf(stderr, "ferry-bench: no request succeeded\n");
-  return 1;
+  return code;
 }
 
 int FailAfter(const RunOptions& options, const RunResult& run,
@@ -86,7 +90,8 @@ int FailAfter(const RunOptions& options, const RunResult& run,
 int Judge(const RunOptions& options, const RunResult& run) {
   const std::vector<std::string> failures = Failures(options.conditions, run);
   for (const std::string& failure : failures) {
-    std::fprintf(stderr, "ferry-bench: --fail-if: %s\n", failure.c_str());
+    std::fprintf(stderr, "ferry-bench: --fail-if: %s, %s\n", run.label.c_str(),
+                 failure.c_str());
   }
   return failures.empty() ? 0 : kConditionHolds;
 }

@@ -52,6 +52,9 @@ CompletedCommand DescribeCommands(CLI::App& app) {
   command.name = app.get_name();
   command.help = app.get_description();
   for (const CLI::Option* option : app.get_options({})) {
+    if (option->get_group().empty()) {
+      continue;  // hidden: for ferry-bench itself
+    }
     CompletedFlag flag = FlagOf(*option);
     (flag.names.empty() ? command.arguments : command.flags)
         .push_back(std::move(flag));

@@ -9,7 +9,6 @@
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/price_flags.h"
-#include "bench/report/point_details.h"
 #include "bench/report/report_files.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
@@ -27,15 +26,6 @@ struct ReportOptions {
 // Returns what the page says beside the results.
 absl::StatusOr<PageOptions> MakePageOptions(const ReportOptions& options) {
   PageOptions page = {.slo_ms = options.slo_ms};
-  std::vector<std::string> texts;
-  for (const std::string& path : options.inputs) {
-    auto text = ReadFile(path);
-    if (!text.ok()) {
-      return text.status();
-    }
-    texts.push_back(*std::move(text));
-  }
-  page.json = JoinJson(texts);
   if (options.price.path.empty()) {
     return page;
   }

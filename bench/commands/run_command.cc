@@ -27,6 +27,7 @@ struct RunFlags {
   int32_t repeat = 1;
   std::string against;        // host:port; empty: one server
   std::string against_label;  // empty: the address
+  std::string against_metrics;
   KnobChoices knobs{.policies = {}, .max_batch_sizes = {}, .max_waits_ms = {}};
 
   bool turns_knobs() const {
@@ -57,6 +58,7 @@ std::vector<RunOptions> OptionsOfServers(const RunFlags& flags,
     }
     RunOptions& other = servers.emplace_back(completed);
     other.address = other.target.address = flags.against;
+    other.metrics_address = flags.against_metrics;
     other.label =
         flags.against_label.empty() ? flags.against : flags.against_label;
   }
@@ -129,18 +131,16 @@ int Run(const RunFlags& flags, const Invocation& invocation) {
   if (const auto status = measurement.Connect(); !status.ok()) {
     return Fail(status);
   }
-  const absl::Status measured = Measure(flags, options, measurement);
-  if (log != nullptr) {
-    if (const auto status = log->Close(); !status.ok()) {
-      return Fail(status);
-    }
-    std::printf("log: %s\n", options.log_path.c_str());
-  }
-  if (!measured.ok() && measurement.runs().empty()) {
-    return Fail(measured);
+  absl::Status status = Measure(flags, options, measurement);
+  if (!status.ok() && measurement.runs().empty()) {
+    return Fail(status);
   }
   const int code = ReportAll(options, measurement, !flags.against.empty());
-  return measured.ok() ? code : Fail(measured);
+  if (log != nullptr) {
+    status.Update(log->Close());
+    std::printf("log: %s\n", options.log_path.c_str());
+  }
+  return status.ok() ? code : Fail(status);
 }
 
 void AddTurnFlags(CLI::App& command, RunFlags& flags) {
@@ -157,6 +157,10 @@ void AddTurnFlags(CLI::App& command, RunFlags& flags) {
   command
       .add_option("--against-label", flags.against_label,
                   "name of its runs; default: its address")
+      ->needs(against);
+  command
+      .add_option("--against-metrics", flags.against_metrics,
+                  "its --metrics: host:port of its Prometheus metrics")
       ->needs(against);
   AddKnobFlags(command,
                {"the server's; needs ferry-server --admin-rpc", "the server's",

@@ -100,11 +100,6 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 16));
   command
-      .add_option("--log", options.log_path,
-                  "file for when each request was planned, sent and ended, as "
-                  "CSV")
-      ->type_name("FILE");
-  command
       .add_option("--rates", options.sweep.rates,
                   "open loops, requests/s: 500,1000")
       ->delimiter(',')
@@ -118,7 +113,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--scenario", options.scenario,
                   absl::StrCat("a load of MLPerf Inference: ", kScenarioForms))
-      ->type_name("{single-stream,multi-stream:N,server:RATE}")
+      ->type_name("{single-stream,multi-stream:N,server:RATE,offline:SAMPLES}")
       ->excludes("--outstanding")
       ->excludes("--rates")
       ->excludes("--loads")
@@ -254,6 +249,11 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddRequestFlags(command, options);
   AddWindowFlags(command, options);
   AddLoadFlags(command, options);
+  command
+      .add_option("--log", options.log_path,
+                  "file for when each request was planned, sent and ended, as "
+                  "CSV")
+      ->type_name("FILE");
   AddReportFlags(command, options);
 }
 

@@ -25,6 +25,12 @@ std::vector<Turn> TurnsOf(int32_t rounds, size_t servers, size_t settings) {
 SweepOptions LoadsOfTurn(const SweepOptions& first, const RunResult& first_run,
                          const Turn& turn) {
   SweepOptions loads = first;
+  // As the first turn did for its shares: each run knows its own saturation.
+  if (!loads.loads.empty() &&
+      std::find(loads.outstanding.begin(), loads.outstanding.end(),
+                loads.saturation_outstanding) == loads.outstanding.end()) {
+    loads.outstanding.push_back(loads.saturation_outstanding);
+  }
   for (const double load : loads.loads) {
     if (first_run.saturation_rate > 0) {
       loads.rates.push_back(load * first_run.saturation_rate);

@@ -29,18 +29,14 @@ bool Stands(const PointResult& point) {
   return IsOpen(point) && point.void_reason.empty() && !point.interrupted;
 }
 
-// Whether it is a load of a search, but none that confirms what was found.
-bool IsTry(const RunResult& run, const PointResult& point) {
-  return run.search.has_value() &&
-         (!run.search->found_rate.has_value() ||
-          point.target_rate != *run.search->found_rate);
-}
-
 // Returns why the point does not count, or "" where it does.
 std::string WhyNot(const RunResult& run, const PointResult& point,
                    double p99_ms) {
-  if (IsTry(run, point)) {
+  if (IsTry(point)) {
     return "a try of a search";
+  }
+  if (IsUnconfirmed(run, point)) {
+    return "a rate that the search did not confirm";
   }
   if (!IsOpen(point)) {
     return "a closed loop, which waits for the server";
@@ -76,7 +72,7 @@ std::vector<std::string> DoubtsOfRates(const std::vector<RunResult>& runs,
   double next_rate = std::numeric_limits<double>::infinity();
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
-      if (!Stands(point) || IsTry(run, point)) {
+      if (!Stands(point) || IsTry(point) || IsUnconfirmed(run, point)) {
         continue;
       }
       if (point.offered_rate > best.offered_rate) {
@@ -129,12 +125,6 @@ std::vector<std::string> Doubts(const std::vector<RunResult>& runs,
 }
 
 }  // namespace
-
-double SuccessShare(const PointResult& point) {
-  return point.planned == 0 ? 0
-                            : static_cast<double>(point.ok) /
-                                  static_cast<double>(point.planned);
-}
 
 absl::StatusOr<std::vector<RunResult>> SelectRuns(
     const std::vector<RunResult>& runs, const std::string& label,

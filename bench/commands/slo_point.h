@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/report/point_rules.h"
 #include "bench/report/run_result.h"
 
 namespace ferry::bench {
-
-inline constexpr double kLeastSuccessShare = 0.99;  // of what was planned
 
 struct SloPoint {
   std::string label;  // of the run
@@ -26,10 +25,6 @@ struct SloPoint {
   double lambda_max() const { return point.achieved_rate; }  // requests/s
 };
 
-// Returns the share of planned requests that succeeded; 0 where none was
-// planned.
-double SuccessShare(const PointResult& point);
-
 // Returns the runs with this label, or all where it is empty.
 // Errors: INVALID_ARGUMENT where there are none, or where those that are left
 // have several labels; `name` is the file's, for the message.
@@ -38,11 +33,11 @@ absl::StatusOr<std::vector<RunResult>> SelectRuns(
     const std::string& name);
 
 // Returns the point of the highest achieved rate among those of an open loop
-// that are neither void nor cut short, nor a mere try of a search, with p99 <=
-// `p99_ms` and a success share of at least kLeastSuccessShare. REQUIRES: `runs`
-// as SelectRuns() gives them. Errors: FAILED_PRECONDITION where there is none,
-// with what keeps each point from it; INVALID_ARGUMENT for an SLO that is no
-// positive number.
+// that are neither void nor cut short, nor of a search at a rate that it did
+// not confirm, with p99 <= `p99_ms` and a success share of at least
+// kLeastSuccessShare. REQUIRES: `runs` as SelectRuns() gives them. Errors:
+// FAILED_PRECONDITION where there is none, with what keeps each point from it;
+// INVALID_ARGUMENT for an SLO that is no positive number.
 absl::StatusOr<SloPoint> FindSloPoint(const std::vector<RunResult>& runs,
                                       double p99_ms);
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/compare/counting_error.h"
 #include "bench/compare/load_match.h"
 #include "bench/compare/point_metrics.h"
 
@@ -15,32 +17,42 @@ namespace {
 
 constexpr size_t kFewRepeats = 5;
 
-// Of a load whose points have the metric, on one side or as pairs.
+// Of the points of a load that have the metric; of ratios their logarithms.
 struct Values {
   std::vector<double> a;
   std::vector<double> b;
+  size_t without = 0;  // points that have not
 };
 
 Values ValuesOf(const LoadMatch& match, const MetricKind& kind) {
-  const auto of = [&kind](const std::vector<MeasuredPoint>& points) {
-    std::vector<double> values;
+  Values values;
+  const auto collect = [&](const std::vector<MeasuredPoint>& points,
+                           std::vector<double>& side) {
     for (const MeasuredPoint& measured : points) {
       const auto value = kind.value(*measured.point);
-      if (!value.has_value()) {
-        return std::vector<double>();
+      if (value.has_value()) {
+        side.push_back(kind.is_ratio ? std::log(*value) : *value);
+      } else {
+        ++values.without;
       }
-      values.push_back(kind.is_ratio ? std::log(*value) : *value);
     }
-    return values;
   };
-  return {of(match.a), of(match.b)};
+  collect(match.a, values.a);
+  collect(match.b, values.b);
+  return values;
 }
 
-double MeanOf(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) /
-         static_cast<double>(values.size());
+// Not a number where there are none.
+double CenterOf(const std::vector<double>& values, bool is_ratio) {
+  if (values.empty()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) /
+                      static_cast<double>(values.size());
+  return is_ratio ? std::exp(mean) : mean;
 }
 
+// By how the values vary. REQUIRES: each point has one.
 std::optional<Estimate> EstimateFor(const LoadMatch& match, Method method,
                                     const MetricKind& kind,
                                     const Values& values) {
@@ -71,20 +83,23 @@ LoadComparison CompareLoad(const LoadMatch& match) {
                       .runs_b = match.b.size()};
   for (const MetricKind& kind : MetricKinds()) {
     const Values values = ValuesOf(match, kind);
-    if (values.a.empty() || values.b.empty()) {
+    if (values.a.empty() && values.b.empty()) {
       continue;
     }
     Metric metric{.name = kind.name,
                   .unit = kind.unit,
                   .is_ratio = kind.is_ratio,
                   .better = kind.better,
-                  .a = MeanOf(values.a),
-                  .b = MeanOf(values.b)};
-    if (kind.is_ratio) {
-      metric.a = std::exp(metric.a);
-      metric.b = std::exp(metric.b);
+                  .a = CenterOf(values.a, kind.is_ratio),
+                  .b = CenterOf(values.b, kind.is_ratio),
+                  .without = values.without};
+    if (values.without == 0) {
+      metric.estimate = EstimateFor(match, load.method, kind, values);
     }
-    metric.estimate = EstimateFor(match, load.method, kind, values);
+    if (metric.estimate.has_value()) {
+      metric.estimate = WithError(
+          *metric.estimate, WithCounting(match, kind, metric.estimate->error));
+    }
     load.metrics.push_back(std::move(metric));
   }
   return load;
@@ -197,7 +212,11 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
 std::string VerdictText(const Metric& metric) {
   switch (metric.verdict) {
     case Verdict::kUnknown:
-      return "not known: too few requests or runs to say how it varies";
+      return metric.without == 0
+                 ? "not known: too few requests or runs to say how it varies"
+                 : absl::StrFormat(
+                       "not known: %d %s no value of it", metric.without,
+                       metric.without == 1 ? "run has" : "runs have");
     case Verdict::kSame:
       return "no difference that these runs can show";
     case Verdict::kByChance:

@@ -24,7 +24,7 @@
 namespace ferry::bench {
 
 enum class Verdict : uint8_t {
-  kUnknown,   // nothing says how it varies
+  kUnknown,   // nothing says how it varies, or a run has no value of it
   kSame,      // no difference that these runs can show
   kByChance,  // its interval has none of zero, as one of so many may by chance
   kDiffers,
@@ -32,12 +32,15 @@ enum class Verdict : uint8_t {
 
 struct Metric {
   std::string name;      // "rate", "mean", "p50", "p99", "errors", "rows"
-  std::string unit;      // of `a` and `b`
+  std::string unit;      // of `a` and `b`; the rate of a query is in "rows/s"
   bool is_ratio = true;  // else a difference: shares of errors
   int better = 0;        // 1: the higher; -1: the lower; 0: neither
-  double a = 0;          // geometric mean of repeats; of shares, the mean
+  // Geometric mean of the repeats that have a value; of shares, the mean. Not a
+  // number where none has.
+  double a = 0;
   double b = 0;
-  // Of log(b / a), or of b - a.
+  size_t without = 0;  // runs that have no value, as where nothing succeeded
+  // Of log(b / a), or of b - a. Nothing where a run is without.
   std::optional<Estimate> estimate = std::nullopt;
   Verdict verdict = Verdict::kUnknown;
 

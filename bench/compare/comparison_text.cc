@@ -2,6 +2,7 @@
 #include "bench/compare/comparison_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -10,17 +11,26 @@ namespace ferry::bench {
 namespace {
 
 std::string Amount(const Metric& metric, double value) {
+  if (std::isnan(value)) {
+    return "-";
+  }
   if (metric.unit == "us") {
     return absl::StrFormat("%.3f ms", value / 1e3);
   }
   if (!metric.is_ratio) {
     return absl::StrFormat("%.2f %%", value * 100);
   }
-  return absl::StrFormat(metric.name == "rows" ? "%.2f" : "%.1f%s", value,
-                         metric.unit == "/s" ? "/s" : "");
+  if (metric.name == "rows") {
+    return absl::StrFormat("%.2f", value);
+  }
+  return absl::StrCat(absl::StrFormat("%.1f", value),
+                      metric.unit == "/s" ? "" : " ", metric.unit);
 }
 
 std::string Between(const Metric& metric) {
+  if (std::isnan(metric.a) || std::isnan(metric.b)) {
+    return "-";
+  }
   if (!metric.is_ratio) {
     return absl::StrFormat("%+.2f points", (metric.b - metric.a) * 100);
   }

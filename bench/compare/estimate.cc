@@ -31,11 +31,16 @@ double Variance(const std::vector<double>& values) {
 
 Estimate From(double difference, double error, double degrees) {
   if (error == 0) {  // nothing varied: a difference is one
-    return {difference, difference, difference, difference == 0 ? 1.0 : 0.0};
+    const double p_value = difference == 0 ? 1 : 0;
+    return {difference, difference, difference, p_value, error, degrees};
   }
   const double half = StudentQuantile(kChance, degrees) * error;
-  return {difference, difference - half, difference + half,
-          StudentTwoSided(difference / error, degrees)};
+  return {difference,
+          difference - half,
+          difference + half,
+          StudentTwoSided(difference / error, degrees),
+          error,
+          degrees};
 }
 
 Center CenterOf(const std::vector<double>& values) {
@@ -77,8 +82,16 @@ Estimate EstimateOf(const Center& a, const Center& b) {
   const double sum = of_a + of_b;
   const double denominator = of_a * of_a / std::max(a.degrees, 1.0) +
                              of_b * of_b / std::max(b.degrees, 1.0);
-  const double degrees = denominator > 0 ? sum * sum / denominator : 1;
+  const double degrees = denominator > 0 ? sum * sum / denominator
+                                         : std::max(a.degrees + b.degrees, 1.0);
   return From(b.value - a.value, std::sqrt(sum), degrees);
+}
+
+std::optional<Estimate> WithError(const Estimate& estimate, double error) {
+  if (error == 0 && estimate.difference != 0) {
+    return std::nullopt;
+  }
+  return From(estimate.difference, error, estimate.degrees);
 }
 
 std::vector<bool> Holm(const std::vector<double>& p_values, double chance) {

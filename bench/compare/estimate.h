@@ -36,6 +36,8 @@ struct Estimate {
   double low = 0;         // 95 %
   double high = 0;
   double p_value = 1;  // that A and B of no difference lie so far apart
+  double error = 0;    // standard error of the difference
+  double degrees = 1;  // of freedom, of the error
 };
 
 // Nothing where there are fewer than two pairs. REQUIRES: as many of each.
@@ -48,6 +50,10 @@ std::optional<Estimate> EstimateUnpaired(const std::vector<double>& a,
                                          const std::vector<double>& b);
 
 Estimate EstimateOf(const Center& a, const Center& b);
+
+// Returns `estimate` with another standard error. Nothing where that is 0 and A
+// and B differ all the same: what never varied does not say how it does.
+std::optional<Estimate> WithError(const Estimate& estimate, double error);
 
 // Returns which of the tests stand together at `chance` by S. Holm (1979),
 // Scandinavian Journal of Statistics 6: the chance that any is wrong is

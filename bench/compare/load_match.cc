@@ -87,6 +87,10 @@ std::string LoadOf(const PointResult& point) {
   if (point.loop == "closed") {
     return absl::StrCat("closed, ", point.outstanding, " outstanding");
   }
+  if (point.loop == "offline") {
+    return absl::StrCat("offline, ", point.query_rows, " rows, ",
+                        point.outstanding, " outstanding");
+  }
   std::string load = absl::StrFormat("open, %.6g/s", point.target_rate);
   if (!point.arrivals.empty() && point.arrivals != "poisson") {
     absl::StrAppend(&load, ", ", point.arrivals);

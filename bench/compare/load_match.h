@@ -1,10 +1,10 @@
 // LoadMatch: the points of two results that were asked for the same load.
 //
 // Asked for is: the loop, how many are outstanding or the target rate and the
-// arrivals, and, as far as A and B have any in common, the label, the model,
-// the rows of a request, its classes, its data and the knobs that were turned.
-// What they have nothing in common in is what they differ by: a warning, no
-// bar.
+// arrivals, of an offline query its rows and how many requests are outstanding;
+// and, as far as A and B have any in common, the label, the model, the rows of
+// a request, its classes, its data and the knobs that were turned. What they
+// have nothing in common in is what they differ by: a warning, no bar.
 //
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_COMPARE_LOAD_MATCH_H_

@@ -7,6 +7,7 @@
 
 #include "bench/compare/student_t.h"
 #include "bench/load/batch_means.h"
+#include "bench/load/latency_histogram.h"
 
 namespace ferry::bench {
 namespace {
@@ -123,22 +124,67 @@ std::optional<Center> Nothing(const PointResult& /*point*/) {
   return std::nullopt;
 }
 
+bool IsOffline(const PointResult& point) { return point.loop == "offline"; }
+
+std::optional<double> Latency(const PointResult& point, double us) {
+  return IsOffline(point) ? std::nullopt : Positive(us);
+}
+
+// The standard error of what is uniform within `half` to each side. Source:
+// JCGM 100:2008 (Guide to the Expression of Uncertainty in Measurement), 4.3.7.
+double Uniform(double half) { return half / std::sqrt(3.0); }
+
+// A percentile is the middle of a bucket.
+double OfBuckets(const PointResult& /*point*/) {
+  return Uniform(kLatencyRelativeError);
+}
+
+// A request more or less at the ends of the window.
+double OfOneRequest(const PointResult& point) {
+  return point.ok == 0 ? 0 : Uniform(1 / static_cast<double>(point.ok));
+}
+
+// Latencies, and how long a query took, are in whole nanoseconds.
+double OfMean(const PointResult& point) {
+  return point.latency.mean_us > 0 ? Uniform(1e-3 / point.latency.mean_us) : 0;
+}
+
+double OfQuery(const PointResult& point) {
+  return point.window_s > 0 ? Uniform(1e-9 / point.window_s) : 0;
+}
+
+double OfNothing(const PointResult& /*point*/) { return 0; }
+
 }  // namespace
 
 const std::vector<MetricKind>& MetricKinds() {
   static const auto* const kAll = new std::vector<MetricKind>{
       {"rate", "/s", true, 1,
-       [](const PointResult& point) { return Positive(point.achieved_rate); },
-       RateBySlices},
+       [](const PointResult& point) {
+         return IsOffline(point) ? std::nullopt : Positive(point.achieved_rate);
+       },
+       RateBySlices, OfOneRequest},
+      {"rate", "rows/s", true, 1,
+       [](const PointResult& point) {
+         return IsOffline(point) ? Positive(point.rows_rate.value_or(0))
+                                 : std::nullopt;
+       },
+       Nothing, OfQuery},
       {"mean", "us", true, -1,
-       [](const PointResult& point) { return Positive(point.latency.mean_us); },
-       MeanBySlices},
+       [](const PointResult& point) {
+         return Latency(point, point.latency.mean_us);
+       },
+       MeanBySlices, OfMean},
       {"p50", "us", true, -1,
-       [](const PointResult& point) { return Positive(point.latency.p50_us); },
-       P50BySlices},
+       [](const PointResult& point) {
+         return Latency(point, point.latency.p50_us);
+       },
+       P50BySlices, OfBuckets},
       {"p99", "us", true, -1,
-       [](const PointResult& point) { return Positive(point.latency.p99_us); },
-       P99BySlices},
+       [](const PointResult& point) {
+         return Latency(point, point.latency.p99_us);
+       },
+       P99BySlices, OfBuckets},
       {"errors", "share", false, -1,
        [](const PointResult& point) {
          return point.planned == 0
@@ -146,12 +192,12 @@ const std::vector<MetricKind>& MetricKinds() {
                     : std::optional(static_cast<double>(point.error_count()) /
                                     static_cast<double>(point.planned));
        },
-       ErrorsBySlices},
+       ErrorsBySlices, OfNothing},
       {"rows", "a batch", true, 0,
        [](const PointResult& point) {
          return Positive(point.mean_rows.value_or(0));
        },
-       Nothing}};
+       Nothing, OfOneRequest}};
   return *kAll;
 }
 

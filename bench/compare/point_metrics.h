@@ -1,5 +1,8 @@
 // What points are compared by, and what one run knows of how these vary.
 //
+// A query of an offline point is as fast as its rows/s; when its requests were
+// answered says how far the query was, so that their latencies are no metric.
+//
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_COMPARE_POINT_METRICS_H_
 #define FERRY_BENCH_COMPARE_POINT_METRICS_H_
@@ -22,6 +25,9 @@ struct MetricKind {
   // Of log(value), or of the value where it is no ratio. Nothing where the run
   // does not say.
   std::optional<Center> (*by_slices)(const PointResult& point);
+  // Standard error of the value by how it is counted, relative, which repeats
+  // may share. 0 of shares: counting_error.h has theirs.
+  double (*resolution)(const PointResult& point);
 };
 
 const std::vector<MetricKind>& MetricKinds();

@@ -3,7 +3,8 @@
 //
 //   point,class,planned_ns,sent_ns,ended_ns,code
 //
-// Times count from the begin of the point's measured window; `point` from 0.
+// Times count from the begin of the point's measured window; `point` from 0, on
+// over all runs of a command.
 //
 // Thread safety: thread-compatible.
 // Errors: UNAVAILABLE where the file cannot be written.

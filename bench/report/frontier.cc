@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
+#include "bench/report/point_rules.h"
 
 namespace ferry::bench {
 namespace {
@@ -28,8 +28,7 @@ std::vector<PointPlace> Standing(const std::vector<RunResult>& runs) {
 
 bool Stands(const PointResult& point) {
   return point.void_reason.empty() && !point.interrupted && point.ok > 0 &&
-         point.loop != "offline" &&
-         (point.purpose.empty() || absl::StartsWith(point.purpose, "confirm"));
+         point.loop != "offline" && !IsTry(point);
 }
 
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs) {
@@ -57,9 +56,9 @@ std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
   std::optional<PointPlace> best;
   for (const PointPlace place : Standing(runs)) {
     const PointResult& point = At(runs, place);
-    if (point.loop == "open" && point.latency.p99_us <= slo_ms * 1e3 &&
-        static_cast<double>(point.ok) >=
-            kLeastAnswered * static_cast<double>(point.planned) &&
+    if (point.loop == "open" && !IsUnconfirmed(runs[place.run], point) &&
+        point.latency.p99_us <= slo_ms * 1e3 &&
+        SuccessShare(point) >= kLeastSuccessShare &&
         (!best.has_value() ||
          point.achieved_rate > At(runs, *best).achieved_rate)) {
       best = place;
@@ -71,7 +70,7 @@ std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
 std::optional<double> SearchedSloMs(const std::vector<RunResult>& runs) {
   std::optional<double> slo_ms;
   for (const RunResult& run : runs) {
-    if (!run.search.has_value() || run.search->percentile != 0.99) {
+    if (!run.search.has_value() || run.search->percentile != 99) {
       continue;
     }
     if (slo_ms.has_value() && *slo_ms != run.search->slo_ms) {

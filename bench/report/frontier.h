@@ -30,12 +30,9 @@ bool Stands(const PointResult& point);
 // p99, so by rising rate.
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs);
 
-// The share of planned requests that must succeed within a bound, as
-// commands/slo_point.h has it.
-inline constexpr double kLeastAnswered = 0.99;
-
 // Returns the point of the highest achieved rate among those of open loops that
-// stand, have p99 within `slo_ms` and kLeastAnswered; none where there is none.
+// stand, have p99 within `slo_ms` and kLeastSuccessShare, and of a search only
+// the rate that it confirmed; none where there is none.
 std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
                                  double slo_ms);
 

@@ -2,7 +2,6 @@
 #include "bench/report/heat_map.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,29 +13,61 @@
 namespace ferry::bench {
 namespace {
 
-// Returns what a run says of its setting: the rate of its search, else its
-// highest achieved rate; of a search that found none, the lowest that missed.
-std::optional<HeatCell> CellOf(const RunResult& run) {
-  if (run.search.has_value() && run.search->found_rate.has_value()) {
+// Returns a cell that says "less than": of the lowest rate among the points
+// that miss the bound; nothing without one.
+template <typename Misses>
+std::optional<HeatCell> LowestMissed(const RunResult& run, Misses misses) {
+  std::optional<HeatCell> cell;
+  for (const PointResult& point : run.points) {
+    if (misses(point) &&
+        (!cell.has_value() || point.target_rate < cell->rate)) {
+      cell = {.rate = point.target_rate,
+              .is_bound = true,
+              .served = std::min(point.achieved_rate, point.target_rate)};
+    }
+  }
+  return cell;
+}
+
+std::optional<HeatCell> OfSearch(const RunResult& run) {
+  if (run.search->found_rate.has_value()) {
     return HeatCell{.rate = *run.search->found_rate,
                     .served = *run.search->found_rate};
   }
+  return LowestMissed(run, [](const PointResult& point) {
+    return point.void_reason.empty() && absl::EndsWith(point.purpose, "missed");
+  });
+}
+
+std::optional<HeatCell> OfBound(const RunResult& run, double slo_ms) {
+  if (const auto place = Chosen({run}, slo_ms)) {
+    const double rate = run.points[place->point].achieved_rate;
+    return HeatCell{.rate = rate, .served = rate};
+  }
+  return LowestMissed(run, [](const PointResult& point) {
+    return point.loop == "open" && Stands(point);
+  });
+}
+
+std::optional<HeatCell> OfTheMost(const RunResult& run) {
   std::optional<HeatCell> cell;
   for (const PointResult& point : run.points) {
-    if (run.search.has_value()) {
-      if (point.void_reason.empty() &&
-          absl::EndsWith(point.purpose, "missed") &&
-          (!cell.has_value() || point.target_rate < cell->rate)) {
-        cell = {.rate = point.target_rate,
-                .is_bound = true,
-                .served = std::min(point.achieved_rate, point.target_rate)};
-      }
-    } else if (Stands(point) &&
-               (!cell.has_value() || point.achieved_rate > cell->rate)) {
+    if (Stands(point) &&
+        (!cell.has_value() || point.achieved_rate > cell->rate)) {
       cell = {.rate = point.achieved_rate, .served = point.achieved_rate};
     }
   }
   return cell;
+}
+
+std::optional<HeatCell> CellOf(const RunResult& run,
+                               const std::optional<double>& slo_ms) {
+  if (run.search.has_value() &&
+      (!slo_ms.has_value() ||
+       (run.search->percentile == 99 && run.search->slo_ms == *slo_ms))) {
+    return OfSearch(run);
+  }
+  return slo_ms.has_value() ? OfBound(run, *slo_ms) : OfTheMost(run);
 }
 
 template <typename T>
@@ -73,17 +104,13 @@ bool Outdoes(const HeatCell& a, const HeatCell& b) {
   return a.is_bound != b.is_bound ? b.is_bound : a.rate > b.rate;
 }
 
-void Fill(const RunResult& run, HeatGrid& grid) {
-  const auto cell = CellOf(run);
-  if (!cell.has_value()) {
-    return;
-  }
+void Fill(const RunResult& run, const HeatCell& cell, HeatGrid& grid) {
   const auto place =
       std::pair(PlaceOf(grid.batch_sizes, run.knobs->max_batch_size),
                 PlaceOf(grid.waits_ms, WaitOf(*run.knobs)));
-  const auto [found, is_new] = grid.cells.emplace(place, *cell);
-  if (!is_new && Outdoes(*cell, found->second)) {
-    found->second = *cell;
+  const auto [found, is_new] = grid.cells.emplace(place, cell);
+  if (!is_new && Outdoes(cell, found->second)) {
+    found->second = cell;
   }
 }
 
@@ -142,19 +169,22 @@ std::string GridToHtml(const HeatGrid& grid, double best, bool names_model) {
 
 }  // namespace
 
-std::vector<HeatGrid> HeatGrids(const std::vector<RunResult>& runs) {
+std::vector<HeatGrid> HeatGrids(const std::vector<RunResult>& runs,
+                                const std::optional<double>& slo_ms) {
+  std::vector<std::pair<const RunResult*, HeatCell>> told;
   std::vector<HeatGrid> grids;
   for (const RunResult& run : runs) {
-    if (run.knobs.has_value() && CellOf(run).has_value()) {
+    const auto cell =
+        run.knobs.has_value() ? CellOf(run, slo_ms) : std::nullopt;
+    if (cell.has_value()) {
+      told.emplace_back(&run, *cell);
       HeatGrid& grid = GridOf(grids, run);
       Insert(grid.batch_sizes, run.knobs->max_batch_size);
       Insert(grid.waits_ms, WaitOf(*run.knobs));
     }
   }
-  for (const RunResult& run : runs) {
-    if (run.knobs.has_value() && CellOf(run).has_value()) {
-      Fill(run, GridOf(grids, run));
-    }
+  for (const auto& [run, cell] : told) {
+    Fill(*run, cell, GridOf(grids, *run));
   }
   std::map<std::string, size_t> settings;  // tried, by model
   for (const HeatGrid& grid : grids) {

@@ -1,5 +1,6 @@
 // What each setting of max_batch_size and max_wait carries, a grid for each
-// model and policy: of runs whose knobs were turned (`ferry-bench tune`).
+// model and policy: of runs whose knobs were turned (`ferry-bench tune`, and
+// `run` with --policies, --max-batch-sizes or --max-waits-ms).
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_HEAT_MAP_H_
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +20,10 @@ namespace ferry::bench {
 struct HeatCell {
   double rate = 0;       // requests/s
   bool is_best = false;  // of all grids of the model
-  // Whether the setting carries less than `rate`: the search tried this one
-  // rate, which misses the bound, and gave up.
+  // Whether the setting carries less than `rate`: this rate misses the bound,
+  // and none that keeps it was found.
   bool is_bound = false;
-  double served = 0;  // requests/s: `rate`, or what it served in that try
+  double served = 0;  // requests/s: `rate`, or what was served at it
 };
 
 struct HeatGrid {
@@ -35,8 +37,11 @@ struct HeatGrid {
 };
 
 // Returns grids in the order of the runs; none where fewer than two settings of
-// a model were tried.
-std::vector<HeatGrid> HeatGrids(const std::vector<RunResult>& runs);
+// a model say something. A cell is what the search of its run found, where the
+// bound of p99 `slo_ms` is that of the search, or none is given. Else it is the
+// highest rate within the bound, and without a bound the most that was served.
+std::vector<HeatGrid> HeatGrids(const std::vector<RunResult>& runs,
+                                const std::optional<double>& slo_ms);
 
 // Returns tables whose cells have their share of the best as the style's
 // `--heat`, 0 to 1.

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "bench/report/point_rules.h"
 
 namespace ferry::bench {
 namespace {
 
 bool Counts(const PointResult& point) {
-  return point.loop == "open" && point.purpose.empty() &&
-         point.void_reason.empty() && !point.interrupted &&
-         point.achieved_rate > 0 && point.latency.mean_us > 0;
+  return point.loop == "open" && !IsTry(point) && point.void_reason.empty() &&
+         !point.interrupted && point.achieved_rate > 0 &&
+         point.latency.mean_us > 0;
 }
 
 double PowerOf(const PointResult& point) {
@@ -23,6 +24,9 @@ double PowerOf(const PointResult& point) {
 }  // namespace
 
 std::optional<Knee> FindKnee(const RunResult& run) {
+  if (run.search.has_value()) {
+    return std::nullopt;
+  }
   std::vector<const PointResult*> points;
   std::set<double> rates;
   std::set<std::string> arrivals;

@@ -30,8 +30,9 @@ struct Knee {
   bool is_highest = false;
 };
 
-// Returns the knee of the run's open-loop points that stand, tries of a search
-// left out; nothing where they are of too few rates, or of several arrivals.
+// Returns the knee of the run's open-loop points that stand; nothing where they
+// are of too few rates, or of several arrivals, nor of a search, whose
+// confirmations crowd at its bound.
 std::optional<Knee> FindKnee(const RunResult& run);
 
 // Returns "knee at 800/s: p99 12.1 ms, ...".

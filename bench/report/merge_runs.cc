@@ -57,6 +57,11 @@ absl::Status CheckPoint(const PointResult& point, const std::string& where) {
         where, ": expected a histogram of its ", point.ok,
         " successes and when it was begun; older files have none"));
   }
+  if (point.loop == "offline") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": expected open or closed loops, got ",
+                     DescribeLoad(point), ": a query is of one client"));
+  }
   if (point.interrupted) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ": expected whole points, got one cut short"));
@@ -96,6 +101,14 @@ absl::Status CheckTwo(const PointResult& first, const PointResult& other,
     return absl::InvalidArgumentError(absl::StrCat(
         where, ": expected another seed than in the other files, got ",
         other.seed, ": both planned their requests for the same moments"));
+  }
+  if (first.begun == other.begun && first.ok == other.ok &&
+      first.histograms.latency == other.histograms.latency) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where,
+                     ": expected another client's, got what another "
+                     "file has: begun ",
+                     other.begun));
   }
   return absl::OkStatus();
 }

@@ -13,81 +13,94 @@ namespace {
 constexpr double kShortWindowS = 60;
 constexpr size_t kMostNames = 3;
 
-// One run and its details, in parallel.
-struct Asked {
-  const RunResult& run;
-  const std::vector<PointDetails>& details;
-};
-
 struct Question {
   const char* what;  // is not known
-  bool (*is_answered)(const Asked& asked);
+  bool (*is_answered)(const RunResult& run);
 };
 
 template <typename Has>
-bool Any(const Asked& asked, Has has) {
-  return std::any_of(asked.details.begin(), asked.details.end(), has);
+bool Any(const RunResult& run, Has has) {
+  return std::any_of(run.points.begin(), run.points.end(), has);
 }
 
-template <typename Has>
-bool AnyPoint(const Asked& asked, Has has) {
-  return std::any_of(asked.run.points.begin(), asked.run.points.end(), has);
+bool HasCounters(const PointResult& point) {
+  return point.device.has_value() &&
+         (point.device->utilization.has_value() ||
+          point.device->memory_used_bytes.has_value() ||
+          point.device->power_w.has_value());
+}
+
+bool HasLoop(const RunResult& run, const char* loop) {
+  return Any(run, [loop](const auto& point) { return point.loop == loop; });
+}
+
+bool HasOnlyClosedLoops(const RunResult& run) {
+  return !run.points.empty() &&
+         std::all_of(run.points.begin(), run.points.end(),
+                     [](const auto& point) { return point.loop == "closed"; });
 }
 
 constexpr Question kQuestions[] = {
     {"hardware: the device is simulated, its times are those of its config",
-     [](const Asked& asked) { return !asked.run.is_simulated; }},
+     [](const RunResult& run) { return !run.is_simulated; }},
     {"a queue that grows: only closed loops were run, which wait for answers "
      "before they send",
-     [](const Asked& asked) {
-       return AnyPoint(asked, [](const auto& p) { return p.loop == "open"; });
+     [](const RunResult& run) { return !HasOnlyClosedLoops(run); }},
+    {"latency at a rate: no open loop was run",
+     [](const RunResult& run) {
+       return HasLoop(run, "open") || HasOnlyClosedLoops(run);
      }},
     {"utilization: the server told no busy ratio",
-     [](const Asked& asked) {
-       return AnyPoint(asked,
-                       [](const auto& p) { return p.busy_ratio.has_value(); });
+     [](const RunResult& run) {
+       return Any(
+           run, [](const auto& point) { return point.busy_ratio.has_value(); });
      }},
     {"saturation: no closed loop was run, so loads have no share of it",
-     [](const Asked& asked) {
-       return asked.run.saturation_rate > 0 ||
-              AnyPoint(asked, [](const auto& p) { return p.loop == "closed"; });
+     [](const RunResult& run) {
+       return run.saturation_rate > 0 || HasLoop(run, "closed");
      }},
     {"the device's own counters: utilization, memory, power",
-     [](const Asked& asked) {
-       return Any(asked, [](const auto& d) { return d.has_device(); });
+     [](const RunResult& run) {
+       return Any(run, [](const auto& point) { return HasCounters(point); });
      }},
     {"where time goes inside the server: queue, copies, compute",
-     [](const Asked& asked) {
-       return Any(asked, [](const auto& d) { return d.has_times(); });
+     [](const RunResult& run) {
+       return Any(run, [](const auto& point) {
+         return point.server_times.has_value();
+       });
      }},
     {"how batches were composed: executions by rows of a batch",
-     [](const Asked& asked) {
-       return Any(asked, [](const auto& d) { return !d.batches.empty(); });
+     [](const RunResult& run) {
+       return Any(run,
+                  [](const auto& point) { return !point.batches.empty(); });
      }},
     {"why batches left the queue",
-     [](const Asked& asked) {
-       return Any(asked,
-                  [](const auto& d) { return !d.close_reasons.empty(); });
+     [](const RunResult& run) {
+       return Any(run, [](const auto& point) { return !point.closed.empty(); });
      }},
     {"the whole distribution of latency: only some percentiles",
-     [](const Asked& asked) {
-       return Any(asked, [](const auto& d) { return !d.buckets.empty(); });
+     [](const RunResult& run) {
+       return Any(run, [](const auto& point) {
+         return point.histograms.latency.count > 0;
+       });
      }},
     {"how sure the percentiles are: no 95 % interval",
-     [](const Asked& asked) {
-       return AnyPoint(
-           asked, [](const auto& p) { return p.p99_interval.has_value(); });
+     [](const RunResult& run) {
+       return Any(run, [](const auto& point) {
+         return point.p99_interval.has_value();
+       });
      }},
     {"drift over minutes: no window is longer than 60 s",
-     [](const Asked& asked) {
-       return AnyPoint(
-           asked, [](const auto& p) { return p.window_s > kShortWindowS; });
+     [](const RunResult& run) {
+       return Any(run, [](const auto& point) {
+         return point.window_s > kShortWindowS;
+       });
      }},
     {"a network: client and server share a machine",
-     [](const Asked& asked) {
-       return !absl::StartsWith(asked.run.address, "127.") &&
-              !absl::StartsWith(asked.run.address, "localhost") &&
-              !absl::StartsWith(asked.run.address, "[::1]");
+     [](const RunResult& run) {
+       return !absl::StartsWith(run.address, "127.") &&
+              !absl::StartsWith(run.address, "localhost") &&
+              !absl::StartsWith(run.address, "[::1]");
      }},
 };
 
@@ -105,15 +118,13 @@ std::string OfWhich(const std::vector<std::string>& labels, size_t runs) {
 }  // namespace
 
 std::vector<std::string> NotMeasured(const std::vector<RunResult>& runs,
-                                     const Details& details, bool has_price) {
-  static const std::vector<PointDetails> nothing;
+                                     bool has_price) {
   std::vector<std::string> sentences;
   for (const Question& question : kQuestions) {
     std::vector<std::string> labels;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      const Asked asked = {runs[i], i < details.size() ? details[i] : nothing};
-      if (!question.is_answered(asked)) {
-        labels.push_back(runs[i].label);
+    for (const RunResult& run : runs) {
+      if (!question.is_answered(run)) {
+        labels.push_back(run.label);
       }
     }
     if (!labels.empty()) {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/page_tables.h"
+#include "bench/report/run_result.h"
 
 namespace ferry::bench {
 
 // Returns sentences, the weightiest first. `has_price`: the page has costs.
 std::vector<std::string> NotMeasured(const std::vector<RunResult>& runs,
-                                     const Details& details, bool has_price);
+                                     bool has_price);
 
 }  // namespace ferry::bench
 

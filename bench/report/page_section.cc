@@ -1,6 +1,8 @@
 // Titles, notes and tables.
 #include "bench/report/page_section.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/report/heat_map.h"
@@ -35,6 +37,21 @@ std::string SectionsToHtml(const std::vector<PageSection>& sections) {
     html += SectionToHtml(section);
   }
   return html;
+}
+
+std::string WhatCellsAre(const PageData& data) {
+  if (data.slo_ms.has_value()) {
+    return absl::StrFormat(
+        "Requests/s that each setting carries with p99 within %g ms",
+        *data.slo_ms);
+  }
+  const bool is_searched =
+      std::any_of(data.runs.begin(), data.runs.end(), [](const RunResult& run) {
+        return run.knobs.has_value() && run.search.has_value();
+      });
+  return is_searched ? "Requests/s that each setting carries within the bound "
+                       "of its search"
+                     : "The most requests/s that each setting served";
 }
 
 }  // namespace
@@ -76,38 +93,32 @@ std::string PointsToHtml(const PageData& data) {
       {{"breakdown", "", "Where the time goes",
         "Mean latency of a request, by the server's clock; the rest is client "
         "and network.",
-        MakeBreakdownTable(data.runs, data.details)},
+        MakeBreakdownTable(data.runs)},
        {"percentiles", "", "Latency by percentile",
         "From the planned send, each step to the right a tenth of the "
         "requests.",
-        MakePercentileTable(data.runs, data.details)},
+        MakePercentileTable(data.runs)},
        {"batches", "", "Batch sizes", "Share of the batches by their rows.",
-        MakeBatchTable(data.runs, data.details)},
+        MakeBatchTable(data.runs)},
        {"closes", "", "Why batches left",
-        "Share of the batches by what closed them.",
-        MakeCloseTable(data.runs, data.details)},
+        "Share of the batches by what closed them.", MakeCloseTable(data.runs)},
        {"timeline", "wide", "Over time",
         "Slices of the window, by when requests were planned.",
         MakeTimelineTable(data.runs)}});
 }
 
 std::string SettingsToHtml(const PageData& data) {
-  const std::vector<HeatGrid> grids = HeatGrids(data.runs);
+  const std::vector<HeatGrid> grids = HeatGrids(data.runs, data.slo_ms);
   if (grids.empty()) {
     return "";
   }
   return absl::StrCat(
       "<section class=\"card wide\" id=\"settings\">\n"
-      "<h3>max_batch_size and max_wait</h3>\n<p class=\"note\">Requests/s that "
-      "each setting carries",
-      data.slo_ms.has_value()
-          ? absl::StrFormat(" with p99 within %g ms", *data.slo_ms)
-          : "",
-      "; ringed: the most. &lt;: one try at this rate missed the bound, and "
-      "the "
-      "search went on to the next setting; its shade is what was served in "
-      "that "
-      "try. -: not tried.</p>\n<div class=\"heatmaps\">\n",
+      "<h3>max_batch_size and max_wait</h3>\n<p class=\"note\">",
+      WhatCellsAre(data),
+      "; ringed: the most. &lt;: this rate missed the bound, and none that "
+      "keeps it was found; its shade is what was served at it. -: not "
+      "tried.</p>\n<div class=\"heatmaps\">\n",
       HeatMapToHtml(grids), "</div>\n</section>\n");
 }
 

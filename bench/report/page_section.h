@@ -17,7 +17,6 @@ namespace ferry::bench {
 // What all sections are made of.
 struct PageData {
   const std::vector<RunResult>& runs;
-  const Details& details;
   std::optional<double> slo_ms;
   std::vector<PointPlace> front;
   std::optional<PointPlace> chosen;

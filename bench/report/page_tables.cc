@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/load/histogram_record.h"
 #include "bench/report/number_text.h"
 
 namespace ferry::bench {
@@ -16,10 +17,6 @@ constexpr double kPercentiles[] = {0.5,   0.75,  0.9,    0.95, 0.99,
 
 std::string Rate(double rate) { return absl::StrFormat("%.0f", rate); }
 
-std::string MsOf(const std::optional<double>& us) {
-  return us.has_value() ? Ms(*us) : "-";
-}
-
 std::string StateOf(const PointResult& point) {
   return !point.void_reason.empty() ? "void"
          : point.interrupted        ? "cut short"
@@ -27,15 +24,14 @@ std::string StateOf(const PointResult& point) {
                                     : point.purpose;
 }
 
-// Calls `add` for each point with its details; none where a file has fewer.
+// Calls `add` with each point that charts draw, and its run.
 template <typename Add>
-void ForEachPoint(const std::vector<RunResult>& runs, const Details& details,
-                  Add add) {
-  static const PointDetails nothing;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    for (size_t j = 0; j < runs[i].points.size(); ++j) {
-      const bool has = i < details.size() && j < details[i].size();
-      add(runs[i], runs[i].points[j], has ? details[i][j] : nothing);
+void ForEachPoint(const std::vector<RunResult>& runs, Add add) {
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      if (point.loop != "offline") {
+        add(run, point);
+      }
     }
   }
 }
@@ -58,7 +54,7 @@ ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs) {
   table.headings = {"run",         "load",        "busy ratio", "p50 ms",
                     "p90 ms",      "p95 ms",      "p99 ms",     "p99.9 ms",
                     "p50 95 % ms", "p99 95 % ms", "note"};
-  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
     if (point.loop == "open" && point.ok > 0 && point.busy_ratio.has_value()) {
       const LatencySummary& latency = point.latency;
       table.rows.push_back({run.label, DescribeLoad(point),
@@ -78,7 +74,7 @@ ReportTable MakeOfferedTable(const std::vector<RunResult>& runs) {
       "run",    "load",        "offered/s",   "achieved/s", "p50 ms",
       "p99 ms", "p50 95 % ms", "p99 95 % ms", "failed",     "failed, by code",
       "note"};
-  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
     if (point.loop != "open") {
       return;
     }
@@ -105,7 +101,7 @@ ReportTable MakeFrontierTable(const std::vector<RunResult>& runs,
     for (size_t j = 0; j < runs[i].points.size(); ++j) {
       const PointResult& point = runs[i].points[j];
       const PointPlace place = {i, j};
-      if (point.ok == 0) {
+      if (point.ok == 0 || point.loop == "offline") {
         continue;
       }
       const bool is_front =
@@ -124,7 +120,7 @@ ReportTable MakeFrontierTable(const std::vector<RunResult>& runs,
 ReportTable MakeRowsTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run", "load", "achieved/s", "rows/batch", "note"};
-  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
     if (point.ok > 0 && point.mean_rows.has_value()) {
       table.rows.push_back({run.label, DescribeLoad(point),
                             Rate(point.achieved_rate),
@@ -134,102 +130,91 @@ ReportTable MakeRowsTable(const std::vector<RunResult>& runs) {
   return table;
 }
 
-ReportTable MakeBatchTable(const std::vector<RunResult>& runs,
-                           const Details& details) {
+ReportTable MakeBatchTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run",     "load",  "rows of a batch",
                     "batches", "share", "share of rows"};
-  ForEachPoint(runs, details,
-               [&](const auto& run, const auto& point, const auto& detail) {
-                 double batches = 0;
-                 double rows = 0;
-                 for (const auto& [size, count] : detail.batches) {
-                   batches += static_cast<double>(count);
-                   rows +=
-                       static_cast<double>(count) * static_cast<double>(size);
-                 }
-                 for (const auto& [size, count] : detail.batches) {
-                   const auto number = static_cast<double>(count);
-                   if (count > 0) {
-                     table.rows.push_back(
-                         {run.label, DescribeLoad(point), absl::StrCat(size),
-                          absl::StrCat(count), Percent(number / batches),
-                          Percent(number * static_cast<double>(size) / rows)});
-                   }
-                 }
-               });
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
+    double batches = 0;
+    double rows = 0;
+    for (const auto& [size, count] : point.batches) {
+      batches += static_cast<double>(count);
+      rows += static_cast<double>(count) * static_cast<double>(size);
+    }
+    for (const auto& [size, count] : point.batches) {
+      const auto number = static_cast<double>(count);
+      if (count > 0) {
+        table.rows.push_back(
+            {run.label, DescribeLoad(point), absl::StrCat(size),
+             absl::StrCat(count), Percent(number / batches),
+             Percent(number * static_cast<double>(size) / rows)});
+      }
+    }
+  });
   return table;
 }
 
-ReportTable MakeCloseTable(const std::vector<RunResult>& runs,
-                           const Details& details) {
+ReportTable MakeCloseTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run", "load", "closed because", "batches", "share"};
-  ForEachPoint(
-      runs, details,
-      [&](const auto& run, const auto& point, const auto& detail) {
-        double all = 0;
-        for (const auto& [reason, count] : detail.close_reasons) {
-          all += static_cast<double>(count);
-        }
-        for (const auto& [reason, count] : detail.close_reasons) {
-          if (count > 0) {
-            table.rows.push_back({run.label, DescribeLoad(point), reason,
-                                  absl::StrCat(count),
-                                  Percent(static_cast<double>(count) / all)});
-          }
-        }
-      });
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
+    double all = 0;
+    for (const auto& [reason, count] : point.closed) {
+      all += static_cast<double>(count);
+    }
+    for (const auto& [reason, count] : point.closed) {
+      if (count > 0) {
+        table.rows.push_back({run.label, DescribeLoad(point), reason,
+                              absl::StrCat(count),
+                              Percent(static_cast<double>(count) / all)});
+      }
+    }
+  });
   return table;
 }
 
-ReportTable MakeBreakdownTable(const std::vector<RunResult>& runs,
-                               const Details& details) {
+ReportTable MakeBreakdownTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run",      "load",      "queue ms", "input ms",
                     "infer ms", "output ms", "rest ms",  "mean ms"};
-  ForEachPoint(
-      runs, details,
-      [&](const auto& run, const auto& point, const auto& detail) {
-        if (!detail.has_times()) {
-          return;
-        }
-        const double served = detail.queue_us.value_or(0) +
-                              detail.compute_input_us.value_or(0) +
-                              detail.compute_infer_us.value_or(0) +
-                              detail.compute_output_us.value_or(0);
-        const double mean = point.latency.mean_us;
-        table.rows.push_back(
-            {run.label, DescribeLoad(point), MsOf(detail.queue_us),
-             MsOf(detail.compute_input_us), MsOf(detail.compute_infer_us),
-             MsOf(detail.compute_output_us), Ms(std::max(0.0, mean - served)),
-             Ms(mean)});
-      });
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
+    if (!point.server_times.has_value()) {
+      return;
+    }
+    const ServerTimes& times = *point.server_times;
+    const double served = times.queue_us + times.compute_input_us +
+                          times.compute_infer_us + times.compute_output_us;
+    const double mean = point.latency.mean_us;
+    table.rows.push_back({run.label, DescribeLoad(point), Ms(times.queue_us),
+                          Ms(times.compute_input_us),
+                          Ms(times.compute_infer_us),
+                          Ms(times.compute_output_us),
+                          Ms(std::max(0.0, mean - served)), Ms(mean)});
+  });
   return table;
 }
 
-ReportTable MakePercentileTable(const std::vector<RunResult>& runs,
-                                const Details& details) {
+ReportTable MakePercentileTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run", "load"};
   for (const double q : kPercentiles) {
     table.headings.push_back(q == 1 ? "max ms"
                                     : absl::StrFormat("p%g ms", q * 100));
   }
-  ForEachPoint(
-      runs, details,
-      [&](const auto& run, const auto& point, const auto& detail) {
-        if (point.ok == 0) {
-          return;
-        }
-        std::vector<std::string> row = {run.label, DescribeLoad(point)};
-        for (const double q : kPercentiles) {
-          row.push_back(MsOrNone(detail.buckets.empty() || q == 1
-                                     ? LatencyAt(point.latency, q)
-                                     : QuantileUs(detail.buckets, q)));
-        }
-        table.rows.push_back(row);
-      });
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
+    if (point.ok == 0) {
+      return;
+    }
+    const auto whole = Restore(point.histograms.latency);
+    const bool is_whole = whole.ok() && whole->count() > 0;
+    std::vector<std::string> row = {run.label, DescribeLoad(point)};
+    for (const double q : kPercentiles) {
+      row.push_back(MsOrNone(is_whole && q < 1
+                                 ? static_cast<double>(whole->Quantile(q)) / 1e3
+                                 : LatencyAt(point.latency, q)));
+    }
+    table.rows.push_back(row);
+  });
   return table;
 }
 
@@ -237,7 +222,7 @@ ReportTable MakeTimelineTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run",      "load",   "until s", "planned/s",
                     "failed/s", "p50 ms", "p99 ms"};
-  ForEachPoint(runs, {}, [&](const auto& run, const auto& point, const auto&) {
+  ForEachPoint(runs, [&](const auto& run, const auto& point) {
     double begin_s = 0;
     for (const SliceSummary& slice : point.series) {
       const double seconds = slice.end_s - begin_s;
@@ -255,26 +240,26 @@ ReportTable MakeTimelineTable(const std::vector<RunResult>& runs) {
   return table;
 }
 
-ReportTable MakeDeviceTable(const std::vector<RunResult>& runs,
-                            const Details& details) {
+ReportTable MakeDeviceTable(const std::vector<RunResult>& runs) {
   ReportTable table;
   table.headings = {"run",         "load",       "device",
                     "utilization", "memory MiB", "power W"};
-  ForEachPoint(
-      runs, details,
-      [&](const auto& run, const auto& point, const auto& detail) {
-        if (!detail.has_device()) {
-          return;
-        }
-        const auto memory_mib =
-            detail.memory_used_bytes.has_value()
-                ? std::optional(*detail.memory_used_bytes / (1 << 20))
-                : std::nullopt;
-        table.rows.push_back({run.label, DescribeLoad(point), detail.device,
-                              NumberOrNone(detail.utilization, 2),
-                              NumberOrNone(memory_mib, 0),
-                              NumberOrNone(detail.power_w, 0)});
-      });
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      if (!point.device.has_value()) {
+        continue;
+      }
+      const DeviceSummary& device = *point.device;
+      const auto memory_mib =
+          device.memory_used_bytes.has_value()
+              ? std::optional(*device.memory_used_bytes / (1 << 20))
+              : std::nullopt;
+      table.rows.push_back({run.label, DescribeLoad(point), device.name,
+                            NumberOrNone(device.utilization, 2),
+                            NumberOrNone(memory_mib, 0),
+                            NumberOrNone(device.power_w, 0)});
+    }
+  }
   return table;
 }
 

@@ -1,5 +1,6 @@
-// The tables of the page, one below each chart: every number that is drawn.
-// A table without rows: there is nothing to draw, and no chart.
+// The tables of the page, one below each chart: every number that is drawn, so
+// none of an offline query. A table without rows: there is nothing to draw, and
+// no chart.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_PAGE_TABLES_H_
@@ -8,13 +9,9 @@
 #include <vector>
 
 #include "bench/report/frontier.h"
-#include "bench/report/point_details.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
-
-// Of each point of each run, as ReadDetails() gives them.
-using Details = std::vector<std::vector<PointDetails>>;
 
 // Open loops: latency at each busy ratio, with its intervals.
 ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs);
@@ -31,25 +28,21 @@ ReportTable MakeFrontierTable(const std::vector<RunResult>& runs,
 ReportTable MakeRowsTable(const std::vector<RunResult>& runs);
 
 // Executions by rows of a batch, and why batches left the queue.
-ReportTable MakeBatchTable(const std::vector<RunResult>& runs,
-                           const Details& details);
-ReportTable MakeCloseTable(const std::vector<RunResult>& runs,
-                           const Details& details);
+ReportTable MakeBatchTable(const std::vector<RunResult>& runs);
+ReportTable MakeCloseTable(const std::vector<RunResult>& runs);
 
 // Where the mean latency went; the rest is client and network.
-ReportTable MakeBreakdownTable(const std::vector<RunResult>& runs,
-                               const Details& details);
+ReportTable MakeBreakdownTable(const std::vector<RunResult>& runs);
 
-// Latency at percentiles: of the histogram, where there is one.
-ReportTable MakePercentileTable(const std::vector<RunResult>& runs,
-                                const Details& details);
+// Latency at percentiles: of the histogram, where there is one that can be
+// restored.
+ReportTable MakePercentileTable(const std::vector<RunResult>& runs);
 
 // The slices of each window.
 ReportTable MakeTimelineTable(const std::vector<RunResult>& runs);
 
-// What the device said of itself.
-ReportTable MakeDeviceTable(const std::vector<RunResult>& runs,
-                            const Details& details);
+// What the device said of itself, also in an offline query: there is no chart.
+ReportTable MakeDeviceTable(const std::vector<RunResult>& runs);
 
 }  // namespace ferry::bench
 

@@ -102,29 +102,20 @@ Cells PerfAnalyzerCells(const RunResult& run, const PointResult& point) {
 }  // namespace
 
 std::string ToCsv(const std::vector<RunResult>& runs) {
-  Cells names = {"run",
-                 "model",
-                 "loop",
-                 "outstanding",
-                 "target_rate",
-                 "offered_rate",
-                 "load",
-                 "achieved_rate",
-                 "window_s",
-                 "planned",
-                 "ok",
-                 "errors",
-                 "rows_per_batch",
-                 "busy_ratio",
-                 "void",
-                 "unsteady",
-                 "rows_rate"};
+  Cells names = {
+      "run",          "model",  "loop",           "outstanding", "target_rate",
+      "offered_rate", "load",   "achieved_rate",  "window_s",    "planned",
+      "ok",           "errors", "rows_per_batch", "busy_ratio",  "void",
+      "unsteady"};
   AppendAll(LatencyNames(""), names);
   AppendAll(LatencyNames("from_send_"), names);
   AppendAll(LatencyNames("send_lag_"), names);
   AppendAll(
       {"queue_us", "compute_input_us", "compute_infer_us", "compute_output_us"},
       names);
+  const size_t server_end = names.size();
+  // Whoever reads by position finds what there was before.
+  AppendAll({"rows_rate", "begun", "arrivals", "seed"}, names);
   std::string text = Line(names);
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -143,15 +134,17 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
                      OrNone(point.mean_rows),
                      OrNone(point.busy_ratio),
                      point.void_reason,
-                     point.unsteady,
-                     OrNone(point.rows_rate)};
+                     point.unsteady};
       Append(point.latency, cells);
       Append(point.latency_from_send, cells);
       Append(point.send_lag, cells);
       if (point.server_times.has_value()) {
         Append(*point.server_times, cells);
       }
-      cells.resize(names.size());  // a server that does not tell
+      cells.resize(server_end);  // a server that does not tell
+      AppendAll({OrNone(point.rows_rate), point.begun, point.arrivals,
+                 absl::StrCat(point.seed)},
+                cells);
       text += Line(cells);
     }
   }

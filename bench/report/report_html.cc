@@ -9,9 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "bench/load/histogram_record.h"
 #include "bench/report/html_table.h"
 #include "bench/report/not_measured.h"
 #include "bench/report/page_section.h"
+#include "bench/report/point_rules.h"
+#include "bench/report/rate_comparison.h"
 #include "bench/report/report_assets.h"
 #include "bench/report/report_json.h"
 #include "bench/report/run_facts.h"
@@ -57,7 +60,7 @@ std::string NotesToHtml(const std::vector<RunResult>& runs,
                       "</details>\n");
 }
 
-// REQUIRES: ReadDetails() has parsed it. Returns it without its spaces.
+// Returns the document without its spaces.
 std::string Compact(const std::string& json) {
   return Json::parse(json).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -78,10 +81,19 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
       {"slo_ms", data.slo_ms ? Json(*data.slo_ms) : Json(nullptr)},
       {"chosen", data.chosen ? PlaceToJson(*data.chosen) : Json(nullptr)},
       {"frontier", Json::array()},
+      {"tries", Json::array()},
+      {"sub_bucket_bits", kLatencySubBucketBits},
       {"currency", nullptr},
       {"costs", Json::array()}};
   for (const PointPlace& place : data.front) {
     marks["frontier"].push_back(PlaceToJson(place));
+  }
+  for (size_t run = 0; run < data.runs.size(); ++run) {
+    for (size_t point = 0; point < data.runs[run].points.size(); ++point) {
+      if (IsTry(data.runs[run].points[point])) {
+        marks["tries"].push_back(PlaceToJson({run, point}));
+      }
+    }
   }
   if (data.price.has_value()) {
     marks["currency"] = data.price->currency;
@@ -112,20 +124,31 @@ std::vector<RunResult> WhatIsDrawn(std::vector<RunResult> runs) {
   return runs;
 }
 
+// Charts and tables count on what they draw.
+absl::Status CheckHistograms(const std::vector<RunResult>& runs) {
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      const auto whole = Restore(point.histograms.latency);
+      if (!whole.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", run.label, "', ", DescribeLoad(point), ": ",
+                         whole.status().message()));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
                                    const PageOptions& options) {
-  const std::string json =
-      options.json.empty() ? ToJson(WhatIsDrawn(runs)) : options.json;
-  const auto details = ReadDetails(json);
-  if (!details.ok()) {
-    return details.status();
+  if (absl::Status status = CheckHistograms(runs); !status.ok()) {
+    return status;
   }
   const auto slo_ms = options.slo_ms ? options.slo_ms : SearchedSloMs(runs);
   const PageData data = {
       .runs = runs,
-      .details = *details,
       .slo_ms = slo_ms,
       .front = Frontier(runs),
       .chosen = slo_ms ? Chosen(runs, *slo_ms) : std::nullopt,
@@ -151,14 +174,13 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
                                    MakeDetailTable(runs))},
        {"{{classes}}",
         FoldedUnlessEmpty("Classes of requests", MakeClassTable(runs))},
-       {"{{device}}", FoldedUnlessEmpty("The device's own counters",
-                                        MakeDeviceTable(runs, *details))},
-       {"{{not_measured}}",
-        List(NotMeasured(runs, *details, options.price.has_value()))},
+       {"{{device}}",
+        FoldedUnlessEmpty("The device's own counters", MakeDeviceTable(runs))},
+       {"{{not_measured}}", List(NotMeasured(runs, options.price.has_value()))},
        {"{{relative_error}}",
         absl::StrFormat("%.1f", kLatencyRelativeError * 100)},
        {"{{runs}}", FactsToHtml(runs)},
-       {"{{json}}", InScript(Compact(json))},
+       {"{{json}}", InScript(Compact(ToJson(WhatIsDrawn(runs))))},
        {"{{marks}}", InScript(MarksToJson(data, is_simulated))},
        {"{{script}}", kReportScript},
        {"{{chart_library}}", kChartLibrary}});

@@ -3,7 +3,8 @@
 // be read.
 //
 // Thread safety: one free function.
-// Errors: INVALID_ARGUMENT for details that are not as expected.
+// Errors: INVALID_ARGUMENT, with the point, for a latency histogram that is
+// none (bench/load/histogram_record.h).
 #ifndef FERRY_BENCH_REPORT_REPORT_HTML_H_
 #define FERRY_BENCH_REPORT_REPORT_HTML_H_
 
@@ -20,9 +21,6 @@ namespace ferry::bench {
 struct PageOptions {
   std::optional<double> slo_ms = {};  // of p99; none: that of a search, if any
   std::optional<PagePrice> price = {};  // none: no costs
-  // The results document of the runs, which charts are drawn from; empty:
-  // ToJson(). A file may say more than RunResult keeps.
-  std::string json = {};
 };
 
 absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,

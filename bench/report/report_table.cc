@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/report/number_text.h"
+#include "bench/report/rate_comparison.h"
 
 namespace ferry::bench {
 namespace {
@@ -27,20 +28,6 @@ constexpr char kUnbacked[] = "?";
 // Whether a percentile rests on enough requests.
 bool IsBacked(const PointResult& point, double q) {
   return point.ok >= SamplesFor(q);
-}
-
-double BestRate(const RunResult& run) {
-  if (run.search.has_value()) {
-    return run.search->found_rate.value_or(0);
-  }
-  double best = 0;
-  for (const PointResult& point : run.points) {
-    // A query's requests have more rows than those of other loads.
-    if (point.void_reason.empty() && point.loop != "offline") {
-      best = std::max(best, point.achieved_rate);
-    }
-  }
-  return best;
 }
 
 std::vector<std::string> SimulatedLabels(const std::vector<RunResult>& runs) {
@@ -121,23 +108,6 @@ std::string DescribeLoad(const PointResult& point) {
     absl::StrAppend(&text, ", ", point.arrivals);
   }
   return text;
-}
-
-std::vector<std::string> Compare(const std::vector<RunResult>& runs) {
-  std::vector<std::string> sentences;
-  for (size_t i = 1; i < runs.size(); ++i) {
-    const auto first = std::find_if(
-        runs.begin(), runs.end(),
-        [&](const RunResult& run) { return run.model == runs[i].model; });
-    const double base = BestRate(*first);
-    const double other = BestRate(runs[i]);
-    if (&*first != &runs[i] && base > 0 && other > 0) {
-      sentences.push_back(absl::StrFormat(
-          "'%s' served up to %.0f/s, '%s' %.0f/s: %.1fx", runs[i].label, other,
-          first->label, base, other / base));
-    }
-  }
-  return sentences;
 }
 
 ReportTable MakeTable(const std::vector<RunResult>& runs) {

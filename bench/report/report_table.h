@@ -31,10 +31,6 @@ ReportTable MakeClassTable(const std::vector<RunResult>& runs);
 // Returns the table in columns for a terminal, with its notes below.
 std::string ToText(const ReportTable& table);
 
-// Returns sentences that compare each run with the first of the same model: the
-// ratio of the highest achieved rates of points that are not void.
-std::vector<std::string> Compare(const std::vector<RunResult>& runs);
-
 // Returns "3 UNAVAILABLE, 1 INTERNAL", or "0".
 std::string DescribeErrors(const std::map<std::string, uint64_t>& errors);
 

@@ -60,8 +60,7 @@ constexpr Fact kFacts[] = {
     {"search",
      [](const RunResult& run) {
        return run.search.has_value()
-                  ? absl::StrFormat("p%g <= %g ms",
-                                    run.search->percentile * 100,
+                  ? absl::StrFormat("p%g <= %g ms", run.search->percentile,
                                     run.search->slo_ms)
                   : "-";
      }},

@@ -60,6 +60,14 @@ struct PointHistograms {
   HistogramRecord send_lag;
 };
 
+// What the device's own counters said of the window; each where they told.
+struct DeviceSummary {
+  std::string name;
+  std::optional<double> utilization;  // [0, 1]
+  std::optional<double> memory_used_bytes;
+  std::optional<double> power_w;
+};
+
 // One load, held for one measured window.
 struct PointResult {
   std::string loop;  // "open", "closed" or "offline"
@@ -99,6 +107,7 @@ struct PointResult {
   std::optional<ServerTimes> server_times;
   std::map<uint64_t, uint64_t> batches;
   CloseReasons closed;
+  std::optional<DeviceSummary> device;
   std::string purpose;      // of a search: "bisect: missed"; else empty
   std::string void_reason;  // empty: the numbers stand
   bool interrupted = false;
@@ -124,7 +133,7 @@ struct Environment {
 // What a search was for and came to.
 struct SearchSummary {
   double slo_ms = 0;
-  double percentile = 0;
+  double percentile = 0;             // of the latency, percent: 99
   std::optional<double> found_rate;  // requests/s; none was found
   double client_ceiling = 0;         // RateSearch::client_ceiling()
 };

@@ -139,6 +139,7 @@ absl::StatusOr<PointResult> Sweep::MeasureOffline(const OfflineQuery& query) {
     }
   }
   plan.drain_limit = kQuietLimit;
+  const std::string begun = DateOf(pacer_.Now());  // not when it warmed up
   const ServerCounters begin =
       probe_ != nullptr ? probe_->Read() : ServerCounters();
   const LoadSource::Loaded load =
@@ -151,7 +152,7 @@ absl::StatusOr<PointResult> Sweep::MeasureOffline(const OfflineQuery& query) {
       **load, probe_ != nullptr ? Difference(begin, probe_->Read(), lanes_)
                                 : ServerWindow());
   point.loop = "offline";
-  point.begun = DateOf(plan.window_begin());
+  point.begun = begun;
   point.outstanding = query.outstanding;
   point.query_rows = query.requests * static_cast<uint64_t>(query.rows);
   point.rows_rate = point.achieved_rate * query.rows;

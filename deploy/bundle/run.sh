@@ -17,7 +17,8 @@ if [ "${1:-}" = --torch ]; then
   shift 2
 fi
 if [ -z "${FERRY_TORCH:-}" ]; then
-  FERRY_TORCH=$(python3 -c 'import importlib.util
+  # Not from here: Python would take a folder named torch for it.
+  FERRY_TORCH=$(cd / && python3 -c 'import importlib.util
 found = importlib.util.find_spec("torch")
 print(found.submodule_search_locations[0] if found else "")' 2>/dev/null) ||
     FERRY_TORCH=

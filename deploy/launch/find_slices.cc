@@ -1,6 +1,8 @@
 // By hand, for the CPU, or as NVML lists them.
 #include "deploy/launch/find_slices.h"
 
+#include <cstdio>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "models/nvml/devices.h"
@@ -27,12 +29,33 @@ Slice OfMigDevice(const nvml::Gpu& gpu, const nvml::MigDevice& device) {
           .numa_node = nvml::NumaNode(gpu.pci_bus_id).value_or(-1)};
 }
 
+// A GPU that gets no server is no secret.
+void TellLeftOut(const nvml::Devices& devices) {
+  for (const nvml::UnreadGpu& gpu : devices.unread) {
+    std::fprintf(stderr,
+                 "ferry-launch: GPU %u cannot be looked at: no server\n",
+                 gpu.index);
+  }
+  for (const nvml::Gpu& gpu : devices.gpus) {
+    if (gpu.is_mig_unread) {
+      std::fprintf(stderr,
+                   "ferry-launch: %s does not tell whether MIG is on: no "
+                   "server\n",
+                   gpu.uuid.c_str());
+    } else if (gpu.is_mig_on.value_or(false) && gpu.mig_devices.empty()) {
+      std::fprintf(stderr,
+                   "ferry-launch: %s has MIG on and no MIG device: no server\n",
+                   gpu.uuid.c_str());
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Slice> SlicesOf(const nvml::Devices& devices) {
   std::vector<Slice> slices;
   for (const nvml::Gpu& gpu : devices.gpus) {
-    if (!gpu.is_mig_on.value_or(false)) {
+    if (!gpu.is_mig_on.value_or(false) && !gpu.is_mig_unread) {
       slices.push_back(OfGpu(gpu));
     }
     for (const nvml::MigDevice& device : gpu.mig_devices) {
@@ -50,6 +73,11 @@ absl::StatusOr<std::vector<Slice>> FindSlices(const LaunchOptions& options) {
   if (!slices.empty()) {
     return slices;
   }
+  if (options.visible_devices.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "CUDA_VISIBLE_DEVICES is set, to '", *options.visible_devices,
+        "': expected --slices with what this launch may take"));
+  }
   const auto library = nvml::Library::Open();
   if (!library.ok()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -60,6 +88,7 @@ absl::StatusOr<std::vector<Slice>> FindSlices(const LaunchOptions& options) {
     return absl::FailedPreconditionError(devices.status().message());
   }
   slices = SlicesOf(*devices);
+  TellLeftOut(*devices);
   if (slices.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("expected a GPU without MIG, or a MIG device, NVML sees: ",

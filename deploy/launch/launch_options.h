@@ -6,6 +6,7 @@
 #ifndef FERRY_DEPLOY_LAUNCH_LAUNCH_OPTIONS_H_
 #define FERRY_DEPLOY_LAUNCH_LAUNCH_OPTIONS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct LaunchOptions {
   // At most one of the two; neither: the slices that NVML finds.
   int cpu_servers = 0;
   std::vector<std::string> slice_uuids;
+  // CUDA_VISIBLE_DEVICES, where it is set: somebody's bound.
+  std::optional<std::string> visible_devices;
   PlanOptions plan;  // `server` is empty where none was given
   SupervisorOptions supervisor;
 };

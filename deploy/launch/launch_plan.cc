@@ -52,10 +52,14 @@ absl::StatusOr<std::vector<std::string>> Labels(
   if (labels.empty()) {
     for (size_t i = 0; i < slices.size(); ++i) {
       const Slice& slice = slices[i];
-      labels.push_back(absl::StrCat(slice.uuid.empty()      ? "cpu"
-                                    : slice.profile.empty() ? "slice"
-                                                            : slice.profile,
-                                    "-", i));
+      std::string kind = slice.uuid.empty()      ? "cpu"
+                         : slice.profile.empty() ? "slice"
+                                                 : slice.profile;
+      // "1g.18gb+me" is a profile.
+      std::replace_if(
+          kind.begin(), kind.end(), [](char c) { return !IsLabelCharacter(c); },
+          '.');
+      labels.push_back(absl::StrCat(kind, "-", i));
     }
   }
   if (labels.size() != slices.size()) {
@@ -108,7 +112,17 @@ absl::Status CheckSlices(const std::vector<Slice>& slices) {
   return absl::OkStatus();
 }
 
-absl::Status CheckArguments(const std::vector<std::string>& arguments) {
+absl::Status CheckArguments(const std::vector<std::string>& arguments,
+                            const std::vector<Slice>& slices) {
+  for (const std::string& argument : arguments) {
+    const bool names_device =
+        argument == "--device" || absl::StartsWith(argument, "--device=");
+    if (names_device && !slices.empty() && !slices.front().uuid.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "argument '", argument,
+          "' of the servers: each gets the --device of its slice"));
+    }
+  }
   for (const std::string& argument : arguments) {
     for (const absl::string_view flag : kOwnFlags) {
       if (argument == flag ||
@@ -189,7 +203,7 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
     const PlanOptions& options, const std::vector<Slice>& slices) {
   for (const absl::Status& status :
        {CheckSlices(slices), CheckPorts(options, slices.size()),
-        CheckArguments(options.server_arguments)}) {
+        CheckArguments(options.server_arguments, slices)}) {
     if (!status.ok()) {
       return status;
     }
@@ -234,7 +248,12 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
 }
 
 std::string ToShellLine(const ServerPlan& plan) {
-  std::vector<std::string> words = plan.environment;
+  std::vector<std::string> words;
+  for (const std::string& variable : plan.environment) {
+    const size_t value = variable.find('=') + 1;
+    words.push_back(absl::StrCat(variable.substr(0, value),
+                                 Quoted(variable.substr(value))));
+  }
   for (const std::string& word : plan.command) {
     words.push_back(Quoted(word));
   }

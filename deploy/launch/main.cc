@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,10 @@ std::string ServerBesideThis() {
 }
 
 absl::StatusOr<std::vector<ServerPlan>> Plan(LaunchOptions& options) {
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+      visible != nullptr) {
+    options.visible_devices = visible;
+  }
   if (options.plan.server.empty()) {
     options.plan.server = ServerBesideThis();
   }

@@ -71,7 +71,9 @@ std::string StatusJson(const std::vector<ServerStatus>& all) {
     }
     servers.push_back(std::move(server));
   }
-  return nlohmann::json({{"servers", std::move(servers)}}).dump(2) + "\n";
+  return nlohmann::json({{"servers", std::move(servers)}})
+             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace ferry::launch

@@ -22,7 +22,9 @@ struct DeviceElements {
 };
 
 // Starts to cast `count` elements, to the nearest value, ties to even; NaN
-// stays NaN. Elements of one type are copied.
+// stays NaN. FP64 and integers of 32 bits and more go by way of FP32, but to
+// FP64, and so are rounded twice, as LibTorch does. Elements of one type are
+// copied.
 // cudaErrorInvalidValue where there is no such cast: `to` is one of FP16, BF16,
 // FP32 and FP64, `from` any type but BYTES.
 cudaError_t CastElements(DeviceElements from, DeviceElements to, int64_t count,

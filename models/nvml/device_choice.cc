@@ -95,6 +95,11 @@ absl::StatusOr<Match> FindByIndex(uint32_t index, const Devices& devices) {
 // Refuses what CUDA would not take for what it is called.
 absl::Status CheckMig(const DeviceSelector& selector, const Match& match,
                       const Devices& devices) {
+  if (match.gpu->is_mig_unread) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--device: expected to be told whether MIG mode is on, for ",
+        NameOf(selector), "; NVML does not tell", Seen(devices)));
+  }
   const bool is_mig_on = match.gpu->is_mig_on.value_or(false);
   if (match.mig == nullptr && is_mig_on) {
     return absl::FailedPreconditionError(

@@ -1,10 +1,11 @@
 // DeviceSampler reads what changes with time of one device: memory, power,
 // temperature, clocks, and GPM's counters.
 //
-// Of a MIG device, memory and GPM's counters are its own. Power, energy,
-// temperature and clocks exist of the whole GPU only, and are those of the GPU
-// that it is part of: a share of them for one slice would be invented. NVML has
-// no utilization where MIG is on; GPM has.
+// Of a MIG device, memory and GPM's counters are those of its GPU instance,
+// which compute instances of it share. Power, energy, temperature and clocks
+// exist of the whole GPU only, and are those of the GPU that it is part of: a
+// share of them for one slice would be invented. NVML has no utilization where
+// MIG is on; GPM has.
 //
 // Thread safety: thread-safe.
 // Invariants:

@@ -90,8 +90,11 @@ void ReadGpu(const Library& library, DeviceHandle handle, Gpu& gpu) {
   gpu.memory_bytes = TotalMemory(library, Subject::kGpu, handle);
   uint32_t is_on = kMigDisabled;
   uint32_t will_be_on = kMigDisabled;
-  if (library.Call(nvml.mig_mode, Subject::kGpu, handle, &is_on, &will_be_on) ==
-      Code::kSuccess) {
+  const Code code =
+      library.Call(nvml.mig_mode, Subject::kGpu, handle, &is_on, &will_be_on);
+  gpu.is_mig_unread = code != Code::kSuccess && code != Code::kNotSupported &&
+                      code != Code::kFunctionNotFound;
+  if (code == Code::kSuccess) {
     gpu.is_mig_on = is_on == kMigEnabled;
     gpu.will_mig_be_on = will_be_on == kMigEnabled;
     if (*gpu.is_mig_on) {

@@ -34,8 +34,10 @@ struct Gpu {
   std::string uuid;    // GPU-...
   std::string name;
   std::string pci_bus_id;  // as in sysfs: 0000:1b:00.0; empty: not told
-  // Nothing: the GPU has no MIG, or does not tell.
+  // Nothing: the GPU has no MIG.
   std::optional<bool> is_mig_on;
+  // It may have MIG, and does not tell: then it is not taken as a whole.
+  bool is_mig_unread = false;
   std::optional<bool> will_mig_be_on;  // after the GPU's next reset
   std::optional<uint64_t> memory_bytes;
   std::vector<MigDevice> mig_devices;  // by place

@@ -92,6 +92,7 @@ TEST(StreamBackend, TakesABatchThroughAllItsSteps) {
 }
 
 TEST(StreamBackend, StartsTheNextBatchesBeforeTheFirstIsComputed) {
+  Events events;  // outlives the backend
   std::latch all_started(3);
   auto backend = MakeStreams(3, [&](Step step, int32_t) -> DeviceOutcome {
     if (step == Step::kCompute) {
@@ -101,7 +102,6 @@ TEST(StreamBackend, StartsTheNextBatchesBeforeTheFirstIsComputed) {
     }
     return {};
   });
-  Events events;
   TestRequest requests[3];
   for (TestRequest& request : requests) {
     backend->Start(BatchOf(request), events);
@@ -237,6 +237,42 @@ INSTANTIATE_TEST_SUITE_P(EachStep, StreamBackendStep,
                                            Step::kComputed, Step::kCopiedOut),
                          NameOf);
 
+TEST(StreamBackend, OutputOfABatchThatFailedIsWaitedForAndItsTimeCounted) {
+  class Watching final : public BackendEvents {
+   public:
+    void Staged(Batch&) override {}
+    void ComputeEnded(Batch& batch) override {
+      compute = batch.times().compute_end - batch.times().compute_begin;
+    }
+    void SlotFree() override {}
+    TimePoint LaneAwake() override { return kNever; }
+    void LaneBusy() override {}
+    void Finished(std::unique_ptr<Batch> batch) override {
+      batch->Resolve(Clock::Steady());
+    }
+    void Broken(Outcome) override {}
+
+    Duration compute{0};
+  };
+  Watching events;
+  TestRequest request;
+  int waited = 0;
+  auto backend = MakeStreams(2, [&](Step step, int32_t) -> DeviceOutcome {
+    if (step == Step::kCopiedOut) {
+      ++waited;
+    }
+    return step == Step::kComputed
+               ? DeviceOutcome{.outcome = {StatusCode::kInternal, "no"}}
+               : DeviceOutcome{};
+  });
+  backend->Start(BatchOf(request), events);
+  request.completion().WaitUntilReleased();
+  backend.reset();
+  EXPECT_EQ(request.code(), StatusCode::kInternal);
+  EXPECT_EQ(waited, 1) << "the device may have been writing it";
+  EXPECT_GT(events.compute, Duration(0)) << "it held the device";
+}
+
 TEST(StreamBackend, WhatWasUnderWayWhenTheDeviceWasLostFailsToo) {
   std::latch both_started(2);
   auto backend = MakeStreams(2, [&](Step step, int32_t) -> DeviceOutcome {
@@ -285,6 +321,8 @@ TEST(StreamBackend, ManyBatchesAreEachAnsweredOnce) {
 }
 
 TEST(StreamBackend, GateLetsOneComputeAtATime) {
+  Events events_of_one;  // these outlive the backends
+  Events events_of_other;
   WeightedGate gate(1);
   std::atomic<int> computing{0};
   std::atomic<int> most{0};
@@ -299,8 +337,6 @@ TEST(StreamBackend, GateLetsOneComputeAtATime) {
   const StreamBackendOptions options{.gate = &gate};
   auto one = MakeStreams(2, script, options);
   auto other = MakeStreams(2, script, options);
-  Events events_of_one;
-  Events events_of_other;
   for (int i = 0; i < 50; ++i) {
     TestRequest first;
     TestRequest second;

@@ -68,6 +68,21 @@ TEST(LaunchPlanTest, PlaceholdersAreFilled) {
                           "8001:8101", "{\"json\": {}}{", "plain"));
 }
 
+TEST(LaunchPlanTest, LabelsOfProfilesThatAreNone) {
+  Slice slice = kFirst;
+  slice.profile = "1g.18gb+me";
+  const auto plans = MakePlan(Options(), {slice});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ(plans->front().label, "1g.18gb.me-0");
+}
+
+TEST(LaunchPlanTest, DeviceIsTheSlices) {
+  PlanOptions options = Options();
+  options.server_arguments = {"--device=cpu"};
+  EXPECT_THAT(ErrorOf(options, {kFirst}), HasSubstr("'--device=cpu'"));
+  EXPECT_TRUE(MakePlan(options, {Slice{}}).ok());
+}
+
 TEST(LaunchPlanTest, WrongArgumentsAreRefused) {
   PlanOptions options = Options();
   options.server_arguments = {"--x={port}"};

@@ -78,6 +78,13 @@ class NvmlSlicesTest(unittest.TestCase):
             [[f"CUDA_VISIBLE_DEVICES={uuid}", f"--device={uuid}"]
              for uuid in ("MIG-1", "MIG-2", "GPU-b")])
 
+    def test_a_bound_that_is_set_is_not_overstepped(self):
+        os.environ["CUDA_VISIBLE_DEVICES"] = "GPU-a"
+        self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
+        ended = self.dry_run("gpu uuid=GPU-a name=G\ngpu uuid=GPU-b name=G\n")
+        self.assertEqual(ended.returncode, 1, ended.stdout)
+        self.assertIn("expected --slices", ended.stderr)
+
     def test_nothing_to_run_on_is_told_with_what_nvml_sees(self):
         ended = self.dry_run("gpu uuid=GPU-a name=G mig=on places=7\n")
         self.assertEqual(ended.returncode, 1, ended.stdout)

@@ -61,7 +61,8 @@ class BenchTest(unittest.TestCase):
         load = ("--outstanding", 1, "--duration-secs", 1)
         self.measured("run", *load, "--fail-if", "errors>0%")
         _, text = self.measured("run", *load, "--fail-if", "p99>1us", code=2)
-        self.assertIn("--fail-if: closed, 1 outstanding: p99>1us, at ", text)
+        self.assertRegex(
+            text, r"--fail-if: \S+, closed, 1 outstanding: p99>1us, at ")
         text = self.bench("run", "--fail-if", "p99", code=1)
         self.assertIn("expected a metric", text)
 

@@ -63,7 +63,8 @@ FORBIDDEN = {
               "what bench/micro measures"),
     "deploy": (("models/", "server/", "bench/", "grpc/", "grpcpp/", "grpc++/",
                 "proto/") + TORCH,
-               "the launcher sees servers as processes and by HTTP"),
+               "the launcher sees devices by models/nvml, servers as processes "
+               "and by HTTP"),
     "proto": (("batcher/", "models/", "server/", "bench/") + TORCH,
               "proto is the lowest layer"),
 }

@@ -2,6 +2,20 @@
 
 const mostLines = 7;
 
+// The middle of a bucket by its highest nanosecond, as Histogram::Quantile() has
+// it: one wide below 2^(bits + 1), then 2^bits buckets for each power of two.
+function middleOf(highest) {
+  const width = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(highest, 1))) -
+      marks.sub_bucket_bits);
+  return highest + 1 - width + Math.floor(width / 2);
+}
+
+// The latency of the last request of a bucket, as the tables have it.
+function bucketNs(histogram, highest, isLast) {
+  return isLast ? histogram.max_ns : Math.max(histogram.min_ns || 0,
+      Math.min(middleOf(highest), histogram.max_ns));
+}
+
 // Of the histogram where there is one; else the percentiles that are known.
 function percentileDots(point) {
   const buckets = point.histogram?.buckets || [];
@@ -17,7 +31,8 @@ function percentileDots(point) {
   let seen = 0;
   return buckets.filter(([, count]) => count > 0).map(([ns, count]) => {
     seen += count;
-    return {x: all / Math.max(all - seen, 0.5), y: ns / 1e6, point};
+    return {x: all / Math.max(all - seen, 0.5), point,
+      y: bucketNs(point.histogram, ns, seen === all) / 1e6};
   }).filter((one) => one.y > 0);
 }
 
@@ -37,7 +52,7 @@ function percentileName(x) {
 charts.percentiles = (figure) => {
   const points = thinned(pointsOf(runs[view.run]));
   if (points.length === 0) {
-    nothing(figure, 'No request of this run succeeded.');
+    nothing(figure, 'No open or closed loop of this run had a success.');
     return;
   }
   const sets = points.map((point, at) => {

@@ -1,5 +1,12 @@
 // Which runs and which point are looked at, and points as charts take them.
 
+// Tries of a search, which are no measurements to compare.
+const tries = new Set(marks.tries.map(([run, point]) => runs[run].points[point]));
+
+function isTry(point) {
+  return tries.has(point);
+}
+
 // The order in which runs get colours and are drawn while there are too many:
 // the chosen, the first, then those that served the most.
 const mostRuns = 6;
@@ -43,11 +50,6 @@ function runMarker(index) {
   return markers[ranked.indexOf(index) % markers.length];
 }
 
-// A mere try of a search is no measurement to compare.
-function isTry(point) {
-  return Boolean(point.purpose) && !point.purpose.startsWith('confirm');
-}
-
 function stands(point) {
   return point.void_reason === '' && !point.interrupted && point.ok > 0 &&
       point.loop !== 'offline' && !isTry(point);
@@ -72,7 +74,7 @@ function describe(point) {
 // The same, as short as a tick of an axis, in one line or two.
 function describeShortly(point) {
   return point.loop === 'closed' ? ['closed', String(point.outstanding)] :
-      describe(point).slice('open, '.length).replace(' load', '');
+      describe(point).replace(/^open, /, '').replace(' load', '');
 }
 
 function shownRuns() {
@@ -80,12 +82,13 @@ function shownRuns() {
       .filter(({index}) => view.shown.has(index));
 }
 
-// The points of a run in order: open loops by rate, then closed ones. Without
-// the tries of a search, where it has others.
+// The points of a run that are drawn, in order: open loops by rate, then closed
+// ones. Without the tries of a search, where it has others.
 function pointsOf(run) {
-  const some = run.points.filter((point) => point.ok > 0 && !isTry(point));
-  const points = some.length > 0 ? some :
-      run.points.filter((point) => point.ok > 0);
+  const all = run.points.filter((point) =>
+      point.ok > 0 && point.loop !== 'offline');
+  const some = all.filter((point) => !isTry(point));
+  const points = some.length > 0 ? some : all;
   const key = (point) => point.loop === 'closed' ?
       [1, point.outstanding] : [0, point.offered_rate];
   return [...points].sort((a, b) =>

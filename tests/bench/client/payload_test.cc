@@ -9,9 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "batcher/bytes_elements.h"
-#include "bench/client/payload_pool.h"
-#include "bench/client/request_pool.h"
 
 namespace ferry::bench {
 namespace {
@@ -141,6 +140,53 @@ TEST(PayloadTest, WhatIsWrongInJsonIsSaidWithItsPlace) {
   }
 }
 
+std::string Nested(int levels) {
+  return std::string(static_cast<size_t>(levels), '[') + "1" +
+         std::string(static_cast<size_t>(levels), ']');
+}
+
+TEST(PayloadTest, ListsInListsAreBounded) {
+  const Inputs inputs = {Input("x", DataType::kInt8, {1})};
+  // The document, "data" and the entry are three more.
+  const auto samples =
+      FromJson("{\"data\": [{\"x\": " + Nested(29) + "}]}", inputs);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_EQ(samples->front().at("x").bytes, "\x01");
+  for (const int levels : {30, 300000}) {
+    const std::string nested = Nested(levels);
+    for (const std::string& text :
+         {"{\"data\": [{\"x\": " + nested + "}]}",
+          "{\"data\": [{\"x\": {\"content\": " + nested + "}}]}",
+          "{\"data\": [{\"x\": {\"content\": [1], \"shape\": " + nested +
+              "}}]}",
+          "{\"data\": [" + Nested(levels + 1) + "]}"}) {
+      EXPECT_THAT(ErrorOf(FromJson(text, inputs)),
+                  HasSubstr("data.json: expected lists and objects in each "
+                            "other 32 deep at most, found more"))
+          << levels << ": " << text.substr(0, 40);
+    }
+  }
+}
+
+// Rows of no elements are as many as a shape says.
+TEST(PayloadTest, RowsAreBoundedWithoutContentsToo) {
+  const Inputs inputs = {Input("x", DataType::kUint8, {-1})};
+  const auto samples = FromJson(
+      R"({"data": [{"x": {"content": [], "shape": [3, 0]}}]})", inputs);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_THAT(*samples, SizeIs(3));
+  for (const char* rows : {"4194305", "1000000000000"}) {
+    EXPECT_THAT(
+        ErrorOf(FromJson(
+            absl::StrCat(R"({"data": [{"x": [1]}, {"x": )",
+                         R"({"content": [], "shape": [)", rows, ", 0]}}]}"),
+            inputs)),
+        HasSubstr(absl::StrCat("entry 2 of \"data\": input 'x': expected "
+                               "4194304 rows in all at most, found ",
+                               rows, " beside 1")));
+  }
+}
+
 TEST(PayloadTest, LengthsOfTextsMustAddUp) {
   const Inputs inputs = {Input("x", DataType::kBytes, {1})};
   EXPECT_THAT(
@@ -173,6 +219,21 @@ TEST(PayloadTest, NumpyArraysHaveTypeShapeAndElements) {
   contents = ParseNpy(Npy("|u1", "", "\x07"), DataType::kUint8);
   ASSERT_TRUE(contents.ok()) << contents.status();
   EXPECT_THAT(*contents->shape, IsEmpty());
+}
+
+TEST(PayloadTest, NumpyArraysOfNoElementsAreBoundedToo) {
+  auto contents =
+      ParseNpy(Npy("|u1", "1000000000000, 0", ""), DataType::kUint8);
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  std::vector<Sample> samples;
+  const absl::Status status =
+      AppendSamples({Input("x", DataType::kUint8, {-1})},
+                    {{"x", *std::move(contents)}}, "folder", samples);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("expected 4194304 rows in all at most, found "
+                        "1000000000000 beside 0"));
+  EXPECT_THAT(samples, IsEmpty());
 }
 
 TEST(PayloadTest, NumpyArraysOfAnotherKindAreRefused) {
@@ -264,88 +325,6 @@ TEST_F(PayloadFolderTest, WhatIsWrongIsSaidWithItsFile) {
   EXPECT_THAT(ErrorOf(Read()), HasSubstr("found both"));
   EXPECT_EQ(ReadPayload("/nowhere.json", inputs_, {}).status().code(),
             absl::StatusCode::kNotFound);
-}
-
-std::vector<Sample> Numbered(int count) {
-  std::vector<Sample> samples;
-  for (int i = 0; i < count; ++i) {
-    samples.push_back({{"x", {{1}, std::string(1, static_cast<char>(i))}}});
-  }
-  return samples;
-}
-
-std::vector<std::string> RequestsOf(const std::vector<Sample>& samples,
-                                    const RequestPoolOptions& options) {
-  inference::ModelMetadataResponse metadata;
-  metadata.set_name("m");
-  const auto requests = PayloadRequests(
-      metadata, {Input("x", DataType::kUint8, {1})}, samples, options);
-  EXPECT_TRUE(requests.ok()) << requests.status();
-  std::vector<std::string> bytes;
-  for (const auto& request : *requests) {
-    EXPECT_THAT(request.inputs(0).shape(), ElementsAre(options.rows, 1));
-    bytes.push_back(request.raw_input_contents(0));
-  }
-  return bytes;
-}
-
-TEST(PayloadPoolTest, SamplesAreTakenInTurnEachEquallyOften) {
-  RequestPoolOptions options;
-  options.rows = 1;
-  EXPECT_THAT(RequestsOf(Numbered(3), options),
-              ElementsAre(std::string(1, 0), "\x01", "\x02"));
-  options.rows = 2;
-  EXPECT_THAT(RequestsOf(Numbered(3), options),
-              ElementsAre(std::string("\x00\x01", 2),
-                          std::string("\x02\x00", 2), "\x01\x02"));
-  options.rows = 4;  // more than there are
-  EXPECT_THAT(RequestsOf(Numbered(2), options),
-              ElementsAre(std::string("\x00\x01\x00\x01", 4)));
-}
-
-TEST(PayloadPoolTest, OrDrawnByTheSeed) {
-  RequestPoolOptions options;
-  options.draws_samples = true;
-  options.count = 50;
-  options.seed = 3;
-  const auto drawn = RequestsOf(Numbered(10), options);
-  EXPECT_THAT(drawn, SizeIs(50));
-  EXPECT_EQ(drawn, RequestsOf(Numbered(10), options));
-  options.seed = 4;
-  EXPECT_NE(drawn, RequestsOf(Numbered(10), options));
-}
-
-TEST(PayloadPoolTest, RowsOfOneRequestAreOfOneShape) {
-  std::vector<Sample> samples = Numbered(2);
-  samples[1].at("x").dims = {3};
-  RequestPoolOptions options;
-  options.rows = 2;
-  const auto requests = PayloadRequests(
-      {}, {Input("x", DataType::kUint8, {-1})}, samples, options);
-  EXPECT_THAT(std::string(requests.status().message()),
-              HasSubstr("found [1] in sample 1 and [3] in sample 2; --rows 1"));
-}
-
-TEST(PayloadPoolTest, AnOptionalInputMayBeLeftOut) {
-  inference::ModelMetadataResponse metadata;
-  inference::ModelConfig config;
-  config.set_max_batch_size(8);
-  for (const char* name : {"x", "mask"}) {
-    auto* const input = metadata.add_inputs();
-    input->set_name(name);
-    input->set_datatype("UINT8");
-    input->add_shape(-1);
-    input->add_shape(1);
-    config.add_input()->set_name(name);
-  }
-  config.mutable_input(1)->set_optional(true);
-  const auto inputs = InputSpecs(metadata, config, {});
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  const auto samples = FromJson(R"({"data": [{"x": [1]}]})", *inputs);
-  ASSERT_TRUE(samples.ok()) << samples.status();
-  const auto requests = PayloadRequests(metadata, *inputs, *samples, {});
-  ASSERT_TRUE(requests.ok()) << requests.status();
-  EXPECT_EQ(requests->front().inputs_size(), 1);
 }
 
 }  // namespace

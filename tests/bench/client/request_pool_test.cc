@@ -1,4 +1,5 @@
-// Requests for every datatype, shapes from metadata and flags, and refusals.
+// Requests for every datatype and of samples, shapes from metadata and flags,
+// and refusals.
 #include "bench/client/request_pool.h"
 
 #include <gmock/gmock.h>
@@ -9,11 +10,15 @@
 #include <cstring>
 #include <utility>
 
+#include "bench/client/payload.h"
+#include "bench/client/payload_pool.h"
+
 namespace ferry::bench {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 struct Model {
   inference::ModelMetadataResponse metadata;
@@ -165,6 +170,161 @@ TEST(RequestPoolTest, PoolHoldsDifferentRequests) {
   ASSERT_TRUE((*pool)[1].TrySingleSlice(&second).ok());
   EXPECT_NE(std::string(first.begin(), first.end()),
             std::string(second.begin(), second.end()));
+}
+
+InputSpec Input(const char* name, std::vector<int64_t> dims) {
+  return {name, DataType::kUint8, std::move(dims), true, false};
+}
+
+std::vector<Sample> Numbered(int count) {
+  std::vector<Sample> samples;
+  for (int i = 0; i < count; ++i) {
+    samples.push_back({{"x", {{1}, std::string(1, static_cast<char>(i))}}});
+  }
+  return samples;
+}
+
+using Requests = std::vector<inference::ModelInferRequest>;
+
+absl::StatusOr<Requests> PayloadRequests(
+    const inference::ModelMetadataResponse& metadata,
+    const std::vector<InputSpec>& inputs, const std::vector<Sample>& samples,
+    const RequestPoolOptions& options) {
+  Requests requests;
+  const absl::Status made =
+      ForEachPayloadRequest(metadata, inputs, samples, options,
+                            [&](inference::ModelInferRequest& request) {
+                              requests.push_back(std::move(request));
+                            });
+  return made.ok() ? absl::StatusOr<Requests>(std::move(requests)) : made;
+}
+
+std::vector<std::string> RequestsOf(const std::vector<Sample>& samples,
+                                    const RequestPoolOptions& options) {
+  inference::ModelMetadataResponse metadata;
+  metadata.set_name("m");
+  const auto requests =
+      PayloadRequests(metadata, {Input("x", {1})}, samples, options);
+  EXPECT_TRUE(requests.ok()) << requests.status();
+  std::vector<std::string> bytes;
+  for (const auto& request : *requests) {
+    EXPECT_THAT(request.inputs(0).shape(), ElementsAre(options.rows, 1));
+    bytes.push_back(request.raw_input_contents(0));
+  }
+  return bytes;
+}
+
+TEST(PayloadPoolTest, SamplesAreTakenInTurnEachEquallyOften) {
+  RequestPoolOptions options;
+  options.rows = 1;
+  EXPECT_THAT(RequestsOf(Numbered(3), options),
+              ElementsAre(std::string(1, 0), "\x01", "\x02"));
+  options.rows = 2;
+  EXPECT_THAT(RequestsOf(Numbered(3), options),
+              ElementsAre(std::string("\x00\x01", 2),
+                          std::string("\x02\x00", 2), "\x01\x02"));
+  options.rows = 4;  // more than there are
+  EXPECT_THAT(RequestsOf(Numbered(2), options),
+              ElementsAre(std::string("\x00\x01\x00\x01", 4)));
+}
+
+TEST(PayloadPoolTest, OrDrawnByTheSeed) {
+  RequestPoolOptions options;
+  options.draws_samples = true;
+  options.count = 50;
+  options.seed = 3;
+  const auto drawn = RequestsOf(Numbered(10), options);
+  EXPECT_THAT(drawn, SizeIs(50));
+  EXPECT_EQ(drawn, RequestsOf(Numbered(10), options));
+  options.seed = 4;
+  EXPECT_NE(drawn, RequestsOf(Numbered(10), options));
+}
+
+TEST(PayloadPoolTest, RowsOfOneRequestAreOfOneShape) {
+  std::vector<Sample> samples = Numbered(2);
+  samples[1].at("x").dims = {3};
+  RequestPoolOptions options;
+  options.rows = 2;
+  const auto requests =
+      PayloadRequests({}, {Input("x", {-1})}, samples, options);
+  EXPECT_THAT(std::string(requests.status().message()),
+              HasSubstr("found [1] in sample 1 and [3] in sample 2; --rows 1"));
+}
+
+// 101 samples of 100 KiB by 512 rows: 10 MiB that would be 5050.
+TEST(PayloadPoolTest, MoreInTurnThanFitsIsRefusedBeforeAnyIsMade) {
+  const std::vector<Sample> samples(
+      101, Sample{{"x", {{100 << 10}, std::string(100 << 10, 'x')}}});
+  RequestPoolOptions options;
+  options.rows = 512;
+  int made = 0;
+  const absl::Status status =
+      ForEachPayloadRequest({}, {Input("x", {-1})}, samples, options,
+                            [&](auto& /*request*/) { ++made; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(made, 0);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("expected requests of 4096.0 MiB in all at most, found "
+                        "5050.0 MiB: 101 requests of 512 rows, which send each "
+                        "of 101 samples equally often; --data-order random "
+                        "--requests 81 draws about as many as fit"));
+  // What it says to do does it.
+  options.draws_samples = true;
+  options.count = 2;
+  EXPECT_TRUE(ForEachPayloadRequest({}, {Input("x", {-1})}, samples, options,
+                                    [&](auto& /*request*/) { ++made; })
+                  .ok());
+  EXPECT_EQ(made, 2);
+}
+
+TEST(PayloadPoolTest, DrawnRequestsAreBoundedToo) {
+  RequestPoolOptions options;
+  options.draws_samples = true;
+  options.rows = 4;
+  options.count = 3;
+  options.most_bytes = 12;
+  EXPECT_THAT(RequestsOf(Numbered(10), options), SizeIs(3));
+  options.count = 4;
+  const auto requests =
+      PayloadRequests({}, {Input("x", {1})}, Numbered(10), options);
+  EXPECT_THAT(std::string(requests.status().message()),
+              HasSubstr("found more in 4 of 4; fewer --requests fit"));
+}
+
+TEST(PayloadPoolTest, ARequestIsBoundedOverAllItsInputs) {
+  const std::vector<Sample> samples = {
+      {{"x", {{1 << 20}, std::string(1 << 20, 'x')}},
+       {"y", {{1 << 20}, std::string(1 << 20, 'y')}}}};
+  RequestPoolOptions options;
+  options.rows = 600;  // 600 MiB of each
+  const auto requests = PayloadRequests(
+      {}, {Input("x", {-1}), Input("y", {-1})}, samples, options);
+  EXPECT_THAT(std::string(requests.status().message()),
+              HasSubstr("requests of 1024 MiB at most, found 1200.0 MiB; fewer "
+                        "--rows"));
+}
+
+TEST(PayloadPoolTest, AnOptionalInputMayBeLeftOut) {
+  inference::ModelMetadataResponse metadata;
+  inference::ModelConfig config;
+  config.set_max_batch_size(8);
+  for (const char* name : {"x", "mask"}) {
+    auto* const input = metadata.add_inputs();
+    input->set_name(name);
+    input->set_datatype("UINT8");
+    input->add_shape(-1);
+    input->add_shape(1);
+    config.add_input()->set_name(name);
+  }
+  config.mutable_input(1)->set_optional(true);
+  const auto inputs = InputSpecs(metadata, config, {});
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  const auto samples =
+      ParseJsonPayload(R"({"data": [{"x": [1]}]})", "data.json", *inputs);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  const auto requests = PayloadRequests(metadata, *inputs, *samples, {});
+  ASSERT_TRUE(requests.ok()) << requests.status();
+  EXPECT_EQ(requests->front().inputs_size(), 1);
 }
 
 TEST(ParseTest, FlagsAreReadOrRefused) {

@@ -29,7 +29,8 @@ TEST(RunTurnsTest, SharesOfSaturationAreTheFirstTurnsRates) {
   RunResult run;
   run.saturation_rate = 1000;
   const SweepOptions same = LoadsOfTurn(first, run, {0, 1, 0});
-  EXPECT_THAT(same.outstanding, ElementsAre(1));
+  EXPECT_THAT(same.outstanding, ElementsAre(1, first.saturation_outstanding))
+      << "all loads of the first turn, its loop for saturation too";
   EXPECT_THAT(same.rates, ElementsAre(50, 500, 800));
   EXPECT_THAT(same.loads, IsEmpty());
   EXPECT_EQ(same.seed, 7U);

@@ -6,6 +6,8 @@
 
 #include <limits>
 
+#include "bench/report/frontier.h"
+
 namespace ferry::bench {
 namespace {
 
@@ -62,13 +64,22 @@ TEST(SloPointTest, IsTheHighestRateWithinTheSlo) {
 }
 
 TEST(SloPointTest, OfASearchOnlyWhatItFoundCounts) {
-  RunResult run = RunOf({Open(400, 19), Open(300, 18), Open(500, 40)});
+  RunResult run = RunOf({Open(400, 19), Open(310, 18), Open(310, 19),
+                         Open(300, 18), Open(500, 40)});
+  run.points[0].purpose = "bisect: met";
+  run.points[1].purpose = "confirm: met";
+  run.points[2].purpose = "confirm: missed";
+  run.points[3].purpose = "confirm: met";
+  run.points[4].purpose = "bracket: missed";
   run.search = {.slo_ms = 20, .percentile = 99, .found_rate = 300};
   const SloPoint found = Find({run}, 20);
-  EXPECT_EQ(found.lambda_max(), 300) << "400/s met it by luck";
+  EXPECT_EQ(found.lambda_max(), 300) << "400/s met it by luck, 310/s once";
   EXPECT_THAT(found.notes, IsEmpty());
+  EXPECT_EQ(Chosen({run}, 20), (PointPlace{0, 3})) << "as the page has it";
   run.search->found_rate.reset();
-  EXPECT_THAT(Refusal(run, 20), HasSubstr("a try of a search"));
+  EXPECT_THAT(Refusal(run, 20), HasSubstr("open, 400/s: a try of a search"));
+  EXPECT_THAT(Refusal(run, 20),
+              HasSubstr("open, 310/s: a rate that the search did not confirm"));
 }
 
 TEST(SloPointTest, PointsThatDoNotStandDoNotCount) {

@@ -175,6 +175,130 @@ TEST(ComparisonTest, OldPointsHaveNoIntervalAndNoVerdict) {
   EXPECT_THAT(WorseThan(comparison, 5), Not(IsEmpty()));
 }
 
+// Runs in turn whose points are changed by `change`.
+template <typename Change>
+std::vector<RunResult> Changed(const char* label, int count, Change change) {
+  std::mt19937_64 random(3);
+  auto runs = Repeats(random, label, count, {.per_slice = 100});
+  for (RunResult& run : runs) {
+    change(run.points.front());
+  }
+  return runs;
+}
+
+void FailAll(PointResult& point) {
+  point.errors = {{"UNAVAILABLE", point.planned}};
+  point.ok = 0;
+  point.achieved_rate = 0;
+  point.latency = {};
+}
+
+TEST(ComparisonTest, AGateDoesNotPassWhereOneRunHasNoSuccess) {
+  std::mt19937_64 random(3);
+  auto b = Repeats(random, "b", 7, {.mean_ms = 30});
+  FailAll(b[3].points.front());
+  const Comparison comparison =
+      CompareRuns(Repeats(random, "a", 7, {.mean_ms = 10}), b);
+  const Metric& p50 = Named(comparison, "p50");
+  EXPECT_FALSE(p50.estimate.has_value());
+  EXPECT_EQ(p50.verdict, Verdict::kUnknown);
+  EXPECT_NEAR(p50.b / p50.a, 3, 0.3);  // of those that have one
+  for (const char* metric : {"rate", "mean", "p50", "p99"}) {
+    EXPECT_THAT(WorseThan(comparison, 5),
+                Contains(absl::StrFormat("not judged: closed, 4 outstanding: "
+                                         "%s: not known: 1 run has no value of "
+                                         "it",
+                                         metric)));
+  }
+}
+
+TEST(ComparisonTest, ASideWithoutAnySuccessIsListedAndNotJudged) {
+  const auto a = Changed("a", 3, [](PointResult& /*point*/) {});
+  const auto b = Changed("b", 3, FailAll);
+  const Comparison comparison = CompareRuns(a, b);
+  EXPECT_TRUE(std::isnan(Named(comparison, "p50").b));
+  EXPECT_THAT(
+      WorseThan(comparison, 5),
+      Contains(HasSubstr("p50: not known: 3 runs have no value of it")));
+  EXPECT_THAT(ToText(comparison), Not(HasSubstr("nan")));
+  EXPECT_THAT(ToJson(CompareRuns(b, a)), HasSubstr("\"a\": null"));
+  // What neither has is no metric.
+  const Comparison of_none = CompareRuns(b, b);
+  ASSERT_FALSE(of_none.loads.empty());
+  for (const Metric& metric : of_none.loads.front().metrics) {
+    EXPECT_THAT(metric.name, ::testing::AnyOf("errors", "rows"));
+  }
+}
+
+TEST(ComparisonTest, QueriesAreComparedByTheirRowsAndNotByLatencies) {
+  double rows_rate = 1000;
+  const auto offline = [&](PointResult& point) {
+    point.loop = "offline";
+    point.query_rows = 100000;
+    point.rows_rate = rows_rate *= 1.001;
+  };
+  const auto a = Changed("a", 5, offline);
+  rows_rate = 2000;
+  const Comparison comparison = CompareRuns(a, Changed("b", 5, offline));
+  std::vector<std::string> names;
+  for (const Metric& metric : comparison.loads.front().metrics) {
+    names.push_back(metric.name);
+  }
+  EXPECT_THAT(names, ElementsAre("rate", "errors", "rows"));
+  EXPECT_EQ(Named(comparison, "rate").verdict, Verdict::kDiffers);
+  EXPECT_THAT(ToText(comparison),
+              AllOf(HasSubstr("offline, 100000 rows, 4 outstanding"),
+                    HasSubstr("1003.0 rows/s"), HasSubstr("2006.0 rows/s"),
+                    HasSubstr("B's rate is 100.0 % higher")));
+}
+
+// 2400.4 us is in the bucket next to that of 2384 us.
+TEST(ComparisonTest, PercentilesThatDoNotVaryAreAsSureAsTheirBuckets) {
+  const auto p50_of = [](double us) {
+    return [us](PointResult& point) { point.latency.p50_us = us; };
+  };
+  const auto a = Changed("a", 3, p50_of(2384));
+  Comparison comparison = CompareRuns(a, Changed("b", 3, p50_of(2400.4)));
+  const Metric& next = Named(comparison, "p50");
+  EXPECT_EQ(next.verdict, Verdict::kSame);
+  // Two errors of 1/256, uniform.
+  EXPECT_NEAR(next.estimate->error, std::sqrt(2.0 / 3) / 256, 1e-9);
+  EXPECT_LT(next.low(), 1);
+  comparison = CompareRuns(a, Changed("b", 3, p50_of(2600)));
+  EXPECT_EQ(Named(comparison, "p50").verdict, Verdict::kDiffers);
+}
+
+TEST(ComparisonTest, RatesThatDoNotVaryAreAsSureAsTheyAreCounted) {
+  const auto rate_of = [](double rate) {
+    return [rate](PointResult& point) {
+      point.achieved_rate = rate;
+      point.ok = static_cast<uint64_t>(10 * rate);
+    };
+  };
+  const auto a = Changed("a", 3, rate_of(500));
+  Comparison comparison = CompareRuns(a, Changed("b", 3, rate_of(499.9)));
+  EXPECT_EQ(Named(comparison, "rate").verdict, Verdict::kSame);
+  comparison = CompareRuns(a, Changed("b", 3, rate_of(490)));
+  EXPECT_EQ(Named(comparison, "rate").verdict, Verdict::kDiffers);
+}
+
+TEST(ComparisonTest, SharesOfErrorsVaryAsCountsDoAtLeast) {
+  const auto failed = [](uint64_t count) {
+    return [count](PointResult& point) {
+      point.planned = 12000;
+      point.errors = {{"UNAVAILABLE", count}};
+    };
+  };
+  const auto a = Changed("a", 3, failed(0));
+  Comparison comparison = CompareRuns(a, Changed("b", 3, failed(3)));
+  const Metric& few = Named(comparison, "errors");
+  EXPECT_EQ(few.verdict, Verdict::kSame);
+  EXPECT_NEAR(few.estimate->error, std::sqrt(1.25e-4 * 0.999875 * 2 / 36000),
+              1e-9);
+  comparison = CompareRuns(a, Changed("b", 3, failed(300)));
+  EXPECT_EQ(Named(comparison, "errors").verdict, Verdict::kDiffers);
+}
+
 // One of ten comparisons that are all by chance.
 TEST(ComparisonTest, OneOfManyThatAloneWouldStandIsByChance) {
   std::mt19937_64 random(1);

@@ -98,6 +98,20 @@ TEST(EstimateTest, WhatDoesNotVaryDiffersOrDoesNot) {
   EXPECT_EQ(EstimateOf({1, 0, 9}, {1, 0, 9}).p_value, 1);
 }
 
+TEST(EstimateTest, WhatDidNotVaryTakesAnErrorFromElsewhere) {
+  const auto certain = EstimatePaired({1, 2, 3}, {2, 3, 4});
+  EXPECT_EQ(certain->error, 0);
+  EXPECT_FALSE(WithError(*certain, 0).has_value());
+  const auto unsure = WithError(*certain, 0.5);  // t = 2 of 2 degrees
+  ASSERT_TRUE(unsure.has_value());
+  EXPECT_NEAR(unsure->low, 1 - 4.302653 / 2, 1e-5);
+  EXPECT_NEAR(unsure->high, 1 + 4.302653 / 2, 1e-5);
+  EXPECT_NEAR(unsure->p_value, 0.1835034, 1e-6);
+  EXPECT_EQ(WithError(*EstimatePaired({1, 2}, {1, 2}), 0)->p_value, 1);
+  // Repeats that never varied have their degrees all the same.
+  EXPECT_EQ(EstimateUnpaired({1, 1, 1}, {2, 2, 2})->degrees, 4);
+}
+
 TEST(EstimateTest, HolmStopsAtTheFirstThatFails) {
   EXPECT_THAT(Holm({0.03, 0.001, 0.02}, 0.05),
               ElementsAre(true, true, true));  // 0.05 / 3, / 2, / 1

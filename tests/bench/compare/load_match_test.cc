@@ -58,6 +58,27 @@ TEST(LoadMatchTest, PointsAreMatchedByWhatWasAsked) {
   EXPECT_THAT(matches.warnings, IsEmpty());
 }
 
+PointResult Offline(uint64_t rows, int outstanding) {
+  PointResult point;
+  point.loop = "offline";
+  point.query_rows = rows;
+  point.outstanding = outstanding;
+  return point;
+}
+
+TEST(LoadMatchTest, QueriesAreMatchedByTheirRowsAndWhatIsOutstanding) {
+  const LoadMatches matches =
+      MatchLoads({RunAt("1", {Offline(1000, 8), Offline(2000, 8), Open(0)})},
+                 {RunAt("2", {Offline(1000, 8), Offline(2000, 16)})});
+  EXPECT_THAT(LoadsOf(matches),
+              ElementsAre("offline, 1000 rows, 8 outstanding"));
+  EXPECT_THAT(
+      matches.left_out,
+      ElementsAre("offline, 2000 rows, 8 outstanding: measured only in A",
+                  "open, 0/s: measured only in A",
+                  "offline, 2000 rows, 16 outstanding: measured only in B"));
+}
+
 TEST(LoadMatchTest, WhatHasNothingInCommonIsAWarningAndNoBar) {
   std::vector<RunResult> a = {RunAt("1", {Closed(1)})};
   std::vector<RunResult> b = a;

@@ -67,17 +67,38 @@ TEST(ChosenTest, CarriesTheMostWithinTheBound) {
   EXPECT_EQ(Chosen(runs, 10), std::nullopt) << "a closed loop hides a queue";
 }
 
+// As a search leaves it: 1,000/s missed its second confirmation, 980/s met all.
+RunResult Searched() {
+  RunResult run = RunOf({Point(1010, 5), Point(1000, 8), Point(1000, 9),
+                         Point(980, 8), Point(980, 9)});
+  const char* purposes[] = {"bisect: met", "confirm: met", "confirm: missed",
+                            "confirm: met", "confirm: met"};
+  for (size_t i = 0; i < run.points.size(); ++i) {
+    run.points[i].purpose = purposes[i];
+    run.points[i].target_rate = run.points[i].achieved_rate;
+  }
+  run.search = SearchSummary{.slo_ms = 10, .percentile = 99, .found_rate = 980};
+  return run;
+}
+
+TEST(ChosenTest, OfASearchIsWhatItConfirmed) {
+  RunResult run = Searched();
+  EXPECT_EQ(Chosen({run}, 10), (PointPlace{0, 3}));
+  run.search->found_rate.reset();
+  EXPECT_EQ(Chosen({run}, 10), std::nullopt);
+}
+
 TEST(SearchedSloTest, IsThatOfAllSearches) {
   std::vector<RunResult> runs = {RunOf({}), RunOf({})};
   EXPECT_EQ(SearchedSloMs(runs), std::nullopt);
   runs[1].search =
-      SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = {}};
+      SearchSummary{.slo_ms = 50, .percentile = 99, .found_rate = {}};
   EXPECT_EQ(SearchedSloMs(runs), 50);
   runs[0].search =
-      SearchSummary{.slo_ms = 20, .percentile = 0.99, .found_rate = {}};
+      SearchSummary{.slo_ms = 20, .percentile = 99, .found_rate = {}};
   EXPECT_EQ(SearchedSloMs(runs), std::nullopt) << "two bounds";
   runs[0].search =
-      SearchSummary{.slo_ms = 20, .percentile = 0.9, .found_rate = {}};
+      SearchSummary{.slo_ms = 20, .percentile = 90, .found_rate = {}};
   EXPECT_EQ(SearchedSloMs(runs), 50) << "the chart is of p99";
 }
 

@@ -56,6 +56,17 @@ TEST(KneeTest, TakesPointsThatStandAndEnoughOfThem) {
   EXPECT_FALSE(FindKnee(run).has_value());
 }
 
+TEST(KneeTest, IsNotOfASearch) {
+  RunResult run = MM1({300, 400, 500, 600, 700});
+  run.points[0].purpose = "bisect: met";
+  EXPECT_TRUE(FindKnee(run).has_value());
+  run.points[1].purpose = "bracket: missed";
+  EXPECT_FALSE(FindKnee(run).has_value()) << "three rates are no tries";
+  run = MM1({300, 400, 500, 600});
+  run.search = SearchSummary{.slo_ms = 10, .percentile = 99, .found_rate = 300};
+  EXPECT_FALSE(FindKnee(run).has_value());
+}
+
 TEST(KneeTest, StandsInTheJson) {
   EXPECT_THAT(ToJson({MM1({300, 500, 600, 700})}),
               HasSubstr("\"knee\": {\n    \"rate\": 500.0"));

@@ -143,5 +143,20 @@ TEST(MergeRunsTest, WhatIsNotOneLoadIsRefused) {
               HasSubstr("b.json: expected runs"));
 }
 
+TEST(MergeRunsTest, OneFileTwiceIsNotTwoClients) {
+  RunResult run = MeasuredRun(1);
+  run.points[0].loop = "closed";
+  EXPECT_THAT(std::string(MergeOf(run, run).status().message()),
+              HasSubstr("expected another client's"));
+}
+
+TEST(MergeRunsTest, QueryIsOfOneClient) {
+  RunResult one = MeasuredRun(1);
+  RunResult other = MeasuredRun(2);
+  one.points[0].loop = other.points[0].loop = "offline";
+  EXPECT_THAT(std::string(MergeOf(one, other).status().message()),
+              HasSubstr("a query is of one client"));
+}
+
 }  // namespace
 }  // namespace ferry::bench

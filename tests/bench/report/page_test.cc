@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "bench/load/histogram_record.h"
 #include "bench/report/not_measured.h"
 #include "bench/report/number_text.h"
 #include "bench/report/page_tables.h"
@@ -40,18 +39,24 @@ RunResult Plain() {
   return run;
 }
 
-PointDetails Whole() {
-  return {.queue_us = 1000,
-          .compute_input_us = 100,
-          .compute_infer_us = 2000,
-          .compute_output_us = 50,
-          .batches = {{8, 25}, {64, 75}},
-          .close_reasons = {{"full", 75}, {"max_wait", 25}, {"expired", 0}},
-          .buckets = {{1'000'000, 50}, {9'000'000, 50}},
-          .device = "L4",
-          .utilization = 0.43,
-          .memory_used_bytes = 3.0 * (1 << 20),
-          .power_w = 70};
+// The same, and all that server and device can tell of the open one.
+RunResult Whole() {
+  RunResult run = Plain();
+  PointResult& open = run.points[0];
+  open.server_times = ServerTimes{1000, 100, 2000, 50};
+  open.batches = {{8, 25}, {64, 75}};
+  open.closed = {{"full", 75}, {"max_wait", 25}, {"expired", 0}};
+  LatencyHistogram latency;
+  for (int i = 0; i < 50; ++i) {
+    latency.Record(1'000'000);
+    latency.Record(9'000'000);
+  }
+  open.histograms.latency = RecordOf(latency);
+  open.device = DeviceSummary{.name = "L4",
+                              .utilization = 0.43,
+                              .memory_used_bytes = 3.0 * (1 << 20),
+                              .power_w = 71};
+  return run;
 }
 
 std::string Page(const std::vector<RunResult>& runs,
@@ -64,39 +69,67 @@ std::string Page(const std::vector<RunResult>& runs,
 std::string Section(const std::string& id) { return "id=\"" + id + "\""; }
 
 TEST(PageTablesTest, BreakdownEndsWithWhatTheServerDidNotSee) {
-  const ReportTable table = MakeBreakdownTable({Plain()}, {{Whole(), {}}});
-  EXPECT_THAT(table.rows,
+  RunResult run = Whole();
+  EXPECT_THAT(MakeBreakdownTable({run}).rows,
               ElementsAre(ElementsAre("on", "open, 700/s", "1.000", "0.100",
                                       "2.000", "0.050", "1.350", "4.500")));
-  PointDetails partial;
-  partial.queue_us = 9000;  // more than the client's mean
-  EXPECT_THAT(MakeBreakdownTable({Plain()}, {{partial, {}}}).rows,
-              ElementsAre(ElementsAre("on", "open, 700/s", "9.000", "-", "-",
-                                      "-", "0.000", "4.500")));
+  run.points[0].server_times->queue_us = 9000;  // more than the client's mean
+  EXPECT_THAT(MakeBreakdownTable({run}).rows,
+              ElementsAre(ElementsAre("on", "open, 700/s", "9.000", "0.100",
+                                      "2.000", "0.050", "0.000", "4.500")));
 }
 
 TEST(PageTablesTest, BatchesHaveTheirShareOfBatchesAndOfRows) {
-  const ReportTable table = MakeBatchTable({Plain()}, {{Whole(), {}}});
+  const ReportTable table = MakeBatchTable({Whole()});
   EXPECT_THAT(
       table.rows,
       ElementsAre(
           ElementsAre("on", "open, 700/s", "8", "25", "25.0 %", "4.00 %"),
           ElementsAre("on", "open, 700/s", "64", "75", "75.0 %", "96.0 %")));
   EXPECT_THAT(
-      MakeCloseTable({Plain()}, {{Whole(), {}}}).rows,
+      MakeCloseTable({Whole()}).rows,
       ElementsAre(
           ElementsAre("on", "open, 700/s", "full", "75", "75.0 %"),
           ElementsAre("on", "open, 700/s", "max_wait", "25", "25.0 %")));
 }
 
 TEST(PageTablesTest, PercentilesAreOfTheHistogramWhereThereIsOne) {
-  const auto rows = MakePercentileTable({Plain()}, {{Whole(), {}}}).rows;
+  LatencyHistogram latency;
+  for (uint64_t ns = 1'000'003; ns < 9'000'000; ns += 7919) {
+    latency.Record(ns);
+  }
+  RunResult run = Plain();
+  run.points[0].latency = Summarize(latency);
+  run.points[0].histograms.latency = RecordOf(latency);
+  const LatencySummary& summary = run.points[0].latency;
+  const auto rows = MakePercentileTable({run}).rows;
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0][2], "1.000");
-  EXPECT_EQ(rows[0][3], "9.000") << "p75, which a summary lacks";
+  EXPECT_EQ(rows[0][2], Ms(summary.p50_us)) << "one value on one page";
+  EXPECT_EQ(rows[0][6], Ms(summary.p99_us));
+  EXPECT_NE(rows[0][3], "-") << "p75, which a summary lacks";
+  EXPECT_EQ(rows[0].back(), Ms(summary.max_us));
   EXPECT_EQ(rows[1][2], "4.000");
   EXPECT_EQ(rows[1][3], "-");
-  EXPECT_EQ(rows[0].back(), "22.00") << "the maximum is exact";
+}
+
+TEST(PageTablesTest, OfflineQueriesAreInNoTableOfAChart) {
+  RunResult run = Whole();
+  run.points.resize(1);
+  run.points[0].loop = "offline";
+  run.points[0].query_rows = 2048;
+  run.points[0].rows_rate = 1024;
+  run.points[0].mean_rows = 8;
+  for (const ReportTable& table :
+       {MakeFrontierTable({run}, {}, {}), MakeRowsTable({run}),
+        MakeBatchTable({run}), MakeCloseTable({run}), MakeBreakdownTable({run}),
+        MakePercentileTable({run}), MakeTimelineTable({run})}) {
+    EXPECT_THAT(table.rows, IsEmpty()) << table.headings.back();
+  }
+  EXPECT_EQ(MakeDeviceTable({run}).rows.size(), 1U);
+  const std::string page = Page({run});
+  EXPECT_THAT(page, Not(HasSubstr(Section("throughput"))));
+  EXPECT_THAT(page, HasSubstr("<td>offline, 2048 rows</td>"));
+  EXPECT_THAT(page, HasSubstr("mlp answered 1,024 rows/s of one query"));
 }
 
 TEST(PageTablesTest, TimelineHasRatesOfSlices) {
@@ -128,21 +161,59 @@ TEST(PageTest, LeavesOutWhatWasNotMeasured) {
   EXPECT_THAT(Page({}), HasSubstr("ferry-bench report"));
 }
 
-TEST(PageTest, ShowsWhatTheDocumentHas) {
-  auto document = nlohmann::json::parse(ToJson({Plain()}));
-  document["runs"][0]["points"][0]["server"] = {
-      {"queue_us", 100},
-      {"batches", {{"8", 1}}},
-      {"close_reasons", {{"full", 1}}}};
-  document["runs"][0]["points"][0]["device"] = {{"name", "L4"},
-                                                {"power_w", 71}};
-  const std::string page = Page({Plain()}, {.json = document.dump()});
+TEST(PageTest, ShowsWhatServerAndDeviceTold) {
+  const std::string page = Page({Whole()});
   for (const char* id : {"breakdown", "batches", "closes"}) {
     EXPECT_THAT(page, HasSubstr(Section(id))) << id;
   }
   EXPECT_THAT(page, HasSubstr("<td>71</td>"));
-  document["runs"][0]["points"][0]["server"]["batches"] = {{"x", 1}};
-  EXPECT_FALSE(ToHtml({Plain()}, {.json = document.dump()}).ok());
+}
+
+TEST(PageTest, HasOfHistogramsOnlyWhatIsDrawn) {
+  RunResult run = Whole();
+  run.points[0].histograms.send_lag = run.points[0].histograms.latency;
+  run.points[0].classes = {{.planned = 1,
+                            .ok = 1,
+                            .errors = {},
+                            .latency = {},
+                            .histogram = run.points[0].histograms.latency}};
+  ASSERT_THAT(ToJson({run}), HasSubstr("\"histograms\""));
+  const std::string page = Page({run});
+  EXPECT_THAT(page, HasSubstr("\"histogram\":{\"count\":100,"));
+  EXPECT_EQ(page.find("\"histogram\":{"), page.rfind("\"histogram\":{"));
+  EXPECT_THAT(page, Not(HasSubstr("\"histograms\"")));
+}
+
+TEST(PageTest, RefusesAHistogramThatIsNone) {
+  RunResult run = Whole();
+  run.points[0].histograms.latency.count = 99;
+  EXPECT_EQ(ToHtml({run}, {}).status().message(),
+            "'on', open, 700/s: histogram: expected buckets that hold its "
+            "count of 99, got 100");
+}
+
+TEST(PageTest, ScriptsAreToldWhichPointsAreTries) {
+  RunResult run = Plain();
+  EXPECT_THAT(Page({run}), HasSubstr("\"tries\":[]"));
+  run.points[0].purpose = "confirm: met";
+  run.points.push_back(run.points[0]);
+  run.points[2].purpose = "bisect: missed";
+  const std::string page = Page({Plain(), run});
+  EXPECT_THAT(page, HasSubstr("\"tries\":[[1,2]]"));
+  EXPECT_THAT(page, HasSubstr("\"sub_bucket_bits\":7"));
+}
+
+TEST(PageTest, SaysWhatCellsOfSettingsAre) {
+  RunResult small = Plain();
+  small.knobs = KnobSetting{"window", 16, 1};
+  RunResult large = small;
+  large.knobs->max_batch_size = 64;
+  large.points[0].latency.p99_us = 30'000;
+  EXPECT_THAT(Page({small, large}),
+              HasSubstr("The most requests/s that each setting served;"));
+  const std::string page = Page({small, large}, {.slo_ms = 20});
+  EXPECT_THAT(page, HasSubstr("carries with p99 within 20 ms;"));
+  EXPECT_THAT(page, HasSubstr("&lt; 700</td>"));
 }
 
 TEST(PageTest, DrawsTheBoundAndTheChosenPoint) {
@@ -174,18 +245,18 @@ TEST(PageTest, CostsAreOfOneDeviceAtEachRate) {
 }
 
 TEST(NotMeasuredTest, IsMadeFromWhatIsAbsent) {
-  const auto all = NotMeasured({Plain()}, {{{}, {}}}, false);
+  const auto all = NotMeasured({Plain()}, false);
   EXPECT_THAT(all, Contains(HasSubstr("no busy ratio")));
   EXPECT_THAT(all, Contains(HasSubstr("the device's own counters")));
   EXPECT_THAT(all, Contains(HasSubstr("no price was given")));
   EXPECT_THAT(all, Not(Contains(HasSubstr("simulated"))));
   EXPECT_THAT(all, Not(Contains(HasSubstr("share a machine"))));
 
-  RunResult known = Plain();
+  RunResult known = Whole();
   known.points[0].busy_ratio = 0.5;
   known.points[0].p99_interval = Interval{1, 2};
   known.points[0].window_s = 120;
-  EXPECT_THAT(NotMeasured({known}, {{Whole(), {}}}, true), IsEmpty());
+  EXPECT_THAT(NotMeasured({known}, true), IsEmpty());
 }
 
 TEST(NotMeasuredTest, NamesTheRunsThatLackIt) {
@@ -193,11 +264,21 @@ TEST(NotMeasuredTest, NamesTheRunsThatLackIt) {
   closed.label = "closed";
   closed.points.erase(closed.points.begin());
   closed.is_simulated = true;
-  EXPECT_THAT(NotMeasured({Plain(), closed}, {}, true),
+  EXPECT_THAT(NotMeasured({Plain(), closed}, true),
               AllOf(Contains(AllOf(HasSubstr("only closed loops"),
                                    HasSubstr("(of 'closed')"))),
                     Contains(AllOf(HasSubstr("the device is simulated"),
                                    HasSubstr("(of 'closed')")))));
+}
+
+TEST(NotMeasuredTest, AnOfflineQueryIsNoClosedLoop) {
+  RunResult run = Plain();
+  run.points.resize(1);
+  run.points[0].loop = "offline";
+  const auto sentences = NotMeasured({run}, true);
+  EXPECT_THAT(sentences, Contains(HasSubstr("no open loop was run")));
+  EXPECT_THAT(sentences, Contains(HasSubstr("no closed loop was run")));
+  EXPECT_THAT(sentences, Not(Contains(HasSubstr("only closed loops"))));
 }
 
 TEST(NumberTextTest, ShowsTheFiguresThatCount) {

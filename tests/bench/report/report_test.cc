@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_replace.h"
+#include "bench/report/rate_comparison.h"
 #include "bench/report/report_assets.h"
 #include "bench/report/report_html.h"
 #include "bench/report/report_json.h"
@@ -59,6 +60,10 @@ PointResult OpenPoint(double rate) {
   point.server_times = ServerTimes{120.125, 3, 901.25, 2.5};
   point.batches = {{1, 20}, {64, 100}};
   point.closed = {{"full", 100}, {"max_wait", 3}};
+  point.device = DeviceSummary{.name = "L4",
+                               .utilization = 0.43,
+                               .memory_used_bytes = 1 << 20,
+                               .power_w = {}};
   point.histograms.latency = {3, 6000, 1000, 3000, {{1003, 1}, {2511, 2}}};
   point.histograms.latency_from_send = {1, 900, 900, 900, {{903, 1}}};
   point.histograms.failed_latency = {1, 7, 7, 7, {{7, 1}}};
@@ -107,6 +112,11 @@ TEST(ReportJsonTest, RoundTripKeepsEverything) {
   EXPECT_EQ((*parsed)[0].points[0].errors.at("UNAVAILABLE"), 3U);
   EXPECT_FALSE((*parsed)[0].points[1].busy_ratio.has_value());
   EXPECT_EQ((*parsed)[0].data, "inputs.json");
+  const PointResult& point = (*parsed)[0].points[0];
+  ASSERT_TRUE(point.device.has_value());
+  EXPECT_EQ(point.device->name, "L4");
+  EXPECT_EQ(point.device->memory_used_bytes, 1 << 20);
+  EXPECT_FALSE(point.device->power_w.has_value());
 }
 
 TEST(ReportJsonTest, ServerAndHistogramHaveTheFieldsThatReadersKnow) {
@@ -118,9 +128,10 @@ TEST(ReportJsonTest, ServerAndHistogramHaveTheFieldsThatReadersKnow) {
       HasSubstr(R"("server":{"queue_us":120.125,"compute_input_us":3.0,)"
                 R"("compute_infer_us":901.25,"compute_output_us":2.5,)"
                 R"("batches":{"1":20,"64":100},)"
-                R"("close_reasons":{"full":100,"max_wait":3}},)"
-                R"("histogram":{"count":3,"sum_ns":6000,"min_ns":1000,)"
-                R"("max_ns":3000,"buckets":[[1003,1],[2511,2]]})"));
+                R"("close_reasons":{"full":100,"max_wait":3}},)"));
+  EXPECT_THAT(compact,
+              HasSubstr(R"("histogram":{"count":3,"sum_ns":6000,"min_ns":1000,)"
+                        R"("max_ns":3000,"buckets":[[1003,1],[2511,2]]})"));
   EXPECT_THAT(json, HasSubstr("\"buckets\": [[1003, 1], [2511, 2]]"))
       << "on one line";
 }
@@ -153,6 +164,23 @@ TEST(ReportJsonTest, FilesOfBeforeThereWereServersAndHistogramsAreRead) {
     EXPECT_EQ(point.histograms.latency.count, 0U);
   }
   EXPECT_FALSE(MakeTable(*runs).rows.empty());
+}
+
+TEST(ReportJsonTest, ADeviceThatTellsNothingIsAsNone) {
+  RunResult run = TwoRuns()[0];
+  run.points.resize(1);
+  run.points[0].device.reset();
+  EXPECT_THAT(ToJson({run}), Not(HasSubstr("\"device\"")));
+  for (const char* device : {"null", R"({"name": null, "power_w": null})"}) {
+    std::string json = ToJson({run});
+    json.insert(json.find("\"loop\""),
+                std::string("\"device\": ") + device + ", ");
+    const auto parsed = ParseJson(json, "x.json");
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    const auto& read = (*parsed)[0].points[0].device;
+    EXPECT_EQ(read.value_or(DeviceSummary()).name, "");
+    EXPECT_FALSE(read.value_or(DeviceSummary()).power_w.has_value());
+  }
 }
 
 TEST(ReportJsonTest, OlderFilesNameNoArrivals) {

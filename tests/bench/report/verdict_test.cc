@@ -47,7 +47,7 @@ std::string Verdict(const std::vector<RunResult>& runs,
 TEST(VerdictTest, OfASearch) {
   RunResult run = RunOf("on", {Open(3870, 10, 49)});
   run.search =
-      SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = 3870};
+      SearchSummary{.slo_ms = 50, .percentile = 99, .found_rate = 3870};
   EXPECT_EQ(Verdict({run}),
             "mlp carries 3,870 requests/s with p99 within 50 ms (search).");
   run.saturation_rate = 4000;
@@ -85,6 +85,26 @@ TEST(VerdictTest, OfOpenLoopsAlone) {
   EXPECT_EQ(Verdict({RunOf("on", {Open(300, 1, 2)})}),
             "One load only (open, 300/s): mlp served 300 requests/s, p50 is "
             "1.00 ms and p99 2.00 ms.");
+}
+
+TEST(VerdictTest, OfAnOfflineQuery) {
+  PointResult query = Open(64, 1000, 2000);
+  query.loop = "offline";
+  query.query_rows = 24576;
+  query.rows_rate = 8192;
+  const RunResult run = RunOf("on", {query});
+  EXPECT_EQ(Verdict({run}),
+            "mlp answered 8,192 rows/s of one query (offline).");
+  EXPECT_EQ(Verdict({run}, 20), Verdict({run})) << "it has no bound";
+  query.rows_rate = 4096;
+  EXPECT_EQ(Verdict({RunOf("off", {query}), run}),
+            "mlp answered 8,192 rows/s of one query (offline) with 'on', 2.00 "
+            "times the 4,096 of 'off'.");
+  EXPECT_EQ(Verdict({RunOf("on", {query, Closed(64, 500), Closed(1, 100)})}),
+            "mlp saturates at 500 requests/s.");
+  query.interrupted = true;
+  EXPECT_EQ(Verdict({RunOf("on", {query})}),
+            "Nothing can be said of mlp: no load was measured to its end.");
 }
 
 TEST(VerdictTest, SaysWhatIsSimulated) {
@@ -128,7 +148,7 @@ TEST(VerdictTest, ComparesRunsOfOneKind) {
 TEST(VerdictTest, DoesNotCompareUnlikeRuns) {
   RunResult searched = RunOf("searched", {Open(300, 1, 2)});
   searched.search =
-      SearchSummary{.slo_ms = 50, .percentile = 0.99, .found_rate = 300};
+      SearchSummary{.slo_ms = 50, .percentile = 99, .found_rate = 300};
   EXPECT_EQ(Verdict({RunOf("off", {Closed(64, 205)}), searched}),
             "The runs of mlp measured different things (saturation and p99 "
             "within 50 ms, searched) and are not compared.");

@@ -192,5 +192,19 @@ TEST(DescribeChoiceTest, AbsentFactsAreLeftOut) {
   EXPECT_EQ(Describe(choice), "uuid=GPU-1");
 }
 
+TEST(DeviceChoiceMigTest, GpuThatDoesNotTellOfMigIsNotTakenWhole) {
+  Gpu gpu;
+  gpu.uuid = "GPU-aaaaaaaa-0000-1111-2222-333333333333";
+  gpu.is_mig_unread = true;
+  Devices devices;
+  devices.gpus = {gpu};
+  const auto selector = ParseDevice("cuda:0");
+  ASSERT_TRUE(selector.ok());
+  const auto choice = Choose(*selector, devices);
+  EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(choice.status().message()),
+              ::testing::HasSubstr("NVML does not tell"));
+}
+
 }  // namespace
 }  // namespace ferry::nvml

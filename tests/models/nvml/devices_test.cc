@@ -133,6 +133,7 @@ TEST(DevicesTest, WhatIsNotPermittedIsAbsent) {
   EXPECT_EQ(devices.gpus[0].memory_bytes, std::nullopt);
   EXPECT_EQ(devices.gpus[0].pci_bus_id, "");
   EXPECT_EQ(devices.gpus[1].is_mig_on, std::nullopt);
+  EXPECT_TRUE(devices.gpus[1].is_mig_unread);
   ASSERT_THAT(devices.gpus[0].mig_devices, SizeIs(3));
   const MigDevice& mig = devices.gpus[0].mig_devices[0];
   EXPECT_EQ(mig.memory_bytes, std::nullopt);
@@ -162,6 +163,7 @@ TEST(DevicesTest, LibraryWithoutMigHasGpusAlone) {
            {"nvmlDeviceGetMigMode", "nvmlDeviceGetMigDeviceHandleByIndex"});
   ASSERT_THAT(devices.gpus, SizeIs(2));
   EXPECT_EQ(devices.gpus[0].is_mig_on, std::nullopt);
+  EXPECT_FALSE(devices.gpus[0].is_mig_unread);
   EXPECT_THAT(devices.gpus[0].mig_devices, IsEmpty());
 }
 

@@ -1,0 +1,23 @@
+// By what a point says of its purpose, and its run of its search.
+#include "bench/report/point_rules.h"
+
+#include "absl/strings/match.h"
+
+namespace ferry::bench {
+
+double SuccessShare(const PointResult& point) {
+  return point.planned == 0 ? 0
+                            : static_cast<double>(point.ok) /
+                                  static_cast<double>(point.planned);
+}
+
+bool IsTry(const PointResult& point) {
+  return !point.purpose.empty() && !absl::StartsWith(point.purpose, "confirm");
+}
+
+bool IsUnconfirmed(const RunResult& run, const PointResult& point) {
+  return run.search.has_value() && point.loop == "open" &&
+         point.target_rate != run.search->found_rate;
+}
+
+}  // namespace ferry::bench

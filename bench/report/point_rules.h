@@ -1,0 +1,31 @@
+// What a point may be used for: whether it is a mere try of a search, whether
+// its rate is what the search found, whether enough of its requests succeeded.
+// One set of rules for tables, page, knee and plan.
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_REPORT_POINT_RULES_H_
+#define FERRY_BENCH_REPORT_POINT_RULES_H_
+
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+// The share of planned requests that must succeed where a bound is to be kept.
+inline constexpr double kLeastSuccessShare = 0.99;
+
+// Returns the share of planned requests that succeeded; 0 where none was
+// planned.
+double SuccessShare(const PointResult& point);
+
+// Whether the point narrows a search down ("bisect: met") and confirms nothing:
+// its window may have ended early.
+bool IsTry(const PointResult& point);
+
+// Whether the point is an open loop of a search at another rate than the found
+// one: a try, or a confirmation of a rate whose confirmations did not all meet
+// the bound. REQUIRES: the point is one of `run`'s.
+bool IsUnconfirmed(const RunResult& run, const PointResult& point);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_POINT_RULES_H_

@@ -1,0 +1,46 @@
+// Which points say what a server carries.
+#include "bench/report/point_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace ferry::bench {
+namespace {
+
+PointResult Open(double target_rate, const std::string& purpose) {
+  PointResult point;
+  point.loop = "open";
+  point.target_rate = target_rate;
+  point.purpose = purpose;
+  return point;
+}
+
+TEST(PointRulesTest, ATryConfirmsNothing) {
+  EXPECT_TRUE(IsTry(Open(1, "bracket: met")));
+  EXPECT_TRUE(IsTry(Open(1, "bisect: missed")));
+  EXPECT_FALSE(IsTry(Open(1, "confirm: missed")));
+  EXPECT_FALSE(IsTry(Open(1, "")));
+}
+
+TEST(PointRulesTest, ASearchConfirmsOneRate) {
+  RunResult run;
+  EXPECT_FALSE(IsUnconfirmed(run, Open(1000, ""))) << "there was no search";
+  run.search = SearchSummary{.slo_ms = 10, .percentile = 99, .found_rate = 980};
+  EXPECT_TRUE(IsUnconfirmed(run, Open(1000, "confirm: met")));
+  EXPECT_FALSE(IsUnconfirmed(run, Open(980, "confirm: met")));
+  PointResult closed = Open(0, "");
+  closed.loop = "closed";
+  EXPECT_FALSE(IsUnconfirmed(run, closed));
+  run.search->found_rate.reset();
+  EXPECT_TRUE(IsUnconfirmed(run, Open(980, "confirm: met")));
+}
+
+TEST(PointRulesTest, SharesAreOfWhatWasPlanned) {
+  PointResult point;
+  EXPECT_EQ(SuccessShare(point), 0);
+  point.planned = 8;
+  point.ok = 6;
+  EXPECT_EQ(SuccessShare(point), 0.75);
+}
+
+}  // namespace
+}  // namespace ferry::bench
