@@ -17,6 +17,11 @@ function(_ferry_flags target)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow
       -Wconversion -Wold-style-cast -Wvla -Walloca -Werror)
   endif()
+  if(NOT FERRY_SANITIZE)
+    # What is shipped names its sources from the root, not where it was built.
+    target_compile_options(${target} PRIVATE
+      -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+  endif()
   if(FERRY_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${FERRY_SANITIZE}
       -fno-omit-frame-pointer -fno-sanitize-recover=all)
