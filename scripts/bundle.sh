@@ -70,7 +70,9 @@ for program in "${programs[@]}"; do
   copy_program "$build/bin/$program" "$bundle/libexec/$program"
   install -m 755 deploy/bundle/run.sh "$bundle/bin/$program"
 done
-for library in "$build"/lib/libferry_*.so; do
+mapfile -t own_libraries < <(find "$build/lib" -name 'libferry_*.so' \
+  ! -name 'libferry_test_*')
+for library in "${own_libraries[@]}"; do
   copy_program "$library" "$bundle/lib/$(basename "$library")"
 done
 # Tests of device code, where it was built; libcudart.so.13 is the machine's.
@@ -82,7 +84,7 @@ fi
 
 say "libraries"
 {
-  for program in "${programs[@]/#/$build/bin/}" "$build"/lib/libferry_*.so; do
+  for program in "${programs[@]/#/$build/bin/}" "${own_libraries[@]}"; do
     needed "$program"
   done
 } | sort -u >"$staging/libraries"
