@@ -1,8 +1,9 @@
 """E5: the report of a full sweep, and the pictures of it.
 
 `mlp` in bf16 with batching off and on, by each policy, up to its saturation; a
-search and a tune of the same server. Leaves, beside E5.json and E5.md, the pages
-E5.html (sweep) and E5-tune.html (search and tune) and screenshots of the first,
+search and a tune of the same server. Leaves, beside E5.json and E5.md, the results
+E5-sweep.json and E5-tune.json, of which `ferry-bench report` makes the pages (in
+build/, as they carry the charting library), and screenshots of the first,
 of which the wide and light one is the README's picture.
 """
 
@@ -74,10 +75,11 @@ def search_and_tune(programs, folder, seconds):
 
 def report(programs, paths, name, *flags):
     """Writes the page and the joined results, and returns the latter."""
-    page = measuring.RESULTS / f"{name}.html"
+    page = measuring.ROOT / "build" / f"{name}.html"
     measuring.RESULTS.mkdir(parents=True, exist_ok=True)
     measuring.run([programs.path("ferry-bench"), "report", *paths, "--html",
-                   page, "--markdown", page.with_suffix(".table"), *flags])
+                   page, "--json", measuring.RESULTS / f"{name}.json",
+                   "--markdown", page.with_suffix(".table"), *flags])
     table = page.with_suffix(".table")
     text = table.read_text(encoding="utf-8")
     table.unlink()
@@ -127,6 +129,12 @@ def is_clean(seen):
                  seen["scrolls_sideways"]))
 
 
+PAGES = """The pages: `ferry-bench report bench/results/E5-sweep.json --html
+sweep.html`, and E5-tune.json, search and tune, likewise.
+
+"""
+
+
 def measure(options):
     result = measuring.describe(
         "E5", "a full sweep as one page: nothing on the console, no request, "
@@ -136,14 +144,12 @@ def measure(options):
         seconds = options.seconds or 5
         sweeps = sweep(options.programs, folder, seconds)
         tunes = search_and_tune(options.programs, folder, seconds)
-        page, table = report(options.programs, sweeps, "E5")
+        page, table = report(options.programs, sweeps, "E5-sweep")
         _, tune_table = report(options.programs, tunes, "E5-tune")
     told = shoot(page)
     result |= {"pages": told,
                "passed": all(is_clean(seen) for seen in told.values())}
-    text = ("Pages: [E5.html](E5.html), the sweep, and "
-            "[E5-tune.html](E5-tune.html), search and tune; they carry their "
-            "results.\n\n")
+    text = PAGES
     text += measuring.table(
         ["screenshot", "charts", "on the console", "fetched", "blank", "bytes"],
         [[f"[{name}](E5-{name}.png)", seen["charts"], len(seen["console"]),
