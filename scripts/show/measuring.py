@@ -66,6 +66,18 @@ def commit():
     return git("rev-parse", "HEAD") + ("+" if changed else "")
 
 
+@contextlib.contextmanager
+def on_cores(cores):
+    """Keeps what the block starts on these cores. Where there are two, a client
+    with one of its own sends in time whatever the server does with the other."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 # ---------------------------------------------------------------------------
 # Programs
 

@@ -2,12 +2,15 @@
 same report.
 
 What it is not: a comparison of Triton with Ferry. The Triton that PyPI has
-serves Python models only, Ferry's network is native code; and client and server
-share the cores.
+serves Python models only, Ferry's network is native code.
+
+The client has a core of its own and the servers share the others: with Triton's
+processes on all of them it sends late, and an open loop is void.
 """
 
 import contextlib
 import json
+import os
 import pathlib
 import tempfile
 
@@ -57,6 +60,12 @@ def serve(programs):
              "--exit-timeout-secs", 5, "--disable-auto-complete-config"],
             ready))
         yield
+
+
+def cores():
+    """Returns the client's core and those of the servers."""
+    first, *others = sorted(os.sched_getaffinity(0))
+    return {first}, set(others) or {first}
 
 
 def answer(name, model, rows):
@@ -193,7 +202,8 @@ def page_of(rounds, off):
     page = (f"Triton {versions['triton']}, the server of the nvidia-pytriton wheel, "
             f"and Ferry {versions['ferry']}, both up all the time, in turns; "
             f"medians of {len(rounds)} rounds, void points left out (the last "
-            "column counts those that stand). The same weights, metadata, "
+            "column counts those that stand). The client has one core, the "
+            "servers the others. The same weights, metadata, "
             f"`dynamic_batching {{}}`, one instance, batches of "
             f"{real_models.MAX_BATCH} rows at most, fp32, one thread for the network; "
             f"their answers differ by {off['mlp']:.1e} at most. `rows/batch` and `busy` are "
@@ -230,7 +240,11 @@ def measure(options):
         "E3", "a real Triton, measured by the same commands as Ferry and told in "
         "the same report, server's columns included", options.command)
     rounds = []
-    with serve(options.programs):
+    client_cores, server_cores = cores()
+    with contextlib.ExitStack() as stack:
+        with measuring.on_cores(server_cores):
+            stack.enter_context(serve(options.programs))
+        stack.enter_context(measuring.on_cores(client_cores))
         off = most_off()
         for number in range(ROUNDS):
             rounds.append(play_round(options, number))
