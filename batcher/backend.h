@@ -19,9 +19,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "batcher/batch.h"
+#include "batcher/device_count.h"
 #include "batcher/service_time_model.h"
 #include "batcher/tensor.h"
 
@@ -64,6 +66,9 @@ class Backend {
   virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
     return {};
   }
+
+  // Of its device, if it has one, since it was made. Any thread.
+  virtual std::vector<DeviceCount> counts() const { return {}; }
 
   // Wakes a lane that polls or sleeps for work, which then calls
   // events.LaneAwake(); once for all calls until it does. False: none does. Any

@@ -132,6 +132,7 @@ class Batcher final : private BackendEvents {
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
 
   BatcherStatistics Snapshot() const;
+  std::vector<DeviceCount> device_counts() const { return backend_->counts(); }
 
   // With Stepping::kByCaller: does what there is to do now and returns what to
   // wait for. REQUIRES: called from one thread.

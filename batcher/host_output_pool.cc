@@ -2,56 +2,26 @@
 #include "batcher/host_output_pool.h"
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/check.h"
 #include "batcher/mutex.h"
 
 namespace ferry {
-namespace {
-
-constexpr size_t kAlignment = 64;  // bytes: a cache line, an AVX-512 register
-
-struct FreeBytes {
-  void operator()(std::byte* bytes) const { std::free(bytes); }
-};
-
-// Memory that only grows.
-struct Room {
-  std::unique_ptr<std::byte, FreeBytes> bytes;
-  size_t capacity = 0;
-
-  std::byte* Reserve(size_t size) {
-    if (size > capacity) {
-      const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-      bytes.reset();
-      capacity = 0;
-      bytes.reset(
-          static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
-      if (bytes == nullptr) {
-        throw std::bad_alloc();
-      }
-      capacity = rounded;
-    }
-    return bytes.get();
-  }
-};
-
-}  // namespace
 
 struct HostOutputPool::State {
-  State(size_t its_outputs, size_t its_max_idle, int32_t its_max_shared)
+  State(size_t its_outputs, size_t its_max_idle, int32_t its_max_shared,
+        std::shared_ptr<HostMemory> its_memory)
       : outputs(its_outputs),
         max_idle(its_max_idle),
-        max_shared(its_max_shared) {}
+        max_shared(its_max_shared),
+        memory(std::move(its_memory)) {}
 
   const size_t outputs;
   const size_t max_idle;
   const int32_t max_shared;
+  const std::shared_ptr<HostMemory> memory;
   std::atomic<int32_t> lent{0};
   Mutex mutex;
   std::vector<Buffer*> idle ABSL_GUARDED_BY(mutex);
@@ -60,9 +30,12 @@ struct HostOutputPool::State {
 
 class HostOutputPool::Buffer final : public OutputBuffer {
  public:
-  explicit Buffer(std::shared_ptr<State> state)
-      : state_(std::move(state)), rooms_(state_->outputs) {
+  explicit Buffer(std::shared_ptr<State> state) : state_(std::move(state)) {
     tensors_.resize(state_->outputs);
+    rooms_.reserve(state_->outputs);
+    for (size_t i = 0; i < state_->outputs; ++i) {
+      rooms_.emplace_back(*state_->memory);
+    }
   }
 
   bool crowded() const override {
@@ -97,14 +70,15 @@ class HostOutputPool::Buffer final : public OutputBuffer {
   friend class HostOutputPool;
   ~Buffer() override = default;
 
-  const std::shared_ptr<State> state_;
-  std::vector<Room> rooms_;
+  const std::shared_ptr<State> state_;  // goes after the rooms
+  std::vector<HostRoom> rooms_;
 };
 
 HostOutputPool::HostOutputPool(size_t outputs, int32_t max_idle,
-                               int32_t max_shared)
+                               int32_t max_shared,
+                               std::shared_ptr<HostMemory> memory)
     : state_(std::make_shared<State>(outputs, static_cast<size_t>(max_idle),
-                                     max_shared)) {
+                                     max_shared, std::move(memory))) {
   MutexLock lock(state_->mutex);
   state_->idle.reserve(static_cast<size_t>(max_idle));
 }

@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "batcher/host_memory.h"
 #include "batcher/output_buffer.h"
 #include "batcher/tensor.h"
 
@@ -26,7 +27,8 @@ class HostOutputPool {
   static constexpr int32_t kMaxShared = 16;
 
   HostOutputPool(size_t outputs, int32_t max_idle,
-                 int32_t max_shared = kMaxShared);
+                 int32_t max_shared = kMaxShared,
+                 std::shared_ptr<HostMemory> memory = HostMemory::Plain());
   ~HostOutputPool();
 
   // Returns a buffer whose tensors are to be laid out by Layout().

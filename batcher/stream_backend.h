@@ -61,6 +61,7 @@ class StreamBackend final : public Backend {
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return model_->warm_up_samples();
   }
+  std::vector<DeviceCount> counts() const override { return model_->counts(); }
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:

@@ -16,12 +16,15 @@
 #define FERRY_BATCHER_STREAM_MODEL_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "batcher/batch.h"
 #include "batcher/clock.h"
 #include "batcher/completion.h"
+#include "batcher/device_count.h"
 #include "batcher/output_buffer.h"
 #include "batcher/service_time_model.h"
 #include "batcher/tensor.h"
@@ -54,9 +57,14 @@ class StreamModel {
   // Makes the model as fast as it will be, on the thread that starts batches.
   // An error means that it must not serve.
   virtual absl::Status WarmUp() = 0;
+  // Why nothing ran in WarmUp() where that is no error; else empty.
+  virtual std::string warm_up_failure() const { return ""; }
   virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
     return {};
   }
+
+  // Thread-safe.
+  virtual std::vector<DeviceCount> counts() const { return {}; }
 
   // --- the thread that starts batches; the device is not waited for ---
   // Gathers the batch's rows into the place and starts to copy them in. When it

@@ -171,6 +171,12 @@ Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
   return problem;
 }
 
+Problem ReadGraphs(absl::string_view text, ModelOptions& options) {
+  const std::optional<bool> is_on = ParseBool(text);
+  options.use_graphs = is_on.value_or(options.use_graphs);
+  return is_on.has_value() ? "" : "'true' or 'false'";
+}
+
 // Backends that a parameter is for, as bits.
 constexpr unsigned kScript = 1U << static_cast<int>(BackendKind::kTorchScript);
 constexpr unsigned kPackage = 1U << static_cast<int>(BackendKind::kAotInductor);
@@ -204,6 +210,7 @@ constexpr Parameter kParameters[] = {
        return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
      }},
     {"ferry.buckets", kTorch | kSim, ReadBuckets},
+    {"ferry.cuda_graphs", kTorch, ReadGraphs},
     {"ferry.network", kNetwork, ReadNetwork},
     {"ferry.weights", kNetwork, ReadWeights},
     {"ferry.widths", kNetwork,

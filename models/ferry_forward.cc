@@ -18,18 +18,18 @@
 #include "batcher/batch.h"
 #include "batcher/clock.h"
 #include "batcher/event_count.h"
+#include "models/cuda_library.h"
 #include "models/embedded_models.h"
+#include "models/forward_on_device.h"
+#include "models/forward_report.h"
 #include "models/made_up_row.h"
 #include "models/model_config.h"
-#include "models/model_loader.h"
+#include "models/model_lanes.h"
 #include "models/repository_folder.h"
 #include "models/row_requests.h"
-#include "nlohmann/json.hpp"
 
 namespace ferry {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kAnySizeHere = 128;
 constexpr int kMinRuns = 5;
@@ -42,22 +42,14 @@ struct Flags {
   std::string precision;  // empty: the config's
   double seconds = 1;     // per batch size
   double pause_us = 0;    // between batches
+  std::string device = "cpu";
+  bool graphs = true;
   std::string json_path;
 };
 
 struct LoadedModel {
   ModelConfig config;
   VersionFolder folder;
-};
-
-struct Measurement {
-  int32_t rows = 0;
-  int64_t runs = 0;
-  double stage_ms = 0;  // medians
-  double compute_ms = 0;
-  double total_ms = 0;
-  double p99_ms = 0;             // of the total
-  std::vector<double> times_ms;  // total, of each run
 };
 
 absl::StatusOr<LoadedModel> ReadModel(const Flags& flags) {
@@ -92,18 +84,8 @@ absl::StatusOr<LoadedModel> ReadModel(const Flags& flags) {
   return LoadedModel{*std::move(config), versions->back()};
 }
 
-// Milliseconds between two moments.
-double Ms(TimePoint from, TimePoint to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
-double Quantile(std::vector<double> values, double quantile) {
-  const auto place =
-      static_cast<size_t>(quantile * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(),
-                   values.begin() + static_cast<std::ptrdiff_t>(place),
-                   values.end());
-  return values[place];
+double Ms(Duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
 }
 
 // Runs batches of `rows` single requests for that long, with that pause between
@@ -131,82 +113,34 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
     if (!outcome.ok()) {
       return absl::Status(outcome.code, outcome.text);
     }
-    stage.push_back(Ms(begin, staged));
-    compute.push_back(Ms(staged, computed));
-    total.push_back(Ms(begin, computed));
+    stage.push_back(Ms(staged - begin));
+    compute.push_back(Ms(computed - staged));
+    total.push_back(Ms(computed - begin));
     if (pause > Duration(0)) {
       never_notified.Wait(never_notified.PrepareWait(), clock.Now() + pause);
     }
   }
-  return Measurement{rows,
-                     static_cast<int64_t>(total.size()),
-                     Quantile(stage, 0.5),
-                     Quantile(compute, 0.5),
-                     Quantile(total, 0.5),
-                     Quantile(total, 0.99),
-                     total};
+  return Summary(rows, stage, compute, total);
 }
 
-// Returns the processor's name and which matrix instructions it has.
-Json DescribeProcessor() {
-  std::ifstream info("/proc/cpuinfo");
-  std::string line, name, flags;
-  while (std::getline(info, line) && (name.empty() || flags.empty())) {
-    const std::string value =
-        line.substr(std::min(line.find(':'), line.size() - 1) + 1);
-    if (line.rfind("model name", 0) == 0) {
-      name = value.substr(std::min<size_t>(1, value.size()));
-    } else if (line.rfind("flags", 0) == 0) {
-      flags = value + " ";
-    }
+// On a device: what is copied in is the stage, and the total is the time from
+// one batch's end to the next.
+absl::StatusOr<Measurement> MeasureOnDevice(StreamModel& model, int32_t rows,
+                                            const Flags& flags) {
+  const std::vector<RowInput> row = RandomRow(model.spec(), kAnySizeHere);
+  const RowRequests requests(model.spec(), row, rows);
+  const auto all = RunOnDevice(model, requests.batch(),
+                               Milliseconds(flags.seconds * 1000), kMinRuns);
+  if (!all.ok()) {
+    return all.status();
   }
-  Json processor = {{"name", name}};
-  for (const char* flag : {"avx512_bf16", "amx_bf16"}) {
-    processor[flag] =
-        flags.find(absl::StrCat(" ", flag, " ")) != std::string::npos;
+  std::vector<double> stage, compute, total;
+  for (size_t i = 0; i < all->interval.size(); ++i) {
+    stage.push_back(Ms(all->device[i].copy_in));
+    compute.push_back(Ms(all->device[i].compute));
+    total.push_back(Ms(all->interval[i]));
   }
-  return processor;
-}
-
-const char* PrecisionOf(const ModelOptions& options) {
-  return options.backend == BackendKind::kAotInductor
-             ? "as compiled"
-             : PrecisionName(options.precision);
-}
-
-Json ToJson(const LoadedModel& model, const std::vector<Measurement>& all) {
-  const ModelOptions& options = model.config.options;
-  Json json = {
-      {"tool", "ferry-forward"},           {"model", options.name},
-      {"precision", PrecisionOf(options)}, {"threads", options.threads},
-      {"processor", DescribeProcessor()},  {"batches", Json::array()},
-  };
-  for (const Measurement& one : all) {
-    json["batches"].push_back(
-        {{"rows", one.rows},
-         {"runs", one.runs},
-         {"stage_ms", one.stage_ms},
-         {"compute_ms", one.compute_ms},
-         {"total_ms", one.total_ms},
-         {"p99_ms", one.p99_ms},
-         {"rows_per_second", one.rows * 1000 / one.total_ms},
-         {"times_ms", one.times_ms}});
-  }
-  return json;
-}
-
-void PrintTable(const LoadedModel& model, const std::vector<Measurement>& all) {
-  const ModelOptions& options = model.config.options;
-  std::printf("%s, %s, %d thread%s; medians\n", options.name.c_str(),
-              PrecisionOf(options), options.threads,
-              options.threads == 1 ? "" : "s");
-  std::printf("%6s %10s %10s %10s %10s %12s\n", "rows", "stage ms",
-              "compute ms", "total ms", "p99 ms", "rows/s");
-  for (const Measurement& one : all) {
-    std::printf("%6d %10.3f %10.3f %10.3f %10.3f %12.1f\n", one.rows,
-                one.stage_ms, one.compute_ms, one.total_ms, one.p99_ms,
-                one.rows * 1000 / one.total_ms);
-  }
+  return Summary(rows, stage, compute, total);
 }
 
 // Applies what the flags say against the config.
@@ -242,6 +176,63 @@ absl::Status ApplyFlags(const Flags& flags, ModelOptions& options) {
   return absl::OkStatus();
 }
 
+// Measures each of the batch sizes by `measure`.
+template <typename Measure>
+absl::StatusOr<std::vector<Measurement>> MeasureAll(const Flags& flags,
+                                                    Measure&& measure) {
+  std::vector<Measurement> all;
+  for (const int32_t rows : flags.batches) {
+    absl::StatusOr<Measurement> one = measure(rows);
+    if (!one.ok()) {
+      return one.status();
+    }
+    all.push_back(*one);
+  }
+  return all;
+}
+
+absl::StatusOr<std::vector<Measurement>> RunHere(const LoadedModel& model,
+                                                 const Flags& flags) {
+  HostModelsOrStatus lanes = MakeLanes(model.config.options, model.folder.path);
+  if (!lanes.ok()) {
+    return lanes.status();
+  }
+  HostModel& lane = *lanes->front();
+  if (absl::Status status = lane.WarmUp(); !status.ok()) {
+    return status;
+  }
+  return MeasureAll(flags,
+                    [&](int32_t rows) { return Measure(lane, rows, flags); });
+}
+
+absl::StatusOr<std::vector<Measurement>> RunThere(LoadedModel& model,
+                                                  const Flags& flags) {
+  absl::StatusOr<OpenedCuda> cuda = OpenCuda(/*memory_fraction=*/1);
+  if (!cuda.ok()) {
+    return cuda.status();
+  }
+  ModelOptions& options = model.config.options;
+  if (!RunsOnTorch(options)) {
+    return absl::InvalidArgumentError(
+        "--device: expected a model that LibTorch runs");
+  }
+  options.use_graphs = flags.graphs;
+  options.buckets = flags.batches;
+  std::sort(options.buckets.begin(), options.buckets.end());
+  options.spec.max_batch_size = options.buckets.back();
+  StreamModelOrStatus there =
+      MakeStreamModel(options, model.folder.path, *cuda->device);
+  if (!there.ok()) {
+    return there.status();
+  }
+  if (absl::Status status = (*there)->WarmUp(); !status.ok()) {
+    return status;
+  }
+  return MeasureAll(flags, [&](int32_t rows) {
+    return MeasureOnDevice(**there, rows, flags);
+  });
+}
+
 absl::Status RunForward(const Flags& flags) {
   absl::StatusOr<LoadedModel> model = ReadModel(flags);
   if (!model.ok()) {
@@ -251,27 +242,15 @@ absl::Status RunForward(const Flags& flags) {
       !status.ok()) {
     return status;
   }
-  HostModelsOrStatus lanes =
-      MakeLanes(model->config.options, model->folder.path);
-  if (!lanes.ok()) {
-    return lanes.status();
+  const absl::StatusOr<std::vector<Measurement>> all =
+      flags.device == "cpu" ? RunHere(*model, flags) : RunThere(*model, flags);
+  if (!all.ok()) {
+    return all.status();
   }
-  HostModel& lane = *lanes->front();
-  if (absl::Status status = lane.WarmUp(); !status.ok()) {
-    return status;
-  }
-  std::vector<Measurement> all;
-  for (int32_t rows : flags.batches) {
-    absl::StatusOr<Measurement> one = Measure(lane, rows, flags);
-    if (!one.ok()) {
-      return one.status();
-    }
-    all.push_back(*one);
-  }
-  PrintTable(*model, all);
+  PrintTable(model->config.options, *all);
   if (!flags.json_path.empty()) {
     std::ofstream file(flags.json_path);
-    file << ToJson(*model, all).dump(2) << "\n";
+    file << ToJson(model->config.options, *all).dump(2) << "\n";
     if (!file.flush()) {
       return absl::UnavailableError(
           absl::StrCat("cannot write '", flags.json_path, "'"));
@@ -310,6 +289,13 @@ int main(int argc, char** argv) {
                  "waits for its reply")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  app.add_option("--device", flags.device,
+                 "cpu, or cuda: the first device that CUDA shows, two batches "
+                 "ahead; 'stage' is the copy in")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_flag("--graphs,!--no-graphs", flags.graphs,
+               "with --device cuda: forwards as CUDA graphs");
   app.add_option("--json", flags.json_path, "file to write results to");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = ferry::RunForward(flags);

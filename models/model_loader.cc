@@ -1,27 +1,20 @@
-// Lanes by backend, then backend and batcher.
+// What computes, then backend and batcher.
 #include "models/model_loader.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "batcher/host_backend.h"
-#include "batcher/sim/echo_model.h"
-#include "batcher/sim/simulated_model.h"
+#include "batcher/stream_backend.h"
 #include "models/config_completion.h"
 #include "models/label_file.h"
-#include "models/not_served.h"
-#include "models/warm_up_data.h"
 
 namespace ferry {
 namespace {
-
-constexpr char kDefaultScriptFile[] = "model.pt";
-constexpr char kDefaultPackageFile[] = "model.pt2";
 
 const char* Platform(BackendKind backend) {
   switch (backend) {
@@ -36,31 +29,6 @@ const char* Platform(BackendKind backend) {
     default:
       return "pytorch_libtorch";
   }
-}
-
-absl::StatusOr<std::unique_ptr<HostModel>> MakeSimulated(
-    const ModelOptions& options) {
-  if (options.backend == BackendKind::kEcho) {
-    return EchoModel::Create(options.spec);
-  }
-  SimulatedModelOptions simulation = options.simulation;
-  simulation.buckets = options.buckets;
-  return SimulatedModel::Create(options.spec, simulation);
-}
-
-std::string FilePath(const ModelOptions& options, const std::string& folder) {
-  if (!NeedsFile(options)) {
-    return "";
-  }
-  std::string file = options.weights;
-  if (IsPytorch(options.backend)) {
-    file = options.file;
-  }
-  if (file.empty()) {
-    file = options.backend == BackendKind::kTorchScript ? kDefaultScriptFile
-                                                        : kDefaultPackageFile;
-  }
-  return absl::StrCat(folder, "/", file);
 }
 
 BatcherOptions MakeBatcherOptions(const ModelOptions& options,
@@ -86,9 +54,20 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
   return result;
 }
 
-absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
-    std::vector<std::unique_ptr<HostModel>> lanes, const ModelOptions& options,
-    const ModelOverrides& overrides, DeviceGate* gate) {
+using BackendOrStatus = absl::StatusOr<std::unique_ptr<Backend>>;
+
+BackendOrStatus MakeStreamBackend(std::unique_ptr<StreamModel> model,
+                                  const ModelOptions& options,
+                                  DeviceGate* gate) {
+  StreamBackendOptions backend_options;
+  backend_options.max_poll = std::chrono::microseconds(options.poll_us);
+  backend_options.gate = gate;
+  backend_options.weight = options.weight;
+  return StreamBackend::Create(std::move(model), backend_options);
+}
+
+BackendOrStatus MakeHostBackend(std::vector<std::unique_ptr<HostModel>> lanes,
+                                const ModelOptions& options, DeviceGate* gate) {
   HostBackendOptions backend_options;
   backend_options.slots_per_lane = options.slots_per_lane;
   backend_options.max_poll = std::chrono::microseconds(options.poll_us);
@@ -99,42 +78,18 @@ absl::StatusOr<std::unique_ptr<Batcher>> MakeBatcher(
     backend_options.max_inline_replies = 0;
     backend_options.max_inline_compute = Duration(0);
   }
-  absl::StatusOr<std::unique_ptr<HostBackend>> backend =
-      HostBackend::Create(std::move(lanes), backend_options);
-  if (!backend.ok()) {
-    return backend.status();
-  }
-  return Batcher::Create(*std::move(backend),
-                         MakeBatcherOptions(options, overrides));
+  return HostBackend::Create(std::move(lanes), backend_options);
 }
 
-// Says of a file that is missing what lies there instead.
-absl::Status WithOthersThere(const absl::Status& status,
-                             const ModelOptions& options,
-                             const std::string& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end;
-       !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (options.backend == BackendKind::kTorchScript && options.file.empty() &&
-        absl::EndsWith(name, ".pt2")) {
-      return absl::NotFoundError(absl::StrCat(
-          status.message(), ", but '", entry->path().string(),
-          "' is there: write platform: \"torch_aoti\" into config.pbtxt"));
-    }
-    const absl::string_view advice = AdviceOnFile(name);
-    if (!advice.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", entry->path().string(), "': ", advice));
-    }
-  }
-  return status;
-}
+// What runs a model's batches, loaded: lanes of the processor, or a device.
+struct Loaded {
+  std::vector<std::unique_ptr<HostModel>> lanes;
+  std::unique_ptr<StreamModel> on_device;
 
-std::string WarmUpFolderOf(const std::string& version_path) {
-  const std::filesystem::path folder(version_path);
-  return (folder.parent_path() / kWarmUpFolder).string();
-}
+  const ModelSpec& spec() const {
+    return on_device != nullptr ? on_device->spec() : lanes.front()->spec();
+  }
+};
 
 // Labels lie beside the version folders: all versions share them.
 absl::Status ReadLabelFiles(const ModelOptions& options,
@@ -156,62 +111,55 @@ absl::Status ReadLabelFiles(const ModelOptions& options,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-bool NeedsFile(const ModelOptions& options) {
-  return IsPytorch(options.backend) || !options.weights.empty();
-}
-
-HostModelsOrStatus MakeLanes(const ModelOptions& options,
-                             const std::string& folder) {
-  if (IsPytorch(options.backend) || options.backend == BackendKind::kNetwork) {
-    ModelOptions filled = options;
-    if (absl::Status status =
-            ReadWarmUpData(WarmUpFolderOf(folder), filled.warm_up);
-        !status.ok()) {
-      return status;
-    }
-    HostModelsOrStatus lanes =
-        LoadTorchModels(filled, FilePath(options, folder));
-    if (absl::IsNotFound(lanes.status())) {
-      return WithOthersThere(lanes.status(), options, folder);
-    }
-    return lanes;
+absl::Status Load(const ModelOptions& options, const std::string& folder,
+                  const ComputePlace& place, Loaded& loaded) {
+  if (place.device != nullptr && RunsOnTorch(options)) {
+    auto model = MakeStreamModel(options, folder, *place.device);
+    loaded.on_device = model.ok() ? *std::move(model) : nullptr;
+    return model.status();
   }
-  std::vector<std::unique_ptr<HostModel>> lanes;
-  for (int32_t lane = 0; lane < options.instance_count; ++lane) {
-    absl::StatusOr<std::unique_ptr<HostModel>> model = MakeSimulated(options);
-    if (!model.ok()) {
-      return model.status();
-    }
-    lanes.push_back(*std::move(model));
+  auto lanes = MakeLanes(options, folder);
+  if (lanes.ok()) {
+    loaded.lanes = *std::move(lanes);
   }
-  return lanes;
+  return lanes.status();
 }
-
-namespace {
 
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     const ModelConfig& given, const ModelOverrides& overrides,
-    const VersionFolder& folder, DeviceGate* gate) {
+    const VersionFolder& folder, const ComputePlace& place) {
   const auto named = [&](const absl::Status& status) {
     return absl::Status(
         status.code(), absl::StrCat("model '", given.options.name, "' version ",
                                     folder.version, ": ", status.message()));
   };
-  HostModelsOrStatus lanes = MakeLanes(given.options, folder.path);
-  if (!lanes.ok()) {
-    return named(lanes.status());
-  }
   ModelConfig config = given;
+  if (place.device != nullptr && RunsOnTorch(given.options) &&
+      config.options.buckets.empty()) {
+    config.options.buckets = DeviceBuckets(given.options.spec.max_batch_size);
+  }
+  Loaded loaded;
+  if (absl::Status status = Load(config.options, folder.path, place, loaded);
+      !status.ok()) {
+    return named(status);
+  }
   auto model = std::make_unique<ServedModel>();
   if (IsIncomplete(given.options)) {
-    model->completed = CompleteConfig(lanes->front()->spec(), config);
+    model->completed = CompleteConfig(loaded.spec(), config);
   }
   const ModelOptions& options = config.options;
-  const HostModel& lane = *lanes->front();
-  absl::StatusOr<std::unique_ptr<Batcher>> batcher =
-      MakeBatcher(*std::move(lanes), options, overrides, gate);
+  const StreamModel* const on_device = loaded.on_device.get();
+  const HostModel* const lane =
+      loaded.lanes.empty() ? nullptr : loaded.lanes.front().get();
+  BackendOrStatus backend =
+      on_device != nullptr
+          ? MakeStreamBackend(std::move(loaded.on_device), options, place.gate)
+          : MakeHostBackend(std::move(loaded.lanes), options, place.gate);
+  if (!backend.ok()) {
+    return named(backend.status());
+  }
+  absl::StatusOr<std::unique_ptr<Batcher>> batcher = Batcher::Create(
+      *std::move(backend), MakeBatcherOptions(options, overrides));
   if (!batcher.ok()) {
     return named(batcher.status());
   }
@@ -228,7 +176,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
       !status.ok()) {
     return status;
   }
-  model->warm_up_failure = lane.warm_up_failure();
+  model->warm_up_failure = on_device != nullptr ? on_device->warm_up_failure()
+                                                : lane->warm_up_failure();
   model->is_simulated = options.backend == BackendKind::kSimulated;
   model->default_level = options.default_level;
   model->batcher = *std::move(batcher);
@@ -272,8 +221,8 @@ std::string FailureOf(
 
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const ModelConfig& given, const ModelOverrides& overrides,
-    const VersionFolder& folder, DeviceGate* gate) {
-  auto model = LoadAsConfigured(given, overrides, folder, gate);
+    const VersionFolder& folder, const ComputePlace& place) {
+  auto model = LoadAsConfigured(given, overrides, folder, place);
   const std::string failure = FailureOf(model);
   if (!IsOfPrecision(given.options, failure)) {
     return model;
@@ -291,7 +240,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   for (const Precision other : {Precision::kFp32, Precision::kNative}) {
     ModelConfig config = given;
     SetPrecision(other, config);
-    auto in_other = LoadAsConfigured(config, overrides, folder, gate);
+    auto in_other = LoadAsConfigured(config, overrides, folder, place);
     if (in_other.ok() && (*in_other)->warm_up_failure.empty()) {
       (*in_other)->why_not_bf16 = failure;
       return in_other;

@@ -101,6 +101,7 @@ struct ModelOptions {
   std::vector<LevelOptions> levels = {{}};  // of priority, urgent first
   int32_t default_level = 0;
   std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none
+  bool use_graphs = true;        // on a device that has them
 
   int32_t instance_count = 1;  // lanes
   double weight = 1;           // of the device's time, against other models

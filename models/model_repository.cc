@@ -23,7 +23,13 @@ namespace {
 
 constexpr size_t kMaxReasonBytes = 4096;
 
+// Of a device with streams, one batch that computes and one that is ready.
+constexpr int32_t kStreamLanes = 2;
+
 int32_t DeviceLanes(const ModelRepositoryOptions& options) {
+  if (options.device != nullptr) {
+    return options.device_lanes > 0 ? options.device_lanes : kStreamLanes;
+  }
   const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
   return options.device_lanes > 0 ? options.device_lanes : std::max(cores, 1);
 }
@@ -299,7 +305,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
     }
   }
   return LoadModel(plan.config, options_.overrides, folder,
-                   use == DeviceUse::kShared ? &gate_ : nullptr);
+                   {.device = options_.device.get(),
+                    .gate = use == DeviceUse::kShared ? &gate_ : nullptr});
 }
 
 absl::Status ModelRepository::ForClients(const absl::Status& status) const {

@@ -41,6 +41,8 @@ struct ModelRepositoryOptions {
   // Batches that models which share the device compute at once, by weight; 0:
   // one a core.
   int32_t device_lanes = 0;
+  // What LibTorch's models compute on; null: the processor.
+  std::shared_ptr<DeviceRuntime> device = nullptr;
 };
 
 // Whether a model shares the device with others.

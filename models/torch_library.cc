@@ -31,8 +31,9 @@ void KeepFreedMemory() {
 
 struct Library {
   TorchEntry load = nullptr;
+  DeviceModelEntry load_on_device = nullptr;
   OpLibraryEntry open_op_library = nullptr;
-  std::string error;
+  std::string error = "";
 };
 
 // The name without a folder: the loader looks where this program's run path
@@ -41,15 +42,18 @@ Library Open() {
   KeepFreedMemory();
   void* const handle = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return {nullptr, nullptr, dlerror()};
+    return {.error = dlerror()};
   }
   void* const load = dlsym(handle, kTorchEntryName);
+  void* const load_on_device = dlsym(handle, kDeviceModelEntryName);
   void* const open_op_library = dlsym(handle, kOpLibraryEntryName);
-  if (load == nullptr || open_op_library == nullptr) {
-    return {nullptr, nullptr, dlerror()};
+  if (load == nullptr || load_on_device == nullptr ||
+      open_op_library == nullptr) {
+    return {.error = dlerror()};
   }
-  return {reinterpret_cast<TorchEntry>(load),
-          reinterpret_cast<OpLibraryEntry>(open_op_library), ""};
+  return {.load = reinterpret_cast<TorchEntry>(load),
+          .load_on_device = reinterpret_cast<DeviceModelEntry>(load_on_device),
+          .open_op_library = reinterpret_cast<OpLibraryEntry>(open_op_library)};
 }
 
 const Library& TheLibrary() {
@@ -79,6 +83,17 @@ HostModelsOrStatus LoadTorchModels(const ModelOptions& options,
   HostModelsOrStatus models = absl::InternalError("not loaded");
   TheLibrary().load(options, path, models);
   return models;
+}
+
+StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
+                                    const std::string& path,
+                                    DeviceRuntime& runtime) {
+  if (TheLibrary().load_on_device == nullptr) {
+    return CannotOpen();
+  }
+  StreamModelOrStatus model = absl::InternalError("not loaded");
+  TheLibrary().load_on_device(options, path, runtime, model);
+  return model;
 }
 
 absl::StatusOr<int> OpenOpLibrary(const std::string& path) {

@@ -24,6 +24,11 @@ void PrepareTorchEnvironment();
 HostModelsOrStatus LoadTorchModels(const ModelOptions& options,
                                    const std::string& path);
 
+// The same for a device, which outlives the model; of one lane.
+StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
+                                    const std::string& path,
+                                    DeviceRuntime& runtime);
+
 // Opens a library of custom operators for models loaded later, and returns how
 // many it has brought. FAILED_PRECONDITION as above; NOT_FOUND or
 // INVALID_ARGUMENT where it is missing or cannot be opened.

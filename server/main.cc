@@ -24,6 +24,7 @@
 #include "server/log.h"
 #include "server/options.h"
 #include "server/server.h"
+#include "server/start_cuda.h"
 #include "server/stop_signals.h"
 #include "server/version.h"
 
@@ -66,10 +67,10 @@ absl::Status OpenOpLibraries(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
-// Chooses the device and shows CUDA no other; nothing on the CPU.
+// Chooses the device, shows CUDA no other, and starts it; nothing on the CPU.
 // REQUIRES: no thread was started, and CUDA is not open.
-absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
-    const DeviceOptions& options) {
+absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(ServerOptions& server) {
+  const DeviceOptions& options = server.device;
   if (options.selector.kind == nvml::DeviceSelector::Kind::kCpu) {
     return nullptr;
   }
@@ -88,8 +89,12 @@ absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
     spdlog::warn("device: threads run on any node: {}",
                  std::string(status.message()));
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "--device: expected cpu, as this build has no CUDA, got ", options.text));
+  auto started = StartCuda(**device);
+  if (!started.ok()) {
+    return started.status();
+  }
+  server.repository.device = *std::move(started);
+  return device;
 }
 
 void LogReady(const ServerOptions& options, const Server& server) {
@@ -151,11 +156,11 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   return kExitOk;
 }
 
-int Serve(const ServerOptions& options) {
+int Serve(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
-  const auto device = ClaimDevice(options.device);
+  const auto device = ClaimDevice(options);
   if (!device.ok()) {
     return CannotStart(device.status());
   }
@@ -186,10 +191,11 @@ int Serve(const ServerOptions& options) {
   return code;
 }
 
-int Check(const ServerOptions& options) {
+int Check(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
-  if (const auto device = ClaimDevice(options.device); !device.ok()) {
+  const auto device = ClaimDevice(options);
+  if (!device.ok()) {
     return CannotStart(device.status());
   }
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
@@ -202,7 +208,7 @@ int Check(const ServerOptions& options) {
 }
 
 int RunCommandLine(int argc, char** argv) {
-  const auto command_line = ParseCommandLine(argc, argv);
+  auto command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) {
     std::fprintf(stderr, "ferry-server: %s\n",
                  std::string(command_line.status().message()).c_str());

@@ -61,6 +61,10 @@ constexpr MetricName kLateReplies = {"ferry_late_replies_total",
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed and s(b) was learned afresh"};
+constexpr MetricName kDeviceEvents = {
+    "ferry_device_events_total",
+    "What happened to batches on a device: forwards launched as a graph or not, "
+    "batches that its memory did not hold"};
 constexpr MetricName kMaxBatch = {"ferry_max_batch_size_rows",
                                   "Rows in one batch at most"};
 constexpr MetricName kQueueWait = {"ferry_queue_wait_seconds",
@@ -136,6 +140,10 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   }
   out.AddCounter(kRefused, With(labels, "reason", "invalid"),
                  static_cast<double>(entry.invalid_requests.load()));
+  for (const DeviceCount& one : batcher.device_counts()) {
+    out.AddCounter(kDeviceEvents, With(labels, "event", one.event),
+                   static_cast<double>(one.count));
+  }
   for (size_t lane = 0; lane < counted.busy.size(); ++lane) {
     out.AddCounter(
         kBusy, With(labels, "lane", std::to_string(lane)),

@@ -36,6 +36,10 @@ class Network {
     return std::nullopt;
   }
 
+  // Whether it takes images fastest with the channels last in memory. Its
+  // inputs' shape is the same.
+  virtual bool takes_channels_last(size_t /*input*/) const { return false; }
+
   // Runs of each batch size until it is as fast as it will be.
   virtual int warm_up_runs() const { return 1; }
 };

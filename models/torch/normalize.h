@@ -23,6 +23,10 @@ class Normalizer {
   void Run(const uint8_t* from, int64_t rows,
            absl::Span<const int64_t> row_dims, Elements to) const;
 
+  // One for all channels, or one for each.
+  const std::vector<float>& scales() const { return scales_; }
+  const std::vector<float>& shifts() const { return shifts_; }
+
  private:
   const ChannelPlace channels_;
   std::vector<float> scales_, shifts_;  // one, or one a channel

@@ -4,6 +4,8 @@
 #ifndef FERRY_MODELS_TORCH_SHAPES_H_
 #define FERRY_MODELS_TORCH_SHAPES_H_
 
+#include <c10/util/ArrayRef.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,10 @@
 #include "batcher/tensor.h"
 
 namespace ferry {
+
+inline absl::Span<const int64_t> SpanOf(c10::IntArrayRef sizes) {
+  return {sizes.data(), sizes.size()};
+}
 
 // Returns the shape of `rows` rows, without them where the model has no batch
 // dimension.

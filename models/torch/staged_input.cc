@@ -18,12 +18,6 @@ namespace {
 // What is cast at a time: a piece of the rows that stays in the nearest cache.
 constexpr int64_t kPieceElements = 4096;
 
-// Bytes of a bool on the wire may be any: they are read as UINT8, and all but
-// 0 become true.
-at::ScalarType WireType(DataType type) {
-  return type == DataType::kBool ? at::kByte : ToScalarType(type);
-}
-
 // Makes `room` hold at least that many elements.
 void Reserve(at::Tensor& room, int64_t elements, at::ScalarType type) {
   if (!room.defined() || room.numel() < elements) {
@@ -32,6 +26,32 @@ void Reserve(at::Tensor& room, int64_t elements, at::ScalarType type) {
 }
 
 }  // namespace
+
+at::ScalarType WireType(DataType type) {
+  return type == DataType::kBool ? at::kByte : ToScalarType(type);
+}
+
+at::ScalarType StagedType(const ModelOptions& options, size_t input,
+                          std::optional<at::ScalarType> type) {
+  return !options.normalizations.empty() &&
+                 options.normalizations[input].has_value()
+             ? ToScalarType(options.precision)
+             : type.value_or(ComputeType(options.spec.inputs[input].type,
+                                         options.precision));
+}
+
+std::vector<int64_t> ModelRow(const ModelOptions& options, size_t input,
+                              absl::Span<const int64_t> row_dims) {
+  const ModelOptions::Reshapes& reshapes = options.input_reshapes;
+  if (!reshapes.empty() && reshapes[input].has_value()) {
+    return ResolveSizes(options.spec.inputs[input].dims, row_dims,
+                        *reshapes[input]);
+  }
+  return !options.normalizations.empty() &&
+                 options.normalizations[input].has_value()
+             ? ModelDims(*options.normalizations[input], row_dims)
+             : std::vector<int64_t>(row_dims.begin(), row_dims.end());
+}
 
 StagedInput::StagedInput(const ModelOptions& options, size_t index,
                          std::optional<at::ScalarType> type)
@@ -108,27 +128,14 @@ at::Tensor StagedInput::Place(int32_t rows,
   const int64_t room =
       row_elements *
       (has_variable_shape_ ? rows : std::max(options_.spec.max_batch_size, 1));
-  Reserve(staged_, room,
-          normalizer_.has_value()
-              ? ToScalarType(options_.precision)
-              : type_.value_or(ComputeType(spec_.type, options_.precision)));
+  Reserve(staged_, room, StagedType(options_, index_, type_));
   if (staged_.scalar_type() != WireType(spec_.type)) {
     const bool holds_all = normalizer_.has_value() || !spec_.pads.empty();
     Reserve(wire_, holds_all ? room : kPieceElements, WireType(spec_.type));
   }
   return staged_.narrow(0, 0, rows * row_elements)
-      .view(Shape(options_.spec.max_batch_size > 0, rows, ModelRow(row_dims)));
-}
-
-std::vector<int64_t> StagedInput::ModelRow(
-    absl::Span<const int64_t> row_dims) const {
-  const ModelOptions::Reshapes& reshapes = options_.input_reshapes;
-  if (!reshapes.empty() && reshapes[index_].has_value()) {
-    return ResolveSizes(spec_.dims, row_dims, *reshapes[index_]);
-  }
-  return normalizer_.has_value()
-             ? ModelDims(*options_.normalizations[index_], row_dims)
-             : std::vector<int64_t>(row_dims.begin(), row_dims.end());
+      .view(Shape(options_.spec.max_batch_size > 0, rows,
+                  ModelRow(options_, index_, row_dims)));
 }
 
 }  // namespace ferry

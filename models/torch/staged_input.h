@@ -27,6 +27,19 @@
 
 namespace ferry {
 
+// The type as which elements on the wire are read. Bytes of a bool may be any:
+// they are read as UINT8, and all but 0 become true.
+at::ScalarType WireType(DataType type);
+
+// The type in which the network takes an input; `type`: where that is not the
+// precision's or the wire's.
+at::ScalarType StagedType(const ModelOptions& options, size_t input,
+                          std::optional<at::ScalarType> type);
+
+// Dims of one row of an input as the model takes it.
+std::vector<int64_t> ModelRow(const ModelOptions& options, size_t input,
+                              absl::Span<const int64_t> row_dims);
+
 class StagedInput {
  public:
   // `options` outlives it. `index`: of options.spec.inputs. `type`: in which
@@ -46,8 +59,6 @@ class StagedInput {
   void GatherPadded(const Batch& batch);
   // A view of `rows` rows of the room, which is made to hold them.
   at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);
-  // Dims of one row as the model takes it.
-  std::vector<int64_t> ModelRow(absl::Span<const int64_t> row_dims) const;
 
   const ModelOptions& options_;
   const size_t index_;

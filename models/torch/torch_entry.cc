@@ -1,14 +1,17 @@
-// The one entry of the shared library that holds the backends on LibTorch.
+// The entries of the shared library that holds the backends on LibTorch.
 #include "models/torch/torch_entry.h"
 
 #include <c10/util/Exception.h>
 
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/torch/aoti/aoti_network.h"
+#include "models/torch/device/device_model.h"
+#include "models/torch/device/device_runtime.h"
 #include "models/torch/networks/network_factory.h"
 #include "models/torch/op_library.h"
 #include "models/torch/script/torch_script.h"
@@ -26,16 +29,17 @@ const char* OperatorHint(const std::string& why) {
 
 // Completes options.spec where the config leaves tensors out.
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path,
+                                                     at::Device device,
                                                      ModelOptions& options) {
   std::string why;
   try {
     if (options.backend == BackendKind::kTorchScript) {
-      return LoadTorchScript(path, options);
+      return LoadTorchScript(path, options, device);
     }
     if (options.backend == BackendKind::kAotInductor) {
-      return LoadAotiNetwork(options, path);
+      return LoadAotiNetwork(options, path, device);
     }
-    return MakeNetwork(options, path);
+    return MakeNetwork(options, path, device);
   } catch (const c10::Error& error) {
     why = error.what_without_backtrace();
   } catch (const std::exception& error) {
@@ -43,6 +47,50 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
+}
+
+// What a device has no memory of its own for.
+absl::Status CheckDeviceSpec(const ModelSpec& spec) {
+  for (const auto& [side, tensors] :
+       {std::pair("input", &spec.inputs), std::pair("output", &spec.outputs)}) {
+    for (const TensorSpec& tensor : *tensors) {
+      if (tensor.type == DataType::kBytes) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            side, " '", tensor.name,
+            "': a model on a device takes and gives numbers, the config has "
+            "TYPE_STRING: serve it with --device=cpu"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
+                                    const std::string& path,
+                                    DeviceRuntime& runtime) {
+  ModelOptions completed = options;
+  completed.instance_count = 1;
+  if (absl::Status status = CheckDeviceSpec(options.spec); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::unique_ptr<Network>> network =
+      LoadNetwork(path, runtime.device(), completed);
+  if (!network.ok()) {
+    return network.status();
+  }
+  if (absl::Status status = CheckDeviceSpec(completed.spec); !status.ok()) {
+    return status;
+  }
+  try {
+    return std::make_unique<DeviceModel>(*std::move(network), completed,
+                                         runtime);
+  } catch (const c10::Error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "on ", runtime.device().str(), ": ", error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        "no memory that the device can read is left");
+  }
 }
 
 }  // namespace
@@ -53,7 +101,7 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
                           ferry::HostModelsOrStatus& models) {
   ferry::ModelOptions completed = options;
   absl::StatusOr<std::unique_ptr<ferry::Network>> loaded =
-      ferry::LoadNetwork(path, completed);
+      ferry::LoadNetwork(path, at::kCPU, completed);
   if (!loaded.ok()) {
     models = loaded.status();
     return;
@@ -65,6 +113,13 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
     lanes.push_back(std::make_unique<ferry::TorchModel>(network, completed));
   }
   models = std::move(lanes);
+}
+
+void FerryLoadDeviceModel(const ferry::ModelOptions& options,
+                          const std::string& path,
+                          ferry::DeviceRuntime& runtime,
+                          ferry::StreamModelOrStatus& model) {
+  model = ferry::LoadDeviceModel(options, path, runtime);
 }
 
 void FerryOpenOpLibrary(const std::string& path,

@@ -10,18 +10,29 @@
 
 #include "absl/status/statusor.h"
 #include "batcher/host_model.h"
+#include "batcher/stream_model.h"
 #include "models/model_options.h"
 
 namespace ferry {
 
+class DeviceRuntime;  // models/torch/device/device_runtime.h
+
 using HostModelsOrStatus =
     absl::StatusOr<std::vector<std::unique_ptr<HostModel>>>;
+
+using StreamModelOrStatus = absl::StatusOr<std::unique_ptr<StreamModel>>;
 
 // The names and the types of the entries.
 inline constexpr char kTorchEntryName[] = "FerryLoadTorchModels";
 using TorchEntry = void (*)(const ModelOptions& options,
                             const std::string& path,
                             HostModelsOrStatus& models);
+
+inline constexpr char kDeviceModelEntryName[] = "FerryLoadDeviceModel";
+using DeviceModelEntry = void (*)(const ModelOptions& options,
+                                  const std::string& path,
+                                  DeviceRuntime& runtime,
+                                  StreamModelOrStatus& model);
 
 inline constexpr char kOpLibraryEntryName[] = "FerryOpenOpLibrary";
 using OpLibraryEntry = void (*)(const std::string& path,
@@ -35,6 +46,13 @@ using OpLibraryEntry = void (*)(const std::string& path,
 extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::HostModelsOrStatus& models);
+
+// The same for a device, which outlives the model. It has one lane, whatever
+// options.instance_count says.
+extern "C" void FerryLoadDeviceModel(const ferry::ModelOptions& options,
+                                     const std::string& path,
+                                     ferry::DeviceRuntime& runtime,
+                                     ferry::StreamModelOrStatus& model);
 
 // Opens a library of custom operators for models loaded later; `operators`: how
 // many it has brought.

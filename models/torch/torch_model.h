@@ -19,11 +19,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "batcher/host_model.h"
 #include "batcher/host_output_pool.h"
 #include "models/model_options.h"
 #include "models/torch/network.h"
+#include "models/torch/output_fit.h"
 #include "models/torch/staged_input.h"
 
 namespace ferry {
@@ -50,33 +50,20 @@ class TorchModel final : public HostModel {
   absl::Status Run(const Batch& batch);
   absl::Status StageRows(const Batch& batch);
   absl::Status ComputeRows(const Batch& batch, OutputRef& output);
-  std::string InputShapes() const;
   absl::Status Forward(int32_t rows);
-  // `given`: dims of one row as the model gives them.
-  absl::Status Reshape(size_t output, int32_t rows,
-                       absl::Span<const int64_t> given);
-  absl::Status CheckTexts(size_t output, int32_t rows);
-  absl::Status CheckOutput(size_t output, int32_t rows) const;
-  absl::Status WrongKind(size_t output, const char* expected) const;
-  absl::Status WrongShape(size_t output, absl::Span<const int64_t> expected,
-                          const at::Tensor& found) const;
   void CopyOut(const Batch& batch, OutputBuffer& buffer);
   void CopyOut(int32_t rows, size_t output, OutputBuffer& buffer);
-  // Dims of one row of an output, of this batch: kAnySize where any will do.
-  std::vector<int64_t> ExpectedRow(size_t output) const;
-  absl::Status Guarded(absl::FunctionRef<absl::Status()> work) const;
 
   const std::shared_ptr<Network> network_;
   ModelOptions options_;
   const bool has_rows_;  // tensors have a batch dimension
+  OutputFit fit_;
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;
   HostOutputPool pool_;
   std::vector<StagedInput> staged_;  // [spec input]
   Values inputs_;                    // of the staged batch
   Values outputs_;                   // of the batch computed last
-  // [spec output]: of one row, where it is of type BYTES.
-  std::vector<std::vector<int64_t>> text_dims_;
 };
 
 }  // namespace ferry

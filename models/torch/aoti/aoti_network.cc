@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Runner = torch::inductor::AOTIModelContainerRunnerCpu;
+using Runner = torch::inductor::AOTIModelContainerRunner;
 
 // The first run of a package folds its constants.
 constexpr int kWarmUpRuns = 2;
@@ -55,7 +55,8 @@ class UnpackFolder {
 
 // One package, loaded.
 struct LoadedPackage {
-  std::string name;  // of its file
+  std::string name;                      // of its file
+  std::unique_ptr<UnpackFolder> folder;  // of a device's kernels, or none
   std::unique_ptr<Runner> runner;
   std::vector<AotiInput> inputs;      // [place]
   std::vector<size_t> input_places;   // [input of the spec]
@@ -112,14 +113,38 @@ absl::Status CheckTypes(const ModelSpec& spec, const LoadedPackage& package) {
   return absl::OkStatus();
 }
 
+// Returns torch's loader of packages for that device; it throws what it cannot
+// load.
+absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const std::string& library,
+                                                   const std::string& folder,
+                                                   int32_t instances,
+                                                   at::Device device) {
+  const auto count = static_cast<size_t>(instances);
+  if (device.is_cpu()) {
+    return std::make_unique<torch::inductor::AOTIModelContainerRunnerCpu>(
+        library, count);
+  }
+  const auto& makers = torch::inductor::getAOTIModelRunnerRegistry();
+  const auto found = makers.find(c10::DeviceTypeName(device.type(), true));
+  if (found == makers.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("LibTorch runs no packages on ", device.str()));
+  }
+  // One thread runs it, so that a graph can record it.
+  return found->second(library, count, device.str(), folder,
+                       /*run_single_threaded=*/true);
+}
+
 absl::StatusOr<LoadedPackage> Load(const ModelOptions& options,
-                                   const std::string& path) {
-  static const Processor here = Processor::Here();
+                                   const std::string& path, at::Device device) {
+  static const Processor processor = Processor::Here();
+  Processor here = processor;
+  here.device = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
   absl::Status status = OpenLibtorchName();
   if (!status.ok()) {
     return status;
   }
-  const auto folder = UnpackFolder::Create();
+  absl::StatusOr<std::unique_ptr<UnpackFolder>> folder = UnpackFolder::Create();
   if (!folder.ok()) {
     return folder.status();
   }
@@ -131,8 +156,15 @@ absl::StatusOr<LoadedPackage> Load(const ModelOptions& options,
   LoadedPackage package;
   package.name = fs::path(path).filename();
   package.inputs = std::move(unpacked->inputs);
-  package.runner = std::make_unique<Runner>(
-      unpacked->library, static_cast<size_t>(options.instance_count));
+  absl::StatusOr<std::unique_ptr<Runner>> runner = MakeRunner(
+      unpacked->library, (*folder)->path(), options.instance_count, device);
+  if (!runner.ok()) {
+    return runner.status();
+  }
+  package.runner = *std::move(runner);
+  if (!device.is_cpu()) {
+    package.folder = *std::move(folder);
+  }
   status = CheckWeights(*package.runner);
   if (status.ok()) {
     status = PlaceTensors(options.spec, package);
@@ -237,7 +269,7 @@ std::string PathOfBucket(const std::string& path, int32_t rows) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
-    const ModelOptions& options, const std::string& path) {
+    const ModelOptions& options, const std::string& path, at::Device device) {
   std::map<int64_t, std::string> paths;
   for (int32_t rows : options.buckets) {
     const std::string own = PathOfBucket(path, rows);
@@ -256,7 +288,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
   }
   std::map<int64_t, LoadedPackage> by_rows;
   for (const auto& [rows, own] : paths) {
-    absl::StatusOr<LoadedPackage> package = Load(options, own);
+    absl::StatusOr<LoadedPackage> package = Load(options, own, device);
     if (!package.ok()) {
       return package.status();
     }

@@ -10,6 +10,8 @@
 #ifndef FERRY_MODELS_TORCH_AOTI_AOTI_NETWORK_H_
 #define FERRY_MODELS_TORCH_AOTI_AOTI_NETWORK_H_
 
+#include <c10/core/Device.h>
+
 #include <memory>
 #include <string>
 
@@ -19,12 +21,13 @@
 
 namespace ferry {
 
-// Loads the package at `path`, "<name>.pt2", and of each bucket of N rows that
-// of "<name>_bN.pt2" where there is one. NOT_FOUND where a batch would have no
-// package; INVALID_ARGUMENT where a file is no package or does not fit the
-// spec; FAILED_PRECONDITION where it was compiled for another processor.
+// Loads for `device` the package at `path`, "<name>.pt2", and of each bucket of
+// N rows that of "<name>_bN.pt2" where there is one. NOT_FOUND where a batch
+// would have no package; INVALID_ARGUMENT where a file is no package or does
+// not fit the spec; FAILED_PRECONDITION where it was compiled for another
+// processor or device.
 absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
-    const ModelOptions& options, const std::string& path);
+    const ModelOptions& options, const std::string& path, at::Device device);
 
 }  // namespace ferry
 

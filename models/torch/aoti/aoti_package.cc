@@ -181,6 +181,14 @@ absl::StatusOr<AotiPackage> Unpack(const std::string& path,
       status.ok() && archive.hasRecord(calls)) {
     status = UnpackRecord(archive, calls, absl::StrCat(folder, "/model.json"));
   }
+  for (const std::string& record : records) {
+    if (status.ok() && absl::StartsWith(record, *model) &&
+        absl::EndsWith(record, ".cubin")) {
+      status = UnpackRecord(
+          archive, record,
+          absl::StrCat(folder, "/", record.substr(record.rfind('/') + 1)));
+    }
+  }
   if (!status.ok()) {
     return status;
   }

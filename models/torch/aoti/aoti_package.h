@@ -3,7 +3,8 @@
 // It is a zip with a shared library, its generated source and metadata. Torch's
 // own loader (AOTIModelPackageLoader) starts a compiler where the library is
 // missing, leaves its unpacked files behind where loading fails, and checks no
-// target; so Ferry unpacks and torch's runner loads.
+// target; so Ferry unpacks and torch's runner loads. Of a device, there are its
+// kernels too (.cubin), which are read from the folder when they first run.
 //
 // Thread safety: free function and plain values.
 // A package is native code: serve files of trusted origin only.
@@ -24,7 +25,8 @@ struct AotiPackage {
   std::string library;  // path of the unpacked one
 };
 
-// Unpacks the package at `path` into `folder`. NOT_FOUND where there is no
+// Unpacks the package at `path` into `folder`, which has to be there as long as
+// the package where it is for a device. NOT_FOUND where there is no
 // file; INVALID_ARGUMENT where it is no package that can be served;
 // FAILED_PRECONDITION where it was compiled for another processor.
 absl::StatusOr<AotiPackage> UnpackAotiPackage(const std::string& path,

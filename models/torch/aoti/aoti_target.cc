@@ -17,7 +17,6 @@ namespace ferry {
 namespace {
 
 constexpr char kPlatform[] = "linux";
-constexpr char kDevice[] = "cpu";
 constexpr char kNoVectors[] = "INVALID_VEC_ISA";
 
 std::string Value(const AotiMetadata& metadata, const char* key) {
@@ -92,9 +91,9 @@ Processor Processor::Here() {
 absl::Status CheckAotiTarget(const AotiMetadata& metadata,
                              const Processor& processor) {
   const std::string device = Value(metadata, "AOTI_DEVICE_KEY");
-  if (device != kDevice) {
+  if (device != processor.device) {
     return DoesNotFit(absl::StrCat("device '", device, "'"),
-                      absl::StrCat("expected '", kDevice, "'"));
+                      absl::StrCat("expected '", processor.device, "'"));
   }
   const std::string platform = Value(metadata, "AOTI_PLATFORM");
   const std::string machine = Value(metadata, "AOTI_MACHINE");

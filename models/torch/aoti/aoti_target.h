@@ -26,6 +26,9 @@ struct Processor {
   std::set<std::string> instructions;  // in torch's words: "AVX2", "AMX_TILE"
   std::set<std::string> flags;         // of /proc/cpuinfo
 
+  // Where the code runs that the processor starts: "cpu" or "cuda".
+  std::string device = "cpu";
+
   // The one that runs this. Asks the system for leave to use AMX.
   static Processor Here();
 };

@@ -36,11 +36,12 @@ std::shared_ptr<torch::nn::Module> Group() {
 // Returns what attention adds to the scores: 0 where a token counts, else the
 // lowest number, [rows, 1, 1, tokens].
 at::Tensor ScoreMask(const at::Tensor& mask, at::ScalarType type) {
-  const at::Tensor zero = at::zeros({}, type);
+  const at::TensorOptions options = mask.options().dtype(type);
+  const at::Tensor zero = at::zeros({}, options);
   const at::Tensor lowest = at::full(
       {},
       type == at::kBFloat16 ? -3.3e38 : std::numeric_limits<float>::lowest(),
-      type);
+      options);
   return at::where(mask.ne(0), zero, lowest).unsqueeze(1).unsqueeze(1);
 }
 
@@ -167,8 +168,12 @@ class EncoderNetwork final : public Network {
   }
 
  private:
-  // Returns the count of columns up to the last that some row keeps.
+  // Returns the count of columns up to the last that some row keeps; on a
+  // device all, as to look would be to wait for it.
   static int64_t TokensToCompute(const at::Tensor& mask) {
+    if (!mask.is_cpu()) {
+      return mask.size(1);
+    }
     const at::Tensor kept = mask.ne(0).any(0).contiguous();
     const bool* const columns = kept.const_data_ptr<bool>();
     int64_t tokens = kept.numel();

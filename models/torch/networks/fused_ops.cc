@@ -39,7 +39,7 @@ FusedLinear::FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
   if (bias.defined()) {
     bias_ = bias.to(ToScalarType(precision)).contiguous();
   }
-  if (onednn::HasMatrixKernels()) {
+  if (weight_.is_cpu() && onednn::HasMatrixKernels()) {
     if (precision == Precision::kBf16 && BrgemmLinear::Suits(weight_)) {
       small_.emplace(weight_, bias);
     }
@@ -74,7 +74,7 @@ FusedConv::FusedConv(const at::Tensor& weight, const at::Tensor& bias,
       weight_(weight.to(ToScalarType(options.precision))
                   .contiguous(at::MemoryFormat::ChannelsLast)),
       bias_(bias.to(ToScalarType(options.precision)).contiguous()) {
-  if (onednn::HasMatrixKernels()) {
+  if (weight_.is_cpu() && onednn::HasMatrixKernels()) {
     packed_ = onednn::PackConv(weight_, arguments_, options.input_size);
     weight_.reset();
   }

@@ -3,8 +3,8 @@
 //
 // A layer's weights are reordered at construction into the layout that oneDNN's
 // kernels read fastest, and the activation and the residual sum are fused into
-// them. Where the processor lacks the kernels the plain operators run; answers
-// differ within rounding only.
+// them. Where the processor lacks the kernels, and for weights on a device, the
+// plain operators run; answers differ within rounding only.
 //
 // Small layers in bf16 go another way yet (networks/brgemm_linear.h).
 //

@@ -76,15 +76,28 @@ absl::Status CheckSpec(const ModelOptions& options, const ModelSpec& expected) {
   return status;
 }
 
-absl::Status Fill(torch::nn::Module& module, const std::string& weights_path,
+// What a module is made of but its shape.
+struct Filling {
+  const std::string& weights_path;  // empty: as it was drawn
+  at::Device device;                // where it goes then
+};
+
+absl::Status Fill(torch::nn::Module& module, const Filling& filling,
                   const std::vector<std::string>& pass_over) {
   module.eval();
-  return weights_path.empty() ? absl::OkStatus()
-                              : LoadWeights(module, weights_path, pass_over);
+  if (!filling.weights_path.empty()) {
+    if (absl::Status status =
+            LoadWeights(module, filling.weights_path, pass_over);
+        !status.ok()) {
+      return status;
+    }
+  }
+  module.to(filling.device);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Network>> MakeMlp(
-    const ModelOptions& options, const std::string& weights_path) {
+absl::StatusOr<std::unique_ptr<Network>> MakeMlp(const ModelOptions& options,
+                                                 const Filling& filling) {
   if (options.widths.size() < 2) {
     return absl::InvalidArgumentError(
         "parameter 'ferry.widths': expected two or more widths of the mlp, "
@@ -97,28 +110,28 @@ absl::StatusOr<std::unique_ptr<Network>> MakeMlp(
     return status;
   }
   MlpModule module(options.widths);
-  if (absl::Status status = Fill(module, weights_path, {}); !status.ok()) {
+  if (absl::Status status = Fill(module, filling, {}); !status.ok()) {
     return status;
   }
   return CompileMlp(module, options);
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeResNet50(
-    const ModelOptions& options, const std::string& weights_path) {
+    const ModelOptions& options, const Filling& filling) {
   const ModelSpec expected = {{{"input", DataType::kFp32, {3, 224, 224}}},
                               {{"output", DataType::kFp32, {1000}}}};
   if (absl::Status status = CheckSpec(options, expected); !status.ok()) {
     return status;
   }
   ResNet50Module module;
-  if (absl::Status status = Fill(module, weights_path, {}); !status.ok()) {
+  if (absl::Status status = Fill(module, filling, {}); !status.ok()) {
     return status;
   }
   return CompileResNet50(module, options);
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeEncoder(
-    const ModelOptions& options, const std::string& weights_path) {
+    const ModelOptions& options, const Filling& filling) {
   const EncoderShape shape;
   const ModelSpec expected = {
       {{"input_ids", DataType::kInt64, {kAnySize}},
@@ -137,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Network>> MakeEncoder(
   }
   EncoderModule module(shape);
   if (absl::Status status =
-          Fill(module, weights_path, {"embeddings.position_ids", "pooler."});
+          Fill(module, filling, {"embeddings.position_ids", "pooler."});
       !status.ok()) {
     return status;
   }
@@ -147,17 +160,19 @@ absl::StatusOr<std::unique_ptr<Network>> MakeEncoder(
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(
-    const ModelOptions& options, const std::string& weights_path) {
+    const ModelOptions& options, const std::string& weights_path,
+    at::Device device) {
   const torch::NoGradGuard no_gradients;
+  const Filling filling = {weights_path, device};
   at::manual_seed(kWeightsSeed);
   if (options.network == "mlp") {
-    return MakeMlp(options, weights_path);
+    return MakeMlp(options, filling);
   }
   if (options.network == "resnet50") {
-    return MakeResNet50(options, weights_path);
+    return MakeResNet50(options, filling);
   }
   if (options.network == "encoder") {
-    return MakeEncoder(options, weights_path);
+    return MakeEncoder(options, filling);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("parameter 'ferry.network': expected 'mlp', 'resnet50' or "

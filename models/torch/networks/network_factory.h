@@ -7,6 +7,8 @@
 #ifndef FERRY_MODELS_TORCH_NETWORKS_NETWORK_FACTORY_H_
 #define FERRY_MODELS_TORCH_NETWORKS_NETWORK_FACTORY_H_
 
+#include <c10/core/Device.h>
+
 #include <memory>
 #include <string>
 
@@ -16,11 +18,13 @@
 
 namespace ferry {
 
-// Returns the compiled network options.network. `weights_path` is empty for
-// seeded weights. INVALID_ARGUMENT where options.spec is not the network's,
-// with every name, type and shape that is expected; errors of LoadWeights.
+// Returns the compiled network options.network, with its weights on `device`.
+// `weights_path` is empty for seeded weights. INVALID_ARGUMENT where
+// options.spec is not the network's, with every name, type and shape that is
+// expected; errors of LoadWeights.
 absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(
-    const ModelOptions& options, const std::string& weights_path);
+    const ModelOptions& options, const std::string& weights_path,
+    at::Device device);
 
 }  // namespace ferry
 

@@ -120,6 +120,8 @@ class ResNet50Network final : public Network {
     return absl::OkStatus();
   }
 
+  bool takes_channels_last(size_t /*input*/) const override { return true; }
+
  private:
   const FusedConv conv_;
   std::vector<Bottleneck> blocks_;

@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/codegen/fuser/interface.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <unistd.h>
@@ -117,20 +118,23 @@ class DictScriptNetwork final : public ScriptNetwork {
   std::vector<std::string> names_;  // [spec input]
 };
 
-// Casts and freezes. Throws what LibTorch throws.
+// Moves, casts and freezes. Throws what LibTorch throws.
 torch::jit::Module Prepare(torch::jit::Module module,
-                           const ModelOptions& options) {
+                           const ModelOptions& options, at::Device device) {
   module.eval();
+  module.to(device);
   if (options.precision != Precision::kNative) {
     CastFloats(module, ToScalarType(options.precision));
   }
   module = torch::jit::freeze(module);
-  PackLinearLayers(module, options);
+  if (device.is_cpu()) {
+    PackLinearLayers(module, options);
+  }
   return module;
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
-    torch::jit::Module module, const ModelOptions& options) {
+    torch::jit::Module module, const ModelOptions& options, at::Device device) {
   for (const TensorSpec& input : options.spec.inputs) {
     if (absl::Status status = CheckDictInput(input); !status.ok()) {
       return status;
@@ -138,7 +142,7 @@ absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
   }
   const std::vector<std::string> fields = OutputFields(module);
   return std::make_unique<DictScriptNetwork>(
-      Prepare(std::move(module), options), options.precision,
+      Prepare(std::move(module), options, device), options.precision,
       options.spec.inputs, ScriptOutputs(options.spec.outputs, fields));
 }
 
@@ -160,7 +164,7 @@ absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const std::string& path, ModelOptions& options) {
+    const std::string& path, ModelOptions& options, at::Device device) {
   if (access(path.c_str(), R_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("cannot read model file '", path, "'"));
@@ -168,6 +172,8 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
   torch::jit::FusionStrategy strategy = {
       {torch::jit::FusionBehavior::DYNAMIC, 1}};
   torch::jit::setFusionStrategy(strategy);
+  // It compiles in a batch, and a graph records none of that.
+  torch::jit::overrideCanFuseOnGPU(false);
   absl::StatusOr<torch::jit::Module> module = LoadModule(path);
   if (!module.ok()) {
     return module.status();
@@ -177,7 +183,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
     return status;
   }
   if (module->find_method("forward").has_value() && TakesDict(*module)) {
-    return MakeDictNetwork(*std::move(module), options);
+    return MakeDictNetwork(*std::move(module), options, device);
   }
   absl::StatusOr<std::vector<Argument>> arguments =
       ArgumentsOf(*module, options.spec.inputs.size());
@@ -198,7 +204,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
   }
   const std::vector<std::string> fields = OutputFields(*module);
   return std::make_unique<TorchScriptNetwork>(
-      Prepare(*std::move(module), options), options.precision,
+      Prepare(*std::move(module), options, device), options.precision,
       *std::move(places), *arguments,
       ScriptOutputs(options.spec.outputs, fields));
 }

@@ -17,6 +17,8 @@
 #ifndef FERRY_MODELS_TORCH_SCRIPT_TORCH_SCRIPT_H_
 #define FERRY_MODELS_TORCH_SCRIPT_TORCH_SCRIPT_H_
 
+#include <c10/core/Device.h>
+
 #include <memory>
 #include <string>
 
@@ -26,11 +28,11 @@
 
 namespace ferry {
 
-// Loads the file at `path`; completes options.spec. NOT_FOUND where there is
-// none; INVALID_ARGUMENT where it is no TorchScript file or its forward() takes
-// other inputs than the spec's.
+// Loads the file at `path` to `device`; completes options.spec. NOT_FOUND where
+// there is none; INVALID_ARGUMENT where it is no TorchScript file or its
+// forward() takes other inputs than the spec's.
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const std::string& path, ModelOptions& options);
+    const std::string& path, ModelOptions& options, at::Device device);
 
 }  // namespace ferry
 

@@ -198,7 +198,7 @@ TEST_F(AotiNetworkTest, ShapeThatThePackageDoesNotTakeFailsItsBatchOnly) {
 TEST_F(AotiNetworkTest, LanesComputeAtOnce) {
   ModelOptions options = Options();
   options.instance_count = 2;
-  const auto network = LoadAotiNetwork(options, kPackage);
+  const auto network = LoadAotiNetwork(options, kPackage, at::kCPU);
   ASSERT_TRUE(network.ok()) << network.status();
   const auto compute = [&network](int64_t rows) {
     for (int run = 0; run < 200; ++run) {
@@ -218,7 +218,7 @@ TEST_F(AotiNetworkTest, LanesComputeAtOnce) {
 
 TEST_F(AotiNetworkTest, NothingStaysMappedWhenTheModelIsGone) {
   for (int round = 0; round < 3; ++round) {
-    const auto network = LoadAotiNetwork(Options(), kPackage);
+    const auto network = LoadAotiNetwork(Options(), kPackage, at::kCPU);
     ASSERT_TRUE(network.ok()) << network.status();
     EXPECT_GT(MappedLibraries(), 0);
   }

@@ -1,0 +1,102 @@
+// Starting CUDA, and asking whether it still works.
+#include "models/cuda/cuda_device.h"
+
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/util/Exception.h>
+
+#include <exception>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "models/cuda/cuda_streams.h"
+#include "models/cuda/pinned_memory.h"
+
+namespace ferry {
+namespace {
+
+std::string UuidText(const cudaUUID_t& uuid) {
+  std::string text;
+  for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) {
+      text += '-';
+    }
+    absl::StrAppendFormat(&text, "%02x",
+                          static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+std::string VersionText(int version) {  // 13000: 13.0
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+absl::Status CannotStart(const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("CUDA cannot start: ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
+    double memory_fraction) {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count);
+      error != cudaSuccess || count == 0) {
+    return CannotStart(error == cudaSuccess ? "it shows no device"
+                                            : cudaGetErrorString(error));
+  }
+  try {
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    // Each size is run some times before it serves.
+    at::globalContext().setBenchmarkCuDNN(true);
+    std::unique_ptr<CudaDevice> device(new CudaDevice);
+    c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_fraction, 0);
+    return device;
+  } catch (const c10::Error& error) {
+    return CannotStart(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return CannotStart(error.what());
+  }
+}
+
+CudaDevice::CudaDevice() : host_memory_(std::make_shared<PinnedMemory>()) {
+  int count = 0;
+  C10_CUDA_CHECK(cudaGetDeviceCount(&count));
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties = {};
+    C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
+    uuids_.push_back(UuidText(properties.uuid));
+    if (i == 0) {
+      description_ = absl::StrCat(
+          "name=", properties.name, " compute_capability=", properties.major,
+          ".", properties.minor,
+          " multiprocessors=", properties.multiProcessorCount,
+          " memory_mib=", properties.totalGlobalMem >> 20);
+    }
+  }
+  int driver = 0;
+  int runtime = 0;
+  C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  C10_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  absl::StrAppend(&description_, " driver=", VersionText(driver),
+                  " runtime=", VersionText(runtime));
+  C10_CUDA_CHECK(cudaEventCreateWithFlags(&probe_, cudaEventDisableTiming));
+}
+
+CudaDevice::~CudaDevice() { C10_CUDA_CHECK_WARN(cudaEventDestroy(probe_)); }
+
+std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
+  return std::make_unique<CudaStreams>();
+}
+
+// Of a lost device every call fails, also one that asks for nothing.
+bool CudaDevice::IsLost() {
+  cudaGetLastError();  // forgets what was a refusal only
+  return cudaEventQuery(probe_) != cudaSuccess;
+}
+
+void CudaDevice::FreeKept() { c10::cuda::CUDACachingAllocator::emptyCache(); }
+
+}  // namespace ferry

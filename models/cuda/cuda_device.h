@@ -1,0 +1,49 @@
+// CudaDevice: the one device that CUDA shows to this process.
+//
+// Thread safety: thread-safe after Open().
+#ifndef FERRY_MODELS_CUDA_CUDA_DEVICE_H_
+#define FERRY_MODELS_CUDA_CUDA_DEVICE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/torch/device/device_runtime.h"
+
+namespace ferry {
+
+class CudaDevice final : public DeviceRuntime {
+ public:
+  // Starts CUDA. `memory_fraction` of the device's memory may be allocated.
+  // FAILED_PRECONDITION where CUDA shows no device or cannot start.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(
+      double memory_fraction);
+
+  ~CudaDevice() override;
+
+  at::Device device() const override { return {at::kCUDA, 0}; }
+  std::shared_ptr<HostMemory> host_memory() override { return host_memory_; }
+  std::unique_ptr<DeviceStreams> MakeStreams() override;
+  bool IsLost() override;
+  void FreeKept() override;
+
+  // Of all devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
+  const std::vector<std::string>& uuids() const { return uuids_; }
+  // "name=... compute_capability=... driver=... runtime=...", for the log.
+  const std::string& description() const { return description_; }
+
+ private:
+  CudaDevice();
+
+  std::shared_ptr<HostMemory> host_memory_;
+  std::vector<std::string> uuids_;
+  std::string description_;
+  cudaEvent_t probe_ = nullptr;  // never recorded
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CUDA_CUDA_DEVICE_H_

@@ -1,0 +1,35 @@
+// What the shared library ferry_cuda exports, without headers of CUDA or
+// LibTorch.
+//
+// Thread safety: one call, of one thread.
+#ifndef FERRY_MODELS_CUDA_CUDA_ENTRY_H_
+#define FERRY_MODELS_CUDA_CUDA_ENTRY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace ferry {
+
+class DeviceRuntime;  // models/torch/device/device_runtime.h
+
+struct OpenedCuda {
+  std::shared_ptr<DeviceRuntime> device;
+  std::vector<std::string> uuids;  // of all devices that CUDA shows
+  std::string description;         // for the log
+};
+
+inline constexpr char kCudaEntryName[] = "FerryOpenCuda";
+using CudaEntry = void (*)(double memory_fraction,
+                           absl::StatusOr<OpenedCuda>& opened);
+
+}  // namespace ferry
+
+// Starts CUDA on the first device that it shows; `memory_fraction` of whose
+// memory may be allocated. FAILED_PRECONDITION where it cannot.
+extern "C" void FerryOpenCuda(double memory_fraction,
+                              absl::StatusOr<ferry::OpenedCuda>& opened);
+
+#endif  // FERRY_MODELS_CUDA_CUDA_ENTRY_H_

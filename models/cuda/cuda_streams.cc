@@ -1,0 +1,217 @@
+// Streams of torch's pool, our own kernels, torch's graphs.
+#include "models/cuda/cuda_streams.h"
+
+#include <ATen/Functions.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <chrono>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "models/cuda/cast_elements.h"
+#include "models/cuda/normalize_images.h"
+#include "models/torch/normalize.h"
+#include "models/torch/types.h"
+
+namespace ferry {
+namespace {
+
+// How long the thread that waits for the device asks before it sleeps: to wake
+// takes longer than a small batch, and a core that asks for long serves nobody.
+constexpr auto kMaxPoll = std::chrono::microseconds(100);
+constexpr uintptr_t kAlignment = 16;  // of our own kernels
+
+bool IsAligned(const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % kAlignment == 0;
+}
+
+class CudaEvent final : public DeviceEvent {
+ public:
+  explicit CudaEvent(const CudaStreams& streams) : streams_(streams) {
+    C10_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync));
+  }
+  ~CudaEvent() override { C10_CUDA_CHECK_WARN(cudaEventDestroy(event_)); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  void Record(DeviceStream stream) override {
+    C10_CUDA_CHECK(cudaEventRecord(event_, streams_.of(stream).stream()));
+  }
+
+  void Block(DeviceStream stream) override {
+    C10_CUDA_CHECK(
+        cudaStreamWaitEvent(streams_.of(stream).stream(), event_, 0));
+  }
+
+  void Await() override {
+    const TimePoint until = Clock::Steady().Now() + kMaxPoll;
+    do {
+      const cudaError_t error = cudaEventQuery(event_);
+      if (error == cudaSuccess) {
+        return;
+      }
+      if (error != cudaErrorNotReady) {
+        C10_CUDA_CHECK(error);
+      }
+    } while (Clock::Steady().Now() < until);
+    C10_CUDA_CHECK(cudaEventSynchronize(event_));
+  }
+
+  Duration Since(const DeviceEvent& begin) const override {
+    float ms = 0;
+    C10_CUDA_CHECK(cudaEventElapsedTime(
+        &ms, static_cast<const CudaEvent&>(begin).event_, event_));
+    return Milliseconds(ms);
+  }
+
+ private:
+  const CudaStreams& streams_;
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaGraph final : public DeviceGraph {
+ public:
+  void Launch() override { graph.replay(); }
+
+  at::cuda::CUDAGraph graph;
+};
+
+ImageLayout LayoutOf(const ImageBatch& batch, ChannelPlace place,
+                     ChannelPlace wire) {
+  int64_t elements = 1;
+  for (const int64_t dim : batch.row_dims) {
+    elements *= dim;
+  }
+  const int64_t channels = wire == ChannelPlace::kLast ? batch.row_dims.back()
+                                                       : batch.row_dims.front();
+  return {static_cast<int32_t>(channels), elements / channels, place};
+}
+
+// What our kernel does not take: many channels, images that begin anywhere.
+void NormalizeByOperators(const Normalizer& normalizer, ChannelPlace wire,
+                          const ImageBatch& batch, const at::Device& device) {
+  const ImageLayout layout = LayoutOf(batch, wire, wire);
+  const auto view = [&](const void* data, at::ScalarType type,
+                        ChannelPlace place) {
+    const bool is_last = place == ChannelPlace::kLast;
+    const at::Tensor all =
+        at::from_blob(const_cast<void*>(data),
+                      {batch.images, is_last ? layout.pixels : layout.channels,
+                       is_last ? layout.channels : layout.pixels},
+                      at::TensorOptions(device).dtype(type));
+    return is_last ? all.transpose(1, 2) : all;  // [images, channels, pixels]
+  };
+  const auto each = [&](const std::vector<float>& of) {
+    return at::tensor(of).to(device).reshape({1, -1, 1});
+  };
+  view(batch.to.data, batch.to.type, batch.to_channels)
+      .copy_(view(batch.from, at::kByte, wire)
+                 .to(at::kFloat)
+                 .mul(each(normalizer.scales()))
+                 .add(each(normalizer.shifts())));
+}
+
+}  // namespace
+
+CudaStreams::CudaStreams()
+    : streams_{c10::cuda::getStreamFromPool(/*isHighPriority=*/false),
+               c10::cuda::getStreamFromPool(/*isHighPriority=*/false),
+               c10::cuda::getStreamFromPool(/*isHighPriority=*/false)} {}
+
+std::unique_ptr<DeviceEvent> CudaStreams::MakeEvent() {
+  return std::make_unique<CudaEvent>(*this);
+}
+
+void CudaStreams::Copy(const void* from, void* to, size_t bytes,
+                       DeviceStream stream) {
+  C10_CUDA_CHECK(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream).stream()));
+}
+
+void CudaStreams::Cast(Elements from, Elements to, int64_t count) {
+  const cudaStream_t stream = of(DeviceStream::kCompute).stream();
+  if (from.type == to.type) {
+    return Copy(from.data, to.data,
+                static_cast<size_t>(count) * c10::elementSize(to.type),
+                DeviceStream::kCompute);
+  }
+  const auto from_type = FromScalarType(from.type);
+  const auto to_type = FromScalarType(to.type);
+  if (from_type.has_value() && to_type.has_value() && IsAligned(from.data) &&
+      IsAligned(to.data)) {
+    const cudaError_t error = CastElements({from.data, *from_type},
+                                           {to.data, *to_type}, count, stream);
+    if (error != cudaErrorInvalidValue) {
+      C10_CUDA_CHECK(error);
+      return;
+    }
+  }
+  const at::TensorOptions here(at::Device(at::kCUDA, 0));
+  Run([&] {
+    at::from_blob(to.data, {count}, here.dtype(to.type))
+        .copy_(at::from_blob(from.data, {count}, here.dtype(from.type)));
+  });
+}
+
+void CudaStreams::Normalize(const Normalization& normalization,
+                            const ImageBatch& batch) {
+  const Normalizer normalizer(normalization);
+  const ImageLayout wire =
+      LayoutOf(batch, normalization.channels, normalization.channels);
+  const auto to_type = FromScalarType(batch.to.type);
+  if (wire.channels <= ChannelScales::kMost && to_type.has_value() &&
+      IsAligned(batch.from) && IsAligned(batch.to.data)) {
+    ChannelScales scales;
+    const bool is_one = normalizer.scales().size() == 1;
+    for (int32_t i = 0; i < wire.channels; ++i) {
+      const auto channel = static_cast<size_t>(is_one ? 0 : i);
+      scales.scale[i] = normalizer.scales()[channel];
+      scales.shift[i] = normalizer.shifts()[channel];
+    }
+    C10_CUDA_CHECK(NormalizeImages(
+        batch.from, wire, {batch.to.data, *to_type},
+        LayoutOf(batch, batch.to_channels, normalization.channels),
+        batch.images, scales, of(DeviceStream::kCompute).stream()));
+    return;
+  }
+  Run([&] {
+    NormalizeByOperators(normalizer, normalization.channels, batch,
+                         at::Device(at::kCUDA, 0));
+  });
+}
+
+void CudaStreams::Run(absl::FunctionRef<void()> work) {
+  const c10::cuda::CUDAStreamGuard guard(of(DeviceStream::kCompute));
+  work();
+}
+
+absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
+    absl::FunctionRef<void()> work) {
+  const c10::cuda::CUDAStreamGuard guard(of(DeviceStream::kCompute));
+  auto recorded = std::make_unique<CudaGraph>();
+  std::string why_not;
+  try {
+    recorded->graph.capture_begin(graph_memory_,
+                                  cudaStreamCaptureModeThreadLocal);
+    try {
+      work();
+    } catch (const c10::Error& error) {
+      why_not = error.what_without_backtrace();
+    } catch (const std::exception& error) {
+      why_not = error.what();
+    }
+    recorded->graph.capture_end();
+  } catch (const c10::Error& error) {
+    why_not = why_not.empty() ? error.what_without_backtrace() : why_not;
+  }
+  if (!why_not.empty()) {
+    cudaGetLastError();  // said by the status
+    return absl::FailedPreconditionError(why_not);
+  }
+  graph_memory_ = recorded->graph.pool();
+  return recorded;
+}
+
+}  // namespace ferry

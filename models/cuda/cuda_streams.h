@@ -1,0 +1,45 @@
+// CudaStreams: three streams of CUDA's, events, and graphs.
+//
+// Thread safety: that of DeviceStreams.
+// Errors: throws c10::Error.
+#ifndef FERRY_MODELS_CUDA_CUDA_STREAMS_H_
+#define FERRY_MODELS_CUDA_CUDA_STREAMS_H_
+
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <array>
+#include <memory>
+
+#include "models/torch/device/device_runtime.h"
+
+namespace ferry {
+
+class CudaStreams final : public DeviceStreams {
+ public:
+  CudaStreams();
+
+  std::unique_ptr<DeviceEvent> MakeEvent() override;
+  void Copy(const void* from, void* to, size_t bytes,
+            DeviceStream stream) override;
+  void Cast(Elements from, Elements to, int64_t count) override;
+  void Normalize(const Normalization& normalization,
+                 const ImageBatch& batch) override;
+  void Run(absl::FunctionRef<void()> work) override;
+  absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
+      absl::FunctionRef<void()> work) override;
+
+  const c10::cuda::CUDAStream& of(DeviceStream stream) const {
+    return streams_[static_cast<size_t>(stream)];
+  }
+
+ private:
+  const std::array<c10::cuda::CUDAStream, 3> streams_;  // [DeviceStream]
+  // Of all graphs of a network: one is launched at a time, and what it gives is
+  // read before the next.
+  at::cuda::MempoolId_t graph_memory_ = {0, 0};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CUDA_CUDA_STREAMS_H_

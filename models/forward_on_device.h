@@ -1,0 +1,31 @@
+// Batches of a model on a device, one behind the other, as many under way as it
+// has slots: what ferry-forward measures with --device.
+//
+// Thread safety: free function.
+#ifndef FERRY_MODELS_FORWARD_ON_DEVICE_H_
+#define FERRY_MODELS_FORWARD_ON_DEVICE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "batcher/batch.h"
+#include "batcher/clock.h"
+#include "batcher/stream_model.h"
+
+namespace ferry {
+
+// Of each batch but the first ones, which fill the device.
+struct DeviceForwards {
+  std::vector<DeviceTimes> device;
+  std::vector<Duration> interval;  // since the batch before was computed
+};
+
+// Runs the batch again and again for that long, and at least `min_runs` times.
+// REQUIRES: the model is warmed up.
+absl::StatusOr<DeviceForwards> RunOnDevice(StreamModel& model,
+                                           const Batch& batch, Duration time,
+                                           int min_runs);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_FORWARD_ON_DEVICE_H_

@@ -1,0 +1,39 @@
+// What ferry-forward measured: medians, a table, JSON.
+//
+// Thread safety: plain values; free functions.
+#ifndef FERRY_MODELS_FORWARD_REPORT_H_
+#define FERRY_MODELS_FORWARD_REPORT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "models/model_options.h"
+#include "nlohmann/json.hpp"
+
+namespace ferry {
+
+struct Measurement {
+  int32_t rows = 0;
+  int64_t runs = 0;
+  double stage_ms = 0;  // medians
+  double compute_ms = 0;
+  double total_ms = 0;
+  double p99_ms = 0;             // of the total
+  std::vector<double> times_ms;  // total, of each run
+};
+
+// Of the milliseconds of each run. REQUIRES: at least one.
+Measurement Summary(int32_t rows, const std::vector<double>& stage,
+                    const std::vector<double>& compute,
+                    const std::vector<double>& total);
+
+nlohmann::ordered_json ToJson(const ModelOptions& options,
+                              const std::vector<Measurement>& all);
+
+// To standard output.
+void PrintTable(const ModelOptions& options,
+                const std::vector<Measurement>& all);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_FORWARD_REPORT_H_

@@ -1,0 +1,140 @@
+// Gathering on the host, conversions on the device.
+#include "models/torch/device/device_input.h"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "batcher/padding.h"
+#include "batcher/row_gather.h"
+#include "models/torch/shapes.h"
+#include "models/torch/staged_input.h"
+#include "models/torch/types.h"
+
+namespace ferry {
+namespace {
+
+constexpr size_t kImageDims = 3;  // channels, height, width
+
+int32_t MostRows(const ModelOptions& options) {
+  return std::max(options.spec.max_batch_size, 1);
+}
+
+void ReserveDevice(at::Tensor& room, int64_t elements, at::ScalarType type,
+                   at::Device device) {
+  if (!room.defined() || room.numel() < elements) {
+    room.reset();
+    room = at::empty({elements}, at::TensorOptions(device).dtype(type));
+  }
+}
+
+}  // namespace
+
+DeviceInput::DeviceInput(const ModelOptions& options, size_t index,
+                         const Network& network, DeviceRuntime& runtime,
+                         DeviceStreams& streams)
+    : options_(options),
+      index_(index),
+      spec_(options.spec.inputs[index]),
+      type_(StagedType(options, index, network.input_type(index))),
+      has_channels_last_(network.takes_channels_last(index) &&
+                         options.spec.max_batch_size > 0 &&
+                         ModelRow(options, index, spec_.dims).size() ==
+                             kImageDims),
+      device_(runtime.device()),
+      streams_(streams) {}
+
+void DeviceInput::Reserve(Wire& wire) {
+  if (VaryingDim(spec_.dims).has_value()) {
+    return;
+  }
+  const size_t bytes = static_cast<size_t>(MostRows(options_)) *
+                       RowBytes(spec_.type, spec_.dims);
+  wire.host.Reserve(bytes);
+  ReserveDevice(wire.device, static_cast<int64_t>(bytes), at::kByte, device_);
+}
+
+void DeviceInput::CopyIn(const Batch& batch, Wire& wire) {
+  if (!batch.is_given(index_)) {
+    return;
+  }
+  const size_t bytes = static_cast<size_t>(batch.rows()) *
+                       RowBytes(spec_.type, batch.row_dims(index_));
+  std::byte* const to = wire.host.Reserve(bytes);
+  if (!spec_.pads.empty() && IsPadded(batch, index_)) {
+    GatherPaddedRows(batch, index_, spec_.type, *VaryingDim(spec_.dims), to);
+  } else {
+    GatherRows(batch, index_, to);
+  }
+  ReserveDevice(wire.device, static_cast<int64_t>(bytes), at::kByte, device_);
+  if (bytes > 0) {
+    streams_.Copy(to, wire.device.data_ptr(), bytes, DeviceStream::kCopyIn);
+  }
+}
+
+c10::IValue DeviceInput::Stage(const Batch& batch, const RowRange& rows,
+                               Wire& wire) {
+  if (!batch.is_given(index_)) {
+    return {};
+  }
+  const absl::Span<const int64_t> row_dims = batch.row_dims(index_);
+  const at::Tensor placed = Place(rows.padded, row_dims);
+  const size_t skipped =
+      static_cast<size_t>(rows.first) * RowBytes(spec_.type, row_dims);
+  if (placed.numel() > 0) {
+    Convert(batch, rows,
+            static_cast<const std::byte*>(wire.device.data_ptr()) + skipped,
+            placed);
+  }
+  if (rows.padded > rows.count) {
+    placed.narrow(0, rows.count, rows.padded - rows.count).zero_();
+  }
+  return placed;
+}
+
+void DeviceInput::Convert(const Batch& batch, const RowRange& rows,
+                          const void* from, const at::Tensor& to) {
+  const absl::Span<const int64_t> row_dims = batch.row_dims(index_);
+  const Elements staged = {staged_.data_ptr(), type_};
+  if (!options_.normalizations.empty() &&
+      options_.normalizations[index_].has_value()) {
+    streams_.Normalize(
+        *options_.normalizations[index_],
+        {.from = static_cast<const uint8_t*>(from),
+         .images = rows.count,
+         .row_dims = row_dims,
+         .to = staged,
+         .to_channels =
+             has_channels_last_ ? ChannelPlace::kLast : ChannelPlace::kFirst});
+    return;
+  }
+  const at::ScalarType wire = WireType(spec_.type);
+  if (has_channels_last_) {
+    const at::Tensor own = to.narrow(0, 0, rows.count);
+    own.copy_(at::from_blob(const_cast<void*>(from), own.sizes(),
+                            at::TensorOptions(device_).dtype(wire)));
+    return;
+  }
+  streams_.Cast({const_cast<void*>(from), wire}, staged,
+                rows.count * RowElements(row_dims));
+}
+
+at::Tensor DeviceInput::Place(int32_t rows,
+                              absl::Span<const int64_t> row_dims) {
+  const int64_t row_elements = RowElements(row_dims);
+  const bool is_fixed = !VaryingDim(spec_.dims).has_value();
+  ReserveDevice(staged_, row_elements * (is_fixed ? MostRows(options_) : rows),
+                type_, device_);
+  const at::Tensor flat = staged_.narrow(0, 0, rows * row_elements);
+  const std::vector<int64_t> shape =
+      Shape(options_.spec.max_batch_size > 0, rows,
+            ModelRow(options_, index_, row_dims));
+  if (has_channels_last_) {
+    return flat.view({shape[0], shape[2], shape[3], shape[1]})
+        .permute({0, 3, 1, 2});
+  }
+  return flat.view(shape);
+}
+
+}  // namespace ferry

@@ -1,0 +1,272 @@
+// The steps of a batch, and warm-up as batches one by one.
+#include "models/torch/device/device_model.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "batcher/batch_buckets.h"
+#include "models/failure_log.h"
+#include "models/torch/guarded.h"
+#include "models/torch/warm_up.h"
+
+namespace ferry {
+namespace {
+
+// Two have a slot (one computes, one is copied in), one is copied out.
+constexpr int32_t kPlaces = 3;
+
+}  // namespace
+
+DeviceModel::DeviceModel(std::unique_ptr<Network> network,
+                         const ModelOptions& options, DeviceRuntime& runtime)
+    : options_(options),
+      runtime_(runtime),
+      streams_(runtime.MakeStreams()),
+      network_(std::move(network)),
+      graphs_(*network_, *streams_, options.use_graphs),
+      fit_(options_),
+      outputs_(options_, runtime, *streams_),
+      staged_(options.spec.inputs.size()),
+      most_rows_(std::max(options.spec.max_batch_size, 1)) {
+  for (size_t i = 0; i < options_.spec.inputs.size(); ++i) {
+    inputs_.emplace_back(options_, i, *network_, runtime_, *streams_);
+  }
+  for (int32_t i = 0; i < kPlaces; ++i) {
+    places_.push_back(MakePlace());
+  }
+}
+
+// What was started may still use what goes now.
+DeviceModel::~DeviceModel() {
+  for (const Place& place : places_) {
+    const absl::Status ignored = Guarded([&] {
+      place.copied_in->Await();
+      place.computed->Await();
+      place.copied_out->Await();
+      return absl::OkStatus();
+    });
+  }
+}
+
+DeviceModel::Place DeviceModel::MakePlace() {
+  Place place;
+  for (DeviceInput& input : inputs_) {
+    place.inputs.emplace_back(*runtime_.host_memory());
+    input.Reserve(place.inputs.back());
+  }
+  place.outputs = outputs_.MakeRooms();
+  for (auto* const event :
+       {&place.copy_begin, &place.copied_in, &place.compute_begin,
+        &place.computed, &place.copied_out}) {
+    *event = streams_->MakeEvent();
+  }
+  return place;
+}
+
+// --- warm-up -----------------------------------------------------------------
+
+absl::Status DeviceModel::WarmUp() {
+  const auto run_batch = [this](const Batch& batch) { return RunBatch(batch); };
+  // Some to record a graph, one to record it, one to launch it.
+  const int runs =
+      std::max(network_->warm_up_runs(),
+               options_.use_graphs ? ForwardGraphs::kEagerRuns : 0) +
+      2;
+  ferry::WarmUp warm_up(options_, runs, run_batch);
+  const absl::Status status = warm_up.Run();
+  warm_up_times_ = std::move(warm_up.times());
+  warm_up_failure_ = warm_up.failure();
+  options_.warm_up.clear();
+  if (const std::string why_not = graphs_.EndWarmUp(); !why_not.empty()) {
+    LogModelFailure(options_.name, "recording a graph", why_not);
+  }
+  return status;
+}
+
+// A batch from end to end; of what is thrown, says with which inputs.
+absl::Status DeviceModel::RunBatch(const Batch& batch) {
+  Place& place = places_.front();
+  OutputRef output;
+  absl::Status status = CopyRowsIn(place, batch);
+  if (status.ok()) {
+    status = ComputeRows(place, batch, output);
+  }
+  const absl::Status ended = Guarded([&] {
+    place.computed->Await();
+    place.copied_out->Await();
+    outputs_.Finish(place.outputs);
+    return absl::OkStatus();
+  });
+  status.Update(ended);
+  return WithInputs(status, options_.spec, staged_);
+}
+
+// --- a batch -----------------------------------------------------------------
+
+absl::Status DeviceModel::CopyRowsIn(Place& place, const Batch& batch) {
+  return Guarded([&] {
+    // Passed long ago, but for a batch that failed on its way.
+    place.copied_in->Await();
+    place.computed->Await();
+    place.copied_out->Await();
+    place.copy_begin->Record(DeviceStream::kCopyIn);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i].CopyIn(batch, place.inputs[i]);
+    }
+    place.copied_in->Record(DeviceStream::kCopyIn);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status DeviceModel::ComputeRows(Place& place, const Batch& batch,
+                                      OutputRef& output) {
+  absl::Status status = Guarded([&] {
+    absl::Status computed;
+    place.copied_in->Block(DeviceStream::kCompute);
+    place.compute_begin->Record(DeviceStream::kCompute);
+    streams_->Run([&] { computed = ComputePieces(place, batch); });
+    return computed;
+  });
+  // Also where something of it was started before it failed.
+  status.Update(Guarded([&] {
+    place.computed->Record(DeviceStream::kCompute);
+    return absl::OkStatus();
+  }));
+  if (!status.ok()) {
+    return status;
+  }
+  status = Guarded([&] {
+    place.computed->Block(DeviceStream::kCopyOut);
+    outputs_.CopyOut(batch, place.outputs, output);
+    return absl::OkStatus();
+  });
+  status.Update(Guarded([&] {
+    place.copied_out->Record(DeviceStream::kCopyOut);
+    return absl::OkStatus();
+  }));
+  return status;
+}
+
+absl::Status DeviceModel::ComputePieces(Place& place, const Batch& batch) {
+  bool is_halved = false;
+  for (int32_t first = 0; first < batch.rows();) {
+    const RowRange rows = RangeFrom(first, batch);
+    const absl::Status status = ComputePiece(place, batch, rows);
+    if (absl::IsResourceExhausted(status) && !is_halved && rows.count > 1) {
+      is_halved = true;
+      Halve(rows.count);
+      LogModelFailure(options_.name, "forward", status.message());
+      continue;
+    }
+    if (!status.ok()) {
+      return status;
+    }
+    first += rows.count;
+  }
+  return absl::OkStatus();
+}
+
+RowRange DeviceModel::RangeFrom(int32_t first, const Batch& batch) const {
+  const int32_t count = std::min(batch.rows() - first, most_rows_);
+  return {.first = first,
+          .count = count,
+          .padded = PaddedRows(options_.buckets, count)};
+}
+
+absl::Status DeviceModel::ComputePiece(Place& place, const Batch& batch,
+                                       const RowRange& rows) {
+  try {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      staged_[i] = inputs_[i].Stage(batch, rows, place.inputs[i]);
+    }
+    given_.clear();
+    absl::Status status = graphs_.Forward(staged_, given_);
+    if (status.ok()) {
+      status = fit_.Fit(staged_, rows.padded, given_);
+    }
+    if (status.ok()) {
+      status = outputs_.Put(batch, rows, given_, place.outputs);
+    }
+    given_.clear();
+    return status;
+  } catch (const c10::OutOfMemoryError& error) {
+    given_.clear();
+    runtime_.FreeKept();
+    return absl::ResourceExhaustedError(error.what_without_backtrace());
+  }
+}
+
+// To the largest bucket that is no more than half, so that no bucket is run in
+// vain; without buckets to half.
+void DeviceModel::Halve(int32_t rows) {
+  out_of_memory_.fetch_add(1, std::memory_order_relaxed);
+  most_rows_ = rows / 2;
+  const auto above = std::upper_bound(options_.buckets.begin(),
+                                      options_.buckets.end(), most_rows_);
+  if (above != options_.buckets.begin()) {
+    most_rows_ = *std::prev(above);
+  }
+}
+
+DeviceOutcome DeviceModel::Told(const absl::Status& status, const char* step,
+                                const char* text) {
+  if (status.ok()) {
+    return {};
+  }
+  LogModelFailure(options_.name, step, status.message());
+  if (runtime_.IsLost()) {
+    return {.outcome = {absl::StatusCode::kInternal, "the device is lost"},
+            .is_lost = true};
+  }
+  if (absl::IsResourceExhausted(status)) {
+    out_of_memory_.fetch_add(1, std::memory_order_relaxed);
+    return {.outcome = {absl::StatusCode::kResourceExhausted,
+                        "the device has no memory for this batch"}};
+  }
+  return {.outcome = {absl::StatusCode::kInternal, text}};
+}
+
+DeviceOutcome DeviceModel::CopyIn(int32_t place, const Batch& batch) {
+  return Told(CopyRowsIn(place_at(place), batch), "copy in",
+              "the inputs could not be staged");
+}
+
+DeviceOutcome DeviceModel::Compute(int32_t place, const Batch& batch,
+                                   OutputRef& output) {
+  return Told(ComputeRows(place_at(place), batch, output), "forward",
+              "the model failed on this batch");
+}
+
+DeviceOutcome DeviceModel::AwaitComputed(int32_t place, DeviceTimes& times) {
+  Place& used = place_at(place);
+  const absl::Status status = Guarded([&] {
+    used.computed->Await();
+    times.copy_in = used.copied_in->Since(*used.copy_begin);
+    times.compute = used.computed->Since(*used.compute_begin);
+    return absl::OkStatus();
+  });
+  return Told(status, "forward", "the model failed on this batch");
+}
+
+DeviceOutcome DeviceModel::AwaitCopiedOut(int32_t place) {
+  Place& used = place_at(place);
+  const absl::Status status = Guarded([&] {
+    used.copied_out->Await();
+    outputs_.Finish(used.outputs);
+    return absl::OkStatus();
+  });
+  return Told(status, "copy out", "the outputs could not be copied");
+}
+
+std::vector<DeviceCount> DeviceModel::counts() const {
+  const ForwardGraphs::Counts& of = graphs_.counts();
+  return {{"graph_launched", of.launched.load()},
+          {"graphs_off", of.off.load()},
+          {"no_graph", of.not_recorded.load()},
+          {"no_graph_of_these_sizes", of.other_sizes.load()},
+          {"out_of_memory", out_of_memory_.load()}};
+}
+
+}  // namespace ferry

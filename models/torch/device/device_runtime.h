@@ -1,0 +1,107 @@
+// DeviceRuntime: a device with memory of its own, as a DeviceModel uses it:
+// work that is put on streams and is done later, in order.
+//
+// Each model has three streams of its own; what is put on one is in order, what
+// is on two is not but for events. The same interface is implemented by CUDA
+// (models/cuda/cuda_runtime.h) and, for tests, by the host.
+//
+// Thread safety: DeviceRuntime is thread-safe. Of DeviceStreams and DeviceEvent
+// everything but Await() and Since() is called from one thread at a time.
+// Errors: throws what LibTorch throws; IsLost() says whether anything will
+// succeed any more.
+#ifndef FERRY_MODELS_TORCH_DEVICE_DEVICE_RUNTIME_H_
+#define FERRY_MODELS_TORCH_DEVICE_DEVICE_RUNTIME_H_
+
+#include <c10/core/Device.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "batcher/clock.h"
+#include "batcher/host_memory.h"
+#include "models/normalization.h"
+#include "models/torch/cast.h"
+
+namespace ferry {
+
+enum class DeviceStream : uint8_t { kCopyIn, kCompute, kCopyOut };
+
+// A mark in a stream; marked anew, it forgets where it was.
+class DeviceEvent {
+ public:
+  virtual ~DeviceEvent() = default;
+
+  // Marks what was put on the stream so far.
+  virtual void Record(DeviceStream stream) = 0;
+  // What is put on the stream from now on waits for the mark, if there is one.
+  virtual void Block(DeviceStream stream) = 0;
+  // Returns when the device has passed the mark, at once without one.
+  virtual void Await() = 0;
+  // The device's time from the other mark to this one. REQUIRES: passed both.
+  virtual Duration Since(const DeviceEvent& begin) const = 0;
+};
+
+// Work of kCompute that was recorded once, with its addresses.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+
+  // Puts it on the stream.
+  virtual void Launch() = 0;
+};
+
+// Where images stand as bytes, and what becomes of them.
+struct ImageBatch {
+  const uint8_t* from = nullptr;
+  int64_t images = 0;
+  absl::Span<const int64_t> row_dims = {};  // on the wire
+  Elements to = {};
+  ChannelPlace to_channels = ChannelPlace::kFirst;
+};
+
+class DeviceStreams {
+ public:
+  virtual ~DeviceStreams() = default;
+
+  virtual std::unique_ptr<DeviceEvent> MakeEvent() = 0;
+
+  // Copies between the host's memory (DeviceRuntime::host_memory()) and the
+  // device's, or within the latter.
+  virtual void Copy(const void* from, void* to, size_t bytes,
+                    DeviceStream stream) = 0;
+
+  // --- on kCompute; memory of the device ---
+  virtual void Cast(Elements from, Elements to, int64_t count) = 0;
+  virtual void Normalize(const Normalization& normalization,
+                         const ImageBatch& batch) = 0;
+  // Runs `work`; what LibTorch's operators do in it is put on kCompute.
+  virtual void Run(absl::FunctionRef<void()> work) = 0;
+  // As Run(), but records a graph of it and does none of it. An error says why
+  // that work cannot be recorded; the stream is as before.
+  virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
+      absl::FunctionRef<void()> work) = 0;
+};
+
+class DeviceRuntime {
+ public:
+  virtual ~DeviceRuntime() = default;
+
+  // Where weights and batches are.
+  virtual at::Device device() const = 0;
+  // Memory of the host that the device copies from and to by itself.
+  virtual std::shared_ptr<HostMemory> host_memory() = 0;
+  virtual std::unique_ptr<DeviceStreams> MakeStreams() = 0;
+
+  // Whether all that is put on the device fails until the process ends.
+  virtual bool IsLost() = 0;
+  // Gives memory back to the device that is kept for what comes next.
+  virtual void FreeKept() = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_DEVICE_DEVICE_RUNTIME_H_

@@ -1,0 +1,45 @@
+// Exceptions to statuses.
+#include "models/torch/guarded.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry {
+
+absl::Status Guarded(absl::FunctionRef<absl::Status()> work) {
+  try {
+    const c10::InferenceMode no_gradients;
+    return work();
+  } catch (const c10::Error& error) {
+    return absl::InternalError(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+absl::Status WithInputs(const absl::Status& status, const ModelSpec& spec,
+                        const Values& inputs) {
+  if (!absl::IsInternal(status)) {
+    return status;
+  }
+  std::vector<std::string> shapes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].isTensor()) {
+      shapes.push_back(
+          absl::StrCat("'", spec.inputs[i].name, "' [",
+                       absl::StrJoin(inputs[i].toTensor().sizes(), ","), "]"));
+    }
+  }
+  return absl::InternalError(absl::StrCat("with ", absl::StrJoin(shapes, ", "),
+                                          ": ", status.message()));
+}
+
+}  // namespace ferry

@@ -1,0 +1,36 @@
+// Starting, and comparing with what NVML sees.
+#include "server/start_cuda.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+
+absl::StatusOr<std::shared_ptr<DeviceRuntime>> StartCuda(const Device& device) {
+  const nvml::DeviceChoice& choice = device.choice();
+  const double fraction = choice.memory_bytes.has_value()
+                              ? nvml::MemoryFraction(*choice.memory_bytes)
+                              : 1;
+  absl::StatusOr<OpenedCuda> opened = OpenCuda(fraction);
+  if (!opened.ok()) {
+    return absl::Status(opened.status().code(),
+                        absl::StrCat("--device: ", opened.status().message()));
+  }
+  const absl::StatusOr<nvml::Devices> devices =
+      nvml::ListDevices(device.library());
+  if (!devices.ok()) {
+    return devices.status();
+  }
+  if (absl::Status status = nvml::CheckVisible(choice, opened->uuids, *devices);
+      !status.ok()) {
+    return status;
+  }
+  spdlog::info("cuda {} memory_fraction={:.3f}", opened->description, fraction);
+  return std::move(opened->device);
+}
+
+}  // namespace ferry
