@@ -1,17 +1,11 @@
 // Counters by ModelStatistics and by an HTTP GET of /metrics.
 #include "bench/client/server_probe.h"
 
-#include <httplib.h>
-
-#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "bench/device/metrics_page.h"
 
 namespace ferry::bench {
 namespace {
@@ -19,36 +13,14 @@ namespace {
 constexpr absl::string_view kBusyMetric = "ferry_compute_busy_seconds_total";
 constexpr absl::string_view kClosedMetric = "ferry_batches_closed_total";
 
-// One sample of a page of Prometheus text.
-struct Sample {
-  std::vector<absl::string_view> labels;  // each as name="value"
-  double value = 0;
-};
-
 // Returns the samples of that metric and model.
-std::vector<Sample> SamplesOf(absl::string_view page, absl::string_view metric,
-                              absl::string_view model) {
-  const std::string wanted = absl::StrCat("model=\"", model, "\"");
-  std::vector<Sample> samples;
-  for (absl::string_view line : absl::StrSplit(page, '\n')) {
-    if (!absl::ConsumePrefix(&line, metric) ||
-        !absl::ConsumePrefix(&line, "{")) {
-      continue;
-    }
-    const size_t end = line.rfind('}');
-    if (end == absl::string_view::npos) {
-      continue;
-    }
-    Sample sample;
-    sample.labels = absl::StrSplit(line.substr(0, end), ',');
-    const std::vector<absl::string_view> values =
-        absl::StrSplit(line.substr(end + 1), ' ', absl::SkipEmpty());
-    if (!values.empty() && absl::SimpleAtod(values[0], &sample.value) &&
-        std::find(sample.labels.begin(), sample.labels.end(), wanted) !=
-            sample.labels.end()) {
-      samples.push_back(std::move(sample));
-    }
-  }
+std::vector<MetricSample> SamplesOfModel(absl::string_view page,
+                                         absl::string_view metric,
+                                         absl::string_view model) {
+  std::vector<MetricSample> samples = SamplesOf(page, metric);
+  std::erase_if(samples, [&](const MetricSample& sample) {
+    return sample.name != metric || sample.Label("model") != model;
+  });
   return samples;
 }
 
@@ -119,7 +91,7 @@ void TakeStatistics(const ServerCounters& begin, const ServerCounters& end,
 std::optional<BusySeconds> ParseBusySeconds(absl::string_view page,
                                             absl::string_view model) {
   BusySeconds sum;
-  for (const Sample& sample : SamplesOf(page, kBusyMetric, model)) {
+  for (const MetricSample& sample : SamplesOfModel(page, kBusyMetric, model)) {
     sum.seconds += sample.value;
     ++sum.lanes;
   }
@@ -129,12 +101,11 @@ std::optional<BusySeconds> ParseBusySeconds(absl::string_view page,
 CloseReasons ParseCloseReasons(absl::string_view page,
                                absl::string_view model) {
   CloseReasons reasons;
-  for (const Sample& sample : SamplesOf(page, kClosedMetric, model)) {
-    for (absl::string_view label : sample.labels) {
-      if (absl::ConsumePrefix(&label, "reason=\"") &&
-          absl::ConsumeSuffix(&label, "\"") && sample.value >= 0) {
-        reasons[std::string(label)] += static_cast<uint64_t>(sample.value);
-      }
+  for (const MetricSample& sample :
+       SamplesOfModel(page, kClosedMetric, model)) {
+    if (const std::string reason = sample.Label("reason");
+        !reason.empty() && sample.value >= 0) {
+      reasons[reason] += static_cast<uint64_t>(sample.value);
     }
   }
   return reasons;
@@ -164,21 +135,18 @@ ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
 }
 
 ServerProbe::ServerProbe(const ModelClient& client, bool has_statistics,
-                         std::string metrics_address)
+                         std::string metrics_address, DeviceSource* device)
     : client_(client),
       has_statistics_(has_statistics),
-      metrics_address_(std::move(metrics_address)) {}
+      metrics_address_(std::move(metrics_address)),
+      device_(device) {}
 
 ServerCounters ServerProbe::Read() const {
   ServerCounters counters;
   if (!metrics_address_.empty()) {
-    httplib::Client http("http://" + metrics_address_);
-    http.set_connection_timeout(1);
-    http.set_read_timeout(2);
-    const httplib::Result page = http.Get("/metrics");
-    if (page && page->status == 200) {
-      counters.busy = ParseBusySeconds(page->body, client_.model());
-      counters.closed = ParseCloseReasons(page->body, client_.model());
+    if (const auto page = FetchMetrics(metrics_address_); page.has_value()) {
+      counters.busy = ParseBusySeconds(*page, client_.model());
+      counters.closed = ParseCloseReasons(*page, client_.model());
     }
   }
   if (has_statistics_) {

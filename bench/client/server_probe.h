@@ -23,6 +23,8 @@
 #include "absl/strings/string_view.h"
 #include "batcher/clock.h"
 #include "bench/client/model_client.h"
+#include "bench/device/device_reading.h"
+#include "bench/device/device_summary.h"
 
 namespace ferry::bench {
 
@@ -81,6 +83,7 @@ struct ServerWindow {
   std::optional<ServerTimes> times;
   std::map<uint64_t, uint64_t> batches;  // executions by rows; those there were
   CloseReasons closed;                   // those there were
+  std::optional<DeviceSummary> device;   // DeviceWatch's
 };
 
 // Returns what happened between the two; nothing of what a server does not
@@ -91,16 +94,21 @@ ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
 
 class ServerProbe {
  public:
-  // `client` outlives the probe. `metrics_address` is host:port, or empty.
+  // `client` and `device`, which may be null, outlive the probe.
+  // `metrics_address` is host:port, or empty.
   ServerProbe(const ModelClient& client, bool has_statistics,
-              std::string metrics_address);
+              std::string metrics_address, DeviceSource* device);
 
   ServerCounters Read() const;
+
+  // The device that the server works on, for a DeviceWatch; null: not told.
+  DeviceSource* device() const { return device_; }
 
  private:
   const ModelClient& client_;
   const bool has_statistics_;
   const std::string metrics_address_;
+  DeviceSource* const device_;
 };
 
 }  // namespace ferry::bench

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bench/commands/progress_line.h"
+#include "bench/report/device_table.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_table.h"
 
@@ -61,6 +62,9 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
   std::fputs(ToText(MakeTable(runs)).c_str(), stdout);
   if (const ReportTable classes = MakeClassTable(runs); !classes.rows.empty()) {
     std::fputs(ToText(classes).c_str(), stdout);
+  }
+  if (const ReportTable device = MakeDeviceTable(runs); !device.rows.empty()) {
+    std::fputs(ToText(device).c_str(), stdout);
   }
   if (const auto status = WriteReportFiles(options.files, runs); !status.ok()) {
     return Fail(status);

@@ -9,6 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "bench/client/request_pool.h"
 #include "bench/commands/command_report.h"
+#include "bench/device/device_means.h"
+#include "bench/device/metrics_device.h"
+#include "bench/device/nvml_device.h"
 
 namespace ferry::bench {
 namespace {
@@ -113,10 +116,32 @@ std::string DataOf(const RunOptions& options) {
   return absl::StrJoin(paths, ", ");
 }
 
+// Returns null where NVML is not to be asked, or by another process.
+absl::StatusOr<std::unique_ptr<DeviceSource>> OpenDevice(
+    const RunOptions& options) {
+  if (options.nvml.empty() || options.as_process >= 0) {
+    return nullptr;
+  }
+  return NvmlDevice::Open(options.nvml);
+}
+
+// Returns null where the server's metrics tell of no device.
+std::unique_ptr<DeviceSource> FindDevice(const RunOptions& options) {
+  if (options.metrics_address.empty() || options.as_process >= 0) {
+    return nullptr;
+  }
+  auto device = std::make_unique<MetricsDevice>(options.metrics_address);
+  return device->Read().has_value() ? std::move(device) : nullptr;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
     RunOptions options) {
+  auto device = OpenDevice(options);
+  if (!device.ok()) {
+    return device.status();
+  }
   auto client = std::make_unique<ModelClient>(options.address, options.model);
   if (const auto ready =
           client->AwaitReady(Milliseconds(options.wait_ready_s * 1e3));
@@ -136,8 +161,11 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
     }
     classes.push_back(*std::move(requests));
   }
-  std::unique_ptr<MeasuredServer> server(
-      new MeasuredServer(options, std::move(client), *std::move(description)));
+  if (*device == nullptr) {
+    *device = FindDevice(options);
+  }
+  std::unique_ptr<MeasuredServer> server(new MeasuredServer(
+      options, std::move(client), *std::move(description), *std::move(device)));
   server->request_bytes_ = classes.front().requests.front().Length();
   if (!options.sends()) {
     return server;
@@ -153,11 +181,14 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
 
 MeasuredServer::MeasuredServer(const RunOptions& options,
                                std::unique_ptr<ModelClient> client,
-                               ModelDescription description)
+                               ModelDescription description,
+                               std::unique_ptr<DeviceSource> device)
     : options_(options),
       client_(std::move(client)),
       description_(std::move(description)),
-      probe_(*client_, description_.has_statistics, options.metrics_address) {}
+      device_(std::move(device)),
+      probe_(*client_, description_.has_statistics, options.metrics_address,
+             device_.get()) {}
 
 RunResult MeasuredServer::Describe(const std::string& command_line) const {
   RunResult run = DescribeClient(options_, command_line);
@@ -171,6 +202,11 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
   run.request_bytes = request_bytes_;
   run.environment.server_extensions = description_.server_extensions;
   run.environment.instances = description_.instances();
+  if (device_ != nullptr) {
+    if (const auto reading = device_->Read(); reading.has_value()) {
+      run.environment.device = FactsOf(*reading);
+    }
+  }
   run.data = DataOf(options_);
   double weights = 0;
   double rows = 0;

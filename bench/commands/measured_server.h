@@ -14,13 +14,15 @@
 #include "bench/client/model_client.h"
 #include "bench/client/server_probe.h"
 #include "bench/commands/run_options.h"
+#include "bench/device/device_reading.h"
 #include "bench/report/run_result.h"
 
 namespace ferry::bench {
 
 class MeasuredServer {
  public:
-  // Errors: UNAVAILABLE where it is not ready in time; those of its first
+  // Errors: those of the device that NVML is asked for, before all else;
+  // UNAVAILABLE where the server is not ready in time; those of its first
   // reply, of its metadata, and of options that do not fit these.
   static absl::StatusOr<std::unique_ptr<MeasuredServer>> Connect(
       RunOptions options);
@@ -40,11 +42,13 @@ class MeasuredServer {
 
  private:
   MeasuredServer(const RunOptions& options, std::unique_ptr<ModelClient> client,
-                 ModelDescription description);
+                 ModelDescription description,
+                 std::unique_ptr<DeviceSource> device);
 
   const RunOptions options_;
   const std::unique_ptr<ModelClient> client_;
   const ModelDescription description_;
+  const std::unique_ptr<DeviceSource> device_;  // null: nobody tells of one
   const ServerProbe probe_;
   uint64_t request_bytes_ = 0;
   std::unique_ptr<GrpcTarget> target_;

@@ -28,6 +28,7 @@ struct RunFlags {
   std::string against;        // host:port; empty: one server
   std::string against_label;  // empty: the address
   std::string against_metrics;
+  std::string against_nvml;
   KnobChoices knobs{.policies = {}, .max_batch_sizes = {}, .max_waits_ms = {}};
 
   bool turns_knobs() const {
@@ -59,6 +60,7 @@ std::vector<RunOptions> OptionsOfServers(const RunFlags& flags,
     RunOptions& other = servers.emplace_back(completed);
     other.address = other.target.address = flags.against;
     other.metrics_address = flags.against_metrics;
+    other.nvml = flags.against_nvml;
     other.label =
         flags.against_label.empty() ? flags.against : flags.against_label;
   }
@@ -161,6 +163,11 @@ void AddTurnFlags(CLI::App& command, RunFlags& flags) {
   command
       .add_option("--against-metrics", flags.against_metrics,
                   "its --metrics: host:port of its Prometheus metrics")
+      ->needs(against);
+  command
+      .add_option("--against-nvml", flags.against_nvml,
+                  "its --nvml: its device in this machine")
+      ->type_name("DEVICE")
       ->needs(against);
   AddKnobFlags(command,
                {"the server's; needs ferry-server --admin-rpc", "the server's",

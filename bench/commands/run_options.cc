@@ -21,8 +21,14 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
   command.add_option("-m,--model", options.model, "model to call")
       ->capture_default_str();
   command.add_option("--metrics", options.metrics_address,
-                     "the server's metrics, host:port, for its busy ratio and "
-                     "why its batches closed");
+                     "the server's metrics, host:port, for its busy ratio, why "
+                     "its batches closed and what it tells of its device");
+  command
+      .add_option("--nvml", options.nvml,
+                  "the server's device, where that is in this machine, to ask "
+                  "NVML for its utilization, memory, power and clocks: N as "
+                  "nvidia-smi counts, GPU-<uuid> or MIG-<uuid>")
+      ->type_name("DEVICE");
   command
       .add_option("--wait-ready-secs", options.wait_ready_s,
                   "how long to wait for the model")

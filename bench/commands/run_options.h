@@ -29,6 +29,7 @@ struct RunOptions {
   std::string model = "mlp";
   std::string label;            // empty: the model's name
   std::string metrics_address;  // empty: ModelStatistics only
+  std::string nvml;  // the server's device, on this machine; empty: not told
   ReportFiles files;
   std::string log_path;  // empty: not written
   std::vector<std::string> fail_if;

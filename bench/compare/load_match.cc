@@ -50,6 +50,12 @@ const std::vector<Attribute>& Attributes() {
       {"bytes of a request",
        [](const RunResult& run) { return absl::StrCat(run.request_bytes); },
        false, true},
+      {"server's device",
+       [](const RunResult& run) {
+         const auto& device = run.environment.device;
+         return device.has_value() ? device->device.name : "";
+       },
+       false, true},
       {"client's processor", [](const RunResult& run) { return run.cpu; },
        false, true},
       {"client's cores",

@@ -23,11 +23,21 @@ bool Any(const RunResult& run, Has has) {
   return std::any_of(run.points.begin(), run.points.end(), has);
 }
 
-bool HasCounters(const PointResult& point) {
-  return point.device.has_value() &&
-         (point.device->utilization.has_value() ||
-          point.device->memory_used_bytes.has_value() ||
-          point.device->power_w.has_value());
+bool Tells(const RunResult& run, std::optional<double> DeviceSummary::*value) {
+  return Any(run, [value](const PointResult& point) {
+    return point.device.has_value() && ((*point.device).*value).has_value();
+  });
+}
+
+bool HasCounters(const RunResult& run) {
+  return Tells(run, &DeviceSummary::utilization) ||
+         Tells(run, &DeviceSummary::memory_used_bytes) ||
+         Tells(run, &DeviceSummary::power_w);
+}
+
+bool IsOfSlice(const RunResult& run) {
+  const auto& device = run.environment.device;
+  return device.has_value() && device->device.is_slice();
 }
 
 bool HasLoop(const RunResult& run, const char* loop) {
@@ -59,9 +69,25 @@ constexpr Question kQuestions[] = {
      [](const RunResult& run) {
        return run.saturation_rate > 0 || HasLoop(run, "closed");
      }},
-    {"the device's own counters: utilization, memory, power",
+    {"the device's own counters, utilization, memory and power: neither the "
+     "server's metrics (--metrics) nor NVML (--nvml) told any",
+     [](const RunResult& run) { return HasCounters(run); }},
+    {"the device's utilization: its counters told none",
      [](const RunResult& run) {
-       return Any(run, [](const auto& point) { return HasCounters(point); });
+       return !HasCounters(run) || Tells(run, &DeviceSummary::utilization);
+     }},
+    {"the device's memory in use: its counters told none",
+     [](const RunResult& run) {
+       return !HasCounters(run) ||
+              Tells(run, &DeviceSummary::memory_used_bytes);
+     }},
+    {"the device's power: its counters told none",
+     [](const RunResult& run) {
+       return !HasCounters(run) || Tells(run, &DeviceSummary::power_w);
+     }},
+    {"the power of the slice alone: what was told is its whole GPU's",
+     [](const RunResult& run) {
+       return !IsOfSlice(run) || !Tells(run, &DeviceSummary::power_w);
      }},
     {"where time goes inside the server: queue, copies, compute",
      [](const RunResult& run) {

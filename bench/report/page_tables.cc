@@ -47,6 +47,32 @@ double LatencyAt(const LatencySummary& latency, double q) {
                        : 0;
 }
 
+ReportTable BatchTable() {
+  return {.headings = {"run", "load", "rows of a batch", "batches", "share",
+                       "share of rows"},
+          .rows = {},
+          .notes = {}};
+}
+
+void AddBatches(const RunResult& run, const PointResult& point,
+                ReportTable& table) {
+  double batches = 0;
+  double rows = 0;
+  for (const auto& [size, count] : point.batches) {
+    batches += static_cast<double>(count);
+    rows += static_cast<double>(count) * static_cast<double>(size);
+  }
+  for (const auto& [size, count] : point.batches) {
+    const auto number = static_cast<double>(count);
+    if (count > 0) {
+      table.rows.push_back(
+          {run.label, DescribeLoad(point), absl::StrCat(size),
+           absl::StrCat(count), Percent(number / batches),
+           Percent(number * static_cast<double>(size) / rows)});
+    }
+  }
+}
+
 }  // namespace
 
 ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs) {
@@ -131,26 +157,22 @@ ReportTable MakeRowsTable(const std::vector<RunResult>& runs) {
 }
 
 ReportTable MakeBatchTable(const std::vector<RunResult>& runs) {
-  ReportTable table;
-  table.headings = {"run",     "load",  "rows of a batch",
-                    "batches", "share", "share of rows"};
+  ReportTable table = BatchTable();
   ForEachPoint(runs, [&](const auto& run, const auto& point) {
-    double batches = 0;
-    double rows = 0;
-    for (const auto& [size, count] : point.batches) {
-      batches += static_cast<double>(count);
-      rows += static_cast<double>(count) * static_cast<double>(size);
-    }
-    for (const auto& [size, count] : point.batches) {
-      const auto number = static_cast<double>(count);
-      if (count > 0) {
-        table.rows.push_back(
-            {run.label, DescribeLoad(point), absl::StrCat(size),
-             absl::StrCat(count), Percent(number / batches),
-             Percent(number * static_cast<double>(size) / rows)});
+    AddBatches(run, point, table);
+  });
+  return table;
+}
+
+ReportTable MakeOfflineBatchTable(const std::vector<RunResult>& runs) {
+  ReportTable table = BatchTable();
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      if (point.loop == "offline") {
+        AddBatches(run, point, table);
       }
     }
-  });
+  }
   return table;
 }
 
@@ -237,29 +259,6 @@ ReportTable MakeTimelineTable(const std::vector<RunResult>& runs) {
                             MsOrNone(slice.p50_us), MsOrNone(slice.p99_us)});
     }
   });
-  return table;
-}
-
-ReportTable MakeDeviceTable(const std::vector<RunResult>& runs) {
-  ReportTable table;
-  table.headings = {"run",         "load",       "device",
-                    "utilization", "memory MiB", "power W"};
-  for (const RunResult& run : runs) {
-    for (const PointResult& point : run.points) {
-      if (!point.device.has_value()) {
-        continue;
-      }
-      const DeviceSummary& device = *point.device;
-      const auto memory_mib =
-          device.memory_used_bytes.has_value()
-              ? std::optional(*device.memory_used_bytes / (1 << 20))
-              : std::nullopt;
-      table.rows.push_back({run.label, DescribeLoad(point), device.name,
-                            NumberOrNone(device.utilization, 2),
-                            NumberOrNone(memory_mib, 0),
-                            NumberOrNone(device.power_w, 0)});
-    }
-  }
   return table;
 }
 

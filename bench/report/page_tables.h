@@ -1,6 +1,6 @@
 // The tables of the page, one below each chart: every number that is drawn, so
-// none of an offline query. A table without rows: there is nothing to draw, and
-// no chart.
+// none of an offline query but in a table that says so. A table without rows:
+// there is nothing to draw, and no chart.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_PAGE_TABLES_H_
@@ -31,6 +31,9 @@ ReportTable MakeRowsTable(const std::vector<RunResult>& runs);
 ReportTable MakeBatchTable(const std::vector<RunResult>& runs);
 ReportTable MakeCloseTable(const std::vector<RunResult>& runs);
 
+// Executions by rows of a batch in offline queries, which no chart has.
+ReportTable MakeOfflineBatchTable(const std::vector<RunResult>& runs);
+
 // Where the mean latency went; the rest is client and network.
 ReportTable MakeBreakdownTable(const std::vector<RunResult>& runs);
 
@@ -40,9 +43,6 @@ ReportTable MakePercentileTable(const std::vector<RunResult>& runs);
 
 // The slices of each window.
 ReportTable MakeTimelineTable(const std::vector<RunResult>& runs);
-
-// What the device said of itself, also in an offline query: there is no chart.
-ReportTable MakeDeviceTable(const std::vector<RunResult>& runs);
 
 }  // namespace ferry::bench
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "bench/report/device_json.h"
 
 namespace ferry::bench {
 namespace {
@@ -168,40 +169,6 @@ void ServerFromJson(const Json& json, PointResult& point) {
   point.closed = server.value("close_reasons", CloseReasons());
 }
 
-// What the device does not tell is left out.
-void AddDevice(const PointResult& point, Json& json) {
-  if (!point.device.has_value()) {
-    return;
-  }
-  Json& device = json["device"] = Json::object();
-  if (!point.device->name.empty()) {
-    device["name"] = point.device->name;
-  }
-  for (const auto& [key, value] :
-       {std::pair{"utilization", &point.device->utilization},
-        std::pair{"memory_used_bytes", &point.device->memory_used_bytes},
-        std::pair{"power_w", &point.device->power_w}}) {
-    if (value->has_value()) {
-      device[key] = **value;
-    }
-  }
-}
-
-std::optional<DeviceSummary> DeviceFromJson(const Json& json) {
-  const Json device = json.value("device", Json(nullptr));
-  if (device.is_null()) {
-    return std::nullopt;
-  }
-  const auto number = [&device](const char* key) {
-    return OptionalFromJson(device.value(key, Json(nullptr)));
-  };
-  const Json name = device.value("name", Json(nullptr));
-  return DeviceSummary{.name = name.is_null() ? "" : name.get<std::string>(),
-                       .utilization = number("utilization"),
-                       .memory_used_bytes = number("memory_used_bytes"),
-                       .power_w = number("power_w")};
-}
-
 Json ClassesToJson(const std::vector<ClassSummary>& classes) {
   Json all = Json::array();
   for (const ClassSummary& one : classes) {
@@ -272,7 +239,7 @@ Json PointToJson(const PointResult& point) {
                {"void_reason", point.void_reason},
                {"interrupted", point.interrupted}};
   AddServer(point, json);
-  AddDevice(point, json);
+  AddDevice(point.device, json);
   AddHistograms(point.histograms, json);
   return json;
 }
@@ -309,7 +276,7 @@ PointResult PointFromJson(const Json& json) {
   point.busy_ratio = OptionalFromJson(json.at("busy_ratio"));
   json.at("busy_source").get_to(point.busy_source);
   ServerFromJson(json, point);
-  point.device = DeviceFromJson(json);
+  point.device = DeviceSummaryOf(json);
   point.purpose = json.value("purpose", "");
   json.at("void_reason").get_to(point.void_reason);
   json.at("interrupted").get_to(point.interrupted);

@@ -115,7 +115,9 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
       names);
   const size_t server_end = names.size();
   // Whoever reads by position finds what there was before.
-  AppendAll({"rows_rate", "begun", "arrivals", "seed"}, names);
+  AppendAll({"rows_rate", "begun", "arrivals", "seed", "device_utilization",
+             "device_memory_used_bytes", "device_power_w", "device_energy_j"},
+            names);
   std::string text = Line(names);
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -142,8 +144,11 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
         Append(*point.server_times, cells);
       }
       cells.resize(server_end);  // a server that does not tell
+      const DeviceSummary device = point.device.value_or(DeviceSummary());
       AppendAll({OrNone(point.rows_rate), point.begun, point.arrivals,
-                 absl::StrCat(point.seed)},
+                 absl::StrCat(point.seed), OrNone(device.utilization),
+                 OrNone(device.memory_used_bytes), OrNone(device.power_w),
+                 OrNone(device.energy_j)},
                 cells);
       text += Line(cells);
     }

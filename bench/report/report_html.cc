@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "bench/load/histogram_record.h"
+#include "bench/report/device_table.h"
 #include "bench/report/html_table.h"
 #include "bench/report/not_measured.h"
 #include "bench/report/page_section.h"
@@ -174,6 +175,9 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
                                    MakeDetailTable(runs))},
        {"{{classes}}",
         FoldedUnlessEmpty("Classes of requests", MakeClassTable(runs))},
+       {"{{offline_batches}}",
+        FoldedUnlessEmpty("Batch sizes of offline queries",
+                          MakeOfflineBatchTable(runs))},
        {"{{device}}",
         FoldedUnlessEmpty("The device's own counters", MakeDeviceTable(runs))},
        {"{{not_measured}}", List(NotMeasured(runs, options.price.has_value()))},

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/report/compact_json.h"
+#include "bench/report/device_json.h"
 #include "bench/report/knee.h"
 #include "bench/report/point_json.h"
 
@@ -127,6 +128,7 @@ Environment EnvironmentFromJson(const Json& json) {
   environment.instances = json.at("model").value("instances", "");
   environment.flags =
       json.value("config", std::map<std::string, std::string>());
+  environment.device = DeviceFactsOf(json);
   return environment;
 }
 
@@ -168,6 +170,7 @@ std::string ToJson(const std::vector<RunResult>& runs) {
   Json document = {{"format", kFormat}, {"runs", Json::array()}};
   for (const RunResult& run : runs) {
     document["runs"].push_back(RunToJson(run));
+    AddDevice(run.environment.device, document["runs"].back());
   }
   return CompactNumbers(
       document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -15,6 +15,21 @@ std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
+// Of the server's device; "-" where nobody told of one.
+std::string DeviceText(const RunResult& run,
+                       std::string DeviceIdentity::*text) {
+  const auto& facts = run.environment.device;
+  return facts.has_value() ? OrDash(facts->device.*text) : "-";
+}
+
+std::string DeviceNumber(const RunResult& run,
+                         std::optional<double> DeviceFacts::*number) {
+  const auto& facts = run.environment.device;
+  return facts.has_value() && ((*facts).*number).has_value()
+             ? absl::StrFormat("%.0f", *((*facts).*number))
+             : "-";
+}
+
 struct Fact {
   const char* name;
   std::string (*value)(const RunResult& run);
@@ -84,6 +99,30 @@ constexpr Fact kFacts[] = {
                                      absl::StrAppendFormat(out, "%.2f", load);
                                    }));
      }},
+    {"device",
+     [](const RunResult& run) {
+       return DeviceText(run, &DeviceIdentity::name);
+     }},
+    {"device UUID",
+     [](const RunResult& run) {
+       return DeviceText(run, &DeviceIdentity::uuid);
+     }},
+    {"driver",
+     [](const RunResult& run) {
+       return DeviceText(run, &DeviceIdentity::driver_version);
+     }},
+    {"GPU power limit W",
+     [](const RunResult& run) {
+       return DeviceNumber(run, &DeviceFacts::power_limit_w);
+     }},
+    {"SM clock MHz",  // before the run
+     [](const RunResult& run) {
+       return DeviceNumber(run, &DeviceFacts::sm_clock_mhz);
+     }},
+    {"memory clock MHz",
+     [](const RunResult& run) {
+       return DeviceNumber(run, &DeviceFacts::memory_clock_mhz);
+     }},
     {"instances",
      [](const RunResult& run) { return OrDash(run.environment.instances); }},
     {"extensions",
@@ -141,6 +180,7 @@ std::string FactsInShort(const std::vector<RunResult>& runs) {
   std::vector<std::string> models;
   std::vector<std::string> servers;
   std::vector<std::string> machines;
+  std::vector<std::string> devices;
   std::vector<std::string> days;
   for (const RunResult& run : runs) {
     AddNew(models, run.model);
@@ -148,10 +188,13 @@ std::string FactsInShort(const std::vector<RunResult>& runs) {
     AddNew(machines, run.cores > 0
                          ? absl::StrFormat("%s, %d cores", run.cpu, run.cores)
                          : run.cpu);
+    if (run.environment.device.has_value()) {
+      AddNew(devices, run.environment.device->device.name);
+    }
     AddNew(days, run.date.substr(0, 10));
   }
   std::vector<std::string> parts;
-  for (const auto& values : {models, servers, machines, days}) {
+  for (const auto& values : {models, servers, machines, devices, days}) {
     if (!values.empty()) {
       parts.push_back(absl::StrJoin(values, ", "));
     }

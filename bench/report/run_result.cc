@@ -98,6 +98,7 @@ PointResult Summarize(const LoadResult& load, const ServerWindow& server) {
   point.server_times = server.times;
   point.batches = server.batches;
   point.closed = server.closed;
+  point.device = server.device;
   point.void_reason = VoidReason(load);
   point.interrupted = load.interrupted;
   return point;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/client/server_probe.h"
+#include "bench/device/device_summary.h"
 #include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"
 #include "bench/load/load_result.h"
@@ -60,14 +61,6 @@ struct PointHistograms {
   HistogramRecord send_lag;
 };
 
-// What the device's own counters said of the window; each where they told.
-struct DeviceSummary {
-  std::string name;
-  std::optional<double> utilization;  // [0, 1]
-  std::optional<double> memory_used_bytes;
-  std::optional<double> power_w;
-};
-
 // One load, held for one measured window.
 struct PointResult {
   std::string loop;  // "open", "closed" or "offline"
@@ -107,7 +100,7 @@ struct PointResult {
   std::optional<ServerTimes> server_times;
   std::map<uint64_t, uint64_t> batches;
   CloseReasons closed;
-  std::optional<DeviceSummary> device;
+  std::optional<DeviceSummary> device;  // by its own counters
   std::string purpose;      // of a search: "bisect: missed"; else empty
   std::string void_reason;  // empty: the numbers stand
   bool interrupted = false;
@@ -128,6 +121,7 @@ struct Environment {
   std::vector<std::string> server_extensions;
   std::string instances;                     // "2 x KIND_CPU"
   std::map<std::string, std::string> flags;  // as they took effect
+  std::optional<DeviceFacts> device = {};    // the server's; none is told
 };
 
 // What a search was for and came to.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "bench/device/device_watch.h"
 #include "bench/report/machine.h"
 #include "bench/search/window_probe.h"
 
@@ -142,15 +143,20 @@ absl::StatusOr<PointResult> Sweep::MeasureOffline(const OfflineQuery& query) {
   const std::string begun = DateOf(pacer_.Now());  // not when it warmed up
   const ServerCounters begin =
       probe_ != nullptr ? probe_->Read() : ServerCounters();
+  DeviceWatch device(probe_ != nullptr ? probe_->device() : nullptr,
+                     pacer_.Now(), kNever);
   const LoadSource::Loaded load =
       loads_->RunOffline(query.requests, query.outstanding, plan);
   if (!load.ok()) {
     return load.status();
   }
+  device.EndNow();
   Tell(**load);
-  PointResult point = Summarize(
-      **load, probe_ != nullptr ? Difference(begin, probe_->Read(), lanes_)
-                                : ServerWindow());
+  ServerWindow server = probe_ != nullptr
+                            ? Difference(begin, probe_->Read(), lanes_)
+                            : ServerWindow();
+  server.device = device.Finish();
+  PointResult point = Summarize(**load, server);
   point.loop = "offline";
   point.begun = begun;
   point.outstanding = query.outstanding;

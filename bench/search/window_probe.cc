@@ -24,7 +24,11 @@ LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
 
 WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
                          int32_t lanes)
-    : probe_(probe), plan_(plan), lanes_(lanes) {
+    : probe_(probe),
+      plan_(plan),
+      lanes_(lanes),
+      device_(probe == nullptr ? nullptr : probe->device(), plan.window_begin(),
+              plan.window_end()) {
   if (probe_ != nullptr) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -33,6 +37,7 @@ WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
 WindowProbe::~WindowProbe() { Finish(); }
 
 void WindowProbe::EndNow() {
+  device_.EndNow();
   MutexLock lock(mutex_);
   is_over_ = true;
   changed_.SignalAll();
@@ -43,6 +48,7 @@ ServerWindow WindowProbe::Finish() {
   if (thread_.joinable()) {
     thread_.join();
   }
+  window_.device = device_.Finish();
   return window_;
 }
 

@@ -1,5 +1,6 @@
 // WindowProbe reads a ServerProbe at both ends of a measured window, on a
-// thread of its own, so that the load generator is never held up.
+// thread of its own, so that the load generator is never held up; and has its
+// device watched meanwhile.
 //
 // Thread safety: thread-compatible, except EndNow().
 #ifndef FERRY_BENCH_SEARCH_WINDOW_PROBE_H_
@@ -10,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "batcher/mutex.h"
 #include "bench/client/server_probe.h"
+#include "bench/device/device_watch.h"
 #include "bench/load/load_generator.h"
 #include "bench/load/pacer.h"
 
@@ -43,6 +45,7 @@ class WindowProbe {
   CondVar changed_;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   ServerWindow window_;  // the thread's, until it is joined
+  DeviceWatch device_;
   std::thread thread_;
 };
 

@@ -74,10 +74,10 @@ class BenchCase(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def run_server(self, *flags, model="sim", code=0):
+    def run_server(self, *flags, model="sim", code=0, seconds=0.2):
         """Returns the document of `run` at the server, and what it printed."""
         text = self.bench("run", "-u", self.server.address, "-m", model,
-                          "--warm-up-secs", 0, "--duration-secs", 0.2,
+                          "--warm-up-secs", 0, "--duration-secs", seconds,
                           "--json", self.path("result.json"), *flags, code=code)
         return (self.read("result.json") if code == 0 else None), text
 

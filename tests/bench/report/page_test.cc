@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/load/histogram_record.h"
+#include "bench/report/device_table.h"
 #include "bench/report/not_measured.h"
 #include "bench/report/number_text.h"
 #include "bench/report/page_tables.h"
@@ -126,10 +127,37 @@ TEST(PageTablesTest, OfflineQueriesAreInNoTableOfAChart) {
     EXPECT_THAT(table.rows, IsEmpty()) << table.headings.back();
   }
   EXPECT_EQ(MakeDeviceTable({run}).rows.size(), 1U);
+  EXPECT_EQ(MakeOfflineBatchTable({run}).rows.size(), 2U);
   const std::string page = Page({run});
+  EXPECT_THAT(page, HasSubstr("Batch sizes of offline queries"));
   EXPECT_THAT(page, Not(HasSubstr(Section("throughput"))));
   EXPECT_THAT(page, HasSubstr("<td>offline, 2048 rows</td>"));
   EXPECT_THAT(page, HasSubstr("mlp answered 1,024 rows/s of one query"));
+}
+
+TEST(PageTablesTest, BatchesOfOtherLoadsAreInNoTableOfOfflineQueries) {
+  EXPECT_THAT(MakeOfflineBatchTable({Whole()}).rows, IsEmpty());
+  EXPECT_THAT(Page({Whole()}), Not(HasSubstr("offline queries")));
+}
+
+TEST(DeviceTableTest, HasColumnsOfWhatIsTold) {
+  EXPECT_THAT(MakeDeviceTable({Plain()}).rows, IsEmpty());
+  RunResult run = Whole();
+  EXPECT_THAT(MakeDeviceTable({run}).headings,
+              ElementsAre("run", "load", "device", "utilization", "memory MiB",
+                          "GPU power W"));
+  run.points[0].device->utilization.reset();
+  run.points[0].device->energy_j = 710;
+  run.points[1].device = DeviceSummary{.name = "L4", .sm_clock_mhz = 1980};
+  const ReportTable table = MakeDeviceTable({run});
+  EXPECT_THAT(table.headings,
+              ElementsAre("run", "load", "device", "utilization", "memory MiB",
+                          "GPU power W", "GPU energy J", "SM clock MHz"));
+  EXPECT_THAT(table.rows,
+              ElementsAre(ElementsAre("on", "open, 700/s", "L4", "-", "3", "71",
+                                      "710", "-"),
+                          ElementsAre("on", "closed, 64 outstanding", "L4", "-",
+                                      "-", "-", "-", "1980")));
 }
 
 TEST(PageTablesTest, TimelineHasRatesOfSlices) {
@@ -257,6 +285,37 @@ TEST(NotMeasuredTest, IsMadeFromWhatIsAbsent) {
   known.points[0].p99_interval = Interval{1, 2};
   known.points[0].window_s = 120;
   EXPECT_THAT(NotMeasured({known}, true), IsEmpty());
+}
+
+TEST(NotMeasuredTest, SaysWhichOfTheDevicesCountersWereNotTold) {
+  RunResult run = Whole();
+  EXPECT_THAT(NotMeasured({run}, true), Not(Contains(HasSubstr("the device"))));
+  DeviceSummary& device = *run.points[0].device;
+  device.utilization.reset();
+  EXPECT_THAT(NotMeasured({run}, true),
+              Contains("the device's utilization: its counters told none"));
+  device.memory_used_bytes.reset();
+  EXPECT_THAT(NotMeasured({run}, true),
+              AllOf(Contains(HasSubstr("the device's utilization")),
+                    Contains(HasSubstr("the device's memory in use")),
+                    Not(Contains(HasSubstr("own counters")))));
+  device.power_w.reset();
+  device.temperature_c = 45;
+  const auto sentences = NotMeasured({run}, true);
+  EXPECT_THAT(sentences, Contains(AllOf(HasSubstr("the device's own counters"),
+                                        HasSubstr("--nvml"))));
+  EXPECT_THAT(sentences, Not(Contains(HasSubstr("counters told none"))));
+}
+
+TEST(NotMeasuredTest, NobodyMeasuresThePowerOfASlice) {
+  RunResult run = Whole();
+  run.environment.device.emplace().device.gpu_uuid = "GPU-1";
+  EXPECT_THAT(NotMeasured({run}, true),
+              Contains(HasSubstr("the power of the slice alone")));
+  run.points[0].device->power_w.reset();
+  EXPECT_THAT(NotMeasured({run}, true),
+              AllOf(Not(Contains(HasSubstr("the slice alone"))),
+                    Contains(HasSubstr("the device's power"))));
 }
 
 TEST(NotMeasuredTest, NamesTheRunsThatLackIt) {

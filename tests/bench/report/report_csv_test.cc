@@ -31,6 +31,7 @@ std::vector<RunResult> Runs() {
   closed.seed = 7;
   closed.latency = {1000, 2000, 2500, 3000, 4000, 5000, 6000, 1100.5};
   PointResult open = closed;
+  closed.device = DeviceSummary{.utilization = 0.25, .power_w = 71.5};
   open.server_times.reset();
   open.loop = "open";
   open.target_rate = 100;
@@ -47,7 +48,7 @@ TEST(ReportCsvTest, EachLineHasAllColumns) {
   ASSERT_EQ(lines.size(), 3U);
   const size_t commas =
       static_cast<size_t>(std::count(lines[0].begin(), lines[0].end(), ','));
-  EXPECT_EQ(commas, 47U);
+  EXPECT_EQ(commas, 51U);
   EXPECT_THAT(lines[0], HasSubstr(",void,unsteady,mean_us,p50_us,"))
       << "columns keep their places";
   EXPECT_THAT(lines[0], HasSubstr("mean_us,p50_us,p90_us,p95_us,p99_us"));
@@ -55,10 +56,13 @@ TEST(ReportCsvTest, EachLineHasAllColumns) {
   EXPECT_THAT(lines[1], HasSubstr("1100.5,1000,2000,2500,3000,4000,5000,6000"));
   EXPECT_THAT(lines[0], EndsWith(",queue_us,compute_input_us,"
                                  "compute_infer_us,compute_output_us,"
-                                 "rows_rate,begun,arrivals,seed"));
-  EXPECT_THAT(lines[1], EndsWith(",120.4,3,900.6,2,,,,7"));
+                                 "rows_rate,begun,arrivals,seed,"
+                                 "device_utilization,device_memory_used_bytes,"
+                                 "device_power_w,device_energy_j"));
+  EXPECT_THAT(lines[1], EndsWith(",120.4,3,900.6,2,,,,7,0.25,,71.5,"))
+      << "the device did not tell all";
   EXPECT_THAT(lines[2], EndsWith(",0,,,,,8192,2030-01-02T03:04:05.678Z,"
-                                 "gamma:3,7"))
+                                 "gamma:3,7,,,,"))
       << "the server did not tell";
   // One comma is in quotes.
   EXPECT_EQ(std::count(lines[1].begin(), lines[1].end(), ','), commas + 1);

@@ -63,7 +63,9 @@ PointResult OpenPoint(double rate) {
   point.device = DeviceSummary{.name = "L4",
                                .utilization = 0.43,
                                .memory_used_bytes = 1 << 20,
-                               .power_w = {}};
+                               .power_w = {},
+                               .energy_j = 355.5,
+                               .dram_ratio = 0.5};
   point.histograms.latency = {3, 6000, 1000, 3000, {{1003, 1}, {2511, 2}}};
   point.histograms.latency_from_send = {1, 900, 900, 900, {{903, 1}}};
   point.histograms.failed_latency = {1, 7, 7, 7, {{7, 1}}};
@@ -87,6 +89,15 @@ std::vector<RunResult> TwoRuns() {
                      .server_extensions = {"statistics", "schedule_policy"},
                      .instances = "2 x KIND_CPU",
                      .flags = {{"rates", "700"}, {"rows", "1"}}};
+  off.environment.device = DeviceFacts{.device = {.name = "NVIDIA L4",
+                                                  .uuid = "GPU-1",
+                                                  .gpu_uuid = "",
+                                                  .driver_version = "580.95",
+                                                  .source = "NVML"},
+                                       .memory_bytes = 24e9,
+                                       .power_limit_w = 72,
+                                       .sm_clock_mhz = 2040,
+                                       .memory_clock_mhz = {}};
   off.data = "inputs.json";
   off.points = {OpenPoint(700)};
   PointResult closed = OpenPoint(0);
@@ -117,6 +128,46 @@ TEST(ReportJsonTest, RoundTripKeepsEverything) {
   EXPECT_EQ(point.device->name, "L4");
   EXPECT_EQ(point.device->memory_used_bytes, 1 << 20);
   EXPECT_FALSE(point.device->power_w.has_value());
+  EXPECT_EQ(point.device->energy_j, 355.5);
+  EXPECT_EQ(point.device->dram_ratio, 0.5);
+  EXPECT_FALSE(point.device->sm_ratio.has_value());
+  const auto& device = (*parsed)[0].environment.device;
+  ASSERT_TRUE(device.has_value());
+  EXPECT_EQ(device->device.name, "NVIDIA L4");
+  EXPECT_EQ(device->device.driver_version, "580.95");
+  EXPECT_FALSE(device->device.is_slice());
+  EXPECT_EQ(device->sm_clock_mhz, 2040);
+  EXPECT_FALSE(device->memory_clock_mhz.has_value());
+}
+
+TEST(ReportJsonTest, OneFieldOfADeviceIsItsOwn) {
+  // Each has another number, so that none is read for another.
+  const DeviceSummary device = {.name = "L4",
+                                .utilization = 0.1,
+                                .memory_used_bytes = 2,
+                                .power_w = 3,
+                                .energy_j = 4,
+                                .temperature_c = 5,
+                                .sm_clock_mhz = 6,
+                                .sm_ratio = 0.7,
+                                .tensor_ratio = 0.8,
+                                .dram_ratio = 0.9};
+  RunResult run = TwoRuns()[0];
+  run.points.resize(1);
+  run.points[0].device = device;
+  const std::string compact =
+      absl::StrReplaceAll(ToJson({run}), {{"\n", ""}, {" ", ""}});
+  EXPECT_THAT(
+      compact,
+      HasSubstr(R"("device":{"name":"L4","utilization":0.1,)"
+                R"("memory_used_bytes":2.0,"power_w":3.0,"energy_j":4.0,)"
+                R"("temperature_c":5.0,"sm_clock_mhz":6.0,"sm_ratio":0.7,)"
+                R"("tensor_ratio":0.8,"dram_ratio":0.9})"));
+  EXPECT_THAT(compact,
+              HasSubstr(R"("device":{"name":"NVIDIAL4","uuid":"GPU-1",)"
+                        R"("driver_version":"580.95","source":"NVML",)"
+                        R"("memory_bytes":24000000000.0,"power_limit_w":72.0,)"
+                        R"("sm_clock_mhz":2040.0})"));
 }
 
 TEST(ReportJsonTest, ServerAndHistogramHaveTheFieldsThatReadersKnow) {
@@ -170,6 +221,7 @@ TEST(ReportJsonTest, ADeviceThatTellsNothingIsAsNone) {
   RunResult run = TwoRuns()[0];
   run.points.resize(1);
   run.points[0].device.reset();
+  run.environment.device.reset();
   EXPECT_THAT(ToJson({run}), Not(HasSubstr("\"device\"")));
   for (const char* device : {"null", R"({"name": null, "power_w": null})"}) {
     std::string json = ToJson({run});
