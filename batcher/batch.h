@@ -116,6 +116,7 @@ class Batch {
 
  private:
   void CountBatch();
+  void CountPadding();
   void CountRequest(const Entry& entry, const Ending& ending, TimePoint now);
 
   std::vector<Entry> entries_;
