@@ -1,6 +1,7 @@
 // Batch: filling, counting and ending its requests.
 #include "batcher/batch.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -39,6 +40,12 @@ void Batch::Close(TimePoint now, CloseReason reason) {
   has_compute_ended_.store(false, std::memory_order_relaxed);
   outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);
+}
+
+bool Batch::has_parts() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.request->part_of != nullptr;
+  });
 }
 
 void Batch::SetResult(Outcome outcome, OutputRef output) {
