@@ -113,7 +113,9 @@ absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Create(
   const auto max_connections =
       static_cast<unsigned>(bounds.open_connections + kShutConnections);
   listener->daemon_ = MHD_start_daemon(
-      MHD_USE_INTERNAL_POLLING_THREAD | parsed->flags, 0, nullptr, nullptr,
+      // poll(): select() takes no socket past 1023, which thousands of gRPC
+      // connections leave for this one.
+      MHD_USE_POLL_INTERNAL_THREAD | parsed->flags, 0, nullptr, nullptr,
       &Callbacks::HeadCame, listener.get(), MHD_OPTION_SOCK_ADDR,
       reinterpret_cast<const sockaddr*>(&parsed->storage),
       MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::ConnectionChanged,

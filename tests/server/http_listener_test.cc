@@ -4,11 +4,15 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
+#include <vector>
 
 namespace ferry {
 namespace {
@@ -159,6 +163,28 @@ TEST(HttpListenerTest, WhoDoesNotReadKeepsNobodyOut) {
     deaf.emplace_back(port).Send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   }
   EXPECT_THAT(Get(port, "GET", "/down"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpListenerTest, ManyOpenFilesKeepNobodyOut) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < 2 * FD_SETSIZE) {
+    GTEST_SKIP() << "the process may open " << limit.rlim_max << " files only";
+  }
+  limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, 2 * FD_SETSIZE);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::vector<int> open_fds;
+  do {
+    open_fds.push_back(dup(STDERR_FILENO));
+  } while (open_fds.back() >= 0 && open_fds.back() < FD_SETSIZE);
+  EXPECT_GE(open_fds.back(), FD_SETSIZE);
+  EXPECT_THAT(Get((*listener)->port(), "GET", "/metrics"),
+              StartsWith("HTTP/1.1 200"));
+  for (const int fd : open_fds) {
+    close(fd);
+  }
 }
 
 TEST(HttpListenerTest, BusyPortIsAnError) {
