@@ -1,10 +1,12 @@
 // Batch: filling, counting and ending its requests.
 #include "batcher/batch.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "batcher/check.h"
+#include "batcher/checked_math.h"
 
 namespace ferry {
 
@@ -38,6 +40,12 @@ void Batch::Close(TimePoint now, CloseReason reason) {
   has_compute_ended_.store(false, std::memory_order_relaxed);
   outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);
+}
+
+bool Batch::has_parts() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.request->part_of != nullptr;
+  });
 }
 
 void Batch::SetResult(Outcome outcome, OutputRef output) {
@@ -94,6 +102,27 @@ void Batch::CountBatch() {
   size.batches.Add(1);
   size.stage_ns.Add(stage);
   size.compute_ns.Add(compute);
+  CountPadding();
+}
+
+// Where no input is padded this looks at one request alone.
+void Batch::CountPadding() {
+  const auto count = [](absl::Span<const int64_t> row_dims, int32_t rows) {
+    return static_cast<uint64_t>(ElementCount(row_dims).value_or(0)) *
+           static_cast<uint64_t>(rows);
+  };
+  const absl::Span<const TensorView> first = entries_.front().request->inputs;
+  for (size_t input = 0; input < first.size(); ++input) {
+    if (first[input].padded_dims.empty()) {
+      continue;  // nor are those of the others
+    }
+    uint64_t came = 0;
+    for (const Entry& entry : entries_) {
+      came += count(entry.request->inputs[input].dims, entry.rows);
+    }
+    statistics_.input_elements.Add(came);
+    statistics_.padding_elements.Add(count(row_dims(input), rows_) - came);
+  }
 }
 
 void Batch::CountRequest(const Entry& entry, const Ending& ending,

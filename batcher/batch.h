@@ -68,6 +68,9 @@ class Batch {
     return entries_.front().request->inputs[input].is_given;
   }
 
+  // Whether some of its requests are parts of larger ones (SplitRequest).
+  bool has_parts() const;
+
   // Sets what the requests will be told. `output` holds rows() rows when the
   // outcome is ok and is empty otherwise.
   void SetResult(Outcome outcome, OutputRef output);
@@ -116,6 +119,7 @@ class Batch {
 
  private:
   void CountBatch();
+  void CountPadding();
   void CountRequest(const Entry& entry, const Ending& ending, TimePoint now);
 
   std::vector<Entry> entries_;

@@ -5,8 +5,6 @@
 #include <array>
 #include <limits>
 
-#include "batcher/batch_buckets.h"
-
 namespace ferry {
 namespace {
 
@@ -290,7 +288,7 @@ int32_t BatchFormer::CheapestRows(const ShapeGroup& group, const Knobs& knobs,
     }
     order.Pop();
   }
-  const bool is_padded = PaddedRows(options_.buckets, plan.rows) != plan.rows;
+  const bool is_padded = service_time_.RowsThatRun(plan.rows) != plan.rows;
   if (!is_padded || !service_time_.IsKnown(plan.rows) ||
       least_price >= kWorthParting * price ||
       IsPressed(left_behind_due, cheapest, knobs, now)) {

@@ -368,6 +368,7 @@ BatcherStatistics Batcher::Snapshot() const {
     result.oldest_on_lane =
         std::min(result.oldest_on_lane, batch->on_lane_since());
   }
+  result.padding_rows = PaddingRows(result.served.by_rows, options_.buckets);
   for (size_t i = 0; i < refused_.size(); ++i) {
     result.refused[i] = refused_[i].load(std::memory_order_relaxed);
   }

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -70,7 +69,7 @@ absl::Status HostBackend::StartLanes() {
   for (int32_t lane = 0; lane < lanes(); ++lane) {
     executors_.emplace_back([this, lane] { RunLane(lane); });
   }
-  deliverer_ = std::thread([this] { RunDeliveries(); });
+  deliverer_ = std::thread([this] { RunDeliveries(to_deliver_); });
   MutexLock lock(warm_up_mutex_);
   while (warm_up_results_.size() < models_.size()) {
     warm_up_changed_.Wait(warm_up_mutex_);
@@ -144,11 +143,7 @@ bool HostBackend::DeliversInline(const Batch& batch) const {
       times.compute_end - times.compute_begin >= options_.max_inline_compute) {
     return false;
   }
-  // Parts of one request are copied together: no work for a lane.
-  return std::none_of(batch.entries().begin(), batch.entries().end(),
-                      [](const Batch::Entry& entry) {
-                        return entry.request->part_of != nullptr;
-                      });
+  return !batch.has_parts();  // they are copied together: no work for a lane
 }
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
@@ -169,18 +164,6 @@ Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
   times.compute_end = clock.Now();
   gate_.Leave(lane, times.compute_end - times.compute_begin, times.compute_end);
   return outcome;
-}
-
-void HostBackend::RunDeliveries() {
-  pthread_setname_np(pthread_self(), "ferry-deliver");
-  IdleWait idle(/*max_poll=*/Duration(0));
-  for (;;) {
-    Work work = to_deliver_.Pop(idle);
-    if (work.batch == nullptr) {
-      return;
-    }
-    work.events->Finished(std::move(work.batch));
-  }
 }
 
 }  // namespace ferry

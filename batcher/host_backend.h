@@ -82,7 +82,6 @@ class HostBackend final : public Backend {
   void RunBatch(Lane& lane, Work work);
   Outcome Compute(Lane& lane, Batch& batch, OutputRef& output);
   bool DeliversInline(const Batch& batch) const;
-  void RunDeliveries();
 
   const HostBackendOptions options_;
   const std::vector<std::unique_ptr<HostModel>> models_;

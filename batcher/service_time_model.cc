@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "batcher/batch_buckets.h"
@@ -44,9 +45,7 @@ ServiceTimeModel::ServiceTimeModel(int32_t max_rows,
       p11_(kPrior) {}
 
 void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
-  const int32_t rows = PaddedRows(buckets_, sample.rows);
-  Check(rows >= 1 && rows < static_cast<int32_t>(sizes_.size()),
-        "a batch has 1 to max_rows rows");
+  const int32_t rows = RowsThatRun(sample.rows);
   const auto took_ns = static_cast<double>(ElapsedNanos(sample.took));
   const double expected_ns = LineAt(rows);
   if (IsOutlier(took_ns - expected_ns, expected_ns)) {
@@ -54,6 +53,13 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
   }
   LearnLine(rows / max_rows_, took_ns);
   LearnSize(sizes_[static_cast<size_t>(rows)], took_ns);
+}
+
+int32_t ServiceTimeModel::RowsThatRun(int32_t rows) const {
+  const int32_t padded = PaddedRows(buckets_, rows);
+  Check(rows >= 1 && padded < std::ssize(sizes_),
+        "a batch has 1 to max_rows rows");
+  return padded;
 }
 
 void ServiceTimeModel::LearnLine(double x, double took_ns) {
@@ -146,27 +152,26 @@ ServiceTimeLine ServiceTimeModel::line() const {
   return {.alpha_ns = alpha_ns_, .beta_ns = slope_ns_ / max_rows_};
 }
 
-double ServiceTimeModel::LineAt(int32_t rows) const {
-  return alpha_ns_ + slope_ns_ * (rows / max_rows_);
+double ServiceTimeModel::LineAt(int32_t rows_that_run) const {
+  return alpha_ns_ + slope_ns_ * (rows_that_run / max_rows_);
+}
+
+ServiceTimeModel::Estimate ServiceTimeModel::EstimateOf(int32_t rows) const {
+  const int32_t that_run = RowsThatRun(rows);
+  const Size& size = sizes_[static_cast<size_t>(that_run)];
+  if (size.samples == kEnoughSamples) {
+    return {size.mean_ns, size.deviation_ns, /*is_known=*/true};
+  }
+  return {LineAt(that_run), std::sqrt(variance_), /*is_known=*/false};
 }
 
 Duration ServiceTimeModel::Expected(int32_t rows) const {
-  rows = PaddedRows(buckets_, rows);
-  const Size& size = SizeOf(rows);
-  return Nanoseconds(size.samples == kEnoughSamples ? size.mean_ns
-                                                    : LineAt(rows));
-}
-
-bool ServiceTimeModel::IsKnown(int32_t rows) const {
-  return SizeOf(PaddedRows(buckets_, rows)).samples == kEnoughSamples;
+  return Nanoseconds(EstimateOf(rows).mean_ns);
 }
 
 Duration ServiceTimeModel::Bound(int32_t rows) const {
-  rows = PaddedRows(buckets_, rows);
-  const Size& size = SizeOf(rows);
-  return size.samples == kEnoughSamples
-             ? Nanoseconds(size.mean_ns + kDeviations * size.deviation_ns)
-             : Nanoseconds(LineAt(rows) + kDeviations * std::sqrt(variance_));
+  const Estimate estimate = EstimateOf(rows);
+  return Nanoseconds(estimate.mean_ns + kDeviations * estimate.deviation_ns);
 }
 
 }  // namespace ferry

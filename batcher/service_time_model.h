@@ -6,7 +6,9 @@
 // deviation: it knows the steps between sizes that a line cannot, and wins
 // where it has seen enough.
 //
-// Where batches are padded to buckets, a size means the bucket that runs.
+// Where batches are padded to buckets, a size means the bucket that runs: who
+// asks gives the rows of the batch, and RowsThatRun() is the one place that
+// pads them. The bucket itself may be given as well.
 //
 // Batches of one size only say nothing about beta: then forgetting pauses, so
 // that noise does not become a slope. A batch far off the line is left out;
@@ -42,7 +44,11 @@ class ServiceTimeModel {
   explicit ServiceTimeModel(int32_t max_rows,
                             std::vector<int32_t> buckets = {});
 
+  // --- below: REQUIRES: 1 to max_rows rows ---
   void Learn(const ServiceTimeSample& sample);
+
+  // The rows that run where a batch has `rows`.
+  int32_t RowsThatRun(int32_t rows) const;
 
   // Of the rows that run. All zero before anything was learned.
   ServiceTimeLine line() const;
@@ -53,7 +59,7 @@ class ServiceTimeModel {
   Duration Bound(int32_t rows) const;
 
   // Whether batches of that size ran often enough for a time of their own.
-  bool IsKnown(int32_t rows) const;
+  bool IsKnown(int32_t rows) const { return EstimateOf(rows).is_known; }
 
   // How often the line started afresh.
   uint64_t drift_count() const { return drift_count_; }
@@ -65,20 +71,24 @@ class ServiceTimeModel {
     int32_t samples = 0;  // counts to kEnoughSamples
   };
 
+  // Of a batch: that of its size where it is known, else of the line.
+  struct Estimate {
+    double mean_ns;
+    double deviation_ns;
+    bool is_known;
+  };
+
+  Estimate EstimateOf(int32_t rows) const;
   void LearnLine(double x, double took_ns);
   void LearnSize(Size& size, double took_ns);
   // Counts the residual, and starts afresh where there were too many outliers.
   void CountOutlier(bool is_outlier, double residual_ns);
   bool IsOutlier(double residual_ns, double expected_ns);
-  // Of the rows that run.
-  double LineAt(int32_t rows) const;
-  const Size& SizeOf(int32_t rows) const {
-    return sizes_[static_cast<size_t>(rows)];
-  }
+  double LineAt(int32_t rows_that_run) const;
 
   std::vector<int32_t> buckets_;
   double max_rows_;
-  std::vector<Size> sizes_;  // [rows]
+  std::vector<Size> sizes_;  // [rows that run]
 
   // Of rows / max_rows, so that both coefficients have one scale.
   double alpha_ns_ = 0;

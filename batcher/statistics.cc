@@ -1,6 +1,8 @@
 // Summing statistics.
 #include "batcher/statistics.h"
 
+#include "batcher/batch_buckets.h"
+
 namespace ferry {
 namespace {
 
@@ -15,6 +17,8 @@ void AddAll(const Counters& from, Counters& to) {
 
 void BatchStatistics::MergeInto(BatchStatistics& sum) const {
   sum.ok_rows.Add(ok_rows.value());
+  sum.input_elements.Add(input_elements.value());
+  sum.padding_elements.Add(padding_elements.value());
   AddAll(failed_requests, sum.failed_requests);
   sum.dropped_requests.Add(dropped_requests.value());
   sum.late_requests.Add(late_requests.value());
@@ -33,6 +37,17 @@ void BatchStatistics::MergeInto(BatchStatistics& sum) const {
     sum.by_rows[rows].compute_ns.Add(by_rows[rows].compute_ns.value());
     sum.by_rows[rows].deliver_ns.Add(by_rows[rows].deliver_ns.value());
   }
+}
+
+uint64_t PaddingRows(absl::Span<const BatchSizeStatistics> by_rows,
+                     absl::Span<const int32_t> buckets) {
+  uint64_t padding_rows = 0;
+  for (size_t size = 1; size < by_rows.size(); ++size) {
+    const auto rows = static_cast<int32_t>(size);
+    padding_rows += by_rows[size].batches.value() *
+                    static_cast<uint64_t>(PaddedRows(buckets, rows) - rows);
+  }
+  return padding_rows;
 }
 
 const char* RefusalName(Refusal reason) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "batcher/clock.h"
 #include "batcher/close_reason.h"
 #include "batcher/histogram.h"
@@ -49,6 +50,10 @@ struct BatchStatistics {
   uint64_t ok_requests() const { return request_time.count(); }
 
   Counter ok_rows;
+  // Of batches that got a result, over those inputs that are padded to sizes
+  // (batcher/padding.h): their elements as they came, and the zeros added.
+  Counter input_elements;
+  Counter padding_elements;
   // Of those that got a result, the ones that got it after they were due.
   Counter late_requests;
   // Requests that ended otherwise after they were admitted, by status code.
@@ -72,6 +77,11 @@ struct BatchStatistics {
   std::vector<BatchSizeStatistics> by_rows;  // [rows of the batch]
 };
 
+// Returns how many rows were computed only to fill a bucket: the batches of
+// `by_rows` were padded to `buckets` (batcher/batch_buckets.h).
+uint64_t PaddingRows(absl::Span<const BatchSizeStatistics> by_rows,
+                     absl::Span<const int32_t> buckets);
+
 // Why a request was refused, never admitted.
 enum class Refusal : uint8_t {
   kTooLarge,       // more rows or bytes than are ever taken
@@ -93,6 +103,7 @@ struct BatcherStatistics {
   explicit BatcherStatistics(int32_t max_batch_size) : served(max_batch_size) {}
 
   BatchStatistics served;
+  uint64_t padding_rows = 0;  // PaddingRows() of what was served
   std::array<uint64_t, kRefusalCount> refused{};
   std::vector<Duration> busy;    // compute time so far, by lane
   ServiceTimeLine service_time;  // as learned so far

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <optional>
@@ -59,7 +58,7 @@ void StreamBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
 absl::Status StreamBackend::Begin() {
   starter_ = std::thread([this] { RunStarts(); });
   waiter_ = std::thread([this] { RunWaits(); });
-  deliverer_ = std::thread([this] { RunDeliveries(); });
+  deliverer_ = std::thread([this] { RunDeliveries(to_deliver_); });
   MutexLock lock(warm_up_mutex_);
   while (!is_warm_) {
     warm_up_changed_.Wait(warm_up_mutex_);
@@ -131,22 +130,7 @@ void StreamBackend::RunWaits() {
 bool StreamBackend::DeliversInline(const Batch& batch) const {
   // Parts of one request are copied together: no work for who waits.
   return std::ssize(batch.entries()) <= options_.max_inline_replies &&
-         std::none_of(batch.entries().begin(), batch.entries().end(),
-                      [](const Batch::Entry& entry) {
-                        return entry.request->part_of != nullptr;
-                      });
-}
-
-void StreamBackend::RunDeliveries() {
-  pthread_setname_np(pthread_self(), "ferry-deliver");
-  IdleWait idle(/*max_poll=*/Duration(0));
-  for (;;) {
-    Work work = to_deliver_.Pop(idle);
-    if (work.batch == nullptr) {
-      return;
-    }
-    work.events->Finished(std::move(work.batch));
-  }
+         !batch.has_parts();
 }
 
 }  // namespace ferry

@@ -79,7 +79,6 @@ class StreamBackend final : public Backend {
   absl::Status Begin();
   void RunStarts();
   void RunWaits();
-  void RunDeliveries();
   void EnterGate(Turn& turn);
   bool DeliversInline(const Batch& batch) const;
   Turn& turn_of(const StreamPipeline::Flight& flight) {

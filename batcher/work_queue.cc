@@ -1,6 +1,7 @@
 // Waiting for batches: polling, then asleep.
 #include "batcher/work_queue.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <utility>
@@ -133,6 +134,18 @@ void WorkQueue::Close() {
     changes_.fetch_add(1, std::memory_order_release);
   }
   changed_.SignalAll();
+}
+
+void RunDeliveries(WorkQueue& to_deliver) {
+  pthread_setname_np(pthread_self(), "ferry-deliver");
+  IdleWait idle(/*max_poll=*/Duration(0));
+  for (;;) {
+    Work work = to_deliver.Pop(idle);
+    if (work.batch == nullptr) {
+      return;
+    }
+    work.events->Finished(std::move(work.batch));
+  }
 }
 
 }  // namespace ferry

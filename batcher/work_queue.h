@@ -73,6 +73,10 @@ class WorkQueue {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// Runs a thread that delivers: ends the requests of what is put in, oldest
+// first, until the queue is closed and empty.
+void RunDeliveries(WorkQueue& to_deliver);
+
 }  // namespace ferry
 
 #endif  // FERRY_BATCHER_WORK_QUEUE_H_

@@ -15,8 +15,9 @@
 namespace ferry {
 namespace {
 
-constexpr unsigned kMaxConnections = 32;
-constexpr unsigned kIdleSeconds = 10;
+// Connections that were shut and whose end the daemon has yet to see. It looks
+// for that as often as it takes a new one.
+constexpr size_t kShutConnections = 8;
 constexpr size_t kConnectionBytes = 16 << 10;  // for a request's head
 
 struct Address {
@@ -62,39 +63,64 @@ MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
   return result;
 }
 
-MHD_Result Answer(void* routes, MHD_Connection* connection, const char* url,
-                  const char* method, const char*, const char*, size_t*,
-                  void**) {
+HttpReply ReplyTo(const HttpListener::Routes& routes, const char* method,
+                  const char* path) {
   if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
       std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-    return Send(connection, {.code = MHD_HTTP_METHOD_NOT_ALLOWED,
-                             .body = "expected GET\n"});
+    return {.code = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "expected GET\n"};
   }
-  const auto& table = *static_cast<const HttpListener::Routes*>(routes);
-  const auto found = table.find(url);
-  if (found == table.end()) {
-    return Send(connection, {.code = MHD_HTTP_NOT_FOUND,
-                             .body = "expected /metrics, /metrics/fine, "
-                                     "/v2/health/live or /v2/health/ready\n"});
+  const auto found = routes.find(path);
+  if (found == routes.end()) {
+    return {.code = MHD_HTTP_NOT_FOUND,
+            .body =
+                "expected /metrics, /metrics/fine, "
+                "/v2/health/live or /v2/health/ready\n"};
   }
-  return Send(connection, found->second());
+  return found->second();
 }
 
 }  // namespace
 
+struct HttpListener::Callbacks {
+  static MHD_Result HeadCame(void* listener, MHD_Connection* connection,
+                             const char* path, const char* method, const char*,
+                             const char*, size_t*, void**) {
+    auto& self = *static_cast<HttpListener*>(listener);
+    self.connections_.Asked(*connection);
+    return Send(connection, ReplyTo(self.routes_, method, path));
+  }
+
+  static void ConnectionChanged(void* listener, MHD_Connection* connection,
+                                void**, MHD_ConnectionNotificationCode what) {
+    auto& self = *static_cast<HttpListener*>(listener);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+      self.connections_.Opened(*connection);
+    } else {
+      self.connections_.Closed(*connection);
+    }
+  }
+};
+
 absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Create(
-    const std::string& address, int port, Routes routes) {
+    const std::string& address, int port, Routes routes,
+    const HttpBounds& bounds) {
   const absl::StatusOr<Address> parsed = ParseAddress(address, port);
   if (!parsed.ok()) {
     return parsed.status();
   }
-  std::unique_ptr<HttpListener> listener(new HttpListener(std::move(routes)));
+  std::unique_ptr<HttpListener> listener(
+      new HttpListener(std::move(routes), bounds));
+  const auto max_connections =
+      static_cast<unsigned>(bounds.open_connections + kShutConnections);
   listener->daemon_ = MHD_start_daemon(
-      MHD_USE_INTERNAL_POLLING_THREAD | parsed->flags, 0, nullptr, nullptr,
-      &Answer, const_cast<Routes*>(&listener->routes_), MHD_OPTION_SOCK_ADDR,
+      // poll(): select() takes no socket past 1023, which thousands of gRPC
+      // connections leave for this one.
+      MHD_USE_POLL_INTERNAL_THREAD | parsed->flags, 0, nullptr, nullptr,
+      &Callbacks::HeadCame, listener.get(), MHD_OPTION_SOCK_ADDR,
       reinterpret_cast<const sockaddr*>(&parsed->storage),
-      MHD_OPTION_CONNECTION_LIMIT, kMaxConnections,
-      MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,
+      MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::ConnectionChanged,
+      listener.get(), MHD_OPTION_CONNECTION_LIMIT, max_connections,
+      MHD_OPTION_CONNECTION_TIMEOUT, bounds.idle_seconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_END);
   if (listener->daemon_ == nullptr) {
     return absl::UnavailableError(

@@ -1,7 +1,8 @@
 // HttpListener: a small HTTP server for /metrics and health, GET only.
 //
-// One thread; bounded connections, memory a connection and idle time. It reads
-// no body and no parameter.
+// One thread; bounded connections, memory a connection and idle time. Where
+// there are too many connections, the one that asked the longest ago is closed
+// (server/http_connections.h). It reads no body and no parameter.
 //
 // Thread safety: created and destroyed by one thread; the handlers are called
 // from the listener's own.
@@ -10,12 +11,15 @@
 #ifndef FERRY_SERVER_HTTP_LISTENER_H_
 #define FERRY_SERVER_HTTP_LISTENER_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/http_connections.h"
 
 struct MHD_Daemon;
 
@@ -27,6 +31,11 @@ struct HttpReply {
   std::string body;
 };
 
+struct HttpBounds {
+  size_t open_connections = 32;
+  unsigned idle_seconds = 10;  // of a connection; 0: no bound
+};
+
 class HttpListener {
  public:
   using Handler = std::function<HttpReply()>;     // does not throw
@@ -34,7 +43,8 @@ class HttpListener {
 
   // Port 0 picks a free one.
   static absl::StatusOr<std::unique_ptr<HttpListener>> Create(
-      const std::string& address, int port, Routes routes);
+      const std::string& address, int port, Routes routes,
+      const HttpBounds& bounds = {});
 
   // Waits for the reply under way.
   ~HttpListener();
@@ -42,9 +52,14 @@ class HttpListener {
   int port() const;
 
  private:
-  explicit HttpListener(Routes routes) : routes_(std::move(routes)) {}
+  HttpListener(Routes routes, const HttpBounds& bounds)
+      : routes_(std::move(routes)), connections_(bounds.open_connections) {}
+
+  // The daemon's callbacks.
+  struct Callbacks;
 
   const Routes routes_;
+  HttpConnections connections_;
   MHD_Daemon* daemon_ = nullptr;
 };
 

@@ -208,7 +208,7 @@ grpc::Status InferenceService::AnswerModelStatistics(
     const bool has_name =
         request.name().empty() || model.name == request.name();
     if (has_name && (!wanted || &*wanted == &*use)) {
-      FillModelStatistics(model, model.batcher->Snapshot(),
+      FillModelStatistics(*use, model.batcher->Snapshot(),
                           Clock::Steady().Now(), *response.add_model_stats());
     }
   }

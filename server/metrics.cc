@@ -29,6 +29,18 @@ constexpr MetricName kRequests = {
     "ferry_requests_total", "Admitted requests that were answered, by code"};
 constexpr MetricName kRows = {"ferry_rows_total",
                               "Rows of requests that got a result"};
+constexpr MetricName kPaddingRows = {
+    "ferry_padding_rows_total",
+    "Rows computed only to fill a bucket (ferry.buckets), beside the rows of "
+    "ferry_batch_rows"};
+constexpr MetricName kInputElements = {
+    "ferry_input_elements_total",
+    "Elements, as they came, of the inputs that are padded to sizes "
+    "(ferry.pad), of executed batches"};
+constexpr MetricName kPaddingElements = {
+    "ferry_padding_elements_total",
+    "Zeros that the inputs of ferry_input_elements_total were padded with, "
+    "beside the elements there"};
 constexpr MetricName kRefused = {
     "ferry_refused_total", "Requests that were never admitted, by reason"};
 constexpr MetricName kClosed = {"ferry_batches_closed_total",
@@ -123,6 +135,17 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
   }
 }
 
+void AddPadding(const MetricLabels& labels, const BatcherStatistics& counted,
+                MetricFamilies& out) {
+  const BatchStatistics& served = counted.served;
+  out.AddCounter(kPaddingRows, labels,
+                 static_cast<double>(counted.padding_rows));
+  out.AddCounter(kInputElements, labels,
+                 static_cast<double>(served.input_elements.value()));
+  out.AddCounter(kPaddingElements, labels,
+                 static_cast<double>(served.padding_elements.value()));
+}
+
 void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   const Batcher& batcher = *entry.model().batcher;
   const Knobs knobs = batcher.knobs();
@@ -132,6 +155,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
                                {"version", entry.version}};
   out.AddGauge(kSimulated, labels, One(entry.model().is_simulated));
   AddRequests(labels, served, out);
+  AddPadding(labels, counted, out);
   for (size_t reason = 0; reason < kRefusalCount; ++reason) {
     out.AddCounter(
         kRefused,

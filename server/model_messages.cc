@@ -2,7 +2,6 @@
 #include "server/model_messages.h"
 
 #include <chrono>
-#include <string>
 
 #include "batcher/data_type.h"
 
@@ -39,13 +38,23 @@ uint64_t ToEpochMilliseconds(TimePoint time, TimePoint now) {
           .count());
 }
 
-void FillInferStatistics(const BatchStatistics& served,
-                         inference::InferStatistics& statistics) {
-  const uint64_t ok = served.ok_requests();
-  uint64_t failed = 0;
-  for (const Counter& requests : served.failed_requests) {
+// Requests that named the model and got an error, whoever found it.
+uint64_t FailedRequests(const ModelEntry& entry,
+                        const BatcherStatistics& counted) {
+  uint64_t failed = entry.invalid_requests.load(std::memory_order_relaxed);
+  for (const uint64_t refused : counted.refused) {
+    failed += refused;
+  }
+  for (const Counter& requests : counted.served.failed_requests) {
     failed += requests.value();
   }
+  return failed;
+}
+
+// Those that were refused had no time to speak of.
+void FillInferStatistics(const BatchStatistics& served, uint64_t failed,
+                         inference::InferStatistics& statistics) {
+  const uint64_t ok = served.ok_requests();
   FillDuration(ok, served.request_time.sum(), *statistics.mutable_success());
   FillDuration(failed, served.failed_ns.value(), *statistics.mutable_fail());
   FillDuration(ok, served.queue_wait.sum(), *statistics.mutable_queue());
@@ -74,18 +83,19 @@ void FillModelMetadata(const ServedModel& model,
   }
 }
 
-void FillModelStatistics(const ServedModel& model,
+void FillModelStatistics(const ModelEntry& entry,
                          const BatcherStatistics& counted, TimePoint now,
                          inference::ModelStatistics& statistics) {
   const BatchStatistics& served = counted.served;
-  statistics.set_name(model.name);
-  statistics.set_version(std::to_string(model.version));
+  statistics.set_name(entry.model().name);
+  statistics.set_version(entry.version);
   if (counted.last_arrival != TimePoint()) {
     statistics.set_last_inference(
         ToEpochMilliseconds(counted.last_arrival, now));
   }
   statistics.set_inference_count(served.ok_rows.value());
-  FillInferStatistics(served, *statistics.mutable_inference_stats());
+  FillInferStatistics(served, FailedRequests(entry, counted),
+                      *statistics.mutable_inference_stats());
   uint64_t executions = 0;
   for (size_t rows = 1; rows < served.by_rows.size(); ++rows) {
     const BatchSizeStatistics& size = served.by_rows[rows];

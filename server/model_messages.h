@@ -8,6 +8,7 @@
 #include "batcher/statistics.h"
 #include "models/served_model.h"
 #include "proto/inference.pb.h"
+#include "server/model_entry.h"
 
 namespace ferry {
 
@@ -15,9 +16,10 @@ namespace ferry {
 void FillModelMetadata(const ServedModel& model,
                        inference::ModelMetadataResponse& metadata);
 
-// Fills name, version and all that the batcher counted. `now` is the moment of
-// the snapshot on the batcher's clock.
-void FillModelStatistics(const ServedModel& model,
+// Fills name, version and all that the batcher and the entry counted; requests
+// that were refused have failed. `now` is the moment of the snapshot on the
+// batcher's clock.
+void FillModelStatistics(const ModelEntry& entry,
                          const BatcherStatistics& counted, TimePoint now,
                          inference::ModelStatistics& statistics);
 

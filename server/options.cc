@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "flags/number_from.h"
 #include "server/single_model_flags.h"
 #include "server/version.h"
 
@@ -47,20 +47,6 @@ ModelControlMode ParseControlMode(const std::string& text) {
   return text == "poll"       ? ModelControlMode::kPoll
          : text == "explicit" ? ModelControlMode::kExplicit
                               : ModelControlMode::kNone;
-}
-
-// As CLI::Range, and "nan" is in no range.
-CLI::Validator NumberFrom(double least, double most) {
-  return CLI::Validator(
-      [least, most](const std::string& text) {
-        double value = 0;
-        if (absl::SimpleAtod(text, &value) && value >= least && value <= most) {
-          return std::string();
-        }
-        return absl::StrCat("expected ", least, " to ", most, ", got '", text,
-                            "'");
-      },
-      "");
 }
 
 Duration Seconds(double seconds) { return Milliseconds(seconds * 1000); }

@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/point_rules.h"
 
 namespace ferry::bench {
 namespace {
@@ -109,10 +109,6 @@ std::string WhyNot(const PointResult& point) {
     return "cut short";
   }
   return point.void_reason.empty() ? "" : "void: " + point.void_reason;
-}
-
-bool IsTry(const PointResult& point) {
-  return !point.purpose.empty() && !absl::StartsWith(point.purpose, "confirm");
 }
 
 struct Sides {

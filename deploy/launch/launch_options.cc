@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "flags/number_from.h"
 
 namespace ferry::launch {
 namespace {
@@ -22,20 +22,6 @@ struct RawFlags {
   double stop_s = 60;
   bool dry_run = false;
 };
-
-// As CLI::Range, and "nan" is in no range.
-CLI::Validator NumberFrom(double least, double most) {
-  return CLI::Validator(
-      [least, most](const std::string& text) {
-        double value = 0;
-        if (absl::SimpleAtod(text, &value) && value >= least && value <= most) {
-          return std::string();
-        }
-        return absl::StrCat("expected ", least, " to ", most, ", got '", text,
-                            "'");
-      },
-      "");
-}
 
 void AddServerFlags(CLI::App& app, LaunchOptions& options) {
   const char* const group = "Servers";

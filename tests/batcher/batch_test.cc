@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "batcher/host_output_pool.h"
+#include "batcher/split_request.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_request.h"
 
@@ -34,6 +37,20 @@ TEST(Batch, RequestsGetConsecutiveRows) {
   EXPECT_EQ(batch.entries()[1].first_row, 2);
   EXPECT_EQ(batch.entries()[2].first_row, 3);
   EXPECT_EQ(batch.row_dims(0)[0], 1);
+}
+
+TEST(Batch, PartsOfLargerRequestsAreSeen) {
+  TestRequest alone;
+  TestRequest whole({.rows = 3});
+  SplitRequest split(whole.request(), 2, std::make_shared<JoinBudget>(1 << 10));
+  Batch batch(2, 8);
+  EXPECT_FALSE(batch.has_parts());
+  batch.Add(alone.request());
+  EXPECT_FALSE(batch.has_parts());
+  batch.Add(split.parts()[1]);
+  EXPECT_TRUE(batch.has_parts());
+  batch.Clear();
+  EXPECT_FALSE(batch.has_parts());
 }
 
 TEST(Batch, FailureReachesEveryRequestAndIsCounted) {

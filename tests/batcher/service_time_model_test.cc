@@ -53,6 +53,45 @@ TEST_F(ServiceTimeModelTest, SizesOfABucketAreOneSize) {
   EXPECT_GE(model.Bound(9), model.Expected(9));
 }
 
+// Of the time of a bucket that ran with few rows all its sizes know, and no
+// other; whether asked by the rows of a batch or by the bucket.
+TEST_F(ServiceTimeModelTest, BucketIsKnownByEachOfItsSizes) {
+  ServiceTimeModel model(kMaxRows, {8, 16, kMaxRows});
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(model.IsKnown(3)) << i;
+    model.Learn({.rows = 11, .took = TrueTime(i % 2 == 0 ? 15 : 17)});
+    model.Learn({.rows = 3, .took = TrueTime(i % 2 == 0 ? 7 : 9)});
+  }
+  for (int32_t rows = 1; rows <= kMaxRows; ++rows) {
+    const int32_t bucket = rows <= 8 ? 8 : rows <= 16 ? 16 : kMaxRows;
+    EXPECT_EQ(model.RowsThatRun(rows), bucket);
+    EXPECT_EQ(model.IsKnown(rows), bucket < kMaxRows) << rows;
+    EXPECT_EQ(model.Expected(rows), model.Expected(bucket)) << rows;
+    EXPECT_EQ(model.Bound(rows), model.Bound(bucket)) << rows;
+    EXPECT_GT(model.Bound(rows), model.Expected(rows)) << rows;
+  }
+  EXPECT_LT(model.Bound(8), model.Expected(16));
+  EXPECT_LT(model.Bound(16), model.Expected(17));
+}
+
+TEST_F(ServiceTimeModelTest, WithoutBucketsEverySizeIsItsOwn) {
+  for (int i = 0; i < 20; ++i) {
+    Learn(3, TrueTime(3));
+  }
+  EXPECT_EQ(model_.RowsThatRun(3), 3);
+  EXPECT_TRUE(model_.IsKnown(3));
+  EXPECT_FALSE(model_.IsKnown(2));
+  EXPECT_FALSE(model_.IsKnown(4));
+}
+
+TEST(ServiceTimeModelDeathTest, RowsThatNoBatchHasAreABug) {
+  for (const ServiceTimeModel& model :
+       {ServiceTimeModel(kMaxRows), ServiceTimeModel(kMaxRows, {kMaxRows})}) {
+    EXPECT_DEATH(model.Expected(0), "1 to max_rows rows");
+    EXPECT_DEATH(model.Bound(kMaxRows + 1), "1 to max_rows rows");
+  }
+}
+
 TEST_F(ServiceTimeModelTest, NothingIsKnownAtFirst) {
   EXPECT_EQ(model_.line().alpha_ns, 0);
   EXPECT_EQ(model_.line().beta_ns, 0);

@@ -12,6 +12,8 @@ namespace {
 TEST(Statistics, MergeAddsEveryCount) {
   BatchStatistics part(2);
   part.ok_rows.Set(2);
+  part.input_elements.Set(17);
+  part.padding_elements.Set(18);
   part.failed_requests[4].Set(3);
   part.failed_ns.Set(4);
   part.closed_batches[1].Set(5);
@@ -31,6 +33,8 @@ TEST(Statistics, MergeAddsEveryCount) {
   part.MergeInto(sum);
   EXPECT_EQ(sum.ok_requests(), 2u);
   EXPECT_EQ(sum.ok_rows.value(), 4u);
+  EXPECT_EQ(sum.input_elements.value(), 34u);
+  EXPECT_EQ(sum.padding_elements.value(), 36u);
   EXPECT_EQ(sum.failed_requests[4].value(), 6u);
   EXPECT_EQ(sum.failed_ns.value(), 8u);
   EXPECT_EQ(sum.closed_batches[1].value(), 10u);
@@ -45,6 +49,16 @@ TEST(Statistics, MergeAddsEveryCount) {
   EXPECT_EQ(sum.by_rows[2].stage_ns.value(), 28u);
   EXPECT_EQ(sum.by_rows[2].compute_ns.value(), 30u);
   EXPECT_EQ(sum.by_rows[2].deliver_ns.value(), 32u);
+}
+
+TEST(Statistics, PaddingRowsAreThoseBetweenBatchesAndTheirBuckets) {
+  BatchStatistics served(8);
+  served.by_rows[2].batches.Set(1);
+  served.by_rows[3].batches.Set(10);
+  served.by_rows[4].batches.Set(100);
+  served.by_rows[5].batches.Set(1000);
+  EXPECT_EQ(PaddingRows(served.by_rows, {4, 8}), 2u + 10u + 3000u);
+  EXPECT_EQ(PaddingRows(served.by_rows, {}), 0u);
 }
 
 TEST(Statistics, ReasonsHaveNamesOfTheirOwn) {

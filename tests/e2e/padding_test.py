@@ -104,6 +104,13 @@ class PaddingTest(unittest.TestCase):
             "full", as_json=True)["model_stats"][0]
         self.assertEqual((int(model["inference_count"]),
                           int(model["execution_count"])), (8, 1))
+        # ids, the mask and twice as many of the spectrum, of 1 to 8, to 8.
+        elements = {name: self.server.metric(f"ferry_{name}_elements_total",
+                                             model="full")
+                    for name in ("input", "padding")}
+        self.assertEqual(elements, {"input": 4 * 36, "padding": 4 * 28})
+        self.assertEqual(self.server.metric("ferry_padding_rows_total",
+                                            model="full"), 0)
 
     def test_each_of_many_callers_gets_its_own_rows(self):
         randomness = random.Random(7)

@@ -349,6 +349,22 @@ class RpcTest(unittest.TestCase):
         self.assertEqual(server.get("/other")[0], 404)
         self.assertEqual(server.get("/metrics", "POST")[0], 405)
 
+    def test_requests_refused_at_the_door_have_failed(self):
+        def failed():
+            return self.client.get_inference_statistics(
+                "echo").model_stats[0].inference_stats.fail
+
+        before = failed()
+        for name, values in (("none", np.ones((1, 16), np.float32)),
+                             ("input", np.ones((1, 15), np.float32))):
+            with self.assertRaises(InferenceServerException):
+                self.client.infer("echo", [make_input(name, values)])
+        self.assertEqual(failed().count, before.count + 2)
+        self.assertEqual(failed().ns, before.ns)
+        with self.assertRaises(InferenceServerException):
+            self.client.infer("nobody", [make_input("input", values)])
+        self.assertEqual(failed().count, before.count + 2)
+
     def test_metrics_agree_with_statistics(self):
         values = np.ones((2, 16), np.float32)
         for _ in range(3):

@@ -4,10 +4,15 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <deque>
 #include <string>
+#include <vector>
 
 namespace ferry {
 namespace {
@@ -15,25 +20,48 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Sends `text` and returns all that comes back.
-std::string Ask(int port, const std::string& text) {
-  const int socket_fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  std::string reply;
-  if (connect(socket_fd, reinterpret_cast<sockaddr*>(&address),
-              sizeof(address)) == 0 &&
-      send(socket_fd, text.data(), text.size(), MSG_NOSIGNAL) > 0) {
+// One connection to the listener.
+class Client {
+ public:
+  explicit Client(int port) : socket_fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(connect(socket_fd_, reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() { close(socket_fd_); }
+
+  // Nothing where the listener has closed it.
+  void Send(const std::string& text) {
+    send(socket_fd_, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+
+  // Returns what comes until the listener closes it, or until `last` has come.
+  std::string Read(const std::string& last = "") {
+    std::string reply;
     char buffer[4096];
     ssize_t size = 0;
-    while ((size = recv(socket_fd, buffer, sizeof(buffer), 0)) > 0) {
+    while ((last.empty() || !reply.ends_with(last)) &&
+           (size = recv(socket_fd_, buffer, sizeof(buffer), 0)) > 0) {
       reply.append(buffer, static_cast<size_t>(size));
     }
+    return reply;
   }
-  close(socket_fd);
-  return reply;
+
+ private:
+  const int socket_fd_;
+};
+
+// Sends `text` and returns all that comes back.
+std::string Ask(int port, const std::string& text) {
+  Client client(port);
+  client.Send(text);
+  return client.Read();
 }
 
 std::string Get(int port, const std::string& method, const std::string& path) {
@@ -80,6 +108,83 @@ TEST(HttpListenerTest, HeadLargerThanItsMemoryIsRefused) {
       Ask((*listener)->port(), "GET /metrics HTTP/1.1\r\nHost: " +
                                    std::string(100'000, 'x') + "\r\n\r\n");
   EXPECT_EQ(reply.find("all\n"), std::string::npos);
+}
+
+constexpr char kFirstHalf[] = "GET /metrics HTTP/1.1\r\nHo";
+constexpr char kOtherHalf[] = "st: x\r\n\r\n";
+// No time ends a connection: what the tests see is not how fast they are.
+constexpr HttpBounds kFew = {.open_connections = 4, .idle_seconds = 0};
+
+TEST(HttpListenerTest, WhoSendsHalfAHeadKeepsNobodyOut) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  std::deque<Client> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.emplace_back(port).Send(kFirstHalf);
+  }
+  EXPECT_THAT(Get(port, "GET", "/metrics"), StartsWith("HTTP/1.1 200"));
+  // The newest are still there; others gave way.
+  slow.back().Send(kOtherHalf);
+  EXPECT_THAT(slow.back().Read("all\n"), StartsWith("HTTP/1.1 200"));
+  for (size_t i = 0; i < 36; ++i) {
+    EXPECT_EQ(slow[i].Read(), "") << i;
+  }
+}
+
+TEST(HttpListenerTest, WhoAskedLastStays) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  const std::string request = std::string(kFirstHalf) + kOtherHalf;
+  Client oldest(port);
+  oldest.Send(request);
+  EXPECT_THAT(oldest.Read("all\n"), StartsWith("HTTP/1.1 200"));
+  std::deque<Client> slow;
+  for (int round = 0; round < 20; ++round) {
+    slow.emplace_back(port).Send(kFirstHalf);
+    oldest.Send(request);
+    EXPECT_THAT(oldest.Read("all\n"), StartsWith("HTTP/1.1 200")) << round;
+  }
+  EXPECT_EQ(slow.front().Read(), "");
+}
+
+// Of replies larger than what the system keeps for who does not read.
+TEST(HttpListenerTest, WhoDoesNotReadKeepsNobodyOut) {
+  auto listener = HttpListener::Create(
+      "127.0.0.1", 0,
+      {{"/large", [] { return HttpReply{.body = std::string(16 << 20, 'x')}; }},
+       {"/down", [] { return HttpReply{.body = "no\n"}; }}},
+      kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  std::deque<Client> deaf;
+  for (int i = 0; i < 8; ++i) {
+    deaf.emplace_back(port).Send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  EXPECT_THAT(Get(port, "GET", "/down"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpListenerTest, ManyOpenFilesKeepNobodyOut) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < 2 * FD_SETSIZE) {
+    GTEST_SKIP() << "the process may open " << limit.rlim_max << " files only";
+  }
+  limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, 2 * FD_SETSIZE);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::vector<int> open_fds;
+  do {
+    open_fds.push_back(dup(STDERR_FILENO));
+  } while (open_fds.back() >= 0 && open_fds.back() < FD_SETSIZE);
+  EXPECT_GE(open_fds.back(), FD_SETSIZE);
+  EXPECT_THAT(Get((*listener)->port(), "GET", "/metrics"),
+              StartsWith("HTTP/1.1 200"));
+  for (const int fd : open_fds) {
+    close(fd);
+  }
 }
 
 TEST(HttpListenerTest, BusyPortIsAnError) {

@@ -54,7 +54,9 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
         "ferry_compute_seconds_count", "ferry_deliver_seconds_count",
         "ferry_request_seconds_count", "ferry_batch_rows_bucket",
         "ferry_rows_total", "ferry_queue_requests", "ferry_queue_bytes",
-        "ferry_simulated", "ferry_max_batch_size_rows"}) {
+        "ferry_simulated", "ferry_max_batch_size_rows",
+        "ferry_padding_rows_total", "ferry_input_elements_total",
+        "ferry_padding_elements_total"}) {
     EXPECT_THAT(text, HasSubstr(name + labels)) << name;
   }
   EXPECT_THAT(text, HasSubstr("ferry_compute_busy_seconds_total" + labels +
@@ -100,6 +102,27 @@ TEST_F(MetricsTest, ServedRequestIsCounted) {
                                 "version=\"3\",le=\"+Inf\"} 1\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("le=\"0.001\"")));
   model_.backend().CompleteAll();
+}
+
+TEST_F(MetricsTest, PaddingIsCountedInRowsAndInElements) {
+  BatcherOptions options;
+  options.max_batch_size = 8;
+  options.buckets = {4, 8};
+  ScriptedModel model("padded", 1, options);
+  table_.Publish(SetOf({&model.model()}));
+  TestRequest request({.rows = 3, .width = 5, .padded_width = 8});
+  ASSERT_TRUE(model.batcher().Submit(request.request()).ok());
+  model.batcher().Step();
+  model.backend().CompleteAll();
+  model.batcher().Step();
+  const std::string text = Text();
+  const std::string of_model = "{model=\"padded\",version=\"1\"} ";
+  EXPECT_THAT(text, HasSubstr("ferry_padding_rows_total" + of_model + "1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("ferry_input_elements_total" + of_model + "15\n"));
+  EXPECT_THAT(text,
+              HasSubstr("ferry_padding_elements_total" + of_model + "9\n"));
+  table_.Publish({});
 }
 
 TEST_F(MetricsTest, FailuresAppearByCode) {

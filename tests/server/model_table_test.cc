@@ -202,6 +202,7 @@ TEST(ModelMessagesTest, MetadataHasTheBatchDimensionFirst) {
 
 TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
   ScriptedModel model("m", 7);
+  const std::shared_ptr<ModelEntry> entry = Borrowed(model.model());
   BatcherStatistics counted(4);
   counted.last_arrival = model.clock().Now();
   counted.served.ok_rows.Add(9);
@@ -219,7 +220,7 @@ TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
   counted.served.by_rows[3].compute_ns.Add(50);
   counted.served.by_rows[4].batches.Add(1);
   inference::ModelStatistics statistics;
-  FillModelStatistics(model.model(), counted, model.clock().Now(), statistics);
+  FillModelStatistics(*entry, counted, model.clock().Now(), statistics);
   EXPECT_EQ(statistics.version(), "7");
   EXPECT_GT(statistics.last_inference(), 0u);
   EXPECT_EQ(statistics.inference_count(), 9u);
@@ -243,9 +244,26 @@ TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
 TEST(ModelMessagesTest, UnusedModelHasNoLastInference) {
   ScriptedModel model("m");
   inference::ModelStatistics statistics;
-  FillModelStatistics(model.model(), model.batcher().Snapshot(),
+  FillModelStatistics(*Borrowed(model.model()), model.batcher().Snapshot(),
                       model.clock().Now(), statistics);
   EXPECT_EQ(statistics.last_inference(), 0u);
+}
+
+TEST(ModelMessagesTest, WhoIsRefusedHasFailed) {
+  ScriptedModel model("m");
+  const std::shared_ptr<ModelEntry> entry = Borrowed(model.model());
+  BatcherStatistics counted(4);
+  counted.served.failed_requests[4].Add(1);
+  counted.served.failed_ns.Add(77);
+  for (uint64_t& refused : counted.refused) {  // for each of the reasons
+    refused = 10;
+  }
+  entry->invalid_requests = 1000;
+  inference::ModelStatistics statistics;
+  FillModelStatistics(*entry, counted, model.clock().Now(), statistics);
+  EXPECT_EQ(statistics.inference_stats().fail().count(),
+            1 + 10 * kRefusalCount + 1000);
+  EXPECT_EQ(statistics.inference_stats().fail().ns(), 77u);
 }
 
 }  // namespace

@@ -36,9 +36,14 @@ ModelSpec RowSpec(int64_t width) {
 TestRequest::TestRequest(const TestRequestOptions& options)
     : id_(options.id),
       dims_{options.width},
+      padded_dims_{options.padded_width},
       values_(ValuesOf(options)),
       runs_(RunsOf(values_)),
-      inputs_{TensorView{.dims = dims_, .runs = runs_}} {
+      inputs_{TensorView{.dims = dims_,
+                         .runs = runs_,
+                         .padded_dims = options.padded_width > 0
+                                            ? absl::MakeConstSpan(padded_dims_)
+                                            : absl::Span<const int64_t>()}} {
   request_.inputs = inputs_;
   request_.rows = options.rows;
   request_.bytes = values_.size() * sizeof(int64_t);

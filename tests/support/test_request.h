@@ -1,5 +1,6 @@
 // TestRequest: a request with its rows, its completion, and a way to see
-// whether it got its own rows back from a model that repeats them.
+// whether it got its own rows back from a model that repeats them; of one that
+// is padded it does not see that.
 //
 // Every element differs: rows of request `id` hold id * 1000 + row, so that a
 // row that went astray is seen.
@@ -27,7 +28,8 @@ ModelSpec RowSpec(int64_t width = 1);
 struct TestRequestOptions {
   int64_t id = 0;
   int32_t rows = 1;
-  int64_t width = 1;  // elements in a row
+  int64_t width = 1;         // elements in a row
+  int64_t padded_width = 0;  // of a row in its batch; 0: as it came
   TimePoint deadline = kNever;
   Duration timeout{0};
   int32_t level = 0;
@@ -57,6 +59,7 @@ class TestRequest {
  private:
   const int64_t id_;
   const std::array<int64_t, 1> dims_;
+  const std::array<int64_t, 1> padded_dims_;
   const std::vector<int64_t> values_;
   const std::vector<Run> runs_;
   const std::array<TensorView, 1> inputs_;

@@ -20,7 +20,7 @@ import sys
 import unittest
 
 SOURCE = "."
-FOLDERS = ("batcher", "models", "server")
+FOLDERS = ("batcher", "flags", "models", "server")
 LEAST = 4  # characters that say something
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 LITERALS = re.compile(LITERAL + r"(?:\s+" + LITERAL + ")*")

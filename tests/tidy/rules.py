@@ -65,6 +65,9 @@ FORBIDDEN = {
                 "proto/") + TORCH,
                "the launcher sees devices by models/nvml, servers as processes "
                "and by HTTP"),
+    "flags": (("batcher/", "models/", "server/", "bench/", "deploy/") + TORCH +
+              PROTOBUF,
+              "flags knows the standard library, Abseil and CLI11"),
     "proto": (("batcher/", "models/", "server/", "bench/") + TORCH,
               "proto is the lowest layer"),
 }

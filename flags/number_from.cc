@@ -1,0 +1,24 @@
+// The range, and what is said of a value that is not in it.
+#include "flags/number_from.h"
+
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+
+CLI::Validator NumberFrom(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        double value = 0;
+        if (absl::SimpleAtod(text, &value) && value >= least && value <= most) {
+          return std::string();
+        }
+        return absl::StrCat("expected ", least, " to ", most, ", got '", text,
+                            "'");
+      },
+      "");
+}
+
+}  // namespace ferry
