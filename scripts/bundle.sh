@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # Makes a tarball of Ferry that runs without installing anything, on any x86-64
 # Linux with glibc 2.36 or later: the programs, the Debian libraries that they
-# need, two small models, and the GPU tests where they are built. Models that run
-# on LibTorch take that of the machine, torch 2.11: no torch is in it.
+# need, two small models, and what is built with CUDA where it is: the tests of
+# device code and what --device opens. Models that run on LibTorch take that of the
+# machine, torch 2.11: no torch is in it.
 #
 #   scripts/bundle.sh [--out DIR] [--bin DIR]
 #
 # --out  where dist/ferry-<version>-linux-<arch>.tar.gz goes (dist)
-# --bin  takes the build tree there as it is instead of building (build/release)
+# --bin  takes the build tree there as it is instead of building (build/release);
+#        what needs CUDA comes from there or from build/cuda
 #
-# In it: bin/, what one runs; libexec/, the programs; lib/; models/; tests/;
-# doc/copyright/, of each library; MANIFEST.sha256; BUNDLE.txt, what it is.
+# In it: bin/, what one runs; libexec/, the programs; lib/; models/; tests/, with
+# gpu_check.sh; doc/copyright/, of each library; MANIFEST.sha256; BUNDLE.txt, what
+# it is.
 # Fails where it would be over 64 MiB. scripts/check_bundle.sh tries it.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-programs=(ferry-server ferry-bench ferry-launch ferry-nvml)
+programs=(ferry-server ferry-bench ferry-forward ferry-launch ferry-nvml)
 max_bytes=$((64 << 20))
 out=$root/dist
 build=
@@ -49,13 +52,13 @@ name=ferry-$version-linux-$(uname -m)
 staging=$(mktemp -d)
 trap 'rm -rf "$staging"' EXIT
 bundle=$staging/$name
-mkdir -p "$bundle"/{bin,libexec,lib,models,doc/copyright} "$out"
+mkdir -p "$bundle"/{bin,libexec,lib,models,tests,doc/copyright} "$out"
 
 # Prints the files that the loader opens for a program, but for those of glibc,
 # which belongs to the machine, and of torch with what lies in its folders.
 needed() {
-  ldd "$1" | awk -v build="$build/" '$2 == "=>" && $3 ~ /^\// &&
-    $3 !~ /\/(torch|nvidia)\// && index($3, build) != 1 &&
+  ldd "$1" | awk -v build="$build/" -v cuda="$cuda/" '$2 == "=>" && $3 ~ /^\// &&
+    $3 !~ /\/(torch|nvidia)\// && index($3, build) != 1 && index($3, cuda) != 1 &&
     $3 !~ /\/lib(c|m|dl|rt|pthread|resolv|util)\.so\./ {print $3}'
 }
 
@@ -66,25 +69,47 @@ copy_program() {
   cmake -DFILE="$2" -P cmake/bundle_rpath.cmake
 }
 
+# add_program FROM FOLDER: into libexec/, with what starts it in bin/ or tests/.
+add_program() {
+  local name
+  name=$(basename "$1")
+  copy_program "$1" "$bundle/libexec/$name"
+  install -m 755 deploy/bundle/run.sh "$bundle/$2/$name"
+}
+
 for program in "${programs[@]}"; do
-  copy_program "$build/bin/$program" "$bundle/libexec/$program"
-  install -m 755 deploy/bundle/run.sh "$bundle/bin/$program"
+  add_program "$build/bin/$program" bin
 done
 mapfile -t own_libraries < <(find "$build/lib" -name 'libferry_*.so' \
   ! -name 'libferry_test_*')
 for library in "${own_libraries[@]}"; do
   copy_program "$library" "$bundle/lib/$(basename "$library")"
 done
-# Tests of device code, where it was built; libcudart.so.13 is the machine's.
-gpu_test=build/cuda/tests/cuda_kernels_test
-if [ -x "$gpu_test" ]; then
-  mkdir -p "$bundle/tests"
-  copy_program "$gpu_test" "$bundle/tests/$(basename "$gpu_test")"
+# What needs a device, where it was built; libcudart.so.13 is the machine's.
+cuda=$build
+[ -e "$cuda/tests/cuda_kernels_test" ] || cuda=$root/build/cuda
+gpu_tests=()
+if [ -e "$cuda/CTestTestfile.cmake" ]; then
+  while read -r name; do
+    [ ! -x "$cuda/tests/$name" ] || gpu_tests+=("$cuda/tests/$name")
+  done < <(ctest --test-dir "$cuda" -N -L '^gpu$' |
+    sed -n 's/^ *Test *#[0-9]*: *//p')
 fi
+for test in "${gpu_tests[@]}"; do
+  add_program "$test" tests
+done
+device_library=$cuda/lib/libferry_cuda.so
+if [ -e "$device_library" ] && [ "$cuda" != "$build" ]; then
+  copy_program "$device_library" "$bundle/lib/libferry_cuda.so"
+  own_libraries+=("$device_library")
+fi
+install -m 755 scripts/gpu_check.sh "$bundle/tests/gpu_check.sh"
+install -m 644 -D -t "$bundle/tests/gpu_check" scripts/gpu_check/*.py
 
 say "libraries"
 {
-  for program in "${programs[@]/#/$build/bin/}" "${own_libraries[@]}"; do
+  for program in "${programs[@]/#/$build/bin/}" "${gpu_tests[@]}" \
+    "${own_libraries[@]}"; do
     needed "$program"
   done
 } | sort -u >"$staging/libraries"
@@ -113,6 +138,7 @@ cp "$staging/scripts/linear.pt" "$bundle/models/linear/1/model.pt"
   echo
   echo "bin/ferry-server --help; bin/ferry-server --model-repository models"
   echo "Torch 2.11 is found by --torch DIR (first), FERRY_TORCH or python3."
+  echo "tests/gpu_check.sh tries it on a GPU, and all that needs one."
   echo
   echo "Libraries of Debian, in lib/, with their terms in doc/copyright/:"
   xargs dpkg-query -W -f '  ${Package} ${Version}\n' <"$staging/packages"

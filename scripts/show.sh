@@ -37,6 +37,7 @@
 # On a simulated device and a virtual clock, the same on every machine:
 # C3-lanes    adaptive on four lanes          C6    priorities and shapes
 # C4-virtual  overload with timeouts          phi1  the closed form
+# D-pipeline  a device that copies and computes at once: busy at saturation
 # policies    the policies across loads, bursts, lanes and bounds of p99, as
 #             tables and as a picture (requirements/show.txt, into .venv)
 #
@@ -49,6 +50,7 @@ claims="
   A1 A2 A3 A4 A5
   B1 B2 B3 B4-codec B4-config B4-files B5
   C1 C2 C3 C3-lanes C4 C4-virtual C5 C6 phi1 policies profile grpc-api
+  D-pipeline
   E1 E2 E3 E4 E5 E6 loadgen micro
 "
 case ${1:-} in

@@ -157,10 +157,11 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
 
 void AddDeviceFlag(CLI::App& app, DeviceOptions& device) {
   app.add_option("--device", device.text,
-                 "what this process serves on, one device: cpu; cuda:N, as "
+                 "what this process serves on, one device: cpu; only, the one "
+                 "that NVML sees, as in a container with one; cuda:N, as "
                  "nvidia-smi counts, where MIG is off; or the UUID of a GPU or "
                  "MIG device, as nvidia-smi -L prints it")
-      ->type_name("cpu|cuda:N|GPU-UUID|MIG-UUID")
+      ->type_name("cpu|only|cuda:N|GPU-UUID|MIG-UUID")
       ->capture_default_str()
       ->group("Device");
 }

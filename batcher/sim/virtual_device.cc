@@ -23,8 +23,8 @@ VirtualDevice::VirtualDevice(const VirtualDeviceOptions& options,
       on_lanes_(static_cast<size_t>(options.lanes)) {}
 
 VirtualDevice::~VirtualDevice() {
-  while (next_end() != kNever) {
-    EndNext();
+  while (next_event() != kNever) {
+    PlayNext();
   }
 }
 
@@ -67,12 +67,12 @@ size_t VirtualDevice::NextLane() const {
   return next;
 }
 
-TimePoint VirtualDevice::next_end() const {
+TimePoint VirtualDevice::next_event() const {
   const Running& next = on_lanes_[NextLane()];
   return next.batch == nullptr ? kNever : next.end;
 }
 
-void VirtualDevice::EndNext() {
+void VirtualDevice::PlayNext() {
   const size_t lane = NextLane();
   std::unique_ptr<Batch> batch = std::move(on_lanes_[lane].batch);
   const Batch::Times& times = batch->times();

@@ -1,6 +1,5 @@
-// VirtualDevice: a Backend that takes s(b) = alpha + beta * b on a clock that
-// its user moves: hours of load in seconds, and the same numbers each time.
-// VirtualClock is that clock.
+// VirtualDevice: a Backend that takes s(b) = alpha + beta * b, on a clock that
+// its user moves.
 //
 // It computes nothing: outputs have no tensors. Hand-overs take no time.
 //
@@ -15,23 +14,11 @@
 #include <random>
 #include <vector>
 
-#include "batcher/backend.h"
 #include "batcher/batch_buckets.h"
 #include "batcher/host_output_pool.h"
+#include "batcher/sim/virtual_backend.h"
 
 namespace ferry {
-
-class VirtualClock final : public Clock {
- public:
-  static constexpr TimePoint kStart = TimePoint() + std::chrono::hours(1);
-
-  TimePoint Now() const override { return now_; }
-  // REQUIRES: not before Now().
-  void MoveTo(TimePoint now) { now_ = now; }
-
- private:
-  TimePoint now_ = kStart;
-};
 
 struct VirtualDeviceOptions {
   int32_t lanes = 1;
@@ -44,7 +31,7 @@ struct VirtualDeviceOptions {
   uint64_t seed = 1;
 };
 
-class VirtualDevice final : public Backend {
+class VirtualDevice final : public VirtualBackend {
  public:
   // `clock` outlives it.
   VirtualDevice(const VirtualDeviceOptions& options, const VirtualClock& clock);
@@ -60,16 +47,13 @@ class VirtualDevice final : public Backend {
   }
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
-  // When the next batch ends, or kNever.
-  TimePoint next_end() const;
+  // The next batch ends.
+  TimePoint next_event() const override;
+  void PlayNext() override;
 
-  // Ends the batch that ends next. REQUIRES: the clock stands at next_end().
-  void EndNext();
-
-  // Compute time of all lanes so far.
-  Duration busy() const { return busy_; }
-  int64_t batches() const { return batches_; }
-  int64_t rows() const { return rows_; }
+  Duration busy() const override { return busy_; }
+  int64_t batches() const override { return batches_; }
+  int64_t rows() const override { return rows_; }
 
   // s(b) without jitter.
   Duration ServiceTime(int32_t rows) const {

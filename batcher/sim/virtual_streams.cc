@@ -43,7 +43,7 @@ DeviceOutcome VirtualStreams::Model::Compute(int32_t place, const Batch& batch,
   Place& its = of(place);
   const Duration takes = options_.compute.Of(batch.rows());
   compute_free_ = std::max(compute_free_, its.copied_in) + takes;
-  busy_ += takes;
+  its.rows = batch.rows();
   its.computed = compute_free_;
   its.times.compute = takes;
   copy_out_free_ = std::max(copy_out_free_, its.computed) +
@@ -61,6 +61,9 @@ DeviceOutcome VirtualStreams::Model::AwaitComputed(int32_t place,
   if (options_.lost_after >= 0 && batches_ > options_.lost_after) {
     return kLost;
   }
+  busy_ += times.compute;
+  ++computed_batches_;
+  computed_rows_ += of(place).rows;
   return of(place).fails ? kFails : DeviceOutcome{};
 }
 

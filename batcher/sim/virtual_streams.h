@@ -20,7 +20,7 @@
 
 #include "batcher/backend.h"
 #include "batcher/host_output_pool.h"
-#include "batcher/sim/virtual_device.h"
+#include "batcher/sim/virtual_backend.h"
 #include "batcher/stream_model.h"
 #include "batcher/stream_pipeline.h"
 
@@ -45,7 +45,7 @@ struct VirtualStreamsOptions {
   int64_t lost_after = -1;  // the device is lost after so many; -1: never
 };
 
-class VirtualStreams final : public Backend {
+class VirtualStreams final : public VirtualBackend {
  public:
   // `clock` outlives it.
   VirtualStreams(const VirtualStreamsOptions& options,
@@ -60,13 +60,13 @@ class VirtualStreams final : public Backend {
   }
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
-  // When something happens next, or kNever.
-  TimePoint next_event() const;
+  // A batch is gathered, or is seen to have been computed or copied out.
+  TimePoint next_event() const override;
+  void PlayNext() override;
 
-  // REQUIRES: the clock stands at next_event().
-  void PlayNext();
-
-  Duration busy() const { return model_.busy(); }
+  Duration busy() const override { return model_.busy(); }
+  int64_t batches() const override { return model_.batches(); }
+  int64_t rows() const override { return model_.rows(); }
 
  private:
   // The device: each of its three streams takes its steps in order.
@@ -89,9 +89,12 @@ class VirtualStreams final : public Backend {
     TimePoint computed(int32_t place) const { return of(place).computed; }
     TimePoint copied_out(int32_t place) const { return of(place).copied_out; }
     Duration busy() const { return busy_; }
+    int64_t batches() const { return computed_batches_; }
+    int64_t rows() const { return computed_rows_; }
 
    private:
     struct Place {
+      int32_t rows = 0;
       TimePoint copied_in;
       TimePoint computed;
       TimePoint copied_out;
@@ -114,8 +117,10 @@ class VirtualStreams final : public Backend {
     TimePoint copy_in_free_;
     TimePoint compute_free_;
     TimePoint copy_out_free_;
-    Duration busy_{0};
-    int64_t batches_ = 0;
+    int64_t batches_ = 0;  // that began
+    Duration busy_{0};     // of those that were seen to have been computed
+    int64_t computed_batches_ = 0;
+    int64_t computed_rows_ = 0;
   };
 
   TimePoint next_start() const;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,10 @@ struct SimulateFlags {
   std::string policy = "eager";
   double alpha_ms = 1;
   double beta_ms = 0.1;
+  // Of the compute; one of them makes it a device with streams.
+  std::optional<double> gather;
+  std::optional<double> copy_in;
+  std::optional<double> copy_out;
   double max_wait_ms = 5;
   double load = 0.5;
   double duration_s = 60;
@@ -72,6 +77,25 @@ absl::Status ReadClass(const std::string& text, double rows_per_second,
   return absl::OkStatus();
 }
 
+// The device of the flags where it copies and computes at once.
+std::optional<VirtualStreamsOptions> StreamsOf(const SimulateFlags& flags) {
+  if (!flags.gather.has_value() && !flags.copy_in.has_value() &&
+      !flags.copy_out.has_value()) {
+    return std::nullopt;
+  }
+  const auto share = [&flags](const std::optional<double>& of) {
+    return StepTime{Milliseconds(of.value_or(0) * flags.alpha_ms),
+                    Milliseconds(of.value_or(0) * flags.beta_ms)};
+  };
+  return VirtualStreamsOptions{
+      .slots = flags.run.device.slots_per_lane,
+      .max_batch_size = flags.run.batcher.max_batch_size,
+      .gather = share(flags.gather),
+      .copy_in = share(flags.copy_in),
+      .compute = share(1.0),
+      .copy_out = share(flags.copy_out)};
+}
+
 absl::Status Complete(SimulateFlags& flags) {
   VirtualRunOptions& run = flags.run;
   const auto policy = ParsePolicy(flags.policy);
@@ -87,15 +111,16 @@ absl::Status Complete(SimulateFlags& flags) {
   run.device.beta = Milliseconds(flags.beta_ms);
   run.device.max_batch_size = run.batcher.max_batch_size;
   run.device.buckets = run.batcher.buckets;
+  run.streams = StreamsOf(flags);
   run.duration = Milliseconds(flags.duration_s * 1e3);
   const int32_t rows = run.batcher.max_batch_size;
-  const Duration full = run.device.alpha + rows * run.device.beta;
+  const Duration full = run.ServiceTime(rows);
   if (full <= Duration(0)) {
     return absl::InvalidArgumentError(
         "--alpha-ms, --beta-ms: expected one of them above 0");
   }
   const double saturation =
-      1e9 * run.device.lanes * rows / static_cast<double>(full.count());
+      1e9 * run.lanes() * rows / static_cast<double>(full.count());
   if (flags.classes.empty()) {
     flags.classes.push_back("share=1");
   }
@@ -152,6 +177,28 @@ int Simulate(SimulateFlags& flags) {
   return status.ok() ? 0 : fail(status);
 }
 
+// Such a device has none of what `excluded` sets.
+void AddStreamFlags(CLI::App& command, SimulateFlags& flags,
+                    const std::vector<CLI::Option*>& excluded) {
+  const auto add = [&](const char* name, std::optional<double>& share,
+                       const char* what) {
+    CLI::Option* const option =
+        command.add_option(name, share, what)
+            ->check(CLI::Range(0.0, 100.0))
+            ->type_name("SHARE");
+    for (CLI::Option* const other : excluded) {
+      option->excludes(other);
+    }
+  };
+  add("--gather", flags.gather,
+      "a batch is gathered for this share of s(b) while the one before "
+      "computes");
+  add("--copy-in", flags.copy_in,
+      "and copied to the device for this one, beside both");
+  add("--copy-out", flags.copy_out,
+      "and back for this one, while the next computes");
+}
+
 }  // namespace
 
 void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
@@ -171,12 +218,14 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command.add_option("--beta-ms", flags->beta_ms, "and of each row in it")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  command.add_option("--jitter", device.jitter, "s(b) varies by this share")
-      ->check(CLI::Range(0.0, 0.99))
-      ->capture_default_str();
-  command.add_option("--lanes", device.lanes, "batches computed at once")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  CLI::Option* const jitter =
+      command.add_option("--jitter", device.jitter, "s(b) varies by this share")
+          ->check(CLI::Range(0.0, 0.99))
+          ->capture_default_str();
+  CLI::Option* const lanes =
+      command.add_option("--lanes", device.lanes, "batches computed at once")
+          ->check(CLI::Range(1, 1024))
+          ->capture_default_str();
   command
       .add_option("--slots", device.slots_per_lane,
                   "batches a lane takes, the one it computes included")
@@ -185,10 +234,12 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command.add_option("--max-batch-size", batcher.max_batch_size, "rows")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command
-      .add_option("--buckets", batcher.buckets,
-                  "rows that batches are padded to, max_batch_size last")
-      ->delimiter(',');
+  CLI::Option* const buckets =
+      command
+          .add_option("--buckets", batcher.buckets,
+                      "rows that batches are padded to, max_batch_size last")
+          ->delimiter(',');
+  AddStreamFlags(command, *flags, {jitter, lanes, buckets});
   command.add_option("--max-wait-ms", flags->max_wait_ms, "bound of the wait")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();

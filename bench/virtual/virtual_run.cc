@@ -72,9 +72,7 @@ class VirtualRun {
   }
 
   absl::StatusOr<VirtualRunResult> Run() {
-    VirtualDeviceOptions device_options = options_.device;
-    device_options.seed = Mixed(options_.seed, 0);
-    auto device = std::make_unique<VirtualDevice>(device_options, clock_);
+    std::unique_ptr<VirtualBackend> device = MakeDevice();
     device_ = device.get();
     BatcherOptions batching = options_.batcher;
     batching.stepping = Stepping::kByCaller;
@@ -100,6 +98,15 @@ class VirtualRun {
   void TakeBack(VirtualCall& call) { idle_calls_.push_back(&call); }
 
  private:
+  std::unique_ptr<VirtualBackend> MakeDevice() const {
+    if (options_.streams.has_value()) {
+      return std::make_unique<VirtualStreams>(*options_.streams, clock_);
+    }
+    VirtualDeviceOptions device = options_.device;
+    device.seed = Mixed(options_.seed, 0);
+    return std::make_unique<VirtualDevice>(device, clock_);
+  }
+
   void Play(VirtualRunResult& result) {
     Wait wait = batcher_->Step();
     for (;;) {
@@ -107,7 +114,7 @@ class VirtualRun {
           sources_.begin(), sources_.end(),
           [](const Source& a, const Source& b) { return a.next < b.next; });
       const TimePoint next =
-          std::min({source.next, device_->next_end(), wait.until});
+          std::min({source.next, device_->next_event(), wait.until});
       if (next > end_ && !has_ended_) {
         has_ended_ = true;
         result.busy = device_->busy();
@@ -120,8 +127,8 @@ class VirtualRun {
         return;
       }
       clock_.MoveTo(std::max(clock_.Now(), next));
-      if (device_->next_end() <= clock_.Now()) {
-        device_->EndNext();
+      if (device_->next_event() <= clock_.Now()) {
+        device_->PlayNext();
       } else if (source.next <= clock_.Now()) {
         Arrive(source);
       }
@@ -155,7 +162,7 @@ class VirtualRun {
   std::deque<Source> sources_;
   std::deque<VirtualCall> calls_;
   std::vector<VirtualCall*> idle_calls_;
-  VirtualDevice* device_ = nullptr;
+  VirtualBackend* device_ = nullptr;
   std::unique_ptr<Batcher> batcher_;
 };
 

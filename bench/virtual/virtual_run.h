@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "batcher/batcher.h"
 #include "batcher/sim/virtual_device.h"
+#include "batcher/sim/virtual_streams.h"
 
 namespace ferry::bench {
 
@@ -32,9 +34,18 @@ struct VirtualClass {
 struct VirtualRunOptions {
   BatcherOptions batcher;  // clock and stepping are set by the run
   VirtualDeviceOptions device;
+  // Instead of that: a device that copies and computes at once.
+  std::optional<VirtualStreamsOptions> streams;
   std::vector<VirtualClass> classes;
   Duration duration = std::chrono::seconds(10);  // of arrivals
   uint64_t seed = 1;
+
+  int32_t lanes() const { return streams.has_value() ? 1 : device.lanes; }
+  // Compute of a batch of so many rows, without jitter and buckets.
+  Duration ServiceTime(int32_t rows) const {
+    return streams.has_value() ? streams->compute.Of(rows)
+                               : device.alpha + rows * device.beta;
+  }
 };
 
 // One request: when it came, when and how it ended.

@@ -57,10 +57,9 @@ void VirtualSummary::Add(const VirtualRecord& record) {
 
 std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
   const double seconds = Seconds(options_.duration);
-  const VirtualDeviceOptions& device = options_.device;
   const int32_t max_rows = options_.batcher.max_batch_size;
-  const double saturation =
-      device.lanes * max_rows / Seconds(device.alpha + max_rows * device.beta);
+  const double saturation = options_.lanes() * max_rows /
+                            Seconds(options_.ServiceTime(max_rows));
   Json classes = Json::array();
   double goodput = 0;
   for (size_t i = 0; i < by_class_.size(); ++i) {
@@ -88,7 +87,7 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
       {"saturation_rows_per_s", saturation},
       {"goodput_rows_per_s", goodput},
       {"goodput_of_saturation", goodput / saturation},
-      {"busy_ratio", Seconds(result.busy) / seconds / device.lanes},
+      {"busy_ratio", Seconds(result.busy) / seconds / options_.lanes()},
       {"rows_per_batch", result.batches == 0
                              ? 0
                              : static_cast<double>(result.rows) /

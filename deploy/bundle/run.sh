@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the program of this name from a bundle (scripts/bundle.sh), with the
-# bundle's libraries and this machine's torch:
+# Runs the program of this name, which lies in libexec/ of a bundle
+# (scripts/bundle.sh), with the bundle's libraries and this machine's torch:
 #
 #   bin/ferry-server [--torch DIR] FLAGS..
 #
@@ -10,7 +10,7 @@
 set -eu
 
 self=$(readlink -f "$0")
-home=${self%/bin/*}
+home=${self%/*/*}
 if [ "${1:-}" = --torch ]; then
   [ $# -ge 2 ] || { echo "${0##*/}: --torch needs a folder" >&2; exit 1; }
   FERRY_TORCH=$2

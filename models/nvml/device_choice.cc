@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,9 @@ std::string Seen(const Devices& devices) {
 }
 
 std::string NameOf(const DeviceSelector& selector) {
+  if (selector.kind == Kind::kOnly) {
+    return "only";
+  }
   return selector.kind == Kind::kCudaIndex
              ? absl::StrCat("cuda:", selector.index)
              : selector.uuid;
@@ -92,6 +96,34 @@ absl::StatusOr<Match> FindByIndex(uint32_t index, const Devices& devices) {
       Seen(devices)));
 }
 
+// Whether a process may be given it as it is. A GPU that does not tell its MIG
+// mode is left to CheckMig().
+bool IsWholeDevice(const Match& match) {
+  return match.mig != nullptr || !match.gpu->is_mig_on.value_or(false);
+}
+
+// Finds the one device among those that `is_visible` holds for; `bound` says in
+// words which those are.
+absl::StatusOr<Match> FindOnly(
+    const Devices& devices, const std::string& bound,
+    absl::FunctionRef<bool(const Match&)> is_visible) {
+  std::vector<Match> found;
+  for (const Match& match : AllDevices(devices)) {
+    if (IsWholeDevice(match) && is_visible(match)) {
+      found.push_back(match);
+    }
+  }
+  if (found.size() == 1) {
+    return found[0];
+  }
+  const std::string text =
+      absl::StrCat("--device: expected one device", bound,
+                   ", a GPU without MIG or a MIG device, for only, got ",
+                   found.size(), Seen(devices));
+  return found.empty() ? absl::NotFoundError(text)
+                       : absl::FailedPreconditionError(text);
+}
+
 // Refuses what CUDA would not take for what it is called.
 absl::Status CheckMig(const DeviceSelector& selector, const Match& match,
                       const Devices& devices) {
@@ -148,15 +180,22 @@ absl::StatusOr<Match> FindVisible(const DeviceSelector& selector,
     }
     return FindByUuid((*uuids)[selector.index], devices);
   }
+  const auto is_visible = [&uuids](const Match& match) {
+    return std::any_of(uuids->begin(), uuids->end(),
+                       [&match](const std::string& entry) {
+                         return absl::StartsWithIgnoreCase(match.uuid(), entry);
+                       });
+  };
+  if (selector.kind == Kind::kOnly) {
+    return FindOnly(devices,
+                    absl::StrCat(" of CUDA_VISIBLE_DEVICES=", visible),
+                    is_visible);
+  }
   const absl::StatusOr<Match> match = FindByUuid(selector.uuid, devices);
   if (!match.ok()) {
     return match;
   }
-  const bool is_visible = std::any_of(
-      uuids->begin(), uuids->end(), [&match](const std::string& entry) {
-        return absl::StartsWithIgnoreCase(match->uuid(), entry);
-      });
-  if (!is_visible) {
+  if (!is_visible(*match)) {
     return absl::FailedPreconditionError(
         absl::StrCat("--device: expected one of CUDA_VISIBLE_DEVICES=", visible,
                      ", got ", match->uuid(), Seen(devices)));
@@ -170,9 +209,24 @@ absl::StatusOr<Match> Find(const DeviceSelector& selector,
   if (visible.has_value()) {
     return FindVisible(selector, *visible, devices);
   }
+  if (selector.kind == Kind::kOnly) {
+    return FindOnly(devices, "", [](const Match&) { return true; });
+  }
   return selector.kind == Kind::kCudaIndex
              ? FindByIndex(selector.index, devices)
              : FindByUuid(selector.uuid, devices);
+}
+
+// One that cannot be read might have been a second one. NVML counts those, too,
+// that the process has no permission for: they are others'.
+void WarnOfUnread(const Devices& devices, DeviceChoice& choice) {
+  for (const UnreadGpu& gpu : devices.unread) {
+    if (gpu.code != Code::kNoPermission) {
+      choice.warnings.push_back(
+          absl::StrCat("GPU ", gpu.index, " cannot be read: ",
+                       CodeName(gpu.code), "; only chose ", choice.uuid));
+    }
+  }
 }
 
 std::string WithoutPrefix(absl::string_view uuid) {
@@ -208,6 +262,9 @@ absl::StatusOr<DeviceChoice> Choose(const DeviceSelector& selector,
   } else {
     choice.name = gpu.name;
     choice.memory_bytes = gpu.memory_bytes;
+  }
+  if (selector.kind == Kind::kOnly) {
+    WarnOfUnread(devices, choice);
   }
   if (gpu.will_mig_be_on != gpu.is_mig_on) {
     choice.warnings.push_back(absl::StrCat(

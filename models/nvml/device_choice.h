@@ -8,6 +8,9 @@
 // 2. cuda:N never means a part of a GPU: with MIG on it is refused, since what
 //    CUDA would show as device 0 is then some slice of it.
 // 3. A CUDA_VISIBLE_DEVICES that is set is a bound: nothing outside is chosen.
+// 4. `only` is the one GPU without MIG or the one MIG device there is, and an
+//    error where there are several. What cannot be read is none: it is warned
+//    of, unless the process has no permission for it, as for others' GPUs.
 // Errors: INVALID_ARGUMENT for a text that names no device, NOT_FOUND for one
 // that NVML does not see, FAILED_PRECONDITION for one that cannot be taken as
 // it is. What fails against devices ends with the list of what NVML sees.
@@ -28,7 +31,7 @@
 namespace ferry::nvml {
 
 struct DeviceSelector {
-  enum class Kind : uint8_t { kCpu, kCudaIndex, kGpuUuid, kMigUuid };
+  enum class Kind : uint8_t { kCpu, kOnly, kCudaIndex, kGpuUuid, kMigUuid };
 
   Kind kind = Kind::kCpu;
   uint32_t index = 0;  // kCudaIndex
@@ -36,7 +39,7 @@ struct DeviceSelector {
   std::string uuid;
 };
 
-// Reads cpu, cuda:N, GPU-<uuid> or MIG-<uuid>.
+// Reads cpu, only, cuda:N, GPU-<uuid> or MIG-<uuid>.
 absl::StatusOr<DeviceSelector> ParseDevice(absl::string_view text);
 
 struct DeviceChoice {

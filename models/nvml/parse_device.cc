@@ -18,8 +18,8 @@ constexpr size_t kUuidDigits = 36;  // with four hyphens
 
 absl::Status WrongDevice(absl::string_view text) {
   return absl::InvalidArgumentError(
-      absl::StrCat("--device: expected cpu, cuda:N, GPU-<uuid> or MIG-<uuid>, "
-                   "got '",
+      absl::StrCat("--device: expected cpu, only, cuda:N, GPU-<uuid> or "
+                   "MIG-<uuid>, got '",
                    text, "'"));
 }
 
@@ -39,6 +39,10 @@ absl::StatusOr<DeviceSelector> ParseDevice(absl::string_view text) {
   using Kind = DeviceSelector::Kind;
   DeviceSelector selector;
   if (text == "cpu") {
+    return selector;
+  }
+  if (text == "only") {
+    selector.kind = Kind::kOnly;
     return selector;
   }
   if (absl::string_view number = text; absl::ConsumePrefix(&number, "cuda:")) {

@@ -19,6 +19,7 @@ import long_run
 import measuring
 import micro
 import overloading
+import pipelining
 import profiling
 import queueing
 import real_triton
@@ -52,6 +53,7 @@ CLAIMS = {
     "C4-virtual": scheduling.overload,
     "C5": copying.measure,
     "C6": scheduling.priorities,
+    "D-pipeline": pipelining.measure,
     "E1": instrument.measure,
     "E2": two_clients.measure,
     "E3": real_triton.measure,

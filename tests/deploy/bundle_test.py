@@ -2,6 +2,7 @@
 serves from another folder with an empty environment. On a system without our
 libraries: scripts/check_bundle.sh."""
 
+import json
 import os
 import pathlib
 import re
@@ -59,7 +60,7 @@ class BundleTest(unittest.TestCase):
         """Or torch's, or glibc's."""
         there = {path.name for path in (self.home / "lib").iterdir()}
         elsewhere = re.compile(
-            r"lib(c|m|dl|rt|pthread|resolv)\.so|ld-linux|libtorch|libc10")
+            r"lib(c|m|dl|rt|pthread|resolv)\.so|ld-linux|libtorch|libc10|libcud")
         for path in [*(self.home / "libexec").iterdir(),
                      *(self.home / "lib").iterdir()]:
             header = subprocess.run(["objdump", "-p", path], text=True,
@@ -79,6 +80,69 @@ class BundleTest(unittest.TestCase):
                          wrapped.stdout + wrapped.stderr)
         self.assertIn("# linear version 1: can be served", wrapped.stdout)
         self.assertIn("# sim version 1: can be served", wrapped.stdout)
+
+    def gpu_check(self, *wrapper):
+        """Runs tests/gpu_check.sh and returns its exit code and its steps, each
+        by name and device."""
+        with tempfile.TemporaryDirectory() as folder:
+            ended = subprocess.run(
+                ["env", "-i", f"PATH={os.environ['PATH']}", *wrapper,
+                 self.home / "tests" / "gpu_check.sh", "--torch",
+                 pathlib.Path(TORCH).parent, "--seconds", "0.5", "--out",
+                 folder], text=True, capture_output=True, timeout=200,
+                check=False)
+            path = pathlib.Path(folder) / "ferry-gpu-check.json"
+            self.assertTrue(path.exists(), ended.stdout + ended.stderr)
+            made = json.loads(path.read_text())
+            text = path.with_suffix(".txt").read_text()
+        self.assertIn(made["commit"], text)
+        for step in made["steps"]:
+            self.assertIn(step["name"], text)
+        return ended.returncode, {(step["name"], step["device"]): step
+                                  for step in made["steps"]}
+
+    def assertServedOnCpu(self, steps):
+        for name in ("ferry-server", "ferry-bench run -m linear",
+                     "ferry-bench run -m sim", "/metrics", "drain",
+                     "ferry-forward"):
+            self.assertEqual(steps[name, "cpu"]["outcome"], "passed",
+                             steps[name, "cpu"])
+        self.assertGreater(steps["ferry-bench run -m linear", "cpu"]
+                           ["requests_per_second"], 0)
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "here is a device")
+    def test_gpu_check_without_a_device_runs_the_rest(self):
+        code, steps = self.gpu_check()
+        self.assertServedOnCpu(steps)
+        for (name, device), step in steps.items():
+            if device != "cpu":
+                self.assertEqual(step["outcome"], "skipped", step)
+        self.assertEqual(steps["ferry-server", "only"]["reason"], "no device")
+        self.assertIn("libnvidia-ml.so.1", steps["ferry-nvml", ""]["reason"])
+        self.assertEqual(code, 77)
+
+    @unittest.skipUnless("FERRY_FAKE_NVML_FILE" in os.environ, "no fake NVML")
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "here is a device")
+    def test_gpu_check_goes_on_after_a_step_that_failed(self):
+        """NVML, made up, sees a device, which no CUDA will find."""
+        folder = os.path.dirname(os.environ["FERRY_FAKE_NVML_FILE"])
+        with tempfile.NamedTemporaryFile("w") as scenario:
+            scenario.write("gpu uuid=GPU-a name=G mig=on places=7\n"
+                           "mig gpu=0 place=4 uuid=MIG-b\n")
+            scenario.flush()
+            code, steps = self.gpu_check(f"LD_LIBRARY_PATH={folder}",
+                                         f"FERRY_FAKE_NVML={scenario.name}")
+        self.assertEqual(steps["ferry-nvml", ""]["outcome"], "passed")
+        calls = steps["ferry-nvml --calls", ""]["calls"]
+        self.assertIn(("nvmlInit_v2", "SUCCESS"),
+                      {(call["call"], call["name"]) for call in calls})
+        failed = steps["ferry-server", "only"]
+        self.assertEqual(failed["outcome"], "failed", failed)
+        self.assertIn(" device uuid=MIG-b", failed["output"])
+        self.assertEqual(steps["drain", "only"]["reason"],
+                         "no server: see ferry-server")
+        self.assertServedOnCpu(steps)
+        self.assertEqual(code, 1)
 
     def test_wrong_torch_is_said(self):
         ended = subprocess.run(

@@ -143,10 +143,37 @@ class ArgumentsTest(unittest.TestCase):
     def test_the_server_knows_the_flags(self):
         for container, _ in self.containers():
             # Past the flags, it fails for want of the models.
-            ended = subprocess.run([SERVER, *container["args"]], text=True,
+            flags = [flag for flag in container["args"]
+                     if not flag.startswith("--device=")]
+            ended = subprocess.run([SERVER, *flags], text=True,
                                    capture_output=True, timeout=60, check=False)
             self.assertEqual(ended.returncode, 1)
             self.assertRegex(ended.stderr, "cannot start: .*(/models|/mnt)")
+
+    @unittest.skipUnless("FERRY_FAKE_NVML_FILE" in os.environ, "no fake NVML")
+    def test_a_pod_with_a_slice_takes_that_slice(self):
+        with_slice = [
+            container for container, _ in self.containers()
+            if any(name.startswith("nvidia.com/")
+                   for name in container["resources"].get("limits", {}))]
+        self.assertEqual(len(with_slice), 2)
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = pathlib.Path(folder) / "scenario"
+            scenario.write_text(
+                "gpu uuid=GPU-a name=G mig=on places=7 memory_mib=143771\n"
+                "mig gpu=0 place=4 uuid=MIG-b name=G_MIG_1g.18gb "
+                "memory_mib=16384\n")
+            environment = os.environ | {
+                "LD_LIBRARY_PATH":
+                    os.path.dirname(os.environ["FERRY_FAKE_NVML_FILE"]),
+                "FERRY_FAKE_NVML": str(scenario)}
+            environment.pop("CUDA_VISIBLE_DEVICES", None)
+            for container in with_slice:
+                ended = subprocess.run([SERVER, *container["args"]], text=True,
+                                       capture_output=True, timeout=60,
+                                       env=environment, check=False)
+                self.assertEqual(ended.returncode, 1)
+                self.assertIn(" device uuid=MIG-b parent=GPU-a", ended.stderr)
 
     def test_probes_ask_ports_that_are_served(self):
         for container, _ in self.containers():

@@ -88,6 +88,20 @@ class DeviceTest(unittest.TestCase):
         self.assertIn("profile=2g.35gb multiprocessors=32 "
                       "memory_bytes=35433480192", found[0])
 
+    def test_only_device_is_found(self):
+        """As in a container with one slice, whose UUID nobody wrote down."""
+        one = "".join(line + "\n" for line in MIG.splitlines()
+                      if SECOND not in line)
+        log = self.start("only", one)
+        self.assertIn(f"device uuid={FIRST}", "".join(log))
+        log = self.start("only", WHOLE)
+        self.assertIn(f"device uuid={GPU}", "".join(log))
+
+    def test_only_where_there_are_several(self):
+        last = self.assertEnds("expected one device, a GPU without MIG or a "
+                               "MIG device, for only, got 2", "only", MIG)
+        self.assertIn(f"{FIRST} 1g.18gb, {SECOND} 2g.35gb", last)
+
     def test_bare_index_with_mig_on(self):
         last = self.assertEnds("expected MIG-<uuid>, as MIG mode is on, got "
                                "cuda:0", "cuda:0", MIG)
@@ -111,7 +125,7 @@ class DeviceTest(unittest.TestCase):
         self.assertEnds(NO_CUDA, "cuda:0", MIG, SECOND)
 
     def test_wrong_text(self):
-        self.assertEnds("--device: expected cpu, cuda:N, GPU-<uuid> or "
+        self.assertEnds("--device: expected cpu, only, cuda:N, GPU-<uuid> or "
                         "MIG-<uuid>, got 'cuda'", "cuda")
 
     def test_cpu_needs_no_library(self):

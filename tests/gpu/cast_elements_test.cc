@@ -1,92 +1,41 @@
-// CastElements on a device, against a reference on the host.
+// CastElements of integers, on a device, against casts on the host; and what it
+// refuses. Among floats: cast_floats_test.cc.
 #include "models/cuda/cast_elements.h"
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "tests/gpu/device_memory.h"
+#include "tests/gpu/small_float.h"
 
 namespace ferry {
 namespace {
 
-// Ties to even, by the bits.
-uint16_t NearestBf16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t low = bits & 0xffff;
-  const uint32_t high = bits >> 16;
-  const bool is_up = low > 0x8000 || (low == 0x8000 && (high & 1) == 1);
-  return static_cast<uint16_t>(high + (is_up ? 1 : 0));
-}
+using CastElementsTest = DeviceTest;
 
-std::vector<float> Floats(size_t count) {
-  std::mt19937_64 random(1);
-  std::vector<float> values = {0.0f,
-                               -0.0f,
-                               1.0f,
-                               1.00390625f,
-                               1.01171875f,
-                               std::numeric_limits<float>::infinity(),
-                               std::numeric_limits<float>::max()};
-  std::normal_distribution<float> normal(0, 100);
-  while (values.size() < count) {
-    values.push_back(normal(random));
+// 0 and its neighbours, both ends, and past where each float is exact.
+template <typename T>
+std::vector<T> Integers() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {0, 1, 2, 3, 100, Limits::min(), Limits::max()};
+  values.push_back(static_cast<T>(Limits::max() / 3));
+  for (int place = 0; place < Limits::digits; ++place) {
+    const T power = static_cast<T>(T{1} << place);
+    values.push_back(power);
+    values.push_back(static_cast<T>(power - 1));
+    values.push_back(static_cast<T>(power | 1));
   }
-  values.resize(count);
   return values;
 }
 
-using CastElementsTest = DeviceTest;
-
-TEST_F(CastElementsTest, FloatsBecomeTheNearestBf16AtEachLength) {
-  for (const size_t count : {1u, 7u, 8u, 9u, 1024u, 1000003u}) {
-    const std::vector<float> values = Floats(count);
-    const DeviceMemory<float> from(values);
-    const DeviceMemory<uint16_t> to(count);
-    ASSERT_EQ(CastElements({from.data(), DataType::kFp32},
-                           {to.data(), DataType::kBf16},
-                           static_cast<int64_t>(count), nullptr),
-              cudaSuccess);
-    const std::vector<uint16_t> cast = to.Read();
-    for (size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(cast[i], NearestBf16(values[i])) << values[i] << " at " << i;
-    }
-  }
-}
-
-TEST_F(CastElementsTest, NanStaysNan) {
-  const DeviceMemory<float> from({std::nanf(""), -std::nanf("")});
-  const DeviceMemory<uint16_t> to(2);
-  ASSERT_EQ(CastElements({from.data(), DataType::kFp32},
-                         {to.data(), DataType::kBf16}, 2, nullptr),
-            cudaSuccess);
-  for (const uint16_t bits : to.Read()) {
-    EXPECT_GT(bits & 0x7fff, 0x7f80);
-  }
-}
-
-TEST_F(CastElementsTest, Bf16BecomesItsFloat) {
-  std::vector<uint16_t> values;
-  for (uint32_t bits = 0; bits < 0x7f80; ++bits) {
-    values.push_back(static_cast<uint16_t>(bits));
-  }
-  const DeviceMemory<uint16_t> from(values);
-  const DeviceMemory<float> to(values.size());
-  ASSERT_EQ(
-      CastElements({from.data(), DataType::kBf16}, {to.data(), DataType::kFp32},
-                   static_cast<int64_t>(values.size()), nullptr),
-      cudaSuccess);
-  const std::vector<float> cast = to.Read();
-  for (size_t i = 0; i < values.size(); ++i) {
-    ASSERT_EQ(std::bit_cast<uint32_t>(cast[i]), uint32_t{values[i]} << 16);
-  }
-}
-
 template <typename T>
-class CastIntegers : public DeviceTest {};
+class CastIntegers : public DeviceTest {
+ protected:
+  // Casts them to a type of so many bits and returns what is there then.
+  template <typename Bits>
+  std::vector<Bits> Cast(const std::vector<T>& values, DataType type);
+};
 
 template <typename T>
 DataType TypeOf();
@@ -123,31 +72,57 @@ DataType TypeOf<int64_t>() {
   return DataType::kInt64;
 }
 
-using Integers = ::testing::Types<uint8_t, int8_t, uint16_t, int16_t, uint32_t,
-                                  int32_t, uint64_t, int64_t>;
-TYPED_TEST_SUITE(CastIntegers, Integers);
-
-TYPED_TEST(CastIntegers, BecomeTheNearestFloat) {
-  const std::vector<TypeParam> values = {
-      0,
-      1,
-      100,
-      std::numeric_limits<TypeParam>::min(),
-      std::numeric_limits<TypeParam>::max(),
-      static_cast<TypeParam>(std::numeric_limits<TypeParam>::max() / 3),
-      2,
-      3,
-      4};
-  const DeviceMemory<TypeParam> from(values);
-  const DeviceMemory<float> to(values.size());
-  ASSERT_EQ(CastElements({from.data(), TypeOf<TypeParam>()},
-                         {to.data(), DataType::kFp32},
+template <typename T>
+template <typename Bits>
+std::vector<Bits> CastIntegers<T>::Cast(const std::vector<T>& values,
+                                        DataType type) {
+  const DeviceMemory<T> from(values);
+  const DeviceMemory<Bits> to(values.size());
+  EXPECT_EQ(CastElements({from.data(), TypeOf<T>()}, {to.data(), type},
                          static_cast<int64_t>(values.size()), nullptr),
             cudaSuccess);
-  const std::vector<float> cast = to.Read();
+  return to.Read();
+}
+
+using IntegerTypes = ::testing::Types<uint8_t, int8_t, uint16_t, int16_t,
+                                      uint32_t, int32_t, uint64_t, int64_t>;
+TYPED_TEST_SUITE(CastIntegers, IntegerTypes);
+
+TYPED_TEST(CastIntegers, BecomeTheNearestFp32) {
+  const auto values = Integers<TypeParam>();
+  const auto cast = this->template Cast<float>(values, DataType::kFp32);
   for (size_t i = 0; i < values.size(); ++i) {
-    EXPECT_EQ(cast[i], static_cast<float>(values[i]));
+    EXPECT_EQ(cast[i], static_cast<float>(values[i])) << +values[i];
   }
+}
+
+TYPED_TEST(CastIntegers, BecomeTheNearestFp64) {
+  const auto values = Integers<TypeParam>();
+  const auto cast = this->template Cast<double>(values, DataType::kFp64);
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(cast[i], static_cast<double>(values[i])) << +values[i];
+  }
+}
+
+// Also where FP32 rounds first, and where FP16 has no more numbers.
+TYPED_TEST(CastIntegers, BecomeFloatsOf16BitsByWayOfFp32) {
+  const auto values = Integers<TypeParam>();
+  const auto fp16 = this->template Cast<uint16_t>(values, DataType::kFp16);
+  const auto bf16 = this->template Cast<uint16_t>(values, DataType::kBf16);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<float>(values[i]);
+    EXPECT_EQ(fp16[i], Nearest(kFp16, value)) << +values[i];
+    EXPECT_EQ(bf16[i], Nearest(kBf16, value)) << +values[i];
+  }
+}
+
+TEST_F(CastElementsTest, TruthIsOne) {
+  const DeviceMemory<uint8_t> from({0, 1});
+  const DeviceMemory<uint16_t> to(2);
+  ASSERT_EQ(CastElements({from.data(), DataType::kBool},
+                         {to.data(), DataType::kFp16}, 2, nullptr),
+            cudaSuccess);
+  EXPECT_EQ(to.Read(), (std::vector<uint16_t>{0, 0x3c00}));
 }
 
 TEST_F(CastElementsTest, WhatHasNoCastIsRefused) {

@@ -2,11 +2,13 @@
 // and type, sizes that fill no pack.
 #include "models/cuda/normalize_images.h"
 
+#include <bit>
 #include <cstdint>
 #include <tuple>
 #include <vector>
 
 #include "tests/gpu/device_memory.h"
+#include "tests/gpu/small_float.h"
 
 namespace ferry {
 namespace {
@@ -32,31 +34,55 @@ std::vector<uint8_t> Bytes(int64_t count) {
   return bytes;
 }
 
-using Parameters = std::tuple<ChannelPlace, ChannelPlace, int64_t>;
+// Returns the bits of an element of that type.
+uint32_t BitsOf(DataType type, float value) {
+  switch (type) {
+    case DataType::kFp16:
+      return Nearest(kFp16, value);
+    case DataType::kBf16:
+      return Nearest(kBf16, value);
+    default:
+      return std::bit_cast<uint32_t>(value);
+  }
+}
+
+// Runs it into elements of so many bits and returns them.
+template <typename Bits>
+std::vector<uint32_t> Normalized(const std::vector<uint8_t>& bytes,
+                                 const ImageLayout& from_layout, DataType type,
+                                 const ImageLayout& to_layout) {
+  const DeviceMemory<uint8_t> from(bytes);
+  const DeviceMemory<Bits> to(bytes.size());
+  EXPECT_EQ(
+      NormalizeImages(static_cast<const uint8_t*>(from.data()), from_layout,
+                      {to.data(), type}, to_layout, kImages, Scales(), nullptr),
+      cudaSuccess);
+  const std::vector<Bits> read = to.Read();
+  return {read.begin(), read.end()};
+}
+
+using Parameters = std::tuple<ChannelPlace, ChannelPlace, int64_t, DataType>;
 
 class NormalizeImagesTest : public DeviceTest,
                             public ::testing::WithParamInterface<Parameters> {};
 
 TEST_P(NormalizeImagesTest, EachPixelIsScaledAndStandsWhereTheModelReadsIt) {
-  const auto [wire, model, pixels] = GetParam();
+  const auto [wire, model, pixels, type] = GetParam();
   const ImageLayout from_layout = {kChannels, pixels, wire};
   const ImageLayout to_layout = {kChannels, pixels, model};
   const int64_t count = kImages * kChannels * pixels;
   const std::vector<uint8_t> bytes = Bytes(count);
   const ChannelScales scales = Scales();
-  const DeviceMemory<uint8_t> from(bytes);
-  const DeviceMemory<float> to(static_cast<size_t>(count));
-  ASSERT_EQ(NormalizeImages(static_cast<const uint8_t*>(from.data()),
-                            from_layout, {to.data(), DataType::kFp32},
-                            to_layout, kImages, scales, nullptr),
-            cudaSuccess);
-  const std::vector<float> found = to.Read();
+  const std::vector<uint32_t> found =
+      type == DataType::kFp32
+          ? Normalized<uint32_t>(bytes, from_layout, type, to_layout)
+          : Normalized<uint16_t>(bytes, from_layout, type, to_layout);
   for (int64_t i = 0; i < count; ++i) {
     const ImagePlace at = from_layout.PlaceOf(i);
     const float scaled = static_cast<float>(bytes[static_cast<size_t>(i)]) *
                          scales.scale[at.channel];
     ASSERT_EQ(found[static_cast<size_t>(to_layout.IndexOf(at))],
-              scaled + scales.shift[at.channel])
+              BitsOf(type, scaled + scales.shift[at.channel]))
         << "at " << i;
   }
 }
@@ -66,7 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(
         ::testing::Values(ChannelPlace::kFirst, ChannelPlace::kLast),
         ::testing::Values(ChannelPlace::kFirst, ChannelPlace::kLast),
-        ::testing::Values(1, 5, 224 * 224)));
+        ::testing::Values(1, 5, 224 * 224),
+        ::testing::Values(DataType::kFp32, DataType::kFp16,
+                          DataType::kBf16)));
 
 using NormalizeImagesErrorsTest = DeviceTest;
 
@@ -83,6 +111,7 @@ TEST_F(NormalizeImagesErrorsTest, LayoutsThatDifferAndTypesAreRefused) {
   EXPECT_EQ(run(four, five, DataType::kFp32), cudaErrorInvalidValue);
   EXPECT_EQ(run(many, many, DataType::kFp32), cudaErrorInvalidValue);
   EXPECT_EQ(run(four, four, DataType::kInt32), cudaErrorInvalidValue);
+  EXPECT_EQ(run(four, four, DataType::kFp64), cudaErrorInvalidValue);
 }
 
 }  // namespace

@@ -71,6 +71,13 @@ TEST_F(DeviceTest, UnknownNodeIsLeftOut) {
   EXPECT_THAT((*device)->Describe(), Not(HasSubstr("numa_node")));
 }
 
+TEST_F(DeviceTest, OnlyClaimsTheSliceOfAContainer) {
+  const auto device = Open("only");
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_TRUE((*device)->Claim().ok());
+  EXPECT_STREQ(std::getenv(kVisibleDevices), kMig);
+}
+
 TEST_F(DeviceTest, ClaimShowsCudaNothingElse) {
   const auto device = Open("MIG-11");
   ASSERT_TRUE(device.ok()) << device.status();

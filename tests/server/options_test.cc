@@ -101,8 +101,10 @@ TEST(OptionsTest, DeviceIsReadAndItsFormChecked) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->options.device.selector.index, 3U);
   EXPECT_THAT(DescribeOptions(parsed->options), HasSubstr("device=cuda:3"));
+  EXPECT_EQ(Parse({"--device=only"})->options.device.selector.kind,
+            nvml::DeviceSelector::Kind::kOnly);
   EXPECT_THAT(Parse({"--device=gpu0"}).status().message(),
-              HasSubstr("--device: expected cpu, cuda:N"));
+              HasSubstr("--device: expected cpu, only, cuda:N"));
 }
 
 TEST(OptionsTest, LastOfARepeatedFlagWins) {

@@ -77,6 +77,30 @@ TEST(VirtualRun, EveryRequestEndsOnceAndInItsTime) {
   EXPECT_LE(result.busy, std::chrono::seconds(2));
 }
 
+// A full batch computes for 4.2 ms and is copied in for 2.1 ms.
+TEST(VirtualRun, WithTwoSlotsCopiesGoBesideTheCompute) {
+  VirtualRunOptions options = Options(1.5);
+  options.streams = VirtualStreamsOptions{
+      .slots = 2,
+      .max_batch_size = 32,
+      .copy_in = {Milliseconds(0.5), Milliseconds(0.05)},
+      .compute = {Milliseconds(1), Milliseconds(0.1)}};
+  VirtualRunResult result{.counted = BatcherStatistics(1)};
+  int64_t ok = 0;
+  for (const VirtualRecord& record : Play(options, &result)) {
+    ok += record.code == absl::StatusCode::kOk;
+  }
+  EXPECT_EQ(result.rows, ok);
+  EXPECT_GT(result.batches, 400);
+  EXPECT_LE(result.busy, options.duration);
+  EXPECT_GE(result.busy, 0.98 * options.duration);
+  options.streams->slots = 1;
+  Play(options, &result);
+  EXPECT_NEAR(static_cast<double>(result.busy.count()),
+              static_cast<double>(options.duration.count()) * 4.2 / 6.3,
+              static_cast<double>(options.duration.count()) * 0.02);
+}
+
 TEST(VirtualRun, OverloadIsCarriedAtSaturation) {
   VirtualRunOptions options = Options(1.5);
   options.classes[0].timeout = Milliseconds(42);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/models/nvml/scenarios.h"
 
 namespace ferry::nvml {
@@ -92,6 +93,82 @@ TEST_F(DeviceChoiceTest, UnknownDeviceIsAnsweredWithAllThatThereAre) {
       EXPECT_THAT(choice.status().message(), HasSubstr(uuid)) << text;
     }
   }
+}
+
+TEST_F(DeviceChoiceTest, OnlyIsTheOneGpuWithoutMig) {
+  Play(WholeGpu());
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("only");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->uuid, kGpuUuid);
+  EXPECT_FALSE(choice->is_mig());
+  Play("gpu uuid=GPU-1\ncode call=nvmlDeviceGetMigMode code=3\n");
+  EXPECT_EQ(ChooseText("only")->uuid, "GPU-1") << "a GPU that knows no MIG";
+}
+
+TEST_F(DeviceChoiceTest, OnlyIsTheOneMigDeviceWhateverGpuItIsOn) {
+  Play(absl::StrCat("gpu uuid=", kGpuUuid,
+                    " name=NVIDIA_H200 mig=on places=7\n"
+                    "gpu uuid=",
+                    kOtherGpuUuid,
+                    " mig=on places=7\n"
+                    "mig gpu=1 place=4 uuid=",
+                    kSecondMig, " name=NVIDIA_H200_MIG_1g.18gb\n"));
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("only");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->uuid, kSecondMig);
+  EXPECT_EQ(choice->parent_uuid, kOtherGpuUuid);
+  EXPECT_THAT(choice->warnings, IsEmpty());
+}
+
+TEST_F(DeviceChoiceTest, OnlyIsRefusedWhereThereAreSeveral) {
+  const absl::StatusOr<DeviceChoice> mixed = ChooseText("only");
+  ExpectRefused(mixed, absl::StatusCode::kFailedPrecondition,
+                "expected one device, a GPU without MIG or a MIG device, for "
+                "only, got 4; NVML sees: ");
+  for (const char* uuid : {kOtherGpuUuid, kFirstMig, kSecondMig, kThirdMig}) {
+    EXPECT_THAT(mixed.status().message(), HasSubstr(uuid));
+  }
+  Play(SevenSlices());
+  ExpectRefused(ChooseText("only"), absl::StatusCode::kFailedPrecondition,
+                "got 7; NVML sees: ");
+}
+
+TEST_F(DeviceChoiceTest, OnlyIsRefusedWhereThereIsNone) {
+  Play("driver version=1\n");
+  ExpectRefused(ChooseText("only"), absl::StatusCode::kNotFound,
+                "got 0; NVML sees: no GPU");
+  Play("gpu uuid=GPU-1 mig=on places=7\n");
+  ExpectRefused(ChooseText("only"), absl::StatusCode::kNotFound,
+                "no MIG device");
+  Play("gpu uuid=GPU-1\ncode call=nvmlDeviceGetUUID code=4\n");
+  ExpectRefused(ChooseText("only"), absl::StatusCode::kNotFound,
+                "GPU 0 unread: NO_PERMISSION");
+}
+
+TEST_F(DeviceChoiceTest, OnlyCountsAmongVisibleDevices) {
+  EXPECT_EQ(ChooseText("only", kThirdMig)->uuid, kThirdMig);
+  EXPECT_EQ(ChooseText("only", "MIG-11")->uuid, kFirstMig);
+  EXPECT_EQ(ChooseText("only", kOtherGpuUuid)->uuid, kOtherGpuUuid);
+  ExpectRefused(
+      ChooseText("only", absl::StrCat(kFirstMig, ",", kOtherGpuUuid)),
+      absl::StatusCode::kFailedPrecondition,
+      "expected one device of CUDA_VISIBLE_DEVICES=");
+  // All of a GPU with MIG on is none that can be taken as it is.
+  ExpectRefused(ChooseText("only", kGpuUuid), absl::StatusCode::kNotFound,
+                "got 0");
+  ExpectRefused(ChooseText("only", "0"), absl::StatusCode::kInvalidArgument,
+                "CUDA_VISIBLE_DEVICES: expected UUIDs");
+}
+
+TEST_F(DeviceChoiceTest, OnlyWarnsOfWhatMightBeASecondOne) {
+  Play(WholeGpu());
+  devices_.unread = {{1, Code::kGpuIsLost}, {2, Code::kNoPermission}};
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("only");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_THAT(choice->warnings,
+              ElementsAre(AllOf(HasSubstr("GPU 1 cannot be read: GPU_IS_LOST"),
+                                HasSubstr(kGpuUuid))));
+  EXPECT_THAT(ChooseText("cuda:0")->warnings, IsEmpty());
 }
 
 TEST_F(DeviceChoiceTest, BareIndexIsRefusedWithMigOn) {
@@ -198,12 +275,14 @@ TEST(DeviceChoiceMigTest, GpuThatDoesNotTellOfMigIsNotTakenWhole) {
   gpu.is_mig_unread = true;
   Devices devices;
   devices.gpus = {gpu};
-  const auto selector = ParseDevice("cuda:0");
-  ASSERT_TRUE(selector.ok());
-  const auto choice = Choose(*selector, devices);
-  EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(choice.status().message()),
-              ::testing::HasSubstr("NVML does not tell"));
+  for (const char* text : {"cuda:0", "only"}) {
+    const auto selector = ParseDevice(text);
+    ASSERT_TRUE(selector.ok());
+    const auto choice = Choose(*selector, devices);
+    EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(choice.status().message()),
+                ::testing::HasSubstr("NVML does not tell"));
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ using ::testing::HasSubstr;
 
 TEST(ParseDeviceTest, EachFormIsRead) {
   EXPECT_EQ(ParseDevice("cpu")->kind, Kind::kCpu);
+  EXPECT_EQ(ParseDevice("only")->kind, Kind::kOnly);
   EXPECT_EQ(ParseDevice("cuda:0")->kind, Kind::kCudaIndex);
   EXPECT_EQ(ParseDevice("cuda:12")->index, 12U);
   const absl::StatusOr<DeviceSelector> gpu = ParseDevice("GPU-8a1f-22");
@@ -25,14 +26,14 @@ TEST(ParseDeviceTest, EachFormIsRead) {
 
 TEST(ParseDeviceTest, OtherTextsSayWhatIsExpected) {
   for (const char* text :
-       {"", "CPU", "cuda", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1x",
+       {"", "CPU", "Only", "only:0", "cuda", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1x",
         "cuda:4294967296", "0", "GPU-", "GPU--", "MIG-", "MIG-xyz", "gpu-1",
         "GPU-1/2", "MIG-1,MIG-2", " GPU-1",
         "GPU-0000000000000000000000000000000000000"}) {
     const absl::Status status = ParseDevice(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(status.message(),
-                HasSubstr("expected cpu, cuda:N, GPU-<uuid> or MIG-<uuid>"))
+                HasSubstr("expected cpu, only, cuda:N, GPU-<uuid> or MIG-<uuid>"))
         << text;
     EXPECT_THAT(status.message(), HasSubstr("got '" + std::string(text) + "'"));
   }
