@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -216,10 +217,12 @@ absl::StatusOr<std::vector<Measurement>> RunThere(LoadedModel& model,
     return absl::InvalidArgumentError(
         "--device: expected a model that LibTorch runs");
   }
-  options.use_graphs = flags.graphs;
-  options.buckets = flags.batches;
-  std::sort(options.buckets.begin(), options.buckets.end());
-  options.spec.max_batch_size = options.buckets.back();
+  options.use_graphs &= flags.graphs;
+  if (options.spec.max_batch_size > 0) {
+    const std::set<int32_t> sizes(flags.batches.begin(), flags.batches.end());
+    options.buckets.assign(sizes.begin(), sizes.end());
+    options.spec.max_batch_size = options.buckets.back();
+  }
   StreamModelOrStatus there =
       MakeStreamModel(options, model.folder.path, *cuda->device);
   if (!there.ok()) {

@@ -67,10 +67,10 @@ absl::Status OpenOpLibraries(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
-// Chooses the device, shows CUDA no other, and starts it; nothing on the CPU.
+// Chooses the device and shows CUDA no other; nothing on the CPU.
 // REQUIRES: no thread was started, and CUDA is not open.
-absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(ServerOptions& server) {
-  const DeviceOptions& options = server.device;
+absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
+    const DeviceOptions& options) {
   if (options.selector.kind == nvml::DeviceSelector::Kind::kCpu) {
     return nullptr;
   }
@@ -89,12 +89,20 @@ absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(ServerOptions& server) {
     spdlog::warn("device: threads run on any node: {}",
                  std::string(status.message()));
   }
-  auto started = StartCuda(**device);
-  if (!started.ok()) {
-    return started.status();
-  }
-  server.repository.device = *std::move(started);
   return device;
+}
+
+// Starts CUDA, and with it threads, where a device was claimed: what LibTorch's
+// models compute on.
+absl::Status StartDevice(const Device* device, ServerOptions& options) {
+  if (device == nullptr) {
+    return absl::OkStatus();
+  }
+  auto started = StartCuda(*device);
+  if (started.ok()) {
+    options.repository.device = *std::move(started);
+  }
+  return started.status();
 }
 
 void LogReady(const ServerOptions& options, const Server& server) {
@@ -160,11 +168,14 @@ int Serve(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
-  const auto device = ClaimDevice(options);
+  const auto device = ClaimDevice(options.device);
   if (!device.ok()) {
     return CannotStart(device.status());
   }
   StopSignals signals;
+  if (absl::Status status = StartDevice(device->get(), options); !status.ok()) {
+    return CannotStart(status);
+  }
   WarnOfSmallQueue(options);
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
     return CannotStart(status);
@@ -194,9 +205,12 @@ int Serve(ServerOptions& options) {
 int Check(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
-  const auto device = ClaimDevice(options);
+  const auto device = ClaimDevice(options.device);
   if (!device.ok()) {
     return CannotStart(device.status());
+  }
+  if (absl::Status status = StartDevice(device->get(), options); !status.ok()) {
+    return CannotStart(status);
   }
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
     return CannotStart(status);

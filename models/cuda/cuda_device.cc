@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include <exception>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -32,6 +33,9 @@ std::string VersionText(int version) {  // 13000: 13.0
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
+// Set by LibTorch's allocator, on the thread that has asked it.
+thread_local bool is_out_of_memory = false;
+
 absl::Status CannotStart(const std::string& why) {
   return absl::FailedPreconditionError(
       absl::StrCat("CUDA cannot start: ", why));
@@ -51,8 +55,11 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
     at::globalContext().lazyInitDevice(at::kCUDA);
     // Each size is run some times before it serves.
     at::globalContext().setBenchmarkCuDNN(true);
+    at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what it says
     std::unique_ptr<CudaDevice> device(new CudaDevice);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_fraction, 0);
+    c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
+        [](int64_t, size_t, size_t, size_t) { is_out_of_memory = true; });
     return device;
   } catch (const c10::Error& error) {
     return CannotStart(error.what_without_backtrace());
@@ -61,7 +68,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
   }
 }
 
-CudaDevice::CudaDevice() : host_memory_(std::make_shared<PinnedMemory>()) {
+CudaDevice::CudaDevice()
+    : host_memory_(std::make_shared<PinnedMemory>()),
+      streams_(std::make_shared<StreamPool>()) {
   int count = 0;
   C10_CUDA_CHECK(cudaGetDeviceCount(&count));
   for (int i = 0; i < count; ++i) {
@@ -82,19 +91,35 @@ CudaDevice::CudaDevice() : host_memory_(std::make_shared<PinnedMemory>()) {
   C10_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
   absl::StrAppend(&description_, " driver=", VersionText(driver),
                   " runtime=", VersionText(runtime));
+  C10_CUDA_CHECK(
+      cudaStreamCreateWithFlags(&probe_stream_, cudaStreamNonBlocking));
   C10_CUDA_CHECK(cudaEventCreateWithFlags(&probe_, cudaEventDisableTiming));
 }
 
-CudaDevice::~CudaDevice() { C10_CUDA_CHECK_WARN(cudaEventDestroy(probe_)); }
-
-std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
-  return std::make_unique<CudaStreams>();
+CudaDevice::~CudaDevice() {
+  C10_CUDA_CHECK_WARN(cudaEventDestroy(probe_));
+  C10_CUDA_CHECK_WARN(cudaStreamDestroy(probe_stream_));
 }
 
-// Of a lost device every call fails, also one that asks for nothing.
+// Weights were made on the loader's current stream, which others do not wait
+// for.
+std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
+  c10::cuda::getCurrentCUDAStream(0).synchronize();
+  return std::make_unique<CudaStreams>(streams_);
+}
+
+// Of a lost device all that is put on a stream fails.
 bool CudaDevice::IsLost() {
   cudaGetLastError();  // forgets what was a refusal only
-  return cudaEventQuery(probe_) != cudaSuccess;
+  if (cudaEventRecord(probe_, probe_stream_) != cudaSuccess) {
+    return true;
+  }
+  const cudaError_t passed = cudaEventQuery(probe_);
+  return passed != cudaSuccess && passed != cudaErrorNotReady;
+}
+
+bool CudaDevice::TakeOutOfMemory() {
+  return std::exchange(is_out_of_memory, false);
 }
 
 void CudaDevice::FreeKept() { c10::cuda::CUDACachingAllocator::emptyCache(); }

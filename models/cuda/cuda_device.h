@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"
 
 namespace ferry {
@@ -29,6 +30,7 @@ class CudaDevice final : public DeviceRuntime {
   std::unique_ptr<DeviceStreams> MakeStreams() override;
   bool IsLost() override;
   void FreeKept() override;
+  bool TakeOutOfMemory() override;
 
   // Of all devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
   const std::vector<std::string>& uuids() const { return uuids_; }
@@ -38,10 +40,13 @@ class CudaDevice final : public DeviceRuntime {
  private:
   CudaDevice();
 
-  std::shared_ptr<HostMemory> host_memory_;
+  const std::shared_ptr<HostMemory> host_memory_;
+  const std::shared_ptr<StreamPool> streams_;
   std::vector<std::string> uuids_;
   std::string description_;
-  cudaEvent_t probe_ = nullptr;  // never recorded
+  // What IsLost() asks.
+  cudaStream_t probe_stream_ = nullptr;
+  cudaEvent_t probe_ = nullptr;
 };
 
 }  // namespace ferry

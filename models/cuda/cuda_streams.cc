@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "batcher/mutex.h"
 #include "models/cuda/cast_elements.h"
 #include "models/cuda/normalize_images.h"
 #include "models/torch/normalize.h"
@@ -37,12 +38,11 @@ class CudaEvent final : public DeviceEvent {
   CudaEvent& operator=(const CudaEvent&) = delete;
 
   void Record(DeviceStream stream) override {
-    C10_CUDA_CHECK(cudaEventRecord(event_, streams_.of(stream).stream()));
+    C10_CUDA_CHECK(cudaEventRecord(event_, streams_.of(stream)));
   }
 
   void Block(DeviceStream stream) override {
-    C10_CUDA_CHECK(
-        cudaStreamWaitEvent(streams_.of(stream).stream(), event_, 0));
+    C10_CUDA_CHECK(cudaStreamWaitEvent(streams_.of(stream), event_, 0));
   }
 
   void Await() override {
@@ -71,12 +71,53 @@ class CudaEvent final : public DeviceEvent {
   cudaEvent_t event_ = nullptr;
 };
 
+// LibTorch keeps what belongs to captures for the whole process, unlocked.
+Mutex& CaptureMutex() {
+  static Mutex mutex;
+  return mutex;
+}
+
 class CudaGraph final : public DeviceGraph {
  public:
-  void Launch() override { graph.replay(); }
+  ~CudaGraph() override {
+    MutexLock lock(CaptureMutex());
+    graph.reset();
+  }
 
-  at::cuda::CUDAGraph graph;
+  void Launch() override { graph->replay(); }
+
+  std::unique_ptr<at::cuda::CUDAGraph> graph =
+      std::make_unique<at::cuda::CUDAGraph>();
 };
+
+// Records what `work` puts on the current stream, `stream`; returns why it
+// could not. A capture that broke, as by waiting for the device, is left by
+// hand, and LibTorch ends an empty one in its place: else it would go on to
+// take part in all that others allocate.
+std::string Record(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory,
+                   cudaStream_t stream, absl::FunctionRef<void()> work) {
+  std::string why_not;
+  graph.capture_begin(memory, cudaStreamCaptureModeThreadLocal);
+  try {
+    work();
+  } catch (const c10::Error& error) {
+    why_not = error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    why_not = error.what();
+  }
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  C10_CUDA_CHECK(cudaStreamIsCapturing(stream, &state));
+  if (state != cudaStreamCaptureStatusActive) {
+    why_not = why_not.empty() ? "it does what a graph cannot" : why_not;
+    cudaGraph_t broken = nullptr;
+    cudaStreamEndCapture(stream, &broken);
+    cudaGetLastError();
+    C10_CUDA_CHECK(
+        cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  graph.capture_end();
+  return why_not;
+}
 
 ImageLayout LayoutOf(const ImageBatch& batch, ChannelPlace place,
                      ChannelPlace wire) {
@@ -115,10 +156,14 @@ void NormalizeByOperators(const Normalizer& normalizer, ChannelPlace wire,
 
 }  // namespace
 
-CudaStreams::CudaStreams()
-    : streams_{c10::cuda::getStreamFromPool(/*isHighPriority=*/false),
-               c10::cuda::getStreamFromPool(/*isHighPriority=*/false),
-               c10::cuda::getStreamFromPool(/*isHighPriority=*/false)} {}
+CudaStreams::CudaStreams(std::shared_ptr<StreamPool> pool)
+    : pool_(std::move(pool)), streams_(pool_->Take()) {}
+
+CudaStreams::~CudaStreams() { pool_->GiveBack(streams_); }
+
+c10::cuda::CUDAStream CudaStreams::known(DeviceStream stream) const {
+  return c10::cuda::getStreamFromExternal(of(stream), /*device_index=*/0);
+}
 
 std::unique_ptr<DeviceEvent> CudaStreams::MakeEvent() {
   return std::make_unique<CudaEvent>(*this);
@@ -127,11 +172,11 @@ std::unique_ptr<DeviceEvent> CudaStreams::MakeEvent() {
 void CudaStreams::Copy(const void* from, void* to, size_t bytes,
                        DeviceStream stream) {
   C10_CUDA_CHECK(
-      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream).stream()));
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream)));
 }
 
 void CudaStreams::Cast(Elements from, Elements to, int64_t count) {
-  const cudaStream_t stream = of(DeviceStream::kCompute).stream();
+  const cudaStream_t stream = of(DeviceStream::kCompute);
   if (from.type == to.type) {
     return Copy(from.data, to.data,
                 static_cast<size_t>(count) * c10::elementSize(to.type),
@@ -149,7 +194,7 @@ void CudaStreams::Cast(Elements from, Elements to, int64_t count) {
     }
   }
   const at::TensorOptions here(at::Device(at::kCUDA, 0));
-  Run([&] {
+  Run(DeviceStream::kCompute, [&] {
     at::from_blob(to.data, {count}, here.dtype(to.type))
         .copy_(at::from_blob(from.data, {count}, here.dtype(from.type)));
   });
@@ -173,44 +218,37 @@ void CudaStreams::Normalize(const Normalization& normalization,
     C10_CUDA_CHECK(NormalizeImages(
         batch.from, wire, {batch.to.data, *to_type},
         LayoutOf(batch, batch.to_channels, normalization.channels),
-        batch.images, scales, of(DeviceStream::kCompute).stream()));
+        batch.images, scales, of(DeviceStream::kCompute)));
     return;
   }
-  Run([&] {
+  Run(DeviceStream::kCompute, [&] {
     NormalizeByOperators(normalizer, normalization.channels, batch,
                          at::Device(at::kCUDA, 0));
   });
 }
 
-void CudaStreams::Run(absl::FunctionRef<void()> work) {
-  const c10::cuda::CUDAStreamGuard guard(of(DeviceStream::kCompute));
+void CudaStreams::Run(DeviceStream stream, absl::FunctionRef<void()> work) {
+  const c10::cuda::CUDAStreamGuard guard(known(stream));
   work();
 }
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
     absl::FunctionRef<void()> work) {
-  const c10::cuda::CUDAStreamGuard guard(of(DeviceStream::kCompute));
+  const c10::cuda::CUDAStreamGuard guard(known(DeviceStream::kCompute));
   auto recorded = std::make_unique<CudaGraph>();
   std::string why_not;
   try {
-    recorded->graph.capture_begin(graph_memory_,
-                                  cudaStreamCaptureModeThreadLocal);
-    try {
-      work();
-    } catch (const c10::Error& error) {
-      why_not = error.what_without_backtrace();
-    } catch (const std::exception& error) {
-      why_not = error.what();
-    }
-    recorded->graph.capture_end();
+    MutexLock lock(CaptureMutex());
+    why_not = Record(*recorded->graph, graph_memory_,
+                     of(DeviceStream::kCompute), work);
   } catch (const c10::Error& error) {
-    why_not = why_not.empty() ? error.what_without_backtrace() : why_not;
+    why_not = error.what_without_backtrace();
   }
   if (!why_not.empty()) {
     cudaGetLastError();  // said by the status
     return absl::FailedPreconditionError(why_not);
   }
-  graph_memory_ = recorded->graph.pool();
+  graph_memory_ = recorded->graph->pool();
   return recorded;
 }
 

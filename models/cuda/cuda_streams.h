@@ -8,16 +8,17 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include <array>
 #include <memory>
 
+#include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"
 
 namespace ferry {
 
 class CudaStreams final : public DeviceStreams {
  public:
-  CudaStreams();
+  explicit CudaStreams(std::shared_ptr<StreamPool> pool);
+  ~CudaStreams() override;
 
   std::unique_ptr<DeviceEvent> MakeEvent() override;
   void Copy(const void* from, void* to, size_t bytes,
@@ -25,16 +26,20 @@ class CudaStreams final : public DeviceStreams {
   void Cast(Elements from, Elements to, int64_t count) override;
   void Normalize(const Normalization& normalization,
                  const ImageBatch& batch) override;
-  void Run(absl::FunctionRef<void()> work) override;
+  void Run(DeviceStream stream, absl::FunctionRef<void()> work) override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       absl::FunctionRef<void()> work) override;
 
-  const c10::cuda::CUDAStream& of(DeviceStream stream) const {
+  cudaStream_t of(DeviceStream stream) const {
     return streams_[static_cast<size_t>(stream)];
   }
 
  private:
-  const std::array<c10::cuda::CUDAStream, 3> streams_;  // [DeviceStream]
+  // As LibTorch knows it.
+  c10::cuda::CUDAStream known(DeviceStream stream) const;
+
+  const std::shared_ptr<StreamPool> pool_;
+  const StreamPool::Streams streams_;
   // Of all graphs of a network: one is launched at a time, and what it gives is
   // read before the next.
   at::cuda::MempoolId_t graph_memory_ = {0, 0};

@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path,
       return LoadAotiNetwork(options, path, device);
     }
     return MakeNetwork(options, path, device);
+  } catch (const c10::OutOfMemoryError& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot load '", path, "': ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     why = error.what_without_backtrace();
   } catch (const std::exception& error) {
@@ -84,9 +87,11 @@ StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
   try {
     return std::make_unique<DeviceModel>(*std::move(network), completed,
                                          runtime);
+  } catch (const c10::OutOfMemoryError& error) {
+    return absl::ResourceExhaustedError(error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "on ", runtime.device().str(), ": ", error.what_without_backtrace()));
+    return absl::InternalError(absl::StrCat("on ", runtime.device().str(), ": ",
+                                            error.what_without_backtrace()));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         "no memory that the device can read is left");

@@ -67,15 +67,15 @@ std::vector<double> Edges() {
   }
   const double largest = std::numeric_limits<float>::max();
   const double half_step = std::ldexp(1, 127 - 24);
-  edges.insert(edges.end(), {largest, largest + half_step / 2,
-                             largest + half_step, 3.39e38, 1e300,
-                             std::numeric_limits<double>::max(),
-                             std::numeric_limits<double>::infinity()});
+  edges.insert(edges.end(),
+               {largest, largest + half_step / 2, largest + half_step, 3.39e38,
+                1e300, std::numeric_limits<double>::max(),
+                std::numeric_limits<double>::infinity()});
   std::vector<double> all;
   for (const double edge : edges) {
     for (const double each :
-         {edge, static_cast<double>(std::nextafter(static_cast<float>(edge),
-                                                   0.0f)),
+         {edge,
+          static_cast<double>(std::nextafter(static_cast<float>(edge), 0.0f)),
           std::nextafter(edge, 0.0), std::nextafter(edge, 1e308)}) {
       all.insert(all.end(), {each, -each});
     }

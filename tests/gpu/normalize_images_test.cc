@@ -93,8 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(ChannelPlace::kFirst, ChannelPlace::kLast),
         ::testing::Values(ChannelPlace::kFirst, ChannelPlace::kLast),
         ::testing::Values(1, 5, 224 * 224),
-        ::testing::Values(DataType::kFp32, DataType::kFp16,
-                          DataType::kBf16)));
+        ::testing::Values(DataType::kFp32, DataType::kFp16, DataType::kBf16)));
 
 using NormalizeImagesErrorsTest = DeviceTest;
 

@@ -40,9 +40,9 @@ inline uint16_t Nearest(const SmallFloat& form, float value) {
     return static_cast<uint16_t>(sign | form.infinity());
   }
   const double magnitude = std::fabs(static_cast<double>(value));
-  const int exponent =
-      magnitude == 0 ? form.min_exponent
-                     : std::max(std::ilogb(magnitude), form.min_exponent);
+  const int exponent = magnitude == 0
+                           ? form.min_exponent
+                           : std::max(std::ilogb(magnitude), form.min_exponent);
   // How many of the steps between its neighbours; an exact quotient, rounded.
   const double steps =
       std::nearbyint(std::ldexp(magnitude, form.fraction_bits - exponent));

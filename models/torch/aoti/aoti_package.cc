@@ -183,7 +183,8 @@ absl::StatusOr<AotiPackage> Unpack(const std::string& path,
   }
   for (const std::string& record : records) {
     if (status.ok() && absl::StartsWith(record, *model) &&
-        absl::EndsWith(record, ".cubin")) {
+        (absl::EndsWith(record, ".cubin") ||
+         absl::EndsWith(record, ".fatbin"))) {
       status = UnpackRecord(
           archive, record,
           absl::StrCat(folder, "/", record.substr(record.rfind('/') + 1)));

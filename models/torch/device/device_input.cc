@@ -49,10 +49,16 @@ void DeviceInput::Reserve(Wire& wire) {
   if (VaryingDim(spec_.dims).has_value()) {
     return;
   }
-  const size_t bytes = static_cast<size_t>(MostRows(options_)) *
-                       RowBytes(spec_.type, spec_.dims);
+  ReserveWire(static_cast<size_t>(MostRows(options_)) *
+                  RowBytes(spec_.type, spec_.dims),
+              wire);
+}
+
+void DeviceInput::ReserveWire(size_t bytes, Wire& wire) {
   wire.host.Reserve(bytes);
-  ReserveDevice(wire.device, static_cast<int64_t>(bytes), at::kByte, device_);
+  streams_.Run(DeviceStream::kCopyIn, [&] {
+    ReserveDevice(wire.device, static_cast<int64_t>(bytes), at::kByte, device_);
+  });
 }
 
 void DeviceInput::CopyIn(const Batch& batch, Wire& wire) {
@@ -61,13 +67,13 @@ void DeviceInput::CopyIn(const Batch& batch, Wire& wire) {
   }
   const size_t bytes = static_cast<size_t>(batch.rows()) *
                        RowBytes(spec_.type, batch.row_dims(index_));
-  std::byte* const to = wire.host.Reserve(bytes);
+  ReserveWire(bytes, wire);
+  std::byte* const to = wire.host.data();
   if (!spec_.pads.empty() && IsPadded(batch, index_)) {
     GatherPaddedRows(batch, index_, spec_.type, *VaryingDim(spec_.dims), to);
   } else {
     GatherRows(batch, index_, to);
   }
-  ReserveDevice(wire.device, static_cast<int64_t>(bytes), at::kByte, device_);
   if (bytes > 0) {
     streams_.Copy(to, wire.device.data_ptr(), bytes, DeviceStream::kCopyIn);
   }
@@ -96,7 +102,7 @@ c10::IValue DeviceInput::Stage(const Batch& batch, const RowRange& rows,
 void DeviceInput::Convert(const Batch& batch, const RowRange& rows,
                           const void* from, const at::Tensor& to) {
   const absl::Span<const int64_t> row_dims = batch.row_dims(index_);
-  const Elements staged = {staged_.data_ptr(), type_};
+  const Elements staged = {to.data_ptr(), type_};
   if (!options_.normalizations.empty() &&
       options_.normalizations[index_].has_value()) {
     streams_.Normalize(
@@ -120,13 +126,25 @@ void DeviceInput::Convert(const Batch& batch, const RowRange& rows,
                 rows.count * RowElements(row_dims));
 }
 
+int64_t DeviceInput::MostRowElements(absl::Span<const int64_t> row_dims) const {
+  if (spec_.pads.empty()) {
+    return RowElements(row_dims);
+  }
+  std::vector<int64_t> dims = spec_.dims;
+  dims[*VaryingDim(dims)] = spec_.pads.back();
+  return std::max(RowElements(row_dims), RowElements(dims));
+}
+
 at::Tensor DeviceInput::Place(int32_t rows,
                               absl::Span<const int64_t> row_dims) {
-  const int64_t row_elements = RowElements(row_dims);
-  const bool is_fixed = !VaryingDim(spec_.dims).has_value();
-  ReserveDevice(staged_, row_elements * (is_fixed ? MostRows(options_) : rows),
-                type_, device_);
-  const at::Tensor flat = staged_.narrow(0, 0, rows * row_elements);
+  const int64_t elements = rows * RowElements(row_dims);
+  if (!staged_.defined()) {
+    ReserveDevice(staged_, MostRows(options_) * MostRowElements(row_dims),
+                  type_, device_);
+  }
+  at::Tensor& room = elements <= staged_.numel() ? staged_ : larger_;
+  ReserveDevice(room, elements, type_, device_);
+  const at::Tensor flat = room.narrow(0, 0, elements);
   const std::vector<int64_t> shape =
       Shape(options_.spec.max_batch_size > 0, rows,
             ModelRow(options_, index_, row_dims));

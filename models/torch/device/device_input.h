@@ -56,10 +56,14 @@ class DeviceInput {
 
   // Starts to make of some of the rows what the network takes, zeros where they
   // end, and returns it; none where it is left out. Valid for what is put on
-  // kCompute until the next call. REQUIRES: in DeviceStreams::Run().
+  // kCompute until the next call. REQUIRES: in
+  // DeviceStreams::Run() of kCompute.
   c10::IValue Stage(const Batch& batch, const RowRange& rows, Wire& wire);
 
  private:
+  void ReserveWire(size_t bytes, Wire& wire);
+  // Of the largest row that graphs are to find at the same place.
+  int64_t MostRowElements(absl::Span<const int64_t> row_dims) const;
   // A view of `rows` rows of the room, as the network takes them.
   at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);
   void Convert(const Batch& batch, const RowRange& rows, const void* from,
@@ -72,7 +76,10 @@ class DeviceInput {
   const bool has_channels_last_;  // images, where the network wants them so
   const at::Device device_;
   DeviceStreams& streams_;
-  at::Tensor staged_;  // flat
+  // Flat. What graphs read stays where it is; rows that are larger than those
+  // of warm-up have a room of their own.
+  at::Tensor staged_;
+  at::Tensor larger_;
 };
 
 }  // namespace ferry

@@ -1,6 +1,7 @@
 // The steps of a batch, and warm-up as batches one by one.
 #include "models/torch/device/device_model.h"
 
+#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -68,6 +69,7 @@ DeviceModel::Place DeviceModel::MakePlace() {
 // --- warm-up -----------------------------------------------------------------
 
 absl::Status DeviceModel::WarmUp() {
+  at::set_num_threads(options_.threads);  // of operators on the processor
   const auto run_batch = [this](const Batch& batch) { return RunBatch(batch); };
   // Some to record a graph, one to record it, one to launch it.
   const int runs =
@@ -82,16 +84,32 @@ absl::Status DeviceModel::WarmUp() {
   if (const std::string why_not = graphs_.EndWarmUp(); !why_not.empty()) {
     LogModelFailure(options_.name, "recording a graph", why_not);
   }
+  for (Place& place : places_) {
+    place.warmed = {};
+  }
+  FreeKept();  // of the runs before there were graphs
   return status;
+}
+
+void DeviceModel::FreeKept() {
+  const absl::Status freed = Guarded([&] {
+    runtime_.FreeKept();
+    return absl::OkStatus();
+  });
+  if (!freed.ok()) {
+    LogModelFailure(options_.name, "freeing memory", freed.message());
+  }
 }
 
 // A batch from end to end; of what is thrown, says with which inputs.
 absl::Status DeviceModel::RunBatch(const Batch& batch) {
+  std::rotate(places_.begin(), places_.begin() + 1, places_.end());
   Place& place = places_.front();
-  OutputRef output;
+  place.warmed = {};
   absl::Status status = CopyRowsIn(place, batch);
   if (status.ok()) {
-    status = ComputeRows(place, batch, output);
+    // Kept for a while, so that the pool has as many as are under way.
+    status = ComputeRows(place, batch, place.warmed);
   }
   const absl::Status ended = Guarded([&] {
     place.computed->Await();
@@ -99,6 +117,7 @@ absl::Status DeviceModel::RunBatch(const Batch& batch) {
     outputs_.Finish(place.outputs);
     return absl::OkStatus();
   });
+  DeviceOutputs::Forget(place.outputs);
   status.Update(ended);
   return WithInputs(status, options_.spec, staged_);
 }
@@ -106,7 +125,7 @@ absl::Status DeviceModel::RunBatch(const Batch& batch) {
 // --- a batch -----------------------------------------------------------------
 
 absl::Status DeviceModel::CopyRowsIn(Place& place, const Batch& batch) {
-  return Guarded([&] {
+  absl::Status status = Guarded([&] {
     // Passed long ago, but for a batch that failed on its way.
     place.copied_in->Await();
     place.computed->Await();
@@ -115,9 +134,14 @@ absl::Status DeviceModel::CopyRowsIn(Place& place, const Batch& batch) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i].CopyIn(batch, place.inputs[i]);
     }
-    place.copied_in->Record(DeviceStream::kCopyIn);
     return absl::OkStatus();
   });
+  // Also where something of it was started before it failed.
+  status.Update(Guarded([&] {
+    place.copied_in->Record(DeviceStream::kCopyIn);
+    return absl::OkStatus();
+  }));
+  return status;
 }
 
 absl::Status DeviceModel::ComputeRows(Place& place, const Batch& batch,
@@ -126,10 +150,10 @@ absl::Status DeviceModel::ComputeRows(Place& place, const Batch& batch,
     absl::Status computed;
     place.copied_in->Block(DeviceStream::kCompute);
     place.compute_begin->Record(DeviceStream::kCompute);
-    streams_->Run([&] { computed = ComputePieces(place, batch); });
+    streams_->Run(DeviceStream::kCompute,
+                  [&] { computed = ComputePieces(place, batch); });
     return computed;
   });
-  // Also where something of it was started before it failed.
   status.Update(Guarded([&] {
     place.computed->Record(DeviceStream::kCompute);
     return absl::OkStatus();
@@ -154,9 +178,8 @@ absl::Status DeviceModel::ComputePieces(Place& place, const Batch& batch) {
   for (int32_t first = 0; first < batch.rows();) {
     const RowRange rows = RangeFrom(first, batch);
     const absl::Status status = ComputePiece(place, batch, rows);
-    if (absl::IsResourceExhausted(status) && !is_halved && rows.count > 1) {
+    if (absl::IsResourceExhausted(status) && !is_halved && Halve(rows)) {
       is_halved = true;
-      Halve(rows.count);
       LogModelFailure(options_.name, "forward", status.message());
       continue;
     }
@@ -175,39 +198,57 @@ RowRange DeviceModel::RangeFrom(int32_t first, const Batch& batch) const {
           .padded = PaddedRows(options_.buckets, count)};
 }
 
+// RESOURCE_EXHAUSTED where the device had no memory, whoever says so and how.
 absl::Status DeviceModel::ComputePiece(Place& place, const Batch& batch,
                                        const RowRange& rows) {
-  try {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      staged_[i] = inputs_[i].Stage(batch, rows, place.inputs[i]);
+  runtime_.TakeOutOfMemory();  // of an earlier one
+  bool is_out_of_memory = false;
+  absl::Status status = Guarded([&] {
+    try {
+      return TryPiece(place, batch, rows);
+    } catch (const c10::OutOfMemoryError&) {
+      is_out_of_memory = true;
+      throw;
     }
-    given_.clear();
-    absl::Status status = graphs_.Forward(staged_, given_);
-    if (status.ok()) {
-      status = fit_.Fit(staged_, rows.padded, given_);
-    }
-    if (status.ok()) {
-      status = outputs_.Put(batch, rows, given_, place.outputs);
-    }
-    given_.clear();
-    return status;
-  } catch (const c10::OutOfMemoryError& error) {
-    given_.clear();
-    runtime_.FreeKept();
-    return absl::ResourceExhaustedError(error.what_without_backtrace());
+  });
+  given_.clear();
+  is_out_of_memory |= !status.ok() && runtime_.TakeOutOfMemory();
+  if (is_out_of_memory) {
+    FreeKept();
+    status = absl::ResourceExhaustedError(status.message());
   }
+  return status;
 }
 
-// To the largest bucket that is no more than half, so that no bucket is run in
-// vain; without buckets to half.
-void DeviceModel::Halve(int32_t rows) {
-  out_of_memory_.fetch_add(1, std::memory_order_relaxed);
-  most_rows_ = rows / 2;
-  const auto above = std::upper_bound(options_.buckets.begin(),
-                                      options_.buckets.end(), most_rows_);
-  if (above != options_.buckets.begin()) {
-    most_rows_ = *std::prev(above);
+absl::Status DeviceModel::TryPiece(Place& place, const Batch& batch,
+                                   const RowRange& rows) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    staged_[i] = {};
+    staged_[i] = inputs_[i].Stage(batch, rows, place.inputs[i]);
   }
+  absl::Status status = graphs_.Forward(staged_, given_);
+  if (status.ok()) {
+    status = fit_.Fit(staged_, rows.padded, given_);
+  }
+  return status.ok() ? outputs_.Put(batch, rows, given_, place.outputs)
+                     : status;
+}
+
+// To the largest bucket that is no more than half of what was run; without
+// buckets to half. Returns false where there is none.
+bool DeviceModel::Halve(const RowRange& rows) {
+  int32_t half = rows.padded / 2;
+  if (!options_.buckets.empty()) {
+    const auto above = std::upper_bound(options_.buckets.begin(),
+                                        options_.buckets.end(), half);
+    half = above == options_.buckets.begin() ? 0 : *std::prev(above);
+  }
+  if (half == 0) {
+    return false;
+  }
+  most_rows_ = half;
+  out_of_memory_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 DeviceOutcome DeviceModel::Told(const absl::Status& status, const char* step,
@@ -257,6 +298,7 @@ DeviceOutcome DeviceModel::AwaitCopiedOut(int32_t place) {
     outputs_.Finish(used.outputs);
     return absl::OkStatus();
   });
+  DeviceOutputs::Forget(used.outputs);
   return Told(status, "copy out", "the outputs could not be copied");
 }
 

@@ -3,9 +3,10 @@
 // stream of its own, so that a batch is copied while another computes.
 //
 // Guarantees: a forward that fails or throws fails its batch with a constant
-// text and is told in full to the local log; the next batch runs. Where the
-// device has no memory for a batch, it is computed in halves, once, and so are
-// those that follow; where a half has none either, the batch fails.
+// text and is told in full to the local log; the next batch runs, unless the
+// device is lost. Where it has no memory for a batch, that is computed in
+// halves, once, and so are those that follow until the model is loaded anew;
+// where a half has none either, the batch fails.
 //
 // Memory of the host and of the device is allocated in warm-up for the largest
 // batch; later only where sizes vary, or replies are held for long.
@@ -64,6 +65,7 @@ class DeviceModel final : public StreamModel {
     std::unique_ptr<DeviceEvent> copy_begin, copied_in;
     std::unique_ptr<DeviceEvent> compute_begin, computed;
     std::unique_ptr<DeviceEvent> copied_out;
+    OutputRef warmed = {};  // in warm-up: that of its last batch
   };
 
   Place MakePlace();
@@ -74,8 +76,10 @@ class DeviceModel final : public StreamModel {
   absl::Status ComputePieces(Place& place, const Batch& batch);
   absl::Status ComputePiece(Place& place, const Batch& batch,
                             const RowRange& rows);
+  absl::Status TryPiece(Place& place, const Batch& batch, const RowRange& rows);
   RowRange RangeFrom(int32_t first, const Batch& batch) const;
-  void Halve(int32_t rows);
+  bool Halve(const RowRange& rows);
+  void FreeKept();
   // Tells the local log; `text` is for clients.
   DeviceOutcome Told(const absl::Status& status, const char* step,
                      const char* text);

@@ -46,6 +46,11 @@ absl::Status DeviceOutputs::Put(const Batch& batch, const RowRange& rows,
   for (size_t i = 0; i < rooms.outputs.size(); ++i) {
     const TensorSpec& spec = options_.spec.outputs[i];
     const at::Tensor& all = outputs[i].toTensor();
+    if (all.device() != device_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output '", spec.name, "': expected on ", device_.str(),
+                       ", the model gives it on ", all.device().str()));
+    }
     // Rows that only filled the bucket come after those of the batch.
     const at::Tensor own =
         (has_rows && all.size(0) != rows.count ? all.narrow(0, 0, rows.count)
@@ -99,6 +104,11 @@ void DeviceOutputs::CopyOut(const Batch& batch, Rooms& rooms,
   }
   rooms.buffer = output;
   rooms.batch = &batch;
+}
+
+void DeviceOutputs::Forget(Rooms& rooms) {
+  rooms.buffer = {};
+  rooms.batch = nullptr;
 }
 
 void DeviceOutputs::Finish(Rooms& rooms) {

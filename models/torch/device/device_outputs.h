@@ -52,13 +52,17 @@ class DeviceOutputs {
   Rooms MakeRooms();
 
   // Starts to cast what the network gave for `rows` of the batch. An error
-  // where pieces of a batch differ in shape. REQUIRES: in DeviceStreams::Run();
-  // the outputs fit (OutputFit); the device reads `rooms` no more.
+  // where it is elsewhere than on the device, or pieces of a batch differ in
+  // shape. REQUIRES: in DeviceStreams::Run() of kCompute; the outputs fit
+  // (OutputFit); the device reads `rooms` no more.
   absl::Status Put(const Batch& batch, const RowRange& rows,
                    const Values& outputs, Rooms& rooms);
 
   // Starts to copy what was put to a buffer that it takes.
   void CopyOut(const Batch& batch, Rooms& rooms, OutputRef& output);
+
+  // Nothing is to be made of what was copied out.
+  static void Forget(Rooms& rooms);
 
   // Makes the buffer what replies read. REQUIRES: it is copied out; the batch
   // is still there.

@@ -3,7 +3,7 @@
 //
 // Each model has three streams of its own; what is put on one is in order, what
 // is on two is not but for events. The same interface is implemented by CUDA
-// (models/cuda/cuda_runtime.h) and, for tests, by the host.
+// (models/cuda/cuda_device.h) and, for tests, by the host.
 //
 // Thread safety: DeviceRuntime is thread-safe. Of DeviceStreams and DeviceEvent
 // everything but Await() and Since() is called from one thread at a time.
@@ -69,6 +69,10 @@ class DeviceStreams {
 
   virtual std::unique_ptr<DeviceEvent> MakeEvent() = 0;
 
+  // Runs `work`; what LibTorch's operators do in it is put on the stream, and
+  // what they allocate may be used again by what is put there later.
+  virtual void Run(DeviceStream stream, absl::FunctionRef<void()> work) = 0;
+
   // Copies between the host's memory (DeviceRuntime::host_memory()) and the
   // device's, or within the latter.
   virtual void Copy(const void* from, void* to, size_t bytes,
@@ -78,10 +82,8 @@ class DeviceStreams {
   virtual void Cast(Elements from, Elements to, int64_t count) = 0;
   virtual void Normalize(const Normalization& normalization,
                          const ImageBatch& batch) = 0;
-  // Runs `work`; what LibTorch's operators do in it is put on kCompute.
-  virtual void Run(absl::FunctionRef<void()> work) = 0;
   // As Run(), but records a graph of it and does none of it. An error says why
-  // that work cannot be recorded; the stream is as before.
+  // that work cannot be recorded; all is as before then.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       absl::FunctionRef<void()> work) = 0;
 };
@@ -94,12 +96,16 @@ class DeviceRuntime {
   virtual at::Device device() const = 0;
   // Memory of the host that the device copies from and to by itself.
   virtual std::shared_ptr<HostMemory> host_memory() = 0;
+  // What the calling thread has put on the device is done when it returns.
   virtual std::unique_ptr<DeviceStreams> MakeStreams() = 0;
 
   // Whether all that is put on the device fails until the process ends.
   virtual bool IsLost() = 0;
   // Gives memory back to the device that is kept for what comes next.
   virtual void FreeKept() = 0;
+  // Whether the device had no memory for what the calling thread has asked for
+  // since the last call: some that run networks throw no more than a text.
+  virtual bool TakeOutOfMemory() = 0;
 };
 
 }  // namespace ferry

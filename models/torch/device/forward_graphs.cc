@@ -51,9 +51,7 @@ absl::Status ForwardGraphs::Forward(const Values& inputs, Values& outputs) {
   Entry& entry = found->second;
   if (entry.graph == nullptr && entry.why_not.empty() && is_warming_up_ &&
       entry.eager_runs >= kEagerRuns) {
-    if (absl::Status status = Record(inputs, entry); !status.ok()) {
-      return status;
-    }
+    Record(inputs, entry);
   }
   if (entry.graph == nullptr) {
     ++entry.eager_runs;
@@ -66,21 +64,19 @@ absl::Status ForwardGraphs::Forward(const Values& inputs, Values& outputs) {
   return absl::OkStatus();
 }
 
-absl::Status ForwardGraphs::Record(const Values& inputs, Entry& entry) {
+void ForwardGraphs::Record(const Values& inputs, Entry& entry) {
   absl::Status status;
   Values outputs;
   auto graph =
       streams_.Capture([&] { status = network_.Forward(inputs, outputs); });
-  if (!status.ok()) {
-    return status;
-  }
-  if (graph.ok()) {
+  // What fails here may still run eagerly, as it has done.
+  status.Update(graph.status());
+  if (status.ok()) {
     entry.graph = *std::move(graph);
     entry.outputs = std::move(outputs);
   } else {
-    entry.why_not = std::string(graph.status().message());
+    entry.why_not = std::string(status.message());
   }
-  return absl::OkStatus();
 }
 
 std::string ForwardGraphs::EndWarmUp() {

@@ -41,7 +41,7 @@ class ForwardGraphs {
   // Both outlive it. `is_on`: whether graphs are wanted at all.
   ForwardGraphs(Network& network, DeviceStreams& streams, bool is_on);
 
-  // Puts a forward on kCompute. REQUIRES: in DeviceStreams::Run().
+  // Puts a forward on kCompute. REQUIRES: in DeviceStreams::Run() of it.
   absl::Status Forward(const Values& inputs, Values& outputs);
 
   // From now on nothing is recorded. Returns why some sizes have no graph, or
@@ -63,7 +63,7 @@ class ForwardGraphs {
   };
 
   static Key KeyOf(const Values& inputs);
-  absl::Status Record(const Values& inputs, Entry& entry);
+  void Record(const Values& inputs, Entry& entry);
 
   Network& network_;
   DeviceStreams& streams_;

@@ -56,7 +56,7 @@ class DeviceInputTest : public ::testing::Test {
     copied->Record(DeviceStream::kCopyIn);
     copied->Block(DeviceStream::kCompute);
     c10::IValue taken;
-    streams_->Run([&] {
+    streams_->Run(DeviceStream::kCompute, [&] {
       taken =
           input.Stage(requests.batch(),
                       {.first = first, .count = 3 - first, .padded = 4}, wire);
@@ -98,6 +98,33 @@ TEST_F(DeviceInputTest, AnyByteButZeroIsTrue) {
 TEST_F(DeviceInputTest, WhatIsLeftOutIsNothing) {
   options_.spec.inputs[0].is_optional = true;
   EXPECT_FALSE(Take({.is_given = false, .dims = {}, .bytes = {}}).defined());
+}
+
+// A graph finds what it reads of each size that was warmed up.
+TEST_F(DeviceInputTest, RowsOfEachPadStandAtTheSamePlace) {
+  options_.spec.inputs[0].dims = {kAnySize};
+  options_.spec.inputs[0].pads = {2, 8};
+  const Taker network(false);
+  DeviceInput input(options_, 0, network, runtime_, *streams_);
+  DeviceInput::Wire wire(*memory_);
+  std::vector<const void*> places;
+  for (const int64_t size : {2, 8, 16, 2}) {
+    const std::vector<RowInput> row = {
+        {.dims = {size},
+         .bytes = std::vector<std::byte>(static_cast<size_t>(size) * 4)}};
+    const RowRequests requests(options_.spec, row, 4);
+    input.CopyIn(requests.batch(), wire);
+    streams_->Run(DeviceStream::kCompute, [&] {
+      places.push_back(input
+                           .Stage(requests.batch(),
+                                  {.first = 0, .count = 4, .padded = 4}, wire)
+                           .toTensor()
+                           .const_data_ptr());
+    });
+  }
+  EXPECT_EQ(places[1], places[0]);
+  EXPECT_NE(places[2], places[0]);  // larger than the largest
+  EXPECT_EQ(places[3], places[0]);
 }
 
 // One image of 2 by 1 pixels and 3 channels, of bytes; x / 2 - 1.

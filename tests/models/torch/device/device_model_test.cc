@@ -219,6 +219,31 @@ TEST_F(DeviceModelTest, WithoutMemoryABatchIsComputedInHalvesFromThenOn) {
   EXPECT_EQ(runtime_.times_freed, 1);
 }
 
+// As TorchScript and AOTInductor say it: by no more than a text.
+TEST_F(DeviceModelTest, ItIsSeenWhoeverSaysThatThereIsNoMemory) {
+  const auto model = Make([&](const Values& inputs) {
+    if (inputs[0].toTensor().size(0) > 4) {
+      runtime_.is_out_of_memory = true;
+      throw std::runtime_error("CUDA out of memory");
+    }
+    return Doubled(inputs);
+  });
+  TestRows eight(8, {2}, std::vector<float>(16, 1));
+  OutputRef output;
+  ASSERT_TRUE(Play(*model, *BatchOf({&eight}), output).ok());
+  EXPECT_THAT(Values32(output, 8), Each(2));
+}
+
+TEST_F(DeviceModelTest, NoBatchIsHalvedInVain) {
+  options_.buckets = {4, 8};
+  const auto model = Make(MemoryFor(2));
+  TestRows three(3, {2}, std::vector<float>(6, 1));
+  OutputRef output;
+  EXPECT_EQ(Play(*model, *BatchOf({&three}), output).outcome.code,
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(runtime_.times_freed, 1);
+}
+
 TEST_F(DeviceModelTest, WithoutMemoryForHalfABatchItFailsAndTheNextRuns) {
   const auto model = Make(MemoryFor(1));
   TestRows eight(8, {2}, std::vector<float>(16, 1));

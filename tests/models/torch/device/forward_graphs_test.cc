@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace ferry {
 namespace {
@@ -14,11 +15,15 @@ class CountingNetwork final : public Network {
  public:
   absl::Status Forward(const Values& inputs, Values& outputs) override {
     ++forwards;
+    if (!error.ok()) {
+      return std::exchange(error, absl::OkStatus());
+    }
     outputs.push_back(inputs[0]);
     return absl::OkStatus();
   }
 
   int forwards = 0;
+  absl::Status error;  // of the next one
 };
 
 // Records what it is given as a graph that counts its launches.
@@ -37,7 +42,7 @@ class RecordingStreams final : public DeviceStreams {
   void Copy(const void*, void*, size_t, DeviceStream) override {}
   void Cast(Elements, Elements, int64_t) override {}
   void Normalize(const Normalization&, const ImageBatch&) override {}
-  void Run(absl::FunctionRef<void()> work) override { work(); }
+  void Run(DeviceStream, absl::FunctionRef<void()> work) override { work(); }
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       absl::FunctionRef<void()> work) override {
     work();
@@ -102,6 +107,15 @@ TEST_F(ForwardGraphsTest, WhatCannotBeRecordedRunsEagerlyAndSaysWhy) {
   Forward(graphs, one_, 5);
   EXPECT_EQ(network_.forwards, before + 5);
   EXPECT_EQ(graphs.counts().not_recorded, 5);
+}
+
+TEST_F(ForwardGraphsTest, AForwardThatFailsWhileItIsRecordedRunsEagerly) {
+  ForwardGraphs graphs(network_, streams_, true);
+  Forward(graphs, one_, ForwardGraphs::kEagerRuns);
+  network_.error = absl::InternalError("its code failed");
+  Forward(graphs, one_, 2);
+  EXPECT_EQ(streams_.launches, 0);
+  EXPECT_EQ(graphs.EndWarmUp(), "its code failed");
 }
 
 TEST_F(ForwardGraphsTest, IsOffWhereItIsNotWanted) {

@@ -58,8 +58,11 @@ class HostStreams final : public DeviceStreams {
     std::memcpy(batch.to.data, first.data_ptr(), first.nbytes());
   }
 
-  void Run(absl::FunctionRef<void()> work) override {
+  void Run(DeviceStream stream, absl::FunctionRef<void()> work) override {
     const std::lock_guard lock(mutex_);
+    if (stream != DeviceStream::kCompute) {
+      return work();  // allocates
+    }
     Drain(DeviceStream::kCompute, of(DeviceStream::kCompute).put);
     is_running_ = true;
     try {
@@ -159,8 +162,10 @@ class HostRuntime final : public DeviceRuntime {
   }
   bool IsLost() override { return is_lost; }
   void FreeKept() override { ++times_freed; }
+  bool TakeOutOfMemory() override { return is_out_of_memory.exchange(false); }
 
   std::atomic<bool> is_lost{false};
+  std::atomic<bool> is_out_of_memory{false};
   std::atomic<int> times_freed{0};
 };
 
