@@ -75,8 +75,8 @@ constexpr MetricName kDrifts = {
     "How often the device had changed its speed and s(b) was learned afresh"};
 constexpr MetricName kDeviceEvents = {
     "ferry_device_events_total",
-    "What happened to batches on a device: forwards launched as a graph or not, "
-    "batches that its memory did not hold"};
+    "What happened to batches on a device: forwards launched as a graph or "
+    "not, batches that its memory did not hold"};
 constexpr MetricName kMaxBatch = {"ferry_max_batch_size_rows",
                                   "Rows in one batch at most"};
 constexpr MetricName kQueueWait = {"ferry_queue_wait_seconds",

@@ -182,10 +182,9 @@ void AddStreamFlags(CLI::App& command, SimulateFlags& flags,
                     const std::vector<CLI::Option*>& excluded) {
   const auto add = [&](const char* name, std::optional<double>& share,
                        const char* what) {
-    CLI::Option* const option =
-        command.add_option(name, share, what)
-            ->check(CLI::Range(0.0, 100.0))
-            ->type_name("SHARE");
+    CLI::Option* const option = command.add_option(name, share, what)
+                                    ->check(CLI::Range(0.0, 100.0))
+                                    ->type_name("SHARE");
     for (CLI::Option* const other : excluded) {
       option->excludes(other);
     }
@@ -219,7 +218,8 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   CLI::Option* const jitter =
-      command.add_option("--jitter", device.jitter, "s(b) varies by this share")
+      command
+          .add_option("--jitter", device.jitter, "s(b) varies by this share")
           ->check(CLI::Range(0.0, 0.99))
           ->capture_default_str();
   CLI::Option* const lanes =

@@ -58,8 +58,8 @@ void VirtualSummary::Add(const VirtualRecord& record) {
 std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
   const double seconds = Seconds(options_.duration);
   const int32_t max_rows = options_.batcher.max_batch_size;
-  const double saturation = options_.lanes() * max_rows /
-                            Seconds(options_.ServiceTime(max_rows));
+  const double saturation =
+      options_.lanes() * max_rows / Seconds(options_.ServiceTime(max_rows));
   Json classes = Json::array();
   double goodput = 0;
   for (size_t i = 0; i < by_class_.size(); ++i) {

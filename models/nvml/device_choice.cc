@@ -187,8 +187,7 @@ absl::StatusOr<Match> FindVisible(const DeviceSelector& selector,
                        });
   };
   if (selector.kind == Kind::kOnly) {
-    return FindOnly(devices,
-                    absl::StrCat(" of CUDA_VISIBLE_DEVICES=", visible),
+    return FindOnly(devices, absl::StrCat(" of CUDA_VISIBLE_DEVICES=", visible),
                     is_visible);
   }
   const absl::StatusOr<Match> match = FindByUuid(selector.uuid, devices);
@@ -222,9 +221,9 @@ absl::StatusOr<Match> Find(const DeviceSelector& selector,
 void WarnOfUnread(const Devices& devices, DeviceChoice& choice) {
   for (const UnreadGpu& gpu : devices.unread) {
     if (gpu.code != Code::kNoPermission) {
-      choice.warnings.push_back(
-          absl::StrCat("GPU ", gpu.index, " cannot be read: ",
-                       CodeName(gpu.code), "; only chose ", choice.uuid));
+      choice.warnings.push_back(absl::StrCat(
+          "GPU ", gpu.index, " cannot be read: ", CodeName(gpu.code),
+          "; only chose ", choice.uuid));
     }
   }
 }

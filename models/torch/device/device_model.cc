@@ -82,7 +82,7 @@ absl::Status DeviceModel::WarmUp() {
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
   if (const std::string why_not = graphs_.EndWarmUp(); !why_not.empty()) {
-    LogModelFailure(options_.name, "recording a graph", why_not);
+    LogModelFailure(options_.name, "record", why_not);
   }
   for (Place& place : places_) {
     place.warmed = {};

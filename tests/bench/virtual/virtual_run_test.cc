@@ -80,11 +80,11 @@ TEST(VirtualRun, EveryRequestEndsOnceAndInItsTime) {
 // A full batch computes for 4.2 ms and is copied in for 2.1 ms.
 TEST(VirtualRun, WithTwoSlotsCopiesGoBesideTheCompute) {
   VirtualRunOptions options = Options(1.5);
-  options.streams = VirtualStreamsOptions{
-      .slots = 2,
-      .max_batch_size = 32,
-      .copy_in = {Milliseconds(0.5), Milliseconds(0.05)},
-      .compute = {Milliseconds(1), Milliseconds(0.1)}};
+  options.streams =
+      VirtualStreamsOptions{.slots = 2,
+                            .max_batch_size = 32,
+                            .copy_in = {Milliseconds(0.5), Milliseconds(0.05)},
+                            .compute = {Milliseconds(1), Milliseconds(0.1)}};
   VirtualRunResult result{.counted = BatcherStatistics(1)};
   int64_t ok = 0;
   for (const VirtualRecord& record : Play(options, &result)) {

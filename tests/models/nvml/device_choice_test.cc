@@ -149,10 +149,9 @@ TEST_F(DeviceChoiceTest, OnlyCountsAmongVisibleDevices) {
   EXPECT_EQ(ChooseText("only", kThirdMig)->uuid, kThirdMig);
   EXPECT_EQ(ChooseText("only", "MIG-11")->uuid, kFirstMig);
   EXPECT_EQ(ChooseText("only", kOtherGpuUuid)->uuid, kOtherGpuUuid);
-  ExpectRefused(
-      ChooseText("only", absl::StrCat(kFirstMig, ",", kOtherGpuUuid)),
-      absl::StatusCode::kFailedPrecondition,
-      "expected one device of CUDA_VISIBLE_DEVICES=");
+  ExpectRefused(ChooseText("only", absl::StrCat(kFirstMig, ",", kOtherGpuUuid)),
+                absl::StatusCode::kFailedPrecondition,
+                "expected one device of CUDA_VISIBLE_DEVICES=");
   // All of a GPU with MIG on is none that can be taken as it is.
   ExpectRefused(ChooseText("only", kGpuUuid), absl::StatusCode::kNotFound,
                 "got 0");

@@ -25,15 +25,32 @@ TEST(ParseDeviceTest, EachFormIsRead) {
 }
 
 TEST(ParseDeviceTest, OtherTextsSayWhatIsExpected) {
-  for (const char* text :
-       {"", "CPU", "Only", "only:0", "cuda", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1x",
-        "cuda:4294967296", "0", "GPU-", "GPU--", "MIG-", "MIG-xyz", "gpu-1",
-        "GPU-1/2", "MIG-1,MIG-2", " GPU-1",
-        "GPU-0000000000000000000000000000000000000"}) {
+  for (const char* text : {"",
+                           "CPU",
+                           "Only",
+                           "only:0",
+                           "cuda",
+                           "cuda:",
+                           "cuda:-1",
+                           "cuda:+1",
+                           "cuda: 1",
+                           "cuda:1x",
+                           "cuda:4294967296",
+                           "0",
+                           "GPU-",
+                           "GPU--",
+                           "MIG-",
+                           "MIG-xyz",
+                           "gpu-1",
+                           "GPU-1/2",
+                           "MIG-1,MIG-2",
+                           " GPU-1",
+                           "GPU-0000000000000000000000000000000000000"}) {
     const absl::Status status = ParseDevice(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(status.message(),
-                HasSubstr("expected cpu, only, cuda:N, GPU-<uuid> or MIG-<uuid>"))
+    EXPECT_THAT(
+        status.message(),
+        HasSubstr("expected cpu, only, cuda:N, GPU-<uuid> or MIG-<uuid>"))
         << text;
     EXPECT_THAT(status.message(), HasSubstr("got '" + std::string(text) + "'"));
   }

@@ -73,8 +73,9 @@ class DeviceInputTest : public ::testing::Test {
 TEST_F(DeviceInputTest, FloatsBecomeThePrecisions) {
   const at::Tensor taken =
       Take({.dims = {2}, .bytes = BytesOf<float>({1, 2})}, 1);
-  EXPECT_TRUE(at::equal(
-      taken, at::tensor({1, 2, 1, 2, 0, 0, 0, 0}, at::kBFloat16).view({4, 2})));
+  EXPECT_TRUE(at::equal(taken, at::tensor({1, 2, 1, 2, 0, 0, 0, 0}, at::kFloat)
+                                   .view({4, 2})
+                                   .to(at::kBFloat16)));
 }
 
 TEST_F(DeviceInputTest, IntegersPassUnchanged) {
