@@ -71,10 +71,10 @@ copy_program() {
 
 # add_program FROM FOLDER: into libexec/, with what starts it in bin/ or tests/.
 add_program() {
-  local name
-  name=$(basename "$1")
-  copy_program "$1" "$bundle/libexec/$name"
-  install -m 755 deploy/bundle/run.sh "$bundle/$2/$name"
+  local program
+  program=$(basename "$1")
+  copy_program "$1" "$bundle/libexec/$program"
+  install -m 755 deploy/bundle/run.sh "$bundle/$2/$program"
 }
 
 for program in "${programs[@]}"; do
@@ -90,8 +90,8 @@ cuda=$build
 [ -e "$cuda/tests/cuda_kernels_test" ] || cuda=$root/build/cuda
 gpu_tests=()
 if [ -e "$cuda/CTestTestfile.cmake" ]; then
-  while read -r name; do
-    [ ! -x "$cuda/tests/$name" ] || gpu_tests+=("$cuda/tests/$name")
+  while read -r test; do
+    [ ! -x "$cuda/tests/$test" ] || gpu_tests+=("$cuda/tests/$test")
   done < <(ctest --test-dir "$cuda" -N -L '^gpu$' |
     sed -n 's/^ *Test *#[0-9]*: *//p')
 fi

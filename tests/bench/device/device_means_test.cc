@@ -158,7 +158,7 @@ TEST(DeviceMeansTest, GpmOfAMomentIsThatOfBefore) {
   reading.values.gpm.graphics_ratio = 0.9;
   reading.values.busy_ratio = 0.4;
   means.Add(reading);
-  EXPECT_EQ(means.Summary()->utilization, 0.4);
+  EXPECT_DOUBLE_EQ(means.Summary()->utilization.value(), 0.4);
 }
 
 TEST(DeviceMeansTest, DeviceWithoutANameHasItsUuid) {

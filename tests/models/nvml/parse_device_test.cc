@@ -25,27 +25,17 @@ TEST(ParseDeviceTest, EachFormIsRead) {
 }
 
 TEST(ParseDeviceTest, OtherTextsSayWhatIsExpected) {
-  for (const char* text : {"",
-                           "CPU",
-                           "Only",
-                           "only:0",
-                           "cuda",
-                           "cuda:",
-                           "cuda:-1",
-                           "cuda:+1",
-                           "cuda: 1",
-                           "cuda:1x",
-                           "cuda:4294967296",
-                           "0",
-                           "GPU-",
-                           "GPU--",
-                           "MIG-",
-                           "MIG-xyz",
-                           "gpu-1",
-                           "GPU-1/2",
-                           "MIG-1,MIG-2",
-                           " GPU-1",
-                           "GPU-0000000000000000000000000000000000000"}) {
+  for (const char* text :
+       {"",        "CPU",
+        "only:0",  "cuda",
+        "cuda:",   "cuda:-1",
+        "cuda:+1", "cuda: 1",
+        "cuda:1x", "cuda:4294967296",
+        "0",       "GPU-",
+        "GPU--",   "MIG-",
+        "MIG-xyz", "gpu-1",
+        "GPU-1/2", "MIG-1,MIG-2",
+        " GPU-1",  "GPU-0000000000000000000000000000000000000"}) {
     const absl::Status status = ParseDevice(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(
