@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 WHOLE = ("driver version=580.95.05\n"
          f"gpu uuid={GPU} name=NVIDIA_H100 memory_mib=81559 mig=off busy=40 "
-         "used_mib=2048 power_mw=350500 limit_mw=700000 celsius=45 "
+         "memory_busy=5 used_mib=2048 power_mw=350500 limit_mw=700000 celsius=45 "
          "sm_mhz=1980 memory_mhz=2619")
 GPM = " gpm=yes gpm.1=90 gpm.2=75 gpm.5=20 gpm.10=60"
 ENERGY = " energy_mj=" + ",".join(str(1000 * i) for i in range(1, 100))
@@ -167,7 +167,7 @@ class NvmlTest(DeviceCase):
     def test_two_servers_have_a_device_each(self):
         other = GPU.replace("a", "b")
         with fake_nvml(f"{WHOLE}\ngpu uuid={other} name=NVIDIA_T4 mig=none "
-                       "memory_mib=15360 busy=10\n"):
+                       "memory_mib=15360 busy=10 memory_busy=5\n"):
             document, _ = self.run_server(
                 "--outstanding", 1, "--nvml", 0, "--against",
                 self.server.address, "--against-nvml", other)

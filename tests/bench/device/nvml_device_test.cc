@@ -84,6 +84,16 @@ TEST(NvmlDeviceTest, SliceNamesItsGpu) {
   EXPECT_EQ(reading->values.busy_ratio, std::nullopt);
 }
 
+TEST(NvmlDeviceTest, TwoDevicesAreReadBesideEachOther) {
+  auto first = Open(nvml::MixedMig(), nvml::kFirstMig);
+  ASSERT_TRUE(first.ok()) << first.status();
+  auto second = Open(nvml::MixedMig(), nvml::kOtherGpuUuid);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ((*second)->Read()->device.uuid, nvml::kOtherGpuUuid);
+  second->reset();
+  EXPECT_EQ((*first)->Read()->values.power_watts, 500) << "it goes on";
+}
+
 TEST(NvmlDeviceTest, TextsThatNameNoDeviceAreRefused) {
   for (const char* text : {"", "cpu", "cuda", "-1", "1.5", "GPU-", "H100"}) {
     EXPECT_EQ(ErrorOf(nvml::WholeGpu(), text),

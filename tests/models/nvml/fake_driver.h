@@ -27,6 +27,7 @@ struct FakeSample {
 struct FakeDriver {
   std::mutex mutex;
   std::optional<FakeScenario> scenario;  // between init and shutdown
+  size_t starts = 0;                     // without their shutdown
   size_t calls = 0;
   std::set<std::unique_ptr<FakeSample>> samples;
 };

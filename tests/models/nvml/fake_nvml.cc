@@ -4,7 +4,7 @@
 //
 // It is as strict as NVML: versions of structs are checked, power is not of MIG
 // devices, utilization not of GPUs with MIG on, and samples of GPM come in
-// order.
+// order. As in NVML, starts are counted: the last shutdown ends it.
 //
 // Thread safety: thread-safe, by one lock.
 #include <cstdlib>
@@ -43,6 +43,11 @@ extern "C" {
 Code nvmlInit_v2() {
   fake::FakeDriver& driver = fake::Driver();
   std::lock_guard lock(driver.mutex);
+  if (driver.starts > 0) {
+    const Code again = fake::Begin("nvmlInit_v2");
+    driver.starts += again == Code::kSuccess ? 1 : 0;
+    return again;
+  }
   const char* const path = std::getenv("FERRY_FAKE_NVML");
   driver.scenario = fake::FakeScenario::Read(path == nullptr ? "" : path);
   driver.calls = 0;
@@ -53,7 +58,9 @@ Code nvmlInit_v2() {
   const Code code = fake::Begin("nvmlInit_v2");
   if (code != Code::kSuccess) {
     driver.scenario.reset();
+    return code;
   }
+  driver.starts = 1;
   return code;
 }
 
@@ -61,7 +68,9 @@ Code nvmlShutdown() {
   fake::FakeDriver& driver = fake::Driver();
   std::lock_guard lock(driver.mutex);
   const Code code = fake::Begin("nvmlShutdown");
-  driver.scenario.reset();
+  if (driver.starts > 0 && --driver.starts == 0) {
+    driver.scenario.reset();
+  }
   return code;
 }
 
