@@ -34,8 +34,9 @@ if [ "$preset" = cuda ]; then
 fi
 if command -v ccache >/dev/null; then
   # Without leave to overlook these, it keeps nothing that is compiled with
-  # precompiled headers.
-  options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache")
+  # precompiled headers. Paths from the root: builds share what they compile alike.
+  launcher="env;CCACHE_BASEDIR=$PWD;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
+  options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
 fi
 if command -v mold >/dev/null; then
   options+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold

@@ -1,51 +1,12 @@
 // Counters by ModelStatistics and by an HTTP GET of /metrics.
 #include "bench/client/server_probe.h"
 
-#include <chrono>
 #include <utility>
-#include <vector>
 
 #include "bench/device/metrics_page.h"
 
 namespace ferry::bench {
 namespace {
-
-constexpr absl::string_view kBusyMetric = "ferry_compute_busy_seconds_total";
-constexpr absl::string_view kClosedMetric = "ferry_batches_closed_total";
-
-// Returns the samples of that metric and model.
-std::vector<MetricSample> SamplesOfModel(absl::string_view page,
-                                         absl::string_view metric,
-                                         absl::string_view model) {
-  std::vector<MetricSample> samples = SamplesOf(page, metric);
-  std::erase_if(samples, [&](const MetricSample& sample) {
-    return sample.name != metric || sample.Label("model") != model;
-  });
-  return samples;
-}
-
-// Returns the mean of the requests between the two, in microseconds.
-double MeanUs(const RequestTime& begin, const RequestTime& end) {
-  const uint64_t count = end.count - begin.count;
-  return count == 0 ? 0
-                    : static_cast<double>(end.ns - begin.ns) /
-                          static_cast<double>(count) / 1e3;
-}
-
-// Returns the counts that grew, by how much.
-template <typename Key>
-std::map<Key, uint64_t> Grown(const std::map<Key, uint64_t>& begin,
-                              const std::map<Key, uint64_t>& end) {
-  std::map<Key, uint64_t> grown;
-  for (const auto& [key, count] : end) {
-    const auto before = begin.find(key);
-    const uint64_t had = before == begin.end() ? 0 : before->second;
-    if (count > had) {
-      grown[key] = count - had;
-    }
-  }
-  return grown;
-}
 
 void Add(const inference::StatisticDuration& from, RequestTime& to) {
   to.count += from.count();
@@ -66,73 +27,7 @@ void AddStatistics(const inference::ModelStatistics& model,
   }
 }
 
-// Of ModelStatistics.
-void TakeStatistics(const ServerCounters& begin, const ServerCounters& end,
-                    double lane_seconds, ServerWindow& window) {
-  const auto executions =
-      static_cast<double>(end.executions - begin.executions);
-  if (executions > 0) {
-    window.mean_rows = static_cast<double>(end.rows - begin.rows) / executions;
-  }
-  window.busy_ratio = static_cast<double>(end.compute_ns - begin.compute_ns) /
-                      1e9 / lane_seconds;
-  window.busy_source = "ModelStatistics";
-  window.batches = Grown(begin.batches, end.batches);
-  if (end.queue.count > begin.queue.count) {
-    window.times = {MeanUs(begin.queue, end.queue),
-                    MeanUs(begin.compute_input, end.compute_input),
-                    MeanUs(begin.compute_infer, end.compute_infer),
-                    MeanUs(begin.compute_output, end.compute_output)};
-  }
-}
-
 }  // namespace
-
-std::optional<BusySeconds> ParseBusySeconds(absl::string_view page,
-                                            absl::string_view model) {
-  BusySeconds sum;
-  for (const MetricSample& sample : SamplesOfModel(page, kBusyMetric, model)) {
-    sum.seconds += sample.value;
-    ++sum.lanes;
-  }
-  return sum.lanes == 0 ? std::nullopt : std::optional(sum);
-}
-
-CloseReasons ParseCloseReasons(absl::string_view page,
-                               absl::string_view model) {
-  CloseReasons reasons;
-  for (const MetricSample& sample :
-       SamplesOfModel(page, kClosedMetric, model)) {
-    if (const std::string reason = sample.Label("reason");
-        !reason.empty() && sample.value >= 0) {
-      reasons[reason] += static_cast<uint64_t>(sample.value);
-    }
-  }
-  return reasons;
-}
-
-ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
-                        int32_t lanes) {
-  ServerWindow window;
-  const double wall_s =
-      std::chrono::duration<double>(end.at - begin.at).count();
-  const bool has_statistics = begin.has_statistics && end.has_statistics;
-  if (wall_s <= 0 || (has_statistics && (end.executions < begin.executions ||
-                                         end.compute_ns < begin.compute_ns))) {
-    return window;
-  }
-  if (has_statistics) {
-    TakeStatistics(begin, end, wall_s * lanes, window);
-  }
-  if (begin.busy.has_value() && end.busy.has_value() &&
-      end.busy->seconds >= begin.busy->seconds) {
-    window.busy_ratio =
-        (end.busy->seconds - begin.busy->seconds) / wall_s / end.busy->lanes;
-    window.busy_source = "metrics";
-    window.closed = Grown(begin.closed, end.closed);
-  }
-  return window;
-}
 
 ServerProbe::ServerProbe(const ModelClient& client, bool has_statistics,
                          std::string metrics_address, DeviceSource* device)

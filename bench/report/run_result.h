@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/client/server_probe.h"
+#include "bench/client/server_window.h"
 #include "bench/device/device_summary.h"
 #include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"

@@ -1,5 +1,5 @@
 // Counters to mean rows and busy ratio; metrics text to busy seconds.
-#include "bench/client/server_probe.h"
+#include "bench/client/server_window.h"
 
 #include <gtest/gtest.h>
 
