@@ -68,6 +68,9 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
     }
   }
   watches_ = std::move(watches);  // of what is served now
+  if (is_device_lost_ && is_device_lost_()) {
+    return "device is lost";
+  }
   return std::nullopt;
 }
 

@@ -11,9 +11,11 @@
 #define FERRY_SERVER_BACKEND_WATCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "batcher/clock.h"
 #include "batcher/statistics.h"
@@ -36,9 +38,13 @@ class ModelWatch {
 
 class BackendWatch {
  public:
-  // timeout 0: never says that a backend hangs.
-  BackendWatch(const ModelTable& models, Duration timeout)
-      : models_(models), timeout_(timeout) {}
+  // timeout 0: never says that a backend hangs. `is_device_lost` asks the
+  // device that all models share, also while nobody uses it; empty: none.
+  BackendWatch(const ModelTable& models, Duration timeout,
+               std::function<bool()> is_device_lost = {})
+      : models_(models),
+        timeout_(timeout),
+        is_device_lost_(std::move(is_device_lost)) {}
 
   // Returns why the process cannot go on, or nothing. Also brings each
   // model's retry_pushback_ms up to date.
@@ -47,6 +53,7 @@ class BackendWatch {
  private:
   const ModelTable& models_;
   const Duration timeout_;
+  const std::function<bool()> is_device_lost_;
   std::map<uint64_t, ModelWatch> watches_;  // by serial of the entry
 };
 

@@ -100,7 +100,8 @@ absl::Status StartDevice(const Device* device, ServerOptions& options) {
   }
   auto started = StartCuda(*device);
   if (started.ok()) {
-    options.repository.device = *std::move(started);
+    options.repository.device = started->device;
+    options.lifecycle.is_device_lost = started->is_lost;
   }
   return started.status();
 }

@@ -61,6 +61,8 @@ struct LifecycleOptions {
   Duration exit_timeout = Milliseconds(20'000);
   // A lane that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
+  // Of the device that all models share; empty: none is.
+  std::function<bool()> is_device_lost;
 };
 
 // What the process serves on, and how the flag says it.

@@ -69,7 +69,8 @@ Server::Server(const ServerOptions& options, const DeviceMetrics* device)
       device_(device),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
-      watch_(models_, options.lifecycle.backend_timeout) {}
+      watch_(models_, options.lifecycle.backend_timeout,
+             options.lifecycle.is_device_lost) {}
 
 absl::Status Server::OpenDoors() {
   auto grpc = GrpcEndpoint::Create(options_.grpc, models_, *control_,

@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-absl::StatusOr<std::shared_ptr<DeviceRuntime>> StartCuda(const Device& device) {
+absl::StatusOr<OpenedCuda> StartCuda(const Device& device) {
   const nvml::DeviceChoice& choice = device.choice();
   const double fraction = choice.memory_bytes.has_value()
                               ? nvml::MemoryFraction(*choice.memory_bytes)
@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<DeviceRuntime>> StartCuda(const Device& device) {
     return status;
   }
   spdlog::info("cuda {} memory_fraction={:.3f}", opened->description, fraction);
-  return std::move(opened->device);
+  return opened;
 }
 
 }  // namespace ferry

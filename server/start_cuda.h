@@ -4,8 +4,6 @@
 #ifndef FERRY_SERVER_START_CUDA_H_
 #define FERRY_SERVER_START_CUDA_H_
 
-#include <memory>
-
 #include "absl/status/statusor.h"
 #include "models/cuda_library.h"
 #include "server/device.h"
@@ -15,7 +13,7 @@ namespace ferry {
 // Opens CUDA, leaves it the share of the device's memory that is left beside
 // its own, and checks that it shows exactly that device. Errors: those of
 // OpenCuda() and nvml::CheckVisible(). REQUIRES: device.Claim() was called.
-absl::StatusOr<std::shared_ptr<DeviceRuntime>> StartCuda(const Device& device);
+absl::StatusOr<OpenedCuda> StartCuda(const Device& device);
 
 }  // namespace ferry
 

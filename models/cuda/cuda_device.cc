@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "batcher/mutex.h"
+#include "models/cuda/capture_mutex.h"
 #include "models/cuda/cuda_streams.h"
 #include "models/cuda/pinned_memory.h"
 
@@ -31,6 +33,35 @@ std::string UuidText(const cudaUUID_t& uuid) {
 
 std::string VersionText(int version) {  // 13000: 13.0
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
+}
+
+template <typename Function>
+Function DriverFunction(const char* name, int version) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = {};
+  C10_CUDA_CHECK(cudaGetDriverEntryPointByVersion(
+      name, &found, static_cast<unsigned int>(version), cudaEnableDefault,
+      &result));
+  TORCH_CHECK(result == cudaDriverEntryPointSuccess, "the driver has no ", name,
+              " of CUDA ", VersionText(version));
+  return reinterpret_cast<Function>(found);
+}
+
+// By the second version of cuDeviceGetUuid, which of a MIG device tells its own
+// UUID. The first, and with it cudaDeviceProp, may tell that of its GPU (CUDA
+// Driver API, 6.5 Device Management).
+cudaUUID_t UuidOf(int index) {
+  constexpr int kFirst = 2000;
+  constexpr int kSecond = 11040;
+  using Get = int (*)(int* device, int index);
+  using GetUuid = int (*)(cudaUUID_t * uuid, int device);
+  int device = 0;
+  int error = DriverFunction<Get>("cuDeviceGet", kFirst)(&device, index);
+  TORCH_CHECK(error == 0, "cuDeviceGet: CUDA error ", error);
+  cudaUUID_t uuid = {};
+  error = DriverFunction<GetUuid>("cuDeviceGetUuid", kSecond)(&uuid, device);
+  TORCH_CHECK(error == 0, "cuDeviceGetUuid: CUDA error ", error);
+  return uuid;
 }
 
 // Set by LibTorch's allocator, on the thread that has asked it.
@@ -76,8 +107,9 @@ CudaDevice::CudaDevice()
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp properties = {};
     C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, i));
-    uuids_.push_back(UuidText(properties.uuid));
+    uuids_.push_back(UuidText(UuidOf(i)));
     if (i == 0) {
+      architecture_ = absl::StrCat(properties.major, properties.minor);
       description_ = absl::StrCat(
           "name=", properties.name, " compute_capability=", properties.major,
           ".", properties.minor,
@@ -122,6 +154,10 @@ bool CudaDevice::TakeOutOfMemory() {
   return std::exchange(is_out_of_memory, false);
 }
 
-void CudaDevice::FreeKept() { c10::cuda::CUDACachingAllocator::emptyCache(); }
+// LibTorch frees nothing while a graph is recorded, and says that it is a bug.
+void CudaDevice::FreeKept() {
+  MutexLock lock(CaptureMutex());
+  c10::cuda::CUDACachingAllocator::emptyCache();
+}
 
 }  // namespace ferry

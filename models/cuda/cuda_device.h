@@ -28,6 +28,7 @@ class CudaDevice final : public DeviceRuntime {
   at::Device device() const override { return {at::kCUDA, 0}; }
   std::shared_ptr<HostMemory> host_memory() override { return host_memory_; }
   std::unique_ptr<DeviceStreams> MakeStreams() override;
+  std::string architecture() const override { return architecture_; }
   bool IsLost() override;
   void FreeKept() override;
   bool TakeOutOfMemory() override;
@@ -44,6 +45,7 @@ class CudaDevice final : public DeviceRuntime {
   const std::shared_ptr<StreamPool> streams_;
   std::vector<std::string> uuids_;
   std::string description_;
+  std::string architecture_;
   // What IsLost() asks.
   cudaStream_t probe_stream_ = nullptr;
   cudaEvent_t probe_ = nullptr;

@@ -15,6 +15,8 @@ void FerryOpenCuda(double memory_fraction,
   ferry::OpenedCuda result;
   result.uuids = (*device)->uuids();
   result.description = (*device)->description();
-  result.device = *std::move(device);
+  const std::shared_ptr<ferry::CudaDevice> shared = *std::move(device);
+  result.is_lost = [shared] { return shared->IsLost(); };
+  result.device = shared;
   opened = std::move(result);
 }

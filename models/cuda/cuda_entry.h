@@ -5,6 +5,7 @@
 #ifndef FERRY_MODELS_CUDA_CUDA_ENTRY_H_
 #define FERRY_MODELS_CUDA_CUDA_ENTRY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ class DeviceRuntime;  // models/torch/device/device_runtime.h
 
 struct OpenedCuda {
   std::shared_ptr<DeviceRuntime> device;
+  // Whether nothing succeeds on it any more; from any thread.
+  std::function<bool()> is_lost;
   std::vector<std::string> uuids;  // of all devices that CUDA shows
   std::string description;         // for the log
 };

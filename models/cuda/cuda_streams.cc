@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "batcher/mutex.h"
+#include "models/cuda/capture_mutex.h"
 #include "models/cuda/cast_elements.h"
 #include "models/cuda/normalize_images.h"
 #include "models/torch/normalize.h"
@@ -70,12 +71,6 @@ class CudaEvent final : public DeviceEvent {
   const CudaStreams& streams_;
   cudaEvent_t event_ = nullptr;
 };
-
-// LibTorch keeps what belongs to captures for the whole process, unlocked.
-Mutex& CaptureMutex() {
-  static Mutex mutex;
-  return mutex;
-}
 
 class CudaGraph final : public DeviceGraph {
  public:

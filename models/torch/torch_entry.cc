@@ -28,16 +28,16 @@ const char* OperatorHint(const std::string& why) {
 }
 
 // Completes options.spec where the config leaves tensors out.
-absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path,
-                                                     at::Device device,
-                                                     ModelOptions& options) {
+absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
+    const std::string& path, at::Device device, const std::string& architecture,
+    ModelOptions& options) {
   std::string why;
   try {
     if (options.backend == BackendKind::kTorchScript) {
       return LoadTorchScript(path, options, device);
     }
     if (options.backend == BackendKind::kAotInductor) {
-      return LoadAotiNetwork(options, path, device);
+      return LoadAotiNetwork(options, path, device, architecture);
     }
     return MakeNetwork(options, path, device);
   } catch (const c10::OutOfMemoryError& error) {
@@ -77,7 +77,7 @@ StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
     return status;
   }
   absl::StatusOr<std::unique_ptr<Network>> network =
-      LoadNetwork(path, runtime.device(), completed);
+      LoadNetwork(path, runtime.device(), runtime.architecture(), completed);
   if (!network.ok()) {
     return network.status();
   }
@@ -106,7 +106,7 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
                           ferry::HostModelsOrStatus& models) {
   ferry::ModelOptions completed = options;
   absl::StatusOr<std::unique_ptr<ferry::Network>> loaded =
-      ferry::LoadNetwork(path, at::kCPU, completed);
+      ferry::LoadNetwork(path, at::kCPU, "", completed);
   if (!loaded.ok()) {
     models = loaded.status();
     return;

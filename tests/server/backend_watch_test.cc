@@ -39,6 +39,15 @@ TEST_F(BackendWatchTest, IdleBackendIsFineForever) {
   EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
 }
 
+TEST_F(BackendWatchTest, ALostDeviceIsSeenWhileNobodyUsesIt) {
+  bool is_lost = false;
+  BackendWatch watch(table_, Milliseconds(1000), [&] { return is_lost; });
+  EXPECT_EQ(watch.Look(model_.clock().Now()), std::nullopt);
+  is_lost = true;
+  EXPECT_THAT(watch.Look(model_.clock().Now()),
+              Optional(HasSubstr("device is lost")));
+}
+
 TEST_F(BackendWatchTest, BackendWithoutProgressHangs) {
   EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
   TestRequest request;

@@ -136,10 +136,12 @@ absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const std::string& library,
 }
 
 absl::StatusOr<LoadedPackage> Load(const ModelOptions& options,
-                                   const std::string& path, at::Device device) {
+                                   const std::string& path, at::Device device,
+                                   const std::string& architecture) {
   static const Processor processor = Processor::Here();
   Processor here = processor;
   here.device = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
+  here.architecture = architecture;
   absl::Status status = OpenLibtorchName();
   if (!status.ok()) {
     return status;
@@ -269,7 +271,8 @@ std::string PathOfBucket(const std::string& path, int32_t rows) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
-    const ModelOptions& options, const std::string& path, at::Device device) {
+    const ModelOptions& options, const std::string& path, at::Device device,
+    const std::string& architecture) {
   std::map<int64_t, std::string> paths;
   for (int32_t rows : options.buckets) {
     const std::string own = PathOfBucket(path, rows);
@@ -288,7 +291,8 @@ absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
   }
   std::map<int64_t, LoadedPackage> by_rows;
   for (const auto& [rows, own] : paths) {
-    absl::StatusOr<LoadedPackage> package = Load(options, own, device);
+    absl::StatusOr<LoadedPackage> package =
+        Load(options, own, device, architecture);
     if (!package.ok()) {
       return package.status();
     }

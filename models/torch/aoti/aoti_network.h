@@ -27,7 +27,8 @@ namespace ferry {
 // not fit the spec; FAILED_PRECONDITION where it was compiled for another
 // processor or device.
 absl::StatusOr<std::unique_ptr<Network>> LoadAotiNetwork(
-    const ModelOptions& options, const std::string& path, at::Device device);
+    const ModelOptions& options, const std::string& path, at::Device device,
+    const std::string& architecture = "");
 
 }  // namespace ferry
 

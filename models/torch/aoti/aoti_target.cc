@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -28,6 +29,19 @@ absl::Status DoesNotFit(const std::string& needed, const std::string& found) {
   return absl::FailedPreconditionError(
       absl::StrCat("it is compiled for ", needed, ", ", found,
                    ": compile it where it is served"));
+}
+
+// Whether the device runs code of that compute capability: of the same major
+// digits, and a minor one that is no higher (CUDA C++ Programming Guide, binary
+// compatibility). What is not noted may fit.
+bool RunsOn(const std::string& architecture, const std::string& compiled_for) {
+  int here = 0;
+  int there = 0;
+  if (!absl::SimpleAtoi(architecture, &here) ||
+      !absl::SimpleAtoi(compiled_for, &there)) {
+    return true;
+  }
+  return here / 10 == there / 10 && here >= there;
 }
 
 std::set<std::string> Words(absl::string_view text) {
@@ -94,6 +108,11 @@ absl::Status CheckAotiTarget(const AotiMetadata& metadata,
   if (device != processor.device) {
     return DoesNotFit(absl::StrCat("device '", device, "'"),
                       absl::StrCat("expected '", processor.device, "'"));
+  }
+  const std::string compiled_for = Value(metadata, "AOTI_COMPUTE_CAPABILITY");
+  if (!RunsOn(processor.architecture, compiled_for)) {
+    return DoesNotFit(absl::StrCat("compute capability ", compiled_for),
+                      absl::StrCat("this device has ", processor.architecture));
   }
   const std::string platform = Value(metadata, "AOTI_PLATFORM");
   const std::string machine = Value(metadata, "AOTI_MACHINE");

@@ -28,6 +28,8 @@ struct Processor {
 
   // Where the code runs that the processor starts: "cpu" or "cuda".
   std::string device = "cpu";
+  // Of a GPU, its compute capability, major and minor digits: "90".
+  std::string architecture = {};
 
   // The one that runs this. Asks the system for leave to use AMX.
   static Processor Here();

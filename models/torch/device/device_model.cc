@@ -5,8 +5,11 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
 #include "models/torch/guarded.h"
@@ -70,14 +73,28 @@ DeviceModel::Place DeviceModel::MakePlace() {
 
 absl::Status DeviceModel::WarmUp() {
   at::set_num_threads(options_.threads);  // of operators on the processor
-  const auto run_batch = [this](const Batch& batch) { return RunBatch(batch); };
+  bool is_lost = false;
+  const auto run_batch = [&](const Batch& batch) {
+    const absl::Status status = RunBatch(batch);
+    is_lost = is_lost || (!status.ok() && runtime_.IsLost());
+    return status;
+  };
   // Some to record a graph, one to record it, one to launch it.
   const int runs =
       std::max(network_->warm_up_runs(),
                options_.use_graphs ? ForwardGraphs::kEagerRuns : 0) +
       2;
   ferry::WarmUp warm_up(options_, runs, run_batch);
-  const absl::Status status = warm_up.Run();
+  absl::Status status = warm_up.Run();
+  if (is_lost) {  // whatever the model may have to do with it
+    return absl::UnavailableError(absl::StrCat(
+        "the device is lost: ",
+        status.ok() ? warm_up.failure() : std::string(status.message())));
+  }
+  status.Update(Guarded([&] {
+    outputs_.EndWarmUp();
+    return absl::OkStatus();
+  }));
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
@@ -125,7 +142,7 @@ absl::Status DeviceModel::RunBatch(const Batch& batch) {
 // --- a batch -----------------------------------------------------------------
 
 absl::Status DeviceModel::CopyRowsIn(Place& place, const Batch& batch) {
-  absl::Status status = Guarded([&] {
+  absl::Status status = WithMemory([&] {
     // Passed long ago, but for a batch that failed on its way.
     place.copied_in->Await();
     place.computed->Await();
@@ -161,7 +178,7 @@ absl::Status DeviceModel::ComputeRows(Place& place, const Batch& batch,
   if (!status.ok()) {
     return status;
   }
-  status = Guarded([&] {
+  status = WithMemory([&] {
     place.computed->Block(DeviceStream::kCopyOut);
     outputs_.CopyOut(batch, place.outputs, output);
     return absl::OkStatus();
@@ -177,7 +194,8 @@ absl::Status DeviceModel::ComputePieces(Place& place, const Batch& batch) {
   bool is_halved = false;
   for (int32_t first = 0; first < batch.rows();) {
     const RowRange rows = RangeFrom(first, batch);
-    const absl::Status status = ComputePiece(place, batch, rows);
+    const absl::Status status =
+        WithMemory([&] { return ComputePiece(place, batch, rows); });
     if (absl::IsResourceExhausted(status) && !is_halved && Halve(rows)) {
       is_halved = true;
       LogModelFailure(options_.name, "forward", status.message());
@@ -198,20 +216,22 @@ RowRange DeviceModel::RangeFrom(int32_t first, const Batch& batch) const {
           .padded = PaddedRows(options_.buckets, count)};
 }
 
-// RESOURCE_EXHAUSTED where the device had no memory, whoever says so and how.
-absl::Status DeviceModel::ComputePiece(Place& place, const Batch& batch,
-                                       const RowRange& rows) {
+// RESOURCE_EXHAUSTED where there was no memory of the device, whoever says so
+// and how, or none of the host that the device can read.
+absl::Status DeviceModel::WithMemory(absl::FunctionRef<absl::Status()> work) {
   runtime_.TakeOutOfMemory();  // of an earlier one
   bool is_out_of_memory = false;
   absl::Status status = Guarded([&] {
     try {
-      return TryPiece(place, batch, rows);
+      return work();
     } catch (const c10::OutOfMemoryError&) {
+      is_out_of_memory = true;
+      throw;
+    } catch (const std::bad_alloc&) {
       is_out_of_memory = true;
       throw;
     }
   });
-  given_.clear();
   is_out_of_memory |= !status.ok() && runtime_.TakeOutOfMemory();
   if (is_out_of_memory) {
     FreeKept();
@@ -220,8 +240,9 @@ absl::Status DeviceModel::ComputePiece(Place& place, const Batch& batch,
   return status;
 }
 
-absl::Status DeviceModel::TryPiece(Place& place, const Batch& batch,
-                                   const RowRange& rows) {
+absl::Status DeviceModel::ComputePiece(Place& place, const Batch& batch,
+                                       const RowRange& rows) {
+  const absl::Cleanup forget = [this] { given_.clear(); };
   for (size_t i = 0; i < inputs_.size(); ++i) {
     staged_[i] = {};
     staged_[i] = inputs_[i].Stage(batch, rows, place.inputs[i]);

@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "batcher/stream_model.h"
 #include "models/model_options.h"
 #include "models/torch/device/device_input.h"
@@ -76,7 +78,7 @@ class DeviceModel final : public StreamModel {
   absl::Status ComputePieces(Place& place, const Batch& batch);
   absl::Status ComputePiece(Place& place, const Batch& batch,
                             const RowRange& rows);
-  absl::Status TryPiece(Place& place, const Batch& batch, const RowRange& rows);
+  absl::Status WithMemory(absl::FunctionRef<absl::Status()> work);
   RowRange RangeFrom(int32_t first, const Batch& batch) const;
   bool Halve(const RowRange& rows);
   void FreeKept();

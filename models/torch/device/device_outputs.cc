@@ -3,6 +3,8 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,8 @@ namespace {
 
 // As many as replies may hold: to allocate such memory stops the device.
 constexpr int32_t kMaxIdleOutputs = HostOutputPool::kMaxShared;
+// Of a model's replies, what is taken before there are any.
+constexpr size_t kMostReserved = size_t{256} << 20;
 
 size_t ToBytes(DataType type, int32_t rows, absl::Span<const int64_t> dims) {
   return static_cast<size_t>(rows) * RowBytes(type, dims);
@@ -30,7 +34,8 @@ DeviceOutputs::DeviceOutputs(const ModelOptions& options,
       streams_(streams),
       memory_(runtime.host_memory()),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs,
-            HostOutputPool::kMaxShared, memory_) {}
+            HostOutputPool::kMaxShared, memory_),
+      most_bytes_(options.spec.outputs.size()) {}
 
 DeviceOutputs::Rooms DeviceOutputs::MakeRooms() {
   Rooms rooms;
@@ -90,6 +95,7 @@ void DeviceOutputs::CopyOut(const Batch& batch, Rooms& rooms,
     const TensorSpec& spec = options_.spec.outputs[i];
     Room& room = rooms.outputs[i];
     const size_t bytes = ToBytes(spec.type, batch.rows(), room.row_dims);
+    most_bytes_[i] = std::max(most_bytes_[i], bytes);
     std::byte* to = nullptr;
     if (spec.follows.has_value()) {
       to = room.to_cut.Reserve(bytes);
@@ -104,6 +110,20 @@ void DeviceOutputs::CopyOut(const Batch& batch, Rooms& rooms,
   }
   rooms.buffer = output;
   rooms.batch = &batch;
+}
+
+void DeviceOutputs::EndWarmUp() {
+  const size_t bytes =
+      std::accumulate(most_bytes_.begin(), most_bytes_.end(), size_t{0});
+  const size_t count = std::min(static_cast<size_t>(kMaxIdleOutputs),
+                                kMostReserved / std::max<size_t>(bytes, 1));
+  std::vector<OutputRef> taken(count);
+  for (OutputRef& buffer : taken) {
+    buffer = pool_.Take();
+    for (size_t i = 0; i < most_bytes_.size(); ++i) {
+      HostOutputPool::LayoutBytes(*buffer.get(), i, most_bytes_[i], {});
+    }
+  }
 }
 
 void DeviceOutputs::Forget(Rooms& rooms) {

@@ -61,6 +61,10 @@ class DeviceOutputs {
   // Starts to copy what was put to a buffer that it takes.
   void CopyOut(const Batch& batch, Rooms& rooms, OutputRef& output);
 
+  // Takes the memory for all replies that may be under way, of the sizes that
+  // were copied out so far.
+  void EndWarmUp();
+
   // Nothing is to be made of what was copied out.
   static void Forget(Rooms& rooms);
 
@@ -74,6 +78,7 @@ class DeviceOutputs {
   DeviceStreams& streams_;
   const std::shared_ptr<HostMemory> memory_;
   HostOutputPool pool_;
+  std::vector<size_t> most_bytes_;  // [spec output], copied out of a batch
 };
 
 }  // namespace ferry

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -94,6 +95,8 @@ class DeviceRuntime {
 
   // Where weights and batches are.
   virtual at::Device device() const = 0;
+  // What compiled code must be for, as torch says it ("90"); empty: anything.
+  virtual std::string architecture() const = 0;
   // Memory of the host that the device copies from and to by itself.
   virtual std::shared_ptr<HostMemory> host_memory() = 0;
   // What the calling thread has put on the device is done when it returns.

@@ -140,6 +140,26 @@ TEST_F(AotiPackageTest, TargetThatDoesNotFitIsNamedWithWhatThereIs) {
                         "no AVX512, AVX512_VNNI"));
 }
 
+TEST_F(AotiPackageTest, CodeRunsOnDevicesOfItsOwnMajorVersion) {
+  const auto check = [](const char* compiled_for, const char* here) {
+    Processor processor = {"x86_64", {}, {}};
+    processor.device = "cuda";
+    processor.architecture = here;
+    return CheckAotiTarget({{"AOTI_DEVICE_KEY", "cuda"},
+                            {"AOTI_PLATFORM", "linux"},
+                            {"AOTI_MACHINE", "x86_64"},
+                            {"AOTI_COMPUTE_CAPABILITY", compiled_for}},
+                           processor);
+  };
+  EXPECT_TRUE(check("90", "90").ok());
+  EXPECT_TRUE(check("80", "89").ok());
+  EXPECT_TRUE(check("", "90").ok());
+  EXPECT_THAT(check("80", "90").message(),
+              HasSubstr("compute capability 80, this device has 90"));
+  EXPECT_FALSE(check("89", "80").ok());
+  EXPECT_FALSE(check("100", "90").ok());
+}
+
 TEST_F(AotiPackageTest, FlagsThatWereNotedAreNeeded) {
   AotiArchive archive = Whole();
   archive.metadata.insert(1, R"("FERRY_CPU_FLAGS": "avx2 avx512_bf16",)");

@@ -22,6 +22,7 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 
 // A network that is a function of the test.
 class ScriptedNetwork final : public Network {
@@ -256,6 +257,34 @@ TEST_F(DeviceModelTest, WithoutMemoryForHalfABatchItFailsAndTheNextRuns) {
   EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
 }
 
+TEST_F(DeviceModelTest, WithoutMemoryToStageABatchFailsAndTheNextRuns) {
+  options_.spec.inputs[0].dims = {kAnySize};
+  options_.spec.outputs[0].dims = {kAnySize};
+  const auto model = Make(Doubled);
+  TestRows one(1, {3}, {1, 2, 3});
+  OutputRef output;
+  runtime_.memory->is_out = true;
+  const DeviceOutcome outcome = Play(*model, *BatchOf({&one}), output);
+  EXPECT_EQ(outcome.outcome.code, absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Count(*model, "out_of_memory"), 1);
+  runtime_.memory->is_out = false;
+  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
+  EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4, 6));
+}
+
+TEST_F(DeviceModelTest, WarmedUpItTakesNoMoreMemoryOfTheHost) {
+  const auto model = Make(Doubled);
+  ASSERT_TRUE(model->WarmUp().ok());
+  const int before = runtime_.memory->allocations;
+  TestRows eight(8, {2}, std::vector<float>(16, 1));
+  std::vector<OutputRef> held(HostOutputPool::kMaxShared);
+  for (size_t i = 0; i < held.size(); ++i) {
+    const auto place = static_cast<int32_t>(i) % model->places();
+    ASSERT_TRUE(Play(*model, *BatchOf({&eight}), held[i], place).ok());
+  }
+  EXPECT_EQ(runtime_.memory->allocations, before);
+}
+
 TEST_F(DeviceModelTest, ABatchThatThrowsFailsAndTheNextRuns) {
   bool throws = true;
   const auto model = Make([&](const Values& inputs) {
@@ -322,6 +351,20 @@ TEST_F(DeviceModelTest, WarmsUpEachBucket) {
   EXPECT_THAT(sizes, Contains(8));
   ASSERT_EQ(model->warm_up_samples().size(), 2);
   EXPECT_EQ(model->warm_up_samples()[1].rows, 8);
+}
+
+// Of sizes that nobody knows, what throws may be their fault; not so here.
+TEST_F(DeviceModelTest, ADeviceThatIsLostInWarmUpIsTold) {
+  options_.spec.inputs[0].dims = {kAnySize};
+  options_.spec.outputs[0].dims = {kAnySize};
+  const auto model = Make([&](const Values& /*inputs*/) -> at::Tensor {
+    runtime_.is_lost = true;
+    throw std::runtime_error("device-side assert");
+  });
+  const absl::Status status = model->WarmUp();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("the device is lost"));
+  EXPECT_THAT(status.message(), HasSubstr("device-side assert"));
 }
 
 TEST_F(DeviceModelTest, WarmUpSaysWhyTheModelCannotServe) {

@@ -21,6 +21,7 @@
 #include "batcher/checked_math.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/normalize.h"
+#include "tests/models/torch/device/counted_memory.h"
 
 namespace ferry {
 
@@ -154,9 +155,8 @@ inline std::unique_ptr<DeviceEvent> HostStreams::MakeEvent() {
 class HostRuntime final : public DeviceRuntime {
  public:
   at::Device device() const override { return at::kCPU; }
-  std::shared_ptr<HostMemory> host_memory() override {
-    return HostMemory::Plain();
-  }
+  std::string architecture() const override { return ""; }
+  std::shared_ptr<HostMemory> host_memory() override { return memory; }
   std::unique_ptr<DeviceStreams> MakeStreams() override {
     return std::make_unique<HostStreams>();
   }
@@ -164,6 +164,8 @@ class HostRuntime final : public DeviceRuntime {
   void FreeKept() override { ++times_freed; }
   bool TakeOutOfMemory() override { return is_out_of_memory.exchange(false); }
 
+  const std::shared_ptr<CountedMemory> memory =
+      std::make_shared<CountedMemory>();
   std::atomic<bool> is_lost{false};
   std::atomic<bool> is_out_of_memory{false};
   std::atomic<int> times_freed{0};

@@ -1,0 +1,20 @@
+// CaptureMutex: one thread records a graph or frees what LibTorch keeps.
+//
+// LibTorch keeps what belongs to captures for the whole process, unlocked.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_MODELS_CUDA_CAPTURE_MUTEX_H_
+#define FERRY_MODELS_CUDA_CAPTURE_MUTEX_H_
+
+#include "batcher/mutex.h"
+
+namespace ferry {
+
+inline Mutex& CaptureMutex() {
+  static Mutex mutex;
+  return mutex;
+}
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CUDA_CAPTURE_MUTEX_H_
