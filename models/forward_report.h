@@ -15,8 +15,8 @@ namespace ferry {
 
 // Milliseconds of each run.
 struct RunTimes {
-  std::vector<double> stage, compute, total;
-  std::vector<double> idle;  // before its compute; empty: not known
+  std::vector<double> stage = {}, compute = {}, total = {};
+  std::vector<double> idle = {};  // before its compute; empty: not known
 };
 
 struct Measurement {
@@ -25,10 +25,10 @@ struct Measurement {
   double stage_ms = 0;  // medians
   double compute_ms = 0;
   double total_ms = 0;
-  std::optional<double> idle_ms;
+  std::optional<double> idle_ms = {};
   // Of a device from the first compute to the last: the share of it in which
   // it computed.
-  std::optional<double> busy_ratio;
+  std::optional<double> busy_ratio = {};
   double p99_ms = 0;             // of the total
   std::vector<double> times_ms;  // total, of each run
 };

@@ -19,7 +19,7 @@
 # there is one. Each step is bounded in time, and one that fails stops no other.
 # What needs a device, or anything else that is not there, is skipped and says
 # why. The files are written anew after each step. With --seconds 3 the first
-# part takes about 2 minutes, measuring about 10, the sanitizer up to 30.
+# part takes about 2 minutes, measuring about 12, the sanitizer up to 30.
 #
 # Measured: what a network reaches in process, by batch size, as CUDA graphs and
 # eagerly, with the device's idle time between batches and TFLOP/s beside those

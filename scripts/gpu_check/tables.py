@@ -17,7 +17,8 @@ OFFLINE = (("rows", "rows", 0), ("rows/s", "rows_per_second", 1),
            ("copy in ms", "stage_ms", 3), ("compute ms", "compute_ms", 3),
            ("batch ms", "total_ms", 3), ("idle ms", "idle_ms", 3),
            ("busy", "busy_ratio", 3), ("copy in hidden", "copy_in_hidden", 3),
-           ("TFLOP/s", "tflops", 2), ("of peak", "share_of_peak", 3))
+           ("TFLOP/s", "tflops", 2), ("computing", "tflops_computing", 2),
+           ("of peak", "share_of_peak", 3))
 
 
 def offline_table(of):

@@ -166,6 +166,8 @@ class MeasuresTest(unittest.TestCase):
         graphs = of["offline"]["graphs"]
         self.assertEqual([one["rows"] for one in graphs], [1, 4, 8])
         self.assertAlmostEqual(graphs[2]["tflops"], 8000 * 8.178368512e-3)
+        # 8 rows in 8 ms of compute.
+        self.assertAlmostEqual(graphs[2]["tflops_computing"], 8.178368512)
         self.assertAlmostEqual(graphs[2]["copy_in_hidden"], 0.75)
         self.assertNotIn("times_ms", graphs[2])
         self.assertEqual(of["offline"]["eager"][0]["rows_per_second"], 500)
