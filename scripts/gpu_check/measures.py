@@ -23,6 +23,7 @@ MOST_LOADS = 60
 # A queue that grows by some percent of the rate is to pass the limit within a
 # load of a search.
 LOAD_IN_LIMITS = 30
+PRECISION = 0.03  # of a found rate
 WARM_UP_S = 1  # at most; no longer than a load
 # A batch that was just missed is waited for, then one's own is computed, and
 # copies and wire need some time, too.
@@ -222,24 +223,27 @@ class Measures:
                 made, ended = self.bench(
                     kept, server,
                     ["search", "-m", network.name, "--slo-ms",
-                     network.limit_ms, "--saturation-outstanding",
+                     network.limit_ms, "--precision", PRECISION,
+                     "--saturation-outstanding",
                      max(64, 4 * most), "--max-outstanding",
                      int(min(max(held, 1024), 65536)), *network.load_flags],
                     max(self.seconds, LOAD_IN_LIMITS * network.limit_ms / 1e3))
             search = made.get("search")
             if not search:
                 raise Wrong(f"expected a search, got: {ended.last_line}")
-            result = {"limit_ms": network.limit_ms, "max_batch_size": most,
-                      "found_rate": search["found_rate"],
-                      "client_ceiling": search["client_ceiling"] or None,
-                      "at_found": None, "share_of_offline": None}
-            if search["found_rate"] is None:
+            last = facts_of(made["points"][-1])
+            found = search["found_rate"]
+            if found is None:
                 kept["reason"] = "no rate was found within the limit"
-            else:
-                result["at_found"] = facts_of(made["points"][-1])
-                if best:
-                    result["share_of_offline"] = (
-                        search["found_rate"] / best["rows_per_second"])
+            elif last["void_reason"]:  # nothing came in so short a load
+                kept["reason"] = f"at {found:.1f}/s: {last['void_reason']}"
+                found = None
+            result = {"limit_ms": network.limit_ms, "max_batch_size": most,
+                      "found_rate": found,
+                      "client_ceiling": search["client_ceiling"] or None,
+                      "at_found": last if found else None,
+                      "share_of_offline": found / best["rows_per_second"]
+                                          if found and best else None}
             of["served" if is_batching else "served_without_batching"] = result
             rates = [(of[key] or {}).get("found_rate")
                      for key in ("served", "served_without_batching")]

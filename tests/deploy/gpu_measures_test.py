@@ -52,7 +52,7 @@ print("serves", sys.argv[1:], flush=True)
 address = ("127.0.0.1", int(flags["--metrics-port"]))
 socketserver.TCPServer(address, Ready).serve_forever()
 """
-# Finds 300/s, then 100/s, then nothing.
+# Finds 300/s, then 100/s, then nothing, then a rate at which nothing came.
 BENCH = """
 import json, os, sys
 words = sys.argv[1:]
@@ -62,9 +62,10 @@ number = os.path.getsize(turn) if os.path.exists(turn) else 0
 open(turn, "a").write(".")
 with open(sys.argv[0] + ".log", "a") as log:
     print(json.dumps(words), file=log)
-found = [300.0, 100.0, None, None][number] if words[0] == "search" else 0
+found = [300.0, 100.0, None, 0.5][number] if words[0] == "search" else 0
 point = {"achieved_rate": found, "latency": {"p50_us": 2000, "p99_us": 14000},
-         "errors": {}, "mean_rows": 7.5, "busy_ratio": 0.97, "void_reason": "",
+         "errors": {}, "mean_rows": 7.5, "busy_ratio": 0.97,
+         "void_reason": "nothing was measured" if found == 0.5 else "",
          "device": {"sm_ratio": 0.85}}
 run = {"points": [point]}
 if words[0] == "search":
@@ -230,6 +231,10 @@ class MeasuresTest(unittest.TestCase):
         encoder = found["networks"]["encoder"]
         self.assertIsNone(encoder["served"]["found_rate"])
         self.assertIsNone(encoder["batching_gain"])
+        self.assertEqual(
+            steps["measure served encoder without batching"]["reason"],
+            "at 0.5/s: nothing was measured")
+        self.assertIsNone(encoder["served_without_batching"]["found_rate"])
         self.assertEqual(found["networks"]["mlp"]["batching_gain"], 3)
         self.assertIn("encoder, over loopback", text)
 
