@@ -16,6 +16,7 @@
 #define FERRY_BATCHER_STREAM_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,13 @@ class StreamModel {
   // Also called for a batch that failed after its Compute() was called, before
   // its output is given back: returns when the device no longer writes it.
   virtual DeviceOutcome AwaitCopiedOut(int32_t place) = 0;
+  // For measuring: the device's time from the end of the compute in `before`,
+  // the place of the batch before, to the begin of that in `place`; nothing
+  // where it does not say. REQUIRES: both were awaited, neither is used anew.
+  virtual std::optional<Duration> IdleBetween(int32_t /*before*/,
+                                              int32_t /*place*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace ferry

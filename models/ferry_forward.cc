@@ -45,6 +45,7 @@ struct Flags {
   double pause_us = 0;    // between batches
   std::string device = "cpu";
   bool graphs = true;
+  int32_t ahead = 2;
   std::string json_path;
 };
 
@@ -100,7 +101,7 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
   const std::vector<RowInput> row = RandomRow(model.spec(), kAnySizeHere);
   const RowRequests requests(model.spec(), row, rows);
   const Batch& batch = requests.batch();
-  std::vector<double> stage, compute, total;
+  RunTimes times;
   const TimePoint end = clock.Now() + Milliseconds(flags.seconds * 1000);
   for (int run = 0; run < kMinRuns || clock.Now() < end; ++run) {
     const TimePoint begin = clock.Now();
@@ -114,34 +115,39 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
     if (!outcome.ok()) {
       return absl::Status(outcome.code, outcome.text);
     }
-    stage.push_back(Ms(staged - begin));
-    compute.push_back(Ms(computed - staged));
-    total.push_back(Ms(computed - begin));
+    times.stage.push_back(Ms(staged - begin));
+    times.compute.push_back(Ms(computed - staged));
+    times.total.push_back(Ms(computed - begin));
     if (pause > Duration(0)) {
       never_notified.Wait(never_notified.PrepareWait(), clock.Now() + pause);
     }
   }
-  return Summary(rows, stage, compute, total);
+  return Summary(rows, times);
 }
 
 // On a device: what is copied in is the stage, and the total is the time from
-// one batch's end to the next.
+// one batch's end to the next. Stage, compute and idle are the device's times.
 absl::StatusOr<Measurement> MeasureOnDevice(StreamModel& model, int32_t rows,
                                             const Flags& flags) {
   const std::vector<RowInput> row = RandomRow(model.spec(), kAnySizeHere);
   const RowRequests requests(model.spec(), row, rows);
   const auto all = RunOnDevice(model, requests.batch(),
-                               Milliseconds(flags.seconds * 1000), kMinRuns);
+                               {.time = Milliseconds(flags.seconds * 1000),
+                                .min_runs = kMinRuns,
+                                .ahead = flags.ahead});
   if (!all.ok()) {
     return all.status();
   }
-  std::vector<double> stage, compute, total;
+  RunTimes times;
   for (size_t i = 0; i < all->interval.size(); ++i) {
-    stage.push_back(Ms(all->device[i].copy_in));
-    compute.push_back(Ms(all->device[i].compute));
-    total.push_back(Ms(all->interval[i]));
+    times.stage.push_back(Ms(all->device[i].copy_in));
+    times.compute.push_back(Ms(all->device[i].compute));
+    times.total.push_back(Ms(all->interval[i]));
   }
-  return Summary(rows, stage, compute, total);
+  for (const Duration idle : all->idle) {
+    times.idle.push_back(Ms(idle));
+  }
+  return Summary(rows, times);
 }
 
 // Applies what the flags say against the config.
@@ -292,13 +298,19 @@ int main(int argc, char** argv) {
                  "waits for its reply")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--device", flags.device,
-                 "cpu, or cuda: the first device that CUDA shows, two batches "
-                 "ahead; 'stage' is the copy in")
+  app.add_option(
+         "--device", flags.device,
+         "cpu, or cuda: the first device that CUDA shows; 'stage' is the "
+         "copy in, 'idle' from one compute to the next")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   app.add_flag("--graphs,!--no-graphs", flags.graphs,
                "with --device cuda: forwards as CUDA graphs");
+  app.add_option("--ahead", flags.ahead,
+                 "with --device cuda: batches under way; 1: each begins when "
+                 "the one before was copied out")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str();
   app.add_option("--json", flags.json_path, "file to write results to");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = ferry::RunForward(flags);

@@ -2,6 +2,9 @@
 #include "models/forward_on_device.h"
 
 #include <cstdint>
+#include <optional>
+
+#include "batcher/check.h"
 
 namespace ferry {
 namespace {
@@ -15,18 +18,19 @@ absl::Status StatusOf(const DeviceOutcome& outcome) {
 }  // namespace
 
 absl::StatusOr<DeviceForwards> RunOnDevice(StreamModel& model,
-                                           const Batch& batch, Duration time,
-                                           int min_runs) {
+                                           const Batch& batch,
+                                           const ForwardLoad& load) {
   const Clock& clock = Clock::Steady();
   const int32_t places = model.places();
-  const int32_t ahead = places - 1;
+  const int32_t ahead = load.ahead;
+  Check(ahead >= 1 && ahead < places, "a place is free for what comes next");
   std::vector<OutputRef> outputs(static_cast<size_t>(places));
   DeviceForwards all;
   TimePoint last = TimePoint::min();
-  const TimePoint end = clock.Now() + time;
+  const TimePoint end = clock.Now() + load.time;
   int64_t started = 0;
   for (int64_t ended = 0;; ++ended) {
-    const bool goes_on = clock.Now() < end || ended < min_runs + ahead;
+    const bool goes_on = clock.Now() < end || ended < load.min_runs + ahead;
     while (goes_on && started < ended + ahead) {
       const auto place = static_cast<int32_t>(started++ % places);
       DeviceOutcome outcome = model.CopyIn(place, batch);
@@ -54,6 +58,10 @@ absl::StatusOr<DeviceForwards> RunOnDevice(StreamModel& model,
     if (ended >= ahead && goes_on) {
       all.device.push_back(times);
       all.interval.push_back(now - last);
+      const auto before = static_cast<int32_t>((ended - 1) % places);
+      if (const auto idle = model.IdleBetween(before, place)) {
+        all.idle.push_back(*idle);
+      }
     }
     last = now;
   }

@@ -14,17 +14,27 @@
 
 namespace ferry {
 
+struct ForwardLoad {
+  Duration time{0};
+  int min_runs = 1;
+  // Batches under way; 1: each begins when the one before was copied out.
+  int32_t ahead = 2;
+};
+
 // Of each batch but the first ones, which fill the device.
 struct DeviceForwards {
   std::vector<DeviceTimes> device;
   std::vector<Duration> interval;  // since the batch before was computed
+  // The device's, from that batch's compute to this one's; empty where it does
+  // not say.
+  std::vector<Duration> idle;
 };
 
 // Runs the batch again and again for that long, and at least `min_runs` times.
-// REQUIRES: the model is warmed up.
+// REQUIRES: the model is warmed up; 1 <= load.ahead < model.places().
 absl::StatusOr<DeviceForwards> RunOnDevice(StreamModel& model,
-                                           const Batch& batch, Duration time,
-                                           int min_runs);
+                                           const Batch& batch,
+                                           const ForwardLoad& load);
 
 }  // namespace ferry
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -20,6 +22,10 @@ double Quantile(std::vector<double> values, double quantile) {
                    values.begin() + static_cast<std::ptrdiff_t>(place),
                    values.end());
   return values[place];
+}
+
+double Sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 // Returns the processor's name and which matrix instructions it has.
@@ -51,16 +57,20 @@ const char* PrecisionOf(const ModelOptions& options) {
 
 }  // namespace
 
-Measurement Summary(int32_t rows, const std::vector<double>& stage,
-                    const std::vector<double>& compute,
-                    const std::vector<double>& total) {
-  return {.rows = rows,
-          .runs = static_cast<int64_t>(total.size()),
-          .stage_ms = Quantile(stage, 0.5),
-          .compute_ms = Quantile(compute, 0.5),
-          .total_ms = Quantile(total, 0.5),
-          .p99_ms = Quantile(total, 0.99),
-          .times_ms = total};
+Measurement Summary(int32_t rows, const RunTimes& times) {
+  Measurement one = {.rows = rows,
+                     .runs = static_cast<int64_t>(times.total.size()),
+                     .stage_ms = Quantile(times.stage, 0.5),
+                     .compute_ms = Quantile(times.compute, 0.5),
+                     .total_ms = Quantile(times.total, 0.5),
+                     .p99_ms = Quantile(times.total, 0.99),
+                     .times_ms = times.total};
+  if (!times.idle.empty()) {
+    const double computing = Sum(times.compute);
+    one.idle_ms = Quantile(times.idle, 0.5);
+    one.busy_ratio = computing / (computing + Sum(times.idle));
+  }
+  return one;
 }
 
 Json ToJson(const ModelOptions& options, const std::vector<Measurement>& all) {
@@ -70,15 +80,19 @@ Json ToJson(const ModelOptions& options, const std::vector<Measurement>& all) {
       {"processor", DescribeProcessor()},  {"batches", Json::array()},
   };
   for (const Measurement& one : all) {
-    json["batches"].push_back(
-        {{"rows", one.rows},
-         {"runs", one.runs},
-         {"stage_ms", one.stage_ms},
-         {"compute_ms", one.compute_ms},
-         {"total_ms", one.total_ms},
-         {"p99_ms", one.p99_ms},
-         {"rows_per_second", one.rows * 1000 / one.total_ms},
-         {"times_ms", one.times_ms}});
+    Json batch = {{"rows", one.rows},
+                  {"runs", one.runs},
+                  {"stage_ms", one.stage_ms},
+                  {"compute_ms", one.compute_ms},
+                  {"total_ms", one.total_ms},
+                  {"p99_ms", one.p99_ms},
+                  {"rows_per_second", one.rows * 1000 / one.total_ms}};
+    if (one.idle_ms.has_value()) {
+      batch["idle_ms"] = *one.idle_ms;
+      batch["busy_ratio"] = *one.busy_ratio;
+    }
+    batch["times_ms"] = one.times_ms;
+    json["batches"].push_back(std::move(batch));
   }
   return json;
 }
@@ -88,12 +102,18 @@ void PrintTable(const ModelOptions& options,
   std::printf("%s, %s, %d thread%s; medians\n", options.name.c_str(),
               PrecisionOf(options), options.threads,
               options.threads == 1 ? "" : "s");
-  std::printf("%6s %10s %10s %10s %10s %12s\n", "rows", "stage ms",
-              "compute ms", "total ms", "p99 ms", "rows/s");
+  const bool has_idle = !all.empty() && all.front().idle_ms.has_value();
+  std::printf("%6s %10s %10s %10s %10s %12s%s\n", "rows", "stage ms",
+              "compute ms", "total ms", "p99 ms", "rows/s",
+              has_idle ? "    idle ms  busy" : "");
   for (const Measurement& one : all) {
-    std::printf("%6d %10.3f %10.3f %10.3f %10.3f %12.1f\n", one.rows,
+    std::printf("%6d %10.3f %10.3f %10.3f %10.3f %12.1f", one.rows,
                 one.stage_ms, one.compute_ms, one.total_ms, one.p99_ms,
                 one.rows * 1000 / one.total_ms);
+    if (one.idle_ms.has_value()) {
+      std::printf(" %10.3f %5.3f", *one.idle_ms, *one.busy_ratio);
+    }
+    std::printf("\n");
   }
 }
 

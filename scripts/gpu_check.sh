@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Tries on a machine with a GPU what docs/devices.md says is not proven, from an
-# unpacked bundle (scripts/bundle.sh), where it lies in tests/:
+# Tries on a machine with a GPU what docs/devices.md says is not proven, and
+# measures what models reach on it, from an unpacked bundle (scripts/bundle.sh),
+# where it lies in tests/:
 #
 #   tests/gpu_check.sh [--device DEVICE] [--torch DIR] [--seconds S] [--out DIR]
+#     [--no-measure | --only-measure] [--no-sanitizer] [--network NAME[:MS]]..
+#     [--batch N,..] [--model-dir DIR].. [--measure-on cpu]
 #
 # --device   that of ferry-server: only, cuda:N, GPU-<uuid> or MIG-<uuid> (only)
 # --torch    the folder that holds torch's lib/ (FERRY_TORCH, or python3's)
@@ -10,11 +13,29 @@
 # --out      where ferry-gpu-check.json and .txt go (.)
 # --bundle   the unpacked bundle, where this is not in it
 #
-# Runs the tests of device code, also under compute-sanitizer where there is one,
-# every call of NVML, and ferry-server and ferry-forward with a short load, on
-# the device and then on the CPU, as the control. Each step is bounded in time,
-# and one that fails stops no other. What needs a device, or anything else that
-# is not there, is skipped and says why.
+# Runs the tests of device code, every call of NVML, and ferry-server and
+# ferry-forward with a short load, on the device and then on the CPU, as the
+# control; then the measurements; last the tests under compute-sanitizer, where
+# there is one. Each step is bounded in time, and one that fails stops no other.
+# What needs a device, or anything else that is not there, is skipped and says
+# why. The files are written anew after each step. With --seconds 3 the first
+# part takes about 2 minutes, measuring about 12, the sanitizer up to 30.
+#
+# Measured: what a network reaches in process, by batch size, as CUDA graphs and
+# eagerly, with the device's idle time between batches and TFLOP/s beside those
+# of torch's matrix products; the highest Poisson rate over loopback whose p99
+# keeps a limit, with batching and without; a small network, one request at a
+# time. docs/devices.md says what each key of the JSON is.
+#
+# --no-measure    without these
+# --only-measure  nothing but these
+# --no-sanitizer  without compute-sanitizer
+# --network       to measure, with the limit of p99 in ms: resnet50:15 and
+#                 encoder:130, or mlp; more than once
+# --batch         sizes in process (1,2,4,8,16,32,64,128)
+# --model-dir     a model's folder, as of an AOTInductor package that was
+#                 compiled for cuda, to measure in process; more than once
+# --measure-on    cpu measures there, which tries this script
 #
 # Exit code: 0 all passed; 1 a step failed; 77 none failed, some were skipped; 2
 # wrong arguments. Needs python3, of 3.9 or later, and installs nothing.

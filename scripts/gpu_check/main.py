@@ -9,11 +9,18 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import sys
 
+import measures
+import networks
 import report
 import steps
 
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
+# Where runtimes of containers put the driver's libraries; not on the loader's
+# path in each of them.
+DRIVER_LIBRARIES = pathlib.Path("/usr/local/nvidia/lib64")
 EXIT_CODES = {report.PASSED: 0, report.FAILED: 1, report.SKIPPED: 77}
 
 
@@ -30,7 +37,26 @@ def find_torch(folder):
     return path if (path / "lib/libtorch_cpu.so").exists() else None
 
 
-def parse():
+def sizes(text):
+    """Returns the ascending batch sizes of "1,8,64"."""
+    try:
+        made = sorted({int(size) for size in text.split(",")})
+    except ValueError:
+        made = []
+    if not made or not 1 <= made[0] <= made[-1] <= 65536:
+        raise argparse.ArgumentTypeError(
+            f"expected sizes of 1 to 65536 as 1,8,64, got {text!r}")
+    return made
+
+
+def network(text):
+    try:
+        return networks.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def make_parser():
     parser = argparse.ArgumentParser(prog="gpu_check.sh")
     parser.add_argument("--device")
     parser.add_argument("--torch", default=os.environ.get("FERRY_TORCH"))
@@ -38,7 +64,26 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--bundle", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parents[2])
+    parser.add_argument("--no-sanitizer", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--no-measure", action="store_true")
+    which.add_argument("--only-measure", action="store_true")
+    parser.add_argument("--network", type=network, action="append",
+                        dest="networks")
+    parser.add_argument("--batch", type=sizes, default=list(BATCHES),
+                        dest="batches")
+    parser.add_argument("--model-dir", type=pathlib.Path, action="append",
+                        default=[], dest="model_dirs")
+    parser.add_argument("--measure-on")
+    return parser
+
+
+def parse():
+    parser = make_parser()
     options = parser.parse_args()
+    options.networks = options.networks or [
+        networks.parse(name) for name in networks.DEFAULT]
+    options.model_dirs = [folder.resolve() for folder in options.model_dirs]
     options.bundle = options.bundle.resolve()
     if not (options.bundle / "bin").is_dir():
         parser.error(f"expected an unpacked bundle with bin/, got "
@@ -47,6 +92,9 @@ def parse():
         parser.error(f"--seconds: expected 0.1 to 600, got {options.seconds}")
     if options.device == "cpu":
         parser.error("--device: expected a device, got cpu, which is run anyway")
+    if options.measure_on not in (None, "cpu"):
+        parser.error(f"--measure-on: expected cpu, got {options.measure_on}; "
+                     "--device names a device")
     asked = options.torch
     options.torch = find_torch(asked)
     if asked and options.torch is None:
@@ -55,30 +103,56 @@ def parse():
     return options
 
 
-def main():
-    options = parse()
-    options.out.mkdir(parents=True, exist_ok=True)
+def prepare_environment(options):
+    """Sets what the programs are to find."""
     if options.torch is not None:
         os.environ["FERRY_TORCH"] = str(options.torch)
     # gRPC would ask a proxy for loopback, too.
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
-    check = steps.Check(options)
-    begin = report.header(check)
-    steps.look_at_devices(check)
-    print("\n".join(report.describe({**begin, **report.facts(check)})),
-          flush=True)
+    if DRIVER_LIBRARIES.is_dir():
+        folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+        os.environ["LD_LIBRARY_PATH"] = ":".join(
+            [*filter(None, folders), str(DRIVER_LIBRARIES)])
+    # What was started ends with this program.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
+def run_checks(check):
     steps.list_calls(check)
     steps.run_gpu_tests(check)
-    steps.run_sanitizer(check)
     for device in (check.device, "cpu"):
         steps.serve(check, device)
         steps.forward(check, device)
-    made = report.make(check, begin)
+
+
+def main():
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    prepare_environment(options)
+    check = steps.Check(options)
+    begin = report.header(check)
     path = options.out / "ferry-gpu-check.json"
-    path.write_text(json.dumps(made, indent=1) + "\n")
-    text = report.summary(made)
-    path.with_suffix(".txt").write_text(text)
-    print(text.splitlines()[-1])
+
+    def save(is_finished=False):
+        made = report.make(check, begin, is_finished)
+        path.write_text(json.dumps(made, indent=1) + "\n")
+        path.with_suffix(".txt").write_text(report.summary(made))
+        return made
+
+    steps.look_at_devices(check)
+    print("\n".join(report.describe({**begin, **report.facts(check)})),
+          flush=True)
+    # Whoever ends this early has what there is.
+    check.after_step = save
+    if not options.only_measure:
+        run_checks(check)
+    if not options.no_measure:
+        measures.Measures(check, options).run_all()
+    # Last, since it may take the longest.
+    if not (options.only_measure or options.no_sanitizer):
+        steps.run_sanitizer(check)
+    made = save(is_finished=True)
+    print(report.summary(made).splitlines()[-1])
     print(f"{path} and {path.with_suffix('.txt').name} have all of it")
     return EXIT_CODES[made["outcome"]]
 

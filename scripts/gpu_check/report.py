@@ -5,6 +5,8 @@ import os
 import platform
 import re
 
+import tables
+
 FORMAT = "ferry-gpu-check/1"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -63,14 +65,18 @@ def summary(made):
             lines += ["| " + " | ".join(call.values()) + " |"
                       for call in step["calls"]]
             lines.append("")
+    if made["measures"]:
+        lines += tables.lines(made["measures"])
     counts = ", ".join(f"{count} {outcome}"
                        for outcome, count in made["counts"].items())
-    return "\n".join([*lines, f"{made['outcome']}: {counts}", ""])
+    end = "" if made["finished"] else ", not finished"
+    return "\n".join([*lines, f"{made['outcome']}: {counts}{end}", ""])
 
 
-def make(check, begin):
+def make(check, begin, is_finished):
     outcomes = [step["outcome"] for step in check.steps]
     return {**begin, **facts(check), "outcome": outcome_of(check.steps),
             "counts": {one: outcomes.count(one)
                        for one in (PASSED, FAILED, SKIPPED)},
+            "finished": is_finished, "measures": check.measures,
             "steps": check.steps}

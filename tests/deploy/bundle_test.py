@@ -81,15 +81,15 @@ class BundleTest(unittest.TestCase):
         self.assertIn("# linear version 1: can be served", wrapped.stdout)
         self.assertIn("# sim version 1: can be served", wrapped.stdout)
 
-    def gpu_check(self, *wrapper):
-        """Runs tests/gpu_check.sh and returns its exit code and its steps, each
-        by name and device."""
+    def gpu_check(self, *wrapper, flags=("--no-measure",)):
+        """Runs tests/gpu_check.sh and returns its exit code, its steps, each by
+        name and device, and what it measured."""
         with tempfile.TemporaryDirectory() as folder:
             ended = subprocess.run(
                 ["env", "-i", f"PATH={os.environ['PATH']}", *wrapper,
                  self.home / "tests" / "gpu_check.sh", "--torch",
                  pathlib.Path(TORCH).parent, "--seconds", "0.5", "--out",
-                 folder], text=True, capture_output=True, timeout=200,
+                 folder, *flags], text=True, capture_output=True, timeout=200,
                 check=False)
             path = pathlib.Path(folder) / "ferry-gpu-check.json"
             self.assertTrue(path.exists(), ended.stdout + ended.stderr)
@@ -99,7 +99,7 @@ class BundleTest(unittest.TestCase):
         for step in made["steps"]:
             self.assertIn(step["name"], text)
         return ended.returncode, {(step["name"], step["device"]): step
-                                  for step in made["steps"]}
+                                  for step in made["steps"]}, made["measures"]
 
     def assertServedOnCpu(self, steps):
         for name in ("ferry-server", "ferry-bench run -m linear",
@@ -112,7 +112,7 @@ class BundleTest(unittest.TestCase):
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "here is a device")
     def test_gpu_check_without_a_device_runs_the_rest(self):
-        code, steps = self.gpu_check()
+        code, steps, _ = self.gpu_check()
         self.assertServedOnCpu(steps)
         for (name, device), step in steps.items():
             if device != "cpu":
@@ -130,8 +130,9 @@ class BundleTest(unittest.TestCase):
             scenario.write("gpu uuid=GPU-a name=G mig=on places=7\n"
                            "mig gpu=0 place=4 uuid=MIG-b\n")
             scenario.flush()
-            code, steps = self.gpu_check(f"LD_LIBRARY_PATH={folder}",
-                                         f"FERRY_FAKE_NVML={scenario.name}")
+            code, steps, _ = self.gpu_check(
+                f"LD_LIBRARY_PATH={folder}",
+                f"FERRY_FAKE_NVML={scenario.name}")
         self.assertEqual(steps["ferry-nvml", ""]["outcome"], "passed")
         calls = steps["ferry-nvml --calls", ""]["calls"]
         self.assertIn(("nvmlInit_v2", "SUCCESS"),
@@ -143,6 +144,28 @@ class BundleTest(unittest.TestCase):
                          "no server: see ferry-server")
         self.assertServedOnCpu(steps)
         self.assertEqual(code, 1)
+
+    def test_gpu_check_measures_on_the_cpu(self):
+        """What is found there, if anything, is not asserted."""
+        _, steps, measures = self.gpu_check(flags=[
+            "--only-measure", "--measure-on", "cpu", "--network", "mlp:4",
+            "--batch", "1,4", "--seconds", "0.1"])
+        for (name, _), step in steps.items():
+            # This machine's Python may have no torch that it can import.
+            if name.startswith("measure ") and "peak" not in name:
+                self.assertEqual(step["outcome"], "passed", step)
+        self.assertIn(steps["measure matmul peak", "cpu"]["outcome"],
+                      ("passed", "skipped"))
+        self.assertEqual(measures["device"], "cpu")
+        of = measures["networks"]["mlp"]
+        for mode in ("graphs", "eager"):
+            self.assertEqual([one["rows"] for one in of["offline"][mode]],
+                             [1, 4])
+            one = measures["one_outstanding"]["mlp"][mode]
+            self.assertGreater(one["forward"]["compute_ms"], 0)
+            self.assertGreater(one["served"]["p50_ms"], 0)
+        self.assertEqual(of["served"]["limit_ms"], 4)
+        self.assertEqual(of["served_without_batching"]["max_batch_size"], 1)
 
     def test_wrong_torch_is_said(self):
         ended = subprocess.run(

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/row_requests.h"
@@ -13,7 +15,9 @@
 namespace ferry {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 // Notes the places of its steps; fails to compute the batch `fails`.
 class NotingModel final : public StreamModel {
@@ -41,7 +45,14 @@ class NotingModel final : public StreamModel {
     return {};
   }
 
+  std::optional<Duration> IdleBetween(int32_t before, int32_t place) override {
+    idle_between.emplace_back(before, place);
+    return tells_idle ? std::optional(Milliseconds(3)) : std::nullopt;
+  }
+
   size_t fails = SIZE_MAX;
+  bool tells_idle = true;
+  std::vector<std::pair<int32_t, int32_t>> idle_between;
   std::vector<int32_t> copied_in, ended;
   size_t most_under_way = 0;
 
@@ -54,10 +65,12 @@ class NotingModel final : public StreamModel {
 class RunOnDeviceTest : public ::testing::Test {
  protected:
   absl::StatusOr<DeviceForwards> Run(int min_runs) {
-    return RunOnDevice(model_, requests_.batch(), Duration(0), min_runs);
+    return RunOnDevice(model_, requests_.batch(),
+                       {.min_runs = min_runs, .ahead = ahead_});
   }
 
   NotingModel model_;
+  int32_t ahead_ = 2;
   const std::vector<RowInput> row_ = {
       {.dims = {1}, .bytes = std::vector<std::byte>(sizeof(float))}};
   const RowRequests requests_{model_.spec(), row_, 2};
@@ -79,6 +92,29 @@ TEST_F(RunOnDeviceTest, CountsNoneOfThoseThatFillTheDevice) {
   EXPECT_EQ(all->interval.size(), 3);
   ASSERT_EQ(all->device.size(), 3);
   EXPECT_EQ(all->device[0].compute, Milliseconds(2));
+}
+
+TEST_F(RunOnDeviceTest, OneAheadIsOneAtATime) {
+  ahead_ = 1;
+  ASSERT_TRUE(Run(3).ok());
+  EXPECT_EQ(model_.most_under_way, 1);
+  EXPECT_EQ(model_.ended, model_.copied_in);
+}
+
+TEST_F(RunOnDeviceTest, AsksHowLongTheDeviceWasIdleBeforeEach) {
+  const auto all = Run(3);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(model_.idle_between,
+              ElementsAre(Pair(1, 2), Pair(2, 0), Pair(0, 1)));
+  EXPECT_THAT(all->idle, Each(Milliseconds(3)));
+  EXPECT_EQ(all->idle.size(), 3);
+}
+
+TEST_F(RunOnDeviceTest, ADeviceThatDoesNotSayItLeavesNone) {
+  model_.tells_idle = false;
+  const auto all = Run(3);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(all->idle.empty());
 }
 
 TEST_F(RunOnDeviceTest, AFailureEndsIt) {

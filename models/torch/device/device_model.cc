@@ -323,6 +323,16 @@ DeviceOutcome DeviceModel::AwaitCopiedOut(int32_t place) {
   return Told(status, "copy out", "the outputs could not be copied");
 }
 
+std::optional<Duration> DeviceModel::IdleBetween(int32_t before,
+                                                 int32_t place) {
+  std::optional<Duration> idle;
+  const absl::Status status = Guarded([&] {
+    idle = place_at(place).compute_begin->Since(*place_at(before).computed);
+    return absl::OkStatus();
+  });
+  return status.ok() ? idle : std::nullopt;
+}
+
 std::vector<DeviceCount> DeviceModel::counts() const {
   const ForwardGraphs::Counts& of = graphs_.counts();
   return {{"graph_launched", of.launched.load()},

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class DeviceModel final : public StreamModel {
                         OutputRef& output) override;
   DeviceOutcome AwaitComputed(int32_t place, DeviceTimes& times) override;
   DeviceOutcome AwaitCopiedOut(int32_t place) override;
+  std::optional<Duration> IdleBetween(int32_t before, int32_t place) override;
 
  private:
   // What a batch has on both sides until it is copied out.

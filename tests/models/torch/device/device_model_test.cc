@@ -165,6 +165,17 @@ TEST_F(DeviceModelTest, BatchesInFlightKeepApart) {
   }
 }
 
+// Marks of a batch: copy in begins, ends, compute begins, ends, copied out.
+TEST_F(DeviceModelTest, SaysHowLongTheDeviceWasIdleBetweenTwoBatches) {
+  const auto model = Make(Doubled);
+  TestRows one(1, {2}, {1, 2});
+  OutputRef first, second;
+  const auto batch = BatchOf({&one});
+  ASSERT_TRUE(Play(*model, *batch, first, 0).ok());
+  ASSERT_TRUE(Play(*model, *batch, second, 1).ok());
+  EXPECT_EQ(model->IdleBetween(0, 1), std::chrono::microseconds(4));
+}
+
 TEST_F(DeviceModelTest, CastsToThePrecisionAndBack) {
   options_.precision = Precision::kBf16;
   at::ScalarType taken = at::kFloat;

@@ -114,6 +114,7 @@ class HostStreams final : public DeviceStreams {
   std::recursive_mutex mutex_;
   std::array<Stream, 3> streams_;
   bool is_running_ = false;
+  int64_t marks_ = 0;  // of all events
 };
 
 class HostEvent final : public DeviceEvent {
@@ -124,6 +125,7 @@ class HostEvent final : public DeviceEvent {
     const std::lock_guard lock(streams_.mutex_);
     stream_ = stream;
     at_ = streams_.of(stream).put;
+    number_ = ++streams_.marks_;
   }
 
   void Block(DeviceStream stream) override {
@@ -138,14 +140,17 @@ class HostEvent final : public DeviceEvent {
     streams_.Drain(stream_, at_);
   }
 
-  Duration Since(const DeviceEvent& /*begin*/) const override {
-    return std::chrono::microseconds(1);
+  // A microsecond for each mark that was set since the other.
+  Duration Since(const DeviceEvent& begin) const override {
+    return std::chrono::microseconds(
+        number_ - static_cast<const HostEvent&>(begin).number_);
   }
 
  private:
   HostStreams& streams_;
   DeviceStream stream_ = DeviceStream::kCopyIn;
   uint64_t at_ = 0;
+  int64_t number_ = 0;
 };
 
 inline std::unique_ptr<DeviceEvent> HostStreams::MakeEvent() {

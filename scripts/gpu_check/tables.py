@@ -1,0 +1,95 @@
+"""The measurements as tables of text."""
+
+
+def text_of(value, digits=1):
+    if value is None:
+        return "-"
+    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+
+
+def table(heads, rows):
+    """Returns the lines of a Markdown table."""
+    return ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads),
+            *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+OFFLINE = (("rows", "rows", 0), ("rows/s", "rows_per_second", 1),
+           ("copy in ms", "stage_ms", 3), ("compute ms", "compute_ms", 3),
+           ("batch ms", "total_ms", 3), ("idle ms", "idle_ms", 3),
+           ("busy", "busy_ratio", 3), ("copy in hidden", "copy_in_hidden", 3),
+           ("TFLOP/s", "tflops", 2), ("computing", "tflops_computing", 2),
+           ("of peak", "share_of_peak", 3))
+
+
+def offline_table(of):
+    """Of the batches of each mode."""
+    return table(["mode", *(head for head, _, _ in OFFLINE)],
+                 [[mode, *(text_of(one.get(key), digits)
+                           for _, key, digits in OFFLINE)]
+                  for mode, batches in of.items() for one in batches])
+
+
+def served_row(name, served):
+    at = served["at_found"] or {}
+    device = at.get("device") or {}
+    return [name, str(served["max_batch_size"]),
+            text_of(served["found_rate"]), text_of(at.get("p99_ms"), 2),
+            text_of(served["share_of_offline"], 3),
+            text_of(at.get("mean_rows"), 2), text_of(at.get("busy_ratio"), 3),
+            text_of(device.get("sm_ratio"), 3),
+            text_of(device.get("tensor_ratio"), 3),
+            text_of(device.get("utilization"), 3)]
+
+
+def network_lines(name, of):
+    gflop = of["flop_per_row"] / 1e9
+    yield (f"{name}, in this process: {gflop:.3f} GFLOP a row "
+           f"({of['formula']})")
+    yield from offline_table(of["offline"])
+    served = [(title, of[key]) for title, key in
+              (("on", "served"), ("off", "served_without_batching"))
+              if of[key]]
+    if not served:
+        return
+    yield (f"{name}, over loopback: the highest Poisson rate with p99 within "
+           f"{served[0][1]['limit_ms']:g} ms")
+    yield from table(
+        ["batching", "max batch", "requests/s", "p99 ms", "of offline",
+         "mean rows", "busy", "SM", "tensor", "utilization"],
+        [served_row(title, one) for title, one in served])
+    if of["batching_gain"]:
+        yield f"{name}: {of['batching_gain']:.2f} times the rate with batching"
+        yield ""
+
+
+def one_row(mode, one):
+    forward, served = one["forward"] or {}, one["served"] or {}
+    return [mode, *(text_of(forward.get(key), 3)
+                    for key in ("stage_ms", "compute_ms", "total_ms")),
+            text_of(served.get("p50_ms"), 3), text_of(served.get("p99_ms"), 3)]
+
+
+def lines(measures):
+    """Returns the lines of what there is."""
+    yield f"measured on {measures['device']}"
+    peak = measures["matmul_peak"]
+    if peak:
+        yield (f"matrix products of {peak['size']} in bf16: "
+               f"{peak['tflops']:.1f} TFLOP/s, by torch {peak['torch']}")
+    yield ""
+    for name, of in measures["networks"].items():
+        if of["offline"] or of["served"]:
+            yield from network_lines(name, of)
+    for folder, of in measures["packages"].items():
+        if of:
+            yield f"{folder}, in this process"
+            yield from offline_table(of)
+    for name, of in measures["one_outstanding"].items():
+        if any(one["forward"] or one["served"] for one in of.values()):
+            yield f"{name}, one request at a time: medians, p99 where it says so"
+            yield from table(["mode", "copy in ms", "compute ms", "batch ms",
+                              "served p50 ms", "served p99 ms"],
+                             [one_row(mode, one) for mode, one in of.items()])
+    for what in measures["not_measured"]:
+        yield f"not measured: {what}"
+    yield ""

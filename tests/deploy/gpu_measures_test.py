@@ -1,0 +1,263 @@
+"""What scripts/gpu_check.sh measures, on programs that are played: which flags
+they get, what is made of what they say, and what it is where one fails. On the
+real programs, on the CPU: bundle_test.py."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from tools import ROOT
+
+SCRIPTS = ROOT / "scripts" / "gpu_check"
+sys.path.insert(0, str(SCRIPTS))
+# pylint: disable=wrong-import-position
+import measures
+import networks
+import tables
+
+# Says 1000 rows/s, times the batch's rows, on a device that was idle for 0.1 ms
+# after each copy in of 0.4 ms; half of it without graphs.
+FORWARD = """
+import json, os, sys
+words = sys.argv[1:]
+if "--help" in words:
+    sys.exit(print("--device"))
+after = lambda name: words[words.index(name) + 1]
+rate = 500 if "--no-graphs" in words else 1000
+with open(sys.argv[0] + ".log", "a") as log:
+    print(json.dumps([words, os.environ.get("CUDA_VISIBLE_DEVICES")]), file=log)
+if "--model" in words and after("--model") == "encoder":
+    sys.exit("the device has no memory")
+batches = [{"rows": rows, "stage_ms": 0.4, "compute_ms": 1.0 * rows,
+            "total_ms": 1.0, "idle_ms": 0.1, "busy_ratio": 0.9,
+            "rows_per_second": float(rate * rows), "times_ms": [1.0]}
+           for rows in map(int, after("--batch").split(","))]
+json.dump({"batches": batches}, open(after("--json"), "w"))
+"""
+SERVER = """
+import http.server, signal, socketserver, sys
+flags = dict(word.split("=", 1) for word in sys.argv[1:])
+class Ready(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+print("serves", sys.argv[1:], flush=True)
+address = ("127.0.0.1", int(flags["--metrics-port"]))
+socketserver.TCPServer(address, Ready).serve_forever()
+"""
+# Finds 300/s, then 100/s, then nothing, then a rate at which nothing came.
+BENCH = """
+import json, os, sys
+words = sys.argv[1:]
+after = lambda name: words[words.index(name) + 1]
+turn = sys.argv[0] + ".turn"
+number = os.path.getsize(turn) if os.path.exists(turn) else 0
+open(turn, "a").write(".")
+with open(sys.argv[0] + ".log", "a") as log:
+    print(json.dumps(words), file=log)
+found = [300.0, 100.0, None, 0.5][number] if words[0] == "search" else 0
+point = {"achieved_rate": found, "latency": {"p50_us": 2000, "p99_us": 14000},
+         "errors": {}, "mean_rows": 7.5, "busy_ratio": 0.97,
+         "void_reason": "nothing was measured" if found == 0.5 else "",
+         "device": {"sm_ratio": 0.85}}
+run = {"points": [point]}
+if words[0] == "search":
+    run["search"] = {"found_rate": found, "client_ceiling": 0}
+json.dump({"runs": [run]}, open(after("--json"), "w"))
+sys.exit(1 if found is None else 0)
+"""
+
+
+class NumbersTest(unittest.TestCase):
+
+    def test_a_row_costs_what_is_published(self):
+        """He et al. say 3.8 GMAC, with the stride in the first convolution of a
+        block; in the second, as torchvision's table has it, it is 4.09."""
+        self.assertEqual(networks.resnet50_macs(), 4_089_184_256)
+        self.assertEqual(networks.mlp_macs(), 25_165_824)
+        # By hand: 6 layers of 128 tokens, of 589824 + 1179648 + 98304.
+        self.assertEqual(networks.parse("encoder").flop, 2 * 768 * 1_867_776)
+
+    def test_a_network_is_named_with_its_limit(self):
+        self.assertEqual(networks.parse("mlp:2.5").limit_ms, 2.5)
+        self.assertEqual(networks.parse("resnet50").limit_ms, 15)
+        for wrong in ("vgg", "mlp:x", "mlp:0", "mlp:nan"):
+            with self.assertRaises(ValueError, msg=wrong):
+                networks.parse(wrong)
+
+    def test_a_package_is_measured_at_sizes_that_it_takes(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            with self.assertRaisesRegex(measures.Wrong, "config.pbtxt"):
+                measures.sizes_of(folder, [1])
+            for text, sizes in (
+                    ("max_batch_size: 8 # 16", [1, 8]), ("", [1]),
+                    ("max_batch_size: 0", [1]),
+                    ('max_batch_size: 6 parameters { key: "ferry.buckets" '
+                     'value { string_value: "2, 6" } }', [2, 6])):
+                (folder / "config.pbtxt").write_text(text)
+                self.assertEqual(measures.sizes_of(folder, [1, 8, 64]), sizes)
+
+    def test_what_is_not_known_is_a_dash(self):
+        self.assertEqual(tables.text_of(None), "-")
+        self.assertEqual(tables.text_of(2), "2")
+        self.assertEqual(tables.text_of(0.25, 3), "0.250")
+
+
+class MeasuresTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ferry-gpu-measures-")
+        self.addCleanup(folder.cleanup)
+        self.home = pathlib.Path(folder.name)
+        (self.home / "bin").mkdir()
+        (self.home / "torch" / "lib").mkdir(parents=True)
+        (self.home / "torch" / "lib" / "libtorch_cpu.so").write_text("")
+
+    def play(self, name, text):
+        path = self.home / "bin" / name
+        path.write_text(f"#!{sys.executable}\n{text}")
+        path.chmod(0o755)
+
+    def play_all(self):
+        self.play("ferry-forward", FORWARD)
+        self.play("ferry-server", SERVER)
+        self.play("ferry-bench", BENCH)
+
+    def run_script(self, *flags):
+        return subprocess.run(
+            ["bash", ROOT / "scripts" / "gpu_check.sh", "--bundle", self.home,
+             "--out", self.home / "out", "--torch", self.home / "torch",
+             "--only-measure", *flags], text=True, timeout=120,
+            capture_output=True, check=False,
+            env={key: value for key, value in os.environ.items()
+                 if key != "CUDA_VISIBLE_DEVICES"})
+
+    def report(self):
+        folder = self.home / "out"
+        made = json.loads((folder / "ferry-gpu-check.json").read_text())
+        return (made["measures"],
+                {step["name"]: step for step in made["steps"]},
+                (folder / "ferry-gpu-check.txt").read_text())
+
+    def lines(self, name):
+        text = (self.home / "bin" / f"{name}.log").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def test_what_is_made_of_what_the_programs_say(self):
+        self.play_all()
+        ended = self.run_script("--device", "cuda:1", "--batch", "1,4,8",
+                                "--network", "resnet50", "--seconds", "0.2")
+        found, steps, text = self.report()
+        measured = {name: step for name, step in steps.items()
+                    if name.startswith("measure ")}
+        for name, step in measured.items():
+            self.assertIn(step["outcome"], ("passed", "skipped"), step)
+            self.assertEqual(step["outcome"] == "skipped",
+                             name == "measure matmul peak", step)
+        of = found["networks"]["resnet50"]
+        self.assertEqual(of["flop_per_row"], 8_178_368_512)
+        graphs = of["offline"]["graphs"]
+        self.assertEqual([one["rows"] for one in graphs], [1, 4, 8])
+        self.assertAlmostEqual(graphs[2]["tflops"], 8000 * 8.178368512e-3)
+        # 8 rows in 8 ms of compute.
+        self.assertAlmostEqual(graphs[2]["tflops_computing"], 8.178368512)
+        self.assertAlmostEqual(graphs[2]["copy_in_hidden"], 0.75)
+        self.assertNotIn("times_ms", graphs[2])
+        self.assertEqual(of["offline"]["eager"][0]["rows_per_second"], 500)
+        self.assertEqual(of["offline_best"]["rows_per_second"], 8000)
+        served = of["served"]
+        # 15 ms hold three computes of 4 rows, which take 4 ms each.
+        self.assertEqual(served["max_batch_size"], 4)
+        self.assertEqual(served["found_rate"], 300)
+        self.assertEqual(served["share_of_offline"], 300 / 8000)
+        self.assertEqual(served["at_found"]["p99_ms"], 14)
+        self.assertEqual(served["at_found"]["device"], {"sm_ratio": 0.85})
+        self.assertEqual(of["served_without_batching"]["max_batch_size"], 1)
+        self.assertEqual(of["batching_gain"], 3)
+        one = found["one_outstanding"]["mlp"]["eager"]
+        self.assertEqual(one["forward"]["compute_ms"], 1)
+        self.assertEqual(one["served"]["p50_ms"], 2)
+        self.assertIn("resnet50: 3.00 times the rate with batching", text)
+        self.assertIn("| on | 4 | 300.0 | 14.00 | 0.037 | 7.50 | 0.970 | 0.850 "
+                      "| - | - |", text)
+        self.assertIn("not measured: ", text)
+        self.assertNotIn("not finished", text)
+        # There is no ferry-nvml, and no device for torch.
+        self.assertEqual(ended.returncode, 77, ended.stdout + ended.stderr)
+
+    def test_programs_get_the_device_and_the_limit(self):
+        self.play_all()
+        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                        "resnet50:40", "--seconds", "0.2")
+        for words, visible in self.lines("ferry-forward"):
+            self.assertEqual(words[words.index("--device") + 1], "cuda")
+            self.assertEqual(visible, "1")
+        self.assertEqual(["--ahead" in words and "--no-graphs" in words
+                          for words, _ in self.lines("ferry-forward")],
+                         [False, False, False, True])
+        searches = [words for words in self.lines("ferry-bench")
+                    if words[0] == "search"]
+        self.assertEqual([words[words.index("--slo-ms") + 1]
+                          for words in searches], ["40.0", "40.0"])
+        _, steps, _ = self.report()
+        for name, flag in (("resnet50", "--max-batch-size=2"),
+                           ("resnet50 without batching", "--max-batch-size=1"),
+                           ("one outstanding, mlp, eager", "--device=cuda:1")):
+            self.assertIn(flag, steps[f"measure served {name}"]["log"])
+
+    def test_what_fails_leaves_the_rest(self):
+        self.play_all()
+        package = self.home / "package"
+        package.mkdir()
+        self.run_script("--device", "GPU-a", "--batch", "2", "--network",
+                        "mlp", "--network", "encoder", "--seconds", "0.2",
+                        "--model-dir", package)
+        found, steps, text = self.report()
+        failed = steps["measure offline encoder, graphs"]
+        self.assertEqual(failed["outcome"], "failed")
+        self.assertIn("no memory", failed["reason"])
+        self.assertIn("config.pbtxt",
+                      steps[f"measure offline {package}, graphs"]["reason"])
+        # A search without a rate is a result; its share is not known.
+        self.assertEqual(steps["measure served encoder"]["outcome"], "passed")
+        encoder = found["networks"]["encoder"]
+        self.assertIsNone(encoder["served"]["found_rate"])
+        self.assertIsNone(encoder["batching_gain"])
+        self.assertEqual(
+            steps["measure served encoder without batching"]["reason"],
+            "at 0.5/s: nothing was measured")
+        self.assertIsNone(encoder["served_without_batching"]["found_rate"])
+        self.assertEqual(found["networks"]["mlp"]["batching_gain"], 3)
+        self.assertIn("encoder, over loopback", text)
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "here is a device")
+    def test_without_a_device_all_are_skipped(self):
+        self.play_all()
+        ended = self.run_script()
+        self.assertEqual(ended.returncode, 77, ended.stdout + ended.stderr)
+        _, steps, _ = self.report()
+        self.assertEqual({step["reason"] for name, step in steps.items()
+                          if name.startswith("measure ")}, {"no device"})
+
+    def test_wrong_arguments_are_refused(self):
+        self.play_all()
+        for flags, said in ((["--batch", "0,1"], "expected sizes"),
+                            (["--batch", "a"], "expected sizes"),
+                            (["--network", "vgg"], "got 'vgg'"),
+                            (["--measure-on", "tpu"], "expected cpu"),
+                            (["--no-measure"], "not allowed")):
+            ended = self.run_script(*flags)
+            self.assertEqual(ended.returncode, 2, said)
+            self.assertIn(said, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
