@@ -19,6 +19,7 @@
 #include "batcher/batch.h"
 #include "batcher/clock.h"
 #include "batcher/event_count.h"
+#include "flags/parse_flags.h"
 #include "models/cuda_library.h"
 #include "models/embedded_models.h"
 #include "models/forward_on_device.h"
@@ -312,7 +313,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
   app.add_option("--json", flags.json_path, "file to write results to");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    ferry::ParseFlags(app, argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
   const absl::Status status = ferry::RunForward(flags);
   if (!status.ok()) {
     std::fprintf(stderr, "ferry-forward: %s\n",

@@ -5,11 +5,14 @@
 # device code and what --device opens. Models that run on LibTorch take that of the
 # machine, torch 2.11: no torch is in it.
 #
-#   scripts/bundle.sh [--out DIR] [--bin DIR]
+#   scripts/bundle.sh [--out DIR] [--bin DIR] [--cuda DIR]
 #
 # --out  where dist/ferry-<version>-linux-<arch>.tar.gz goes (dist)
-# --bin  takes the build tree there as it is instead of building (build/release);
-#        what needs CUDA comes from there or from build/cuda
+# --bin  takes the build tree there as it is instead of building (build/release)
+# --cuda takes what needs CUDA from the build tree there, none for none of it; else
+#        it comes from that of --bin where it is there, or from build/cuda, which
+#        is brought up to date but with --bin. Of other sources than the programs
+#        it is refused
 #
 # In it: bin/, what one runs; libexec/, the programs; lib/; models/; tests/, with
 # gpu_check.sh; doc/copyright/, of each library; MANIFEST.sha256; BUNDLE.txt, what
@@ -22,11 +25,16 @@ programs=(ferry-server ferry-bench ferry-forward ferry-launch ferry-nvml)
 max_bytes=$((64 << 20))
 out=$root/dist
 build=
+cuda=
 while [ $# -gt 0 ]; do
   case $1 in
-    --out | --bin)
+    --out | --bin | --cuda)
       [ $# -ge 2 ] || die "$1 needs a folder"
-      if [ "$1" = --out ]; then out=$2; else build=$2; fi
+      case $1 in
+        --out) out=$2 ;;
+        --bin) build=$2 ;;
+        --cuda) cuda=$2 ;;
+      esac
       shift
       ;;
     -h | --help)
@@ -42,10 +50,35 @@ if [ -n "$build" ]; then
 else
   build=$root/build/release
   bash scripts/build.sh release "${programs[@]}" write_scripts
+  if [ -z "$cuda" ] && [ -e "$root/build/cuda/lib/libferry_cuda.so" ]; then
+    bash scripts/build.sh cuda ferry_cuda ferry_gpu_tests
+  fi
+fi
+if [ -n "$cuda" ] && [ "$cuda" != none ]; then
+  cuda=$(cd "$cuda" && pwd)
+elif [ -z "$cuda" ]; then
+  cuda=$build
+  [ -e "$cuda/tests/cuda_kernels_test" ] || cuda=$root/build/cuda
 fi
 for file in "${programs[@]/#/bin/}" lib/libferry_torch.so tests/write_scripts; do
   [ -e "$build/$file" ] || die "no $file in $build; leave out --bin"
 done
+
+# identity FILE: what it was compiled from, models/build_identity.h.
+identity() {
+  grep -aoE 'ferry-[0-9.]+-torch-[0-9.]+-[0-9a-f]{16}' "$1" | sed -n 1p || true
+}
+
+built_from=$(identity "$build/bin/ferry-server")
+device_library=$cuda/lib/libferry_cuda.so
+if [ -e "$device_library" ]; then
+  got=$(identity "$device_library")
+  [ -n "$got" ] && [ "$got" = "$built_from" ] ||
+    die "$device_library was built from other sources than" \
+      "$build/bin/ferry-server: expected ${built_from:-nothing}, got" \
+      "${got:-nothing}; build both anew (scripts/build.sh cuda" \
+      "ferry_cuda ferry_gpu_tests), or leave it out with --cuda none"
+fi
 
 version=$(sed -n 's/^project(Ferry VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=ferry-$version-linux-$(uname -m)
@@ -81,13 +114,11 @@ for program in "${programs[@]}"; do
   add_program "$build/bin/$program" bin
 done
 mapfile -t own_libraries < <(find "$build/lib" -name 'libferry_*.so' \
-  ! -name 'libferry_test_*')
+  ! -name 'libferry_test_*' ! -name libferry_cuda.so)
 for library in "${own_libraries[@]}"; do
   copy_program "$library" "$bundle/lib/$(basename "$library")"
 done
 # What needs a device, where it was built; libcudart.so.13 is the machine's.
-cuda=$build
-[ -e "$cuda/tests/cuda_kernels_test" ] || cuda=$root/build/cuda
 gpu_tests=()
 if [ -e "$cuda/CTestTestfile.cmake" ]; then
   while read -r test; do
@@ -98,8 +129,7 @@ fi
 for test in "${gpu_tests[@]}"; do
   add_program "$test" tests
 done
-device_library=$cuda/lib/libferry_cuda.so
-if [ -e "$device_library" ] && [ "$cuda" != "$build" ]; then
+if [ -e "$device_library" ]; then
   copy_program "$device_library" "$bundle/lib/libferry_cuda.so"
   own_libraries+=("$device_library")
 fi
@@ -135,6 +165,7 @@ cp "$staging/scripts/linear.pt" "$bundle/models/linear/1/model.pt"
 {
   echo "Ferry $version, $(uname -m), of commit" \
     "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+  echo "Built from $built_from"
   echo
   echo "bin/ferry-server --help; bin/ferry-server --model-repository models"
   echo "Torch 2.11 is found by --torch DIR (first), FERRY_TORCH or python3."

@@ -14,7 +14,8 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(
   auto library = nvml::Library::Open(sources.nvml);
   if (!library.ok()) {
     return absl::Status(library.status().code(),
-                        absl::StrCat("--device: ", library.status().message()));
+                        absl::StrCat("--device: ", library.status().message(),
+                                     "; --device=cpu needs no driver"));
   }
   const absl::StatusOr<nvml::Devices> devices = nvml::ListDevices(**library);
   if (!devices.ok()) {

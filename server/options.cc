@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "flags/number_from.h"
+#include "flags/parse_flags.h"
 #include "server/single_model_flags.h"
 #include "server/version.h"
 
@@ -343,7 +344,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   AddGrpcFlags(app, raw, result.options.grpc);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function
-    app.parse(argc, argv);
+    ParseFlags(app, argc, argv);
   } catch (const CLI::CallForHelp&) {
     result.action = CommandLine::Action::kPrint;
     result.text = app.help();

@@ -10,6 +10,7 @@
 #include "batcher/event_count.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/signal_watcher.h"
+#include "flags/parse_flags.h"
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -42,7 +43,7 @@ int main(int argc, char** argv) {
   ferry::bench::AddSoakCommand(app, invocation);
   ferry::bench::AddCompletionCommand(app, invocation);
   try {
-    app.parse(argc, argv);
+    ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 1;
   }

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "flags/number_from.h"
+#include "flags/parse_flags.h"
+#include "models/nvml/device_choice.h"
 
 namespace ferry::launch {
 namespace {
@@ -112,10 +114,11 @@ absl::Status Complete(const RawFlags& raw, LaunchOptions& options) {
         raw.first_s, ", got ", raw.most_s));
   }
   for (const std::string& uuid : options.slice_uuids) {
-    if (uuid.rfind("MIG-", 0) != 0 && uuid.rfind("GPU-", 0) != 0) {
+    const auto selector = nvml::ParseDevice(uuid);
+    if (!selector.ok() || selector->uuid.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--slices: expected a UUID that begins with MIG- or "
-                       "GPU-, as nvidia-smi -L prints it, got '",
+          absl::StrCat("--slices: expected MIG-<uuid> or GPU-<uuid>, as "
+                       "nvidia-smi -L prints it, got '",
                        uuid, "'"));
     }
   }
@@ -154,7 +157,7 @@ absl::StatusOr<LaunchOptions> ParseLaunchOptions(int argc,
   AddServerFlags(app, options);
   AddLifeFlags(app, raw, options);
   try {  // CLI11 reports by exceptions; none leaves this function
-    app.parse(static_cast<int>(dashes - argv), argv);
+    ParseFlags(app, static_cast<int>(dashes - argv), argv);
   } catch (const CLI::CallForHelp&) {
     options.action = LaunchOptions::Action::kPrint;
     options.text = app.help();

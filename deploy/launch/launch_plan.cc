@@ -98,29 +98,39 @@ absl::Status CheckPorts(const PlanOptions& options, size_t count) {
   return absl::OkStatus();
 }
 
+// The beginning of a UUID is one to ferry-server, in capitals or not.
+bool MayBeOne(const std::string& first, const std::string& second) {
+  return !first.empty() && !second.empty() &&
+         (absl::StartsWithIgnoreCase(first, second) ||
+          absl::StartsWithIgnoreCase(second, first));
+}
+
 absl::Status CheckSlices(const std::vector<Slice>& slices) {
   if (slices.empty()) {
     return absl::InvalidArgumentError("expected at least one slice, got none");
   }
-  std::set<std::string> seen;
-  for (const Slice& slice : slices) {
-    if (!slice.uuid.empty() && !seen.insert(slice.uuid).second) {
+  for (auto slice = slices.begin(); slice != slices.end(); ++slice) {
+    const auto other =
+        std::find_if(slices.begin(), slice, [&](const Slice& before) {
+          return MayBeOne(before.uuid, slice->uuid);
+        });
+    if (other != slice) {
       return absl::InvalidArgumentError(
-          absl::StrCat("slice '", slice.uuid, "' is given twice"));
+          absl::StrCat("slice '", slice->uuid, "' is given twice, once as '",
+                       other->uuid, "'"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckArguments(const std::vector<std::string>& arguments,
-                            const std::vector<Slice>& slices) {
+absl::Status CheckArguments(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
-    const bool names_device =
-        argument == "--device" || absl::StartsWith(argument, "--device=");
-    if (names_device && !slices.empty() && !slices.front().uuid.empty()) {
+    // On the CPU, too: all servers would get the one device.
+    if (argument == "--device" || absl::StartsWith(argument, "--device=")) {
       return absl::InvalidArgumentError(absl::StrCat(
           "argument '", argument,
-          "' of the servers: each gets the --device of its slice"));
+          "' of the servers: each gets the --device of its slice; give "
+          "--slices before the --, or --servers for the CPU"));
     }
   }
   for (const std::string& argument : arguments) {
@@ -203,7 +213,7 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
     const PlanOptions& options, const std::vector<Slice>& slices) {
   for (const absl::Status& status :
        {CheckSlices(slices), CheckPorts(options, slices.size()),
-        CheckArguments(options.server_arguments, slices)}) {
+        CheckArguments(options.server_arguments)}) {
     if (!status.ok()) {
       return status;
     }

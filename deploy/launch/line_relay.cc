@@ -19,7 +19,7 @@ std::string LineRelay::Take(absl::string_view bytes) {
     if (is_whole && size == end) {
       bytes.remove_prefix(1);
       absl::StrAppend(&lines, prefix_, rest_, "\n");
-      rest_.clear();
+      last_line_ = std::exchange(rest_, "");
     } else if (rest_.size() == kMaxLine) {
       absl::StrAppend(&lines, TakeRest());
     }
@@ -32,7 +32,7 @@ std::string LineRelay::TakeRest() {
     return "";
   }
   std::string line = absl::StrCat(prefix_, rest_, "\n");
-  rest_.clear();
+  last_line_ = std::exchange(rest_, "");
   return line;
 }
 

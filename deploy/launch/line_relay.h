@@ -25,9 +25,13 @@ class LineRelay {
   // Returns what is left as a line: at the end of the output.
   std::string TakeRest();
 
+  // Returns the last line since the last call, without the label; empty: none.
+  std::string TakeLastLine() { return std::exchange(last_line_, ""); }
+
  private:
   const std::string prefix_;
   std::string rest_;
+  std::string last_line_;
 };
 
 }  // namespace ferry::launch

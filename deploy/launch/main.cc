@@ -3,7 +3,10 @@
 // Exit codes: 0 all servers were drained; 1 nothing was started: wrong flags,
 // no slices, no server program; 2 some server failed or was down at the end;
 // 128 + n ended at once by a second signal n.
+#include <errno.h>
 #include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -48,6 +51,21 @@ absl::StatusOr<std::vector<ServerPlan>> Plan(LaunchOptions& options) {
   return MakePlan(options.plan, *slices);
 }
 
+// A folder passes access(), and would be started for ever.
+absl::Status CheckProgram(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    return absl::NotFoundError(absl::StrCat(
+        "--server: expected a program, got '", path, "': ", strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode) || access(path.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--server: expected a program, got '", path, "', which is ",
+        S_ISREG(status.st_mode) ? "not executable" : "no file"));
+  }
+  return absl::OkStatus();
+}
+
 int Launch(LaunchOptions options) {
   auto plans = Plan(options);
   if (!plans.ok()) {
@@ -59,10 +77,8 @@ int Launch(LaunchOptions options) {
     }
     return kExitAllDrained;
   }
-  if (access(options.plan.server.c_str(), X_OK) != 0) {
-    return CannotLaunch(absl::NotFoundError(
-        absl::StrCat("--server: expected a program, got '", options.plan.server,
-                     "', which cannot be run")));
+  if (absl::Status status = CheckProgram(options.plan.server); !status.ok()) {
+    return CannotLaunch(status);
   }
   return Supervisor(*std::move(plans), options.supervisor).Run();
 }

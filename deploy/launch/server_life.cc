@@ -62,6 +62,7 @@ void ServerLife::Started() {
 
 void ServerLife::StartFailed(TimePoint now) {
   Started();
+  ++failed_starts_;
   WaitForRestart(now);
 }
 
@@ -71,6 +72,7 @@ void ServerLife::Answered(bool is_ready, TimePoint now) {
   }
   if (is_ready) {
     state_ = LifeState::kReady;
+    failed_starts_ = 0;
     if (!ready_since_.has_value()) {
       ready_since_ = now;
     }
@@ -84,6 +86,9 @@ void ServerLife::Ended(const ProcessEnd& end, TimePoint now) {
   if (state_ == LifeState::kStopping || end.is_success()) {
     state_ = LifeState::kStopped;
     return;
+  }
+  if (!ready_since_.has_value()) {
+    ++failed_starts_;
   }
   if (ready_since_.has_value() && now - *ready_since_ >= back_off_.healthy) {
     delay_ = Duration(0);

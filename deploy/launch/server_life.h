@@ -4,7 +4,8 @@
 // A server that ends by itself with 0 was drained by somebody and stays down.
 // One that ends otherwise is started again after a delay: `first`, and twice as
 // long after each further failure, up to `most`. The count of failures begins
-// anew where the server had been ready for `healthy`.
+// anew where the server had been ready for `healthy`. It is never given up:
+// what it lacks, a device or a folder, may come.
 //
 // Thread safety: thread-compatible.
 // Invariants:
@@ -62,6 +63,8 @@ class ServerLife {
   }
   // After the first start.
   int64_t restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
+  // In a row that failed before the server was ready.
+  int64_t failed_starts() const { return failed_starts_; }
   // Of the last process.
   const std::optional<ProcessEnd>& last_end() const { return last_end_; }
 
@@ -92,6 +95,7 @@ class ServerLife {
   Duration delay_{0};  // before the last restart; 0: none since it was healthy
   std::optional<TimePoint> ready_since_;  // of this process
   int64_t starts_ = 0;
+  int64_t failed_starts_ = 0;
   std::optional<ProcessEnd> last_end_;
 };
 

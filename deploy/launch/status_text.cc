@@ -38,6 +38,9 @@ std::string StatusLine(const ServerStatus& status, TimePoint now) {
   if (!plan.slice.profile.empty()) {
     absl::StrAppend(&line, " profile=", plan.slice.profile);
   }
+  if (life.failed_starts() > 0) {
+    absl::StrAppend(&line, " failed_starts=", life.failed_starts());
+  }
   if (life.last_end().has_value()) {
     absl::StrAppend(&line, " last_end=\"", DescribeEnd(*life.last_end()), "\"");
   }
@@ -60,6 +63,7 @@ std::string StatusJson(const std::vector<ServerStatus>& all) {
         {"grpc", HostPort(plan.grpc_address, plan.grpc_port)},
         {"metrics", HostPort(plan.metrics_address, plan.metrics_port)},
         {"restarts", status.life->restarts()},
+        {"failed_starts", status.life->failed_starts()},
         {"device", Device(plan.slice)},
         {"profile", plan.slice.profile},
         {"last_end", nullptr}};

@@ -22,6 +22,7 @@ namespace {
 constexpr int kFirstSignalExit = 128;
 constexpr int kPipeBytes = 64 << 10;  // of Linux
 constexpr int kReadsATurn = 16;
+constexpr int64_t kFailedStartsToTell = 5;
 
 sigset_t Watched() {
   sigset_t signals;
@@ -107,6 +108,7 @@ void Supervisor::Start(Server& server, size_t index) {
   if (!process.ok()) {
     Say(absl::StrCat(server.plan.label, ": ", process.status().message()));
     server.life.StartFailed(Clock::Steady().Now());
+    TellFailedStarts(server, process.status().message());
     return;
   }
   server.process.emplace(*std::move(process));
@@ -188,8 +190,23 @@ void Supervisor::ReapAll() {
     std::fwrite(rest.data(), 1, rest.size(), stderr);
     server.process.reset();
     server.life.Ended(*end, Clock::Steady().Now());
+    TellFailedStarts(server, server.relay.TakeLastLine());
     server.has_failed = !end->is_success();
   }
+}
+
+// Once, when there are so many: it may be what only somebody can mend.
+void Supervisor::TellFailedStarts(const Server& server,
+                                  absl::string_view last) const {
+  if (server.life.state() != LifeState::kWaiting ||
+      server.life.failed_starts() != kFailedStartsToTell) {
+    return;
+  }
+  Say(absl::StrCat(
+      server.plan.label, ": CANNOT START: ", kFailedStartsToTell,
+      " starts in a row failed before it was ready, the last with: ",
+      last.empty() ? "nothing said" : last,
+      "; it is tried on, with at most --restart-max-delay-secs between"));
 }
 
 void Supervisor::StopAll(int signal) {

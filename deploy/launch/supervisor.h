@@ -3,7 +3,9 @@
 //
 // SIGTERM, SIGINT, SIGHUP: every server gets SIGTERM, drains and ends. A second
 // one, or the end of stop_timeout: SIGKILL. SIGUSR1: all status lines.
-// Status lines go to standard output, the servers' own to standard error.
+// A server that is never ready is told of once, after some starts in a row,
+// with its last line. Status lines go to standard output, the servers' own to
+// standard error.
 //
 // Thread safety: one thread calls, the main thread, before any other is
 // started: the signals are blocked there, and every other thread inherits that.
@@ -15,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "deploy/launch/child_process.h"
 #include "deploy/launch/launch_plan.h"
 #include "deploy/launch/line_relay.h"
@@ -72,6 +75,7 @@ class Supervisor {
   void WaitForNews();
   void TakeSignals();
   void ReapAll();
+  void TellFailedStarts(const Server& server, absl::string_view last) const;
   void Forward(Server& server);
   void StopAll(int signal);
   void KillAll();

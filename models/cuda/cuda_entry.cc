@@ -1,9 +1,12 @@
-// The one entry of the shared library that holds what needs CUDA.
+// The entries of the shared library that holds what needs CUDA.
 #include "models/cuda/cuda_entry.h"
 
 #include <utility>
 
+#include "models/build_identity.h"
 #include "models/cuda/cuda_device.h"
+
+const char* FerryCudaBuild() { return ferry::BuildIdentity(); }
 
 void FerryOpenCuda(double memory_fraction,
                    absl::StatusOr<ferry::OpenedCuda>& opened) {

@@ -24,11 +24,17 @@ struct OpenedCuda {
   std::string description;         // for the log
 };
 
+inline constexpr char kCudaBuildName[] = "FerryCudaBuild";
+using CudaBuild = const char* (*)();
 inline constexpr char kCudaEntryName[] = "FerryOpenCuda";
 using CudaEntry = void (*)(double memory_fraction,
                            absl::StatusOr<OpenedCuda>& opened);
 
 }  // namespace ferry
+
+// Returns BuildIdentity() of the library. In C alone, for a program of another
+// build, which must call nothing else.
+extern "C" const char* FerryCudaBuild();
 
 // Starts CUDA on the first device that it shows; `memory_fraction` of whose
 // memory may be allocated. FAILED_PRECONDITION where it cannot.

@@ -17,16 +17,53 @@ TORCH = os.environ["FERRY_TORCH_LIBRARY"]  # .../torch/lib
 GLIBC = (2, 36)
 
 
+IDENTITY = re.compile(rb"ferry-[0-9.]+-torch-[0-9.]+-[0-9a-f]{16}")
+
+
+def bundle(folder, *flags):
+    """scripts/bundle.sh of this build, into the folder."""
+    return subprocess.run(
+        ["bash", ROOT / "scripts" / "bundle.sh", "--bin", BUILD, "--out",
+         folder, *flags], text=True, capture_output=True, timeout=250,
+        check=False)
+
+
+class CudaLibraryTest(unittest.TestCase):
+    """libferry_cuda.so of another build than ferry-server."""
+
+    def refusal(self, content):
+        with tempfile.TemporaryDirectory() as folder:
+            library = pathlib.Path(folder) / "lib" / "libferry_cuda.so"
+            library.parent.mkdir()
+            library.write_bytes(content)
+            made = bundle(folder, "--cuda", folder)
+            self.assertEqual(made.returncode, 1, made.stdout)
+            self.assertEqual(list(pathlib.Path(folder).glob("*.tar.gz")), [])
+            self.assertIn(f"{library} was built from other sources than",
+                          made.stderr)
+            server = pathlib.Path(os.environ["FERRY_SERVER"]).read_bytes()
+            expected = IDENTITY.search(server).group().decode()
+            self.assertIn(f"expected {expected}, got ", made.stderr)
+            return made.stderr
+
+    def test_of_another_build_is_refused(self):
+        other = "ferry-0.0.1-torch-2.0.0-0123456789abcdef"
+        self.assertIn(f"got {other};",
+                      self.refusal(b"\x7fELF\0" + other.encode() + b"\0"))
+
+    def test_that_tells_no_build_is_refused(self):
+        self.assertIn("got nothing;", self.refusal(b"\x7fELF\0"))
+
+
 class BundleTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="ferry-bundle-")
         cls.addClassCleanup(folder.cleanup)
-        made = subprocess.run(
-            ["bash", ROOT / "scripts" / "bundle.sh", "--bin", BUILD, "--out",
-             folder.name], text=True, capture_output=True, timeout=250,
-            check=False)
+        made = bundle(folder.name)
+        if "was built from other sources" in made.stderr:  # an old build/cuda
+            made = bundle(folder.name, "--cuda", "none")
         if made.returncode != 0:
             raise AssertionError(made.stdout + made.stderr)
         (tarball,) = pathlib.Path(folder.name).glob("ferry-*.tar.gz")
@@ -42,6 +79,11 @@ class BundleTest(unittest.TestCase):
         there = {str(path.relative_to(self.home))
                  for path in self.home.rglob("*") if path.is_file()}
         self.assertEqual(named, there - {"MANIFEST.sha256"})
+
+    def test_it_says_what_it_was_built_from(self):
+        server = (self.home / "libexec" / "ferry-server").read_bytes()
+        self.assertIn(IDENTITY.search(server).group(),
+                      (self.home / "BUNDLE.txt").read_bytes())
 
     def test_no_path_of_this_machine(self):
         for path in [*(self.home / "libexec").iterdir(),

@@ -96,6 +96,20 @@ class ManifestTest(unittest.TestCase):
         self.assertEqual(len(PLAIN), 4)
         self.assertValid(*PLAIN)
 
+    def test_what_an_autoscaler_scales_says_no_replicas(self):
+        """Each apply would reset what the autoscaler has chosen."""
+        all_ = [one for path in PLAIN for one in documents(path)]
+        scaled = [one["spec"]["scaleTargetRef"] for one in all_
+                  if one["kind"] == "HorizontalPodAutoscaler"]
+        self.assertEqual(len(scaled), 1)
+        for one in all_:
+            if {"kind": one["kind"], "name": one["metadata"]["name"],
+                    "apiVersion": one["apiVersion"]} in scaled:
+                self.assertNotIn("replicas", one["spec"])
+                break
+        else:
+            self.fail(f"no {scaled[0]}")
+
     def test_a_wrong_manifest_would_be_found(self):
         text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text()
         with tempfile.TemporaryDirectory() as folder:

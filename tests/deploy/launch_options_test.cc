@@ -92,7 +92,13 @@ TEST(LaunchOptionsTest, WrongFlagsAreRefused) {
   EXPECT_THAT(ErrorOf({"--servers=0"}), HasSubstr("--servers"));
   EXPECT_THAT(ErrorOf({"--servers=1", "--slices=MIG-a"}),
               HasSubstr("--slices"));
-  EXPECT_THAT(ErrorOf({"--slices=0"}), HasSubstr("got '0'"));
+  for (const std::string wrong : {"0", "cpu", "only", "cuda:0", "GPU-nonsense",
+                                  "MIG-", "MIG-GPU-a/1/0"}) {
+    EXPECT_THAT(ErrorOf({"--slices", wrong.c_str()}),
+                HasSubstr("got '" + wrong + "'"));
+  }
+  EXPECT_THAT(ErrorOf({"--server=", "--servers=2"}),
+              HasSubstr("expected a value after --server=, got none"));
   EXPECT_THAT(ErrorOf({"--restart-delay-secs=nan"}), HasSubstr("nan"));
   EXPECT_THAT(ErrorOf({"--restart-delay-secs=9", "--restart-max-delay-secs=8"}),
               HasSubstr("expected at least --restart-delay-secs"));

@@ -80,7 +80,12 @@ TEST(LaunchPlanTest, DeviceIsTheSlices) {
   PlanOptions options = Options();
   options.server_arguments = {"--device=cpu"};
   EXPECT_THAT(ErrorOf(options, {kFirst}), HasSubstr("'--device=cpu'"));
-  EXPECT_TRUE(MakePlan(options, {Slice{}}).ok());
+  // Two servers on one GPU, which the launcher says are on the CPU.
+  options.server_arguments = {"--device=cuda:0"};
+  EXPECT_THAT(ErrorOf(options, {Slice{}, Slice{}}),
+              HasSubstr("'--device=cuda:0'"));
+  options.server_arguments = {"--device", "cuda:0"};
+  EXPECT_THAT(ErrorOf(options, {Slice{}}), HasSubstr("'--device'"));
 }
 
 TEST(LaunchPlanTest, WrongArgumentsAreRefused) {
@@ -98,6 +103,8 @@ TEST(LaunchPlanTest, WrongSlicesAndLabelsAreRefused) {
   PlanOptions options = Options();
   EXPECT_THAT(ErrorOf(options, {}), HasSubstr("at least one slice"));
   EXPECT_THAT(ErrorOf(options, {kFirst, kFirst}), HasSubstr("given twice"));
+  EXPECT_THAT(ErrorOf(options, {{.uuid = "GPU-ab"}, {.uuid = "GPU-Abc"}}),
+              HasSubstr("'GPU-Abc' is given twice, once as 'GPU-ab'"));
   options.labels = {"a"};
   EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}),
               HasSubstr("one for each of 2 servers, got 1"));

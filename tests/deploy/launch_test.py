@@ -39,6 +39,14 @@ class CannotLaunchTest(unittest.TestCase):
                            "--grpc-port=1")
         self.assertRefused("'/no/such/server'", "--servers=1",
                            "--server=/no/such/server")
+        self.assertRefused("'/etc', which is no file", "--servers=1",
+                           "--server=/etc")
+        self.assertRefused("'/etc/passwd', which is not executable",
+                           "--servers=1", "--server=/etc/passwd")
+        self.assertRefused("--slices: expected MIG-<uuid> or GPU-<uuid>",
+                           "--slices=GPU-nonsense")
+        self.assertRefused("'--device=cuda:0'", "--servers=2", "--",
+                           "--device=cuda:0")
 
     def test_dry_run_prints_the_commands(self):
         ended = run("--slices=MIG-a,MIG-b", "--server=s", "--dry-run", "--",
@@ -167,6 +175,17 @@ class LaunchTest(unittest.TestCase):
             self.assertGreaterEqual(len(waits), 3, launched.lines)
             self.assertIn('last_end="exit code 1 (could not start)"',
                           "".join(launched.lines))
+
+    def test_server_that_never_starts_is_told_of_once(self):
+        with Launched("--no-such-flag", servers=1,
+                      flags=["--restart-max-delay-secs=0.05"]) as launched:
+            launched.wait_for(lambda all_: all_[0]["failed_starts"] >= 8)
+            launched.signal()
+            self.assertEqual(launched.wait(), 2)
+            told = [line for line in launched.lines if "CANNOT START" in line]
+            self.assertEqual(len(told), 1, launched.lines)
+            self.assertIn("cpu-0: CANNOT START: 5 starts in a row", told[0])
+            self.assertIn("--no-such-flag", told[0])
 
     def test_second_signal_kills(self):
         with Launched("--drain-delay-secs=1000") as launched:

@@ -31,5 +31,14 @@ TEST(LineRelayTest, LongLinesComeInParts) {
   EXPECT_EQ(relay.Take(part + "\n"), "[a] " + part + "\n");
 }
 
+TEST(LineRelayTest, LastLineIsKeptUntilItIsTaken) {
+  LineRelay relay("a");
+  relay.Take("one\ntwo\nthr");
+  EXPECT_EQ(relay.TakeLastLine(), "two");
+  EXPECT_EQ(relay.TakeLastLine(), "");
+  relay.TakeRest();
+  EXPECT_EQ(relay.TakeLastLine(), "thr");
+}
+
 }  // namespace
 }  // namespace ferry::launch

@@ -134,6 +134,31 @@ TEST(ServerLifeTest, StartThatFailsIsAFailure) {
   EXPECT_EQ(life.restarts(), 1);
 }
 
+TEST(ServerLifeTest, StartsThatFailedAreCountedUntilItIsReady) {
+  ServerLife life(kBackOff, At(0));
+  EXPECT_EQ(life.failed_starts(), 0);
+  DelayAfterFailure(life);
+  life.StartFailed(At(1));
+  EXPECT_EQ(life.failed_starts(), 2);
+  life.Started();
+  life.Answered(false, At(3));
+  EXPECT_EQ(life.failed_starts(), 2);
+  life.Answered(true, At(4));
+  EXPECT_EQ(life.failed_starts(), 0);
+  life.Ended(kKilled, At(5));
+  EXPECT_EQ(life.failed_starts(), 0);
+  DelayAfterFailure(life);
+  EXPECT_EQ(life.failed_starts(), 1);
+}
+
+TEST(ServerLifeTest, EndThatWasAskedForIsNoFailedStart) {
+  ServerLife life(kBackOff, At(0));
+  life.Started();
+  life.Stop();
+  life.Ended(kFailed, At(1));
+  EXPECT_EQ(life.failed_starts(), 0);
+}
+
 TEST(ServerLifeTest, EndsAreDescribed) {
   EXPECT_EQ(DescribeEnd(kDrained), "exit code 0 (drained)");
   EXPECT_EQ(DescribeEnd(kFailed), "exit code 1 (could not start)");

@@ -34,10 +34,11 @@ TEST(StatusTextTest, LineOfAServerThatWaits) {
   life.Ended({.code = 1}, At(1));
   ServerPlan plan = kPlan;
   plan.slice = {};
-  EXPECT_EQ(StatusLine({&plan, &life, 0}, At(1)),
-            "a-0 waiting grpc=127.0.0.1:8001 metrics=[::1]:8101 restarts=0 "
-            "device=cpu last_end=\"exit code 1 (could not start)\" "
-            "restart_in=0.5s");
+  EXPECT_EQ(
+      StatusLine({&plan, &life, 0}, At(1)),
+      "a-0 waiting grpc=127.0.0.1:8001 metrics=[::1]:8101 restarts=0 "
+      "device=cpu failed_starts=1 last_end=\"exit code 1 (could not start)\" "
+      "restart_in=0.5s");
 }
 
 TEST(StatusTextTest, JsonHoldsAll) {
@@ -54,6 +55,8 @@ TEST(StatusTextTest, JsonHoldsAll) {
   EXPECT_EQ(servers[0].at("pid"), 12);
   EXPECT_TRUE(servers[0].at("last_end").is_null());
   EXPECT_EQ(servers[0].at("device"), "MIG-1");
+  EXPECT_EQ(servers[0].at("failed_starts"), 0);
+  EXPECT_EQ(servers[1].at("failed_starts"), 1);
   EXPECT_EQ(servers[1].at("state"), "waiting");
   EXPECT_TRUE(servers[1].at("pid").is_null());
   EXPECT_EQ(servers[1].at("last_end"), "SIGKILL");

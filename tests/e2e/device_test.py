@@ -60,8 +60,10 @@ class DeviceTest(unittest.TestCase):
             self.skipTest("this machine has the library")
         except OSError:
             pass
-        self.assertEnds("cannot start: --device: expected libnvidia-ml.so.1, "
-                        "which comes with NVIDIA's driver", "cuda:0")
+        last = self.assertEnds(
+            "cannot start: --device: expected libnvidia-ml.so.1, which comes "
+            "with NVIDIA's driver", "cuda:0")
+        self.assertTrue(last.endswith("; --device=cpu needs no driver"), last)
 
     def test_driver_that_is_not_loaded(self):
         self.assertEnds("DRIVER_NOT_LOADED", "cuda:0",

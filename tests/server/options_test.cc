@@ -176,9 +176,17 @@ TEST(OptionsTest, NoNumberIsInNoRange) {
 }
 
 TEST(OptionsTest, OneRepositoryIsGivenOnce) {
-  EXPECT_FALSE(Parse({"--model-repository="}).ok());
+  EXPECT_FALSE(Parse({"--model-repository", ""}).ok());
   EXPECT_FALSE(Parse({"--model-repository=a", "--model-repository=b"}).ok());
   EXPECT_EQ(Parse({"--model-repository=a"})->options.repository.path, "a");
+}
+
+TEST(OptionsTest, EmptyValueDoesNotTakeTheNextFlag) {
+  EXPECT_THAT(
+      std::string(Parse({"--model-repository=", "--drain-delay-secs=1"})
+                      .status()
+                      .message()),
+      HasSubstr("expected a value after --model-repository=, got none"));
 }
 
 TEST(OptionsTest, MetricsPortZeroTurnsMetricsOff) {
@@ -217,6 +225,7 @@ TEST(OptionsTest, WrongFlagsAreRefusedByName) {
       {"--load-model"},
       {"--require-manifest"},
       {"--model="},
+      {"--model", ""},
       {"--input=x:FP32:1"},
       {"--output=x:FP32:1"},
       {"--model-name=x"},

@@ -1,0 +1,17 @@
+// BuildIdentity: what this was compiled from, so that a program and a library
+// that it opens can tell whether they belong together: they share C++ types.
+//
+// Thread safety: a constant.
+#ifndef FERRY_MODELS_BUILD_IDENTITY_H_
+#define FERRY_MODELS_BUILD_IDENTITY_H_
+
+namespace ferry {
+
+// Returns "ferry-<version>-torch-<version>-<hash>", the hash that of all
+// sources in batcher/ and models/ when it was built
+// (cmake/build_identity.cmake). scripts/bundle.sh finds it in the files.
+const char* BuildIdentity();
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_BUILD_IDENTITY_H_

@@ -1,0 +1,17 @@
+// A library that exports what ferry_cuda does, and opens no device. Of the
+// build FAKE_BUILD; without that it tells none, as before there was a
+// FerryCudaBuild.
+#include "models/build_identity.h"
+#include "models/cuda/cuda_entry.h"
+
+#ifdef FAKE_BUILD
+const char* FerryCudaBuild() { return FAKE_BUILD; }
+#endif
+
+void FerryOpenCuda(double memory_fraction,
+                   absl::StatusOr<ferry::OpenedCuda>& opened) {
+  opened = ferry::OpenedCuda{
+      .device = nullptr,
+      .uuids = {"GPU-a"},
+      .description = memory_fraction == 0.5 ? "half" : "other"};
+}
