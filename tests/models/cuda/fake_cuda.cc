@@ -12,6 +12,7 @@ void FerryOpenCuda(double memory_fraction,
                    absl::StatusOr<ferry::OpenedCuda>& opened) {
   opened = ferry::OpenedCuda{
       .device = nullptr,
+      .is_lost = {},
       .uuids = {"GPU-a"},
       .description = memory_fraction == 0.5 ? "half" : "other"};
 }
