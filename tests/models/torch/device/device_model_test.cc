@@ -22,21 +22,25 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
 
 // A network that is a function of the test.
 class ScriptedNetwork final : public Network {
  public:
   using Script = std::function<at::Tensor(const Values&)>;
 
-  explicit ScriptedNetwork(Script script) : script_(std::move(script)) {}
+  // What it gives is each of so many outputs.
+  ScriptedNetwork(Script script, size_t outputs)
+      : script_(std::move(script)), outputs_(outputs) {}
 
   absl::Status Forward(const Values& inputs, Values& outputs) override {
-    outputs.push_back(script_(inputs));
+    outputs.assign(outputs_, script_(inputs));
     return absl::OkStatus();
   }
 
  private:
   const Script script_;
+  const size_t outputs_;
 };
 
 // A request of `rows` rows of one input each.
@@ -68,10 +72,14 @@ class DeviceModelTest : public ::testing::Test {
     options_.precision = Precision::kFp32;
   }
 
+  // Models are gone by then, and what they had started.
+  void TearDown() override { EXPECT_THAT(runtime_.faults(), IsEmpty()); }
+
   std::unique_ptr<DeviceModel> Make(ScriptedNetwork::Script script) {
     return std::make_unique<DeviceModel>(
-        std::make_unique<ScriptedNetwork>(std::move(script)), options_,
-        runtime_);
+        std::make_unique<ScriptedNetwork>(std::move(script),
+                                          options_.spec.outputs.size()),
+        options_, runtime_);
   }
 
   static std::unique_ptr<Batch> BatchOf(
@@ -95,18 +103,20 @@ class DeviceModelTest : public ::testing::Test {
     return {values, values + all.size / sizeof(float)};
   }
 
-  // All steps of one batch.
+  // All steps of one batch, of one that fails those that StreamPipeline takes.
   DeviceOutcome Play(DeviceModel& model, const Batch& batch, OutputRef& output,
                      int32_t place = 0) {
     DeviceOutcome outcome = model.CopyIn(place, batch);
-    if (outcome.ok()) {
-      outcome = model.Compute(place, batch, output);
+    if (!outcome.ok()) {
+      return outcome;
     }
+    outcome = model.Compute(place, batch, output);
     DeviceTimes times;
     if (outcome.ok()) {
       outcome = model.AwaitComputed(place, times);
     }
-    return outcome.ok() ? model.AwaitCopiedOut(place) : outcome;
+    const DeviceOutcome copied = model.AwaitCopiedOut(place);
+    return outcome.ok() ? copied : outcome;
   }
 
   static uint64_t Count(const DeviceModel& model, const std::string& event) {
@@ -271,6 +281,68 @@ TEST_F(DeviceModelTest, ABatchThatThrowsFailsAndTheNextRuns) {
   EXPECT_FALSE(outcome.is_lost);
   ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
   EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
+}
+
+// Nobody else waits for what a batch that fails has started until then.
+TEST_F(DeviceModelTest, AfterABatchThatFailsOnItsWayInTheNextWaitsForItsCopy) {
+  options_.spec.inputs.push_back({"z", DataType::kFp32, {kAnySize}});
+  const auto model = Make(Doubled);
+  TestRows one(1, {2}, {1, 2});
+  TestRows other(1, {3}, {5, 6, 7});
+  const std::array<TensorView, 2> views = {one.view, other.view};
+  one.request.inputs = views;
+  OutputRef output;
+  runtime_.memory->left = 0;  // for the second input
+  EXPECT_EQ(Play(*model, *BatchOf({&one}), output).outcome.code,
+            absl::StatusCode::kInternal);
+  runtime_.memory->left = ShortMemory::kNoEnd;
+  one.values = {3, 4};
+  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
+  EXPECT_THAT(Values32(output, 1), ElementsAre(6, 8));
+}
+
+TEST_F(DeviceModelTest, AfterABatchThatFailsInAPieceTheNextWaitsForTheOthers) {
+  options_.buckets = {1, 2, 4};
+  bool throws = false;
+  const auto model = Make([&](const Values& inputs) {
+    TORCH_CHECK_WITH(OutOfMemoryError, inputs[0].toTensor().size(0) < 4, "no");
+    TORCH_CHECK(!throws || inputs[0].toTensor()[0][0].item<float>() < 5, "no");
+    return Doubled(inputs);
+  });
+  TestRows four(4, {2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  OutputRef output;
+  throws = true;
+  EXPECT_FALSE(Play(*model, *BatchOf({&four}), output).ok());
+  throws = false;
+  ASSERT_TRUE(Play(*model, *BatchOf({&four}), output).ok());
+  EXPECT_THAT(Values32(output, 4), ElementsAre(2, 4, 6, 8, 10, 12, 14, 16));
+}
+
+TEST_F(DeviceModelTest, AfterABatchThatFailsOnItsWayOutTheNextIsWhole) {
+  options_.spec.outputs.push_back({"z", DataType::kFp32, {2}});
+  const auto model = Make(Doubled);
+  TestRows one(1, {2}, {1, 2});
+  OutputRef output;
+  runtime_.memory->left = 1;  // for the first output
+  EXPECT_FALSE(Play(*model, *BatchOf({&one}), output).ok());
+  runtime_.memory->left = ShortMemory::kNoEnd;
+  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
+  EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
+}
+
+// Of what it has to wait for, it asks nobody.
+TEST_F(DeviceModelTest, ABatchWaitsForAllThatItsPlaceHasUnderWay) {
+  const auto model = Make(Doubled);
+  TestRows one(1, {2}, {1, 2});
+  TestRows two(1, {2}, {3, 4});
+  OutputRef first;
+  OutputRef second;
+  const auto batch = BatchOf({&one});
+  ASSERT_TRUE(model->CopyIn(0, *batch).ok());
+  ASSERT_TRUE(model->Compute(0, *batch, first).ok());
+  ASSERT_TRUE(Play(*model, *BatchOf({&two}), second).ok());
+  EXPECT_THAT(Values32(first, 1), ElementsAre(2, 4));
+  EXPECT_THAT(Values32(second, 1), ElementsAre(6, 8));
 }
 
 TEST_F(DeviceModelTest, ALostDeviceIsTold) {
