@@ -208,6 +208,7 @@ class HostEvent final : public DeviceEvent {
   void Record(DeviceStream stream) override {
     const std::lock_guard lock(streams_.mutex_);
     stream_ = stream;
+    is_marked_ = true;
     at_ = streams_.of(stream).put;
     known_ = streams_.order_.Mark(stream);
   }
@@ -237,10 +238,13 @@ class HostEvent final : public DeviceEvent {
   }
 
  private:
-  bool HasPassed() const { return streams_.of(stream_).done >= at_; }
+  bool HasPassed() const {
+    return is_marked_ && streams_.of(stream_).done >= at_;
+  }
 
   HostStreams& streams_;
   DeviceStream stream_ = DeviceStream::kCopyIn;
+  bool is_marked_ = false;
   uint64_t at_ = 0;
   StreamOrder::Known known_ = {};
 };
