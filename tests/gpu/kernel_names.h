@@ -1,59 +1,67 @@
-// The names of the kernels that a recorded graph launches.
+// What a kernel is by its name: whether it multiplies matrices (convolutions
+// and attention do), and whether in bf16. Names are those of cuBLAS, cuDNN,
+// CUTLASS and LibTorch for sm_80 to sm_100, mangled or not:
 //
-// Thread safety: free function.
+//   ampere_bf16_s16816gemm_bf16_128x64_..., sm90_xmma_gemm_bf16bf16_...
+//   nvjet_tst_128x64_..., nvjet_sm100_tst_...: of cuBLAS since 12.3. The
+//   letters
+//     are the types that it multiplies, sums up and gives: t bf16, h fp16,
+//     s fp32, q fp8.
+//   sm90_xmma_fprop_implicit_gemm_bf16bf16_..., cutlass_tensorop_bf16_...
+//   gemv2T_kernel_val<.., __nv_bfloat16, ..>
+//   fmha_cutlassF_bf16_..., flash_fwd_kernel<.. cutlass::bfloat16_t ..>
+//
+// cuDNN's attention, cudnn_generated_fort_native_sdpa_..., says f16 whichever
+// of both types of 16 bits it is, and is left out.
+//
+// Thread safety: free functions.
 #ifndef FERRY_TESTS_GPU_KERNEL_NAMES_H_
 #define FERRY_TESTS_GPU_KERNEL_NAMES_H_
 
-#include <cuda.h>
-#include <cuda_runtime_api.h>
-#include <gtest/gtest.h>
-
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
 #include <string>
-#include <vector>
 
 namespace ferry {
 
-// A function of the driver, so that the test needs none to be linked.
-template <typename Function>
-Function DriverFunction(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result = {};
-  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &found, 12030,
-                                             cudaEnableDefault, &result),
-            cudaSuccess);
-  EXPECT_EQ(result, cudaDriverEntryPointSuccess) << name;
-  return reinterpret_cast<Function>(found);
+inline std::string InLowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char one) {
+    return static_cast<char>(std::tolower(one));
+  });
+  return text;
 }
 
-inline std::vector<std::string> KernelNames(cudaGraph_t graph) {
-  using GetParams =
-      CUresult (*)(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS * params);
-  using GetName = CUresult (*)(const char** name, CUfunction function);
-  using GetKernelName = CUresult (*)(const char** name, CUkernel kernel);
-  const auto get_params =
-      DriverFunction<GetParams>("cuGraphKernelNodeGetParams");
-  const auto get_name = DriverFunction<GetName>("cuFuncGetName");
-  const auto get_kernel_name = DriverFunction<GetKernelName>("cuKernelGetName");
-  size_t count = 0;
-  EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &count), cudaSuccess);
-  std::vector<cudaGraphNode_t> nodes(count);
-  EXPECT_EQ(cudaGraphGetNodes(graph, nodes.data(), &count), cudaSuccess);
-  std::vector<std::string> names;
-  for (cudaGraphNode_t node : nodes) {
-    cudaGraphNodeType type = {};
-    EXPECT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
-    if (type != cudaGraphNodeTypeKernel) {
-      continue;
-    }
-    CUDA_KERNEL_NODE_PARAMS params = {};
-    EXPECT_EQ(get_params(node, &params), CUDA_SUCCESS);
-    const char* name = "";
-    EXPECT_EQ(params.func != nullptr ? get_name(&name, params.func)
-                                     : get_kernel_name(&name, params.kern),
-              CUDA_SUCCESS);
-    names.emplace_back(name);
+inline bool HasAny(const std::string& text,
+                   std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* word) {
+    return text.find(word) != std::string::npos;
+  });
+}
+
+inline bool IsMatrixKernel(const std::string& name) {
+  const std::string text = InLowerCase(name);
+  if (HasAny(text, {"sdpa", "splitkreduce", "elementwise"})) {
+    return false;
   }
-  return names;
+  return HasAny(text, {"gemm", "gemv", "fprop", "xmma", "nvjet", "cutlass",
+                       "wgmma", "fmha", "flash_fwd", "winograd", "convolve",
+                       "implicit_conv", "conv2d"});
+}
+
+// REQUIRES: IsMatrixKernel().
+inline bool IsOfBf16(const std::string& name) {
+  const std::string text = InLowerCase(name);
+  const std::string jet = "nvjet_";
+  if (const size_t at = text.find(jet); at != std::string::npos) {
+    std::string types = text.substr(at + jet.size());
+    if (types.rfind("sm", 0) == 0 && types.size() > 2 &&
+        std::isdigit(static_cast<unsigned char>(types[2])) != 0) {
+      types = types.substr(std::min(types.find('_'), types.size() - 1) + 1);
+    }
+    return types.rfind('t', 0) == 0;
+  }
+  return HasAny(text, {"bf16", "bfloat16"});
 }
 
 }  // namespace ferry

@@ -55,13 +55,16 @@ class DeviceInputTest : public ::testing::Test {
     input.CopyIn(requests.batch(), wire);
     copied->Record(DeviceStream::kCopyIn);
     copied->Block(DeviceStream::kCompute);
-    c10::IValue taken;
+    at::Tensor taken;
     streams_->Run(DeviceStream::kCompute, [&] {
-      taken =
+      const c10::IValue staged =
           input.Stage(requests.batch(),
                       {.first = first, .count = 3 - first, .padded = 4}, wire);
+      if (staged.isTensor()) {
+        taken = staged.toTensor().clone();  // as the forward reads it
+      }
     });
-    return taken.isTensor() ? taken.toTensor().clone() : at::Tensor();
+    return taken;
   }
 
   HostRuntime runtime_;

@@ -1,4 +1,4 @@
-// DeviceModel on a lazy device (host_runtime.h): values, types, pieces, errors.
+// DeviceModel on a lazy device: values, types, padding, warm-up.
 #include "models/torch/device/device_model.h"
 
 #include <ATen/ATen.h>
@@ -6,14 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <functional>
 #include <memory>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
-#include "models/row_requests.h"
-#include "tests/models/torch/device/host_runtime.h"
+#include "tests/models/torch/device/scripted_device_model.h"
 
 namespace ferry {
 namespace {
@@ -21,110 +18,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
-using ::testing::HasSubstr;
-
-// A network that is a function of the test.
-class ScriptedNetwork final : public Network {
- public:
-  using Script = std::function<at::Tensor(const Values&)>;
-
-  explicit ScriptedNetwork(Script script) : script_(std::move(script)) {}
-
-  absl::Status Forward(const Values& inputs, Values& outputs) override {
-    outputs.push_back(script_(inputs));
-    return absl::OkStatus();
-  }
-
- private:
-  const Script script_;
-};
-
-// A request of `rows` rows of one input each.
-struct TestRows {
-  TestRows(int32_t rows, std::vector<int64_t> row_dims,
-           std::vector<float> row_values)
-      : dims(std::move(row_dims)), values(std::move(row_values)) {
-    run = {reinterpret_cast<const std::byte*>(values.data()),
-           values.size() * sizeof(float)};
-    view = {.dims = dims, .runs = {&run, 1}};
-    request.inputs = {&view, 1};
-    request.rows = rows;
-  }
-
-  std::vector<int64_t> dims;
-  std::vector<float> values;
-  ferry::Run run;
-  TensorView view;
-  InferRequest request;
-};
-
-class DeviceModelTest : public ::testing::Test {
- protected:
-  DeviceModelTest() {
-    options_.name = "m";
-    options_.spec = {.inputs = {{"x", DataType::kFp32, {2}}},
-                     .outputs = {{"y", DataType::kFp32, {2}}},
-                     .max_batch_size = 8};
-    options_.precision = Precision::kFp32;
-  }
-
-  std::unique_ptr<DeviceModel> Make(ScriptedNetwork::Script script) {
-    return std::make_unique<DeviceModel>(
-        std::make_unique<ScriptedNetwork>(std::move(script)), options_,
-        runtime_);
-  }
-
-  static std::unique_ptr<Batch> BatchOf(
-      const std::vector<TestRows*>& requests) {
-    int32_t rows = 0;
-    for (TestRows* one : requests) {
-      rows += one->request.rows;
-    }
-    auto batch =
-        std::make_unique<Batch>(static_cast<int32_t>(requests.size()), rows);
-    for (TestRows* one : requests) {
-      batch->Add(one->request);
-    }
-    batch->Close(TimePoint(), CloseReason::kFull);
-    return batch;
-  }
-
-  static std::vector<float> Values32(const OutputRef& output, int32_t rows) {
-    const ferry::Run all = output->tensors()[0].Rows(0, rows);
-    const auto* values = reinterpret_cast<const float*>(all.data);
-    return {values, values + all.size / sizeof(float)};
-  }
-
-  // All steps of one batch.
-  DeviceOutcome Play(DeviceModel& model, const Batch& batch, OutputRef& output,
-                     int32_t place = 0) {
-    DeviceOutcome outcome = model.CopyIn(place, batch);
-    if (outcome.ok()) {
-      outcome = model.Compute(place, batch, output);
-    }
-    DeviceTimes times;
-    if (outcome.ok()) {
-      outcome = model.AwaitComputed(place, times);
-    }
-    return outcome.ok() ? model.AwaitCopiedOut(place) : outcome;
-  }
-
-  static uint64_t Count(const DeviceModel& model, const std::string& event) {
-    for (const DeviceCount& one : model.counts()) {
-      if (one.event == event) {
-        return one.count;
-      }
-    }
-    ADD_FAILURE() << "no count " << event;
-    return 0;
-  }
-
-  HostRuntime runtime_;
-  ModelOptions options_;
-};
-
-at::Tensor Doubled(const Values& inputs) { return inputs[0].toTensor() * 2; }
 
 TEST_F(DeviceModelTest, GivesEachRowItsOutput) {
   const auto model = Make(Doubled);
@@ -165,7 +58,6 @@ TEST_F(DeviceModelTest, BatchesInFlightKeepApart) {
   }
 }
 
-// Marks of a batch: copy in begins, ends, compute begins, ends, copied out.
 TEST_F(DeviceModelTest, SaysHowLongTheDeviceWasIdleBetweenTwoBatches) {
   const auto model = Make(Doubled);
   TestRows one(1, {2}, {1, 2});
@@ -174,6 +66,19 @@ TEST_F(DeviceModelTest, SaysHowLongTheDeviceWasIdleBetweenTwoBatches) {
   ASSERT_TRUE(Play(*model, *batch, first, 0).ok());
   ASSERT_TRUE(Play(*model, *batch, second, 1).ok());
   EXPECT_EQ(model->IdleBetween(0, 1), std::chrono::microseconds(4));
+}
+
+TEST_F(DeviceModelTest, WarmedUpItTakesNoMoreMemoryOfTheHost) {
+  const auto model = Make(Doubled);
+  ASSERT_TRUE(model->WarmUp().ok());
+  const int before = runtime_.memory->left;
+  TestRows eight(8, {2}, std::vector<float>(16, 1));
+  std::vector<OutputRef> held(HostOutputPool::kMaxShared);
+  for (size_t i = 0; i < held.size(); ++i) {
+    const auto place = static_cast<int32_t>(i) % model->places();
+    ASSERT_TRUE(Play(*model, *BatchOf({&eight}), held[i], place).ok());
+  }
+  EXPECT_EQ(runtime_.memory->left, before);
 }
 
 TEST_F(DeviceModelTest, CastsToThePrecisionAndBack) {
@@ -207,132 +112,6 @@ TEST_F(DeviceModelTest, FillsABucketWithZeros) {
   EXPECT_THAT(Values32(output, 3), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// A device with memory for so many rows.
-ScriptedNetwork::Script MemoryFor(int64_t rows) {
-  return [rows](const Values& inputs) {
-    TORCH_CHECK_WITH(OutOfMemoryError, inputs[0].toTensor().size(0) <= rows,
-                     "no memory");
-    return inputs[0].toTensor() * 2;
-  };
-}
-
-TEST_F(DeviceModelTest, WithoutMemoryABatchIsComputedInHalvesFromThenOn) {
-  options_.buckets = {1, 2, 4, 8};
-  const auto model = Make(MemoryFor(4));
-  TestRows seven(7, {2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
-  for (int i = 0; i < 2; ++i) {
-    OutputRef output;
-    ASSERT_TRUE(Play(*model, *BatchOf({&seven}), output).ok());
-    EXPECT_THAT(
-        Values32(output, 7),
-        ElementsAreArray({0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26}));
-  }
-  EXPECT_EQ(Count(*model, "out_of_memory"), 1);
-  EXPECT_EQ(runtime_.times_freed, 1);
-}
-
-// As TorchScript and AOTInductor say it: by no more than a text.
-TEST_F(DeviceModelTest, ItIsSeenWhoeverSaysThatThereIsNoMemory) {
-  const auto model = Make([&](const Values& inputs) {
-    if (inputs[0].toTensor().size(0) > 4) {
-      runtime_.is_out_of_memory = true;
-      throw std::runtime_error("CUDA out of memory");
-    }
-    return Doubled(inputs);
-  });
-  TestRows eight(8, {2}, std::vector<float>(16, 1));
-  OutputRef output;
-  ASSERT_TRUE(Play(*model, *BatchOf({&eight}), output).ok());
-  EXPECT_THAT(Values32(output, 8), Each(2));
-}
-
-TEST_F(DeviceModelTest, NoBatchIsHalvedInVain) {
-  options_.buckets = {4, 8};
-  const auto model = Make(MemoryFor(2));
-  TestRows three(3, {2}, std::vector<float>(6, 1));
-  OutputRef output;
-  EXPECT_EQ(Play(*model, *BatchOf({&three}), output).outcome.code,
-            absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(runtime_.times_freed, 1);
-}
-
-TEST_F(DeviceModelTest, WithoutMemoryForHalfABatchItFailsAndTheNextRuns) {
-  const auto model = Make(MemoryFor(1));
-  TestRows eight(8, {2}, std::vector<float>(16, 1));
-  OutputRef output;
-  const DeviceOutcome outcome = Play(*model, *BatchOf({&eight}), output);
-  EXPECT_EQ(outcome.outcome.code, absl::StatusCode::kResourceExhausted);
-  EXPECT_FALSE(outcome.is_lost);
-  TestRows one(1, {2}, {1, 2});
-  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
-  EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
-}
-
-TEST_F(DeviceModelTest, WithoutMemoryToStageABatchFailsAndTheNextRuns) {
-  options_.spec.inputs[0].dims = {kAnySize};
-  options_.spec.outputs[0].dims = {kAnySize};
-  const auto model = Make(Doubled);
-  TestRows one(1, {3}, {1, 2, 3});
-  OutputRef output;
-  runtime_.memory->is_out = true;
-  const DeviceOutcome outcome = Play(*model, *BatchOf({&one}), output);
-  EXPECT_EQ(outcome.outcome.code, absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Count(*model, "out_of_memory"), 1);
-  runtime_.memory->is_out = false;
-  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
-  EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4, 6));
-}
-
-TEST_F(DeviceModelTest, WarmedUpItTakesNoMoreMemoryOfTheHost) {
-  const auto model = Make(Doubled);
-  ASSERT_TRUE(model->WarmUp().ok());
-  const int before = runtime_.memory->allocations;
-  TestRows eight(8, {2}, std::vector<float>(16, 1));
-  std::vector<OutputRef> held(HostOutputPool::kMaxShared);
-  for (size_t i = 0; i < held.size(); ++i) {
-    const auto place = static_cast<int32_t>(i) % model->places();
-    ASSERT_TRUE(Play(*model, *BatchOf({&eight}), held[i], place).ok());
-  }
-  EXPECT_EQ(runtime_.memory->allocations, before);
-}
-
-TEST_F(DeviceModelTest, ABatchThatThrowsFailsAndTheNextRuns) {
-  bool throws = true;
-  const auto model = Make([&](const Values& inputs) {
-    if (std::exchange(throws, false)) {
-      throw std::runtime_error("no");
-    }
-    return Doubled(inputs);
-  });
-  TestRows one(1, {2}, {1, 2});
-  OutputRef output;
-  const DeviceOutcome outcome = Play(*model, *BatchOf({&one}), output);
-  EXPECT_EQ(outcome.outcome.code, absl::StatusCode::kInternal);
-  EXPECT_FALSE(outcome.is_lost);
-  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
-  EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
-}
-
-TEST_F(DeviceModelTest, ALostDeviceIsTold) {
-  const auto model = Make([&](const Values&) -> at::Tensor {
-    runtime_.is_lost = true;
-    throw std::runtime_error("an illegal memory access was encountered");
-  });
-  TestRows one(1, {2}, {1, 2});
-  OutputRef output;
-  EXPECT_TRUE(Play(*model, *BatchOf({&one}), output).is_lost);
-}
-
-TEST_F(DeviceModelTest, AnOutputThatDoesNotFitFailsItsBatch) {
-  const auto model = Make([](const Values& inputs) {
-    return inputs[0].toTensor().narrow(1, 0, 1);
-  });
-  TestRows one(1, {2}, {1, 2});
-  OutputRef output;
-  EXPECT_EQ(Play(*model, *BatchOf({&one}), output).outcome.code,
-            absl::StatusCode::kInternal);
-}
-
 // Rows of 1 and 3, padded to 4, whose outputs have the sizes that came.
 TEST_F(DeviceModelTest, CutsWhatPaddingMadeLonger) {
   options_.spec.inputs[0].dims = {kAnySize};
@@ -362,20 +141,6 @@ TEST_F(DeviceModelTest, WarmsUpEachBucket) {
   EXPECT_THAT(sizes, Contains(8));
   ASSERT_EQ(model->warm_up_samples().size(), 2);
   EXPECT_EQ(model->warm_up_samples()[1].rows, 8);
-}
-
-// Of sizes that nobody knows, what throws may be their fault; not so here.
-TEST_F(DeviceModelTest, ADeviceThatIsLostInWarmUpIsTold) {
-  options_.spec.inputs[0].dims = {kAnySize};
-  options_.spec.outputs[0].dims = {kAnySize};
-  const auto model = Make([&](const Values& /*inputs*/) -> at::Tensor {
-    runtime_.is_lost = true;
-    throw std::runtime_error("device-side assert");
-  });
-  const absl::Status status = model->WarmUp();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr("the device is lost"));
-  EXPECT_THAT(status.message(), HasSubstr("device-side assert"));
 }
 
 TEST_F(DeviceModelTest, WarmUpSaysWhyTheModelCannotServe) {

@@ -1,9 +1,16 @@
 // HostRuntime: a DeviceRuntime whose device is the processor, as lazy as one
 // may be: what is put on a stream is done when somebody waits for it or what
 // computes needs it, and not before. So a step that does not wait for what it
-// reads, and memory that is used again too early, show as wrong values.
+// reads, and memory that is used again too early, show as wrong values. What
+// values cannot show, as of a batch that has failed, is in faults().
 //
-// Thread safety: that of DeviceRuntime.
+// LibTorch's operators compute at once: what follows on the host needs their
+// tensors. So what was cast in DeviceStreams::Run(), which is all that others
+// read of it, is taken away when it ends, and comes when the stream gets there;
+// until then all bytes there are 0xFF, of floats NaN. What is put on kCopyOut
+// is done at once where nothing before it waits.
+//
+// Thread safety: that of DeviceRuntime; faults() when no other thread runs.
 #ifndef FERRY_TESTS_MODELS_TORCH_DEVICE_HOST_RUNTIME_H_
 #define FERRY_TESTS_MODELS_TORCH_DEVICE_HOST_RUNTIME_H_
 
@@ -16,36 +23,64 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "batcher/checked_math.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/normalize.h"
-#include "tests/models/torch/device/counted_memory.h"
+#include "tests/models/torch/device/stream_order.h"
 
 namespace ferry {
 
 class HostStreams final : public DeviceStreams {
  public:
+  // `faults` outlives it.
+  explicit HostStreams(std::vector<std::string>& faults)
+      : faults_(faults), order_(faults) {}
+
+  ~HostStreams() override {
+    for (const Stream& stream : streams_) {
+      if (!stream.waiting.empty()) {
+        faults_.emplace_back("streams ended that had not done all");
+      }
+    }
+  }
+
   std::unique_ptr<DeviceEvent> MakeEvent() override;
 
   // Of the host's memory it keeps the address alone, as a device does.
   void Copy(const void* from, void* to, size_t bytes,
             DeviceStream stream) override {
-    Put(stream, [=] { std::memcpy(to, from, bytes); });
+    const std::lock_guard lock(mutex_);
+    order_.Put(stream);
+    if (stream == DeviceStream::kCopyIn) {
+      order_.Write(StreamOrder::kHost, BytesAt(from, bytes));  // before
+      order_.Put(stream);
+      copied_in_.push_back(BytesAt(to, bytes));
+    }
+    order_.Read(StreamOrder::Index(stream), BytesAt(from, bytes));
+    order_.Write(StreamOrder::Index(stream), BytesAt(to, bytes));
+    Put(stream, {.work = [=] { std::memcpy(to, from, bytes); }});
   }
 
   void Cast(Elements from, Elements to, int64_t count) override {
-    Check();
+    const auto size = static_cast<size_t>(count);
+    Use(BytesAt(from.data, size * c10::elementSize(from.type)),
+        BytesAt(to.data, size * c10::elementSize(to.type)));
     CastElements(from, to, count);
   }
 
   void Normalize(const Normalization& normalization,
                  const ImageBatch& batch) override {
-    Check();
     const at::Tensor made =
         at::empty({batch.images * ElementCount(batch.row_dims).value_or(0)},
                   batch.to.type);
+    Use(BytesAt(batch.from, static_cast<size_t>(made.numel())),
+        BytesAt(batch.to.data, made.nbytes()));
     Normalizer(normalization)
         .Run(batch.from, batch.images, batch.row_dims,
              {made.data_ptr(), batch.to.type});
@@ -65,14 +100,15 @@ class HostStreams final : public DeviceStreams {
       return work();  // allocates
     }
     Drain(DeviceStream::kCompute, of(DeviceStream::kCompute).put);
+    order_.Put(DeviceStream::kCompute);
     is_running_ = true;
     try {
       work();
     } catch (...) {
-      is_running_ = false;
+      EndRun();
       throw;
     }
-    is_running_ = false;
+    EndRun();
   }
 
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
@@ -83,8 +119,13 @@ class HostStreams final : public DeviceStreams {
  private:
   friend class HostEvent;
 
+  struct Step {
+    std::function<void()> work;
+    std::function<bool()> may_begin = [] { return true; };
+  };
+
   struct Stream {
-    std::deque<std::function<void()>> waiting;
+    std::deque<Step> waiting;
     uint64_t put = 0;
     uint64_t done = 0;
   };
@@ -93,26 +134,70 @@ class HostStreams final : public DeviceStreams {
     return streams_[static_cast<size_t>(stream)];
   }
 
-  void Put(DeviceStream stream, std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    of(stream).waiting.push_back(std::move(work));
+  void Put(DeviceStream stream, Step step) {
+    of(stream).waiting.push_back(std::move(step));
     ++of(stream).put;
+    if (stream == DeviceStream::kCopyOut) {
+      while (!of(stream).waiting.empty() &&
+             of(stream).waiting.front().may_begin()) {
+        DoNext(of(stream));
+      }
+    }
   }
 
   // Does what was put on the stream up to there.
   void Drain(DeviceStream stream, uint64_t until) {
     while (of(stream).done < until) {
-      const std::function<void()> work = std::move(of(stream).waiting.front());
-      of(stream).waiting.pop_front();
-      ++of(stream).done;
-      work();
+      DoNext(of(stream));
     }
   }
 
-  void Check() const { TORCH_CHECK(is_running_, "not in Run()"); }
+  static void DoNext(Stream& stream) {
+    const Step step = std::move(stream.waiting.front());
+    stream.waiting.pop_front();
+    ++stream.done;
+    step.work();
+  }
+
+  // A kernel of ours. Of what it reads, only what was copied in is anybody
+  // else's: the rest comes and goes with the tensors of this stream.
+  void Use(const Bytes& from, const Bytes& to) {
+    TORCH_CHECK(is_running_, "not in Run()");
+    constexpr size_t kCompute = static_cast<size_t>(DeviceStream::kCompute);
+    for (const Bytes& wire : copied_in_) {
+      if (wire.Overlaps(from)) {
+        order_.Read(kCompute, from);
+        break;
+      }
+    }
+    order_.Write(kCompute, to);
+    made_.push_back(to);
+  }
+
+  // Takes away what was made, and puts it on the stream.
+  void EndRun() {
+    is_running_ = false;
+    std::vector<std::pair<Bytes, std::vector<std::byte>>> made;
+    for (const Bytes& one : made_) {
+      made.emplace_back(
+          one, std::vector<std::byte>(one.begin, one.begin + one.size));
+    }
+    for (const Bytes& one : std::exchange(made_, {})) {
+      std::memset(one.begin, 0xFF, one.size);
+    }
+    Put(DeviceStream::kCompute, {.work = [made = std::move(made)] {
+          for (const auto& [to, bytes] : made) {
+            std::memcpy(to.begin, bytes.data(), to.size);
+          }
+        }});
+  }
 
   std::recursive_mutex mutex_;
+  std::vector<std::string>& faults_;
+  StreamOrder order_;
   std::array<Stream, 3> streams_;
+  std::vector<Bytes> copied_in_;  // to where
+  std::vector<Bytes> made_;       // in this Run()
   bool is_running_ = false;
   int64_t marks_ = 0;  // of all events
 };
@@ -124,38 +209,72 @@ class HostEvent final : public DeviceEvent {
   void Record(DeviceStream stream) override {
     const std::lock_guard lock(streams_.mutex_);
     stream_ = stream;
-    at_ = streams_.of(stream).put;
+    is_marked_ = true;
     number_ = ++streams_.marks_;
+    at_ = streams_.of(stream).put;
+    known_ = streams_.order_.Mark(stream);
   }
 
   void Block(DeviceStream stream) override {
     const std::lock_guard lock(streams_.mutex_);
-    streams_.Put(stream, [this, of = stream_, until = at_] {
-      streams_.Drain(of, until);
-    });
+    streams_.order_.Block(stream, known_);
+    streams_.Put(stream, {.work = [this, of = stream_,
+                                   until = at_] { streams_.Drain(of, until); },
+                          .may_begin =
+                              [this, of = stream_, until = at_] {
+                                return streams_.of(of).done >= until;
+                              }});
   }
 
   void Await() override {
     const std::lock_guard lock(streams_.mutex_);
     streams_.Drain(stream_, at_);
+    streams_.order_.Await(known_);
   }
 
   // A microsecond for each mark that was set since the other.
   Duration Since(const DeviceEvent& begin) const override {
-    return std::chrono::microseconds(
-        number_ - static_cast<const HostEvent&>(begin).number_);
+    const std::lock_guard lock(streams_.mutex_);
+    const auto& other = static_cast<const HostEvent&>(begin);
+    TORCH_CHECK(HasPassed() && other.HasPassed(), "not passed yet");
+    return std::chrono::microseconds(number_ - other.number_);
   }
 
  private:
+  bool HasPassed() const {
+    return is_marked_ && streams_.of(stream_).done >= at_;
+  }
+
   HostStreams& streams_;
   DeviceStream stream_ = DeviceStream::kCopyIn;
+  bool is_marked_ = false;
   uint64_t at_ = 0;
   int64_t number_ = 0;
+  StreamOrder::Known known_ = {};
 };
 
 inline std::unique_ptr<DeviceEvent> HostStreams::MakeEvent() {
   return std::make_unique<HostEvent>(*this);
 }
+
+// Memory of the process that may end.
+class ShortMemory final : public HostMemory {
+ public:
+  static constexpr int kNoEnd = 1'000'000;
+
+  std::byte* Allocate(size_t bytes) override {
+    if (left.fetch_sub(1) <= 0) {
+      throw std::bad_alloc();
+    }
+    return plain_->Allocate(bytes);
+  }
+  void Free(std::byte* bytes) override { plain_->Free(bytes); }
+
+  std::atomic<int> left{kNoEnd};  // allocations
+
+ private:
+  const std::shared_ptr<HostMemory> plain_ = HostMemory::Plain();
+};
 
 class HostRuntime final : public DeviceRuntime {
  public:
@@ -163,17 +282,22 @@ class HostRuntime final : public DeviceRuntime {
   std::string architecture() const override { return ""; }
   std::shared_ptr<HostMemory> host_memory() override { return memory; }
   std::unique_ptr<DeviceStreams> MakeStreams() override {
-    return std::make_unique<HostStreams>();
+    return std::make_unique<HostStreams>(faults_);
   }
   bool IsLost() override { return is_lost; }
   void FreeKept() override { ++times_freed; }
   bool TakeOutOfMemory() override { return is_out_of_memory.exchange(false); }
 
-  const std::shared_ptr<CountedMemory> memory =
-      std::make_shared<CountedMemory>();
   std::atomic<bool> is_lost{false};
   std::atomic<bool> is_out_of_memory{false};
   std::atomic<int> times_freed{0};
+  const std::shared_ptr<ShortMemory> memory = std::make_shared<ShortMemory>();
+
+  // What its streams were told in no order, or not waited for; of all of them.
+  const std::vector<std::string>& faults() const { return faults_; }
+
+ private:
+  std::vector<std::string> faults_;
 };
 
 }  // namespace ferry

@@ -1,0 +1,63 @@
+// What tests of models on a device share: the device, and models on it.
+//
+// Thread safety: thread-compatible.
+#ifndef FERRY_TESTS_GPU_CUDA_TEST_H_
+#define FERRY_TESTS_GPU_CUDA_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "models/cuda/cuda_device.h"
+#include "models/torch/torch_entry.h"
+#include "tests/gpu/device_memory.h"
+#include "tests/gpu/network_cases.h"
+
+namespace ferry {
+
+// One for the process.
+inline CudaDevice& TheDevice() {
+  static const auto device = CudaDevice::Open(/*memory_fraction=*/0.9);
+  TORCH_CHECK(device.ok(), std::string(device.status().message()));
+  return **device;
+}
+
+// Not warmed up. `device` outlives it.
+inline std::unique_ptr<StreamModel> Load(const ModelOptions& options,
+                                         DeviceRuntime& device) {
+  StreamModelOrStatus model = absl::InternalError("not loaded");
+  FerryLoadDeviceModel(options, "", device, model);
+  TORCH_CHECK(model.ok(), std::string(model.status().message()));
+  return *std::move(model);
+}
+
+inline std::unique_ptr<StreamModel> OnDevice(const ModelOptions& options) {
+  std::unique_ptr<StreamModel> model = Load(options, TheDevice());
+  const absl::Status status = model->WarmUp();
+  TORCH_CHECK(status.ok(), std::string(status.message()));
+  return model;
+}
+
+// Of one event that it counts.
+template <typename Counted>
+uint64_t Count(const Counted& model, const std::string& event) {
+  for (const DeviceCount& one : model.counts()) {
+    if (one.event == event) {
+      return one.count;
+    }
+  }
+  ADD_FAILURE() << "no count " << event;
+  return 0;
+}
+
+class CudaNetworkTest : public DeviceTest,
+                        public ::testing::WithParamInterface<NetworkCase> {
+ protected:
+  const ModelOptions options_ = OptionsOf(GetParam().network, Precision::kBf16);
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_TESTS_GPU_CUDA_TEST_H_
