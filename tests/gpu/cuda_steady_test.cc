@@ -38,6 +38,9 @@ class CountedMemory final : public HostMemory {
 class CountedDevice final : public DeviceRuntime {
  public:
   at::Device device() const override { return TheDevice().device(); }
+  std::string architecture() const override {
+    return TheDevice().architecture();
+  }
   std::shared_ptr<HostMemory> host_memory() override { return memory; }
   std::unique_ptr<DeviceStreams> MakeStreams() override {
     return TheDevice().MakeStreams();
