@@ -2,6 +2,7 @@
 #include "bench/report/point_rules.h"
 
 #include "absl/strings/match.h"
+#include "bench/report/report_table.h"
 
 namespace ferry::bench {
 
@@ -18,6 +19,17 @@ bool IsTry(const PointResult& point) {
 bool IsUnconfirmed(const RunResult& run, const PointResult& point) {
   return run.search.has_value() && point.loop == "open" &&
          point.target_rate != run.search->found_rate;
+}
+
+std::vector<std::string> LoadsWithoutSuccess(const RunResult& run) {
+  std::vector<std::string> loads;
+  for (const PointResult& point : run.points) {
+    if (point.ok == 0 && !point.interrupted && !IsTry(point) &&
+        !run.search.has_value()) {
+      loads.push_back(DescribeLoad(point));
+    }
+  }
+  return loads;
 }
 
 }  // namespace ferry::bench

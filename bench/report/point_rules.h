@@ -6,6 +6,9 @@
 #ifndef FERRY_BENCH_REPORT_POINT_RULES_H_
 #define FERRY_BENCH_REPORT_POINT_RULES_H_
 
+#include <string>
+#include <vector>
+
 #include "bench/report/run_result.h"
 
 namespace ferry::bench {
@@ -25,6 +28,11 @@ bool IsTry(const PointResult& point);
 // one: a try, or a confirmation of a rate whose confirmations did not all meet
 // the bound. REQUIRES: the point is one of `run`'s.
 bool IsUnconfirmed(const RunResult& run, const PointResult& point);
+
+// Returns the loads, as DescribeLoad() has them, of the run's points of which
+// no request succeeded; none that was cut short, nor of a search, which goes to
+// where they fail.
+std::vector<std::string> LoadsWithoutSuccess(const RunResult& run);
 
 }  // namespace ferry::bench
 
