@@ -57,5 +57,26 @@ TEST(PointRulesTest, ALoadWithoutSuccessIsSaid) {
       << "it stepped down from there";
 }
 
+TEST(PointRulesTest, AnOpenLoopThatFallsBehindIsUnsteady) {
+  PointResult point = Open(1000, "");
+  EXPECT_EQ(WhyUnsteady(point), "") << "nothing was sent";
+  point.planned = 10'000;
+  point.offered_rate = 1000;
+  point.achieved_rate = 980;
+  EXPECT_EQ(WhyUnsteady(point), "");
+  point.achieved_rate = 979;
+  EXPECT_EQ(WhyUnsteady(point),
+            "979/s succeeded of 1000/s sent: the queue grew");
+  point.errors["RESOURCE_EXHAUSTED"] = 100;  // 10/s
+  EXPECT_EQ(WhyUnsteady(point), "") << "a refusal is an answer";
+  point.unsteady = "the median latency went up";
+  EXPECT_EQ(WhyUnsteady(point), point.unsteady);
+  point = Open(1000, "");
+  point.loop = "closed";
+  point.planned = 10;
+  point.offered_rate = 1000;
+  EXPECT_EQ(WhyUnsteady(point), "");
+}
+
 }  // namespace
 }  // namespace ferry::bench
