@@ -13,6 +13,11 @@ void Add(const inference::StatisticDuration& from, RequestTime& to) {
   to.ns += from.ns();
 }
 
+// Between asking and having the answer: the server counted in between.
+TimePoint Middle(TimePoint asked) {
+  return asked + (Clock::Steady().Now() - asked) / 2;
+}
+
 void AddStatistics(const inference::ModelStatistics& model,
                    ServerCounters& counters) {
   counters.rows += model.inference_count();
@@ -39,13 +44,17 @@ ServerProbe::ServerProbe(const ModelClient& client, bool has_statistics,
 ServerCounters ServerProbe::Read() const {
   ServerCounters counters;
   if (!metrics_address_.empty()) {
+    const TimePoint asked = Clock::Steady().Now();
     if (const auto page = FetchMetrics(metrics_address_); page.has_value()) {
       counters.busy = ParseBusySeconds(*page, client_.model());
+      counters.metrics_at = Middle(asked);
       counters.closed = ParseCloseReasons(*page, client_.model());
     }
   }
   if (has_statistics_) {
+    const TimePoint asked = Clock::Steady().Now();
     const auto reply = client_.Statistics();
+    counters.statistics_at = Middle(asked);
     counters.has_statistics = reply.ok();
     if (reply.ok()) {
       for (const auto& model : reply->model_stats()) {
@@ -53,7 +62,6 @@ ServerCounters ServerProbe::Read() const {
       }
     }
   }
-  counters.at = Clock::Steady().Now();
   return counters;
 }
 

@@ -1,6 +1,7 @@
 // Counters out of a page of metrics, and what grew between two readings.
 #include "bench/client/server_window.h"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -46,17 +47,28 @@ std::map<Key, uint64_t> Grown(const std::map<Key, uint64_t>& begin,
   return grown;
 }
 
+double Seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+void TakeBusyRatio(double ratio, const char* source, ServerWindow& window) {
+  if (ratio <= kMostBusy) {
+    window.busy_ratio = std::min(ratio, 1.0);
+    window.busy_source = source;
+  }
+}
+
 // Of ModelStatistics.
 void TakeStatistics(const ServerCounters& begin, const ServerCounters& end,
-                    double lane_seconds, ServerWindow& window) {
+                    int32_t lanes, ServerWindow& window) {
   const auto executions =
       static_cast<double>(end.executions - begin.executions);
   if (executions > 0) {
     window.mean_rows = static_cast<double>(end.rows - begin.rows) / executions;
   }
-  window.busy_ratio = static_cast<double>(end.compute_ns - begin.compute_ns) /
-                      1e9 / lane_seconds;
-  window.busy_source = "ModelStatistics";
+  TakeBusyRatio(static_cast<double>(end.compute_ns - begin.compute_ns) / 1e9 /
+                    lanes / Seconds(end.statistics_at - begin.statistics_at),
+                "ModelStatistics", window);
   window.batches = Grown(begin.batches, end.batches);
   if (end.queue.count > begin.queue.count) {
     window.times = {MeanUs(begin.queue, end.queue),
@@ -94,21 +106,20 @@ CloseReasons ParseCloseReasons(absl::string_view page,
 ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
                         int32_t lanes) {
   ServerWindow window;
-  const double wall_s =
-      std::chrono::duration<double>(end.at - begin.at).count();
   const bool has_statistics = begin.has_statistics && end.has_statistics;
-  if (wall_s <= 0 || (has_statistics && (end.executions < begin.executions ||
-                                         end.compute_ns < begin.compute_ns))) {
+  if (has_statistics && (end.executions < begin.executions ||
+                         end.compute_ns < begin.compute_ns)) {
     return window;
   }
-  if (has_statistics) {
-    TakeStatistics(begin, end, wall_s * lanes, window);
+  if (has_statistics && end.statistics_at > begin.statistics_at) {
+    TakeStatistics(begin, end, lanes, window);
   }
   if (begin.busy.has_value() && end.busy.has_value() &&
+      end.metrics_at > begin.metrics_at &&
       end.busy->seconds >= begin.busy->seconds) {
-    window.busy_ratio =
-        (end.busy->seconds - begin.busy->seconds) / wall_s / end.busy->lanes;
-    window.busy_source = "metrics";
+    TakeBusyRatio((end.busy->seconds - begin.busy->seconds) / end.busy->lanes /
+                      Seconds(end.metrics_at - begin.metrics_at),
+                  "metrics", window);
     window.closed = Grown(begin.closed, end.closed);
   }
   return window;

@@ -48,7 +48,8 @@ struct RequestTime {
 };
 
 struct ServerCounters {
-  TimePoint at;
+  TimePoint metrics_at;     // of `closed` and `busy`
+  TimePoint statistics_at;  // of all others
   bool has_statistics = false;
   uint64_t rows = 0;        // inference_count
   uint64_t executions = 0;  // execution_count
@@ -70,9 +71,14 @@ struct ServerTimes {
   double compute_output_us = 0;
 };
 
+// A busy ratio above it is no measurement: the time between two readings is not
+// known, or the lanes are not those that were counted. From 1 on it is 1.
+inline constexpr double kMostBusy = 1.02;
+
 struct ServerWindow {
   std::optional<double> mean_rows;   // of a batch
-  std::optional<double> busy_ratio;  // 0..1
+  std::optional<double> busy_ratio;  // 0..1; nothing where it came out as more
+                                     // than kMostBusy
   std::string busy_source;           // "metrics", "ModelStatistics" or ""
   std::optional<ServerTimes> times;
   std::map<uint64_t, uint64_t> batches;  // executions by rows; those there were

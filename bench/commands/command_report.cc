@@ -10,6 +10,7 @@
 #include "bench/commands/progress_line.h"
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
+#include "bench/report/point_rules.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
@@ -77,6 +78,12 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
     if (!any_succeeded) {
       std::fprintf(stderr, "ferry-bench: %s: no request succeeded\n",
                    run.label.c_str());
+      code = 1;
+      continue;
+    }
+    for (const std::string& load : LoadsWithoutSuccess(run)) {
+      std::fprintf(stderr, "ferry-bench: %s, %s: no request succeeded\n",
+                   run.label.c_str(), load.c_str());
       code = 1;
     }
   }

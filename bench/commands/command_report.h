@@ -24,7 +24,8 @@ RunResult DescribeClient(const RunOptions& options,
 void PrintPoint(const PointResult& point);
 
 // Prints the table and writes the files that are asked for. Returns the exit
-// code: 1 where a file could not be written or no request succeeded.
+// code: 1 where a file could not be written, or no request of a run or of one
+// of LoadsWithoutSuccess() succeeded.
 int Report(const RunOptions& options, const std::vector<RunResult>& runs);
 
 // Reports the points before an error that ended the run, if any, and the error.

@@ -107,8 +107,10 @@ void AddRequestOptions(CLI::App& command, PlanRequest& request) {
       .add_option("--lost-share", request.lost_share,
                   "share of the replicas that may go at once")
       ->capture_default_str();
-  command.add_option("--power-w", request.power_w,
-                     "mean power of one device at the average rate");
+  command.add_option(
+      "--power-w", request.power_w,
+      "mean power of one device at the average rate; default: the "
+      "energy that the device counted, where the result has it");
 }
 
 }  // namespace

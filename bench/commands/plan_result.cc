@@ -110,6 +110,27 @@ absl::Status AddEnergy(const PlanRequest& request, Plan& plan) {
   return absl::OkStatus();
 }
 
+// By the energy counter of the device, at the point that lambda_max is of.
+absl::Status AddMeasuredEnergy(Plan& plan) {
+  const PointResult& point = plan.limit.point;
+  const auto energy = plan::EnergyPerThousand(
+      *point.device->energy_j, point.achieved_rate * point.window_s);
+  if (!energy.ok()) {
+    return energy.status();
+  }
+  Add(plan::kEnergyPerThousand, *energy, plan);
+  plan.notes.push_back(
+      "energy_per_thousand is what the whole GPU took at lambda_max, where a "
+      "request takes least; --power-w plans with the average rate");
+  return absl::OkStatus();
+}
+
+// Whether the point's device counted its energy.
+bool HasEnergy(const PointResult& point) {
+  return point.device.has_value() && point.device->energy_j.value_or(0) > 0 &&
+         point.window_s > 0;
+}
+
 absl::Status AddCostPerMillion(double per_hour, double floor_per_million,
                                double average_rate, Plan& plan) {
   const auto per_million = plan::CostPerMillion(per_hour, average_rate);
@@ -125,16 +146,28 @@ absl::Status AddCostPerMillion(double per_hour, double floor_per_million,
   return absl::OkStatus();
 }
 
-// Says what is paid where instances are sold whole and the rest stands idle.
-void AddInstanceNote(const PlanPrice& price, Plan& plan) {
+// Returns what all replicas cost an hour.
+absl::StatusOr<double> AddFleet(const PlanPrice& price, Plan& plan) {
   const int64_t devices = price.row.devices_per_instance;
-  const int64_t idle = (devices - Replicas(plan) % devices) % devices;
-  if (idle > 0) {
-    const auto paid = static_cast<double>(Replicas(plan) + idle);
-    plan.notes.push_back(absl::StrFormat(
-        "instances have %d devices: with %d idle, %.2f %s an hour is paid",
-        devices, idle, paid * plan::DevicePerHour(price.row), price.currency));
+  const plan::Fleet fleet = {.device_per_hour = plan::DevicePerHour(price.row),
+                             .replicas = Replicas(plan),
+                             .devices_per_instance = devices};
+  const auto instances = plan::Instances(fleet);
+  const auto cost = plan::CostOfFleet(fleet);
+  if (!instances.ok() || !cost.ok()) {
+    return instances.ok() ? cost.status() : instances.status();
   }
+  if (devices > 1) {
+    Add(plan::kInstances, static_cast<double>(*instances), plan);
+  }
+  Add(plan::kCostPerHour, cost->per_hour, plan);
+  Add(plan::kCostPerYear, cost->per_year, plan);
+  if (const int64_t idle = *instances * devices - fleet.replicas; idle > 0) {
+    plan.notes.push_back(absl::StrFormat(
+        "instances have %d devices and are paid for whole: %d of %d are idle",
+        devices, idle, *instances * devices));
+  }
+  return cost->per_hour;
 }
 
 absl::Status AddBreakEven(const PlanPrice& price, Plan& plan) {
@@ -166,15 +199,12 @@ absl::Status AddCost(const PlanRequest& request, const PlanPrice& price,
   Add(plan::kFloorPerMillion, *floor_per_million, plan);
   absl::Status status;
   if (request.peak_rate.has_value()) {
-    const auto fleet = plan::CostOfFleet(device_per_hour, Replicas(plan));
-    if (!fleet.ok()) {
-      return fleet.status();
+    const auto per_hour = AddFleet(price, plan);
+    if (!per_hour.ok()) {
+      return per_hour.status();
     }
-    Add(plan::kCostPerHour, fleet->per_hour, plan);
-    Add(plan::kCostPerYear, fleet->per_year, plan);
-    AddInstanceNote(price, plan);
     if (request.average_rate.has_value()) {
-      status.Update(AddCostPerMillion(fleet->per_hour, *floor_per_million,
+      status.Update(AddCostPerMillion(*per_hour, *floor_per_million,
                                       *request.average_rate, plan));
     }
   }
@@ -212,6 +242,8 @@ absl::StatusOr<Plan> MakePlan(const SloPoint& limit, const PlanRequest& request,
   }
   if (status.ok() && request.power_w.has_value()) {
     status = AddEnergy(request, plan);
+  } else if (status.ok() && HasEnergy(limit.point)) {
+    status = AddMeasuredEnergy(plan);
   }
   if (!status.ok()) {
     return status;
@@ -223,9 +255,10 @@ std::optional<double> SavedShare(const PlanReport& report) {
   if (!report.before.has_value() || !report.request.peak_rate.has_value()) {
     return std::nullopt;
   }
-  const auto share =
-      plan::SavedShare(report.before->Find(plan::kReplicas).value_or(0),
-                       report.plan.Find(plan::kReplicas).value_or(0));
+  const plan::Formula& of =
+      report.price.has_value() ? plan::kCostPerHour : plan::kReplicas;
+  const auto share = plan::SavedShare(report.before->Find(of).value_or(0),
+                                      report.plan.Find(of).value_or(0));
   return share.ok() ? std::optional(*share) : std::nullopt;
 }
 

@@ -67,7 +67,7 @@ struct PlanReport {
   std::optional<Plan> before;
 };
 
-// Returns the share of the replicas, and so of the money at one price, that the
+// Returns the share of the money, and without a price of the replicas, that the
 // plan saves; negative where it takes more. Nothing without a before or a peak.
 std::optional<double> SavedShare(const PlanReport& report);
 

@@ -96,10 +96,16 @@ std::string Measured(const SloPoint& limit) {
 }
 
 std::string Price(const PlanPrice& price) {
-  return absl::StrFormat("%s: %s %s an hour, devices: %d; as of %s, source: %s",
-                         plan::Describe(price.row), Format(price.row.per_hour),
-                         price.currency, price.row.devices_per_instance,
-                         price.as_of, price.source);
+  const plan::PriceRow& row = price.row;
+  const std::string upfront =
+      row.upfront > 0 ? absl::StrFormat(" and %s %s upfront for %s hours",
+                                        Format(row.upfront), price.currency,
+                                        Format(row.term_hours))
+                      : "";
+  return absl::StrFormat(
+      "%s: %s %s an hour%s, devices: %d; as of %s, source: %s",
+      plan::Describe(row), Format(row.per_hour), price.currency, upfront,
+      row.devices_per_instance, price.as_of, price.source);
 }
 
 ReportTable NumberTable(const PlanReport& report) {

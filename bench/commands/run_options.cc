@@ -172,7 +172,9 @@ void AddReportFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--fail-if", options.fail_if,
                   "end with exit code 2 where a point is so: 'p99>20ms', "
-                  "'errors>0.1%', 'rate<1000'; a void point counts")
+                  "'errors>0.1%', 'rate<1000'. Requests that failed are "
+                  "infinitely late. Void points count, and percentiles of too "
+                  "few requests")
       ->type_name("CONDITION");
 }
 

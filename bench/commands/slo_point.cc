@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -21,6 +22,8 @@ constexpr uint64_t kFewRequests = 1000;
 
 // From one rate to the next: a finer step leaves lambda_max known to 10 %.
 constexpr double kFineStep = 1.1;
+
+constexpr char kUnsteady[] = "unsteady: ";
 
 bool IsOpen(const PointResult& point) { return point.loop == "open"; }
 
@@ -51,7 +54,8 @@ std::string WhyNot(const RunResult& run, const PointResult& point,
   if (!(point.latency.p99_us <= p99_ms * 1e3)) {
     return absl::StrFormat("p99 %.2f ms", point.latency.p99_us / 1e3);
   }
-  return "";
+  const std::string unsteady = WhyUnsteady(point);
+  return unsteady.empty() ? "" : absl::StrCat(kUnsteady, unsteady);
 }
 
 std::string Reasons(const std::vector<RunResult>& runs, double p99_ms) {
@@ -75,10 +79,16 @@ std::vector<std::string> DoubtsOfRates(const std::vector<RunResult>& runs,
       if (!Stands(point) || IsTry(point) || IsUnconfirmed(run, point)) {
         continue;
       }
+      const std::string reason = WhyNot(run, point, p99_ms);
       if (point.offered_rate > best.offered_rate) {
         next_rate = std::min(next_rate, point.offered_rate);
-      } else if (const std::string reason = WhyNot(run, point, p99_ms);
-                 !reason.empty()) {
+        if (absl::StartsWith(reason, kUnsteady)) {
+          notes.push_back(absl::StrFormat(
+              "a higher rate had p99 within the SLO and counts as missed (%s: "
+              "%s)",
+              DescribeLoad(point), reason));
+        }
+      } else if (!reason.empty()) {
         notes.push_back(absl::StrFormat(
             "a lower rate missed the SLO (%s: %s): measure again, for longer",
             DescribeLoad(point), reason));

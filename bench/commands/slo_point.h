@@ -34,10 +34,11 @@ absl::StatusOr<std::vector<RunResult>> SelectRuns(
 
 // Returns the point of the highest achieved rate among those of an open loop
 // that are neither void nor cut short, nor of a search at a rate that it did
-// not confirm, with p99 <= `p99_ms` and a success share of at least
-// kLeastSuccessShare. REQUIRES: `runs` as SelectRuns() gives them. Errors:
-// FAILED_PRECONDITION where there is none, with what keeps each point from it;
-// INVALID_ARGUMENT for an SLO that is no positive number.
+// not confirm, that are steady (WhyUnsteady()), with p99 <= `p99_ms` and a
+// success share of at least kLeastSuccessShare. REQUIRES: `runs` as
+// SelectRuns() gives them. Errors: FAILED_PRECONDITION where there is none,
+// with what keeps each point from it; INVALID_ARGUMENT for an SLO that is no
+// positive number.
 absl::StatusOr<SloPoint> FindSloPoint(const std::vector<RunResult>& runs,
                                       double p99_ms);
 

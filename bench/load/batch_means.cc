@@ -143,6 +143,12 @@ uint64_t SamplesFor(double q) {
 }
 
 std::string Unsteadiness(const LoadResult& load) {
+  if (load.backed_off > 0) {
+    return absl::StrFormat(
+        "the server was UNAVAILABLE: the client paused after %d of %d "
+        "requests, so fewer were outstanding",
+        load.backed_off, load.planned);
+  }
   std::vector<double> medians;
   for (const LoadSlice& slice : load.slices) {
     if (slice.latency.count() > 0) {

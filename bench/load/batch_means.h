@@ -42,8 +42,9 @@ uint64_t SamplesFor(double q);
 
 // Returns why the run was not steady: the median latency of the slices goes up
 // or down by more than a fifth over the window, and not by chance; or answers
-// fell behind what was sent. Empty where it was, and where it cannot be told,
-// as of a closed loop or one that was ended early.
+// fell behind what was sent; of a closed loop, that it paused because the
+// server was UNAVAILABLE. Empty where it was, and where it cannot be told, as
+// otherwise of a closed loop or one that was ended early.
 std::string Unsteadiness(const LoadResult& load);
 
 }  // namespace ferry::bench

@@ -1,4 +1,5 @@
-// The loops, and what they share: calls, window, drain.
+// The open and the closed loop, and what all share: calls, window, drain.
+// offline_query.cc has the third.
 #include "bench/load/load_generator.h"
 
 #include <algorithm>
@@ -17,8 +18,11 @@ constexpr Duration kLookForAnswers = std::chrono::milliseconds(1);
 constexpr Duration kLookForIdleCall = std::chrono::microseconds(100);
 // How long calls may take to end once they are cancelled.
 constexpr Duration kCancelLimit = std::chrono::milliseconds(30000);
-// A query has no end but its last answer: a year.
-constexpr Duration kWithoutEnd = std::chrono::hours(24 * 365);
+// Of a closed loop's call that ends with UNAVAILABLE, from its send: the first
+// pause, doubled each time.
+constexpr Duration kLeastPause = std::chrono::milliseconds(1);
+constexpr Duration kMostPause = std::chrono::milliseconds(100);
+constexpr Duration kLookForRested = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -30,6 +34,8 @@ class LoadGenerator::Call final : public Target::Caller {
   TimePoint planned;
   TimePoint sent;
   size_t of_class = 0;
+  Duration pause{0};   // the last; 0: it did not end with UNAVAILABLE
+  TimePoint again_at;  // while it rests
 
  private:
   LoadGenerator& owner_;
@@ -91,63 +97,58 @@ std::unique_ptr<LoadResult> LoadGenerator::RunClosed(int32_t outstanding,
       }
       SendPlanned(*call, pacer_.Now());
     }
-    SleepUntil(plan_.window_end());
+    SendRested();
   }
   return End();
 }
 
-std::unique_ptr<LoadResult> LoadGenerator::RunOffline(uint64_t calls,
-                                                      int32_t outstanding,
-                                                      const LoadPlan& plan) {
-  Check(calls >= 1 && outstanding >= 1, "a query has a call");
-  LoadPlan whole = plan;
-  whole.warm_up = Duration::zero();
-  whole.measured = kWithoutEnd;
-  whole.slices = 0;
-  whole.is_decided = nullptr;
-  const auto at_once = static_cast<int32_t>(
-      std::min<uint64_t>(calls, static_cast<uint64_t>(outstanding)));
-  Begin(Loop::kOffline, at_once, whole);
-  left_of_query_.store(static_cast<int64_t>(calls), std::memory_order_relaxed);
-  {
-    MutexLock lock(mutex_);
-    query_ = calls;
-  }
-  if (SleepUntil(plan_.start)) {
-    {
-      MutexLock lock(mutex_);
-      plan_.start = last_answer_ = pacer_.Now();
+void LoadGenerator::SendRested() {
+  std::vector<Call*> due;
+  TimePoint now = pacer_.Now();
+  while (now < plan_.window_end() &&
+         !stopped_.load(std::memory_order_relaxed)) {
+    due.clear();
+    const TimePoint next = TakeRested(now, due);
+    for (Call* const call : due) {
+      SendPlanned(*call, now);
     }
-    for (const auto& call : calls_) {
-      if (!TakeOfQuery()) {
-        break;  // those before it have sent all
-      }
-      {
-        MutexLock lock(mutex_);
-        idle_.pop_back();
-      }
-      SendPlanned(*call, plan_.start);
-    }
-    AwaitAnswers();
-    if (!stopped_.load(std::memory_order_relaxed)) {
-      plan_.drain_limit = Duration::zero();  // it has been waited for
-    }
-  }
-  return End();
-}
-
-// Returns once all calls have ended, it is stopped, or none has ended for the
-// plan's limit.
-void LoadGenerator::AwaitAnswers() {
-  TimePoint last;
-  TimePoint now;
-  do {
-    pacer_.SleepUntil(pacer_.Now() + kLookForAnswers);
+    pacer_.SleepUntil(
+        std::min({plan_.window_end(), next, now + kLookForRested}));
     now = pacer_.Now();
-    MutexLock lock(mutex_);
-    last = last_answer_;
-  } while (outstanding() > 0 && !stopped_.load(std::memory_order_relaxed) &&
-           now - last <= plan_.drain_limit);
+  }
+  MutexLock lock(mutex_);
+  may_rest_ = false;
+  idle_.insert(idle_.end(), resting_.begin(), resting_.end());
+  resting_.clear();
+}
+
+TimePoint LoadGenerator::TakeRested(TimePoint now, std::vector<Call*>& due) {
+  TimePoint next = plan_.window_end();
+  MutexLock lock(mutex_);
+  std::erase_if(resting_, [&](Call* call) {
+    if (call->again_at <= now) {
+      due.push_back(call);
+      return true;
+    }
+    next = std::min(next, call->again_at);
+    return false;
+  });
+  return next;
+}
+
+bool LoadGenerator::Rests(Call& call, TimePoint now, absl::StatusCode code) {
+  if (code != absl::StatusCode::kUnavailable) {
+    call.pause = Duration::zero();
+    return false;
+  }
+  call.pause = std::clamp(2 * call.pause, kLeastPause, kMostPause);
+  call.again_at = call.sent + call.pause;
+  if (!may_rest_ || call.again_at <= now) {
+    return false;
+  }
+  result_->backed_off += IsInWindow(call.planned) ? 1 : 0;
+  resting_.push_back(&call);
+  return true;
 }
 
 void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
@@ -176,6 +177,8 @@ void LoadGenerator::Begin(Loop loop, int32_t calls, const LoadPlan& plan) {
     result_->slices.resize(static_cast<size_t>(plan_.slices));
     result_->slice = plan_.measured / plan_.slices;
   }
+  resting_.clear();
+  may_rest_ = loop == Loop::kClosed;
   is_giving_up_ = false;
   is_sending_.store(true, std::memory_order_relaxed);
 }
@@ -289,6 +292,9 @@ void LoadGenerator::Ended(Call& call, absl::StatusCode code) {
     if (!again) {
       // The last touch: Begin() may free the call once all are idle.
       idle_.push_back(&call);
+      return;
+    }
+    if (Rests(call, now, code)) {
       return;
     }
   }

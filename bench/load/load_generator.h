@@ -3,7 +3,10 @@
 //   open loop    sends at planned times whatever the server does, and counts
 //                latency from the planned time: a stalled server cannot hide
 //                the requests that it kept from being sent
-//   closed loop  keeps a number of calls outstanding; planned is sent
+//   closed loop  keeps a number of calls outstanding; planned is sent. One that
+//                ends with UNAVAILABLE is sent again 1 ms after it was sent, at
+//                the earliest, and twice that, up to 100 ms, each time that it
+//                ends so again: a server that is not there is not flooded
 //   offline      one query of many calls, all planned for its begin, of which a
 //                number is outstanding until the last is answered
 //
@@ -107,6 +110,15 @@ class LoadGenerator {
   bool IsDecided(TimePoint planned);
   Call* TakeCall(TimePoint give_up);
   void SendPlanned(Call& call, TimePoint planned);
+  // Of a closed loop: sends what rests when its time has come, until the
+  // window ends or it is stopped; then nothing rests any more.
+  void SendRested();
+  // Returns when the first of those that rest is to be sent; moves those whose
+  // time has come to `due`.
+  TimePoint TakeRested(TimePoint now, std::vector<Call*>& due);
+  // Has the call rest where it is to; returns whether it does.
+  bool Rests(Call& call, TimePoint now, absl::StatusCode code)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitAnswers();  // of a query
   bool TakeOfQuery() {
     return left_of_query_.fetch_sub(1, std::memory_order_relaxed) > 0;
@@ -143,6 +155,8 @@ class LoadGenerator {
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Call*> idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Call*> resting_ ABSL_GUARDED_BY(mutex_);  // closed loop
+  bool may_rest_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<LoadResult> result_ ABSL_GUARDED_BY(mutex_);
   TimePoint last_answer_ ABSL_GUARDED_BY(mutex_);
   bool is_giving_up_ ABSL_GUARDED_BY(mutex_) = false;

@@ -43,6 +43,7 @@ void Merge(const LoadResult& other, LoadResult& load) {
   load.not_sent += other.not_sent;
   load.held_back += other.held_back;
   load.unanswered += other.unanswered;
+  load.backed_off += other.backed_off;
   load.ok_in_window += other.ok_in_window;
   load.window = std::max(load.window, other.window);
   load.interrupted |= other.interrupted;

@@ -55,6 +55,7 @@ struct LoadResult {
   uint64_t not_sent = 0;    // planned, but the client never got to it
   uint64_t held_back = 0;   // sent late: max_outstanding calls were under way
   uint64_t unanswered = 0;  // given up after the drain limit
+  uint64_t backed_off = 0;  // closed loop: UNAVAILABLE, and a pause after it
 
   // Successes that ended in the window, whenever they were planned.
   uint64_t ok_in_window = 0;

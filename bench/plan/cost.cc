@@ -27,14 +27,27 @@ absl::Status Check(const ReservedOffer& offer) {
 
 }  // namespace
 
-absl::StatusOr<FleetCost> CostOfFleet(double device_per_hour,
-                                      int64_t replicas) {
-  absl::Status status = CheckPositive("device per hour", device_per_hour);
-  status.Update(CheckReplicas("replicas", replicas, 1));
+absl::StatusOr<int64_t> Instances(const Fleet& fleet) {
+  absl::Status status = CheckReplicas("replicas", fleet.replicas, 1);
+  status.Update(
+      CheckReplicas("devices per instance", fleet.devices_per_instance, 1));
   if (!status.ok()) {
     return status;
   }
-  const double per_hour = device_per_hour * static_cast<double>(replicas);
+  return (fleet.replicas + fleet.devices_per_instance - 1) /
+         fleet.devices_per_instance;
+}
+
+absl::StatusOr<FleetCost> CostOfFleet(const Fleet& fleet) {
+  const auto instances = Instances(fleet);
+  absl::Status status = CheckPositive("device per hour", fleet.device_per_hour);
+  status.Update(instances.status());
+  if (!status.ok()) {
+    return status;
+  }
+  const double per_hour =
+      fleet.device_per_hour *
+      static_cast<double>(*instances * fleet.devices_per_instance);
   return FleetCost{.per_hour = per_hour, .per_year = per_hour * kHoursPerYear};
 }
 

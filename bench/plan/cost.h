@@ -21,9 +21,18 @@ struct FleetCost {
   double per_year = 0;
 };
 
-// Returns kCostPerHour and kCostPerYear of replicas that have a device each
-// and always run.
-absl::StatusOr<FleetCost> CostOfFleet(double device_per_hour, int64_t replicas);
+// Replicas that have a device each and always run, and what they run on.
+struct Fleet {
+  double device_per_hour = 0;
+  int64_t replicas = 0;
+  int64_t devices_per_instance = 1;  // instances are paid for whole
+};
+
+// Returns kInstances.
+absl::StatusOr<int64_t> Instances(const Fleet& fleet);
+
+// Returns kCostPerHour and kCostPerYear.
+absl::StatusOr<FleetCost> CostOfFleet(const Fleet& fleet);
 
 // Returns kCostPerMillion: money for a million requests, where all replicas
 // together cost `per_hour` and serve `average_rate` requests/s.

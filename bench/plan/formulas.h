@@ -16,8 +16,8 @@ struct Formula {
 
 inline constexpr Formula kLambdaMax = {
     "lambda_max", "requests/s",
-    "highest rate of successes that one replica reached in an open loop with "
-    "p99 <= SLO and successes >= 99 % of what was planned",
+    "highest rate of successes that one replica reached in a steady open loop "
+    "with p99 <= SLO and successes >= 99 % of what was planned",
     "measured; as the metric of MLPerf Inference's Server scenario"};
 inline constexpr Formula kLambdaSafe = {
     "lambda_safe", "requests/s", "lambda_max * headroom",
@@ -49,9 +49,13 @@ inline constexpr Formula kDevicePerHour = {
     "device_per_hour", "currency/h",
     "(per_hour + upfront / term_hours) / devices_per_instance",
     "arithmetic on the row of the price file"};
-inline constexpr Formula kCostPerHour = {"cost_per_hour", "currency/h",
-                                         "device_per_hour * replicas",
-                                         "arithmetic, one device a replica"};
+inline constexpr Formula kInstances = {
+    "instances", "instances", "ceil(replicas / devices_per_instance)",
+    "arithmetic, one device a replica; instances are paid for whole"};
+inline constexpr Formula kCostPerHour = {
+    "cost_per_hour", "currency/h",
+    "device_per_hour * devices_per_instance * instances",
+    "arithmetic; where instances have one device, device_per_hour * replicas"};
 inline constexpr Formula kCostPerYear = {"cost_per_year", "currency/year",
                                          "cost_per_hour * 8760",
                                          "arithmetic, 365 days of 24 hours"};
@@ -63,9 +67,10 @@ inline constexpr Formula kFloorPerMillion = {
     "floor_per_million", "currency",
     "device_per_hour / (3600 * lambda_max) * 1e6",
     "arithmetic: one replica at lambda_max all the time; no plan is cheaper"};
-inline constexpr Formula kWaste = {"waste", "share",
-                                   "1 - floor_per_million / cost_per_million",
-                                   "arithmetic; equals 1 - utilization"};
+inline constexpr Formula kWaste = {
+    "waste", "share", "1 - floor_per_million / cost_per_million",
+    "arithmetic; equals 1 - utilization where no "
+    "device of an instance is left over"};
 inline constexpr Formula kBreakEvenShare = {
     "break_even_share", "share of the term",
     "(upfront + reserved_per_hour * term_hours) / (on_demand_per_hour * "

@@ -77,6 +77,7 @@ Json LoadToJson(const LoadResult& load) {
                {"not_sent", load.not_sent},
                {"held_back", load.held_back},
                {"unanswered", load.unanswered},
+               {"backed_off", load.backed_off},
                {"ok_in_window", load.ok_in_window},
                {"window", load.window.count()},
                {"interrupted", load.interrupted},
@@ -134,6 +135,7 @@ absl::StatusOr<std::unique_ptr<LoadResult>> LoadFromJson(const Json& json) {
   json.at("not_sent").get_to(load->not_sent);
   json.at("held_back").get_to(load->held_back);
   json.at("unanswered").get_to(load->unanswered);
+  json.at("backed_off").get_to(load->backed_off);
   json.at("ok_in_window").get_to(load->ok_in_window);
   load->window = Duration(json.at("window").get<int64_t>());
   json.at("interrupted").get_to(load->interrupted);

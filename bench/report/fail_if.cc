@@ -1,6 +1,7 @@
 // A metric, a comparison, a number with its unit.
 #include "bench/report/fail_if.h"
 
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "bench/load/batch_means.h"
+#include "bench/report/overall_latency.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
@@ -20,26 +23,27 @@ enum class Unit : uint8_t { kTime, kShare, kRate };
 struct Metric {
   absl::string_view name;
   Unit unit;
+  // Nothing: it cannot be told; infinity: too many requests failed.
   std::optional<double> (*value)(const Point& point);
+  double percentile = 0;  // as a share; 0: it is none
 };
 
-std::optional<double> Latency(const Point& point, double us) {
-  return point.ok > 0 ? std::optional(us) : std::nullopt;
+template <int kPerMille>
+constexpr Metric Percentile(absl::string_view name) {
+  return {
+      name, Unit::kTime,
+      [](const Point& p) { return OverallPercentileUs(p, kPerMille / 1000.0); },
+      kPerMille / 1000.0};
 }
 
 constexpr Metric kMetrics[] = {
-    {"mean", Unit::kTime,
-     [](const Point& p) { return Latency(p, p.latency.mean_us); }},
-    {"p50", Unit::kTime,
-     [](const Point& p) { return Latency(p, p.latency.p50_us); }},
-    {"p90", Unit::kTime,
-     [](const Point& p) { return Latency(p, p.latency.p90_us); }},
-    {"p99", Unit::kTime,
-     [](const Point& p) { return Latency(p, p.latency.p99_us); }},
-    {"p99.9", Unit::kTime,
-     [](const Point& p) { return Latency(p, p.latency.p999_us); }},
+    {"mean", Unit::kTime, OverallMeanUs},
+    Percentile<500>("p50"),
+    Percentile<900>("p90"),
+    Percentile<990>("p99"),
+    Percentile<999>("p99.9"),
     {"max", Unit::kTime,
-     [](const Point& p) { return Latency(p, p.latency.max_us); }},
+     [](const Point& p) { return OverallPercentileUs(p, 1); }},
     {"errors", Unit::kShare,
      [](const Point& p) {
        return p.planned > 0
@@ -74,7 +78,12 @@ constexpr Suffix kSuffixes[] = {
     {"/s", Unit::kRate, 1},  {"", Unit::kRate, 1},
 };
 
+constexpr absl::string_view kZero = "0";  // is the same in all units
+
 std::optional<double> ParseBound(absl::string_view text, Unit unit) {
+  if (text == kZero) {
+    return 0;
+  }
   for (const Suffix& suffix : kSuffixes) {
     if (suffix.unit != unit || text.size() < suffix.text.size() ||
         text.substr(text.size() - suffix.text.size()) != suffix.text) {
@@ -98,6 +107,31 @@ std::string ShownAs(Unit unit, double value) {
       return absl::StrFormat("%.3f %%", value * 100);
     case Unit::kRate:
       return absl::StrFormat("%.1f/s", value);
+  }
+  return "";
+}
+
+// Returns what a condition says against the point; "" where it is not so.
+std::string Failure(const Condition& condition, const PointResult& point) {
+  const Metric& metric = *FindMetric(condition.metric);
+  const auto value = metric.value(point);
+  if (!value.has_value()) {
+    return absl::StrCat(" has no ", condition.metric, ": ", condition.text,
+                        " cannot be told");
+  }
+  if (condition.is_above ? *value > condition.bound
+                         : *value < condition.bound) {
+    return std::isfinite(*value)
+               ? absl::StrCat(": ", condition.text, ", at ",
+                              ShownAs(metric.unit, *value))
+               : absl::StrFormat(": %s, as %d of %d requests failed",
+                                 condition.text, point.planned - point.ok,
+                                 point.planned);
+  }
+  if (metric.percentile > 0 && point.planned < SamplesFor(metric.percentile)) {
+    return absl::StrFormat(
+        ": %s cannot be told from %d requests: it takes %d at least",
+        condition.text, point.planned, SamplesFor(metric.percentile));
   }
   return "";
 }
@@ -141,17 +175,9 @@ std::vector<std::string> Failures(const std::vector<Condition>& conditions,
       continue;
     }
     for (const Condition& condition : conditions) {
-      const Metric& metric = *FindMetric(condition.metric);
-      const auto value = metric.value(point);
-      if (!value.has_value()) {
-        failures.push_back(absl::StrCat(load, " has no ", condition.metric,
-                                        ": ", condition.text,
-                                        " cannot be told"));
-      } else if (condition.is_above ? *value > condition.bound
-                                    : *value < condition.bound) {
-        failures.push_back(absl::StrFormat("%s: %s, at %s", load,
-                                           condition.text,
-                                           ShownAs(metric.unit, *value)));
+      if (const std::string failure = Failure(condition, point);
+          !failure.empty()) {
+        failures.push_back(load + failure);
       }
     }
   }

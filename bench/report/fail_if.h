@@ -1,6 +1,8 @@
 // Conditions on which a command fails: `--fail-if 'p99>20ms'`, for CI.
 //
-//   mean, p50, p90, p99, p99.9, max   latency from the planned send: us, ms, s
+//   mean, p50, p90, p99, p99.9, max   latency from the planned send: us, ms, s;
+//                                     of all requests, as OverallPercentileUs()
+//                                     has them: who failed is infinitely late
 //   errors                            share of requests that failed: %
 //   rate                              successes/s
 //   busy                              of the device's time: %
@@ -28,8 +30,8 @@ struct Condition {
 absl::StatusOr<Condition> ParseCondition(const std::string& text);
 
 // Returns a sentence for each point at which a condition holds. A point that is
-// void, was cut short or has no such metric cannot be judged: so it is one of
-// them.
+// void, was cut short or has no such metric cannot be judged, nor can a
+// percentile of fewer requests than SamplesFor() it: so it is one of them.
 std::vector<std::string> Failures(const std::vector<Condition>& conditions,
                                   const RunResult& run);
 

@@ -12,11 +12,12 @@ const PointResult& At(const std::vector<RunResult>& runs, PointPlace place) {
   return runs[place.run].points[place.point];
 }
 
-std::vector<PointPlace> Standing(const std::vector<RunResult>& runs) {
+std::vector<PointPlace> Steady(const std::vector<RunResult>& runs) {
   std::vector<PointPlace> places;
   for (size_t run = 0; run < runs.size(); ++run) {
     for (size_t point = 0; point < runs[run].points.size(); ++point) {
-      if (Stands(runs[run].points[point])) {
+      if (Stands(runs[run].points[point]) &&
+          WhyUnsteady(runs[run].points[point]).empty()) {
         places.push_back({run, point});
       }
     }
@@ -32,7 +33,7 @@ bool Stands(const PointResult& point) {
 }
 
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs) {
-  std::vector<PointPlace> places = Standing(runs);
+  std::vector<PointPlace> places = Steady(runs);
   std::stable_sort(places.begin(), places.end(),
                    [&](PointPlace a, PointPlace b) {
                      const PointResult& left = At(runs, a);
@@ -54,7 +55,7 @@ std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs) {
 std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
                                  double slo_ms) {
   std::optional<PointPlace> best;
-  for (const PointPlace place : Standing(runs)) {
+  for (const PointPlace place : Steady(runs)) {
     const PointResult& point = At(runs, place);
     if (point.loop == "open" && !IsUnconfirmed(runs[place.run], point) &&
         point.latency.p99_us <= slo_ms * 1e3 &&

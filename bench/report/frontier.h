@@ -25,14 +25,15 @@ struct PointPlace {
 // successes, and no mere try of a search ("bisect: met").
 bool Stands(const PointResult& point);
 
-// Returns the points that stand and that no other that stands beats: with a
+// Returns the points that stand, are steady (WhyUnsteady()) and that no other
+// such point beats: with a
 // lower p99 and at least the rate, or the same p99 and a higher rate. By rising
 // p99, so by rising rate.
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs);
 
 // Returns the point of the highest achieved rate among those of open loops that
-// stand, have p99 within `slo_ms` and kLeastSuccessShare, and of a search only
-// the rate that it confirmed; none where there is none.
+// stand, are steady, have p99 within `slo_ms` and kLeastSuccessShare, and of a
+// search only the rate that it confirmed; none where there is none.
 std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
                                  double slo_ms);
 

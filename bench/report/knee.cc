@@ -29,9 +29,14 @@ std::optional<Knee> FindKnee(const RunResult& run) {
   }
   std::vector<const PointResult*> points;
   std::set<double> rates;
+  std::set<double> measured;  // unsteady or not
   std::set<std::string> arrivals;
   for (const PointResult& point : run.points) {
-    if (Counts(point)) {
+    if (!Counts(point)) {
+      continue;
+    }
+    measured.insert(point.target_rate);
+    if (WhyUnsteady(point).empty()) {
       points.push_back(&point);
       rates.insert(point.target_rate);
       arrivals.insert(point.arrivals);
@@ -49,8 +54,8 @@ std::optional<Knee> FindKnee(const RunResult& run) {
               .mean_us = best.latency.mean_us,
               .p99_us = best.latency.p99_us,
               .power = PowerOf(best),
-              .is_lowest = best.target_rate == *rates.begin(),
-              .is_highest = best.target_rate == *rates.rbegin()};
+              .is_lowest = best.target_rate == *measured.begin(),
+              .is_highest = best.target_rate == *measured.rbegin()};
 }
 
 std::string Describe(const Knee& knee) {

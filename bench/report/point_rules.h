@@ -6,6 +6,9 @@
 #ifndef FERRY_BENCH_REPORT_POINT_RULES_H_
 #define FERRY_BENCH_REPORT_POINT_RULES_H_
 
+#include <string>
+#include <vector>
+
 #include "bench/report/run_result.h"
 
 namespace ferry::bench {
@@ -17,6 +20,15 @@ inline constexpr double kLeastSuccessShare = 0.99;
 // planned.
 double SuccessShare(const PointResult& point);
 
+// The share of what an open loop sends that must be answered in the window:
+// less, and its queue grows. Source: as `search` has it.
+inline constexpr double kLeastAnsweredShare = 0.98;
+
+// Returns why the point says nothing about how it would go on: that it was
+// called unsteady, or an open loop of which too little was answered, by success
+// or error, in the window. "" where it does.
+std::string WhyUnsteady(const PointResult& point);
+
 // Whether the point narrows a search down ("bisect: met") and confirms nothing:
 // its window may have ended early.
 bool IsTry(const PointResult& point);
@@ -25,6 +37,11 @@ bool IsTry(const PointResult& point);
 // one: a try, or a confirmation of a rate whose confirmations did not all meet
 // the bound. REQUIRES: the point is one of `run`'s.
 bool IsUnconfirmed(const RunResult& run, const PointResult& point);
+
+// Returns the loads, as DescribeLoad() has them, of the run's points of which
+// no request succeeded; none that was cut short, nor of a search, which goes to
+// where they fail.
+std::vector<std::string> LoadsWithoutSuccess(const RunResult& run);
 
 }  // namespace ferry::bench
 

@@ -1,6 +1,7 @@
 // Cells between commas, cells between bars.
 #include "bench/report/report_csv.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -80,13 +81,21 @@ Cells PerfAnalyzerNames(const char* first) {
           "p99 latency"};
 }
 
+bool IsForPerfAnalyzer(const PointResult& point) {
+  return point.loop != "offline" && point.void_reason.empty();
+}
+
 Cells PerfAnalyzerCells(const RunResult& run, const PointResult& point) {
   Cells cells = {
       point.loop == "closed" ? absl::StrCat(point.outstanding)
                              : Number(point.target_rate),
       absl::StrFormat("%.3f", point.achieved_rate * run.rows_per_request)};
-  cells.resize(4, "0");
+  cells.resize(3, "0");
   const ServerTimes times = point.server_times.value_or(ServerTimes());
+  const double told = times.queue_us + times.compute_input_us +
+                      times.compute_infer_us + times.compute_output_us;
+  cells.push_back(absl::StrFormat(
+      "%.0f", std::max(point.latency_from_send.mean_us - told, 0.0)));
   for (const double us : {times.queue_us, times.compute_input_us,
                           times.compute_infer_us, times.compute_output_us}) {
     cells.push_back(absl::StrFormat("%.0f", us));
@@ -164,7 +173,7 @@ std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs) {
     std::string lines;
     for (const RunResult& run : runs) {
       for (const PointResult& point : run.points) {
-        if (point.loop == loop && point.void_reason.empty()) {
+        if (point.loop == loop && IsForPerfAnalyzer(point)) {
           lines += Line(PerfAnalyzerCells(run, point));
         }
       }
@@ -174,6 +183,16 @@ std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs) {
     }
   }
   return text;
+}
+
+size_t NotInPerfAnalyzerCsv(const std::vector<RunResult>& runs) {
+  size_t count = 0;
+  for (const RunResult& run : runs) {
+    for (const PointResult& point : run.points) {
+      count += IsForPerfAnalyzer(point) ? 0 : 1;
+    }
+  }
+  return count;
 }
 
 std::string ToMarkdown(const ReportTable& table) {

@@ -4,6 +4,7 @@
 #ifndef FERRY_BENCH_REPORT_REPORT_CSV_H_
 #define FERRY_BENCH_REPORT_REPORT_CSV_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,18 @@ std::string ToCsv(const std::vector<RunResult>& runs);
 
 // Returns the columns that perf_analyzer's `-f` writes, so that what reads
 // those reads these: closed loops by concurrency, then open loops by request
-// rate, each behind a line of names, void points left out. The parts of a
-// latency that only its client knows are 0, and the server's where it does not
-// tell them.
+// rate, each behind a line of names. Differences from perf_analyzer's own:
+//   - "Network+Server Send/Recv" is all of the mean latency from the send that
+//     the server does not tell, the client's part included; "Client Send" and
+//     "Client Recv", which are not measured apart, are 0, and the server's
+//     columns where it tells nothing.
+//   - The percentiles of open loops count from the planned send.
+// NotInPerfAnalyzerCsv() are left out.
 std::string ToPerfAnalyzerCsv(const std::vector<RunResult>& runs);
+
+// Returns how many points ToPerfAnalyzerCsv() leaves out: void ones, and
+// offline queries, for which there is no column.
+size_t NotInPerfAnalyzerCsv(const std::vector<RunResult>& runs);
 
 // Returns the table with its notes below, as a list.
 std::string ToMarkdown(const ReportTable& table);

@@ -24,7 +24,8 @@ void AddReportFileFlags(CLI::App& command, ReportFiles& files) {
       ->type_name("FILE");
   command
       .add_option("--perf-analyzer-csv", files.perf_analyzer_csv,
-                  "file for the points as perf_analyzer's -f writes them")
+                  "file for the points as perf_analyzer's -f writes them: "
+                  "closed loops, then open ones behind a header of their own")
       ->type_name("FILE");
 }
 
@@ -55,6 +56,11 @@ absl::Status WriteReportFiles(const ReportFiles& files,
       return status;
     }
     std::printf("%s: %s\n", file.what, file.path.c_str());
+  }
+  if (const size_t count = NotInPerfAnalyzerCsv(runs);
+      count > 0 && !files.perf_analyzer_csv.empty()) {
+    std::printf("%s: %zu void points or offline queries are left out\n",
+                files.perf_analyzer_csv.c_str(), count);
   }
   return absl::OkStatus();
 }

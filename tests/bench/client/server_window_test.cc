@@ -46,7 +46,8 @@ TEST(ParseCloseReasonsTest, AddsTheVersionsOfItsModel) {
 
 ServerCounters At(double seconds) {
   ServerCounters counters;
-  counters.at = TimePoint(Milliseconds(seconds * 1e3));
+  counters.metrics_at = counters.statistics_at =
+      TimePoint(Milliseconds(seconds * 1e3));
   return counters;
 }
 
@@ -76,7 +77,7 @@ TEST(DifferenceTest, TimesAreMeansOfTheRequestsOfTheWindow) {
   begin.compute_output = {10, 30'000};
   begin.batches = {{1, 10}, {8, 5}};
   ServerCounters end = begin;
-  end.at += Milliseconds(1000);
+  end.statistics_at += Milliseconds(1000);
   end.queue = {14, 1'480'000};
   end.compute_input = {14, 22'000};
   end.compute_infer = {14, 3'620'000};
@@ -128,6 +129,38 @@ TEST(DifferenceTest, PrefersMetrics) {
   EXPECT_FALSE(window.mean_rows.has_value()) << "nothing was executed";
   EXPECT_DOUBLE_EQ(window.busy_ratio.value(), 0.7);
   EXPECT_EQ(window.busy_source, "metrics");
+}
+
+TEST(DifferenceTest, EachSourceHasItsOwnTime) {
+  // The first statistics came 5 s late, after the metrics.
+  ServerCounters begin = At(0);
+  begin.has_statistics = true;
+  begin.statistics_at += Milliseconds(5000);
+  begin.busy = BusySeconds{1, 1};
+  ServerCounters end = At(10);
+  end.has_statistics = true;
+  end.compute_ns = 4'000'000'000;
+  end.busy = BusySeconds{8, 1};
+  EXPECT_DOUBLE_EQ(Difference(begin, end, 1).busy_ratio.value(), 0.7);
+  end.busy.reset();
+  EXPECT_DOUBLE_EQ(Difference(begin, end, 1).busy_ratio.value(), 0.8);
+}
+
+TEST(DifferenceTest, ABusyRatioThatCannotBeIsNotTold) {
+  ServerCounters begin = At(0);
+  begin.has_statistics = true;
+  begin.busy = BusySeconds{0, 2};
+  ServerCounters end = At(10);
+  end.has_statistics = true;
+  end.compute_ns = 6'000'000'000;
+  end.busy = BusySeconds{20.2, 2};
+  EXPECT_EQ(Difference(begin, end, 1).busy_ratio, 1.0) << "1.01 by its clock";
+  end.busy->seconds = 23.8;
+  EXPECT_EQ(Difference(begin, end, 1).busy_ratio, 0.6);
+  EXPECT_EQ(Difference(begin, end, 1).busy_source, "ModelStatistics");
+  end.compute_ns = 11'900'000'000;
+  EXPECT_EQ(Difference(begin, end, 1).busy_ratio, std::nullopt);
+  EXPECT_EQ(Difference(begin, end, 1).busy_source, "");
 }
 
 TEST(DifferenceTest, ServerWithoutCountersGivesNone) {

@@ -73,10 +73,11 @@ TEST(PlanResultTest, NumbersOfAPeakAnAverageAndAPrice) {
   EXPECT_EQ(plan.Find(plan::kReplicas), 5);
   EXPECT_EQ(plan.Find(plan::kUtilization), 0.25);
   EXPECT_NEAR(*plan.Find(plan::kDevicePerHour), 0.9, 1e-12);
-  EXPECT_NEAR(*plan.Find(plan::kCostPerHour), 4.5, 1e-12);
-  EXPECT_NEAR(*plan.Find(plan::kCostPerMillion), 5, 1e-12);
+  EXPECT_NEAR(*plan.Find(plan::kCostPerHour), 7.2, 1e-12);
+  EXPECT_EQ(plan.Find(plan::kInstances), 1) << "of 8 devices, 5 of them used";
+  EXPECT_NEAR(*plan.Find(plan::kCostPerMillion), 8, 1e-12);
   EXPECT_NEAR(*plan.Find(plan::kFloorPerMillion), 1.25, 1e-12);
-  EXPECT_NEAR(*plan.Find(plan::kWaste), 0.75, 1e-12);
+  EXPECT_NEAR(*plan.Find(plan::kWaste), 1 - 1.25 / 8, 1e-12);
   EXPECT_EQ(plan.Find(plan::kBreakEvenShare), std::nullopt);
   EXPECT_EQ(plan.Find(plan::kEnergyPerThousand), std::nullopt);
 }
@@ -100,6 +101,31 @@ TEST(PlanResultTest, EnergyIsOfAllReplicas) {
       << "5 devices of 100 W at 250/s";
 }
 
+TEST(PlanResultTest, EnergyThatWasCountedIsTaken) {
+  SloPoint limit = Limit("on", 200);
+  limit.point.window_s = 10;
+  limit.point.device = DeviceSummary{.energy_j = 500};
+  const auto plan = MakePlan(limit, {.slo_p99_ms = 20}, std::nullopt);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->Find(plan::kEnergyPerThousand), 250)
+      << "500 J, 2,000 of them";
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("what the whole GPU took")));
+  PlanRequest request = Request();
+  request.power_w = 100;
+  EXPECT_EQ(
+      MakePlan(limit, request, std::nullopt)->Find(plan::kEnergyPerThousand),
+      2000)
+      << "what was given comes first";
+}
+
+TEST(PlanResultTest, MoneyIsSavedByWholeInstances) {
+  PlanReport report = WithBefore(Report(Request(), Price()), 50);
+  EXPECT_EQ(report.before->Find(plan::kReplicas), 16);
+  EXPECT_NEAR(*SavedShare(report), 0.5, 1e-12) << "2 instances, and now 1";
+  report = WithBefore(Report(Request(), std::nullopt), 50);
+  EXPECT_NEAR(*SavedShare(report), 1 - 5.0 / 16, 1e-12);
+}
+
 TEST(PlanResultTest, ReservedIsComparedWithOnDemand) {
   PlanPrice price = Price();
   price.on_demand = price.row;
@@ -111,6 +137,9 @@ TEST(PlanResultTest, ReservedIsComparedWithOnDemand) {
   EXPECT_NEAR(*plan.Find(plan::kBreakEvenShare), 0.6, 1e-12);
   EXPECT_THAT(plan.notes,
               Contains(HasSubstr("reserved saves 40.0 % of on demand")));
+  EXPECT_THAT(PlanText(Report(Request(), price)),
+              HasSubstr("3.600 EUR an hour and 720 EUR upfront for 1000 hours, "
+                        "devices: 8;"));
 }
 
 TEST(PlanResultTest, NotesSayWhatIsPaidAndWhatIsRisked) {
@@ -123,7 +152,8 @@ TEST(PlanResultTest, NotesSayWhatIsPaidAndWhatIsRisked) {
                                  "rounded twice it would be 5")));
   EXPECT_THAT(plan.notes, Contains(HasSubstr("headroom 0.7 is at most 1 - 1/4"
                                              ": it covers the loss")));
-  EXPECT_THAT(plan.notes, Contains(HasSubstr("with 3 idle, 7.20 EUR an hour")));
+  EXPECT_THAT(plan.notes,
+              Contains(HasSubstr("paid for whole: 3 of 8 are idle")));
   EXPECT_THAT(plan.notes, Contains(HasSubstr("spot devices are taken away")));
   price.row.devices_per_instance = 5;
   EXPECT_THAT(Report(request, price).plan.notes,
@@ -174,11 +204,12 @@ TEST(PlanTextTest, AnswersInASentence) {
   const PlanReport report = Report(Request(), Price());
   EXPECT_EQ(PlanAnswer(report),
             "A peak of 500 requests/s within p99 <= 20 ms takes 5 replicas of "
-            "'on', for 4.50 EUR an hour, 5 EUR a million requests.");
+            "'on', for 7.20 EUR an hour, 8 EUR a million requests.");
   EXPECT_THAT(PlanAnswer(WithBefore(report, 40)),
-              HasSubstr(" Before it took 19 replicas of 'off', for 17.10 EUR "
-                        "an hour, 19 EUR a million requests: 73.7 % saved."));
-  EXPECT_THAT(PlanAnswer(WithBefore(report, 300)), HasSubstr("25.0 % more."));
+              HasSubstr(" Before it took 19 replicas of 'off', for 21.60 EUR "
+                        "an hour, 24 EUR a million requests: 66.7 % saved."));
+  EXPECT_THAT(PlanAnswer(WithBefore(Report(Request(), std::nullopt), 300)),
+              HasSubstr("25.0 % more."));
 }
 
 TEST(PlanTextTest, ShowsEachNumberItsFormulaAndItsSource) {
@@ -217,7 +248,7 @@ TEST(PlanTextTest, JsonHasWhatTheTextHas) {
   EXPECT_THAT(json, HasSubstr("\"command\": \"ferry-bench plan\""));
   EXPECT_THAT(json, HasSubstr("\"replicas\": 5.0"));
   EXPECT_THAT(json, HasSubstr("\"replicas\": 19.0"));
-  EXPECT_THAT(json, HasSubstr("\"saved_share\": 0.73"));
+  EXPECT_THAT(json, HasSubstr("\"saved_share\": 0.66"));
   EXPECT_THAT(json, HasSubstr("\"as_of\": \"2026-01-31\""));
   EXPECT_THAT(json, HasSubstr(plan::kReplicas.expression));
   const std::string without =

@@ -106,6 +106,26 @@ TEST(SloPointTest, PointsThatDoNotStandDoNotCount) {
   EXPECT_THAT(refusal, HasSubstr("closed, 64 outstanding: a closed loop"));
 }
 
+TEST(SloPointTest, UnsteadyPointsCountAsMissed) {
+  // Their queue grew, and the window ended before it was long.
+  PointResult rising = Open(320, 800);
+  rising.unsteady = "the median latency went up by 805 ms";
+  PointResult behind = Open(310, 700);
+  behind.achieved_rate = 303;
+  const RunResult run = RunOf({Open(300, 10), behind, rising});
+  const SloPoint found = Find({run}, 1000);
+  EXPECT_EQ(found.lambda_max(), 300);
+  EXPECT_THAT(
+      found.notes,
+      ElementsAre(HasSubstr("counts as missed (open, 310/s: unsteady: 303/s "
+                            "succeeded of 310/s sent: the queue grew)"),
+                  HasSubstr("counts as missed (open, 320/s: unsteady: the "
+                            "median latency went up by 805 ms)")));
+  EXPECT_EQ(Chosen({run}, 1000), (PointPlace{0, 0})) << "as the page has it";
+  EXPECT_THAT(Refusal(RunOf({rising}), 1000),
+              HasSubstr("open, 320/s: unsteady: the median latency"));
+}
+
 TEST(SloPointTest, NinetyNinePercentIsEnough) {
   PointResult point = Open(100, 1);
   point.ok = 4950;

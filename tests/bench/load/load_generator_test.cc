@@ -9,6 +9,7 @@
 
 #include "bench/arrivals/burst_arrivals.h"
 #include "bench/arrivals/renewal_arrivals.h"
+#include "bench/load/batch_means.h"
 #include "bench/load/stamp_log.h"
 #include "tests/bench/simulated_time.h"
 
@@ -275,6 +276,65 @@ TEST_F(LoadGeneratorTest, ErrorsAreCountedByCodeAndEndNothing) {
   EXPECT_EQ(result->latency.count(), 200U);
   EXPECT_EQ(result->failed_latency.count(), 200U);
   EXPECT_NEAR(result->achieved_rate(), 200, 4);
+}
+
+TEST_F(LoadGeneratorTest, ClosedLoopDoesNotFloodAServerThatIsNotThere) {
+  target_.ends_at = [](TimePoint now) {
+    return now + std::chrono::microseconds(100);
+  };
+  target_.code = [](uint64_t) { return absl::StatusCode::kUnavailable; };
+  const auto result = generator_.RunClosed(16, Plan(seconds(0), seconds(10)));
+  // Each 1, 3, 7, ..., 127 ms after the first, then every 100 ms.
+  EXPECT_EQ(target_.sent, 16 * 106);
+  EXPECT_EQ(result->planned, 16U * 106);
+  EXPECT_EQ(result->failed(), 16U * 106);
+  EXPECT_EQ(result->backed_off, 16U * 106);
+  EXPECT_EQ(target_.outstanding, 0);
+  EXPECT_EQ(result->latency.count(), 0U);
+  EXPECT_THAT(Unsteadiness(*result),
+              ::testing::HasSubstr("paused after 1696 of 1696 requests"));
+}
+
+TEST_F(LoadGeneratorTest, ClosedLoopIsWholeAgainWhenItsServerIs) {
+  // It is gone from the 2nd to the 3rd second.
+  const TimePoint gone = time_.Now() + seconds(2);
+  const TimePoint back = gone + seconds(1);
+  target_.ends_at = [gone, back](TimePoint now) {
+    return now +
+           (now >= gone && now < back ? milliseconds(0) : milliseconds(10));
+  };
+  target_.code = [this, gone, back](uint64_t) {
+    const TimePoint now = time_.Now();
+    return now >= gone && now < back ? absl::StatusCode::kUnavailable
+                                     : absl::StatusCode::kOk;
+  };
+  const auto result = generator_.RunClosed(7, Plan(seconds(0), seconds(10)));
+  EXPECT_NEAR(static_cast<double>(result->ok()), 9 * 700, 7 * 11);
+  EXPECT_LT(result->failed(), 7U * 20);
+  EXPECT_GT(result->failed(), 7U * 10);
+  EXPECT_LE(Ms(result->latency.max()), 10.1);
+  EXPECT_GE(Ms(result->latency.min()), 10);
+  EXPECT_EQ(target_.most_outstanding, 7);
+}
+
+TEST_F(LoadGeneratorTest, ClosedLoopDoesNotPauseForOneThatFails) {
+  target_.code = [](uint64_t number) {
+    return number % 4 == 0 ? absl::StatusCode::kUnavailable
+                           : absl::StatusCode::kOk;
+  };
+  const auto result = generator_.RunClosed(7, Plan(seconds(0), seconds(10)));
+  EXPECT_EQ(target_.sent, 7000) << "10 ms are longer than the first pause";
+  EXPECT_EQ(result->backed_off, 0U);
+  EXPECT_EQ(Unsteadiness(*result), "");
+}
+
+TEST_F(LoadGeneratorTest, StoppedClosedLoopHasNothingThatRests) {
+  target_.ends_at = [](TimePoint now) { return now; };
+  target_.code = [](uint64_t) { return absl::StatusCode::kUnavailable; };
+  time_.At(time_.Now() + milliseconds(500), [this] { generator_.Stop(); });
+  const auto result = generator_.RunClosed(3, Plan(seconds(0), seconds(10)));
+  EXPECT_TRUE(result->interrupted);
+  EXPECT_NEAR(std::chrono::duration<double>(result->window).count(), 0.5, 0.1);
 }
 
 TEST_F(LoadGeneratorTest, CallsWithoutAnswerAreGivenUpAndCounted) {

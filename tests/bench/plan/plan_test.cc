@@ -187,12 +187,22 @@ TEST(UtilizationTest, IsAverageOverCapacity) {
 
 TEST(CostTest, EightDevicesForAYear) {
   // 14.40 an hour for an instance of eight is 1.80 each.
-  EXPECT_NEAR(CostOfFleet(14.40 / 8, 8)->per_year, 126144, 1e-6);
-  EXPECT_NEAR(CostOfFleet(2.40, 8)->per_year, 168192, 1e-6);
-  EXPECT_NEAR(CostOfFleet(0.57, 8)->per_year, 39945.60, 1e-6);
-  EXPECT_NEAR(CostOfFleet(2.45, 8)->per_year, 171696, 1e-6);
-  EXPECT_NEAR(CostOfFleet(2.16, 8)->per_year, 151372.80, 1e-6);
-  EXPECT_NEAR(CostOfFleet(32.77, 1)->per_hour * 48, 1572.96, 1e-9);
+  EXPECT_NEAR(CostOfFleet({14.40 / 8, 8})->per_year, 126144, 1e-6);
+  EXPECT_NEAR(CostOfFleet({2.40, 8})->per_year, 168192, 1e-6);
+  EXPECT_NEAR(CostOfFleet({0.57, 8})->per_year, 39945.60, 1e-6);
+  EXPECT_NEAR(CostOfFleet({2.45, 8})->per_year, 171696, 1e-6);
+  EXPECT_NEAR(CostOfFleet({2.16, 8})->per_year, 151372.80, 1e-6);
+  EXPECT_NEAR(CostOfFleet({32.77, 1})->per_hour * 48, 1572.96, 1e-9);
+}
+
+TEST(CostTest, InstancesArePaidForWhole) {
+  const Fleet fleet = {
+      .device_per_hour = 4.096, .replicas = 17, .devices_per_instance = 8};
+  EXPECT_EQ(*Instances(fleet), 3);
+  EXPECT_NEAR(CostOfFleet(fleet)->per_hour, 98.304, 1e-9) << "not 69.632";
+  EXPECT_EQ(*Instances({1, 16, 8}), 2);
+  EXPECT_EQ(*Instances({1, 1, 8}), 1);
+  EXPECT_FALSE(CostOfFleet({1, 1, 0}).ok());
 }
 
 TEST(CostTest, AMillionRequestsAtTheAverageRate) {
@@ -205,7 +215,7 @@ TEST(CostTest, AMillionRequestsAtTheAverageRate) {
 }
 
 TEST(CostTest, WasteIsWhatUtilizationLeaves) {
-  const double per_hour = CostOfFleet(2.5, 7)->per_hour;
+  const double per_hour = CostOfFleet({2.5, 7})->per_hour;
   const double waste =
       *Waste(*FloorPerMillion(2.5, 300), *CostPerMillion(per_hour, 800));
   EXPECT_NEAR(waste, 1 - *Utilization(800, 7, 300), 1e-12);
@@ -251,7 +261,7 @@ TEST(CostTest, SavingsOfOneAgainstAnother) {
 
 TEST(CostTest, NonsenseIsRefused) {
   for (const double wrong : kNoPositiveNumbers) {
-    EXPECT_FALSE(CostOfFleet(wrong, 1).ok()) << wrong;
+    EXPECT_FALSE(CostOfFleet({wrong, 1}).ok()) << wrong;
     EXPECT_FALSE(CostPerMillion(wrong, 1).ok()) << wrong;
     EXPECT_FALSE(CostPerMillion(1, wrong).ok()) << wrong;
     EXPECT_FALSE(FloorPerMillion(wrong, 1).ok()) << wrong;
@@ -267,8 +277,8 @@ TEST(CostTest, NonsenseIsRefused) {
     EXPECT_FALSE(CompareReserved({1, wrong, 0, 1}).ok()) << wrong;
   }
   EXPECT_FALSE(CompareReserved({1, 1, -1, 1}).ok());
-  EXPECT_FALSE(CostOfFleet(1, 0).ok());
-  EXPECT_FALSE(CostOfFleet(1, kMaxReplicas + 1).ok());
+  EXPECT_FALSE(CostOfFleet({1, 0}).ok());
+  EXPECT_FALSE(CostOfFleet({1, kMaxReplicas + 1}).ok());
 }
 
 TEST(CostTest, WhatIsAllowedAtTheEdgesIsFinite) {
@@ -279,7 +289,7 @@ TEST(CostTest, WhatIsAllowedAtTheEdgesIsFinite) {
       EXPECT_TRUE(std::isfinite(*EnergyPerThousand(a, b)));
       EXPECT_TRUE(std::isfinite(*SavedShare(a, b)));
       EXPECT_TRUE(std::isfinite(CompareReserved({a, b, a, b})->saved_share));
-      EXPECT_TRUE(std::isfinite(CostOfFleet(a, kMaxReplicas)->per_year));
+      EXPECT_TRUE(std::isfinite(CostOfFleet({a, kMaxReplicas})->per_year));
     }
   }
 }

@@ -22,6 +22,7 @@ LoadResult SomeLoad() {
   load.not_sent = 4;
   load.held_back = 5;
   load.unanswered = 6;
+  load.backed_off = 12;
   load.ok_in_window = 7;
   load.window = Duration(123'456'789'012);
   load.interrupted = true;
@@ -63,6 +64,7 @@ TEST(LoadMessageTest, ResultArrivesAsItWas) {
   EXPECT_EQ(got.not_sent, sent.not_sent);
   EXPECT_EQ(got.held_back, sent.held_back);
   EXPECT_EQ(got.unanswered, sent.unanswered);
+  EXPECT_EQ(got.backed_off, sent.backed_off);
   EXPECT_EQ(got.ok_in_window, sent.ok_in_window);
   EXPECT_EQ(got.window, sent.window);
   EXPECT_TRUE(got.interrupted);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/load/histogram_record.h"
+#include "bench/load/latency_histogram.h"
+
 namespace ferry::bench {
 namespace {
 
@@ -11,19 +14,29 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Of one closed loop: p99 of 20 ms, 2 of 100 failed, 500/s.
-RunResult OneRun() {
+// Of one closed loop at 500/s: `ok` requests within 20 ms, two of a
+// hundred took that long and the others 10 ms; `failed` had no success.
+RunResult RunOf(uint64_t ok, uint64_t failed) {
+  LatencyHistogram latency;
+  for (uint64_t i = 0; i < ok; ++i) {
+    RecordLatency(latency, Milliseconds(i % 100 < 98 ? 10 : 20));
+  }
   RunResult run;
   PointResult& point = run.points.emplace_back();
   point.loop = "closed";
   point.outstanding = 8;
-  point.planned = 100;
-  point.ok = 98;
-  point.errors["UNAVAILABLE"] = 2;
+  point.planned = ok + failed;
+  point.ok = ok;
+  if (failed > 0) {
+    point.errors["UNAVAILABLE"] = failed;
+  }
   point.achieved_rate = 500;
-  point.latency.p99_us = 20'000;
+  point.latency = Summarize(latency);
+  point.histograms.latency = RecordOf(latency);
   return run;
 }
+
+RunResult OneRun() { return RunOf(9950, 50); }
 
 std::vector<std::string> FailuresOf(const std::string& text,
                                     const RunResult& run = OneRun()) {
@@ -33,16 +46,18 @@ std::vector<std::string> FailuresOf(const std::string& text,
 }
 
 TEST(FailIfTest, ConditionsAreComparedInTheirUnits) {
-  for (const char* text : {"p99>19.9ms", "p99 > 19900us", "p99>0.0199s",
-                           "errors>1.9%", "rate<501", "rate<500.5/s"}) {
+  for (const char* text :
+       {"p99>19.9ms", "p99 > 19900us", "p99>0.0199s", "errors>0.4%", "errors>0",
+        "rate<501", "rate<500.5/s"}) {
     EXPECT_EQ(FailuresOf(text).size(), 1U) << text;
   }
-  for (const char* text : {"p99>20ms", "p99<20ms", "errors>2%", "errors<2%",
-                           "rate<500", "rate>500"}) {
+  for (const char* text : {"p99>20ms", "p99<19.9ms", "errors>0.5%",
+                           "errors<0.5%", "rate<500", "rate>500"}) {
     EXPECT_THAT(FailuresOf(text), IsEmpty()) << text;
   }
-  EXPECT_THAT(FailuresOf("p99>5ms"),
-              ElementsAre("closed, 8 outstanding: p99>5ms, at 20.000 ms"));
+  EXPECT_THAT(
+      FailuresOf("p99>5ms"),
+      ElementsAre(HasSubstr("closed, 8 outstanding: p99>5ms, at 19.9")));
 }
 
 TEST(FailIfTest, WhatCannotBeJudgedFails) {
@@ -54,9 +69,45 @@ TEST(FailIfTest, WhatCannotBeJudgedFails) {
   run = OneRun();
   run.points[0].interrupted = true;
   EXPECT_THAT(FailuresOf("p99>1s", run), ElementsAre(HasSubstr("cut short")));
-  run = OneRun();
-  run.points[0].ok = 0;
+  run = RunOf(0, 1000);
   EXPECT_THAT(FailuresOf("p50>1s", run), ElementsAre(HasSubstr("no p50")));
+}
+
+TEST(FailIfTest, WhoFailedIsInfinitelyLate) {
+  // A server that was killed: the successes alone are fast.
+  const RunResult killed = RunOf(284, 545);
+  EXPECT_THAT(FailuresOf("p99>1s", killed),
+              ElementsAre("closed, 8 outstanding: p99>1s, as 545 of 829 "
+                          "requests failed"));
+  EXPECT_THAT(FailuresOf("p50>1s", killed), ElementsAre(HasSubstr("as 545")));
+  EXPECT_THAT(FailuresOf("mean>1s", killed), ElementsAre(HasSubstr("as 545")));
+  EXPECT_THAT(FailuresOf("max>1s", killed), ElementsAre(HasSubstr("as 545")));
+  // One of a hundred may fail, not more.
+  EXPECT_THAT(FailuresOf("p99>1s", RunOf(9900, 100)), IsEmpty());
+  EXPECT_EQ(FailuresOf("p99>1s", RunOf(9899, 101)).size(), 1U);
+  EXPECT_THAT(FailuresOf("mean>1s", RunOf(9900, 100)), IsEmpty());
+  EXPECT_EQ(FailuresOf("mean>1s", RunOf(9899, 101)).size(), 1U);
+  EXPECT_THAT(FailuresOf("max>1s", RunOf(2000, 0)), IsEmpty());
+  // Two of a hundred took 20 ms: they are p98 where none failed, and where
+  // eight of a hundred did they are p90.
+  EXPECT_THAT(FailuresOf("p90>15ms", RunOf(10000, 0)), IsEmpty());
+  EXPECT_THAT(FailuresOf("p90>15ms", RunOf(9100, 900)),
+              ElementsAre(HasSubstr("p90>15ms, at 19.9")));
+}
+
+TEST(FailIfTest, APercentileTakesEnoughRequests) {
+  EXPECT_THAT(FailuresOf("p99>50ms", RunOf(8, 0)),
+              ElementsAre("closed, 8 outstanding: p99>50ms cannot be told from "
+                          "8 requests: it takes 1000 at least"));
+  EXPECT_EQ(FailuresOf("p99>50ms", RunOf(999, 0)).size(), 1U);
+  EXPECT_THAT(FailuresOf("p99>50ms", RunOf(1000, 0)), IsEmpty());
+  EXPECT_THAT(FailuresOf("p99.9>50ms", RunOf(1000, 0)),
+              ElementsAre(HasSubstr("it takes 10000 at least")));
+  EXPECT_THAT(FailuresOf("p50>50ms", RunOf(20, 0)), IsEmpty());
+  EXPECT_THAT(FailuresOf("max>50ms", RunOf(1, 0)), IsEmpty());
+  // What is so already needs no more of them.
+  EXPECT_THAT(FailuresOf("p99>5ms", RunOf(100, 0)),
+              ElementsAre(HasSubstr("p99>5ms, at 19.9")));
 }
 
 TEST(FailIfTest, WhatIsNoConditionIsRefused) {

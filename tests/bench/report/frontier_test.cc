@@ -50,8 +50,10 @@ TEST(FrontierTest, LeavesOutWhatDoesNotStand) {
   tried.purpose = "bisect: met";
   PointResult confirmed = Point(800, 2);
   confirmed.purpose = "confirm: met";
+  PointResult unsteady = Point(900, 1);
+  unsteady.unsteady = "the median latency went up";
   const std::vector<RunResult> runs = {
-      RunOf({is_void, cut, failed, tried, confirmed})};
+      RunOf({is_void, cut, failed, tried, confirmed, unsteady})};
   EXPECT_THAT(Frontier(runs), ElementsAre(PointPlace{0, 4}));
   EXPECT_THAT(Frontier({}), IsEmpty());
 }
@@ -61,6 +63,9 @@ TEST(ChosenTest, CarriesTheMostWithinTheBound) {
       RunOf({Point(100, 5), Point(200, 10), Point(300, 10.1)})};
   EXPECT_EQ(Chosen(runs, 10), (PointPlace{0, 1}));
   EXPECT_EQ(Chosen(runs, 4), std::nullopt);
+  runs[0].points[1].unsteady = "the median latency went up";
+  EXPECT_EQ(Chosen(runs, 10), (PointPlace{0, 0})) << "it would not last";
+  runs[0].points[1].unsteady.clear();
   runs[0].points[1].ok = 989;  // of 1000
   EXPECT_EQ(Chosen(runs, 10), (PointPlace{0, 0})) << "too many failed";
   runs[0].points[0].loop = "closed";

@@ -56,6 +56,20 @@ TEST(KneeTest, TakesPointsThatStandAndEnoughOfThem) {
   EXPECT_FALSE(FindKnee(run).has_value());
 }
 
+TEST(KneeTest, IsOfSteadyPoints) {
+  // 700/s fell behind: it is no knee, however short its latency.
+  RunResult run = MM1({300, 400, 450, 490, 700});
+  run.points[4].latency.mean_us = 100;
+  EXPECT_EQ(FindKnee(run)->rate, 700);
+  run.points[4].unsteady = "the median latency went up";
+  const auto knee = FindKnee(run);
+  ASSERT_TRUE(knee.has_value());
+  EXPECT_EQ(knee->rate, 490);
+  EXPECT_FALSE(knee->is_highest) << "700/s was measured";
+  run.points[3].unsteady = run.points[4].unsteady;
+  EXPECT_FALSE(FindKnee(run).has_value()) << "three rates are too few";
+}
+
 TEST(KneeTest, IsNotOfASearch) {
   RunResult run = MM1({300, 400, 500, 600, 700});
   run.points[0].purpose = "bisect: met";

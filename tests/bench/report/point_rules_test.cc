@@ -1,6 +1,7 @@
 // Which points say what a server carries.
 #include "bench/report/point_rules.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace ferry::bench {
@@ -40,6 +41,41 @@ TEST(PointRulesTest, SharesAreOfWhatWasPlanned) {
   point.planned = 8;
   point.ok = 6;
   EXPECT_EQ(SuccessShare(point), 0.75);
+}
+
+TEST(PointRulesTest, ALoadWithoutSuccessIsSaid) {
+  RunResult run;
+  run.points = {Open(500, ""), Open(400, ""), Open(300, "")};
+  run.points[0].ok = 1000;
+  run.points[2].interrupted = true;
+  EXPECT_THAT(LoadsWithoutSuccess(run), ::testing::ElementsAre("open, 400/s"));
+  run.points[1].purpose = "bracket: missed";
+  EXPECT_THAT(LoadsWithoutSuccess(run), ::testing::IsEmpty());
+  run.points[1].purpose = "confirm: missed";
+  run.search = SearchSummary{.slo_ms = 10, .percentile = 99, .found_rate = 500};
+  EXPECT_THAT(LoadsWithoutSuccess(run), ::testing::IsEmpty())
+      << "it stepped down from there";
+}
+
+TEST(PointRulesTest, AnOpenLoopThatFallsBehindIsUnsteady) {
+  PointResult point = Open(1000, "");
+  EXPECT_EQ(WhyUnsteady(point), "") << "nothing was sent";
+  point.planned = 10'000;
+  point.offered_rate = 1000;
+  point.achieved_rate = 980;
+  EXPECT_EQ(WhyUnsteady(point), "");
+  point.achieved_rate = 979;
+  EXPECT_EQ(WhyUnsteady(point),
+            "979/s succeeded of 1000/s sent: the queue grew");
+  point.errors["RESOURCE_EXHAUSTED"] = 100;  // 10/s
+  EXPECT_EQ(WhyUnsteady(point), "") << "a refusal is an answer";
+  point.unsteady = "the median latency went up";
+  EXPECT_EQ(WhyUnsteady(point), point.unsteady);
+  point = Open(1000, "");
+  point.loop = "closed";
+  point.planned = 10;
+  point.offered_rate = 1000;
+  EXPECT_EQ(WhyUnsteady(point), "");
 }
 
 }  // namespace

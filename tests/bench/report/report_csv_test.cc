@@ -28,6 +28,7 @@ std::vector<RunResult> Runs() {
   closed.planned = 101;
   closed.ok = 101;
   closed.server_times = ServerTimes{120.4, 3, 900.6, 2};
+  closed.latency_from_send.mean_us = 1099;
   closed.seed = 7;
   closed.latency = {1000, 2000, 2500, 3000, 4000, 5000, 6000, 1100.5};
   PointResult open = closed;
@@ -75,15 +76,20 @@ TEST(ReportCsvTest, PerfAnalyzersColumnsAreThere) {
       "Server Queue,Server Compute Input,Server Compute Infer,"
       "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,"
       "p99 latency\n"
-      "4,101.000,0,0,120,3,901,2,0,1000,2000,2500,3000\n"
+      "4,101.000,0,73,120,3,901,2,0,1000,2000,2500,3000\n"
       "Request Rate,Inferences/Second,Client Send,Network+Server Send/Recv,"
       "Server Queue,Server Compute Input,Server Compute Infer,"
       "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,"
       "p99 latency\n"
-      "100,101.000,0,0,0,0,0,0,0,1000,2000,2500,3000\n");
+      "100,101.000,0,1099,0,0,0,0,0,1000,2000,2500,3000\n");
   auto runs = Runs();
+  EXPECT_EQ(NotInPerfAnalyzerCsv(runs), 0U);
   runs[0].points[0].void_reason = "the client was late";
   EXPECT_THAT(ToPerfAnalyzerCsv(runs), StartsWith("Request Rate,"));
+  EXPECT_EQ(NotInPerfAnalyzerCsv(runs), 1U);
+  runs[0].points[1].loop = "offline";
+  EXPECT_EQ(ToPerfAnalyzerCsv(runs), "");
+  EXPECT_EQ(NotInPerfAnalyzerCsv(runs), 2U);
 }
 
 TEST(ReportCsvTest, MarkdownIsOneTableWithNotes) {
