@@ -88,7 +88,10 @@ class RateSearch {
   bool Step(RunResult& run, const OnTry& on_try);
 
   // Whether Step() has one to make.
-  bool has_next() const { return !has_ended_ && search_.Next().has_value(); }
+  bool has_next() const {
+    return !has_ended_ && !stopped_.load(std::memory_order_relaxed) &&
+           search_.Next().has_value();
+  }
 
   // What Run() returns.
   std::optional<double> found() const;
