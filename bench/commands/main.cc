@@ -4,6 +4,8 @@
 // request that succeeded, or no point that meets the SLO of a plan; 2 where a
 // condition of --fail-if holds.
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "absl/synchronization/mutex.h"
@@ -11,6 +13,29 @@
 #include "bench/commands/commands.h"
 #include "bench/commands/signal_watcher.h"
 #include "flags/parse_flags.h"
+
+namespace {
+
+// Returns "FILE:3: 'ratez' is no flag of a command": CLI11 gives the key alone,
+// as "run.ratez" at the end of its message.
+std::string DescribeConfigError(const std::string& message,
+                                const std::string& path) {
+  const std::string key = message.substr(message.find_last_of(" .") + 1);
+  std::ifstream file(path);
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const size_t begin = line.find_first_not_of(" \t");
+    if (begin != std::string::npos &&
+        line.compare(begin, key.size(), key) == 0 &&
+        line.find_first_of(" \t=", begin) == begin + key.size()) {
+      return path + ":" + std::to_string(number) + ": expected a flag of the " +
+             "section's command, got '" + key + "'";
+    }
+  }
+  return path + ": " + message;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -27,6 +52,7 @@ int main(int argc, char** argv) {
       "ferry-bench measures inference servers of the Open Inference Protocol"};
   app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
   app.require_subcommand(1);
+  app.fallthrough();  // --config after the command, too
   app.set_config("--config", "",
                  "file of flags in TOML, a section for each command: [run]")
       ->type_name("FILE");
@@ -44,6 +70,12 @@ int main(int argc, char** argv) {
   ferry::bench::AddCompletionCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);
+  } catch (const CLI::ConfigError& error) {
+    std::fprintf(stderr, "ferry-bench: %s\n",
+                 DescribeConfigError(error.what(),
+                                     app.get_config_ptr()->as<std::string>())
+                     .c_str());
+    return 1;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 1;
   }

@@ -29,8 +29,8 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
   const int tries = static_cast<int>(run.points.size());
   if (found.has_value()) {
     std::printf(
-        "%.0f requests/s with %s, in %d loads of which the last %d "
-        "confirm it, in %.0f s\n",
+        "%.0f requests/s with %s, in %d loads of which %d confirm it, in "
+        "%.0f s\n",
         *found, bound.c_str(), tries, flags.confirmations, seconds);
   } else {
     std::printf("no rate was found with %s, in %d loads and %.0f s\n",
@@ -54,6 +54,7 @@ int Search(SearchFlags flags, const std::string& command_line) {
   }
   MeasuredServer& server = **connected;
   RunResult run = server.Describe(command_line);
+  PrintWindows(flags);
   const auto begin = std::chrono::steady_clock::now();
   const double first_rate = FirstRate(flags, server, run);
   if (first_rate <= 0) {
@@ -83,7 +84,7 @@ int Search(SearchFlags flags, const std::string& command_line) {
   if (!found.has_value() || code != 0) {
     return 1;
   }
-  return Judge(flags.run, Confirmations(flags, run));
+  return Judge(flags.run, Confirmations(run));
 }
 
 }  // namespace

@@ -2,19 +2,29 @@
 #include "bench/commands/search_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/signal_watcher.h"
+#include "bench/report/point_rules.h"
 #include "bench/search/sweep.h"
 
 namespace ferry::bench {
 namespace {
 
 constexpr double kShareOfSaturation = 0.5;
+
+Slo SloOf(const SearchFlags& flags) {
+  return {flags.percentile / 100, Milliseconds(flags.slo_ms)};
+}
 
 }  // namespace
 
@@ -32,22 +42,31 @@ absl::Status Complete(SearchFlags& flags) {
           one.name, "'"));
     }
   }
+  if (flags.run.sweep.arrivals.has_scale) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--arrivals: expected no SCALE where a rate is searched "
+                     "for, got '",
+                     flags.run.arrivals, "'"));
+  }
+  // As the search does itself; for what the results say of it.
+  const Slo slo = SloOf(flags);
+  flags.run.sweep.warm_up = std::max(flags.run.sweep.warm_up, LeastWarmUp(slo));
+  flags.run.warm_up_s =
+      std::chrono::duration<double>(flags.run.sweep.warm_up).count();
   return absl::OkStatus();
 }
 
-RunResult Confirmations(const SearchFlags& flags, const RunResult& run) {
+RunResult Confirmations(const RunResult& run) {
   RunResult confirmed = run;
-  const auto count = static_cast<size_t>(flags.confirmations);
-  if (confirmed.points.size() > count) {
-    confirmed.points.erase(confirmed.points.begin(),
-                           confirmed.points.end() - flags.confirmations);
-  }
+  std::erase_if(confirmed.points, [&run](const PointResult& point) {
+    return point.purpose != "confirm: met" || IsUnconfirmed(run, point);
+  });
   return confirmed;
 }
 
 RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate) {
   RateSearchOptions options;
-  options.slo = {flags.percentile / 100, Milliseconds(flags.slo_ms)};
+  options.slo = SloOf(flags);
   options.search = {.first_rate = first_rate,
                     .precision = flags.precision,
                     .confirmations = flags.confirmations};
@@ -56,7 +75,7 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate) {
   options.measured = flags.run.sweep.measured;
   options.max_outstanding = flags.run.sweep.max_outstanding;
   options.seed = flags.run.sweep.seed;
-  return options;
+  return WithLongWindows(options);
 }
 
 double FirstRate(const SearchFlags& flags, MeasuredServer& server,
@@ -76,6 +95,23 @@ double FirstRate(const SearchFlags& flags, MeasuredServer& server,
   const bool is_whole =
       swept.ok() && !run.points.empty() && !run.points.back().interrupted;
   return is_whole ? kShareOfSaturation * run.saturation_rate : 0;
+}
+
+void PrintWindows(const SearchFlags& flags) {
+  const RateSearchOptions options = OptionsOf(flags, 1);
+  const double window_s =
+      std::chrono::duration<double>(options.measured).count();
+  if (window_s <= flags.run.duration_s) {
+    return;
+  }
+  const int32_t tries = SloSearch::UsualTries(options.search);
+  absl::FPrintF(
+      stderr,
+      "windows of up to %g s, not %g: a queue may grow all through one that is "
+      "short against the bound and all be answered within it. A search makes "
+      "about %d loads: %.0f minutes at most\n",
+      window_s, flags.run.duration_s, tries,
+      std::ceil(tries * (window_s + flags.run.warm_up_s) / 60));
 }
 
 std::string DescribeBound(const SearchFlags& flags) {
@@ -106,7 +142,7 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--confirmations", flags.confirmations,
-                  "runs of one rate, of the whole --duration-secs, that must "
+                  "runs of one rate, of whole windows, that must "
                   "meet it together")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

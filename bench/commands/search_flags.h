@@ -25,12 +25,13 @@ struct SearchFlags {
 // Adds every flag to `command`; its parsing fills `flags`, which outlives it.
 void AddSearchFlags(CLI::App& command, SearchFlags& flags);
 
-// Completes the flags. INVALID_ARGUMENT as CompleteRunOptions(), and for
-// classes that the client cancels: what ends early meets every bound.
+// Completes the flags, with a warm-up as long as the bound takes it.
+// INVALID_ARGUMENT as CompleteRunOptions(), for classes that the client cancels
+// (what ends early meets every bound) and for a trace's scale.
 absl::Status Complete(SearchFlags& flags);
 
-// Returns the last points of the run, those that confirm what was found.
-RunResult Confirmations(const SearchFlags& flags, const RunResult& run);
+// Returns the run with those points alone that confirm what was found.
+RunResult Confirmations(const RunResult& run);
 
 // Returns options of a search from that rate on.
 RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
@@ -40,6 +41,10 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
 // interrupted.
 double FirstRate(const SearchFlags& flags, MeasuredServer& server,
                  RunResult& run);
+
+// Says on stderr where windows are longer than the flags ask for, as the bound
+// takes it, and how long a search may last.
+void PrintWindows(const SearchFlags& flags);
 
 // Returns "p99 <= 50 ms".
 std::string DescribeBound(const SearchFlags& flags);

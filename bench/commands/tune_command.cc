@@ -19,17 +19,24 @@
 #include "bench/commands/signal_watcher.h"
 #include "bench/search/knob_client.h"
 #include "bench/search/rate_search.h"
+#include "bench/search/search_turns.h"
 #include "bench/search/tuner.h"
 
 namespace ferry::bench {
 namespace {
 
-constexpr double kCoarse = 0.05;  // precision of what is not confirmed
+constexpr double kCoarse = 0.03;          // precision of what is not confirmed
+constexpr double kConfirmedGrowth = 1.1;  // about a rate that is nearly known
 
 struct TuneFlags {
   SearchFlags search;
   KnobChoices choices;
 };
+
+TunePrecision PrecisionOf(const SearchFlags& flags) {
+  return {.coarse = std::max(kCoarse, flags.precision),
+          .confirmed = flags.precision};
+}
 
 // One server, tuned; a run for each setting.
 class Tune {
@@ -49,15 +56,25 @@ class Tune {
         settings.push_back(setting);
       }
     }
-    Tuner tuner([this](const KnobSetting& setting) { return Turn(setting); },
-                [this](Tuner::Search search, double first_rate) {
-                  return Measure(search, first_rate);
-                },
-                [this] { return is_stopped_.load(); });
+    Tuner tuner(
+        PrecisionOf(flags_.search),
+        [this](const KnobSetting& setting) { return Turn(setting); },
+        [this](Tuner::Search search, double first_rate) {
+          return Measure(search, first_rate);
+        },
+        [this](std::vector<TunedSetting>& finalists) {
+          return Confirm(finalists);
+        },
+        [this] { return is_stopped_.load(); });
     return tuner.Run(settings, result);
   }
 
   const std::vector<RunResult>& runs() const { return runs_; }
+
+  // REQUIRES: the setting was tried.
+  const RunResult& RunOf(const KnobSetting& setting) const {
+    return runs_[IndexOf(setting)];
+  }
 
  private:
   absl::Status Turn(const KnobSetting& setting) {
@@ -67,6 +84,64 @@ class Tune {
     runs_.back().knobs = setting;
     runs_.back().max_batch_size = setting.max_batch_size;
     return knobs_.Set(setting);
+  }
+
+  size_t IndexOf(const KnobSetting& setting) const {
+    const auto found = std::find_if(
+        runs_.begin(), runs_.end(),
+        [&](const RunResult& run) { return run.knobs == setting; });
+    return static_cast<size_t>(found - runs_.begin());
+  }
+
+  // Appends to the runs of the race, whose searches these replace.
+  absl::Status Confirm(std::vector<TunedSetting>& settings) {
+    std::vector<std::unique_ptr<RateSearch>> searches;
+    std::vector<TurnOfSearch> turns;
+    for (const TunedSetting& tuned : settings) {
+      RateSearchOptions options = OptionsOf(flags_.search, *tuned.rate);
+      options.search.growth = kConfirmedGrowth;
+      searches.push_back(std::make_unique<RateSearch>(options, server_.target(),
+                                                      pacer_, &server_.probe(),
+                                                      server_.lanes()));
+      turns.push_back({.begin =
+                           [this, setting = tuned.setting] {
+                             std::fprintf(stderr, "%s\n",
+                                          Describe(setting).c_str());
+                             return knobs_.Set(setting);
+                           },
+                       .search = searches.back().get(),
+                       .run = &runs_[IndexOf(tuned.setting)]});
+    }
+    absl::Status status;
+    {
+      SignalWatcher watcher([&] {
+        is_stopped_ = true;
+        for (const auto& search : searches) {
+          search->Stop();
+        }
+      });
+      ProgressLine line([&]() -> std::optional<LoadProgress> {
+        for (const auto& search : searches) {
+          if (auto progress = search->progress(); progress.has_value()) {
+            return progress;
+          }
+        }
+        return std::nullopt;
+      });
+      status = SearchInTurns(turns, PrintPoint);
+    }
+    for (size_t i = 0; i < settings.size(); ++i) {
+      settings[i].rate = searches[i]->found();
+      Note(*searches[i], *turns[i].run);
+    }
+    return status;
+  }
+
+  void Note(const RateSearch& search, RunResult& run) const {
+    run.search = {.slo_ms = flags_.search.slo_ms,
+                  .percentile = flags_.search.percentile,
+                  .found_rate = search.found(),
+                  .client_ceiling = search.client_ceiling()};
   }
 
   std::optional<double> Measure(Tuner::Search search, double first_rate) {
@@ -79,11 +154,9 @@ class Tune {
       return std::nullopt;
     }
     RateSearchOptions options = OptionsOf(flags_.search, first_rate);
-    if (search != Tuner::Search::kConfirmed) {
-      options.search.precision = std::max(kCoarse, options.search.precision);
-      options.search.confirmations = 1;
-      options.only_above = search == Tuner::Search::kOnlyAbove;
-    }
+    options.search.precision = PrecisionOf(flags_.search).coarse;
+    options.search.confirmations = 1;
+    options.only_above = search == Tuner::Search::kOnlyAbove;
     RateSearch rates(options, server_.target(), pacer_, &server_.probe(),
                      server_.lanes());
     std::optional<double> found;
@@ -95,10 +168,7 @@ class Tune {
       ProgressLine line([&rates] { return rates.progress(); });
       found = rates.Run(run, PrintPoint);
     }
-    run.search = {.slo_ms = flags_.search.slo_ms,
-                  .percentile = flags_.search.percentile,
-                  .found_rate = found,
-                  .client_ceiling = rates.client_ceiling()};
+    Note(rates, run);
     return found;
   }
 
@@ -145,14 +215,9 @@ int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
     std::printf("no setting was found with %s\n", bound.c_str());
     return 1;
   }
-  const TunedSetting& own = result.tried.front();
-  std::printf("\n%.0f requests/s with %s: %s", *result.best->rate,
-              bound.c_str(), Describe(result.best->setting).c_str());
-  if (own.rate.has_value() && !(own.setting == result.best->setting)) {
-    std::printf("; as it was, %s, %.0f", Describe(own.setting).c_str(),
-                *own.rate);
-  }
-  std::printf("\nThe server is as it was. For its config.pbtxt:\n\n%s",
+  std::printf("\n%s\n",
+              DescribeAnswer(result, PrecisionOf(flags.search), bound).c_str());
+  std::printf("The server is as it was. For its config.pbtxt:\n\n%s",
               ConfigOf(result.best->setting).c_str());
   return 0;
 }
@@ -165,6 +230,7 @@ int Run(TuneFlags flags, const std::string& command_line) {
   if (!connected.ok()) {
     return Fail(connected.status());
   }
+  PrintWindows(flags.search);
   KnobClient knobs(flags.search.run.address, flags.search.run.model);
   const auto own = knobs.Get();
   if (!own.ok()) {
@@ -191,7 +257,7 @@ int Run(TuneFlags flags, const std::string& command_line) {
     return 1;
   }
   return Judge(flags.search.run,
-               Confirmations(flags.search, tune.runs().back()));
+               Confirmations(tune.RunOf(result.best->setting)));
 }
 
 }  // namespace

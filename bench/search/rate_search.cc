@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "bench/load/batch_means.h"
 #include "bench/load/binomial_test.h"
 #include "bench/report/machine.h"
 #include "bench/search/window_probe.h"
@@ -16,8 +18,13 @@ namespace {
 // No try is decided before: latencies of one busy period are alike.
 constexpr Duration kLeastTime = std::chrono::seconds(1);
 constexpr int kLeastBounds = 50;  // of the bound's latency
+// Nor before this one, where it is clear by far.
+constexpr int kLeastBoundsFar = 10;
 // It is asked many times a try, and each time may err.
 constexpr double kEarlyConfidence = 0.999;
+constexpr int kWarmUpBounds = 2;
+constexpr double kLeastAnswered = 0.98;  // of what was sent
+constexpr double kByChance = 3;          // deviations of a Poisson count
 
 const char* StageName(SloSearch::Stage stage) {
   switch (stage) {
@@ -33,6 +40,30 @@ const char* StageName(SloSearch::Stage stage) {
 
 }  // namespace
 
+Duration LeastWindow(const Slo& slo) { return slo.latency * kLeastBounds; }
+
+Duration LeastWarmUp(const Slo& slo) { return slo.latency * kWarmUpBounds; }
+
+RateSearchOptions WithLongWindows(RateSearchOptions options) {
+  options.measured = std::max(options.measured, LeastWindow(options.slo));
+  options.warm_up = std::max(options.warm_up, LeastWarmUp(options.slo));
+  return options;
+}
+
+// In a steady state as many are under way at the window's end as at its begin.
+// By Little's law those are rate * latency, of a bound that is kept at most
+// rate * bound; both vary as Poisson counts do.
+bool IsBehind(const LoadResult& load, const Slo& slo) {
+  const auto planned = static_cast<double>(load.planned);
+  const auto answered =
+      static_cast<double>(load.ok_in_window + load.failed() -
+                          std::min(load.failed(), load.unanswered));
+  const double under_way =
+      load.offered_rate() * std::chrono::duration<double>(slo.latency).count();
+  return answered <
+         kLeastAnswered * planned - kByChance * std::sqrt(2 * under_way);
+}
+
 uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
   const uint64_t within =
       load.latency.CountAtOrBelow(static_cast<uint64_t>(slo.latency.count()));
@@ -41,11 +72,12 @@ uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
 
 RateSearch::RateSearch(const RateSearchOptions& options, Target& target,
                        Pacer& pacer, const ServerProbe* probe, int32_t lanes)
-    : options_(options),
+    : options_(WithLongWindows(options)),
       probe_(probe),
       lanes_(lanes),
       pacer_(pacer),
-      generator_(target, pacer) {}
+      generator_(target, pacer),
+      search_(options.search) {}
 
 void RateSearch::Stop() {
   stopped_.store(true, std::memory_order_relaxed);
@@ -53,29 +85,50 @@ void RateSearch::Stop() {
 }
 
 std::optional<double> RateSearch::Run(RunResult& run, const OnTry& on_try) {
-  SloSearch search(options_.search);
-  while (const std::optional<SloSearch::Try> next = search.Next()) {
-    if (options_.only_above && next->rate < options_.search.first_rate) {
-      return std::nullopt;
-    }
-    Outcome outcome = Outcome::kMissed;
-    PointResult point = Measure(*next, outcome);
-    run.points.push_back(std::move(point));
-    if (stopped_.load(std::memory_order_relaxed)) {
-      return std::nullopt;
-    }
-    on_try(run.points.back());
-    if (outcome == Outcome::kClientLate) {
-      client_ceiling_ = next->rate;
-      search.ReportCeiling();
-      continue;
-    }
-    if (outcome == Outcome::kMissed && next->rate <= client_ceiling_) {
-      client_ceiling_ = 0;  // it is the server that ends it
-    }
-    search.Report(outcome == Outcome::kMet);
+  while (Step(run, on_try)) {
   }
-  return search.found();
+  return found();
+}
+
+std::optional<double> RateSearch::found() const {
+  return has_ended_ ? std::nullopt : search_.found();
+}
+
+bool RateSearch::Step(RunResult& run, const OnTry& on_try) {
+  const std::optional<SloSearch::Try> next = search_.Next();
+  if (has_ended_ || !next.has_value()) {
+    return false;
+  }
+  if (options_.only_above && next->rate < options_.search.first_rate) {
+    has_ended_ = true;
+    return false;
+  }
+  Outcome outcome = Outcome::kMissed;
+  PointResult point = Measure(*next, outcome);
+  run.points.push_back(std::move(point));
+  if (stopped_.load(std::memory_order_relaxed)) {
+    has_ended_ = true;
+    return false;
+  }
+  on_try(run.points.back());
+  Tell(next->rate, outcome);
+  return true;
+}
+
+void RateSearch::Tell(double rate, Outcome outcome) {
+  if (outcome == Outcome::kClientLate) {
+    client_ceiling_ = rate;
+    search_.ReportCeiling();
+    return;
+  }
+  if (outcome != Outcome::kMet && rate <= client_ceiling_) {
+    client_ceiling_ = 0;  // it is the server that ends it
+  }
+  if (outcome == Outcome::kUnsteady) {
+    search_.ReportDoubt();
+  } else {
+    search_.Report(outcome == Outcome::kMet);
+  }
 }
 
 PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
@@ -83,6 +136,9 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   const auto arrivals = options_.arrivals.make(next.rate, seed);
   LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
                              options_.max_outstanding);
+  // Who answers later than that has missed the bound anyhow.
+  plan.drain_limit =
+      std::max(plan.drain_limit, options_.slo.latency * kWarmUpBounds);
   WindowProbe window(probe_, plan, lanes_);
   if (next.stage != SloSearch::Stage::kConfirm) {
     plan.is_decided = [&](const LoadResult& load) {
@@ -95,22 +151,35 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
   }
   const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
   const ServerWindow server = window.Finish();
-  outcome = OutcomeOf(*load);
+  outcome = OutcomeOf(next.stage, *load);
   if (next.stage == SloSearch::Stage::kConfirm &&
-      outcome != Outcome::kClientLate) {
+      (outcome == Outcome::kMet || outcome == Outcome::kMissed)) {
     outcome = IsConfirmed(next.rate, *load) ? Outcome::kMet : Outcome::kMissed;
   }
   PointResult point = Summarize(*load, server);
-  point.purpose = absl::StrCat(StageName(next.stage),
-                               outcome == Outcome::kMet      ? ": met"
-                               : outcome == Outcome::kMissed ? ": missed"
-                                                             : ": client late");
+  point.purpose =
+      absl::StrCat(StageName(next.stage), ": ", NameOf(next.stage, outcome));
   point.loop = "open";
   point.begun = DateOf(plan.window_begin());
   point.arrivals = options_.arrivals.name;
   point.target_rate = next.rate;
   point.seed = seed;
   return point;
+}
+
+const char* RateSearch::NameOf(SloSearch::Stage stage, Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kMet:
+      return "met";
+    case Outcome::kMissed:
+      return "missed";
+    case Outcome::kUnsteady:
+      return stage == SloSearch::Stage::kConfirm ? "unsteady"
+                                                 : "unsteady, missed";
+    case Outcome::kClientLate:
+      return "client late";
+  }
+  return "";
 }
 
 bool RateSearch::IsConfirmed(double rate, const LoadResult& load) {
@@ -130,16 +199,25 @@ bool RateSearch::IsConfirmed(double rate, const LoadResult& load) {
 }
 
 // Calls that are held back are those of a server that is far behind.
-RateSearch::Outcome RateSearch::OutcomeOf(const LoadResult& load) const {
+RateSearch::Outcome RateSearch::OutcomeOf(SloSearch::Stage stage,
+                                          const LoadResult& load) const {
   if (load.held_back > 0 || load.not_sent > 0) {
     return Outcome::kMissed;
   }
   if (load.planned > 0 && !VoidReason(load).empty()) {
     return Outcome::kClientLate;
   }
-  return Keeps(MissedBound(load, options_.slo), load.planned)
-             ? Outcome::kMet
-             : Outcome::kMissed;
+  const uint64_t missed = MissedBound(load, options_.slo);
+  const bool is_sure =
+      TestShare(missed, load.planned, 1 - options_.slo.quantile,
+                kEarlyConfidence) == ShareVerdict::kMissed;
+  const bool keeps = Keeps(missed, load.planned);
+  // Of confirmations several are judged together.
+  if ((keeps || (stage == SloSearch::Stage::kConfirm && !is_sure)) &&
+      (IsBehind(load, options_.slo) || !Unsteadiness(load).empty())) {
+    return Outcome::kUnsteady;
+  }
+  return keeps ? Outcome::kMet : Outcome::kMissed;
 }
 
 bool RateSearch::Keeps(uint64_t missed, uint64_t planned) const {
@@ -149,13 +227,26 @@ bool RateSearch::Keeps(uint64_t missed, uint64_t planned) const {
 
 // Of what has ended; what is still under way cannot be told from what is late.
 bool RateSearch::IsDecided(const LoadResult& load, TimePoint begin) const {
-  const Duration least =
-      std::max<Duration>(kLeastTime, options_.slo.latency * kLeastBounds);
-  return load.held_back > 0 ||
-         (pacer_.Now() - begin >= least &&
-          TestShare(MissedBound(load, options_.slo), load.planned,
-                    1 - options_.slo.quantile,
-                    kEarlyConfidence) != ShareVerdict::kUndecided);
+  if (load.held_back > 0) {
+    return true;
+  }
+  const Duration since = pacer_.Now() - begin;
+  const auto share_says = [&](const Slo& slo, double allowed) {
+    return TestShare(MissedBound(load, slo), load.planned, allowed,
+                     kEarlyConfidence);
+  };
+  const double allowed = 1 - options_.slo.quantile;
+  if (since >= std::max(kLeastTime, LeastWindow(options_.slo))) {
+    return share_says(options_.slo, allowed) != ShareVerdict::kUndecided;
+  }
+  if (since <
+      std::max<Duration>(kLeastTime, options_.slo.latency * kLeastBoundsFar)) {
+    return false;
+  }
+  // Far off: the bound is kept by half of it, or missed by half of all.
+  const Slo half = {options_.slo.quantile, options_.slo.latency / 2};
+  return share_says(half, allowed) == ShareVerdict::kMet ||
+         share_says(options_.slo, (1 + allowed) / 2) == ShareVerdict::kMissed;
 }
 
 }  // namespace ferry::bench

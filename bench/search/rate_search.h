@@ -2,11 +2,16 @@
 // is answered well within a bound: SloSearch with a server to try it on.
 //
 // A try meets the bound where the share of its requests that missed it is
-// within what the bound allows; one that fails has missed it. While the rate is
-// only narrowed down a try ends as soon as the early-stopping test decides;
+// within what the bound allows (one that fails has missed it), where the server
+// kept up with what was sent, and where it was steady. While the rate is only
+// narrowed down a try ends as soon as the early-stopping test decides;
 // confirmations take their whole time, and those of one rate must meet the
 // bound together: that each does alone asks for a lower rate the shorter they
-// are.
+// are. One that was not steady is made again.
+//
+// A window is long against the bound, whatever was asked for: at a rate of
+// (1 + e) times what a server can do, latency grows to e of the window within
+// it, so that all of a short one may be answered within the bound.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
 #ifndef FERRY_BENCH_SEARCH_RATE_SEARCH_H_
@@ -47,6 +52,21 @@ struct RateSearchOptions {
   bool only_above = false;
 };
 
+// Returns the shortest window that tells whether a server keeps a bound: fifty
+// times that, in which a rate 2 % above what it can do outgrows the bound.
+Duration LeastWindow(const Slo& slo);
+
+// Returns the shortest warm-up: requests that it left are answered within the
+// window as many others are after it.
+Duration LeastWarmUp(const Slo& slo);
+
+// Returns the options with windows and warm-ups of that length at least.
+RateSearchOptions WithLongWindows(RateSearchOptions options);
+
+// Whether the server fell behind what was sent: it answered less than 98 % of
+// it in the window, and not by chance. What it refused it has answered.
+bool IsBehind(const LoadResult& load, const Slo& slo);
+
 // Returns how many of the requests of a run missed the bound.
 uint64_t MissedBound(const LoadResult& load, const Slo& slo);
 
@@ -55,13 +75,26 @@ class RateSearch {
   // A try; its `purpose` says why it was made and how it ended.
   using OnTry = std::function<void(const PointResult&)>;
 
-  // All but the options outlive it.
+  // All but the options outlive it. Windows and warm-ups are lengthened to what
+  // the bound takes.
   RateSearch(const RateSearchOptions& options, Target& target, Pacer& pacer,
              const ServerProbe* probe, int32_t lanes);
 
   // Appends a point for each try to run.points and calls `on_try` after each.
   // Returns requests/s; nothing where no rate was found or it was stopped.
   std::optional<double> Run(RunResult& run, const OnTry& on_try);
+
+  // One try, as Run() makes them; false where none is left, or it was stopped.
+  bool Step(RunResult& run, const OnTry& on_try);
+
+  // Whether Step() has one to make.
+  bool has_next() const {
+    return !has_ended_ && !stopped_.load(std::memory_order_relaxed) &&
+           search_.Next().has_value();
+  }
+
+  // What Run() returns.
+  std::optional<double> found() const;
 
   // Ends the try under way and the search.
   void Stop();
@@ -74,14 +107,16 @@ class RateSearch {
   double client_ceiling() const { return client_ceiling_; }
 
  private:
-  enum class Outcome : uint8_t { kMet, kMissed, kClientLate };
+  enum class Outcome : uint8_t { kMet, kMissed, kUnsteady, kClientLate };
 
   PointResult Measure(const SloSearch::Try& next, Outcome& outcome);
-  Outcome OutcomeOf(const LoadResult& load) const;
+  Outcome OutcomeOf(SloSearch::Stage stage, const LoadResult& load) const;
+  static const char* NameOf(SloSearch::Stage stage, Outcome outcome);
   // Whether so many misses are within what the bound allows.
   bool Keeps(uint64_t missed, uint64_t planned) const;
   // Whether a confirmation stands, with those of the same rate before it.
   bool IsConfirmed(double rate, const LoadResult& load);
+  void Tell(double rate, Outcome outcome);
   bool IsDecided(const LoadResult& load, TimePoint begin) const;
 
   const RateSearchOptions options_;
@@ -89,6 +124,8 @@ class RateSearch {
   const int32_t lanes_;
   Pacer& pacer_;
   LoadGenerator generator_;
+  SloSearch search_;
+  bool has_ended_ = false;  // before the search found anything
   std::atomic<bool> stopped_{false};
   uint64_t tries_ = 0;
   // Confirmations of one rate.

@@ -1,6 +1,7 @@
 // The three stages.
 #include "bench/search/slo_search.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -22,9 +23,10 @@ std::optional<SloSearch::Try> SloSearch::Next() const {
     return Try{std::sqrt(met_ * missed_), Stage::kBisect};
   }
   if (met_ > 0) {
-    return Try{met_ * 2, Stage::kBracket};
+    return Try{met_ * options_.growth, Stage::kBracket};
   }
-  const double rate = missed_ > 0 ? missed_ / 2 : options_.first_rate;
+  const double rate =
+      missed_ > 0 ? missed_ / options_.growth : options_.first_rate;
   if (rate < options_.first_rate * kLeastShare) {
     return std::nullopt;
   }
@@ -51,6 +53,14 @@ void SloSearch::Report(bool met) {
   }
 }
 
+void SloSearch::ReportDoubt() {
+  if (candidate_ == 0 || IsBelieved()) {
+    Report(false);  // which doubts for itself before the confirmation
+    return;
+  }
+  ++tries_;
+}
+
 void SloSearch::ReportCeiling() {
   if (met_ == 0) {
     Report(false);
@@ -69,6 +79,15 @@ void SloSearch::ReportCeiling() {
 
 bool SloSearch::IsBelieved() {
   return std::exchange(has_missed_once_, !has_missed_once_);
+}
+
+int32_t SloSearch::UsualTries(const SloSearchOptions& options) {
+  // One that meets and a miss, which comes twice, bracket it; half of those
+  // that bisect miss; one confirmation steps down.
+  const double halvings =
+      std::log2(std::log(options.growth) / std::log1p(options.precision));
+  return 4 + static_cast<int32_t>(std::ceil(1.5 * std::max(halvings, 0.0))) +
+         options.confirmations;
 }
 
 std::optional<double> SloSearch::found() const {

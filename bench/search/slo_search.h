@@ -4,7 +4,8 @@
 // A miss, or a rate that could not be tried, is believed when it comes twice in
 // a row: one stall would else cap the search for good.
 //
-//   bracket   twice the rate until one misses, or half until one meets
+//   bracket   a multiple of the rate until one misses, or a part until one
+//             meets: twice and half where nothing is known of it
 //   bisect    the geometric middle, until both ends are `precision` apart
 //   confirm   the winner again, `confirmations` times in a row; each time it
 //             misses, the rate steps down: bisection alone picks lucky tries
@@ -23,6 +24,7 @@ struct SloSearchOptions {
   double precision = 0.02;
   int32_t confirmations = 3;
   int32_t max_tries = 60;
+  double growth = 2;  // of the rate from one try of the bracket to the next
 };
 
 class SloSearch {
@@ -34,7 +36,7 @@ class SloSearch {
     Stage stage;
   };
 
-  // REQUIRES: first_rate > 0, 0 < precision < 1.
+  // REQUIRES: first_rate > 0, 0 < precision < 1, growth > 1.
   explicit SloSearch(const SloSearchOptions& options) : options_(options) {}
 
   // Returns what to try; nothing once the search has ended.
@@ -43,6 +45,9 @@ class SloSearch {
   // How the last Try ended.
   void Report(bool met);
 
+  // The last Try cannot be judged by. Where that comes twice it has missed.
+  void ReportDoubt();
+
   // The last Try could not be made, it was too high for who tries. Where that
   // comes twice, the highest that met is what is confirmed, or without one a
   // lower rate is tried; a confirmation steps down.
@@ -50,6 +55,9 @@ class SloSearch {
 
   // Requests/s; nothing where no rate was confirmed, or not yet.
   std::optional<double> found() const;
+
+  // About how many tries a search takes that knows little of the rate.
+  static int32_t UsualTries(const SloSearchOptions& options);
 
  private:
   // Below this share of the first rate there is nothing to be found.

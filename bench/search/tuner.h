@@ -1,9 +1,12 @@
 // Tuner finds the knobs with which a running server carries the highest rate
 // within a bound.
 //
-// Each setting after the first is tried at a rate above the best so far, and
-// searched only where it meets the bound there: most cost one short try. The
-// winner is searched again, with all confirmations.
+// Each setting after the first is tried at a rate above the best so far, by
+// more than that is known to, and searched only where it meets the bound there:
+// most cost one short try. In the end the best and the first setting, which is
+// the server's own, are searched again in turns, with all confirmations: the
+// best is kept where it carries more by more than the two searches can err,
+// else there is no difference and the server's own is kept.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_BENCH_SEARCH_TUNER_H_
@@ -11,6 +14,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,36 +31,67 @@ struct TunedSetting {
 };
 
 struct TuneResult {
-  std::vector<TunedSetting> tried;   // in order
-  std::optional<TunedSetting> best;  // confirmed
+  std::vector<TunedSetting> tried;  // in order; the first is the server's own
+  // To be used, confirmed; nothing where none was, or it was stopped. The
+  // server's own where no other is better by more than can be told.
+  std::optional<TunedSetting> best;
+  // What `best` was confirmed in turns with, and its rate so found: the
+  // server's own, or where that is the best the one that seemed better. Nothing
+  // where no other setting carried more, or the own one carried no rate at all.
+  std::optional<TunedSetting> other;
 };
+
+// How surely rates are known, as shares of them.
+struct TunePrecision {
+  double coarse = 0.03;     // of the searches of the race
+  double confirmed = 0.02;  // of the searches at the end
+
+  // Both of two rates that are compared may be off.
+  double worthwhile() const { return 1 + 2 * coarse; }
+  double difference() const { return 1 + 2 * confirmed; }
+};
+
+// Returns what to say of the result, a sentence or two; `bound` is "p99 <= 50
+// ms". REQUIRES: there is a best.
+std::string DescribeAnswer(const TuneResult& result,
+                           const TunePrecision& precision,
+                           const std::string& bound);
 
 class Tuner {
  public:
   using Turn = std::function<absl::Status(const KnobSetting&)>;
-  // Searches with the setting in force, from `first_rate` on (0: any), only
-  // above it or confirmed. Nothing where no rate was found.
-  enum class Search : uint8_t { kOnlyAbove, kCoarse, kConfirmed };
+  // Searches with the setting in force, from `first_rate` on (0: any) or only
+  // above it. Nothing where no rate was found.
+  enum class Search : uint8_t { kOnlyAbove, kCoarse };
   using Measure =
       std::function<std::optional<double>(Search search, double first_rate)>;
+  // Searches with all confirmations, in turns where there are two, from their
+  // rates on, which become those it found.
+  using Confirm = std::function<absl::Status(std::vector<TunedSetting>&)>;
   using IsStopped = std::function<bool()>;
 
-  Tuner(Turn turn, Measure measure, IsStopped is_stopped)
-      : turn_(std::move(turn)),
+  Tuner(const TunePrecision& precision, Turn turn, Measure measure,
+        Confirm confirm, IsStopped is_stopped)
+      : precision_(precision),
+        turn_(std::move(turn)),
         measure_(std::move(measure)),
+        confirm_(std::move(confirm)),
         is_stopped_(std::move(is_stopped)) {}
 
-  // Errors: those of `turn`; what was tried before stands in `result`. Whoever
-  // called restores the knobs.
+  // Errors: those of `turn` and `confirm`; what was tried before stands in
+  // `result`. Whoever called restores the knobs.
   absl::Status Run(const std::vector<KnobSetting>& settings,
                    TuneResult& result);
 
  private:
-  // A setting that is not better by this share is not searched.
-  static constexpr double kWorthwhile = 1.03;
+  // Returns the best of the race.
+  absl::StatusOr<std::optional<TunedSetting>> Race(
+      const std::vector<KnobSetting>& settings, TuneResult& result);
 
+  const TunePrecision precision_;
   const Turn turn_;
   const Measure measure_;
+  const Confirm confirm_;
   const IsStopped is_stopped_;
 };
 

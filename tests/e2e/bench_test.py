@@ -86,9 +86,13 @@ class BenchTest(unittest.TestCase):
                        'duration-secs = 0.2\nwarm-up-secs = 0\n')
         self.assertIn("closed, 1 outstanding",
                       self.bench("--config", path, "run"))
+        self.assertIn("closed, 1 outstanding",
+                      self.bench("run", "--config", path))
         with open(path, "a", encoding="utf-8") as file:
             file.write('fail_if = ["p99>1us"]\n')
-        self.assertIn("fail_if", self.bench("--config", path, "run", code=1))
+        text = self.bench("--config", path, "run", code=1)
+        self.assertIn(f"{path}:7: expected a flag of the section's command, got "
+                      "'fail_if'", text)
 
     def test_classes_are_counted_apart(self):
         log = os.path.join(self.folder, "stamps.csv")

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <deque>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/bench/simulated_time.h"
@@ -58,6 +62,134 @@ class RateSearchTest : public ::testing::Test {
   RunResult run_;
   double ceiling_ = 0;
 };
+
+// An eager batcher on one device: batches of what waits, 32 rows at most, of
+// 50 ms and 2 ms a row. It can do 281 a second.
+class BatchTarget final : public Target {
+ public:
+  explicit BatchTarget(SimulatedTime& time) : time_(time) {}
+
+  void Send(uint64_t, Caller& caller) override {
+    waiting_.push_back(&caller);
+    if (under_way_.empty()) {
+      Begin();
+    }
+  }
+
+  void CancelAll() override {
+    for (Caller* const caller : std::exchange(waiting_, {})) {
+      caller->Ended(absl::StatusCode::kCancelled);
+    }
+  }
+
+  static constexpr double kMost = 32 / 0.114;
+
+ private:
+  void Begin() {
+    const size_t rows = std::min<size_t>(waiting_.size(), 32);
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(rows);
+    under_way_.assign(waiting_.begin(), end);
+    waiting_.erase(waiting_.begin(), end);
+    time_.At(time_.Now() + Milliseconds(50 + 2.0 * static_cast<double>(rows)),
+             [this] {
+               for (Caller* const caller : std::exchange(under_way_, {})) {
+                 caller->Ended(absl::StatusCode::kOk);
+               }
+               if (!waiting_.empty()) {
+                 Begin();
+               }
+             });
+  }
+
+  SimulatedTime& time_;
+  std::deque<Caller*> waiting_;
+  std::vector<Caller*> under_way_;
+};
+
+TEST_F(RateSearchTest, BoundLikeTheWindowFindsNoMoreThanTheDeviceCanDo) {
+  for (const uint64_t seed : {1, 1000, 2000}) {
+    BatchTarget device(time_);
+    RateSearchOptions options;
+    options.slo = {0.99, Milliseconds(1000)};
+    options.search = {.first_rate = 140, .confirmations = 2};
+    options.warm_up = Milliseconds(200);
+    options.measured = Milliseconds(2000);
+    options.seed = seed;
+    RateSearch search(options, device, time_, nullptr, 1);
+    RunResult run;
+    const auto found = search.Run(run, [](const PointResult&) {});
+    ASSERT_TRUE(found.has_value());
+    EXPECT_LE(*found, BatchTarget::kMost * 1.01);
+    EXPECT_GE(*found, BatchTarget::kMost * 0.93);
+    EXPECT_GE(run.points.back().achieved_rate,
+              0.98 * run.points.back().offered_rate);
+    EXPECT_EQ(run.points.back().unsteady, "");
+    EXPECT_GE(run.points.back().window_s, 50 - 1e-6) << "fifty times the bound";
+  }
+}
+
+TEST_F(RateSearchTest, BoundFarBelowSaturation) {
+  // Where a batch of few rows is all that the bound has time for.
+  BatchTarget device(time_);
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(115)};
+  options.search.first_rate = 140;
+  options.measured = Milliseconds(100'000);
+  RateSearch search(options, device, time_, nullptr, 1);
+  const auto found = search.Run(run_, [](const PointResult&) {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_LT(*found, BatchTarget::kMost * 0.3);
+  EXPECT_GT(*found, 10);
+}
+
+TEST(IsBehindTest, ServerIsBehindThatAnswersLessThanIsSent) {
+  const Slo slo = {0.99, Milliseconds(100)};
+  LoadResult load;
+  load.window = Milliseconds(10'000);
+  load.planned = 30'000;
+  load.ok_in_window = 29'500;
+  EXPECT_FALSE(IsBehind(load, slo)) << "98.3 %";
+  load.ok_in_window = 29'000;
+  EXPECT_TRUE(IsBehind(load, slo)) << "96.7 %";
+  load.ended[14] = 1000;
+  EXPECT_FALSE(IsBehind(load, slo)) << "it refused the rest";
+  load.unanswered = 1000;
+  EXPECT_TRUE(IsBehind(load, slo)) << "it never answered the rest";
+  load = {};
+  load.window = Milliseconds(10'000);
+  load.planned = 20;
+  load.ok_in_window = 18;
+  EXPECT_FALSE(IsBehind(load, slo)) << "two under way may be chance";
+}
+
+TEST_F(RateSearchTest, UnsteadyConfirmationIsMadeAgain) {
+  // Latency rises from the end of each try on, until one was unsteady.
+  bool rises = true;
+  TimePoint since = time_.Now();
+  target_.ends_at = [&](TimePoint now) {
+    free_ = std::max(free_, now) + Milliseconds(kServiceMs);
+    const double seconds = std::chrono::duration<double>(now - since).count();
+    return free_ + Milliseconds(rises ? 0.1 * seconds : 0);
+  };
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(kBoundMs)};
+  options.search.first_rate = 400;
+  options.measured = Milliseconds(20'000);
+  RateSearch search(options, target_, time_, nullptr, 1);
+  const auto found = search.Run(run_, [&](const PointResult& point) {
+    since = time_.Now();
+    rises = rises && point.purpose != "confirm: unsteady";
+  });
+  ASSERT_TRUE(found.has_value());
+  const auto unsteady = std::find_if(
+      run_.points.begin(), run_.points.end(), [](const PointResult& point) {
+        return point.purpose == "confirm: unsteady";
+      });
+  ASSERT_NE(unsteady, run_.points.end());
+  EXPECT_NE(unsteady->unsteady, "");
+  ASSERT_NE(std::next(unsteady), run_.points.end());
+  EXPECT_EQ(std::next(unsteady)->target_rate, unsteady->target_rate);
+}
 
 TEST_F(RateSearchTest, KneeOfAQueueIsFoundWithin3Percent) {
   for (const double first : {100.0, 700.0, 3000.0}) {

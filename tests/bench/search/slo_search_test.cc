@@ -127,6 +127,46 @@ TEST(SloSearchTest, OneLateConfirmationIsRepeated) {
   EXPECT_EQ(search.found(), 100);
 }
 
+TEST(SloSearchTest, DoubtfulConfirmationIsRepeatedOnceAndStepsDown) {
+  SloSearch search({.first_rate = 100, .precision = 0.5, .confirmations = 2});
+  search.Report(true);
+  for (int miss = 0; miss < 4; ++miss) {
+    search.ReportDoubt();  // before the confirmation: a miss
+  }
+  ASSERT_EQ(search.Next()->stage, SloSearch::Stage::kConfirm);
+  search.Report(true);
+  search.ReportDoubt();
+  EXPECT_DOUBLE_EQ(search.Next()->rate, 100) << "it counts for nothing";
+  search.ReportDoubt();
+  EXPECT_DOUBLE_EQ(search.Next()->rate, 50) << "twice in a row";
+  search.Report(true);
+  search.ReportDoubt();
+  search.Report(true);
+  EXPECT_EQ(search.found(), 50);
+}
+
+TEST(SloSearchTest, SmallerGrowthBracketsClosely) {
+  SloSearch search({.first_rate = 100, .growth = 1.1});
+  search.Report(true);
+  EXPECT_DOUBLE_EQ(search.Next()->rate, 110);
+  SloSearch down({.first_rate = 110, .growth = 1.1});
+  down.Report(false);
+  down.Report(false);
+  EXPECT_DOUBLE_EQ(down.Next()->rate, 100);
+}
+
+TEST(SloSearchTest, UsualTriesAreThoseOfASearch) {
+  // Of a server of which each try is sure: those that bracket, bisect, confirm.
+  int tries = 0;
+  for (const double precision : {0.01, 0.02, 0.1, 0.5}) {
+    const SloSearchOptions options = {.first_rate = 600,
+                                      .precision = precision};
+    Search(options, tries,
+           [](SloSearch::Try next) { return next.rate <= 1000; });
+    EXPECT_NEAR(SloSearch::UsualTries(options), tries, 4) << precision;
+  }
+}
+
 TEST(SloSearchTest, ClientThatCannotSendTheFirstTriesLess) {
   SloSearch search({.first_rate = 100});
   search.ReportCeiling();

@@ -23,6 +23,7 @@ class TunerTest : public ::testing::Test {
       settings.push_back({"window", 1, rate});
     }
     Tuner tuner(
+        TunePrecision{.coarse = 0.05, .confirmed = 0.02},
         [this](const KnobSetting& setting) {
           setting_ = setting;
           return turn_;
@@ -32,9 +33,16 @@ class TunerTest : public ::testing::Test {
           searches_.emplace_back(search, first_rate);
           const double carried = setting_.max_wait_ms;
           if (search == Tuner::Search::kOnlyAbove && carried < first_rate) {
-            return lucky_ ? std::optional(carried) : std::nullopt;
+            return lucky_ ? std::optional(first_rate) : std::nullopt;
           }
-          return carried > 0 ? std::optional(carried) : std::nullopt;
+          return carried > 0 ? std::optional(carried * coarse_) : std::nullopt;
+        },
+        [this](std::vector<TunedSetting>& finalists) {
+          for (TunedSetting& tuned : finalists) {
+            confirmed_.push_back(tuned.setting.max_wait_ms);
+            tuned.rate = tuned.setting.max_wait_ms;
+          }
+          return confirm_;
         },
         [this] { return searches_.size() == stop_after_; });
     TuneResult result;
@@ -42,36 +50,75 @@ class TunerTest : public ::testing::Test {
     return result;
   }
 
+  static std::string Say(const TuneResult& result) {
+    return DescribeAnswer(result, {.coarse = 0.05, .confirmed = 0.02},
+                          "p99 <= 5 ms");
+  }
+
   absl::Status turn_;
   absl::Status status_;
-  bool lucky_ = false;  // the first try meets, and the confirmation steps down
+  absl::Status confirm_;
+  bool lucky_ = false;  // each meets where it is tried
+  double coarse_ = 1;   // of what a setting carries, what the race finds
+  std::vector<double> confirmed_;  // waits, in order
   KnobSetting setting_;
   std::vector<std::pair<Tuner::Search, double>> searches_;
   size_t stop_after_ = 1000;
 };
 
-TEST_F(TunerTest, BestIsConfirmedAndOthersAreTriedAboveTheBest) {
-  const TuneResult result = Tune({100, 90, 102, 150, 140});
+TEST_F(TunerTest, BestIsConfirmedBesideTheFirst) {
+  const TuneResult result = Tune({100, 90, 108, 150, 140});
   ASSERT_TRUE(status_.ok() && result.best.has_value());
   EXPECT_EQ(result.best->setting.max_wait_ms, 150);
-  EXPECT_EQ(setting_.max_wait_ms, 150) << "turned again to be confirmed";
+  EXPECT_THAT(confirmed_, ElementsAre(100, 150));
+  ASSERT_TRUE(result.other.has_value());
+  EXPECT_EQ(result.other->rate, 100);
   ASSERT_EQ(result.tried.size(), 5U);
   EXPECT_EQ(result.tried[0].rate, 100);
   EXPECT_FALSE(result.tried[1].rate.has_value());
-  EXPECT_FALSE(result.tried[2].rate.has_value()) << "by 2 % only";
+  EXPECT_FALSE(result.tried[2].rate.has_value()) << "by 8 % only";
   EXPECT_EQ(result.tried[3].rate, 150);
-  EXPECT_DOUBLE_EQ(result.tried[4].above, 154.5);
+  EXPECT_DOUBLE_EQ(result.tried[4].above, 165);
   EXPECT_EQ(searches_.front().first, Tuner::Search::kCoarse);
-  EXPECT_EQ(searches_.back().first, Tuner::Search::kConfirmed);
-  EXPECT_EQ(searches_.back().second, 150);
+  EXPECT_THAT(Say(result),
+              HasSubstr("150 requests/s with p99 <= 5 ms: window, 1 rows, 150 "
+                        "ms; as it was, window, 1 rows, 100 ms, 100: 1.50 "
+                        "times"));
 }
 
-TEST_F(TunerTest, WorseSettingDoesNotWinByLuck) {
-  lucky_ = true;
-  const TuneResult result = Tune({100, 80, 90});
+TEST_F(TunerTest, WhatTheRaceErrsByMakesNoDifference) {
+  coarse_ = 0.95;  // the first is known to 5 % only
+  const TuneResult result = Tune({100, 100, 103});
   ASSERT_TRUE(result.best.has_value());
   EXPECT_EQ(result.best->setting.max_wait_ms, 100);
-  EXPECT_DOUBLE_EQ(result.tried[2].above, 103);
+  EXPECT_FALSE(result.other.has_value()) << "neither was worth a search";
+  EXPECT_THAT(confirmed_, ElementsAre(100));
+  EXPECT_THAT(Say(result), HasSubstr("No difference: none of the others"));
+}
+
+TEST_F(TunerTest, WinnerByLuckIsFoundOutInTurns) {
+  lucky_ = true;
+  for (const double rate : {80.0, 99.0, 103.0}) {
+    const TuneResult result = Tune({100, rate});
+    ASSERT_TRUE(result.best.has_value() && result.other.has_value());
+    EXPECT_EQ(result.best->setting.max_wait_ms, 100) << "as it was";
+    EXPECT_EQ(result.other->rate, rate);
+    EXPECT_THAT(Say(result), HasSubstr("as it was. No difference: in turns"));
+  }
+}
+
+TEST_F(TunerTest, FirstThatCarriesNothingIsNotConfirmed) {
+  const TuneResult result = Tune({0, 7});
+  ASSERT_TRUE(result.best.has_value());
+  EXPECT_THAT(confirmed_, ElementsAre(7));
+  EXPECT_FALSE(result.other.has_value());
+  EXPECT_THAT(Say(result), HasSubstr("as it was, window, 1 rows, 0 ms, none"));
+}
+
+TEST_F(TunerTest, ConfirmationThatFailsIsAnError) {
+  confirm_ = absl::UnavailableError("gone");
+  EXPECT_FALSE(Tune({100}).best.has_value());
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("gone"));
 }
 
 TEST_F(TunerTest, SettingsThatCarryNothingArePassedOver) {
