@@ -8,6 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "bench/load/histogram_record.h"
 #include "bench/report/number_text.h"
+#include "bench/report/percentile_text.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -77,18 +79,24 @@ void AddBatches(const RunResult& run, const PointResult& point,
 
 ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs) {
   ReportTable table;
-  table.headings = {"run",         "load",        "busy ratio", "p50 ms",
-                    "p90 ms",      "p95 ms",      "p99 ms",     "p99.9 ms",
-                    "p50 95 % ms", "p99 95 % ms", "note"};
+  table.headings = {"run",      "load",        "utilization", "busy ratio",
+                    "p50 ms",   "p90 ms",      "p95 ms",      "p99 ms",
+                    "p99.9 ms", "p50 95 % ms", "p99 95 % ms", "note"};
   ForEachPoint(runs, [&](const auto& run, const auto& point) {
-    if (point.loop == "open" && point.ok > 0 && point.busy_ratio.has_value()) {
+    const auto utilization = UtilizationOf(run, point);
+    if (point.loop == "open" && point.ok > 0 &&
+        (utilization.has_value() || point.busy_ratio.has_value())) {
       const LatencySummary& latency = point.latency;
-      table.rows.push_back({run.label, DescribeLoad(point),
-                            NumberOrNone(point.busy_ratio, 2),
-                            Ms(latency.p50_us), Ms(latency.p90_us),
-                            MsOrNone(latency.p95_us), Ms(latency.p99_us),
-                            Ms(latency.p999_us), MsOrNone(point.p50_interval),
-                            MsOrNone(point.p99_interval), StateOf(point)});
+      const auto ms = [&](double us, double q) {
+        return PercentileMs(us, point.ok, q);
+      };
+      table.rows.push_back(
+          {run.label, DescribeLoad(point), NumberOrNone(utilization, 3),
+           NumberOrNone(point.busy_ratio, 2), ms(latency.p50_us, 0.5),
+           ms(latency.p90_us, 0.9), ms(latency.p95_us, 0.95),
+           ms(latency.p99_us, 0.99), ms(latency.p999_us, 0.999),
+           MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
+           StateOf(point)});
     }
   });
   return table;

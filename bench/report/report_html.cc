@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"
 #include "bench/report/device_table.h"
 #include "bench/report/html_table.h"
@@ -19,6 +20,7 @@
 #include "bench/report/report_assets.h"
 #include "bench/report/report_json.h"
 #include "bench/report/run_facts.h"
+#include "bench/report/utilization.h"
 #include "bench/report/verdict.h"
 
 namespace ferry::bench {
@@ -85,7 +87,18 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
       {"tries", Json::array()},
       {"sub_bucket_bits", kLatencySubBucketBits},
       {"currency", nullptr},
-      {"costs", Json::array()}};
+      {"costs", Json::array()},
+      {"saturation", Json::array()},
+      {"backed_by",
+       {{"p50", SamplesFor(0.5)},
+        {"p90", SamplesFor(0.9)},
+        {"p99", SamplesFor(0.99)},
+        {"p99.9", SamplesFor(0.999)}}}};
+  for (const RunResult& run : data.runs) {
+    const auto saturation = SaturationOf(run);
+    marks["saturation"].push_back(saturation ? Json(saturation->rate)
+                                             : Json(nullptr));
+  }
   for (const PointPlace& place : data.front) {
     marks["frontier"].push_back(PlaceToJson(place));
   }

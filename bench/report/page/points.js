@@ -39,6 +39,7 @@ const view = {
   shown: new Set(ranked.slice(0, mostRuns).filter((index, place) => place === 0 ||
       runs.length <= mostRuns || bestRate(runs[index]) > 0)),
   run: mainRun(),  // of the charts of one run
+  share: 'utilization',  // what the first chart is over, where the runs have it
   point: null,     // one of its points; set below
 };
 
@@ -95,6 +96,12 @@ function pointsOf(run) {
       key(a)[0] - key(b)[0] || key(a)[1] - key(b)[1]);
 }
 
+// The offered rate as a share of the run's saturation; NaN where there is none.
+function utilization(point, index) {
+  return marks.saturation[index] ?
+      point.offered_rate / marks.saturation[index] : NaN;
+}
+
 // The point to begin with: the chosen one, or the highest load within 80 %.
 function firstPoint(index) {
   const run = runs[index];
@@ -103,8 +110,11 @@ function firstPoint(index) {
   }
   const points = pointsOf(run);
   const open = points.filter((point) => point.loop === 'open' && stands(point));
-  const within = open.filter((point) =>
-      (point.load ?? point.busy_ratio ?? 0) <= 0.8);
+  const within = open.filter((point) => {
+    const share = utilization(point, index);
+    return (point.load ?? (Number.isFinite(share) ? share :
+        point.busy_ratio ?? 0)) <= 0.8;
+  });
   return within.pop() || open[0] || points[0] || null;
 }
 

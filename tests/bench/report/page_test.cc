@@ -177,8 +177,30 @@ TEST(PageTablesTest, TimelineHasRatesOfSlices) {
                                       "-", "-")));
 }
 
+TEST(PageTablesTest, UtilizationIsOfTheSaturationAndNotTheBusyRatio) {
+  RunResult run = Plain();
+  run.points[0].busy_ratio = 0.97;
+  const ReportTable table = MakeUtilizationTable({run});
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.headings[2], "utilization");
+  EXPECT_EQ(table.rows[0][2], "0.700");  // 700/s of the closed loop's 1000/s
+  EXPECT_EQ(table.rows[0][3], "0.97");
+}
+
+TEST(PageTablesTest, PercentilesOfFewRequestsHaveAQuestionMark) {
+  RunResult run = Plain();
+  run.points[0].ok = 999;
+  const auto row = MakeUtilizationTable({run}).rows[0];
+  EXPECT_EQ(row[4], "4.000");
+  EXPECT_EQ(row[7], "12.00?");
+  run.points[0].ok = 1000;
+  EXPECT_EQ(MakeUtilizationTable({run}).rows[0][7], "12.00");
+}
+
 TEST(PageTest, LeavesOutWhatWasNotMeasured) {
-  const std::string page = Page({Plain()});
+  RunResult open = Plain();
+  open.points.resize(1);
+  const std::string page = Page({open});
   EXPECT_THAT(page, HasSubstr(Section("offered")));
   EXPECT_THAT(page, HasSubstr(Section("throughput")));
   for (const char* id : {"utilization", "rows", "settings", "breakdown",
@@ -218,6 +240,20 @@ TEST(PageTest, RefusesAHistogramThatIsNone) {
   EXPECT_EQ(ToHtml({run}, {}).status().message(),
             "'on', open, 700/s: histogram: expected buckets that hold its "
             "count of 99, got 100");
+}
+
+TEST(PageTest, ScriptsAreToldTheSaturationOfEachRun) {
+  RunResult unknown = Plain();
+  unknown.label = "unknown";
+  unknown.points.resize(1);
+  unknown.points[0].busy_ratio = 0.5;
+  const std::string page = Page({Plain(), unknown});
+  EXPECT_THAT(page, HasSubstr("\"saturation\":[1000.0,null]"));
+  EXPECT_THAT(page, HasSubstr("Latency against utilization</h3>"));
+  EXPECT_THAT(page, HasSubstr("1000 (closed loop)"));
+  const std::string busy = Page({unknown});
+  EXPECT_THAT(busy, HasSubstr("Latency against the busy ratio</h3>"));
+  EXPECT_THAT(busy, Not(HasSubstr("Shaded")));
 }
 
 TEST(PageTest, ScriptsAreToldWhichPointsAreTries) {
@@ -336,7 +372,7 @@ TEST(NotMeasuredTest, AnOfflineQueryIsNoClosedLoop) {
   run.points[0].loop = "offline";
   const auto sentences = NotMeasured({run}, true);
   EXPECT_THAT(sentences, Contains(HasSubstr("no open loop was run")));
-  EXPECT_THAT(sentences, Contains(HasSubstr("no closed loop was run")));
+  EXPECT_THAT(sentences, Contains(HasSubstr("utilization: no closed loop")));
   EXPECT_THAT(sentences, Not(Contains(HasSubstr("only closed loops"))));
 }
 
