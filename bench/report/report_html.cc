@@ -12,6 +12,7 @@
 #include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"
 #include "bench/report/device_table.h"
+#include "bench/report/goodput.h"
 #include "bench/report/html_table.h"
 #include "bench/report/not_measured.h"
 #include "bench/report/page_section.h"
@@ -160,7 +161,8 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
   if (absl::Status status = CheckHistograms(runs); !status.ok()) {
     return status;
   }
-  const auto slo_ms = options.slo_ms ? options.slo_ms : SearchedSloMs(runs);
+  const auto asked_ms = options.slo_ms ? options.slo_ms : GoodputSloMs(runs);
+  const auto slo_ms = asked_ms ? asked_ms : SearchedSloMs(runs);
   const PageData data = {
       .runs = runs,
       .slo_ms = slo_ms,
@@ -177,7 +179,7 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
        {"{{watermark}}",
         is_simulated ? "<div class=\"watermark\">simulated device</div>" : ""},
        {"{{facts}}", Escape(FactsInShort(runs))},
-       {"{{verdict}}", Paragraphs(Verdicts(runs, options.slo_ms))},
+       {"{{verdict}}", Paragraphs(Verdicts(runs, asked_ms))},
        {"{{notes}}", NotesToHtml(runs, points.notes)},
        {"{{comparisons}}", ComparisonsToHtml(data)},
        {"{{settings}}", SettingsToHtml(data)},

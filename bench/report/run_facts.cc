@@ -74,6 +74,10 @@ constexpr Fact kFacts[] = {
                                            saturation->source)
                          : "-";
      }},
+    {"goodput within ms",
+     [](const RunResult& run) {
+       return run.slo_ms ? absl::StrFormat("%g", *run.slo_ms) : "-";
+     }},
     {"search",
      [](const RunResult& run) {
        return run.search.has_value()

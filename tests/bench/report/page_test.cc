@@ -172,7 +172,7 @@ TEST(PageTablesTest, TimelineHasRatesOfSlices) {
       {.end_s = 1, .planned = 400, .failed = 10, .p50_us = 0, .p99_us = 0}};
   EXPECT_THAT(MakeTimelineTable({run}).rows,
               ElementsAre(ElementsAre("on", "open, 700/s", "0.50", "700", "0",
-                                      "4.000", "9.000"),
+                                      "4.000", "9.000?"),
                           ElementsAre("on", "open, 700/s", "1.00", "800", "20",
                                       "-", "-")));
 }
@@ -193,8 +193,15 @@ TEST(PageTablesTest, PercentilesOfFewRequestsHaveAQuestionMark) {
   const auto row = MakeUtilizationTable({run}).rows[0];
   EXPECT_EQ(row[4], "4.000");
   EXPECT_EQ(row[7], "12.00?");
+  EXPECT_EQ(MakeOfferedTable({run}).rows[0][5], "12.00?");
+  EXPECT_EQ(MakeFrontierTable({run}, {}, {}).rows[0][3], "12.00?");
+  EXPECT_EQ(MakePercentileTable({run}).rows[0][6], "12.00?");
+  run.points[0].latency_from_send = run.points[0].latency;
+  EXPECT_EQ(MakeDetailTable({run}).rows[0][4], "12.00?");
   run.points[0].ok = 1000;
   EXPECT_EQ(MakeUtilizationTable({run}).rows[0][7], "12.00");
+  EXPECT_EQ(MakeOfferedTable({run}).rows[0][5], "12.00");
+  EXPECT_THAT(Page({run}), HasSubstr("\"p99\":1000"));
 }
 
 TEST(PageTest, LeavesOutWhatWasNotMeasured) {
