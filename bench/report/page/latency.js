@@ -34,7 +34,8 @@ function latencyLines(x) {
             radius: percentile.name === 'p50' ? 3 : 4.5};
       const dots = (points) => points.map((point) => dot(
           point, x(point, index), point.latency[percentile.key] / 1000,
-          percentile.interval && point[percentile.interval]))
+          percentile.interval && point[percentile.interval],
+          percentile.name))
           .filter(isDrawable).sort((a, b) => a.x - b.x);
       const open = run.points.filter((point) =>
           point.loop === 'open' && point.ok > 0);
@@ -52,6 +53,31 @@ function latencyLines(x) {
   return lines;
 }
 
+// What marks of dots mean that are beside their colour and shape.
+function asides(dots) {
+  const more = [];
+  if (dots.some((one) => one.hollow)) {
+    more.push('hollow: void, unsteady or cut short');
+  }
+  if (dots.some((one) => one.weak)) {
+    more.push('?: too few requests for that percentile');
+  }
+  return more;
+}
+
+// What is said of a dot that one points at, behind its numbers.
+function aside(raw) {
+  const why = whyHollow(raw.point);
+  return (raw.weak ? ', too few requests' : '') + (why ? '; ' + why : '');
+}
+
+function addAsides(figure, dots) {
+  const list = figure.querySelector('.key:last-of-type');
+  for (const text of asides(dots)) {
+    list.append(make('li', {class: 'aside'}, text));
+  }
+}
+
 function latencyKey(figure, lines) {
   if (view.shown.size === 1) {
     key(figure, percentiles.map((percentile, at) => ({
@@ -65,7 +91,7 @@ function latencyKey(figure, lines) {
   const all = lines.flatMap((one) => one.data);
   const more = [];
   if (all.some((one) => one.low)) more.push('whiskers: 95 % intervals');
-  if (all.some((one) => one.hollow)) more.push('hollow: void or cut short');
+  more.push(...asides(all));
   if (lines.some((one) => !one.showLine)) more.push('small: tries of a search');
   const list = figure.querySelector('.key:last-of-type');
   for (const text of more) list.append(make('li', {class: 'aside'}, text));
@@ -89,7 +115,7 @@ function latencyPlot(figure, height, lines, options) {
     tooltip: (item) => {
       const {point, x, y} = item.raw;
       return item.dataset.label + ': ' + short(y) + ' ms at ' +
-          options.at(x) + ' (' + describe(point) + ')';
+          options.at(x) + ' (' + describe(point) + ')' + aside(item.raw);
     },
   });
 }

@@ -57,7 +57,19 @@ function stands(point) {
 }
 
 function isHollow(point) {
-  return point.void_reason !== '' || point.interrupted;
+  return point.void_reason !== '' || point.interrupted || Boolean(point.unsteady);
+}
+
+// Why a point is hollow, for who points at it.
+function whyHollow(point) {
+  return point.void_reason !== '' ? 'void: ' + point.void_reason :
+      point.interrupted ? 'cut short' :
+      point.unsteady ? 'unsteady: ' + point.unsteady : '';
+}
+
+// Whether a percentile, by its name, has ten latencies beyond it.
+function isBacked(point, name) {
+  return point.ok >= (marks.backed_by[name] || 0);
 }
 
 function describe(point) {
@@ -120,10 +132,10 @@ function firstPoint(index) {
 
 view.point = firstPoint(view.run);
 
-// A point of a scatter chart.
-function dot(point, x, y, interval) {
+// A point of a scatter chart; `name` is of the percentile that is drawn, if any.
+function dot(point, x, y, interval, name) {
   return {
-    x, y, point, hollow: isHollow(point),
+    x, y, point, hollow: isHollow(point), weak: Boolean(name) && !isBacked(point, name),
     low: interval ? interval[0] / 1000 : null,
     high: interval ? interval[1] / 1000 : null,
   };
