@@ -177,16 +177,6 @@ TEST(PageTablesTest, TimelineHasRatesOfSlices) {
                                       "-", "-")));
 }
 
-TEST(PageTablesTest, UtilizationIsOfTheSaturationAndNotTheBusyRatio) {
-  RunResult run = Plain();
-  run.points[0].busy_ratio = 0.97;
-  const ReportTable table = MakeUtilizationTable({run});
-  ASSERT_EQ(table.rows.size(), 1U);
-  EXPECT_EQ(table.headings[2], "utilization");
-  EXPECT_EQ(table.rows[0][2], "0.700");  // 700/s of the closed loop's 1000/s
-  EXPECT_EQ(table.rows[0][3], "0.97");
-}
-
 TEST(PageTablesTest, PercentilesOfFewRequestsHaveAQuestionMark) {
   RunResult run = Plain();
   run.points[0].ok = 999;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/report/page_tables.h"
 #include "bench/report/percentile_text.h"
 
 namespace ferry::bench {
@@ -33,6 +34,16 @@ TEST(UtilizationTest, IsOfferedOverWhatAClosedLoopAchieved) {
   run.points[0].offered_rate = 1300;
   EXPECT_DOUBLE_EQ(*UtilizationOf(run, run.points[0]), 1.3);
   EXPECT_FALSE(UtilizationOf(run, run.points[1]).has_value());
+}
+
+TEST(UtilizationTest, HasAColumnBesideTheBusyRatio) {
+  RunResult run = RunOf({Point("open", 700), Point("closed", 1000)});
+  run.points[0].busy_ratio = 0.97;
+  const ReportTable table = MakeUtilizationTable({run});
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.headings[2], "utilization");
+  EXPECT_EQ(table.rows[0][2], "0.700");
+  EXPECT_EQ(table.rows[0][3], "0.97");
 }
 
 TEST(UtilizationTest, VoidClosedLoopsAreNoSaturation) {
