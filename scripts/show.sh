@@ -27,7 +27,7 @@
 # E3  a real Triton by the same commands and in the same report (240 MB, once)
 # E4  ferry-bench search on a device whose knee is known
 # E5  the report of a full sweep, its page and screenshots, and the README's
-#     picture, in Chromium; ten minutes
+#     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # sends  planned requests a second that ferry-bench itself can send

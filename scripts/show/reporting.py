@@ -32,10 +32,10 @@ SWEEPS = {
     "adaptive": (("--policy", "adaptive", "--max-wait-ms", 5), FEW_LOADS, 256,
                  1),
 }
-SECONDS = 12  # of a window of a sweep; ten minutes in all
+SECONDS = 10  # of a window of a sweep; eleven minutes in all
 SEARCH_SECONDS = 5
 WARM_UP_SECONDS = 1  # of a sweep's
-TRIES = 2  # of a sweep in which the client was late
+MOST_AGAIN = 1  # sweeps that are measured again, as the client was late
 P99_TAKES = 1000  # requests
 BOUND_MS = 60
 TUNE = ("--policies", "eager,window", "--max-batch-sizes", "64,32",
@@ -80,18 +80,19 @@ def doubts_of(path):
 
 def sweep(programs, folder, seconds):
     """Returns the files of the sweeps. Client and server have a core each, where
-    there are two: the client sends in time whatever the server does. A sweep with a
-    void point is measured once more, and the one with fewer is kept: by what voids
-    a point, which is of the client alone."""
+    there are two: the client sends in time whatever the server does. The first sweep
+    with a void point is measured once more, and the one with fewer is kept: by what
+    voids a point, which is of the client alone."""
     cores = sorted(os.sched_getaffinity(0))
     paths = []
+    again = MOST_AGAIN
     for label, (flags, loads, outstanding, longer) in SWEEPS.items():
         with contextlib.ExitStack() as stack:
             with measuring.on_cores(cores[:-1] or cores):
                 stack.enter_context(measuring.server(programs, *flags))
             stack.enter_context(measuring.on_cores(cores[-1:]))
             tried = []
-            for number in range(TRIES):
+            for number in range(1 + again):
                 tried.append(bench(
                     programs, "run", folder / f"{label} {number}.json",
                     "--label", label, "--outstanding", outstanding,
@@ -100,6 +101,7 @@ def sweep(programs, folder, seconds):
                     warm_up=WARM_UP_SECONDS))
                 if not doubts_of(tried[-1]):
                     break
+            again -= len(tried) - 1
             paths.append(min(tried, key=lambda path: len(doubts_of(path))))
     return paths
 
