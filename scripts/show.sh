@@ -27,9 +27,10 @@
 # E3  a real Triton by the same commands and in the same report (240 MB, once)
 # E4  ferry-bench search on a device whose knee is known
 # E5  the report of a full sweep, its page and screenshots, and the README's
-#     picture, in Chromium; ten minutes
+#     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
+# sends  planned requests a second that ferry-bench itself can send
 # grpc-api  completion queues against the callback API
 # micro  every hot primitive beside its peers, with instructions where there is
 #     valgrind; 4 minutes (bench/micro/README.md)
@@ -51,7 +52,7 @@ claims="
   B1 B2 B3 B4-codec B4-config B4-files B5
   C1 C2 C3 C3-lanes C4 C4-virtual C5 C6 phi1 policies profile grpc-api
   D-pipeline
-  E1 E2 E3 E4 E5 E6 loadgen micro
+  E1 E2 E3 E4 E5 E6 loadgen micro sends
 "
 case ${1:-} in
   A6) exec bash scripts/check_bare.sh "${@:2}" ;;

@@ -13,6 +13,7 @@
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/local/local_targets.h"
+#include "bench/report/goodput.h"
 #include "bench/search/sweep.h"
 
 namespace ferry::bench {
@@ -110,6 +111,9 @@ int Run(LocalFlags flags, const Invocation& invocation) {
     ProgressLine line([&sweep] { return sweep.progress(); });
     swept = sweep.Run(run, PrintPoint);
   }
+  if (flags.run.slo_ms > 0) {
+    SetGoodput(flags.run.slo_ms, run);
+  }
   if (!swept.ok()) {
     return FailAfter(flags.run, run, swept);
   }
@@ -171,6 +175,7 @@ void AddLocalCommand(CLI::App& app, Invocation& invocation) {
   AddWindowFlags(*command, flags->run);
   AddLoadFlags(*command, flags->run);
   AddReportFlags(*command, flags->run);
+  AddGoodputFlag(*command, flags->run);
   command->callback([command, flags, &invocation] {
     flags->run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {

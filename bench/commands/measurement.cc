@@ -9,6 +9,7 @@
 #include "bench/commands/progress_line.h"
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
+#include "bench/report/goodput.h"
 #include "bench/search/knob_client.h"
 #include "bench/search/sweep.h"
 
@@ -86,6 +87,9 @@ absl::Status Measurement::Take(const Turn& turn, const KnobSetting* setting) {
     ProgressLine line([&sweep] { return sweep.progress(); });
     status =
         sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
+  }
+  if (options.slo_ms > 0) {
+    SetGoodput(options.slo_ms, run);
   }
   if (!run.points.empty()) {
     runs_.push_back(std::move(run));

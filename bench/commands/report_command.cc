@@ -9,6 +9,7 @@
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/price_flags.h"
+#include "bench/report/goodput.h"
 #include "bench/report/report_files.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
@@ -43,9 +44,14 @@ absl::StatusOr<PageOptions> MakePageOptions(const ReportOptions& options) {
 }
 
 int Report(const ReportOptions& options) {
-  const auto runs = ReadRuns(options.inputs);
+  auto runs = ReadRuns(options.inputs);
   if (!runs.ok()) {
     return Fail(runs.status());
+  }
+  if (options.slo_ms.has_value()) {
+    for (RunResult& run : *runs) {
+      SetGoodput(*options.slo_ms, run);
+    }
   }
   const auto page = MakePageOptions(options);
   if (!page.ok()) {
@@ -71,8 +77,8 @@ void AddReportCommand(CLI::App& app, Invocation& invocation) {
   AddReportFileFlags(*command, options->files);
   command
       ->add_option("--slo-ms", options->slo_ms,
-                   "bound of p99 to judge by and to draw; default: that of a "
-                   "search")
+                   "bound of p99 to judge by and to draw, and of the goodput; "
+                   "default: that of `run --slo-ms`, or of a search")
       ->check(CLI::PositiveNumber);
   AddPriceFlags(*command, options->price);
   command->callback([options, &invocation] {

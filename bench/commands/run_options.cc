@@ -178,6 +178,14 @@ void AddReportFlags(CLI::App& command, RunOptions& options) {
       ->type_name("CONDITION");
 }
 
+void AddGoodputFlag(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--slo-ms", options.slo_ms,
+                  "bound of latency from the planned send, to count the "
+                  "goodput by: successes/s within it; the page draws it")
+      ->check(CLI::Range(1e-3, 1e9));
+}
+
 namespace {
 
 absl::Status ReadInputs(RunOptions& options) {
@@ -263,6 +271,7 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
                   "CSV")
       ->type_name("FILE");
   AddReportFlags(command, options);
+  AddGoodputFlag(command, options);
 }
 
 std::map<std::string, std::string> EffectiveFlags(const CLI::App& command) {

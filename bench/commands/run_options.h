@@ -44,6 +44,7 @@ struct RunOptions {
   double wait_ready_s = 10;
   double deadline_ms = 0;
   double timeout_ms = 0;
+  double slo_ms = 0;  // of the goodput; 0: none
   RequestPoolOptions requests;
   GrpcTargetOptions target;
   OfflineScenario offline;  // of `scenario`
@@ -70,6 +71,8 @@ void AddLoadFlags(CLI::App& command, RunOptions& options);
 // How long and how much of a load, and the closed loop for the saturation.
 void AddWindowFlags(CLI::App& command, RunOptions& options);
 void AddReportFlags(CLI::App& command, RunOptions& options);
+// The bound of the goodput.
+void AddGoodputFlag(CLI::App& command, RunOptions& options);
 // All of these.
 void AddRunFlags(CLI::App& command, RunOptions& options);
 

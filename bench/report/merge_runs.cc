@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "bench/report/goodput.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
@@ -264,6 +265,9 @@ absl::StatusOr<std::vector<RunResult>> MergeRuns(
       return status;
     }
     run.saturation_rate = SaturationOf(run);
+    if (run.slo_ms.has_value()) {
+      SetGoodput(*run.slo_ms, run);  // of the joined latencies
+    }
   }
   return joined;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -60,15 +61,14 @@ constexpr Question kQuestions[] = {
      [](const RunResult& run) {
        return HasLoop(run, "open") || HasOnlyClosedLoops(run);
      }},
-    {"utilization: the server told no busy ratio",
+    {"how busy its lanes were: the server told no busy ratio",
      [](const RunResult& run) {
        return Any(
            run, [](const auto& point) { return point.busy_ratio.has_value(); });
      }},
-    {"saturation: no closed loop was run, so loads have no share of it",
-     [](const RunResult& run) {
-       return run.saturation_rate > 0 || HasLoop(run, "closed");
-     }},
+    {"utilization: no closed loop was run and no search found a rate, so "
+     "loads have no share of the saturation",
+     [](const RunResult& run) { return SaturationOf(run).has_value(); }},
     {"the device's own counters, utilization, memory and power: neither the "
      "server's metrics (--metrics) nor NVML (--nvml) told any",
      [](const RunResult& run) { return HasCounters(run); }},

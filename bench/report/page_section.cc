@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/report/heat_map.h"
 #include "bench/report/html_table.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -39,6 +40,18 @@ std::string SectionsToHtml(const std::vector<PageSection>& sections) {
   return html;
 }
 
+constexpr char kUtilizationNote[] =
+    "Open loops. Utilization: the offered rate / the saturation of that run. "
+    "Shaded: under 40 % most of a device is paid for and idle, from 60 % on "
+    "queues grow, beyond 80 % steeply, beyond 85 % bursts are not absorbed.";
+
+// Bands would be wrong: a device may be busy nearly all the time, and far from
+// used up.
+constexpr char kBusyNote[] =
+    "Open loops. The share of the time in which the device had work, by the "
+    "server's own word: no saturation was measured, so how much of what it "
+    "can do that is is not known.";
+
 std::string WhatCellsAre(const PageData& data) {
   if (data.slo_ms.has_value()) {
     return absl::StrFormat(
@@ -62,13 +75,12 @@ std::string ComparisonsToHtml(const PageData& data) {
           ? absl::StrFormat(" The dashed line is the bound, %g ms.",
                             *data.slo_ms)
           : "";
+  const bool has_utilization = HasUtilization(data.runs);
   return SectionsToHtml(
-      {{"utilization", "wide", "Latency against utilization",
-        "Open loops. How busy the device was, by the server's own word. "
-        "Shaded: under 40 % most of a device is paid for and idle, from 60 % "
-        "on queues grow, beyond 80 % steeply, beyond 85 % bursts are not "
-        "absorbed." +
-            slo,
+      {{"utilization", "wide",
+        has_utilization ? "Latency against utilization"
+                        : "Latency against the busy ratio",
+        absl::StrCat(has_utilization ? kUtilizationNote : kBusyNote, slo),
         MakeUtilizationTable(data.runs)},
        {"offered", "", "Latency against offered load",
         "Open loops, as requests were planned, whatever the server did. Below: "

@@ -7,7 +7,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/load/histogram_record.h"
+#include "bench/report/goodput.h"
 #include "bench/report/number_text.h"
+#include "bench/report/percentile_text.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -77,18 +80,24 @@ void AddBatches(const RunResult& run, const PointResult& point,
 
 ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs) {
   ReportTable table;
-  table.headings = {"run",         "load",        "busy ratio", "p50 ms",
-                    "p90 ms",      "p95 ms",      "p99 ms",     "p99.9 ms",
-                    "p50 95 % ms", "p99 95 % ms", "note"};
+  table.headings = {"run",      "load",        "utilization", "busy ratio",
+                    "p50 ms",   "p90 ms",      "p95 ms",      "p99 ms",
+                    "p99.9 ms", "p50 95 % ms", "p99 95 % ms", "note"};
   ForEachPoint(runs, [&](const auto& run, const auto& point) {
-    if (point.loop == "open" && point.ok > 0 && point.busy_ratio.has_value()) {
+    const auto utilization = UtilizationOf(run, point);
+    if (point.loop == "open" && point.ok > 0 &&
+        (utilization.has_value() || point.busy_ratio.has_value())) {
       const LatencySummary& latency = point.latency;
-      table.rows.push_back({run.label, DescribeLoad(point),
-                            NumberOrNone(point.busy_ratio, 2),
-                            Ms(latency.p50_us), Ms(latency.p90_us),
-                            MsOrNone(latency.p95_us), Ms(latency.p99_us),
-                            Ms(latency.p999_us), MsOrNone(point.p50_interval),
-                            MsOrNone(point.p99_interval), StateOf(point)});
+      const auto ms = [&](double us, double q) {
+        return PercentileMs(us, point.ok, q);
+      };
+      table.rows.push_back(
+          {run.label, DescribeLoad(point), NumberOrNone(utilization, 3),
+           NumberOrNone(point.busy_ratio, 2), ms(latency.p50_us, 0.5),
+           ms(latency.p90_us, 0.9), ms(latency.p95_us, 0.95),
+           ms(latency.p99_us, 0.99), ms(latency.p999_us, 0.999),
+           MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
+           StateOf(point)});
     }
   });
   return table;
@@ -100,6 +109,10 @@ ReportTable MakeOfferedTable(const std::vector<RunResult>& runs) {
       "run",    "load",        "offered/s",   "achieved/s", "p50 ms",
       "p99 ms", "p50 95 % ms", "p99 95 % ms", "failed",     "failed, by code",
       "note"};
+  const bool has_goodput = HasGoodput(runs);
+  if (has_goodput) {
+    table.headings.insert(table.headings.begin() + 4, "goodput/s");
+  }
   ForEachPoint(runs, [&](const auto& run, const auto& point) {
     if (point.loop != "open") {
       return;
@@ -107,13 +120,18 @@ ReportTable MakeOfferedTable(const std::vector<RunResult>& runs) {
     const auto failed = static_cast<double>(point.error_count());
     table.rows.push_back(
         {run.label, DescribeLoad(point), Rate(point.offered_rate),
-         Rate(point.achieved_rate), MsOrNone(point.latency.p50_us),
-         MsOrNone(point.latency.p99_us), MsOrNone(point.p50_interval),
-         MsOrNone(point.p99_interval),
+         Rate(point.achieved_rate),
+         PercentileMs(point.latency.p50_us, point.ok, 0.5),
+         PercentileMs(point.latency.p99_us, point.ok, 0.99),
+         MsOrNone(point.p50_interval), MsOrNone(point.p99_interval),
          point.planned > 0
              ? Percent(failed / static_cast<double>(point.planned))
              : "-",
          DescribeErrors(point.errors), StateOf(point)});
+    if (has_goodput) {
+      table.rows.back().insert(table.rows.back().begin() + 4,
+                               NumberOrNone(point.goodput_rate, 0));
+    }
   });
   return table;
 }
@@ -133,7 +151,8 @@ ReportTable MakeFrontierTable(const std::vector<RunResult>& runs,
       const bool is_front =
           std::find(front.begin(), front.end(), place) != front.end();
       table.rows.push_back({runs[i].label, DescribeLoad(point),
-                            Rate(point.achieved_rate), Ms(point.latency.p99_us),
+                            Rate(point.achieved_rate),
+                            PercentileMs(point.latency.p99_us, point.ok, 0.99),
                             chosen == place ? "chosen"
                             : is_front      ? "yes"
                                             : "",
@@ -231,9 +250,10 @@ ReportTable MakePercentileTable(const std::vector<RunResult>& runs) {
     const bool is_whole = whole.ok() && whole->count() > 0;
     std::vector<std::string> row = {run.label, DescribeLoad(point)};
     for (const double q : kPercentiles) {
-      row.push_back(MsOrNone(is_whole && q < 1
-                                 ? static_cast<double>(whole->Quantile(q)) / 1e3
-                                 : LatencyAt(point.latency, q)));
+      row.push_back(PercentileMs(
+          is_whole && q < 1 ? static_cast<double>(whole->Quantile(q)) / 1e3
+                            : LatencyAt(point.latency, q),
+          point.ok, q));
     }
     table.rows.push_back(row);
   });
@@ -252,11 +272,13 @@ ReportTable MakeTimelineTable(const std::vector<RunResult>& runs) {
       if (seconds <= 0) {
         continue;
       }
+      const uint64_t ok = slice.planned - std::min(slice.failed, slice.planned);
       table.rows.push_back({run.label, DescribeLoad(point),
                             absl::StrFormat("%.2f", slice.end_s),
                             Rate(static_cast<double>(slice.planned) / seconds),
                             Rate(static_cast<double>(slice.failed) / seconds),
-                            MsOrNone(slice.p50_us), MsOrNone(slice.p99_us)});
+                            PercentileMs(slice.p50_us, ok, 0.5),
+                            PercentileMs(slice.p99_us, ok, 0.99)});
     }
   });
   return table;

@@ -13,7 +13,7 @@
 
 namespace ferry::bench {
 
-// Open loops: latency at each busy ratio, with its intervals.
+// Open loops: latency at each utilization and busy ratio, with its intervals.
 ReportTable MakeUtilizationTable(const std::vector<RunResult>& runs);
 
 // Open loops: what was offered, answered and failed, by code.

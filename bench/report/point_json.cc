@@ -213,6 +213,7 @@ Json PointToJson(const PointResult& point) {
                {"target_rate", point.target_rate},
                {"offered_rate", point.offered_rate},
                {"achieved_rate", point.achieved_rate},
+               {"goodput_rate", OptionalToJson(point.goodput_rate)},
                {"load", OptionalToJson(point.load)},
                {"query_rows", point.query_rows},
                {"rows_rate", OptionalToJson(point.rows_rate)},
@@ -252,6 +253,8 @@ PointResult PointFromJson(const Json& json) {
   json.at("target_rate").get_to(point.target_rate);
   json.at("offered_rate").get_to(point.offered_rate);
   json.at("achieved_rate").get_to(point.achieved_rate);
+  point.goodput_rate =
+      OptionalFromJson(json.value("goodput_rate", Json(nullptr)));
   point.load = OptionalFromJson(json.at("load"));
   point.query_rows = json.value("query_rows", uint64_t{0});
   point.rows_rate = OptionalFromJson(json.value("rows_rate", Json(nullptr)));

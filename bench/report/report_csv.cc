@@ -125,7 +125,8 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
   const size_t server_end = names.size();
   // Whoever reads by position finds what there was before.
   AppendAll({"rows_rate", "begun", "arrivals", "seed", "device_utilization",
-             "device_memory_used_bytes", "device_power_w", "device_energy_j"},
+             "device_memory_used_bytes", "device_power_w", "device_energy_j",
+             "slo_ms", "goodput_rate"},
             names);
   std::string text = Line(names);
   for (const RunResult& run : runs) {
@@ -157,7 +158,8 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
       AppendAll({OrNone(point.rows_rate), point.begun, point.arrivals,
                  absl::StrCat(point.seed), OrNone(device.utilization),
                  OrNone(device.memory_used_bytes), OrNone(device.power_w),
-                 OrNone(device.energy_j)},
+                 OrNone(device.energy_j), OrNone(run.slo_ms),
+                 OrNone(point.goodput_rate)},
                 cells);
       text += Line(cells);
     }

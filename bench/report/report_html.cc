@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"
 #include "bench/report/device_table.h"
+#include "bench/report/goodput.h"
 #include "bench/report/html_table.h"
 #include "bench/report/not_measured.h"
 #include "bench/report/page_section.h"
@@ -19,6 +21,7 @@
 #include "bench/report/report_assets.h"
 #include "bench/report/report_json.h"
 #include "bench/report/run_facts.h"
+#include "bench/report/utilization.h"
 #include "bench/report/verdict.h"
 
 namespace ferry::bench {
@@ -85,7 +88,18 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
       {"tries", Json::array()},
       {"sub_bucket_bits", kLatencySubBucketBits},
       {"currency", nullptr},
-      {"costs", Json::array()}};
+      {"costs", Json::array()},
+      {"saturation", Json::array()},
+      {"backed_by",
+       {{"p50", SamplesFor(0.5)},
+        {"p90", SamplesFor(0.9)},
+        {"p99", SamplesFor(0.99)},
+        {"p99.9", SamplesFor(0.999)}}}};
+  for (const RunResult& run : data.runs) {
+    const auto saturation = SaturationOf(run);
+    marks["saturation"].push_back(saturation ? Json(saturation->rate)
+                                             : Json(nullptr));
+  }
   for (const PointPlace& place : data.front) {
     marks["frontier"].push_back(PlaceToJson(place));
   }
@@ -147,7 +161,8 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
   if (absl::Status status = CheckHistograms(runs); !status.ok()) {
     return status;
   }
-  const auto slo_ms = options.slo_ms ? options.slo_ms : SearchedSloMs(runs);
+  const auto asked_ms = options.slo_ms ? options.slo_ms : GoodputSloMs(runs);
+  const auto slo_ms = asked_ms ? asked_ms : SearchedSloMs(runs);
   const PageData data = {
       .runs = runs,
       .slo_ms = slo_ms,
@@ -164,7 +179,7 @@ absl::StatusOr<std::string> ToHtml(const std::vector<RunResult>& runs,
        {"{{watermark}}",
         is_simulated ? "<div class=\"watermark\">simulated device</div>" : ""},
        {"{{facts}}", Escape(FactsInShort(runs))},
-       {"{{verdict}}", Paragraphs(Verdicts(runs, options.slo_ms))},
+       {"{{verdict}}", Paragraphs(Verdicts(runs, asked_ms))},
        {"{{notes}}", NotesToHtml(runs, points.notes)},
        {"{{comparisons}}", ComparisonsToHtml(data)},
        {"{{settings}}", SettingsToHtml(data)},

@@ -19,7 +19,8 @@
 namespace ferry::bench {
 
 struct PageOptions {
-  std::optional<double> slo_ms = {};  // of p99; none: that of a search, if any
+  // Of p99; none: that of the runs' goodput, else of their searches, if any.
+  std::optional<double> slo_ms = {};
   std::optional<PagePrice> price = {};  // none: no costs
 };
 

@@ -95,6 +95,7 @@ Json RunToJson(const RunResult& run) {
           {"data", run.data},
           {"warm_up_s", run.warm_up_s},
           {"saturation_rate", run.saturation_rate},
+          {"slo_ms", OptionalToJson(run.slo_ms)},
           {"search", SearchToJson(run.search)},
           {"knee", KneeToJson(run)},
           {"machine",
@@ -152,6 +153,7 @@ RunResult RunFromJson(const Json& json) {
   run.data = json.value("data", "");  // older files lack it
   json.at("warm_up_s").get_to(run.warm_up_s);
   json.at("saturation_rate").get_to(run.saturation_rate);
+  run.slo_ms = OptionalFromJson(json.value("slo_ms", Json(nullptr)));
   run.search = SearchFromJson(json);
   json.at("machine").at("cpu").get_to(run.cpu);
   json.at("machine").at("cpu_flags").get_to(run.cpu_flags);

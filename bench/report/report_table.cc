@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/goodput.h"
 #include "bench/report/number_text.h"
+#include "bench/report/percentile_text.h"
 #include "bench/report/rate_comparison.h"
 
 namespace ferry::bench {
@@ -23,12 +25,7 @@ std::string Optional(const std::optional<double>& value,
   return value.has_value() ? absl::StrFormat(format, *value) : "-";
 }
 
-constexpr char kUnbacked[] = "?";
-
-// Whether a percentile rests on enough requests.
-bool IsBacked(const PointResult& point, double q) {
-  return point.ok >= SamplesFor(q);
-}
+constexpr size_t kGoodputColumn = 4;  // after achieved/s
 
 std::vector<std::string> SimulatedLabels(const std::vector<RunResult>& runs) {
   std::vector<std::string> labels;
@@ -42,12 +39,8 @@ std::vector<std::string> SimulatedLabels(const std::vector<RunResult>& runs) {
 
 std::vector<std::string> MakeRow(const RunResult& run,
                                  const PointResult& point) {
-  const bool has_latency = point.ok > 0;
   const auto latency = [&](double us, double q) {
-    // 0: of a file that lacks it.
-    return has_latency && us > 0
-               ? Ms(us) + (IsBacked(point, q) ? "" : kUnbacked)
-               : std::string("-");
+    return PercentileMs(us, point.ok, q);
   };
   return {run.label,
           DescribeLoad(point),
@@ -74,7 +67,7 @@ std::vector<std::string> MakeRow(const RunResult& run,
 bool AnyUnbacked(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
-      if (point.ok > 0 && !IsBacked(point, 0.9999)) {
+      if (point.ok > 0 && !IsBacked(point.ok, 0.9999)) {
         return true;
       }
     }
@@ -118,9 +111,19 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
                     "queue ms",  "compute ms", "errors",     "lag p99 ms",
                     "note"};
   table.notes = Compare(runs);
+  const bool has_goodput = HasGoodput(runs);
+  if (has_goodput) {
+    table.headings.insert(table.headings.begin() + kGoodputColumn, "goodput/s");
+    table.notes.push_back(DescribeGoodput(runs));
+  }
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
-      table.rows.push_back(MakeRow(run, point));
+      std::vector<std::string>& row =
+          table.rows.emplace_back(MakeRow(run, point));
+      if (has_goodput) {
+        row.insert(row.begin() + kGoodputColumn,
+                   NumberOrNone(point.goodput_rate, 0));
+      }
       if (point.rows_rate.has_value()) {
         table.notes.push_back(absl::StrFormat(
             "'%s' %s a query of %d rows, %g a request and at most %d requests "
@@ -169,7 +172,8 @@ ReportTable MakeClassTable(const std::vector<RunResult>& runs) {
             {run.label, DescribeLoad(point),
              i < run.classes.size() ? run.classes[i] : absl::StrCat(i),
              absl::StrCat(one.planned), absl::StrCat(one.ok),
-             MsOrNone(one.latency.p50_us), MsOrNone(one.latency.p99_us),
+             PercentileMs(one.latency.p50_us, one.ok, 0.5),
+             PercentileMs(one.latency.p99_us, one.ok, 0.99),
              MsOrNone(one.latency.max_us), DescribeErrors(one.errors)});
       }
     }
@@ -195,10 +199,10 @@ ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
       table.rows.push_back(
           {run.label,
            DescribeLoad(point),
-           Ms(sent.p50_us),
-           Ms(sent.p90_us),
-           Ms(sent.p99_us),
-           Ms(sent.p999_us),
+           PercentileMs(sent.p50_us, point.ok, 0.5),
+           PercentileMs(sent.p90_us, point.ok, 0.9),
+           PercentileMs(sent.p99_us, point.ok, 0.99),
+           PercentileMs(sent.p999_us, point.ok, 0.999),
            Ms(sent.max_us),
            Ms(sent.mean_us),
            MsOrNone(point.p50_interval),

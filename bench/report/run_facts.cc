@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/report/html_table.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -68,9 +69,14 @@ constexpr Fact kFacts[] = {
      [](const RunResult& run) { return absl::StrCat(run.request_bytes); }},
     {"saturation/s",
      [](const RunResult& run) {
-       return run.saturation_rate > 0
-                  ? absl::StrFormat("%.0f", run.saturation_rate)
-                  : "-";
+       const auto saturation = SaturationOf(run);
+       return saturation ? absl::StrFormat("%.0f (%s)", saturation->rate,
+                                           saturation->source)
+                         : "-";
+     }},
+    {"goodput within ms",
+     [](const RunResult& run) {
+       return run.slo_ms ? absl::StrFormat("%g", *run.slo_ms) : "-";
      }},
     {"search",
      [](const RunResult& run) {

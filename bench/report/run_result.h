@@ -67,10 +67,12 @@ struct PointResult {
   // Open loop: as ArrivalShape names them; "" in older files, where they are
   // Poisson.
   std::string arrivals;
-  int32_t outstanding = 0;          // closed loop; offline, at most
-  double target_rate = 0;           // open loop: requests/s asked for
-  double offered_rate = 0;          // requests/s planned
-  double achieved_rate = 0;         // successes/s
+  int32_t outstanding = 0;   // closed loop; offline, at most
+  double target_rate = 0;    // open loop: requests/s asked for
+  double offered_rate = 0;   // requests/s planned
+  double achieved_rate = 0;  // successes/s
+  // Of those, within RunResult::slo_ms of the planned send; nothing without it.
+  std::optional<double> goodput_rate = {};
   std::optional<double> load;       // target rate / saturation rate
   uint64_t query_rows = 0;          // offline: of all its requests
   std::optional<double> rows_rate;  // offline: rows answered/s
@@ -153,6 +155,7 @@ struct RunResult {
   double warm_up_s = 0;
   // What a closed loop achieved; 0: not measured.
   double saturation_rate = 0;
+  std::optional<double> slo_ms = {};  // of the goodput; none was asked for
   std::optional<SearchSummary> search;
   // The machine of the client.
   std::string cpu;

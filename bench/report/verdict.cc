@@ -11,6 +11,7 @@
 #include "bench/report/frontier.h"
 #include "bench/report/number_text.h"
 #include "bench/report/report_table.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -33,19 +34,6 @@ struct Best {
 
 std::string BoundInWords(double percentile, double slo_ms) {
   return absl::StrFormat("p%g within %g ms", percentile, slo_ms);
-}
-
-// Returns the highest rate of a closed loop that stands, or what the run says.
-double Saturation(const RunResult& run) {
-  double best = run.saturation_rate;
-  if (best == 0) {
-    for (const PointResult& point : run.points) {
-      if (point.loop == "closed" && Stands(point)) {
-        best = std::max(best, point.achieved_rate);
-      }
-    }
-  }
-  return best;
 }
 
 // Returns the open point that stands whose offered rate is nearest to a share
@@ -159,8 +147,8 @@ Best BestOf(const RunResult& run, const std::optional<double>& slo_ms) {
   if (slo_ms.has_value() && is_open) {
     return OfBound(run, *slo_ms);
   }
-  const double saturation = Saturation(run);
-  return saturation > 0 ? OfSaturation(run, saturation) : OfOpenLoop(run);
+  const auto saturation = SaturationOf(run);
+  return saturation ? OfSaturation(run, saturation->rate) : OfOpenLoop(run);
 }
 
 // Why a run says nothing.

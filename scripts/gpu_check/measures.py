@@ -22,7 +22,7 @@ PEAK_S, BATCH_S, SEARCH_S = 180, 20, 120
 MOST_LOADS = 60
 # A queue that grows by some percent of the rate is to pass the limit within a
 # load of a search.
-LOAD_IN_LIMITS = 30
+LOAD_IN_LIMITS = 50
 PRECISION = 0.03  # of a found rate
 WARM_UP_S = 1  # at most; no longer than a load
 # A batch that was just missed is waited for, then one's own is computed, and

@@ -27,6 +27,7 @@ import reloading
 import reporting
 import scheduling
 import searching
+import sending
 import serving
 import soaking
 import triton_answers
@@ -62,6 +63,7 @@ CLAIMS = {
     "E6": long_run.measure,
     "loadgen": by_loadgen.measure,
     "micro": micro.measure,
+    "sends": sending.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
     "profile": profiling.measure,

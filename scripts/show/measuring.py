@@ -244,6 +244,17 @@ def median(values):
     return statistics.median(values)
 
 
+def most_stand(voids):
+    """Returns whether most of the runs stand; `voids` are why they do not, "" of
+    one that does."""
+    return 2 * sum(not void for void in voids) > len(voids)
+
+
+def standing(voids):
+    """Returns "3 of 5"."""
+    return f"{sum(not void for void in voids)} of {len(voids)}"
+
+
 def write(result, page):
     """Writes bench/results/<name>.json and .md; `page` is the readable part."""
     RESULTS.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,8 @@ class BashTest(unittest.TestCase):
             {"run", "search", "tune", "compare", "report", "plan", "local",
              "simulate", "soak", "completion"}, set(self.complete("")))
         self.assertEqual(self.complete("search", "--slo"), ["--slo-ms"])
-        self.assertEqual(self.complete("run", "--slo"), [])
+        self.assertEqual(self.complete("run", "--slo"), ["--slo-ms"])
+        self.assertEqual(self.complete("run", "--precis"), [])
         self.assertIn("--config", self.complete("--"))
 
     def test_every_flag_of_the_help_is_offered(self):

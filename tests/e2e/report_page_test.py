@@ -2,6 +2,7 @@
 word on the console, without a request, with something drawn in each chart."""
 
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -86,6 +87,39 @@ class ReportPageTest(unittest.TestCase):
         page = browser.Page(self.paths["many_runs"], 1600, False)
         self.assertIn("more runs", page.told["text"])
         self.assertIn("On a simulated device: ", page.told["text"])
+
+    def utilization_label(self, path):
+        page = browser.Page(path, 1600, False)
+        self.assertEqual(page.console, [])
+        return [canvas["label"] for canvas in page.told["canvases"]
+                if canvas["section"] == "utilization"]
+
+    def test_busy_ratio_is_on_a_switch(self):
+        """Utilization is what the first chart begins with."""
+        path = self.paths["every_part"]
+        self.assertRegex(self.utilization_label(path)[0], "against utilization")
+        text = path.read_text(encoding="utf-8")
+        switched = path.with_name("switched.html")
+        switched.write_text(text.replace(
+            "</body>", "<script>document.querySelector("
+            "'#utilization .switch button:last-child').click();</script></body>"),
+            encoding="utf-8")
+        self.assertRegex(self.utilization_label(switched)[0],
+                         "against the busy ratio")
+
+    def test_without_a_saturation_the_busy_ratio_is_drawn(self):
+        results = json.loads((DATA / "every_part.json").read_text("utf-8"))
+        for run in results["runs"]:
+            run["saturation_rate"] = 0
+            run["points"] = [point for point in run["points"]
+                             if point["loop"] == "open"]
+        path = self.paths["every_part"].with_name("busy.json")
+        path.write_text(json.dumps(results), encoding="utf-8")
+        page = path.with_name("busy.html")
+        subprocess.run([FERRY_BENCH, "report", path, "--html", page],
+                       check=True, capture_output=True)
+        self.assertRegex(self.utilization_label(page)[0],
+                         "against the busy ratio")
 
     def test_an_error_would_be_seen(self):
         """A console that is never read would look like a quiet page."""

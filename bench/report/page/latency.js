@@ -1,4 +1,5 @@
-// Latency against utilization and against offered load, with what failed.
+// Latency against utilization (or the busy ratio) and against offered load, with
+// what failed.
 
 const percentiles = [
   {key: 'p50_us', interval: 'p50_95_us', name: 'p50', color: 'run2', dash: []},
@@ -12,7 +13,7 @@ const utilizationBands = [
   {from: 0.4, to: 0.6, color: 'run0', alpha: 0.03, label: '40 to 60 %'},
   {from: 0.6, to: 0.8, color: 'run1', alpha: 0.04, label: '60 to 80 %'},
   {from: 0.8, to: 0.85, color: 'run1', alpha: 0.10, label: ''},
-  {from: 0.85, to: 1, color: 'run1', alpha: 0.18, label: 'over 85 %'},
+  {from: 0.85, to: 1e9, color: 'run1', alpha: 0.18, label: 'over 85 %'},
 ];
 
 // One run: a colour for each percentile. Several: a colour for each run, p99
@@ -32,8 +33,9 @@ function latencyLines(x) {
             dash: percentile.name === 'p50' ? [4, 4] : [],
             radius: percentile.name === 'p50' ? 3 : 4.5};
       const dots = (points) => points.map((point) => dot(
-          point, x(point, run), point.latency[percentile.key] / 1000,
-          percentile.interval && point[percentile.interval]))
+          point, x(point, index), point.latency[percentile.key] / 1000,
+          percentile.interval && point[percentile.interval],
+          percentile.name))
           .filter(isDrawable).sort((a, b) => a.x - b.x);
       const open = run.points.filter((point) =>
           point.loop === 'open' && point.ok > 0);
@@ -51,6 +53,31 @@ function latencyLines(x) {
   return lines;
 }
 
+// What marks of dots mean that are beside their colour and shape.
+function asides(dots) {
+  const more = [];
+  if (dots.some((one) => one.hollow)) {
+    more.push('hollow: void, unsteady or cut short');
+  }
+  if (dots.some((one) => one.weak)) {
+    more.push('?: too few requests for that percentile');
+  }
+  return more;
+}
+
+// What is said of a dot that one points at, behind its numbers.
+function aside(raw) {
+  const why = whyHollow(raw.point);
+  return (raw.weak ? ', too few requests' : '') + (why ? '; ' + why : '');
+}
+
+function addAsides(figure, dots) {
+  const list = figure.querySelector('.key:last-of-type');
+  for (const text of asides(dots)) {
+    list.append(make('li', {class: 'aside'}, text));
+  }
+}
+
 function latencyKey(figure, lines) {
   if (view.shown.size === 1) {
     key(figure, percentiles.map((percentile, at) => ({
@@ -64,7 +91,7 @@ function latencyKey(figure, lines) {
   const all = lines.flatMap((one) => one.data);
   const more = [];
   if (all.some((one) => one.low)) more.push('whiskers: 95 % intervals');
-  if (all.some((one) => one.hollow)) more.push('hollow: void or cut short');
+  more.push(...asides(all));
   if (lines.some((one) => !one.showLine)) more.push('small: tries of a search');
   const list = figure.querySelector('.key:last-of-type');
   for (const text of more) list.append(make('li', {class: 'aside'}, text));
@@ -88,22 +115,62 @@ function latencyPlot(figure, height, lines, options) {
     tooltip: (item) => {
       const {point, x, y} = item.raw;
       return item.dataset.label + ': ' + short(y) + ' ms at ' +
-          options.at(x) + ' (' + describe(point) + ')';
+          options.at(x) + ' (' + describe(point) + ')' + aside(item.raw);
     },
   });
 }
 
-charts.utilization = (figure) => {
-  const lines = latencyLines((point) => point.busy_ratio);
-  if (lines.length === 0) {
-    nothing(figure, 'No busy ratio of the runs that are drawn.');
-    return;
+// What the first chart may be over; bands are of utilization only.
+const shares = [
+  {name: 'utilization', of: utilization,
+    label: 'Latency percentiles against utilization', bands: utilizationBands,
+    axis: 'utilization: offered rate / saturation',
+    none: 'no saturation was measured', at: (x) => percent(x) + ' utilization'},
+  {name: 'busy ratio', of: (point) => point.busy_ratio ?? NaN,
+    label: 'Latency percentiles against the busy ratio', bands: null,
+    axis: 'busy ratio of the device: share of the time in which it had work',
+    none: 'the server told no busy ratio', at: (x) => percent(x) + ' busy'},
+];
+
+function hasShare(share, {run, index}) {
+  return run.points.some((point) => point.loop === 'open' && point.ok > 0 &&
+      Number.isFinite(share.of(point, index)));
+}
+
+// A switch between those that the runs have.
+function drawShareSwitch(figure, some, chosen) {
+  if (some.length < 2) return;
+  const place = make('div', {class: 'switch', role: 'group',
+    'aria-label': 'What the chart is over'});
+  for (const share of some) {
+    const button = make('button', {type: 'button',
+      'aria-pressed': share === chosen}, share.name);
+    button.onclick = () => {
+      view.share = share.name;
+      draw();
+    };
+    place.append(button);
   }
+  figure.append(place);
+}
+
+charts.utilization = (figure) => {
+  const all = runs.map((run, index) => ({run, index}));
+  const some = shares.filter((share) => all.some((one) => hasShare(share, one)));
+  const share = some.find(({name}) => name === view.share) || some[0];
+  drawShareSwitch(figure, some, share);
+  const lines = latencyLines(share.of);
+  const missing = shownRuns().filter((one) => !hasShare(share, one) &&
+      one.run.points.some((point) => point.loop === 'open' && point.ok > 0));
+  if (missing.length > 0) {
+    nothing(figure, 'Not drawn, as ' + share.none + ': ' +
+        missing.map(({run}) => run.label).join(', ') + '.');
+  }
+  if (lines.length === 0) return;
   latencyKey(figure, lines);
   latencyPlot(figure, 400, lines, {
-    label: 'Latency percentiles against the busy ratio', bands: utilizationBands,
-    x: {title: 'busy ratio of the device', percent: true, max: 1, ticks: 11},
-    at: (x) => percent(x) + ' busy',
+    label: share.label, bands: share.bands, at: share.at,
+    x: {title: share.axis, percent: true, max: 1, ticks: 11},
   });
 };
 

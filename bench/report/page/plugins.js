@@ -1,5 +1,5 @@
-// What Chart.js does not draw by itself: shaded bands, a bound, whiskers, a
-// ring, and the word that a device was simulated. Each is on where the options
+// What Chart.js does not draw by itself: shaded bands, a bound, whiskers, a ?
+// beside weak dots, a ring, and the word that a device was simulated. Each is on where the options
 // of a chart name it.
 
 function alongX(chart, from, to) {
@@ -106,6 +106,26 @@ const whiskerPlugin = {
   },
 };
 
+// A ? beside dots that are `weak`: too few requests are behind them.
+const weakPlugin = {
+  id: 'weak',
+  afterDatasetsDraw(chart) {
+    const {ctx} = chart;
+    ctx.save();
+    ctx.font = '700 12px ' + Chart.defaults.font.family;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'bottom';
+    chart.data.datasets.forEach((set, index) => {
+      chart.getDatasetMeta(index).data.forEach((element, at) => {
+        if (!set.data[at]?.weak) return;
+        ctx.fillStyle = set.borderColor;
+        ctx.fillText('?', element.x + 4, element.y - 2);
+      });
+    });
+    ctx.restore();
+  },
+};
+
 const simulatedPlugin = {
   id: 'simulated',
   beforeDatasetsDraw(chart) {
@@ -124,4 +144,4 @@ const simulatedPlugin = {
   },
 };
 
-Chart.register(bandPlugin, boundPlugin, whiskerPlugin, simulatedPlugin);
+Chart.register(bandPlugin, boundPlugin, whiskerPlugin, weakPlugin, simulatedPlugin);

@@ -39,6 +39,7 @@ const view = {
   shown: new Set(ranked.slice(0, mostRuns).filter((index, place) => place === 0 ||
       runs.length <= mostRuns || bestRate(runs[index]) > 0)),
   run: mainRun(),  // of the charts of one run
+  share: 'utilization',  // what the first chart is over, where the runs have it
   point: null,     // one of its points; set below
 };
 
@@ -56,7 +57,19 @@ function stands(point) {
 }
 
 function isHollow(point) {
-  return point.void_reason !== '' || point.interrupted;
+  return point.void_reason !== '' || point.interrupted || Boolean(point.unsteady);
+}
+
+// Why a point is hollow, for who points at it.
+function whyHollow(point) {
+  return point.void_reason !== '' ? 'void: ' + point.void_reason :
+      point.interrupted ? 'cut short' :
+      point.unsteady ? 'unsteady: ' + point.unsteady : '';
+}
+
+// Whether a percentile, by its name, has ten latencies beyond it.
+function isBacked(point, name) {
+  return point.ok >= (marks.backed_by[name] || 0);
 }
 
 function describe(point) {
@@ -95,6 +108,12 @@ function pointsOf(run) {
       key(a)[0] - key(b)[0] || key(a)[1] - key(b)[1]);
 }
 
+// The offered rate as a share of the run's saturation; NaN where there is none.
+function utilization(point, index) {
+  return marks.saturation[index] ?
+      point.offered_rate / marks.saturation[index] : NaN;
+}
+
 // The point to begin with: the chosen one, or the highest load within 80 %.
 function firstPoint(index) {
   const run = runs[index];
@@ -103,17 +122,20 @@ function firstPoint(index) {
   }
   const points = pointsOf(run);
   const open = points.filter((point) => point.loop === 'open' && stands(point));
-  const within = open.filter((point) =>
-      (point.load ?? point.busy_ratio ?? 0) <= 0.8);
+  const within = open.filter((point) => {
+    const share = utilization(point, index);
+    return (point.load ?? (Number.isFinite(share) ? share :
+        point.busy_ratio ?? 0)) <= 0.8;
+  });
   return within.pop() || open[0] || points[0] || null;
 }
 
 view.point = firstPoint(view.run);
 
-// A point of a scatter chart.
-function dot(point, x, y, interval) {
+// A point of a scatter chart; `name` is of the percentile that is drawn, if any.
+function dot(point, x, y, interval, name) {
   return {
-    x, y, point, hollow: isHollow(point),
+    x, y, point, hollow: isHollow(point), weak: Boolean(name) && !isBacked(point, name),
     low: interval ? interval[0] / 1000 : null,
     high: interval ? interval[1] / 1000 : null,
   };

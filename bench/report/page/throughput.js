@@ -1,11 +1,13 @@
 // Throughput against p99 with its frontier, and rows of a batch against rate.
 
 // A line for each run and loop: open loops joined on demand, closed ones not.
-function pointLines(x, y, joins) {
+// `percentile`: the name of that which an axis is of, if any.
+function pointLines(x, y, joins, percentile) {
   return shownRuns().flatMap(({run, index}) => ['open', 'closed'].map((loop) => {
     const dots = run.points.filter((point) => point.ok > 0 &&
         point.loop === loop && !isTry(point))
-        .map((point) => dot(point, x(point), y(point))).filter(isDrawable)
+        .map((point) => dot(point, x(point), y(point), null, percentile))
+        .filter(isDrawable)
         .sort((a, b) => a.point.offered_rate - b.point.offered_rate);
     return line(run.label, dots, {color: runColor(index),
       marker: loop === 'open' ? runMarker(index) : closedMarker,
@@ -49,7 +51,7 @@ function frontierLines() {
 
 charts.throughput = (figure) => {
   const lines = pointLines((point) => point.latency.p99_us / 1000,
-      (point) => point.achieved_rate, false);
+      (point) => point.achieved_rate, false, 'p99');
   const front = frontierLines();
   const all = [...lines, ...front].flatMap((one) => one.data);
   const items = [...loopKey(lines), {label: 'frontier',
@@ -59,6 +61,7 @@ charts.throughput = (figure) => {
       hollow: true});
   }
   key(figure, items);
+  addAsides(figure, lines.flatMap((one) => one.data));
   const bound = latencyBound('x');
   plot(figure, 340, {datasets: [...lines, ...front]}, {
     label: 'Achieved rate against p99 latency', bound,
@@ -69,7 +72,7 @@ charts.throughput = (figure) => {
     },
     tooltip: (item) => item.dataset.label + ': ' + short(item.raw.y) +
         '/s at p99 ' + short(item.raw.x) + ' ms (' + describe(item.raw.point) +
-        (item.raw.hollow ? ', void' : '') + ')',
+        ')' + aside(item.raw),
   });
 };
 
@@ -81,6 +84,7 @@ charts.rows = (figure) => {
     return;
   }
   key(figure, loopKey(lines));
+  addAsides(figure, lines.flatMap((one) => one.data));
   plot(figure, 340, {datasets: lines}, {
     label: 'Mean rows of a batch against the achieved rate',
     scales: {
@@ -88,6 +92,7 @@ charts.rows = (figure) => {
       y: axis({title: 'mean rows of a batch'}, []),
     },
     tooltip: (item) => item.dataset.label + ': ' + short(item.raw.y) +
-        ' rows at ' + short(item.raw.x) + '/s (' + describe(item.raw.point) + ')',
+        ' rows at ' + short(item.raw.x) + '/s (' + describe(item.raw.point) + ')' +
+        aside(item.raw),
   });
 };

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "bench/load/load_result.h"
+#include "bench/report/goodput.h"
 
 namespace ferry::bench {
 namespace {
@@ -86,6 +87,18 @@ TEST(MergeRunsTest, RatesAndCountsAddUp) {
   EXPECT_EQ(point.ok, 1980u);
   EXPECT_EQ(point.errors.at("UNAVAILABLE"), 20u);
   EXPECT_EQ(point.arrivals, "poisson");
+}
+
+TEST(MergeRunsTest, GoodputIsOfTheJoinedLatencies) {
+  RunResult one = MeasuredRun(1);
+  RunResult other = MeasuredRun(2);
+  SetGoodput(10, one);
+  SetGoodput(10, other);
+  const auto merged = MergeOf(one, other);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_DOUBLE_EQ(*(*merged)[0].points[0].goodput_rate,
+                   *one.points[0].goodput_rate + *other.points[0].goodput_rate);
+  EXPECT_GT(*other.points[0].goodput_rate, 0);
 }
 
 TEST(MergeRunsTest, AVoidPartVoidsThePointAndIsNamed) {

@@ -172,13 +172,32 @@ TEST(PageTablesTest, TimelineHasRatesOfSlices) {
       {.end_s = 1, .planned = 400, .failed = 10, .p50_us = 0, .p99_us = 0}};
   EXPECT_THAT(MakeTimelineTable({run}).rows,
               ElementsAre(ElementsAre("on", "open, 700/s", "0.50", "700", "0",
-                                      "4.000", "9.000"),
+                                      "4.000", "9.000?"),
                           ElementsAre("on", "open, 700/s", "1.00", "800", "20",
                                       "-", "-")));
 }
 
+TEST(PageTablesTest, PercentilesOfFewRequestsHaveAQuestionMark) {
+  RunResult run = Plain();
+  run.points[0].ok = 999;
+  const auto row = MakeUtilizationTable({run}).rows[0];
+  EXPECT_EQ(row[4], "4.000");
+  EXPECT_EQ(row[7], "12.00?");
+  EXPECT_EQ(MakeOfferedTable({run}).rows[0][5], "12.00?");
+  EXPECT_EQ(MakeFrontierTable({run}, {}, {}).rows[0][3], "12.00?");
+  EXPECT_EQ(MakePercentileTable({run}).rows[0][6], "12.00?");
+  run.points[0].latency_from_send = run.points[0].latency;
+  EXPECT_EQ(MakeDetailTable({run}).rows[0][4], "12.00?");
+  run.points[0].ok = 1000;
+  EXPECT_EQ(MakeUtilizationTable({run}).rows[0][7], "12.00");
+  EXPECT_EQ(MakeOfferedTable({run}).rows[0][5], "12.00");
+  EXPECT_THAT(Page({run}), HasSubstr("\"p99\":1000"));
+}
+
 TEST(PageTest, LeavesOutWhatWasNotMeasured) {
-  const std::string page = Page({Plain()});
+  RunResult open = Plain();
+  open.points.resize(1);
+  const std::string page = Page({open});
   EXPECT_THAT(page, HasSubstr(Section("offered")));
   EXPECT_THAT(page, HasSubstr(Section("throughput")));
   for (const char* id : {"utilization", "rows", "settings", "breakdown",
@@ -218,6 +237,20 @@ TEST(PageTest, RefusesAHistogramThatIsNone) {
   EXPECT_EQ(ToHtml({run}, {}).status().message(),
             "'on', open, 700/s: histogram: expected buckets that hold its "
             "count of 99, got 100");
+}
+
+TEST(PageTest, ScriptsAreToldTheSaturationOfEachRun) {
+  RunResult unknown = Plain();
+  unknown.label = "unknown";
+  unknown.points.resize(1);
+  unknown.points[0].busy_ratio = 0.5;
+  const std::string page = Page({Plain(), unknown});
+  EXPECT_THAT(page, HasSubstr("\"saturation\":[1000.0,null]"));
+  EXPECT_THAT(page, HasSubstr("Latency against utilization</h3>"));
+  EXPECT_THAT(page, HasSubstr("1000 (closed loop)"));
+  const std::string busy = Page({unknown});
+  EXPECT_THAT(busy, HasSubstr("Latency against the busy ratio</h3>"));
+  EXPECT_THAT(busy, Not(HasSubstr("Shaded")));
 }
 
 TEST(PageTest, ScriptsAreToldWhichPointsAreTries) {
@@ -336,7 +369,7 @@ TEST(NotMeasuredTest, AnOfflineQueryIsNoClosedLoop) {
   run.points[0].loop = "offline";
   const auto sentences = NotMeasured({run}, true);
   EXPECT_THAT(sentences, Contains(HasSubstr("no open loop was run")));
-  EXPECT_THAT(sentences, Contains(HasSubstr("no closed loop was run")));
+  EXPECT_THAT(sentences, Contains(HasSubstr("utilization: no closed loop")));
   EXPECT_THAT(sentences, Not(Contains(HasSubstr("only closed loops"))));
 }
 

@@ -1,0 +1,39 @@
+// Utilization: the offered rate as a share of the most that the server served,
+// as the run itself measured that. It is not the busy ratio, which says that
+// there was work: a device that serves whatever is there in small batches is
+// busy long before it is used up.
+//
+// Thread safety: functions over values.
+#ifndef FERRY_BENCH_REPORT_UTILIZATION_H_
+#define FERRY_BENCH_REPORT_UTILIZATION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/report/run_result.h"
+
+namespace ferry::bench {
+
+struct Saturation {
+  double rate = 0;          // requests/s, above 0
+  const char* source = "";  // "closed loop" or "search"
+};
+
+// Returns the highest rate that a closed loop of the run achieved, or, without
+// a closed loop, the rate that its search found; nothing without either.
+std::optional<Saturation> SaturationOf(const RunResult& run);
+
+// Returns the point's offered rate / the run's saturation; nothing without a
+// saturation, and of what is no open loop. Above 1 where more was offered.
+// REQUIRES: the point is one of `run`'s.
+std::optional<double> UtilizationOf(const RunResult& run,
+                                    const PointResult& point);
+
+// Whether an open loop of one of the runs has a utilization, so that charts of
+// latency are over it; else they are over the busy ratio.
+bool HasUtilization(const std::vector<RunResult>& runs);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_REPORT_UTILIZATION_H_

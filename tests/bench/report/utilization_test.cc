@@ -1,0 +1,81 @@
+// Utilization: of which saturation, and where there is none.
+#include "bench/report/utilization.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/report/page_tables.h"
+#include "bench/report/percentile_text.h"
+
+namespace ferry::bench {
+namespace {
+
+PointResult Point(const char* loop, double rate) {
+  PointResult point;
+  point.loop = loop;
+  point.offered_rate = point.achieved_rate = rate;
+  point.planned = point.ok = 1000;
+  return point;
+}
+
+RunResult RunOf(std::vector<PointResult> points) {
+  RunResult run;
+  run.points = std::move(points);
+  return run;
+}
+
+TEST(UtilizationTest, IsOfferedOverWhatAClosedLoopAchieved) {
+  RunResult run =
+      RunOf({Point("open", 900), Point("closed", 1000), Point("closed", 1200)});
+  run.points[0].achieved_rate = 600;  // it was offered all the same
+  run.points[0].busy_ratio = 0.99;
+  EXPECT_DOUBLE_EQ(*UtilizationOf(run, run.points[0]), 0.75);
+  run.saturation_rate = 1000;  // as the sweep has it
+  EXPECT_DOUBLE_EQ(*UtilizationOf(run, run.points[0]), 0.9);
+  run.points[0].offered_rate = 1300;
+  EXPECT_DOUBLE_EQ(*UtilizationOf(run, run.points[0]), 1.3);
+  EXPECT_FALSE(UtilizationOf(run, run.points[1]).has_value());
+}
+
+TEST(UtilizationTest, HasAColumnBesideTheBusyRatio) {
+  RunResult run = RunOf({Point("open", 700), Point("closed", 1000)});
+  run.points[0].busy_ratio = 0.97;
+  const ReportTable table = MakeUtilizationTable({run});
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.headings[2], "utilization");
+  EXPECT_EQ(table.rows[0][2], "0.700");
+  EXPECT_EQ(table.rows[0][3], "0.97");
+}
+
+TEST(UtilizationTest, VoidClosedLoopsAreNoSaturation) {
+  RunResult run = RunOf({Point("open", 900), Point("closed", 1000)});
+  run.points[1].void_reason = "the client was late";
+  EXPECT_FALSE(SaturationOf(run).has_value());
+  EXPECT_FALSE(UtilizationOf(run, run.points[0]).has_value());
+  EXPECT_FALSE(HasUtilization({run}));
+  EXPECT_TRUE(
+      HasUtilization({run, RunOf({Point("open", 1), Point("closed", 2)})}));
+}
+
+TEST(UtilizationTest, WithoutAClosedLoopItIsOfTheSearch) {
+  RunResult run = RunOf({Point("open", 900)});
+  run.search =
+      SearchSummary{.slo_ms = 50, .percentile = 99, .found_rate = 1200};
+  EXPECT_STREQ(SaturationOf(run)->source, "search");
+  EXPECT_DOUBLE_EQ(*UtilizationOf(run, run.points[0]), 0.75);
+  run.saturation_rate = 1800;
+  EXPECT_STREQ(SaturationOf(run)->source, "closed loop");
+  EXPECT_DOUBLE_EQ(*UtilizationOf(run, run.points[0]), 0.5);
+  run.saturation_rate = 0;
+  run.search->found_rate.reset();
+  EXPECT_FALSE(SaturationOf(run).has_value());
+}
+
+TEST(PercentileTextTest, MarksWhatTooFewRequestsAreBehind) {
+  EXPECT_EQ(PercentileMs(12345, 1000, 0.99), "12.35");
+  EXPECT_EQ(PercentileMs(12345, 999, 0.99), "12.35?");
+  EXPECT_EQ(PercentileMs(12345, 1, 1), "12.35");
+  EXPECT_EQ(PercentileMs(0, 0, 0.5), "-");
+}
+
+}  // namespace
+}  // namespace ferry::bench
