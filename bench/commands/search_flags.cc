@@ -109,7 +109,7 @@ void PrintWindows(const SearchFlags& flags) {
       stderr,
       "windows of up to %g s, not %g: a queue may grow all through one that is "
       "short against the bound and all be answered within it. A search makes "
-      "about %d loads: %.0f minutes at most\n",
+      "about %d loads: %.0f min at most\n",
       window_s, flags.run.duration_s, tries,
       std::ceil(tries * (window_s + flags.run.warm_up_s) / 60));
 }

@@ -10,6 +10,7 @@
 #include "bench/load/batch_means.h"
 #include "bench/load/binomial_test.h"
 #include "bench/report/machine.h"
+#include "bench/report/point_rules.h"
 #include "bench/search/window_probe.h"
 
 namespace ferry::bench {
@@ -23,8 +24,7 @@ constexpr int kLeastBoundsFar = 10;
 // It is asked many times a try, and each time may err.
 constexpr double kEarlyConfidence = 0.999;
 constexpr int kWarmUpBounds = 2;
-constexpr double kLeastAnswered = 0.98;  // of what was sent
-constexpr double kByChance = 3;          // deviations of a Poisson count
+constexpr double kByChance = 3;  // deviations of a Poisson count
 
 const char* StageName(SloSearch::Stage stage) {
   switch (stage) {
@@ -61,7 +61,7 @@ bool IsBehind(const LoadResult& load, const Slo& slo) {
   const double under_way =
       load.offered_rate() * std::chrono::duration<double>(slo.latency).count();
   return answered <
-         kLeastAnswered * planned - kByChance * std::sqrt(2 * under_way);
+         kLeastAnsweredShare * planned - kByChance * std::sqrt(2 * under_way);
 }
 
 uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
