@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = pathlib.Path(os.environ.get("FERRY_RESULTS", ROOT / "bench" / "results"))
 READY_SECONDS = 120
 STOP_SECONDS = 30
+DEEPEST = 3  # Parts of a result that have lines of their own.
 
 
 class Failure(Exception):
@@ -255,13 +256,28 @@ def standing(voids):
     return f"{sum(not void for void in voids)} of {len(voids)}"
 
 
+def to_text(value, depth=0):
+    """Returns it as JSON, a line for each part down to DEEPEST: histograms with
+    a line for each number were megabytes of spaces."""
+    if depth == DEEPEST or not value or not isinstance(value, (dict, list)):
+        return json.dumps(value)
+    indent = "\n" + "  " * (depth + 1)
+    if isinstance(value, dict):
+        parts = (f"{json.dumps(str(key))}: {to_text(part, depth + 1)}"
+                 for key, part in value.items())
+        begin, end = "{", "}"
+    else:
+        parts = (to_text(part, depth + 1) for part in value)
+        begin, end = "[", "]"
+    return begin + indent + f",{indent}".join(parts) + indent[:-2] + end
+
+
 def write(result, page):
     """Writes bench/results/<name>.json and .md; `page` is the readable part."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     name = result["name"]
     with open(RESULTS / f"{name}.json", "w", encoding="utf-8") as stream:
-        json.dump(result, stream, indent=2)
-        stream.write("\n")
+        stream.write(to_text(result) + "\n")
     text = heading(result) + page
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)

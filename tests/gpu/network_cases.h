@@ -20,6 +20,7 @@
 #include "batcher/output_buffer.h"
 #include "models/model_options.h"
 #include "models/torch/torch_entry.h"
+#include "tests/models/torch/network_options.h"
 
 namespace ferry {
 
@@ -43,25 +44,10 @@ inline constexpr NetworkCase kNetworkCases[] = {
 inline constexpr int32_t kMostRows = 8;
 
 inline ModelOptions OptionsOf(const std::string& network, Precision precision) {
-  ModelOptions options;
-  options.name = network;
-  options.backend = BackendKind::kNetwork;
-  options.network = network;
+  ModelOptions options = NetworkOptions(network, {256, 512, 10});
   options.precision = precision;
   options.spec.max_batch_size = kMostRows;
   options.buckets = {1, 2, 4, 8};
-  if (network == "mlp") {
-    options.widths = {256, 512, 10};
-    options.spec.inputs = {{"input", DataType::kFp32, {256}}};
-    options.spec.outputs = {{"output", DataType::kFp32, {10}}};
-  } else if (network == "resnet50") {
-    options.spec.inputs = {{"input", DataType::kFp32, {3, 224, 224}}};
-    options.spec.outputs = {{"output", DataType::kFp32, {1000}}};
-  } else {
-    options.spec.inputs = {{"input_ids", DataType::kInt64, {32}},
-                           {"attention_mask", DataType::kInt64, {32}}};
-    options.spec.outputs = {{"embedding", DataType::kFp32, {384}}};
-  }
   return options;
 }
 

@@ -16,6 +16,7 @@
 #include "models/torch/types.h"
 #include "nlohmann/json.hpp"
 #include "tests/models/temp_folder.h"
+#include "tests/models/torch/network_options.h"
 #include "tests/models/torch/torch_lane.h"
 
 namespace ferry {
@@ -39,27 +40,6 @@ double RelativeError(const at::Tensor& found, const at::Tensor& expected) {
 
 double Cosine(const at::Tensor& a, const at::Tensor& b) {
   return (a.dot(b) / (a.norm() * b.norm())).item<double>();
-}
-
-ModelOptions NetworkOptions(const std::string& network) {
-  ModelOptions options;
-  options.name = network;
-  options.backend = BackendKind::kNetwork;
-  options.network = network;
-  options.spec.max_batch_size = 4;
-  if (network == "mlp") {
-    options.widths = {64, 128, 32};
-    options.spec.inputs = {{"input", DataType::kFp32, {64}}};
-    options.spec.outputs = {{"output", DataType::kFp32, {32}}};
-  } else if (network == "resnet50") {
-    options.spec.inputs = {{"input", DataType::kFp32, {3, 224, 224}}};
-    options.spec.outputs = {{"output", DataType::kFp32, {1000}}};
-  } else {
-    options.spec.inputs = {{"input_ids", DataType::kInt64, {32}},
-                           {"attention_mask", DataType::kInt64, {32}}};
-    options.spec.outputs = {{"embedding", DataType::kFp32, {384}}};
-  }
-  return options;
 }
 
 at::Tensor Serve(const ModelOptions& options, const std::string& weights,
