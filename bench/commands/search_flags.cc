@@ -136,8 +136,8 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--precision", flags.precision,
-                  "of the rate: how far apart a rate that met and one that "
-                  "missed may be in the end")
+                  "share of the rate: half of it may lie between a rate that "
+                  "met and one that missed, half is a confirmation's step down")
       ->check(CLI::Range(1e-3, 0.5))
       ->capture_default_str();
   command

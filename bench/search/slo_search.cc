@@ -40,7 +40,7 @@ void SloSearch::Report(bool met) {
   if (tried->stage == Stage::kConfirm) {
     has_missed_once_ = false;
     confirmed_ = met ? confirmed_ + 1 : 0;
-    candidate_ = met ? candidate_ : candidate_ * (1 - options_.precision);
+    candidate_ = met ? candidate_ : candidate_ * (1 - StepOf(options_));
     return;
   }
   if (!met && !IsBelieved()) {
@@ -85,7 +85,7 @@ int32_t SloSearch::UsualTries(const SloSearchOptions& options) {
   // One that meets and a miss, which comes twice, bracket it; half of those
   // that bisect miss; one confirmation steps down.
   const double halvings =
-      std::log2(std::log(options.growth) / std::log1p(options.precision));
+      std::log2(std::log(options.growth) / std::log1p(StepOf(options)));
   return 4 + static_cast<int32_t>(std::ceil(1.5 * std::max(halvings, 0.0))) +
          options.confirmations;
 }

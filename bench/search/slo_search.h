@@ -6,9 +6,11 @@
 //
 //   bracket   a multiple of the rate until one misses, or a part until one
 //             meets: twice and half where nothing is known of it
-//   bisect    the geometric middle, until both ends are `precision` apart
+//   bisect    the geometric middle, until both ends are half of `precision`
+//             apart
 //   confirm   the winner again, `confirmations` times in a row; each time it
-//             misses, the rate steps down: bisection alone picks lucky tries
+//             misses, the rate steps down by half of `precision`: bisection
+//             alone picks lucky tries
 //
 // Thread safety: thread-compatible; pure logic, no clock.
 #ifndef FERRY_BENCH_SEARCH_SLO_SEARCH_H_
@@ -21,7 +23,7 @@ namespace ferry::bench {
 
 struct SloSearchOptions {
   double first_rate = 100;  // requests/s
-  double precision = 0.02;
+  double precision = 0.02;    // share of the rate
   int32_t confirmations = 3;
   int32_t max_tries = 60;
   double growth = 2;  // of the rate from one try of the bracket to the next
@@ -36,7 +38,7 @@ class SloSearch {
     Stage stage;
   };
 
-  // REQUIRES: first_rate > 0, 0 < precision < 1, growth > 1.
+  // REQUIRES: first_rate > 0, 0 < precision <= 1, growth > 1.
   explicit SloSearch(const SloSearchOptions& options) : options_(options) {}
 
   // Returns what to try; nothing once the search has ended.
@@ -68,7 +70,10 @@ class SloSearch {
 
   bool is_bracketed() const { return met_ > 0 && missed_ > 0; }
   bool is_narrow() const {
-    return is_bracketed() && missed_ <= met_ * (1 + options_.precision);
+    return is_bracketed() && missed_ <= met_ * (1 + StepOf(options_));
+  }
+  static double StepOf(const SloSearchOptions& options) {
+    return options.precision / 2;
   }
 
   const SloSearchOptions options_;

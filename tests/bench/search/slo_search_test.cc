@@ -30,8 +30,8 @@ TEST(SloSearchTest, KneeIsFoundFromBelowAndFromAbove) {
                [](SloSearch::Try next) { return next.rate <= 1000; });
     ASSERT_TRUE(found.has_value()) << first;
     EXPECT_LE(*found, 1000);
-    EXPECT_GE(*found, 1000 / 1.02);
-    EXPECT_LE(tries, 45);
+    EXPECT_GE(*found, 1000 / 1.01);
+    EXPECT_LE(tries, 47);
   }
 }
 
@@ -46,7 +46,7 @@ TEST(SloSearchTest, OneMissByChanceCapsNothing) {
            (next.stage == SloSearch::Stage::kConfirm || !is_first);
   });
   ASSERT_TRUE(found.has_value());
-  EXPECT_GE(*found, 1000 / 1.02);
+  EXPECT_GE(*found, 1000 / 1.01);
 }
 
 TEST(SloSearchTest, RateThatMetByLuckStepsDown) {
@@ -58,11 +58,11 @@ TEST(SloSearchTest, RateThatMetByLuckStepsDown) {
   });
   ASSERT_TRUE(found.has_value());
   EXPECT_LE(*found, 1000);
-  EXPECT_GE(*found, 1000 * 0.97);
+  EXPECT_GE(*found, 1000 * 0.99);
 }
 
 TEST(SloSearchTest, ConfirmationsAreInARow) {
-  SloSearch search({.first_rate = 100, .precision = 0.5, .confirmations = 2});
+  SloSearch search({.first_rate = 100, .precision = 1, .confirmations = 2});
   search.Report(true);  // 100
   for (const double rate : {200.0, 100 * std::sqrt(2)}) {
     for (int miss = 0; miss < 2; ++miss) {
@@ -113,7 +113,7 @@ TEST(SloSearchTest, WhatTheClientCannotSendIsTheCeiling) {
 }
 
 TEST(SloSearchTest, OneLateConfirmationIsRepeated) {
-  SloSearch search({.first_rate = 100, .precision = 0.5, .confirmations = 2});
+  SloSearch search({.first_rate = 100, .precision = 1, .confirmations = 2});
   search.Report(true);
   for (int miss = 0; miss < 4; ++miss) {
     search.Report(false);
@@ -128,7 +128,7 @@ TEST(SloSearchTest, OneLateConfirmationIsRepeated) {
 }
 
 TEST(SloSearchTest, DoubtfulConfirmationIsRepeatedOnceAndStepsDown) {
-  SloSearch search({.first_rate = 100, .precision = 0.5, .confirmations = 2});
+  SloSearch search({.first_rate = 100, .precision = 1, .confirmations = 2});
   search.Report(true);
   for (int miss = 0; miss < 4; ++miss) {
     search.ReportDoubt();  // before the confirmation: a miss
