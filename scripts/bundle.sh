@@ -129,6 +129,12 @@ fi
 for test in "${gpu_tests[@]}"; do
   add_program "$test" tests
 done
+# What gpu_check.sh measures copies with.
+gpu_benchmark=$cuda/bin/copy-in-benchmark
+if [ -x "$gpu_benchmark" ]; then
+  add_program "$gpu_benchmark" bin
+  gpu_tests+=("$gpu_benchmark")
+fi
 if [ -e "$device_library" ]; then
   copy_program "$device_library" "$bundle/lib/libferry_cuda.so"
   own_libraries+=("$device_library")

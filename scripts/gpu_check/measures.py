@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 
+import copy_in
 import networks
 from programs import KEPT_CHARACTERS, READY_S, Server, Wrong, run
 from steps import Skip
@@ -51,7 +52,7 @@ class Measures:
         self.found = check.measures = {
             "device": self.device, "seconds": self.seconds,
             "batches": self.batches, "matmul_peak": None, "networks": {},
-            "packages": {}, "one_outstanding": {},
+            "packages": {}, "one_outstanding": {}, "copy_in": None,
             "not_measured": NOT_MEASURED}
 
     def run_all(self):
@@ -72,6 +73,7 @@ class Measures:
             self.measure_served(network, is_batching=False)
         for mode in ("graphs", "eager"):
             self.measure_one(mode)
+        self.measure_copy_in()
 
     def step(self, name):
         return self.check.step(f"measure {name}", self.device)
@@ -280,6 +282,17 @@ class Measures:
                 self.seconds)
             ended.require_success()
         return facts_of(made["points"][0])
+
+    # --- copies alone --------------------------------------------------------
+
+    def measure_copy_in(self):
+        with self.step("rows to the device"):
+            if self.device == "cpu":
+                raise Skip("no device")
+            self.need()
+            self.found["copy_in"] = copy_in.measure(
+                self.check.program("copy-in-benchmark"), self.visible,
+                self.seconds)
 
 
 def mode_flags(mode):

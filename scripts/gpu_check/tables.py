@@ -62,6 +62,14 @@ def network_lines(name, of):
         yield ""
 
 
+def copy_in_lines(ways):
+    yield "rows to the device: gathered first, or from pinned memory as they lie"
+    yield from table(["batch", "way", "us", "us of the thread", "GB/s"],
+                     [[one["batch"], one["way"], text_of(one["total_us"]),
+                       text_of(one["host_us"]),
+                       text_of(one["gbytes_per_second"], 2)] for one in ways])
+
+
 def one_row(mode, one):
     forward, served = one["forward"] or {}, one["served"] or {}
     return [mode, *(text_of(forward.get(key), 3)
@@ -90,6 +98,8 @@ def lines(measures):
             yield from table(["mode", "copy in ms", "compute ms", "batch ms",
                               "served p50 ms", "served p99 ms"],
                              [one_row(mode, one) for mode, one in of.items()])
+    if measures["copy_in"]:
+        yield from copy_in_lines(measures["copy_in"])
     for what in measures["not_measured"]:
         yield f"not measured: {what}"
     yield ""

@@ -74,6 +74,19 @@ json.dump({"runs": [run]}, open(after("--json"), "w"))
 sys.exit(1 if found is None else 0)
 """
 
+# Two ways, of one batch.
+COPY_IN = """
+import json, os, sys
+flags = dict(word.split("=", 1) for word in sys.argv[1:])
+ways = [{"name": f"copy_in_8_images/{way}/real_time", "time_unit": "ns",
+         "real_time": time, "host_us": 20.5, "bytes_per_second": 5e10}
+        for way, time in (("gathered", 300e3), ("in_one_call", 200e3))]
+if os.environ.get("CUDA_VISIBLE_DEVICES") == "GPU-b":
+    ways[1] = {"name": "copy_in_8_images/in_one_call", "error_occurred": True,
+               "error_message": "no CUDA device"}
+json.dump({"benchmarks": ways}, open(flags["--benchmark_out"], "w"))
+"""
+
 
 class NumbersTest(unittest.TestCase):
 
@@ -130,6 +143,7 @@ class MeasuresTest(unittest.TestCase):
         self.play("ferry-forward", FORWARD)
         self.play("ferry-server", SERVER)
         self.play("ferry-bench", BENCH)
+        self.play("copy-in-benchmark", COPY_IN)
 
     def run_script(self, *flags):
         return subprocess.run(
@@ -188,6 +202,11 @@ class MeasuresTest(unittest.TestCase):
         self.assertIn("resnet50: 3.00 times the rate with batching", text)
         self.assertIn("| on | 4 | 300.0 | 14.00 | 0.037 | 7.50 | 0.970 | 0.850 "
                       "| - | - |", text)
+        self.assertEqual(found["copy_in"][1], {
+            "batch": "copy_in_8_images", "way": "in_one_call", "total_us": 200,
+            "host_us": 20.5, "gbytes_per_second": 50})
+        self.assertIn("| copy_in_8_images | gathered | 300.0 | 20.5 | 50.00 |",
+                      text)
         self.assertIn("not measured: ", text)
         self.assertNotIn("not finished", text)
         # There is no ferry-nvml, and no device for torch.
@@ -237,6 +256,15 @@ class MeasuresTest(unittest.TestCase):
         self.assertIsNone(encoder["served_without_batching"]["found_rate"])
         self.assertEqual(found["networks"]["mlp"]["batching_gain"], 3)
         self.assertIn("encoder, over loopback", text)
+
+    def test_copies_that_were_not_made_are_no_result(self):
+        self.play_all()
+        self.run_script("--device", "GPU-b", "--batch", "2", "--network",
+                        "mlp", "--seconds", "0.2")
+        found, steps, _ = self.report()
+        self.assertIn("no CUDA device",
+                      steps["measure rows to the device"]["reason"])
+        self.assertIsNone(found["copy_in"])
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "here is a device")
     def test_without_a_device_all_are_skipped(self):

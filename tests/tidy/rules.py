@@ -72,9 +72,10 @@ FORBIDDEN = {
               "proto is the lowest layer"),
 }
 
-# The primitives of other folders that bench/micro measures one by one.
+# The primitives of other folders, and of CUDA, that bench/micro measures one by
+# one.
 MEASURED = {"server/infer_codec.h", "server/infer_response.h",
-            "models/torch/bf16_cast.h"}
+            "models/torch/bf16_cast.h", "cuda_runtime_api.h"}
 
 
 def layers(source):
