@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -94,6 +95,15 @@ bool ReadPart(absl::string_view key, absl::string_view value,
   return false;
 }
 
+// Returns why `text` is no class: `wrong`, a part of it or all.
+absl::Status Refused(const std::string& text, absl::string_view wrong) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--class: expected NAME:KEY=VALUE,... with keys weight, rows, priority, "
+      "deadline_ms, timeout_ms, cancel, cancel_ms, model, data and "
+      "shape=INPUT:SIZExSIZE, got '",
+      wrong, wrong == text ? "'" : absl::StrCat("' in '", text, "'")));
+}
+
 }  // namespace
 
 absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
@@ -102,19 +112,16 @@ absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
       absl::StrSplit(text, absl::MaxSplits(':', 1));
   RequestClass read = defaults;
   read.name = std::string(named.first);
-  bool is_read = !read.name.empty();
+  if (read.name.empty()) {
+    return Refused(text, text);
+  }
   for (absl::string_view part :
        absl::StrSplit(named.second, ',', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(part, absl::MaxSplits('=', 1));
-    is_read = is_read && ReadPart(pair.first, pair.second, read);
-  }
-  if (!is_read) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--class: expected NAME:KEY=VALUE,... with keys weight, rows, "
-        "priority, deadline_ms, timeout_ms, cancel, cancel_ms, model, data and "
-        "shape=INPUT:SIZExSIZE, got '",
-        text, "'"));
+    if (!ReadPart(pair.first, pair.second, read)) {
+      return Refused(text, part);
+    }
   }
   return read;
 }

@@ -14,6 +14,7 @@
 #include "bench/compare/comparison_text.h"
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
+#include "bench/report/writable_file.h"
 
 namespace ferry::bench {
 namespace {
@@ -97,11 +98,13 @@ void AddCompareCommand(CLI::App& app, Invocation& invocation) {
                       "labels");
   command->add_option("--label-b", flags->files.label_b, "the same of B");
   command->add_option("--json", flags->json_path, "file for the comparison")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command
       ->add_option("--markdown", flags->markdown_path,
                    "file for the table as Markdown")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command
       ->add_option("--fail-if-worse", flags->fail_if_worse,
                    "end with exit code 2 where the whole 95 % interval of a "

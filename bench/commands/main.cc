@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "batcher/event_count.h"
@@ -77,6 +78,14 @@ int main(int argc, char** argv) {
                      .c_str());
     return 1;
   } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> words = app.remaining();
+    if (app.get_subcommands().empty() && !words.empty()) {
+      std::fprintf(stderr,
+                   "ferry-bench: expected a command, got '%s'; see "
+                   "ferry-bench --help\n",
+                   words.front().c_str());
+      return 1;
+    }
     return app.exit(error) == 0 ? 0 : 1;
   }
   return invocation.chosen();

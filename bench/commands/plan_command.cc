@@ -9,6 +9,7 @@
 #include "bench/commands/price_flags.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
+#include "bench/report/writable_file.h"
 
 namespace ferry::bench {
 namespace {
@@ -136,7 +137,8 @@ void AddPlanCommand(CLI::App& app, Invocation& invocation) {
                   "its run, where it has several")
       ->needs(before);
   command.add_option("--json", options->json_path, "file for the plan")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command.callback([options, &invocation] {
     options->command_line = invocation.command_line;
     invocation.chosen = [options] { return PrintPlan(*options); };

@@ -167,6 +167,18 @@ absl::StatusOr<double> AddFleet(const PlanPrice& price, Plan& plan) {
         "instances have %d devices and are paid for whole: %d of %d are idle",
         devices, idle, *instances * devices));
   }
+  const int64_t lost = std::min(devices, fleet.replicas);
+  if (lost > 1 && lost == fleet.replicas) {
+    plan.notes.push_back(absl::StrFormat(
+        "one instance holds all %d replicas: whoever loses it serves nobody",
+        lost));
+  } else if (lost > 1) {
+    plan.notes.push_back(absl::StrFormat(
+        "an instance that is lost takes up to %d of %d replicas: --lost-share "
+        "%.2g plans for that",
+        lost, fleet.replicas,
+        static_cast<double>(lost) / static_cast<double>(fleet.replicas)));
+  }
   return cost->per_hour;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/writable_file.h"
 
 namespace ferry::bench {
 namespace {
@@ -269,7 +270,8 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
       .add_option("--log", options.log_path,
                   "file for when each request was planned, sent and ended, as "
                   "CSV")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   AddReportFlags(command, options);
   AddGoodputFlag(command, options);
 }

@@ -10,6 +10,7 @@
 #include "bench/commands/commands.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
+#include "bench/report/writable_file.h"
 #include "bench/virtual/virtual_run.h"
 #include "bench/virtual/virtual_summary.h"
 
@@ -264,11 +265,13 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command.add_option("--seed", flags->run.seed, "of all that is random")
       ->capture_default_str();
   command.add_option("--json", flags->json_path, "write the result there")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command
       .add_option("--log", flags->log_path,
                   "write a line a request there, as CSV")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command.callback([flags, &invocation] {
     invocation.chosen = [flags] { return Simulate(*flags); };
   });

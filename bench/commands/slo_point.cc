@@ -69,6 +69,11 @@ std::string Reasons(const std::vector<RunResult>& runs, double p99_ms) {
   return reasons.empty() ? "there are no points" : absl::StrJoin(reasons, "; ");
 }
 
+// Whether the search was for that bound.
+bool IsOf(const SearchSummary& search, double p99_ms) {
+  return search.percentile == 99 && search.slo_ms == p99_ms;
+}
+
 // Returns how well the points around the chosen one bound lambda_max.
 std::vector<std::string> DoubtsOfRates(const std::vector<RunResult>& runs,
                                        const PointResult& best, double p99_ms) {
@@ -95,10 +100,17 @@ std::vector<std::string> DoubtsOfRates(const std::vector<RunResult>& runs,
       }
     }
   }
-  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& run) {
-        return run.search.has_value();
+  if (std::any_of(runs.begin(), runs.end(), [&](const RunResult& run) {
+        return run.search.has_value() && IsOf(*run.search, p99_ms);
       })) {
     return notes;  // the search has tried higher rates
+  }
+  for (const RunResult& run : runs) {
+    if (run.search.has_value()) {
+      notes.push_back(absl::StrFormat(
+          "its search was for p%g <= %g ms, not for p99 <= %g ms",
+          run.search->percentile, run.search->slo_ms, p99_ms));
+    }
   }
   if (!std::isfinite(next_rate)) {
     notes.push_back(

@@ -12,6 +12,7 @@
 #include "bench/commands/signal_watcher.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
+#include "bench/report/writable_file.h"
 #include "bench/soak/process_memory.h"
 #include "bench/soak/soak_load.h"
 #include "bench/soak/soak_requests.h"
@@ -237,7 +238,8 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
                   "MB a minute over the last 80 %; more fails the soak")
       ->capture_default_str();
   command.add_option("--json", flags.json_path, "file for the results")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ std::string DescribeGoodput(const std::vector<RunResult>& runs) {
   return absl::StrCat(
       "goodput: successes/s within ",
       slo_ms ? absl::StrFormat("%g ms", *slo_ms) : "the bound of each run",
-      " of their planned send");
+      " of their planned send, of what was planned in the window (achieved/s "
+      "counts what ended in it)");
 }
 
 }  // namespace ferry::bench

@@ -8,25 +8,31 @@
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
+#include "bench/report/writable_file.h"
 
 namespace ferry::bench {
 
 void AddReportFileFlags(CLI::App& command, ReportFiles& files) {
   command.add_option("--json", files.json, "file for the results")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command.add_option("--html", files.html, "file for the page")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command.add_option("--csv", files.csv, "file for the points as CSV")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command
       .add_option("--markdown", files.markdown,
                   "file for the table as Markdown")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
   command
       .add_option("--perf-analyzer-csv", files.perf_analyzer_csv,
                   "file for the points as perf_analyzer's -f writes them: "
                   "closed loops, then open ones behind a header of their own")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(WritableFile());
 }
 
 absl::Status WriteReportFiles(const ReportFiles& files,
@@ -44,25 +50,25 @@ absl::Status WriteReportFiles(const ReportFiles& files,
       {files.markdown, "table", [&] { return ToMarkdown(MakeTable(runs)); }},
       {files.perf_analyzer_csv, "perf_analyzer's table",
        [&] { return ToPerfAnalyzerCsv(runs); }}};
+  absl::Status status;  // of the first that cannot be written
   for (const File& file : all) {
     if (file.path.empty()) {
       continue;
     }
     const auto contents = file.write();
-    if (!contents.ok()) {
-      return contents.status();
+    const absl::Status written =
+        contents.ok() ? WriteFile(file.path, *contents) : contents.status();
+    status.Update(written);
+    if (written.ok()) {
+      std::printf("%s: %s\n", file.what, file.path.c_str());
     }
-    if (absl::Status status = WriteFile(file.path, *contents); !status.ok()) {
-      return status;
-    }
-    std::printf("%s: %s\n", file.what, file.path.c_str());
   }
   if (const size_t count = NotInPerfAnalyzerCsv(runs);
       count > 0 && !files.perf_analyzer_csv.empty()) {
     std::printf("%s: %zu void points or offline queries are left out\n",
                 files.perf_analyzer_csv.c_str(), count);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace ferry::bench

@@ -31,6 +31,7 @@ struct ReportFiles {  // empty: not written
 void AddReportFileFlags(CLI::App& command, ReportFiles& files);
 
 // Writes those that are asked for and says so on stdout; `page` is of --html.
+// Where one cannot be written the others are.
 absl::Status WriteReportFiles(const ReportFiles& files,
                               const std::vector<RunResult>& runs,
                               const PageOptions& page = {});

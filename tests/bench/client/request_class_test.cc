@@ -50,6 +50,10 @@ TEST(RequestClassTest, WhatIsNoClassIsRefused) {
                 HasSubstr("--class: expected NAME:KEY=VALUE"))
         << text;
   }
+  EXPECT_THAT(
+      std::string(
+          ParseRequestClass("a:rows=2,weight=0", {}).status().message()),
+      HasSubstr("got 'weight=0' in 'a:rows=2,weight=0'"));
 }
 
 TEST(ClassPickerTest, RequestsAreOfClassesByTheirWeights) {

@@ -9,6 +9,7 @@
 namespace ferry::bench {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -155,6 +156,15 @@ TEST(PlanResultTest, NotesSayWhatIsPaidAndWhatIsRisked) {
   EXPECT_THAT(plan.notes,
               Contains(HasSubstr("paid for whole: 3 of 8 are idle")));
   EXPECT_THAT(plan.notes, Contains(HasSubstr("spot devices are taken away")));
+  EXPECT_THAT(plan.notes,
+              Contains(HasSubstr("one instance holds all 5 replicas")));
+  price.row.devices_per_instance = 4;
+  EXPECT_THAT(Report(request, price).plan.notes,
+              Contains(HasSubstr("takes up to 4 of 5 replicas: --lost-share "
+                                 "0.8 plans for that")));
+  price.row.devices_per_instance = 1;
+  EXPECT_THAT(Report(request, price).plan.notes,
+              Not(Contains(AnyOf(HasSubstr("idle"), HasSubstr("instance")))));
   price.row.devices_per_instance = 5;
   EXPECT_THAT(Report(request, price).plan.notes,
               Not(Contains(HasSubstr("idle"))));

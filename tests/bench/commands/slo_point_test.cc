@@ -76,6 +76,15 @@ TEST(SloPointTest, OfASearchOnlyWhatItFoundCounts) {
   EXPECT_EQ(found.lambda_max(), 300) << "400/s met it by luck, 310/s once";
   EXPECT_THAT(found.notes, IsEmpty());
   EXPECT_EQ(Chosen({run}, 20), (PointPlace{0, 3})) << "as the page has it";
+  run.search->slo_ms = 10;
+  EXPECT_THAT(
+      Find({run}, 20).notes,
+      Contains("its search was for p99 <= 10 ms, not for p99 <= 20 ms"));
+  run.search = {.slo_ms = 20, .percentile = 95, .found_rate = 300};
+  EXPECT_THAT(
+      Find({run}, 20).notes,
+      Contains("its search was for p95 <= 20 ms, not for p99 <= 20 ms"));
+  run.search->percentile = 99;
   run.search->found_rate.reset();
   EXPECT_THAT(Refusal(run, 20), HasSubstr("open, 400/s: a try of a search"));
   EXPECT_THAT(Refusal(run, 20),

@@ -1,0 +1,48 @@
+// What the system says of the file, or of its folder where there is none.
+#include "bench/report/writable_file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry::bench {
+namespace {
+
+// Returns what is in the way; "": nothing.
+std::string WhyNot(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return "a folder";
+  }
+  if (std::filesystem::exists(path, error)) {
+    return access(path.c_str(), W_OK) == 0 ? "" : "read-only";
+  }
+  const std::filesystem::path folder =
+      path.has_parent_path() ? path.parent_path() : ".";
+  if (!std::filesystem::is_directory(folder, error)) {
+    return absl::StrCat("no folder ", folder.string());
+  }
+  return access(folder.c_str(), W_OK) == 0
+             ? ""
+             : absl::StrCat("read-only ", folder.string());
+}
+
+}  // namespace
+
+CLI::Validator WritableFile() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const std::string why_not = WhyNot(text);
+        return why_not.empty()
+                   ? std::string()
+                   : absl::StrCat("expected a file that can be written, got '",
+                                  text, "': ", why_not);
+      },
+      "");
+}
+
+}  // namespace ferry::bench

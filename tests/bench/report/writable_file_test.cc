@@ -1,0 +1,43 @@
+// Files that can be written, and what is said of others.
+#include "bench/report/writable_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace ferry::bench {
+namespace {
+
+// What the check says of that text; empty where it is fine.
+std::string Said(const std::string& text) {
+  std::string checked = text;
+  return WritableFile()(checked);
+}
+
+TEST(WritableFileTest, NewAndOldFilesOfAFolderCanBeWritten) {
+  const std::filesystem::path folder(testing::TempDir());
+  const std::string old_file = folder / "writable_file_test_old";
+  std::ofstream(old_file) << "kept";
+  EXPECT_EQ(Said(old_file), "");
+  const std::string new_file = folder / "writable_file_test_new";
+  EXPECT_EQ(Said(new_file), "");
+  EXPECT_FALSE(std::filesystem::exists(new_file)) << "a check makes no file";
+  std::string text;
+  std::ifstream(old_file) >> text;
+  EXPECT_EQ(text, "kept") << "nor does it empty one";
+  std::filesystem::remove(old_file);
+  EXPECT_EQ(Said("writable_file_test_in_this_folder"), "");
+}
+
+TEST(WritableFileTest, WhatIsInTheWayIsNamed) {
+  EXPECT_EQ(Said("/nonexistent/a.json"),
+            "expected a file that can be written, got '/nonexistent/a.json': "
+            "no folder /nonexistent");
+  EXPECT_EQ(Said("/"),
+            "expected a file that can be written, got '/': a folder");
+}
+
+}  // namespace
+}  // namespace ferry::bench
