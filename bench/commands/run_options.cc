@@ -172,9 +172,9 @@ void AddReportFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--fail-if", options.fail_if,
                   "end with exit code 2 where a point is so: 'p99>20ms', "
-                  "'errors>0.1%', 'rate<1000'. Requests that failed are "
-                  "infinitely late. Void points count, and percentiles of too "
-                  "few requests")
+                  "'errors>0.1%', 'rate<1000', 'goodput<900' (with --slo-ms). "
+                  "Requests that failed are infinitely late. Void points "
+                  "count, and percentiles of too few requests")
       ->type_name("CONDITION");
 }
 
@@ -323,6 +323,11 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
     auto condition = ParseCondition(text);
     if (!condition.ok()) {
       return condition.status();
+    }
+    if (TakesSlo(*condition) && options.slo_ms == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--fail-if: expected --slo-ms, the bound of the goodput, beside '",
+          text, "', found none"));
     }
     options.conditions.push_back(*std::move(condition));
   }

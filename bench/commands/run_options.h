@@ -79,7 +79,8 @@ void AddRunFlags(CLI::App& command, RunOptions& options);
 // Returns the options with shapes, ranges, classes, arrivals, scenario and
 // conditions read and durations converted, and with default loads where none
 // were given: a trace's own rate, or else shares of saturation. Errors: those
-// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit.
+// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit, and for
+// a condition of the goodput without its bound.
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
 
 }  // namespace ferry::bench

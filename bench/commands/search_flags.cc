@@ -14,6 +14,7 @@
 #include "bench/commands/command_report.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/signal_watcher.h"
+#include "bench/report/goodput.h"
 #include "bench/report/point_rules.h"
 #include "bench/search/sweep.h"
 
@@ -29,6 +30,7 @@ Slo SloOf(const SearchFlags& flags) {
 }  // namespace
 
 absl::Status Complete(SearchFlags& flags) {
+  flags.run.slo_ms = flags.slo_ms;
   auto completed = CompleteRunOptions(flags.run);
   if (!completed.ok()) {
     return completed.status();
@@ -61,6 +63,9 @@ RunResult Confirmations(const RunResult& run) {
   std::erase_if(confirmed.points, [&run](const PointResult& point) {
     return point.purpose != "confirm: met" || IsUnconfirmed(run, point);
   });
+  if (run.search.has_value()) {
+    SetGoodput(run.search->slo_ms, confirmed);
+  }
   return confirmed;
 }
 

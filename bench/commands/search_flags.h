@@ -30,7 +30,8 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags);
 // (what ends early meets every bound) and for a trace's scale.
 absl::Status Complete(SearchFlags& flags);
 
-// Returns the run with those points alone that confirm what was found.
+// Returns the run with those points alone that confirm what was found, and
+// their goodput within its bound.
 RunResult Confirmations(const RunResult& run);
 
 // Returns options of a search from that rate on.
