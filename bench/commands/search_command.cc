@@ -60,8 +60,8 @@ int Search(SearchFlags flags, const std::string& command_line) {
   if (first_rate <= 0) {
     Report(flags.run, {run});
     return Fail(absl::UnavailableError(
-        "no saturation was found to begin with, or it was stopped: "
-        "--first-rate says where to begin"));
+        "no request of a closed loop succeeded, to begin with half of its "
+        "rate, or it was stopped: --first-rate says where to begin"));
   }
   SteadyPacer pacer;
   RateSearch search(OptionsOf(flags, first_rate), server.target(), pacer,

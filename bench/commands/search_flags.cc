@@ -97,9 +97,12 @@ double FirstRate(const SearchFlags& flags, MeasuredServer& server,
   ProgressLine line([&sweep] { return sweep.progress(); });
   const absl::Status swept =
       sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
-  const bool is_whole =
-      swept.ok() && !run.points.empty() && !run.points.back().interrupted;
-  return is_whole ? kShareOfSaturation * run.saturation_rate : 0;
+  if (!swept.ok() || run.points.empty() || run.points.back().interrupted ||
+      !run.points.back().void_reason.empty()) {
+    return 0;
+  }
+  // Also of an unsteady loop: no saturation, but good enough to begin with.
+  return kShareOfSaturation * run.points.back().achieved_rate;
 }
 
 void PrintWindows(const SearchFlags& flags) {

@@ -38,7 +38,7 @@ RunResult Confirmations(const RunResult& run);
 RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
 
 // Returns the flag's first rate, else half of what a closed loop achieves,
-// which is then a point of the run; 0 where that achieved nothing or was
+// which is then a point of the run; 0 where that achieved nothing, was void or
 // interrupted.
 double FirstRate(const SearchFlags& flags, MeasuredServer& server,
                  RunResult& run);

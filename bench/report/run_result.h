@@ -153,7 +153,7 @@ struct RunResult {
   uint64_t request_bytes = 0;
   std::string data;  // file or folder of their contents; empty: random
   double warm_up_s = 0;
-  // What a closed loop achieved; 0: not measured.
+  // What a steady closed loop achieved; 0: not measured, or none was.
   double saturation_rate = 0;
   std::optional<double> slo_ms = {};  // of the goodput; none was asked for
   std::optional<SearchSummary> search;
