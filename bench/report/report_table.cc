@@ -11,7 +11,6 @@
 #include "bench/report/goodput.h"
 #include "bench/report/number_text.h"
 #include "bench/report/percentile_text.h"
-#include "bench/report/point_rules.h"
 #include "bench/report/rate_comparison.h"
 
 namespace ferry::bench {
@@ -80,9 +79,8 @@ bool AnyUnbacked(const std::vector<RunResult>& runs) {
 // Says where the saturation is less than what an unsteady closed loop achieved.
 void NoteSaturation(const RunResult& run, std::vector<std::string>& notes) {
   for (const PointResult& point : run.points) {
-    if (point.loop == "closed" && Stands(point) &&
-        !WhyUnsteady(point).empty() && run.saturation_rate > 0 &&
-        point.achieved_rate > run.saturation_rate) {
+    if (point.loop == "closed" && Stands(point) && !IsSteady(point) &&
+        run.saturation_rate > 0 && point.achieved_rate > run.saturation_rate) {
       notes.push_back(absl::StrFormat(
           "saturation: of '%s' %.0f/s, without %s (%.0f/s), which was "
           "unsteady: the server may do more, and loads be less of it",

@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "bench/report/frontier.h"
-#include "bench/report/point_rules.h"
 
 namespace ferry::bench {
 
 double ClosedLoopSaturation(const RunResult& run) {
   double saturation = 0;
   for (const PointResult& point : run.points) {
-    if (point.loop == "closed" && Stands(point) && WhyUnsteady(point).empty()) {
+    if (point.loop == "closed" && IsSteady(point)) {
       saturation = std::max(saturation, point.achieved_rate);
     }
   }

@@ -20,9 +20,9 @@ struct Saturation {
   const char* source = "";  // "closed loop" or "search"
 };
 
-// Returns the highest rate that a closed loop of the run achieved whose numbers
-// stand (Stands()) and that was steady (WhyUnsteady()): one that paused for a
-// server that was UNAVAILABLE had fewer outstanding than it says. 0: none.
+// Returns the highest rate that a steady closed loop of the run achieved
+// (IsSteady()): one that paused for a server that was UNAVAILABLE had fewer
+// outstanding than it says. 0: none.
 double ClosedLoopSaturation(const RunResult& run);
 
 // Returns the run's own saturation, else ClosedLoopSaturation(), or, without
