@@ -143,6 +143,15 @@ TEST_F(ChannelsLastTest, ViewThatThrowsOfTwoRowsIsFound) {
                      Options({kImage}, {{"y", DataType::kFp32, {120}}})));
 }
 
+// The trial's rows lie as a device lays them out.
+TEST_F(ChannelsLastTest, ViewThatThrowsOfTheInputIsFound) {
+  EXPECT_FALSE(IsChannelsLast(
+      "def forward(self, x):\n"
+      "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n"
+      "  return y.flatten(1) + x.view([-1, 90]).mean(1).reshape([-1, 1])\n",
+      Options({kImage}, {{"y", DataType::kFp32, {120}}})));
+}
+
 TEST_F(ChannelsLastTest, Fp32AndWhatIsNoImageAreLeftAsTheyAre) {
   ModelOptions options = Options({kImage}, {kMap});
   options.precision = Precision::kFp32;
@@ -338,6 +347,24 @@ TEST(ChannelsLastTrialTest, SizesThatVaryAreTriedUntilOneRuns) {
   EXPECT_THAT(Compare(takes, Same, {"x", DataType::kFp32, {3, kAnySize, 5}}),
               IsEmpty());
   EXPECT_THAT(tried, ElementsAre(64, 224, 224));
+}
+
+// Not those of which a row would be millions of elements.
+TEST(ChannelsLastTrialTest, SizesThatVaryInManyDimsAreTriedSmall) {
+  std::vector<int64_t> tried;
+  const auto takes = [&](const at::Tensor& x) {
+    tried.push_back(x.size(1));
+    return x;
+  };
+  EXPECT_THAT(
+      Compare(takes, Same,
+              {"x", DataType::kFp32, {kAnySize, kAnySize, kAnySize, 9}}),
+      IsEmpty());
+  EXPECT_THAT(tried, ElementsAre(64, 64));
+  EXPECT_THAT(
+      Compare(takes, Same,
+              {"x", DataType::kFp32, {kAnySize, kAnySize, kAnySize, 1000}}),
+      HasSubstr("fails, with it or without: its inputs are too large"));
 }
 
 }  // namespace
