@@ -43,4 +43,10 @@ void LogModelFailure(const std::string& model, absl::string_view step,
                 left_out.exchange(0, std::memory_order_relaxed), OneLine(text));
 }
 
+void LogModelFallback(const std::string& model, absl::string_view what,
+                      absl::string_view why) {
+  spdlog::warn("model falls back model={} to=\"{}\" why=\"{}\"", model,
+               std::string(what), OneLine(why));
+}
+
 }  // namespace ferry

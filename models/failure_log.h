@@ -15,6 +15,11 @@ namespace ferry {
 void LogModelFailure(const std::string& model, absl::string_view step,
                      absl::string_view text);
 
+// Writes one line for a model that is served as `what`, which is slower, and
+// why. Once a load.
+void LogModelFallback(const std::string& model, absl::string_view what,
+                      absl::string_view why);
+
 }  // namespace ferry
 
 #endif  // FERRY_MODELS_FAILURE_LOG_H_

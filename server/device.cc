@@ -55,6 +55,14 @@ absl::Status Device::Claim() const {
   return nvml::BindThread(nvml::ProcessorsOfNode(*numa_node_, sysfs_));
 }
 
+bool Device::LearnMultiprocessors(int count) {
+  if (choice_.multiprocessor_count.has_value() || count <= 0) {
+    return false;
+  }
+  choice_.multiprocessor_count = static_cast<uint32_t>(count);
+  return true;
+}
+
 std::string Device::Describe() const {
   std::string text = nvml::Describe(choice_);
   if (numa_node_.has_value()) {

@@ -4,7 +4,8 @@
 // Open() finds it through NVML, Claim() makes it the only one that CUDA will
 // see. CUDA itself is no business of this file.
 //
-// Thread safety: const after Claim(); sampler() and library() are thread-safe.
+// Thread safety: const after Claim() and LearnMultiprocessors(); sampler() and
+// library() are thread-safe.
 // Errors: of Open(): as nvml::Library::Open() and nvml::Choose(); the flag and
 // what NVML sees are in the message.
 #ifndef FERRY_SERVER_DEVICE_H_
@@ -48,6 +49,11 @@ class Device {
   // opened.
   absl::Status Claim() const;
 
+  // Takes what CUDA tells of the device where NVML does not, as of a whole GPU;
+  // returns whether that is news. REQUIRES: called before other threads use
+  // choice().
+  bool LearnMultiprocessors(int count);
+
   const nvml::DeviceChoice& choice() const { return choice_; }
   std::optional<int> numa_node() const { return numa_node_; }
   const nvml::Library& library() const { return *library_; }
@@ -62,7 +68,7 @@ class Device {
          const std::string& sysfs);
 
   const std::unique_ptr<nvml::Library> library_;
-  const nvml::DeviceChoice choice_;
+  nvml::DeviceChoice choice_;
   const std::unique_ptr<nvml::DeviceSampler> sampler_;
   const std::string sysfs_;
   const std::optional<int> numa_node_;

@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
 
 // Starts CUDA, and with it threads, where a device was claimed: what LibTorch's
 // models compute on.
-absl::Status StartDevice(const Device* device, ServerOptions& options) {
+absl::Status StartDevice(Device* device, ServerOptions& options) {
   if (device == nullptr) {
     return absl::OkStatus();
   }

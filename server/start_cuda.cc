@@ -10,12 +10,13 @@
 
 namespace ferry {
 
-absl::StatusOr<OpenedCuda> StartCuda(const Device& device) {
+absl::StatusOr<OpenedCuda> StartCuda(Device& device,
+                                     const std::string& library) {
   const nvml::DeviceChoice& choice = device.choice();
   const double fraction = choice.memory_bytes.has_value()
                               ? nvml::MemoryFraction(*choice.memory_bytes)
                               : 1;
-  absl::StatusOr<OpenedCuda> opened = OpenCuda(fraction);
+  absl::StatusOr<OpenedCuda> opened = OpenCuda(fraction, library);
   if (!opened.ok()) {
     return absl::Status(opened.status().code(),
                         absl::StrCat("--device: ", opened.status().message()));
@@ -28,6 +29,10 @@ absl::StatusOr<OpenedCuda> StartCuda(const Device& device) {
   if (absl::Status status = nvml::CheckVisible(choice, opened->uuids, *devices);
       !status.ok()) {
     return status;
+  }
+  if (device.LearnMultiprocessors(opened->multiprocessors)) {
+    spdlog::info("device uuid={} multiprocessors={}", choice.uuid,
+                 opened->multiprocessors);
   }
   spdlog::info("cuda {} memory_fraction={:.3f}", opened->description, fraction);
   return opened;

@@ -110,10 +110,10 @@ CudaDevice::CudaDevice()
     uuids_.push_back(UuidText(UuidOf(i)));
     if (i == 0) {
       architecture_ = absl::StrCat(properties.major, properties.minor);
+      multiprocessors_ = properties.multiProcessorCount;
       description_ = absl::StrCat(
           "name=", properties.name, " compute_capability=", properties.major,
-          ".", properties.minor,
-          " multiprocessors=", properties.multiProcessorCount,
+          ".", properties.minor, " multiprocessors=", multiprocessors_,
           " memory_mib=", properties.totalGlobalMem >> 20);
     }
   }

@@ -35,6 +35,8 @@ class CudaDevice final : public DeviceRuntime {
 
   // Of all devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
   const std::vector<std::string>& uuids() const { return uuids_; }
+  // That CUDA shows of the device: of a slice, the slice's.
+  int multiprocessors() const { return multiprocessors_; }
   // "name=... compute_capability=... driver=... runtime=...", for the log.
   const std::string& description() const { return description_; }
 
@@ -44,6 +46,7 @@ class CudaDevice final : public DeviceRuntime {
   const std::shared_ptr<HostMemory> host_memory_;
   const std::shared_ptr<StreamPool> streams_;
   std::vector<std::string> uuids_;
+  int multiprocessors_ = 0;
   std::string description_;
   std::string architecture_;
   // What IsLost() asks.

@@ -17,6 +17,7 @@ void FerryOpenCuda(double memory_fraction,
   }
   ferry::OpenedCuda result;
   result.uuids = (*device)->uuids();
+  result.multiprocessors = (*device)->multiprocessors();
   result.description = (*device)->description();
   const std::shared_ptr<ferry::CudaDevice> shared = *std::move(device);
   result.is_lost = [shared] { return shared->IsLost(); };

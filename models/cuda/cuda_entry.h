@@ -21,6 +21,7 @@ struct OpenedCuda {
   // Whether nothing succeeds on it any more; from any thread.
   std::function<bool()> is_lost;
   std::vector<std::string> uuids;  // of all devices that CUDA shows
+  int multiprocessors = 0;         // of the first of them
   std::string description;         // for the log
 };
 

@@ -7,12 +7,14 @@
 
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "batcher/mutex.h"
 #include "models/cuda/capture_mutex.h"
 #include "models/cuda/cast_elements.h"
+#include "models/cuda/cast_images.h"
 #include "models/cuda/normalize_images.h"
 #include "models/torch/normalize.h"
 #include "models/torch/types.h"
@@ -219,6 +221,37 @@ void CudaStreams::Normalize(const Normalization& normalization,
   Run(DeviceStream::kCompute, [&] {
     NormalizeByOperators(normalizer, normalization.channels, batch,
                          at::Device(at::kCUDA, 0));
+  });
+}
+
+void CudaStreams::PutChannelsLast(const FirstToLast& images) {
+  const auto from_type = FromScalarType(images.from.type);
+  const auto to_type = FromScalarType(images.to.type);
+  if (from_type.has_value() && to_type.has_value() &&
+      images.channels <= std::numeric_limits<int32_t>::max() &&
+      IsAligned(images.to.data)) {
+    const auto layout = [&](ChannelPlace place) {
+      return ImageLayout{static_cast<int32_t>(images.channels), images.pixels,
+                         place};
+    };
+    const cudaError_t error =
+        CastImages({images.from.data, *from_type}, layout(ChannelPlace::kFirst),
+                   {images.to.data, *to_type}, layout(ChannelPlace::kLast),
+                   images.images, of(DeviceStream::kCompute));
+    if (error != cudaErrorInvalidValue) {
+      C10_CUDA_CHECK(error);
+      return;
+    }
+  }
+  const at::TensorOptions here(at::Device(at::kCUDA, 0));
+  Run(DeviceStream::kCompute, [&] {
+    at::from_blob(images.to.data,
+                  {images.images, images.pixels, images.channels},
+                  here.dtype(images.to.type))
+        .copy_(at::from_blob(images.from.data,
+                             {images.images, images.channels, images.pixels},
+                             here.dtype(images.from.type))
+                   .transpose(1, 2));
   });
 }
 

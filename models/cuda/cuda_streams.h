@@ -26,6 +26,7 @@ class CudaStreams final : public DeviceStreams {
   void Cast(Elements from, Elements to, int64_t count) override;
   void Normalize(const Normalization& normalization,
                  const ImageBatch& batch) override;
+  void PutChannelsLast(const FirstToLast& images) override;
   void Run(DeviceStream stream, absl::FunctionRef<void()> work) override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       absl::FunctionRef<void()> work) override;

@@ -41,6 +41,28 @@ struct ImageLayout {
     return {image, static_cast<int32_t>(channel), in_image - channel * pixels};
   }
 
+  // The place of the next index, without a division.
+  FERRY_HOST_DEVICE ImagePlace After(ImagePlace at) const {
+    if (place == ChannelPlace::kLast) {
+      if (++at.channel < channels) {
+        return at;
+      }
+      at.channel = 0;
+      if (++at.pixel < pixels) {
+        return at;
+      }
+    } else {
+      if (++at.pixel < pixels) {
+        return at;
+      }
+      at.pixel = 0;
+      if (++at.channel < channels) {
+        return at;
+      }
+    }
+    return {at.image + 1, 0, 0};
+  }
+
   FERRY_HOST_DEVICE int64_t IndexOf(const ImagePlace& at) const {
     return at.image * image_elements() + (place == ChannelPlace::kLast
                                               ? at.pixel * channels + at.channel

@@ -48,7 +48,7 @@ struct DeviceChoice {
   std::string name;
   std::string profile;  // of a MIG device, or empty
   std::string pci_bus_id;
-  // Of a whole GPU NVML does not tell the multiprocessors.
+  // Of a whole GPU NVML does not tell the multiprocessors, CUDA does.
   std::optional<uint32_t> multiprocessor_count;
   std::optional<uint64_t> memory_bytes;
   std::vector<std::string> warnings;  // for the log

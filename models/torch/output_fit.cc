@@ -17,7 +17,12 @@ OutputFit::OutputFit(const ModelOptions& options)
 
 absl::Status OutputFit::Fit(const Values& inputs, int32_t rows,
                             Values& outputs) {
-  for (size_t i = 0; i < options_.spec.outputs.size(); ++i) {
+  if (outputs.size() != options_.spec.outputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("outputs: the config has ", options_.spec.outputs.size(),
+                     ", the model gives ", outputs.size()));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
     if (absl::Status status = FitOne(inputs, rows, i, outputs[i]);
         !status.ok()) {
       return status;

@@ -23,7 +23,7 @@ class OutputFit {
 
   // Reshapes the outputs of `rows` rows where the config says so, and checks
   // all. OUT_OF_RANGE where an output differs in a size only, else
-  // INVALID_ARGUMENT.
+  // INVALID_ARGUMENT, as where there are fewer or more than the spec's.
   absl::Status Fit(const Values& inputs, int32_t rows, Values& outputs);
 
   // Of an output of type BYTES: dims of one row, of the batch fitted last.

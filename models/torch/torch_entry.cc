@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
   std::string why;
   try {
     if (options.backend == BackendKind::kTorchScript) {
-      return LoadTorchScript(path, options, device);
+      return LoadTorchScript(path, options, {.device = device});
     }
     if (options.backend == BackendKind::kAotInductor) {
       return LoadAotiNetwork(options, path, device, architecture);

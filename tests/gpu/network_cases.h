@@ -132,11 +132,12 @@ inline at::Tensor TensorOf(const OutputRef& output, int32_t rows) {
   return values;
 }
 
-// What the processor makes of the batch.
+// What the processor makes of the batch; `path`: of a model that is a file.
 inline at::Tensor RunOnProcessor(const ModelOptions& options,
-                                 const Batch& batch) {
+                                 const Batch& batch,
+                                 const std::string& path = "") {
   HostModelsOrStatus lanes = absl::InternalError("not loaded");
-  FerryLoadTorchModels(options, "", lanes);
+  FerryLoadTorchModels(options, path, lanes);
   TORCH_CHECK(lanes.ok(), std::string(lanes.status().message()));
   HostModel& model = *lanes->front();
   OutputRef output;

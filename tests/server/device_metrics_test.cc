@@ -91,6 +91,13 @@ TEST_F(DeviceMetricsTest, WhatIsNotToldHasNoSample) {
   }
 }
 
+TEST_F(DeviceMetricsTest, MultiprocessorsThatCudaTellsStandWhereASlicesDo) {
+  Open(kScenario, "cuda:1");
+  ASSERT_TRUE(device_->LearnMultiprocessors(40));
+  EXPECT_THAT(Text(),
+              HasSubstr("ferry_device_multiprocessors{uuid=\"GPU-bb\"} 40"));
+}
+
 TEST_F(DeviceMetricsTest, FailedCallsCountByCode) {
   Open(kScenario, "cuda:1");
   Text();

@@ -64,6 +64,25 @@ TEST_F(DeviceTest, SliceIsFoundAndDescribed) {
             16384.0 * (1 << 20));
 }
 
+TEST_F(DeviceTest, MultiprocessorsThatNvmlTellsAreKept) {
+  const auto device = Open(kMig);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_FALSE((*device)->LearnMultiprocessors(132));
+  EXPECT_EQ((*device)->choice().multiprocessor_count, 16U);
+}
+
+TEST_F(DeviceTest, MultiprocessorsOfAWholeGpuAreLearnt) {
+  Write("scenario",
+        "gpu uuid=GPU-aa name=NVIDIA_H200 memory_mib=143771 mig=off\n");
+  const auto device = Open("cuda:0");
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_FALSE((*device)->LearnMultiprocessors(0));  // nothing was told
+  EXPECT_THAT((*device)->Describe(), Not(HasSubstr("multiprocessors")));
+  EXPECT_TRUE((*device)->LearnMultiprocessors(132));
+  EXPECT_EQ((*device)->choice().multiprocessor_count, 132U);
+  EXPECT_THAT((*device)->Describe(), HasSubstr("multiprocessors=132"));
+}
+
 TEST_F(DeviceTest, UnknownNodeIsLeftOut) {
   const auto device = Open(kMig);
   ASSERT_TRUE(device.ok()) << device.status();

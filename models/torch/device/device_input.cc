@@ -117,9 +117,11 @@ void DeviceInput::Convert(const Batch& batch, const RowRange& rows,
   }
   const at::ScalarType wire = WireType(spec_.type);
   if (has_channels_last_) {
-    const at::Tensor own = to.narrow(0, 0, rows.count);
-    own.copy_(at::from_blob(const_cast<void*>(from), own.sizes(),
-                            at::TensorOptions(device_).dtype(wire)));
+    streams_.PutChannelsLast({.from = {const_cast<void*>(from), wire},
+                              .to = staged,
+                              .images = rows.count,
+                              .channels = to.size(1),
+                              .pixels = to.size(2) * to.size(3)});
     return;
   }
   streams_.Cast({const_cast<void*>(from), wire}, staged,

@@ -64,6 +64,16 @@ struct ImageBatch {
   ChannelPlace to_channels = ChannelPlace::kFirst;
 };
 
+// Images with the channels first, and where they are to stand with the channels
+// last.
+struct FirstToLast {
+  Elements from = {};
+  Elements to = {};
+  int64_t images = 0;
+  int64_t channels = 0;
+  int64_t pixels = 0;  // of an image
+};
+
 class DeviceStreams {
  public:
   virtual ~DeviceStreams() = default;
@@ -83,6 +93,7 @@ class DeviceStreams {
   virtual void Cast(Elements from, Elements to, int64_t count) = 0;
   virtual void Normalize(const Normalization& normalization,
                          const ImageBatch& batch) = 0;
+  virtual void PutChannelsLast(const FirstToLast& images) = 0;
   // As Run(), but records a graph of it and does none of it. An error says why
   // that work cannot be recorded; all is as before then.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(

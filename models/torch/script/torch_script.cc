@@ -8,13 +8,17 @@
 #include <torch/csrc/jit/serialization/import.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "models/failure_log.h"
 #include "models/torch/script/cast_module.h"
+#include "models/torch/script/channels_last.h"
 #include "models/torch/script/complete_spec.h"
 #include "models/torch/script/pack_linear.h"
 #include "models/torch/script/script_outputs.h"
@@ -31,17 +35,35 @@ constexpr int kWarmUpRuns = 3;
 // its weights; what it means is left to the reader.
 constexpr char kNoKernel[] = "inner product forward propagation";
 
+// Module that is ready to run, and which of its inputs it is given with the
+// channels last; empty: none.
+struct PreparedModule {
+  torch::jit::Module module;
+  std::vector<bool> channels_last;  // [spec input]
+};
+
 class ScriptNetwork : public Network {
  public:
-  ScriptNetwork(torch::jit::Module module, Precision precision,
+  ScriptNetwork(PreparedModule prepared, Precision precision,
                 ScriptOutputs outputs)
-      : module_(std::move(module)),
+      : module_(std::move(prepared.module)),
+        channels_last_(std::move(prepared.channels_last)),
         precision_(precision),
         outputs_(std::move(outputs)) {}
 
   absl::Status Forward(const Values& inputs, Values& outputs) final {
     try {
-      return outputs_.Pick(module_.forward(Arguments(inputs)), outputs);
+      if (channels_last_.empty()) {
+        return outputs_.Pick(module_.forward(Arguments(inputs)), outputs);
+      }
+      const absl::Status status =
+          outputs_.Pick(module_.forward(Arguments(LaidOut(inputs))), outputs);
+      for (c10::IValue& output : outputs) {
+        if (output.isTensor()) {  // in the order of its shape
+          output = output.toTensor().contiguous();
+        }
+      }
+      return status;
     } catch (const std::exception& error) {
       if (!absl::StrContains(error.what(), kNoKernel)) {
         throw;
@@ -56,23 +78,39 @@ class ScriptNetwork : public Network {
     }
   }
 
+  bool takes_channels_last(size_t input) const final {
+    return !channels_last_.empty() && channels_last_[input];
+  }
+
   int warm_up_runs() const final { return kWarmUpRuns; }
 
  private:
   virtual std::vector<c10::IValue> Arguments(const Values& inputs) const = 0;
 
+  Values LaidOut(const Values& inputs) const {
+    Values laid_out = inputs;
+    for (size_t i = 0; i < laid_out.size(); ++i) {
+      if (channels_last_[i] && laid_out[i].isTensor()) {
+        laid_out[i] =
+            laid_out[i].toTensor().contiguous(at::MemoryFormat::ChannelsLast);
+      }
+    }
+    return laid_out;
+  }
+
   torch::jit::Module module_;
+  const std::vector<bool> channels_last_;
   const Precision precision_;
   const ScriptOutputs outputs_;
 };
 
 class TorchScriptNetwork final : public ScriptNetwork {
  public:
-  TorchScriptNetwork(torch::jit::Module module, Precision precision,
+  TorchScriptNetwork(PreparedModule prepared, Precision precision,
                      std::vector<size_t> inputs,
                      const std::vector<Argument>& arguments,
                      ScriptOutputs outputs)
-      : ScriptNetwork(std::move(module), precision, std::move(outputs)),
+      : ScriptNetwork(std::move(prepared), precision, std::move(outputs)),
         input_places_(std::move(inputs)) {
     for (const Argument& argument : arguments) {
       absent_.push_back(argument.absent);
@@ -97,10 +135,10 @@ class TorchScriptNetwork final : public ScriptNetwork {
 // Of a forward() that takes its inputs by their names in the config.
 class DictScriptNetwork final : public ScriptNetwork {
  public:
-  DictScriptNetwork(torch::jit::Module module, Precision precision,
+  DictScriptNetwork(PreparedModule prepared, Precision precision,
                     const std::vector<TensorSpec>& inputs,
                     ScriptOutputs outputs)
-      : ScriptNetwork(std::move(module), precision, std::move(outputs)) {
+      : ScriptNetwork(std::move(prepared), precision, std::move(outputs)) {
     for (const TensorSpec& input : inputs) {
       names_.push_back(input.name);
     }
@@ -126,24 +164,68 @@ torch::jit::Module Prepare(torch::jit::Module module,
   if (options.precision != Precision::kNative) {
     CastFloats(module, ToScalarType(options.precision));
   }
-  module = torch::jit::freeze(module);
-  if (device.is_cpu()) {
-    PackLinearLayers(module, options);
+  return torch::jit::freeze(module);
+}
+
+using MakeNetwork = absl::FunctionRef<std::unique_ptr<Network>(PreparedModule)>;
+
+// Returns the network of a module that was prepared, with channels last where
+// they are wanted and change nothing; why they are not is told to the local
+// log.
+std::unique_ptr<Network> MakeLaidOut(torch::jit::Module module,
+                                     const ModelOptions& options,
+                                     const ScriptTarget& target,
+                                     MakeNetwork make) {
+  const auto packed = [&](torch::jit::Module of) {
+    if (target.device.is_cpu()) {
+      PackLinearLayers(of, options);
+    }
+    return of;
+  };
+  if (target.layout == ScriptLayout::kChannelsFirst ||
+      !ConvolvesIn16Bits(module)) {
+    return make({packed(std::move(module)), {}});
   }
-  return module;
+  const std::vector<bool> images = ImageInputs(options);
+  std::string why_not = WhyNotChannelsLast(module, options.spec);
+  if (std::find(images.begin(), images.end(), true) == images.end()) {
+    why_not = "none of its inputs is of images of floats";
+  }
+  std::unique_ptr<Network> laid_out;
+  if (why_not.empty()) {
+    try {  // the weights are there twice for a while
+      laid_out = make({packed(WithChannelsLast(module)), images});
+    } catch (const c10::OutOfMemoryError& error) {
+      why_not = error.what_without_backtrace();
+    }
+  }
+  std::unique_ptr<Network> plain = make({packed(std::move(module)), {}});
+  if (laid_out != nullptr) {
+    why_not = CompareInTrial(*plain, *laid_out, options, target.device);
+  }
+  if (why_not.empty()) {
+    return laid_out;
+  }
+  LogModelFallback(options.name, "channels first", why_not);
+  return plain;
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
-    torch::jit::Module module, const ModelOptions& options, at::Device device) {
+    torch::jit::Module module, const ModelOptions& options,
+    const ScriptTarget& target) {
   for (const TensorSpec& input : options.spec.inputs) {
     if (absl::Status status = CheckDictInput(input); !status.ok()) {
       return status;
     }
   }
   const std::vector<std::string> fields = OutputFields(module);
-  return std::make_unique<DictScriptNetwork>(
-      Prepare(std::move(module), options, device), options.precision,
-      options.spec.inputs, ScriptOutputs(options.spec.outputs, fields));
+  return MakeLaidOut(Prepare(std::move(module), options, target.device),
+                     options, target, [&](PreparedModule prepared) {
+                       return std::make_unique<DictScriptNetwork>(
+                           std::move(prepared), options.precision,
+                           options.spec.inputs,
+                           ScriptOutputs(options.spec.outputs, fields));
+                     });
 }
 
 absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
@@ -164,7 +246,8 @@ absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const std::string& path, ModelOptions& options, at::Device device) {
+    const std::string& path, ModelOptions& options,
+    const ScriptTarget& target) {
   if (access(path.c_str(), R_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("cannot read model file '", path, "'"));
@@ -183,7 +266,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
     return status;
   }
   if (module->find_method("forward").has_value() && TakesDict(*module)) {
-    return MakeDictNetwork(*std::move(module), options, device);
+    return MakeDictNetwork(*std::move(module), options, target);
   }
   absl::StatusOr<std::vector<Argument>> arguments =
       ArgumentsOf(*module, options.spec.inputs.size());
@@ -203,10 +286,13 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
     }
   }
   const std::vector<std::string> fields = OutputFields(*module);
-  return std::make_unique<TorchScriptNetwork>(
-      Prepare(*std::move(module), options, device), options.precision,
-      *std::move(places), *arguments,
-      ScriptOutputs(options.spec.outputs, fields));
+  return MakeLaidOut(Prepare(*std::move(module), options, target.device),
+                     options, target, [&](PreparedModule prepared) {
+                       return std::make_unique<TorchScriptNetwork>(
+                           std::move(prepared), options.precision, *places,
+                           *arguments,
+                           ScriptOutputs(options.spec.outputs, fields));
+                     });
 }
 
 }  // namespace ferry

@@ -3,7 +3,10 @@
 // A module is loaded, put in evaluation, cast to the config's precision
 // (floats alone, models/torch/script/cast_module.h), frozen and prepared once:
 // its linear layers then run on oneDNN's own weight layout
-// (models/torch/script/pack_linear.h).
+// (models/torch/script/pack_linear.h). Its convolutions of 16-bit floats run
+// with the channels last in memory where that changes nothing
+// (models/torch/script/channels_last.h); outputs have the order of their shapes
+// all the same.
 //
 // Inputs of the config are the arguments of forward(), by name, or by the index
 // in "NAME__<index>", or in order; or all in one dict, by name. Outputs are a
@@ -19,6 +22,7 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -28,11 +32,22 @@
 
 namespace ferry {
 
-// Loads the file at `path` to `device`; completes options.spec. NOT_FOUND where
-// there is none; INVALID_ARGUMENT where it is no TorchScript file or its
-// forward() takes other inputs than the spec's.
+// In which order convolutions have an image's elements in memory.
+enum class ScriptLayout : uint8_t {
+  kChannelsFirst,
+  kChannelsLast,  // where that changes nothing but the time
+};
+
+struct ScriptTarget {
+  at::Device device = at::kCPU;
+  ScriptLayout layout = ScriptLayout::kChannelsLast;
+};
+
+// Loads the file at `path` to the target's device; completes options.spec.
+// NOT_FOUND where there is none; INVALID_ARGUMENT where it is no TorchScript
+// file or its forward() takes other inputs than the spec's.
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const std::string& path, ModelOptions& options, at::Device device);
+    const std::string& path, ModelOptions& options, const ScriptTarget& target);
 
 }  // namespace ferry
 

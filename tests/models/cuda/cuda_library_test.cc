@@ -25,6 +25,7 @@ TEST(CudaLibraryTest, LibraryOfThisBuildIsOpened) {
   const absl::StatusOr<OpenedCuda> opened = OpenCuda(0.5, FAKE_CUDA_SAME);
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_THAT(opened->uuids, ElementsAre("GPU-a"));
+  EXPECT_EQ(opened->multiprocessors, 132);
   EXPECT_EQ(opened->description, "half");
 }
 

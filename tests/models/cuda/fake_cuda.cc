@@ -14,5 +14,6 @@ void FerryOpenCuda(double memory_fraction,
       .device = nullptr,
       .is_lost = {},
       .uuids = {"GPU-a"},
+      .multiprocessors = 132,
       .description = memory_fraction == 0.5 ? "half" : "other"};
 }

@@ -38,5 +38,22 @@ TEST(ImageLayout, EveryElementHasOnePlaceInEither) {
   EXPECT_EQ(*seen.rbegin(), 23);
 }
 
+TEST(ImageLayout, EachPlaceIsFollowedByThatOfTheNextIndex) {
+  constexpr ImageLayout kOnePixel = {
+      .channels = 3, .pixels = 1, .place = ChannelPlace::kFirst};
+  constexpr ImageLayout kOneChannel = {
+      .channels = 1, .pixels = 3, .place = ChannelPlace::kLast};
+  for (const ImageLayout& layout : {kFirst, kLast, kOnePixel, kOneChannel}) {
+    ImagePlace at = layout.PlaceOf(0);
+    for (int64_t index = 1; index < 3 * layout.image_elements(); ++index) {
+      at = layout.After(at);
+      const ImagePlace expected = layout.PlaceOf(index);
+      EXPECT_EQ(at.image, expected.image) << index;
+      EXPECT_EQ(at.channel, expected.channel) << index;
+      EXPECT_EQ(at.pixel, expected.pixel) << index;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ferry

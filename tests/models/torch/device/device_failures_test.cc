@@ -208,5 +208,20 @@ TEST_F(DeviceFailuresTest, AnOutputThatDoesNotFitFailsItsBatch) {
             absl::StatusCode::kInternal);
 }
 
+TEST_F(DeviceFailuresTest, FewerOutputsThanTheSpecHasFailTheBatchAndTheLoad) {
+  options_.spec.outputs.push_back({"z", DataType::kFp32, {2}});
+  const auto model = std::make_unique<DeviceModel>(
+      std::make_unique<ScriptedNetwork>(Doubled, /*outputs=*/1), options_,
+      runtime_);
+  TestRows one(1, {2}, {1, 2});
+  OutputRef output;
+  EXPECT_EQ(Play(*model, *BatchOf({&one}), output).outcome.code,
+            absl::StatusCode::kInternal);
+  const absl::Status status = model->WarmUp();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("outputs: the config has 2, the model gives 1"));
+}
+
 }  // namespace
 }  // namespace ferry

@@ -164,6 +164,34 @@ TEST_P(DeviceImageTest, FloatsAreLaidOutAsTheNetworkReadsThem) {
   EXPECT_TRUE(taken[3].eq(0).all().item<bool>());
 }
 
+TEST_P(DeviceImageTest, FloatsOf16BitsAreCastOnTheirWay) {
+  options_.normalizations.clear();
+  options_.precision = Precision::kBf16;
+  options_.spec.inputs[0] = {"x", DataType::kFp16, {3, 2, 1}};
+  const at::Tensor values =
+      at::tensor({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 1.0F / 3}).to(at::kHalf);
+  const auto* const data = static_cast<std::byte*>(values.data_ptr());
+  const at::Tensor taken =
+      Take({.dims = {3, 2, 1}, .bytes = {data, data + values.nbytes()}}, 1,
+           GetParam());
+  EXPECT_TRUE(at::equal(taken[1].flatten(), values.to(at::kBFloat16)));
+  EXPECT_TRUE(taken[2].eq(0).all().item<bool>());
+}
+
+// A row of the wire that is no image is one to the model.
+TEST_P(DeviceImageTest, RowsAreReshapedToImages) {
+  options_.normalizations.clear();
+  options_.spec.inputs[0] = {"x", DataType::kFp32, {6}};
+  options_.input_reshapes = {std::vector<int64_t>{3, 2, 1}};
+  const at::Tensor taken =
+      Take({.dims = {6}, .bytes = BytesOf<float>({1, 2, 3, 4, 5, 6})}, 0,
+           GetParam());
+  ASSERT_EQ(taken.sizes(), at::IntArrayRef({4, 3, 2, 1}));
+  EXPECT_EQ(taken.is_contiguous(at::MemoryFormat::ChannelsLast), GetParam());
+  EXPECT_TRUE(at::equal(taken[2].flatten(),
+                        at::tensor({1, 2, 3, 4, 5, 6}, at::kFloat)));
+}
+
 INSTANTIATE_TEST_SUITE_P(ChannelsLast, DeviceImageTest, ::testing::Bool());
 
 }  // namespace

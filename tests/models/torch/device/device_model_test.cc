@@ -95,6 +95,19 @@ TEST_F(DeviceModelTest, CastsToThePrecisionAndBack) {
   EXPECT_THAT(Values32(output, 1), ElementsAre(1, 3));  // the nearest, even
 }
 
+TEST_F(DeviceModelTest, OutputsStandInTheOrderOfTheirShapeHoweverTheyLie) {
+  options_.spec.inputs[0].dims = {2, 2, 1};
+  options_.spec.outputs[0].dims = {2, 2, 1};
+  const auto model = Make([](const Values& inputs) {
+    return (inputs[0].toTensor() * 2)
+        .contiguous(at::MemoryFormat::ChannelsLast);
+  });
+  TestRows two(2, {2, 2, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  OutputRef output;
+  ASSERT_TRUE(Play(*model, *BatchOf({&two}), output).ok());
+  EXPECT_THAT(Values32(output, 2), ElementsAre(2, 4, 6, 8, 10, 12, 14, 16));
+}
+
 TEST_F(DeviceModelTest, FillsABucketWithZeros) {
   options_.buckets = {4, 8};
   at::Tensor seen;

@@ -41,6 +41,7 @@ class RecordingStreams final : public DeviceStreams {
   std::unique_ptr<DeviceEvent> MakeEvent() override { return nullptr; }
   void Copy(const void*, void*, size_t, DeviceStream) override {}
   void Cast(Elements, Elements, int64_t) override {}
+  void PutChannelsLast(const FirstToLast&) override {}
   void Normalize(const Normalization&, const ImageBatch&) override {}
   void Run(DeviceStream, absl::FunctionRef<void()> work) override { work(); }
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(

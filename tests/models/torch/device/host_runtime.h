@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,16 +37,27 @@
 
 namespace ferry {
 
+// What tests see of the streams of a runtime, and do to them.
+struct HostStreamsState {
+  std::vector<std::string> faults;
+  // [DeviceStream], of all of them: put there and not done yet.
+  std::array<int, 3> waiting = {};
+  // The device fails when it gets to what is on this stream: from then on it
+  // does nothing any more, and whoever waits for it is told.
+  std::optional<DeviceStream> failing;
+  bool has_failed = false;
+};
+
 class HostStreams final : public DeviceStreams {
  public:
-  // `faults` outlives it.
-  explicit HostStreams(std::vector<std::string>& faults)
-      : faults_(faults), order_(faults) {}
+  // `state` outlives it.
+  explicit HostStreams(HostStreamsState& state)
+      : state_(state), order_(state.faults) {}
 
   ~HostStreams() override {
     for (const Stream& stream : streams_) {
-      if (!stream.waiting.empty()) {
-        faults_.emplace_back("streams ended that had not done all");
+      if (!stream.waiting.empty() && !state_.has_failed) {
+        state_.faults.emplace_back("streams ended that had not done all");
       }
     }
   }
@@ -94,6 +106,20 @@ class HostStreams final : public DeviceStreams {
     std::memcpy(batch.to.data, first.data_ptr(), first.nbytes());
   }
 
+  void PutChannelsLast(const FirstToLast& images) override {
+    const int64_t pixels = images.images * images.pixels;
+    const auto size = static_cast<size_t>(pixels * images.channels);
+    Use(BytesAt(images.from.data, size * c10::elementSize(images.from.type)),
+        BytesAt(images.to.data, size * c10::elementSize(images.to.type)));
+    at::from_blob(images.to.data,
+                  {images.images, images.pixels, images.channels},
+                  images.to.type)
+        .copy_(at::from_blob(images.from.data,
+                             {images.images, images.channels, images.pixels},
+                             images.from.type)
+                   .transpose(1, 2));
+  }
+
   void Run(DeviceStream stream, absl::FunctionRef<void()> work) override {
     const std::lock_guard lock(mutex_);
     if (stream != DeviceStream::kCompute) {
@@ -137,26 +163,35 @@ class HostStreams final : public DeviceStreams {
   void Put(DeviceStream stream, Step step) {
     of(stream).waiting.push_back(std::move(step));
     ++of(stream).put;
+    ++Waiting(stream);
     if (stream == DeviceStream::kCopyOut) {
       while (!of(stream).waiting.empty() &&
              of(stream).waiting.front().may_begin()) {
-        DoNext(of(stream));
+        DoNext(stream);
       }
     }
+  }
+
+  int& Waiting(DeviceStream stream) {
+    return state_.waiting[static_cast<size_t>(stream)];
   }
 
   // Does what was put on the stream up to there.
   void Drain(DeviceStream stream, uint64_t until) {
     while (of(stream).done < until) {
-      DoNext(of(stream));
+      DoNext(stream);
     }
   }
 
-  static void DoNext(Stream& stream) {
-    const Step step = std::move(stream.waiting.front());
-    stream.waiting.pop_front();
-    ++stream.done;
-    step.work();
+  void DoNext(DeviceStream stream) {
+    const Step step = std::move(of(stream).waiting.front());
+    of(stream).waiting.pop_front();
+    ++of(stream).done;
+    --Waiting(stream);
+    state_.has_failed |= state_.failing == stream;
+    if (!state_.has_failed) {
+      step.work();
+    }
   }
 
   // A kernel of ours. Of what it reads, only what was copied in is anybody
@@ -193,7 +228,7 @@ class HostStreams final : public DeviceStreams {
   }
 
   std::recursive_mutex mutex_;
-  std::vector<std::string>& faults_;
+  HostStreamsState& state_;
   StreamOrder order_;
   std::array<Stream, 3> streams_;
   std::vector<Bytes> copied_in_;  // to where
@@ -230,6 +265,7 @@ class HostEvent final : public DeviceEvent {
     const std::lock_guard lock(streams_.mutex_);
     streams_.Drain(stream_, at_);
     streams_.order_.Await(known_);
+    TORCH_CHECK(!streams_.state_.has_failed, "an error of the device");
   }
 
   // A microsecond for each mark that was set since the other.
@@ -282,7 +318,7 @@ class HostRuntime final : public DeviceRuntime {
   std::string architecture() const override { return ""; }
   std::shared_ptr<HostMemory> host_memory() override { return memory; }
   std::unique_ptr<DeviceStreams> MakeStreams() override {
-    return std::make_unique<HostStreams>(faults_);
+    return std::make_unique<HostStreams>(state);
   }
   bool IsLost() override { return is_lost; }
   void FreeKept() override { ++times_freed; }
@@ -294,10 +330,9 @@ class HostRuntime final : public DeviceRuntime {
   const std::shared_ptr<ShortMemory> memory = std::make_shared<ShortMemory>();
 
   // What its streams were told in no order, or not waited for; of all of them.
-  const std::vector<std::string>& faults() const { return faults_; }
+  const std::vector<std::string>& faults() const { return state.faults; }
 
- private:
-  std::vector<std::string> faults_;
+  HostStreamsState state;
 };
 
 }  // namespace ferry

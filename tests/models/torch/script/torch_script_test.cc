@@ -120,6 +120,18 @@ TEST_F(TorchScriptTest, EveryTypeOnTheWireGoesInAndOut) {
   }
 }
 
+TEST_F(TorchScriptTest, OutputStandsInTheOrderOfItsShapeHoweverItLies) {
+  const ModelOptions options = Options({{"x", DataType::kFp32, {3, 2, 2}}},
+                                       {{"y", DataType::kFp32, {3, 2, 2}}});
+  const at::Tensor x = at::arange(24, at::kFloat).view({2, 3, 2, 2});
+  const LaneResult result =
+      Run("def forward(self, x):\n"
+          "  return x.contiguous(memory_format=2)\n",  // channels last
+          options, {x});
+  ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+  EXPECT_TRUE(at::equal(result.outputs[0], x));
+}
+
 TEST_F(TorchScriptTest, BoolOfAnyByteIsTrue) {
   const at::Tensor bytes =
       at::tensor({0, 1, 2, 255, 128, 0}, at::kByte).reshape({2, 3});

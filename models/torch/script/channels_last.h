@@ -1,0 +1,55 @@
+// Channels last in memory for the images of a TorchScript module: as tensor
+// cores, and oneDNN's kernels, take convolutions of 16-bit floats.
+//
+// What a forward gives must not depend on it. LibTorch's operators see to that,
+// but for those that ask for strides, and view(), which throws where a tensor
+// does not lie as it expects. So a module is given channels last where
+//  1. it convolves images with constant weights of 16-bit floats, and one of
+//     its inputs is of images;
+//  2. nothing in it asks for strides, is foreign to LibTorch or keeps state;
+//  3. no view() is in a branch or a loop, where a trial may not come by, nor
+//     anywhere if sizes of inputs vary, which strides depend on;
+//  4. trial forwards of one row and two run, and give what they give without.
+//
+// Thread safety: free functions.
+#ifndef FERRY_MODELS_TORCH_SCRIPT_CHANNELS_LAST_H_
+#define FERRY_MODELS_TORCH_SCRIPT_CHANNELS_LAST_H_
+
+#include <c10/core/Device.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <string>
+#include <vector>
+
+#include "models/model_options.h"
+#include "models/torch/network.h"
+
+namespace ferry {
+
+// Whether forward() convolves images with constant weights of 16-bit floats.
+// REQUIRES: `module` is frozen.
+bool ConvolvesIn16Bits(const torch::jit::Module& module);
+
+// [spec input]: whether it is of floats, [rows, channels, height, width] to the
+// model.
+std::vector<bool> ImageInputs(const ModelOptions& options);
+
+// Returns why channels last could change what forward() does, by its code (2.
+// and 3. above), or nothing. REQUIRES: `module` is frozen.
+std::string WhyNotChannelsLast(const torch::jit::Module& module,
+                               const ModelSpec& spec);
+
+// Returns a copy whose convolutions have weights with channels last; the
+// module keeps its own. REQUIRES: `module` is frozen. Throws what LibTorch
+// throws.
+torch::jit::Module WithChannelsLast(const torch::jit::Module& module);
+
+// Runs both with rows that are made up, on as many threads as lanes have, which
+// the calling thread keeps, and returns how `laid_out` fails or
+// differs from `plain`, or why that cannot be seen, or nothing.
+std::string CompareInTrial(Network& plain, Network& laid_out,
+                           const ModelOptions& options, at::Device device);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_SCRIPT_CHANNELS_LAST_H_

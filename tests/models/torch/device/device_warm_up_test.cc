@@ -1,0 +1,68 @@
+// DeviceModel's warm-up on a lazy device: each batch has ended, on all streams,
+// before the next begins and before anybody is told how it went.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "tests/models/torch/device/scripted_device_model.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+class DeviceWarmUpTest : public DeviceModelTest {
+ protected:
+  int Waiting(DeviceStream stream) const {
+    return runtime_.state.waiting[static_cast<size_t>(stream)];
+  }
+};
+
+// Else what the next one takes is not its own time, and what is cut on the host
+// is cut of what is not there yet.
+TEST_F(DeviceWarmUpTest, EachBatchIsCopiedOutBeforeTheNextIsComputed) {
+  int forwards = 0;
+  const auto model = Make([&](const Values& inputs) {
+    ++forwards;
+    EXPECT_EQ(Waiting(DeviceStream::kCopyOut), 0) << "forward " << forwards;
+    return Doubled(inputs);
+  });
+  ASSERT_TRUE(model->WarmUp().ok());
+  EXPECT_GT(forwards, 1);
+  EXPECT_THAT(runtime_.state.waiting, Each(0));
+}
+
+// It has started casts by then, which nobody else waits for.
+TEST_F(DeviceWarmUpTest, BatchWhoseForwardThrowsHasEndedWhenThatIsTold) {
+  const auto model =
+      Make([](const Values&) -> at::Tensor { throw std::runtime_error("no"); });
+  EXPECT_THAT(std::string(model->WarmUp().message()), HasSubstr("no"));
+  EXPECT_THAT(runtime_.state.waiting, Each(0));
+}
+
+class DeviceWarmUpErrorTest
+    : public DeviceWarmUpTest,
+      public ::testing::WithParamInterface<DeviceStream> {};
+
+// Started without an error: only who waits for it learns of it.
+TEST_P(DeviceWarmUpErrorTest, WhatFailsOnTheDeviceFailsTheLoad) {
+  const auto model = Make(Doubled);
+  runtime_.state.failing = GetParam();
+  const absl::Status status = model->WarmUp();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("an error of the device"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, DeviceWarmUpErrorTest,
+                         ::testing::Values(DeviceStream::kCopyIn,
+                                           DeviceStream::kCompute,
+                                           DeviceStream::kCopyOut));
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,371 @@
+// Which TorchScript modules are given images with the channels last, why others
+// are not, and that what they give is the same.
+#include "models/torch/script/channels_last.h"
+
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "models/torch/script/torch_script.h"
+#include "tests/models/torch/script/script_test.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+
+// Images of 3 channels, 6 x 5, to 4 channels.
+constexpr char kConvolution[] =
+    "def forward(self, x):\n"
+    "  return torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n";
+const TensorSpec kImage = {"x", DataType::kFp32, {3, 6, 5}};
+const TensorSpec kMap = {"y", DataType::kFp32, {4, 6, 5}};
+
+class ChannelsLastTest : public ScriptTest {
+ protected:
+  torch::jit::Module Define(const std::string& source,
+                            at::ScalarType type = at::kBFloat16) {
+    torch::jit::Module module("m");
+    at::manual_seed(3);
+    module.register_parameter("w", at::randn({4, 3, 3, 3}).to(type), false);
+    module.register_parameter("b", at::randn({4}).to(type), false);
+    module.register_buffer("n", at::zeros({1}, type));
+    module.define(source);
+    module.eval();
+    return module;
+  }
+
+  torch::jit::Module Frozen(const std::string& source,
+                            at::ScalarType type = at::kBFloat16) {
+    return torch::jit::freeze(Define(source, type));
+  }
+
+  std::string WhyNot(const std::string& source, TensorSpec input = kImage) {
+    return WhyNotChannelsLast(Frozen(source),
+                              Options({std::move(input)}, {kMap}).spec);
+  }
+
+  std::unique_ptr<Network> Load(const std::string& source, ScriptLayout layout,
+                                const ModelOptions& options) {
+    const std::string path = folder_.path("model.pt");
+    Define(source, at::kFloat).save(path);
+    ModelOptions completed = options;
+    auto network = LoadTorchScript(path, completed,
+                                   {.device = at::kCPU, .layout = layout});
+    EXPECT_TRUE(network.ok()) << network.status();
+    return network.ok() ? *std::move(network) : nullptr;
+  }
+
+  static at::Tensor Output(Network& network, const at::Tensor& x) {
+    const c10::InferenceMode no_gradients;
+    Values outputs;
+    EXPECT_TRUE(network.Forward({x}, outputs).ok());
+    return outputs.empty() ? at::Tensor() : outputs[0].toTensor();
+  }
+
+  // Loads it both ways; expects what it gives to be the same of both, in the
+  // order of its shape. Returns whether it is given channels last.
+  bool IsChannelsLast(const std::string& source, const ModelOptions& options) {
+    const auto network = Load(source, ScriptLayout::kChannelsLast, options);
+    const auto plain = Load(source, ScriptLayout::kChannelsFirst, options);
+    EXPECT_FALSE(plain->takes_channels_last(0));
+    at::manual_seed(5);
+    for (const int64_t rows : {1, 2, 3}) {
+      const at::Tensor x =
+          at::randn({rows, 3, 6, 5}).to(ToScalarType(options.precision));
+      const at::Tensor expected = Output(*plain, x);
+      // A device lays them out as the network takes them, or not.
+      const bool is_last = network->takes_channels_last(0);
+      for (const at::Tensor& given : {x, is_last ? x.contiguous(kLast) : x}) {
+        const at::Tensor found = Output(*network, given);
+        EXPECT_TRUE(found.is_contiguous());
+        EXPECT_EQ(found.sizes(), expected.sizes());
+        EXPECT_TRUE(at::allclose(found, expected, 0.05, 0.05)) << rows;
+      }
+    }
+    return network->takes_channels_last(0);
+  }
+};
+
+TEST_F(ChannelsLastTest, ConvolutionIsGivenThemAndGivesTheSame) {
+  EXPECT_TRUE(IsChannelsLast(kConvolution, Options({kImage}, {kMap})));
+}
+
+TEST_F(ChannelsLastTest, OfADictToo) {
+  const ModelOptions options = Options({kImage}, {kMap});
+  EXPECT_TRUE(IsChannelsLast(
+      "def forward(self, all: Dict[str, Tensor]):\n"
+      "  return torch.conv2d(all['x'], self.w, self.b, [1, 1], [1, 1])\n",
+      options));
+}
+
+TEST_F(ChannelsLastTest, ImagesOfAnySizeAreTried) {
+  EXPECT_TRUE(IsChannelsLast(
+      kConvolution,
+      Options({{"x", DataType::kFp32, {3, kAnySize, kAnySize}}},
+              {{"y", DataType::kFp32, {4, kAnySize, kAnySize}}})));
+}
+
+// view() of [rows, 4, 6, 5] with channels last throws, of [rows, 4, 1, 1] not.
+TEST_F(ChannelsLastTest, ViewThatThrowsIsFoundByTheTrial) {
+  const std::string flat =
+      "def forward(self, x):\n"
+      "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n";
+  const ModelOptions options =
+      Options({kImage}, {{"y", DataType::kFp32, {120}}});
+  EXPECT_FALSE(IsChannelsLast(flat + "  return y.view([-1, 120])\n", options));
+  EXPECT_TRUE(
+      IsChannelsLast(flat + "  return y.reshape([-1, 120])\n", options));
+  EXPECT_TRUE(IsChannelsLast(flat +
+                                 "  y = torch.adaptive_avg_pool2d(y, [1, 1])\n"
+                                 "  return y.view([-1, 4])\n",
+                             Options({kImage}, {{"y", DataType::kFp32, {4}}})));
+}
+
+// Rows and channels are one dimension then: of one row that is no matter.
+TEST_F(ChannelsLastTest, ViewThatThrowsOfTwoRowsIsFound) {
+  EXPECT_FALSE(
+      IsChannelsLast("def forward(self, x):\n"
+                     "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n"
+                     "  return y.view([-1, 6, 5]).reshape([-1, 120])\n",
+                     Options({kImage}, {{"y", DataType::kFp32, {120}}})));
+}
+
+// The trial's rows lie as a device lays them out.
+TEST_F(ChannelsLastTest, ViewThatThrowsOfTheInputIsFound) {
+  EXPECT_FALSE(IsChannelsLast(
+      "def forward(self, x):\n"
+      "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n"
+      "  return y.flatten(1) + x.view([-1, 90]).mean(1).reshape([-1, 1])\n",
+      Options({kImage}, {{"y", DataType::kFp32, {120}}})));
+}
+
+TEST_F(ChannelsLastTest, Fp32AndWhatIsNoImageAreLeftAsTheyAre) {
+  ModelOptions options = Options({kImage}, {kMap});
+  options.precision = Precision::kFp32;
+  EXPECT_FALSE(IsChannelsLast(kConvolution, options));
+
+  const auto network = Load(
+      "def forward(self, x):\n"
+      "  y = torch.conv2d(x.reshape([-1, 3, 6, 5]), self.w, self.b, [1, 1], "
+      "[1, 1])\n"
+      "  return y.flatten(1)\n",
+      ScriptLayout::kChannelsLast,
+      Options({{"x", DataType::kFp32, {90}}}, {{"y", DataType::kFp32, {120}}}));
+  EXPECT_FALSE(network->takes_channels_last(0));
+}
+
+TEST_F(ChannelsLastTest, InputsOfImagesAreThoseOfFloatsAndFourDims) {
+  ModelOptions options = Options({kImage,
+                                  {"bytes", DataType::kUint8, {3, 6, 5}},
+                                  {"normalized", DataType::kUint8, {6, 5, 3}},
+                                  {"flat", DataType::kFp32, {90}},
+                                  {"row", DataType::kFp32, {3, 6}}},
+                                 {});
+  options.normalizations = {std::nullopt, std::nullopt,
+                            Normalization{.channels = ChannelPlace::kLast},
+                            std::nullopt, std::nullopt};
+  options.input_reshapes = {std::nullopt, std::nullopt, std::nullopt,
+                            std::vector<int64_t>{3, 6, 5}, std::nullopt};
+  EXPECT_THAT(ImageInputs(options),
+              ElementsAre(true, false, true, true, false));
+  options = Options({{"x", DataType::kFp32, {2, 3, 6, 5}}, kImage}, {});
+  options.spec.max_batch_size = 0;
+  EXPECT_THAT(ImageInputs(options), ElementsAre(true, false));
+}
+
+TEST_F(ChannelsLastTest, WeightsAreLaidOutInACopy) {
+  const torch::jit::Module module = Frozen(kConvolution);
+  ASSERT_TRUE(ConvolvesIn16Bits(module));
+  EXPECT_FALSE(ConvolvesIn16Bits(Frozen(kConvolution, at::kFloat)));
+  const auto weight = [](const torch::jit::Module& of) {
+    at::Tensor found;
+    for (torch::jit::Node* node :
+         of.get_method("forward").graph()->block()->nodes()) {
+      if (node->kind() == c10::Symbol::fromQualString("aten::conv2d")) {
+        found = torch::jit::toIValue(node->input(1))->toTensor();
+      }
+    }
+    return found;
+  };
+  const torch::jit::Module copy = WithChannelsLast(module);
+  EXPECT_TRUE(weight(copy).is_contiguous(kLast));
+  EXPECT_FALSE(weight(module).is_contiguous(kLast));
+  EXPECT_TRUE(at::equal(weight(copy), weight(module)));
+}
+
+// --- why not, by the code ----------------------------------------------------
+
+TEST_F(ChannelsLastTest, WhatAsksForStridesIsNamed) {
+  EXPECT_THAT(WhyNot(kConvolution), IsEmpty());
+  EXPECT_THAT(WhyNot("def forward(self, x):\n"
+                     "  y = torch.conv2d(x, self.w, self.b)\n"
+                     "  return torch.as_strided(y, [2], [1])\n"),
+              HasSubstr("aten::as_strided, which asks for strides"));
+  EXPECT_THAT(
+      WhyNot("def forward(self, x):\n"
+             "  return torch.conv2d(x, self.w, self.b) * x.stride(1)\n"),
+      HasSubstr("aten::stride, which asks for strides"));
+}
+
+TEST_F(ChannelsLastTest, ViewThatATrialMayNotComeByIsNamed) {
+  const std::string branch =
+      "def forward(self, x):\n"
+      "  y = torch.conv2d(x, self.w, self.b)\n"
+      "  if bool(y.sum() > 0):\n"
+      "    y = y.";
+  EXPECT_THAT(WhyNot(branch + "view([-1, 48])\n  return y\n"),
+              AllOf(HasSubstr("aten::view in a branch or a loop"),
+                    HasSubstr("flatten() and reshape() suit")));
+  EXPECT_THAT(WhyNot(branch + "reshape([-1, 48])\n  return y\n"), IsEmpty());
+  const std::string view =
+      "def forward(self, x):\n"
+      "  return torch.conv2d(x, self.w, self.b).view([-1, 48])\n";
+  EXPECT_THAT(WhyNot(view), IsEmpty());
+  EXPECT_THAT(WhyNot(view, {"x", DataType::kFp32, {3, kAnySize, 5}}),
+              HasSubstr("takes inputs of any size"));
+}
+
+TEST_F(ChannelsLastTest, WhatKeepsStateIsNotTried) {
+  EXPECT_THAT(WhyNot("def forward(self, x):\n"
+                     "  self.n.add_(1)\n"
+                     "  return torch.conv2d(x, self.w, self.b) + self.n\n"),
+              HasSubstr("writes to its own tensors"));
+}
+
+TEST_F(ChannelsLastTest, WhatIsForeignIsNamed) {
+  const torch::jit::Module module = Frozen(kConvolution);
+  const auto graph = module.get_method("forward").graph();
+  torch::jit::Node* const foreign = graph->create(
+      c10::Symbol::fromQualString("other::op"), {graph->outputs()[0]}, 1);
+  graph->appendNode(foreign);
+  EXPECT_THAT(WhyNotChannelsLast(module, Options({kImage}, {kMap}).spec),
+              HasSubstr("it calls other::op"));
+}
+
+// --- trials ------------------------------------------------------------------
+
+class Given final : public Network {
+ public:
+  using Script = std::function<at::Tensor(const at::Tensor&)>;
+
+  explicit Given(Script script) : script_(std::move(script)) {}
+
+  absl::Status Forward(const Values& inputs, Values& outputs) override {
+    outputs.emplace_back(script_(inputs[0].toTensor()));
+    return absl::OkStatus();
+  }
+
+ private:
+  const Script script_;
+};
+
+std::string Compare(Given::Script plain, Given::Script laid_out,
+                    const TensorSpec& input = kImage) {
+  ModelOptions options;
+  options.spec = {{input}, {kMap}, 8};
+  Given first(std::move(plain));
+  Given second(std::move(laid_out));
+  return CompareInTrial(first, second, options, at::kCPU);
+}
+
+at::Tensor Same(const at::Tensor& x) { return x; }
+
+TEST(ChannelsLastTrialTest, SameValuesAreFoundInAnyOrderOfMemory) {
+  EXPECT_THAT(
+      Compare(Same,
+              [](const at::Tensor& x) { return x.contiguous(kLast) * 1.01; }),
+      IsEmpty());
+}
+
+TEST(ChannelsLastTrialTest, OtherValuesAreFound) {
+  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x * 1.1; }),
+              HasSubstr("a trial forward with it gives other values"));
+  EXPECT_THAT(
+      Compare(
+          Same,
+          [](const at::Tensor& x) {  // as it lies in memory
+            return x.contiguous(kLast).permute({0, 2, 3, 1}).reshape(x.sizes());
+          }),
+      HasSubstr("gives other values"));
+  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x * NAN; }),
+              HasSubstr("gives other values"));
+}
+
+// In a batch of more than one row alone.
+TEST(ChannelsLastTrialTest, RowsThatAreMixedUpAreFound) {
+  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x.flip(0); }),
+              HasSubstr("gives other values"));
+}
+
+TEST(ChannelsLastTrialTest, InfinitiesAreNoDifferenceOfTheirOwn) {
+  const auto masked = [](const at::Tensor& x) {
+    return x.masked_fill(x.gt(0.5), -std::numeric_limits<float>::infinity());
+  };
+  EXPECT_THAT(Compare(masked, masked), IsEmpty());
+  EXPECT_THAT(Compare(masked, Same), HasSubstr("gives other values"));
+}
+
+TEST(ChannelsLastTrialTest, OtherShapesAndTypesAreFound) {
+  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x.sum(1); }),
+              HasSubstr("another shape or type"));
+  EXPECT_THAT(
+      Compare(Same, [](const at::Tensor& x) { return x.to(at::kDouble); }),
+      HasSubstr("another shape or type"));
+}
+
+TEST(ChannelsLastTrialTest, WhatThrowsWithItAloneIsSaid) {
+  const auto throws = [](const at::Tensor&) -> at::Tensor {
+    throw std::runtime_error("view size is not compatible");
+  };
+  EXPECT_THAT(Compare(Same, throws),
+              HasSubstr("with it fails, view size is not compatible"));
+  EXPECT_THAT(Compare(throws, Same),
+              HasSubstr("a trial forward fails, with it or without: view"));
+}
+
+// The first of some sizes that it takes.
+TEST(ChannelsLastTrialTest, SizesThatVaryAreTriedUntilOneRuns) {
+  std::vector<int64_t> tried;
+  const auto takes = [&](const at::Tensor& x) {
+    tried.push_back(x.size(2));
+    TORCH_CHECK(x.size(2) == 224, "no");
+    return x;
+  };
+  EXPECT_THAT(Compare(takes, Same, {"x", DataType::kFp32, {3, kAnySize, 5}}),
+              IsEmpty());
+  EXPECT_THAT(tried, ElementsAre(64, 224, 224));
+}
+
+// Not those of which a row would be millions of elements.
+TEST(ChannelsLastTrialTest, SizesThatVaryInManyDimsAreTriedSmall) {
+  std::vector<int64_t> tried;
+  const auto takes = [&](const at::Tensor& x) {
+    tried.push_back(x.size(1));
+    return x;
+  };
+  EXPECT_THAT(
+      Compare(takes, Same,
+              {"x", DataType::kFp32, {kAnySize, kAnySize, kAnySize, 9}}),
+      IsEmpty());
+  EXPECT_THAT(tried, ElementsAre(64, 64));
+  EXPECT_THAT(
+      Compare(takes, Same,
+              {"x", DataType::kFp32, {kAnySize, kAnySize, kAnySize, 1000}}),
+      HasSubstr("fails, with it or without: its inputs are too large"));
+}
+
+}  // namespace
+}  // namespace ferry
