@@ -78,7 +78,7 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate) {
   return WithLongWindows(options);
 }
 
-double FirstRate(const SearchFlags& flags, MeasuredServer& server,
+double FirstRate(const SearchFlags& flags, const Searched& searched,
                  RunResult& run) {
   if (flags.first_rate > 0) {
     return flags.first_rate;
@@ -87,7 +87,7 @@ double FirstRate(const SearchFlags& flags, MeasuredServer& server,
   closed.outstanding = {closed.saturation_outstanding};
   closed.rates.clear();
   closed.loads.clear();
-  Sweep sweep(closed, server.target(), &server.probe(), server.lanes());
+  Sweep sweep(closed, searched.target, searched.counters, searched.lanes);
   SignalWatcher watcher([&sweep] { sweep.Stop(); });
   ProgressLine line([&sweep] { return sweep.progress(); });
   const absl::Status swept =
@@ -128,6 +128,10 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
                   "latency from the planned send that the percentile keeps")
       ->required()
       ->check(CLI::Range(1e-3, 1e9));
+  AddSearchStepFlags(command, flags);
+}
+
+void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
   command
       .add_option("--percentile", flags.percentile,
                   "share of all requests that keep it, in percent; a request "

@@ -1,13 +1,15 @@
-// What `search` and `tune` share: the bound, and how it is searched for.
+// What searches share: the bound, how it is searched for, and on what.
 //
 // Thread safety: plain values; functions of their arguments.
 #ifndef FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
 #define FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
 
+#include <cstdint>
 #include <string>
 
-#include "bench/commands/measured_server.h"
+#include "bench/client/counter_source.h"
 #include "bench/commands/run_options.h"
+#include "bench/load/target.h"
 #include "bench/report/run_result.h"
 #include "bench/search/rate_search.h"
 
@@ -22,8 +24,17 @@ struct SearchFlags {
   double first_rate = 0;  // requests/s; 0: half of what a closed loop achieves
 };
 
+// What is searched: both outlive the search.
+struct Searched {
+  Target& target;
+  const CounterSource* counters = nullptr;  // null: none
+  int32_t lanes = 1;
+};
+
 // Adds every flag to `command`; its parsing fills `flags`, which outlives it.
 void AddSearchFlags(CLI::App& command, SearchFlags& flags);
+// Of these the ones that say how it is searched.
+void AddSearchStepFlags(CLI::App& command, SearchFlags& flags);
 
 // Completes the flags, with a warm-up as long as the bound takes it.
 // INVALID_ARGUMENT as CompleteRunOptions(), for classes that the client cancels
@@ -39,7 +50,7 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
 // Returns the flag's first rate, else half of what a closed loop achieves,
 // which is then a point of the run; 0 where that achieved nothing or was
 // interrupted.
-double FirstRate(const SearchFlags& flags, MeasuredServer& server,
+double FirstRate(const SearchFlags& flags, const Searched& searched,
                  RunResult& run);
 
 // Says on stderr where windows are longer than the flags ask for, as the bound

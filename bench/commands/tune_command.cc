@@ -147,7 +147,11 @@ class Tune {
   std::optional<double> Measure(Tuner::Search search, double first_rate) {
     RunResult& run = runs_.back();
     if (first_rate == 0) {
-      first_rate = FirstRate(flags_.search, server_, run);
+      first_rate = FirstRate(flags_.search,
+                             {.target = server_.target(),
+                              .counters = &server_.probe(),
+                              .lanes = server_.lanes()},
+                             run);
       is_stopped_ = is_stopped_ || first_rate <= 0;
     }
     if (is_stopped_) {

@@ -25,7 +25,7 @@
 
 #include "batcher/clock.h"
 #include "bench/arrivals/arrival_shape.h"
-#include "bench/client/server_probe.h"
+#include "bench/client/counter_source.h"
 #include "bench/load/load_generator.h"
 #include "bench/load/target.h"
 #include "bench/report/run_result.h"
@@ -78,7 +78,7 @@ class RateSearch {
   // All but the options outlive it. Windows and warm-ups are lengthened to what
   // the bound takes.
   RateSearch(const RateSearchOptions& options, Target& target, Pacer& pacer,
-             const ServerProbe* probe, int32_t lanes);
+             const CounterSource* probe, int32_t lanes);
 
   // Appends a point for each try to run.points and calls `on_try` after each.
   // Returns requests/s; nothing where no rate was found or it was stopped.
@@ -120,7 +120,7 @@ class RateSearch {
   bool IsDecided(const LoadResult& load, TimePoint begin) const;
 
   const RateSearchOptions options_;
-  const ServerProbe* const probe_;  // null: none
+  const CounterSource* const probe_;  // null: none
   const int32_t lanes_;
   Pacer& pacer_;
   LoadGenerator generator_;
