@@ -23,7 +23,7 @@ namespace ferry::bench {
 
 struct SloSearchOptions {
   double first_rate = 100;  // requests/s
-  double precision = 0.02;    // share of the rate
+  double precision = 0.02;  // share of the rate
   int32_t confirmations = 3;
   int32_t max_tries = 60;
   double growth = 2;  // of the rate from one try of the bracket to the next

@@ -4,6 +4,7 @@ finds, and what it says where it cannot. Devices are those of a fake NVML."""
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -78,6 +79,16 @@ class InProcessTest(unittest.TestCase):
             self.assertGreater(point["server"]["compute_infer_us"], 0)
             self.assertGreater(sum(point["server"]["batches"].values()), 0)
         self.assertGreater(run["points"][2]["goodput_rate"], 0)
+
+    def test_real_inputs_are_sent(self):
+        data = self.home / "data"
+        data.mkdir()
+        (data / "input").write_bytes(struct.pack("48f", *range(48)))
+        run, _ = self.measure("--outstanding", 1, "--data", data)
+        self.assertEqual(run["data"], str(data))
+        self.assertEqual(run["points"][0]["errors"], {})
+        (data / "input").write_bytes(b"123")
+        self.assertIn("input", self.refusal("--data", data))
 
     def test_query_of_a_scenario_has_whole_batches(self):
         run, _ = self.measure("--scenario", "offline:320")
