@@ -16,7 +16,8 @@
 #   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
 #   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics, ferry-launch health; a client only
 #   Chart.js 3.9 (apt)          the report page's plots, inlined
-#   tcmalloc 2.10 (apt)         the allocator of ferry-server and ferry-forward;
+#   tcmalloc 2.10 (apt)         the allocator of ferry-server, ferry-forward
+#                               and ferry-inprocess;
 #                               docs/decisions/0013-allocator.md
 #   GoogleTest 1.12, Google Benchmark 1.7 (apt)
 #   moodycamel concurrentqueue 1.0 (apt)  a peer in bench/micro

@@ -16,15 +16,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/device.h"
 #include "models/model_repository.h"
+#include "models/start_cuda.h"
 #include "models/torch_library.h"
 #include "server/check_config.h"
-#include "server/device.h"
 #include "server/device_metrics.h"
 #include "server/log.h"
 #include "server/options.h"
 #include "server/server.h"
-#include "server/start_cuda.h"
 #include "server/stop_signals.h"
 #include "server/version.h"
 
@@ -67,29 +67,11 @@ absl::Status OpenOpLibraries(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
-// Chooses the device and shows CUDA no other; nothing on the CPU.
-// REQUIRES: no thread was started, and CUDA is not open.
-absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
-    const DeviceOptions& options) {
-  if (options.selector.kind == nvml::DeviceSelector::Kind::kCpu) {
-    return nullptr;
-  }
+// Returns CUDA_VISIBLE_DEVICES where it is set.
+std::optional<std::string> VisibleDevices() {
   const char* const visible = std::getenv(kVisibleDevices);
-  auto device = Device::Open(
-      options.selector,
-      visible == nullptr ? std::nullopt : std::optional<std::string>(visible));
-  if (!device.ok()) {
-    return device;
-  }
-  spdlog::info("device {}", (*device)->Describe());
-  for (const std::string& warning : (*device)->choice().warnings) {
-    spdlog::warn("device: {}", warning);
-  }
-  if (absl::Status status = (*device)->Claim(); !status.ok()) {
-    spdlog::warn("device: threads run on any node: {}",
-                 std::string(status.message()));
-  }
-  return device;
+  return visible == nullptr ? std::nullopt
+                            : std::optional<std::string>(visible);
 }
 
 // Starts CUDA, and with it threads, where a device was claimed: what LibTorch's
@@ -169,7 +151,7 @@ int Serve(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
-  const auto device = ClaimDevice(options.device);
+  const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());
   }
@@ -206,7 +188,7 @@ int Serve(ServerOptions& options) {
 int Check(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
-  const auto device = ClaimDevice(options.device);
+  const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());
   }

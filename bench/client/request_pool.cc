@@ -98,9 +98,10 @@ grpc::ByteBuffer Serialized(const inference::ModelInferRequest& request) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-absl::StatusOr<std::vector<grpc::ByteBuffer>> MakePayloadPool(
+absl::Status ForEachOfPayload(
     const inference::ModelMetadataResponse& metadata,
-    const inference::ModelConfig& config, const RequestPoolOptions& options) {
+    const inference::ModelConfig& config, const RequestPoolOptions& options,
+    const std::function<void(inference::ModelInferRequest&)>& use) {
   if (absl::Status names = CheckNames(metadata, options); !names.ok()) {
     return names;
   }
@@ -116,16 +117,11 @@ absl::StatusOr<std::vector<grpc::ByteBuffer>> MakePayloadPool(
   if (!samples.ok()) {
     return samples.status();
   }
-  std::vector<grpc::ByteBuffer> pool;
-  const absl::Status made =
-      ForEachPayloadRequest(metadata, *inputs, *samples, options,
-                            [&](inference::ModelInferRequest& request) {
-                              AddParameters(options, request);
-                              pool.push_back(Serialized(request));
-                            });
-  return made.ok()
-             ? absl::StatusOr<std::vector<grpc::ByteBuffer>>(std::move(pool))
-             : made;
+  return ForEachPayloadRequest(metadata, *inputs, *samples, options,
+                               [&](inference::ModelInferRequest& request) {
+                                 AddParameters(options, request);
+                                 use(request);
+                               });
 }
 
 }  // namespace
@@ -179,23 +175,37 @@ absl::StatusOr<inference::ModelInferRequest> MakeRequest(
   return request;
 }
 
-absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
+absl::Status ForEachRequest(
     const inference::ModelMetadataResponse& metadata,
-    const inference::ModelConfig& config, const RequestPoolOptions& options) {
+    const inference::ModelConfig& config, const RequestPoolOptions& options,
+    const std::function<void(inference::ModelInferRequest&)>& use) {
   if (!options.data.empty()) {
-    return MakePayloadPool(metadata, config, options);
+    return ForEachOfPayload(metadata, config, options, use);
   }
-  std::vector<grpc::ByteBuffer> pool;
   for (int32_t i = 0; i < options.count; ++i) {
-    const auto request =
+    auto request =
         MakeRequest(metadata, config, options,
                     options.seed * 1000003 + static_cast<uint64_t>(i));
     if (!request.ok()) {
       return request.status();
     }
-    pool.push_back(Serialized(*request));
+    use(*request);
   }
-  return pool;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
+    const inference::ModelMetadataResponse& metadata,
+    const inference::ModelConfig& config, const RequestPoolOptions& options) {
+  std::vector<grpc::ByteBuffer> pool;
+  const absl::Status made =
+      ForEachRequest(metadata, config, options,
+                     [&](const inference::ModelInferRequest& request) {
+                       pool.push_back(Serialized(request));
+                     });
+  return made.ok()
+             ? absl::StatusOr<std::vector<grpc::ByteBuffer>>(std::move(pool))
+             : made;
 }
 
 absl::Status ParseShape(absl::string_view text,

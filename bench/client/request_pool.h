@@ -11,6 +11,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -48,8 +49,16 @@ absl::StatusOr<inference::ModelInferRequest> MakeRequest(
     const inference::ModelConfig& config, const RequestPoolOptions& options,
     uint64_t seed);
 
-// Returns options.count requests, serialized; of real contents as many as
-// ForEachPayloadRequest() says. Errors: those of ReadPayload() too.
+// Makes options.count requests, of real contents as many as
+// ForEachPayloadRequest() says, and calls `use` with one after the other, which
+// may change it. Errors: those of MakeRequest() and ReadPayload(); what came
+// before was used.
+absl::Status ForEachRequest(
+    const inference::ModelMetadataResponse& metadata,
+    const inference::ModelConfig& config, const RequestPoolOptions& options,
+    const std::function<void(inference::ModelInferRequest&)>& use);
+
+// Returns these requests, serialized.
 absl::StatusOr<std::vector<grpc::ByteBuffer>> MakeRequestPool(
     const inference::ModelMetadataResponse& metadata,
     const inference::ModelConfig& config, const RequestPoolOptions& options);

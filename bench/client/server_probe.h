@@ -11,23 +11,20 @@
 
 #include <string>
 
+#include "bench/client/counter_source.h"
 #include "bench/client/model_client.h"
-#include "bench/client/server_window.h"
-#include "bench/device/device_reading.h"
 
 namespace ferry::bench {
 
-class ServerProbe {
+class ServerProbe final : public CounterSource {
  public:
   // `client` and `device`, which may be null, outlive the probe.
   // `metrics_address` is host:port, or empty.
   ServerProbe(const ModelClient& client, bool has_statistics,
               std::string metrics_address, DeviceSource* device);
 
-  ServerCounters Read() const;
-
-  // The device that the server works on, for a DeviceWatch; null: not told.
-  DeviceSource* device() const { return device_; }
+  ServerCounters Read() const override;
+  DeviceSource* device() const override { return device_; }
 
  private:
   const ModelClient& client_;

@@ -1,6 +1,7 @@
 // Table, JSON, page.
 #include "bench/commands/command_report.h"
 
+#include <errno.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ constexpr int kConditionHolds = 2;
 }  // namespace
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+               status.ToString().c_str());
   return 1;
 }
 
@@ -78,14 +80,15 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
         std::any_of(run.points.begin(), run.points.end(),
                     [](const PointResult& point) { return point.ok > 0; });
     if (!any_succeeded) {
-      std::fprintf(stderr, "ferry-bench: %s: no request succeeded\n",
-                   run.label.c_str());
+      std::fprintf(stderr, "%s: %s: no request succeeded\n",
+                   program_invocation_short_name, run.label.c_str());
       code = 1;
       continue;
     }
     for (const std::string& load : LoadsWithoutSuccess(run)) {
-      std::fprintf(stderr, "ferry-bench: %s, %s: no request succeeded\n",
-                   run.label.c_str(), load.c_str());
+      std::fprintf(stderr, "%s: %s, %s: no request succeeded\n",
+                   program_invocation_short_name, run.label.c_str(),
+                   load.c_str());
       code = 1;
     }
   }
@@ -103,7 +106,8 @@ int FailAfter(const RunOptions& options, const RunResult& run,
 int Judge(const RunOptions& options, const RunResult& run) {
   const std::vector<std::string> failures = Failures(options.conditions, run);
   for (const std::string& failure : failures) {
-    std::fprintf(stderr, "ferry-bench: --fail-if: %s, %s\n", run.label.c_str(),
+    std::fprintf(stderr, "%s: --fail-if: %s, %s\n",
+                 program_invocation_short_name, run.label.c_str(),
                  failure.c_str());
   }
   return failures.empty() ? 0 : kConditionHolds;

@@ -1,6 +1,5 @@
 // `ferry-bench local`: loads on a target in this process, without a server.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,12 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
-#include "bench/commands/progress_line.h"
+#include "bench/commands/measured_loads.h"
 #include "bench/commands/run_options.h"
 #include "bench/commands/shared_load.h"
-#include "bench/commands/signal_watcher.h"
 #include "bench/local/local_targets.h"
-#include "bench/report/goodput.h"
 #include "bench/search/sweep.h"
 
 namespace ferry::bench {
@@ -31,11 +28,16 @@ struct LocalFlags {
   int32_t lanes = 1;
 };
 
-absl::StatusOr<std::unique_ptr<Target>> MakeTarget(const LocalFlags& flags) {
+struct LocalTarget {
+  std::unique_ptr<Target> target;
+  std::unique_ptr<BatcherCounters> counters;  // null: it counts nothing
+};
+
+absl::StatusOr<LocalTarget> MakeTarget(const LocalFlags& flags) {
   if (flags.target == "null") {
-    return std::make_unique<NullTarget>();
+    return LocalTarget{std::make_unique<NullTarget>(), nullptr};
   }
-  BatcherTargetOptions options;
+  SimulatedTargetOptions options;
   options.batcher.max_batch_size = flags.max_batch_size;
   options.batcher.policy = *ParsePolicy(flags.policy);
   options.batcher.max_wait = Milliseconds(flags.max_wait_ms);
@@ -45,11 +47,12 @@ absl::StatusOr<std::unique_ptr<Target>> MakeTarget(const LocalFlags& flags) {
   options.lanes = flags.lanes;
   options.rows = flags.run.requests.rows;
   options.timeout = Milliseconds(flags.run.timeout_ms);
-  auto target = BatcherTarget::Create(options);
+  auto target = SimulatedTarget::Create(options);
   if (!target.ok()) {
     return target.status();
   }
-  return std::unique_ptr<Target>(*std::move(target));
+  auto counters = std::make_unique<BatcherCounters>((*target)->batcher());
+  return LocalTarget{*std::move(target), std::move(counters)};
 }
 
 RunResult DescribeRun(const LocalFlags& flags,
@@ -95,31 +98,18 @@ int Run(LocalFlags flags, const Invocation& invocation) {
     return Fail(target.status());
   }
   if (flags.run.as_process >= 0) {
-    return ShareLoads(
-        flags.run, [&]() -> absl::StatusOr<Target*> { return target->get(); });
+    return ShareLoads(flags.run, [&]() -> absl::StatusOr<Target*> {
+      return target->target.get();
+    });
   }
   RunResult run = DescribeRun(flags, invocation.command_line);
-  auto loads = MakeLoads(flags.run, target->get(), invocation);
+  auto loads = MakeLoads(flags.run, target->target.get(), invocation);
   if (!loads.ok()) {
     return Fail(loads.status());
   }
-  Sweep sweep(flags.run.sweep, *std::move(loads), /*probe=*/nullptr,
+  Sweep sweep(flags.run.sweep, *std::move(loads), target->counters.get(),
               flags.lanes);
-  absl::Status swept;
-  {
-    SignalWatcher watcher([&sweep] { sweep.Stop(); });
-    ProgressLine line([&sweep] { return sweep.progress(); });
-    swept = sweep.Run(run, PrintPoint);
-  }
-  if (flags.run.slo_ms > 0) {
-    SetGoodput(flags.run.slo_ms, run);
-  }
-  if (!swept.ok()) {
-    return FailAfter(flags.run, run, swept);
-  }
-  const int reported = Report(flags.run, {run});
-  const int judged = Judge(flags.run, run);
-  return reported != 0 ? reported : judged;
+  return ReportLoads(flags.run, sweep, std::move(run));
 }
 
 void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
@@ -174,6 +164,7 @@ void AddLocalCommand(CLI::App& app, Invocation& invocation) {
   AddTargetFlags(*command, *flags);
   AddWindowFlags(*command, flags->run);
   AddLoadFlags(*command, flags->run);
+  AddProcessFlags(*command, flags->run);
   AddReportFlags(*command, flags->run);
   AddGoodputFlag(*command, flags->run);
   command->callback([command, flags, &invocation] {

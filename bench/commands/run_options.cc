@@ -47,7 +47,7 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
 }
 
-void AddRequestFlags(CLI::App& command, RunOptions& options) {
+void AddContentFlags(CLI::App& command, RunOptions& options) {
   command.add_option("--rows", options.requests.rows, "rows of each request")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -77,6 +77,14 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
   command
+      .add_option("--seed", options.sweep.seed,
+                  "of contents and arrivals; each rate adds one")
+      ->capture_default_str();
+}
+
+void AddRequestFlags(CLI::App& command, RunOptions& options) {
+  AddContentFlags(command, options);
+  command
       .add_option("--deadline-ms", options.deadline_ms,
                   "gRPC deadline of each request; 0: none")
       ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
@@ -94,10 +102,6 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
                   "out is as "
                   "the other flags say")
       ->type_name("NAME:KEY=VALUE,...");
-  command
-      .add_option("--seed", options.sweep.seed,
-                  "of contents and arrivals; each rate adds one")
-      ->capture_default_str();
 }
 
 void AddProcessFlags(CLI::App& command, RunOptions& options) {
@@ -139,7 +143,6 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->excludes("--loads")
       ->excludes("--arrivals")
       ->excludes("--rows");
-  AddProcessFlags(command, options);
 }
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {
@@ -270,6 +273,7 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddRequestFlags(command, options);
   AddWindowFlags(command, options);
   AddLoadFlags(command, options);
+  AddProcessFlags(command, options);
   command
       .add_option("--log", options.log_path,
                   "file for when each request was planned, sent and ended, as "

@@ -66,10 +66,12 @@ std::map<std::string, std::string> EffectiveFlags(const CLI::App& command);
 // it.
 void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
-// How many processes send.
-void AddProcessFlags(CLI::App& command, RunOptions& options);
-// Which loads, and by how many processes; after AddWindowFlags().
+// Of these the ones that say what requests bring, all alike.
+void AddContentFlags(CLI::App& command, RunOptions& options);
+// Which loads; after AddWindowFlags() and what has --rows.
 void AddLoadFlags(CLI::App& command, RunOptions& options);
+// How many processes send them.
+void AddProcessFlags(CLI::App& command, RunOptions& options);
 // How long and how much of a load, and the closed loop for the saturation.
 void AddWindowFlags(CLI::App& command, RunOptions& options);
 void AddReportFlags(CLI::App& command, RunOptions& options);

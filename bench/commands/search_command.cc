@@ -1,49 +1,16 @@
 // `ferry-bench search`: the highest rate at which a server keeps a bound.
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cstdio>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/measured_loads.h"
 #include "bench/commands/measured_server.h"
-#include "bench/commands/progress_line.h"
 #include "bench/commands/search_flags.h"
 #include "bench/commands/shared_load.h"
-#include "bench/commands/signal_watcher.h"
-#include "bench/search/rate_search.h"
 
 namespace ferry::bench {
 namespace {
-
-void PrintAnswer(const SearchFlags& flags, const RunResult& run,
-                 const RateSearch& search, const std::optional<double>& found,
-                 double seconds) {
-  const std::string bound = DescribeBound(flags);
-  if (!run.points.empty() && run.points.back().interrupted) {
-    std::printf("stopped after %d loads\n",
-                static_cast<int>(run.points.size()));
-    return;
-  }
-  const int tries = static_cast<int>(run.points.size());
-  if (found.has_value()) {
-    std::printf(
-        "%.0f requests/s with %s, in %d loads of which %d confirm it, in "
-        "%.0f s\n",
-        *found, bound.c_str(), tries, flags.confirmations, seconds);
-  } else {
-    std::printf("no rate was found with %s, in %d loads and %.0f s\n",
-                bound.c_str(), tries, seconds);
-  }
-  if (search.client_ceiling() > 0) {
-    std::printf(
-        "this client could not send %.0f/s on time: the server may do "
-        "more\n",
-        search.client_ceiling());
-  }
-}
 
 int Search(SearchFlags flags, const Invocation& invocation) {
   if (const auto status = Complete(flags); !status.ok()) {
@@ -57,45 +24,8 @@ int Search(SearchFlags flags, const Invocation& invocation) {
     return Fail(connected.status());
   }
   MeasuredServer& server = **connected;
-  RunResult run = server.Describe(invocation.command_line);
-  PrintWindows(flags);
-  const auto begin = std::chrono::steady_clock::now();
-  const SearchedServer searched = {flags, server, invocation};
-  const auto first_rate = FirstRate(
-      searched, [&flags] { return UsualTime(OptionsOf(flags, 1)); }, run);
-  if (!first_rate.ok()) {
-    return FailAfter(flags.run, run, first_rate.status());
-  }
-  const auto loads = MakeLoads(searched);
-  if (!loads.ok()) {
-    return FailAfter(flags.run, run, loads.status());
-  }
-  SteadyPacer pacer;
-  RateSearch search(OptionsOf(flags, *first_rate), **loads, pacer,
-                    &server.probe(), server.lanes());
-  std::optional<double> found;
-  {
-    SignalWatcher watcher([&search] { search.Stop(); });
-    ProgressLine line([&search] { return search.progress(); },
-                      [&search] { return search.later(); });
-    found = search.Run(run, PrintPoint);
-  }
-  if (!search.status().ok()) {
-    return FailAfter(flags.run, run, search.status());
-  }
-  run.search = {.slo_ms = flags.slo_ms,
-                .percentile = flags.percentile,
-                .found_rate = found,
-                .client_ceiling = search.client_ceiling()};
-  const int code = Report(flags.run, {run});
-  PrintAnswer(
-      flags, run, search, found,
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-          .count());
-  if (!found.has_value() || code != 0) {
-    return 1;
-  }
-  return Judge(flags.run, Confirmations(run));
+  return ReportSearch(flags, SearchedAt(server, flags, invocation),
+                      server.Describe(invocation.command_line));
 }
 
 }  // namespace

@@ -84,18 +84,10 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate) {
   return WithLongWindows(options);
 }
 
-absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
-    const SearchedServer& searched) {
-  const RunOptions& options = searched.flags.run;
-  return MakeLoads(options,
-                   options.sends() ? &searched.server.target() : nullptr,
-                   searched.invocation);
-}
-
-absl::StatusOr<double> FirstRate(const SearchedServer& searched,
+absl::StatusOr<double> FirstRate(const SearchFlags& flags,
+                                 const Searched& searched,
                                  const ProgressLine::Later& later,
                                  RunResult& run) {
-  const SearchFlags& flags = searched.flags;
   if (flags.first_rate > 0) {
     return flags.first_rate;
   }
@@ -103,12 +95,11 @@ absl::StatusOr<double> FirstRate(const SearchedServer& searched,
   closed.outstanding = {closed.saturation_outstanding};
   closed.rates.clear();
   closed.loads.clear();
-  auto loads = MakeLoads(searched);
+  auto loads = searched.make_loads();
   if (!loads.ok()) {
     return loads.status();
   }
-  Sweep sweep(closed, *std::move(loads), &searched.server.probe(),
-              searched.server.lanes());
+  Sweep sweep(closed, *std::move(loads), searched.counters, searched.lanes);
   SignalWatcher watcher([&sweep] { sweep.Stop(); });
   ProgressLine line([&sweep] { return sweep.progress(); }, later);
   if (absl::Status swept = sweep.Run(run, PrintPoint); !swept.ok()) {
@@ -162,6 +153,10 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
                   "latency from the planned send that the percentile keeps")
       ->required()
       ->check(CLI::Range(1e-3, 1e9));
+  AddSearchStepFlags(command, flags);
+}
+
+void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
   command
       .add_option("--percentile", flags.percentile,
                   "share of all requests that keep it, in percent; a request "

@@ -1,15 +1,16 @@
-// What `search` and `tune` share: the bound, and how it is searched for.
+// What searches share: the bound, how it is searched for, and on what.
 //
 // Thread safety: plain values; functions of their arguments.
 #ifndef FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
 #define FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "bench/commands/commands.h"
-#include "bench/commands/measured_server.h"
+#include "bench/client/counter_source.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/run_options.h"
 #include "bench/load/load_source.h"
@@ -27,8 +28,19 @@ struct SearchFlags {
   double first_rate = 0;  // requests/s; 0: half of what a closed loop achieves
 };
 
+// What is searched.
+struct Searched {
+  // Makes who sends; each time anew. What it sends to outlives that. Errors:
+  // those of a process that cannot.
+  std::function<absl::StatusOr<std::unique_ptr<LoadSource>>()> make_loads;
+  const CounterSource* counters = nullptr;  // outlives the search; null: none
+  int32_t lanes = 1;
+};
+
 // Adds every flag to `command`; its parsing fills `flags`, which outlives it.
 void AddSearchFlags(CLI::App& command, SearchFlags& flags);
+// Of these the ones that say how it is searched.
+void AddSearchStepFlags(CLI::App& command, SearchFlags& flags);
 
 // Completes the flags, with a warm-up as long as the bound takes it.
 // INVALID_ARGUMENT as CompleteRunOptions(), for classes that the client cancels
@@ -42,22 +54,12 @@ RunResult Confirmations(const RunResult& run);
 // Returns options of a search from that rate on.
 RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
 
-// What is searched, by which command. All outlive it.
-struct SearchedServer {
-  const SearchFlags& flags;
-  MeasuredServer& server;
-  const Invocation& invocation;
-};
-
-// Returns who sends. Errors: those of a process that cannot.
-absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
-    const SearchedServer& searched);
-
 // Returns the flag's first rate, else half of what a closed loop achieves,
 // which is then a point of the run; above 0. `later`: about how long it takes
 // what follows. Errors: UNAVAILABLE where the loop achieved nothing, was void
-// or interrupted; those of MakeLoads() and of who sends.
-absl::StatusOr<double> FirstRate(const SearchedServer& searched,
+// or interrupted; those of who sends.
+absl::StatusOr<double> FirstRate(const SearchFlags& flags,
+                                 const Searched& searched,
                                  const ProgressLine::Later& later,
                                  RunResult& run);
 

@@ -45,6 +45,18 @@ absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
       arguments, kReadyLimit + Milliseconds(options.wait_ready_s * 1e3));
 }
 
+Searched SearchedAt(MeasuredServer& server, const SearchFlags& flags,
+                    const Invocation& invocation) {
+  return {.make_loads =
+              [&server, &flags, &invocation] {
+                return MakeLoads(flags.run,
+                                 flags.run.sends() ? &server.target() : nullptr,
+                                 invocation);
+              },
+          .counters = &server.probe(),
+          .lanes = server.lanes()};
+}
+
 int ShareLoads(const RunOptions& options,
                const std::function<absl::StatusOr<Target*>()>& connect) {
   if (options.as_process >= options.processes) {

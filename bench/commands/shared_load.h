@@ -10,7 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/measured_server.h"
 #include "bench/commands/run_options.h"
+#include "bench/commands/search_flags.h"
 #include "bench/load/load_source.h"
 #include "bench/load/target.h"
 
@@ -20,6 +22,11 @@ namespace ferry::bench {
 // it. Errors: those of a process that cannot.
 absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
     const RunOptions& options, Target* target, const Invocation& invocation);
+
+// Returns the server as what a search is of, by this process or several. All
+// outlive it.
+Searched SearchedAt(MeasuredServer& server, const SearchFlags& flags,
+                    const Invocation& invocation);
 
 // Sends this process's share of each load, to what `connect` makes and keeps,
 // until there are no more. Returns the exit code. REQUIRES: as_process >= 0.

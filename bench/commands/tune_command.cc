@@ -48,7 +48,7 @@ class Tune {
         server_(server),
         knobs_(knobs),
         invocation_(invocation),
-        searched_{flags.search, server, invocation} {}
+        searched_(SearchedAt(server, flags.search, invocation)) {}
 
   // `own`: the server's setting, which is tried first.
   absl::Status Run(const KnobSetting& own, TuneResult& result) {
@@ -122,7 +122,7 @@ class Tune {
 
   // Appends to the runs of the race, whose searches these replace.
   absl::Status Confirm(std::vector<TunedSetting>& settings) {
-    const auto loads = MakeLoads(searched_);
+    const auto loads = searched_.make_loads();
     if (!loads.ok()) {
       return loads.status();
     }
@@ -130,8 +130,8 @@ class Tune {
     std::vector<TurnOfSearch> turns;
     for (const TunedSetting& tuned : settings) {
       searches.push_back(std::make_unique<RateSearch>(
-          OptionsToConfirm(*tuned.rate), **loads, pacer_, &server_.probe(),
-          server_.lanes()));
+          OptionsToConfirm(*tuned.rate), **loads, pacer_, searched_.counters,
+          searched_.lanes));
       turns.push_back({.begin =
                            [this, setting = tuned.setting] {
                              std::fprintf(stderr, "%s\n",
@@ -177,7 +177,7 @@ class Tune {
     RunResult& run = runs_.back();
     if (first_rate == 0) {
       const auto first = FirstRate(
-          searched_,
+          flags_.search, searched_,
           [this] { return UsualTime(OptionsOfRace(1)) + AfterThisSetting(); },
           run);
       if (!first.ok()) {
@@ -185,14 +185,14 @@ class Tune {
       }
       first_rate = *first;
     }
-    const auto loads = MakeLoads(searched_);
+    const auto loads = searched_.make_loads();
     if (!loads.ok()) {
       return Stop(loads.status());
     }
     RateSearchOptions options = OptionsOfRace(first_rate);
     options.only_above = search == Tuner::Search::kOnlyAbove;
-    RateSearch rates(options, **loads, pacer_, &server_.probe(),
-                     server_.lanes());
+    RateSearch rates(options, **loads, pacer_, searched_.counters,
+                     searched_.lanes);
     std::optional<double> found;
     {
       SignalWatcher watcher([&] {
@@ -219,7 +219,7 @@ class Tune {
   MeasuredServer& server_;
   KnobClient& knobs_;
   const Invocation& invocation_;
-  const SearchedServer searched_;
+  const Searched searched_;
   SteadyPacer pacer_;
   absl::Status status_;              // what ended it before its time
   std::atomic<int32_t> untried_{0};  // settings

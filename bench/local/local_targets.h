@@ -1,22 +1,23 @@
 // Targets in this process, to tell what transport costs and what batching does:
 //
-//   NullTarget      ends each call at once: what the load generator itself does
-//   BatcherTarget   Ferry's batcher and a simulated device, without gRPC
+//   NullTarget        ends each call at once: what the load generator itself
+//                     does
+//   SimulatedTarget   Ferry's batcher and a simulated device, without gRPC
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_BENCH_LOCAL_LOCAL_TARGETS_H_
 #define FERRY_BENCH_LOCAL_LOCAL_TARGETS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "batcher/batcher.h"
-#include "batcher/mutex.h"
 #include "batcher/sim/simulated_model.h"
 #include "bench/load/target.h"
+#include "bench/local/batcher_target.h"
 #include "bench/local/deferred_ends.h"
 
 namespace ferry::bench {
@@ -32,7 +33,7 @@ class NullTarget final : public Target {
   DeferredEnds ends_;
 };
 
-struct BatcherTargetOptions {
+struct SimulatedTargetOptions {
   BatcherOptions batcher;
   SimulatedModelOptions device;
   int32_t lanes = 1;
@@ -41,36 +42,27 @@ struct BatcherTargetOptions {
   Duration timeout{0};      // of each request; 0: none
 };
 
-class BatcherTarget final : public Target {
+class SimulatedTarget final : public Target {
  public:
   // Errors: those of the batcher and the device.
-  static absl::StatusOr<std::unique_ptr<BatcherTarget>> Create(
-      const BatcherTargetOptions& options);
+  static absl::StatusOr<std::unique_ptr<SimulatedTarget>> Create(
+      const SimulatedTargetOptions& options);
 
-  ~BatcherTarget() override;
+  void Send(uint64_t number, Caller& caller) override {
+    target_->Send(number, caller);
+  }
+  void CancelAll() override { target_->CancelAll(); }
 
-  void Send(uint64_t number, Caller& caller) override;
-  void CancelAll() override;
-
-  // What it has counted so far.
-  BatcherStatistics Statistics() { return batcher_->Snapshot(); }
+  Batcher& batcher() { return target_->batcher(); }
 
  private:
-  class Call;
+  explicit SimulatedTarget(const SimulatedTargetOptions& options);
 
-  explicit BatcherTarget(const BatcherTargetOptions& options);
-
-  Call& Take();
-  void Return(Call& call);
-
-  const BatcherTargetOptions options_;
   const std::vector<int64_t> dims_;
   const std::vector<std::byte> rows_;  // zeros, that all requests bring
-  std::unique_ptr<Batcher> batcher_;
-  DeferredEnds refused_;
-  Mutex mutex_;
-  std::vector<std::unique_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Call*> idle_ ABSL_GUARDED_BY(mutex_);
+  const Run run_;
+  const std::vector<TensorView> inputs_;
+  std::unique_ptr<BatcherTarget> target_;
 };
 
 }  // namespace ferry::bench

@@ -77,7 +77,7 @@ uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
 }
 
 RateSearch::RateSearch(const RateSearchOptions& options, LoadSource& loads,
-                       Pacer& pacer, const ServerProbe* probe, int32_t lanes)
+                       Pacer& pacer, const CounterSource* probe, int32_t lanes)
     : options_(WithLongWindows(options)),
       probe_(probe),
       lanes_(lanes),

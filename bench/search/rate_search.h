@@ -31,7 +31,7 @@
 #include "absl/status/status.h"
 #include "batcher/clock.h"
 #include "bench/arrivals/arrival_shape.h"
-#include "bench/client/server_probe.h"
+#include "bench/client/counter_source.h"
 #include "bench/load/load_source.h"
 #include "bench/load/pacer.h"
 #include "bench/report/run_result.h"
@@ -88,7 +88,7 @@ class RateSearch {
   // options, `pacer` has their time. Windows and warm-ups are lengthened to
   // what the bound takes.
   RateSearch(const RateSearchOptions& options, LoadSource& loads, Pacer& pacer,
-             const ServerProbe* probe, int32_t lanes);
+             const CounterSource* probe, int32_t lanes);
 
   // Appends a point for each try to run.points and calls `on_try` after each.
   // Returns requests/s; nothing where no rate was found, it was stopped, or
@@ -143,7 +143,7 @@ class RateSearch {
   bool IsDecided(const LoadResult& load, TimePoint begin) const;
 
   const RateSearchOptions options_;
-  const ServerProbe* const probe_;  // null: none
+  const CounterSource* const probe_;  // null: none
   const int32_t lanes_;
   LoadSource& loads_;
   Pacer& pacer_;

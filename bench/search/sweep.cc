@@ -46,12 +46,12 @@ absl::Status NoSaturation(const RunResult& run) {
 }  // namespace
 
 Sweep::Sweep(const SweepOptions& options, Target& target,
-             const ServerProbe* probe, int32_t lanes)
+             const CounterSource* probe, int32_t lanes)
     : Sweep(options, std::make_unique<OwnLoads>(target, options.arrivals),
             probe, lanes) {}
 
 Sweep::Sweep(const SweepOptions& options, std::unique_ptr<LoadSource> loads,
-             const ServerProbe* probe, int32_t lanes)
+             const CounterSource* probe, int32_t lanes)
     : options_(options),
       probe_(probe),
       lanes_(lanes),

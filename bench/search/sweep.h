@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "batcher/clock.h"
 #include "bench/arrivals/arrival_shape.h"
-#include "bench/client/server_probe.h"
+#include "bench/client/counter_source.h"
 #include "bench/load/load_source.h"
 #include "bench/load/target.h"
 #include "bench/report/run_result.h"
@@ -54,11 +54,11 @@ class Sweep {
 
   // Sends from this process. `target` and `probe`, which may be null, outlive
   // it.
-  Sweep(const SweepOptions& options, Target& target, const ServerProbe* probe,
+  Sweep(const SweepOptions& options, Target& target, const CounterSource* probe,
         int32_t lanes);
   // Sends from `loads`, whose arrivals are those of the options.
   Sweep(const SweepOptions& options, std::unique_ptr<LoadSource> loads,
-        const ServerProbe* probe, int32_t lanes);
+        const CounterSource* probe, int32_t lanes);
 
   // Appends a point for each load to run.points, sets run.saturation_rate, and
   // calls `on_point` after each. An error ends it; the points before stay.
@@ -79,7 +79,7 @@ class Sweep {
   LoadPlan MakePlan();
 
   const SweepOptions options_;
-  const ServerProbe* const probe_;
+  const CounterSource* const probe_;
   const int32_t lanes_;
   const std::unique_ptr<LoadSource> loads_;
   SteadyPacer pacer_;

@@ -22,7 +22,7 @@ LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
   return plan;
 }
 
-WindowProbe::WindowProbe(const ServerProbe* probe, const LoadPlan& plan,
+WindowProbe::WindowProbe(const CounterSource* probe, const LoadPlan& plan,
                          int32_t lanes)
     : probe_(probe),
       plan_(plan),

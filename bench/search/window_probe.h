@@ -1,4 +1,4 @@
-// WindowProbe reads a ServerProbe at both ends of a measured window, on a
+// WindowProbe reads a CounterSource at both ends of a measured window, on a
 // thread of its own, so that the load generator is never held up; and has its
 // device watched meanwhile.
 //
@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "batcher/mutex.h"
-#include "bench/client/server_probe.h"
+#include "bench/client/counter_source.h"
 #include "bench/device/device_watch.h"
 #include "bench/load/load_generator.h"
 #include "bench/load/pacer.h"
@@ -25,7 +25,7 @@ LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
 class WindowProbe {
  public:
   // `probe` outlives it; null: there is nothing to read.
-  WindowProbe(const ServerProbe* probe, const LoadPlan& plan, int32_t lanes);
+  WindowProbe(const CounterSource* probe, const LoadPlan& plan, int32_t lanes);
   ~WindowProbe();
 
   // The window ends now, before its time. From any thread; returns at once.
@@ -38,7 +38,7 @@ class WindowProbe {
   void Run();
   void WaitUntil(TimePoint until);
 
-  const ServerProbe* const probe_;
+  const CounterSource* const probe_;
   const LoadPlan plan_;
   const int32_t lanes_;
   Mutex mutex_;

@@ -15,6 +15,7 @@ import sys
 import measures
 import networks
 import report
+import sanitizer
 import steps
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -150,7 +151,7 @@ def main():
         measures.Measures(check, options).run_all()
     # Last, since it may take the longest.
     if not (options.only_measure or options.no_sanitizer):
-        steps.run_sanitizer(check)
+        sanitizer.run_all(check)
     made = save(is_finished=True)
     print(report.summary(made).splitlines()[-1])
     print(f"{path} and {path.with_suffix('.txt').name} have all of it")

@@ -29,8 +29,6 @@ WARM_UP_S = 1  # at most; no longer than a load
 # A batch that was just missed is waited for, then one's own is computed, and
 # copies and wire need some time, too.
 BATCHES_IN_LIMIT = 3
-NOT_MEASURED = ["a network in one process with its load: ferry-bench local has "
-                "the simulated device only"]
 
 
 def threads():
@@ -52,15 +50,15 @@ class Measures:
         self.found = check.measures = {
             "device": self.device, "seconds": self.seconds,
             "batches": self.batches, "matmul_peak": None, "networks": {},
-            "packages": {}, "one_outstanding": {}, "copy_in": None,
-            "not_measured": NOT_MEASURED}
+            "packages": {}, "one_outstanding": {}, "copy_in": None}
 
     def run_all(self):
         self.measure_peak()
         for network in self.networks:
             self.found["networks"][network.name] = {
                 "flop_per_row": network.flop, "formula": network.formula,
-                "offline": {}, "offline_best": None, "served": None,
+                "offline": {}, "offline_best": None, "in_process": None,
+                "served": None,
                 "served_without_batching": None, "batching_gain": None}
             for mode in ("graphs", "eager"):
                 self.measure_offline(network, mode)
@@ -68,6 +66,8 @@ class Measures:
             self.found["packages"][str(folder)] = {}
             for mode in ("graphs", "eager"):
                 self.measure_package(folder, mode)
+        for network in self.networks:
+            self.measure_in_process(network)
         for network in self.networks:
             self.measure_served(network, is_batching=True)
             self.measure_served(network, is_batching=False)
@@ -183,17 +183,22 @@ class Measures:
 
     def bench(self, kept, server, command, seconds):
         """Returns the run that ferry-bench leaves, of loads of so long."""
+        return self.loads(
+            kept, [self.check.program("ferry-bench"), *command, "-u",
+                   f"127.0.0.1:{server.port}", "--metrics",
+                   f"127.0.0.1:{server.metrics_port}", "--connections",
+                   threads(), "--queues", threads()],
+            seconds, is_search=command[0] == "search")
+
+    def loads(self, kept, command, seconds, is_search):
+        """Returns the run that a command leaves, and how it ended."""
         warm_up = min(WARM_UP_S, seconds)
         bound_s = SEARCH_S + (warm_up + seconds) * (
-            MOST_LOADS if command[0] == "search" else 1)
+            MOST_LOADS if is_search else 1)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "result.json"
-            ended = run(
-                [self.check.program("ferry-bench"), *command, "-u",
-                 f"127.0.0.1:{server.port}", "--metrics",
-                 f"127.0.0.1:{server.metrics_port}", "--connections",
-                 threads(), "--queues", threads(), "--warm-up-secs", warm_up,
-                 "--duration-secs", seconds, "--json", path], bound_s)
+            ended = run([*command, "--warm-up-secs", warm_up,
+                         "--duration-secs", seconds, "--json", path], bound_s)
             kept["output"] = ended.tail
             made = json.loads(path.read_text()) if path.exists() else {}
             # A search that found no rate has the code 1 and a result.
@@ -208,45 +213,69 @@ class Measures:
                    if BATCHES_IN_LIMIT * one["compute_ms"] <= network.limit_ms]
         return max(fitting, default=min(self.batches))
 
+    def search_flags(self, network, most):
+        """Of the highest rate within the limit, in batches of so many rows."""
+        best = self.found["networks"][network.name]["offline_best"]
+        # Four times what is under way where the offline rate keeps the limit: a
+        # load that has more has missed it.
+        held = 4 * network.limit_ms / 1e3 * (
+            best["rows_per_second"] if best else 0)
+        return ["-m", network.name, "--slo-ms", network.limit_ms,
+                "--precision", PRECISION, "--saturation-outstanding",
+                max(64, 4 * most), "--max-outstanding",
+                int(min(max(held, 1024), 65536)), *network.load_flags]
+
+    def search_seconds(self, network):
+        return max(self.seconds, LOAD_IN_LIMITS * network.limit_ms / 1e3)
+
+    def result_of(self, kept, network, most, made, ended):
+        """Returns what a search came to, which `made` and `ended` say."""
+        search = made.get("search")
+        if not search:
+            raise Wrong(f"expected a search, got: {ended.last_line}")
+        best = self.found["networks"][network.name]["offline_best"]
+        last = facts_of(made["points"][-1])
+        found = search["found_rate"]
+        if found is None:
+            kept["reason"] = "no rate was found within the limit"
+        elif last["void_reason"]:  # nothing came in so short a load
+            kept["reason"] = f"at {found:.1f}/s: {last['void_reason']}"
+            found = None
+        return {"limit_ms": network.limit_ms, "max_batch_size": most,
+                "found_rate": found,
+                "client_ceiling": search["client_ceiling"] or None,
+                "at_found": last if found else None,
+                "share_of_offline": found / best["rows_per_second"]
+                                    if found and best else None}
+
+    def measure_in_process(self, network):
+        """Through the batcher, without gRPC."""
+        with self.step(f"in process {network.name}") as kept:
+            self.need("ferry-inprocess")
+            most = self.max_batch_size(network)
+            made, ended = self.loads(
+                kept, [self.check.program("ferry-inprocess"), "--search",
+                       f"--device={self.device}", "--max-batch-size", most,
+                       *self.search_flags(network, most)],
+                self.search_seconds(network), is_search=True)
+            self.found["networks"][network.name]["in_process"] = (
+                self.result_of(kept, network, most, made, ended))
+
     def measure_served(self, network, is_batching):
         name = f"served {network.name}" + (
             "" if is_batching else " without batching")
         with self.step(name) as kept:
             self.need("ferry-server", "ferry-bench")
             of = self.found["networks"][network.name]
-            best = of["offline_best"]
             most = self.max_batch_size(network) if is_batching else 1
-            # Four times what is under way where the offline rate keeps the
-            # limit: a load that has more has missed it.
-            held = 4 * network.limit_ms / 1e3 * (
-                best["rows_per_second"] if best else 0)
             with self.server(kept, [f"--load-model={network.name}",
                                     f"--max-batch-size={most}"]) as server:
                 made, ended = self.bench(
                     kept, server,
-                    ["search", "-m", network.name, "--slo-ms",
-                     network.limit_ms, "--precision", PRECISION,
-                     "--saturation-outstanding",
-                     max(64, 4 * most), "--max-outstanding",
-                     int(min(max(held, 1024), 65536)), *network.load_flags],
-                    max(self.seconds, LOAD_IN_LIMITS * network.limit_ms / 1e3))
-            search = made.get("search")
-            if not search:
-                raise Wrong(f"expected a search, got: {ended.last_line}")
-            last = facts_of(made["points"][-1])
-            found = search["found_rate"]
-            if found is None:
-                kept["reason"] = "no rate was found within the limit"
-            elif last["void_reason"]:  # nothing came in so short a load
-                kept["reason"] = f"at {found:.1f}/s: {last['void_reason']}"
-                found = None
-            result = {"limit_ms": network.limit_ms, "max_batch_size": most,
-                      "found_rate": found,
-                      "client_ceiling": search["client_ceiling"] or None,
-                      "at_found": last if found else None,
-                      "share_of_offline": found / best["rows_per_second"]
-                                          if found and best else None}
-            of["served" if is_batching else "served_without_batching"] = result
+                    ["search", *self.search_flags(network, most)],
+                    self.search_seconds(network))
+            of["served" if is_batching else "served_without_batching"] = (
+                self.result_of(kept, network, most, made, ended))
             rates = [(of[key] or {}).get("found_rate")
                      for key in ("served", "served_without_batching")]
             if all(rates):

@@ -94,18 +94,22 @@ def free_ports(count):
 
 class Server:
     """A ferry-server; ready once made, or Wrong with the end of its log, which
-    goes to a file."""
+    goes to a file. `wrapper`: a program and its flags that starts it."""
 
-    def __init__(self, command, log):
+    def __init__(self, command, log, ready_s=READY_S, wrapper=()):
         self.port, self.metrics_port = free_ports(2)
         self.log = log
+        # A wrapper may keep a signal to itself: the server says who it is.
+        self.pid_file = pathlib.Path(f"{log}.pid")
         with open(log, "ab") as stream:
             self.process = subprocess.Popen(
-                [*map(str, command), f"--grpc-port={self.port}",
+                [*map(str, wrapper), "sh", "-c", 'echo $$ >"$0" && exec "$@"',
+                 str(self.pid_file), *map(str, command),
+                 f"--grpc-port={self.port}",
                  f"--metrics-port={self.metrics_port}"], stdout=stream,
                 stderr=stream, stdin=subprocess.DEVNULL, start_new_session=True)
         try:
-            self.wait_until_ready()
+            self.wait_until_ready(ready_s)
         except BaseException:
             self.kill()
             raise
@@ -121,14 +125,14 @@ class Server:
         except OSError as error:
             return 0, str(error)
 
-    def wait_until_ready(self):
-        until = time.monotonic() + READY_S
+    def wait_until_ready(self, ready_s):
+        until = time.monotonic() + ready_s
         while self.get("/v2/health/ready")[0] != 200:
             if self.process.poll() is not None:
                 raise Wrong("expected ferry-server to serve, got exit code "
                             f"{self.process.returncode}: {self.last_line()}")
             if time.monotonic() > until:
-                raise Wrong(f"expected ferry-server to be ready in {READY_S} s, "
+                raise Wrong(f"expected ferry-server to be ready in {ready_s} s, "
                             f"got: {self.last_line()}")
             time.sleep(0.1)
 
@@ -136,12 +140,13 @@ class Server:
         text = self.log.read_text(errors="replace").strip()
         return (text or "nothing").splitlines()[-1]
 
-    def drain(self):
-        self.process.send_signal(signal.SIGTERM)
+    def drain(self, stop_s=STOP_S):
+        if self.process.poll() is None:
+            os.kill(int(self.pid_file.read_text()), signal.SIGTERM)
         try:
-            code = self.process.wait(STOP_S)
+            code = self.process.wait(stop_s)
         except subprocess.TimeoutExpired:
-            raise Wrong(f"expected ferry-server to end in {STOP_S} s") from None
+            raise Wrong(f"expected ferry-server to end in {stop_s} s") from None
         if code != 0:
             raise Wrong(f"expected exit code 0 of a drained ferry-server, got "
                         f"{code}: {self.last_line()}")

@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 import time
 
@@ -17,9 +16,8 @@ import report
 from programs import KEPT_CHARACTERS, READY_S, Server, Wrong, run
 
 DRIVER = pathlib.Path("/dev/nvidiactl")  # there, where a driver is
-SANITIZER_ERROR = 99
 # Seconds that a step may take at most, but for servers.
-QUERY_S, TEST_S, SANITIZER_S = 60, 600, 900
+QUERY_S, TEST_S = 60, 600
 MODELS = ("linear", "sim")
 NEED_TORCH = {"linear"}
 DEVICE_METRICS = ("ferry_device_", "ferry_gpm_", "ferry_gpu_", "ferry_nvml_")
@@ -140,32 +138,6 @@ def run_gpu_tests(check):
     if not check.tests:
         with check.step("tests of device code", check.device):
             raise Skip("the bundle has none: it was made without build/cuda")
-
-
-def find_sanitizer():
-    folders = [os.environ.get("PATH", ""), "/usr/local/cuda/bin",
-               "/opt/cuda/bin"]
-    return shutil.which("compute-sanitizer", path=os.pathsep.join(folders))
-
-
-def run_sanitizer(check):
-    for test in check.tests:
-        with check.step(f"compute-sanitizer tests/{test.name}",
-                        check.device) as kept:
-            check.need(check.device)
-            tool = find_sanitizer()
-            if tool is None:
-                raise Skip("compute-sanitizer is missing: it comes with the "
-                           "CUDA toolkit")
-            # LibTorch asks the driver for what it may not have, and some tests
-            # do what is refused: no errors of calls, those of memory only.
-            ended = run([tool, "--target-processes", "all", "--error-exitcode",
-                         SANITIZER_ERROR, "--report-api-errors", "no", test],
-                        SANITIZER_S, check.visible)
-            kept["output"] = ended.tail
-            if "Device not supported" in ended.output + ended.errors:
-                raise Skip("compute-sanitizer does not support this device")
-            ended.require_success()
 
 
 def serve(check, device):

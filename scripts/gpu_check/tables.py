@@ -41,22 +41,38 @@ def served_row(name, served):
             text_of(device.get("utilization"), 3)]
 
 
+def rate_table(head, found):
+    """Of pairs of a title and what a search came to."""
+    return table(
+        [head, "max batch", "requests/s", "p99 ms", "of offline",
+         "mean rows", "busy", "SM", "tensor", "utilization"],
+        [served_row(title, one) for title, one in found])
+
+
 def network_lines(name, of):
     gflop = of["flop_per_row"] / 1e9
     yield (f"{name}, in this process: {gflop:.3f} GFLOP a row "
            f"({of['formula']})")
     yield from offline_table(of["offline"])
+    if of["in_process"]:
+        yield (f"{name}, in this process through the batcher: the highest "
+               f"Poisson rate with p99 within {of['in_process']['limit_ms']:g} "
+               "ms")
+        yield from rate_table("load", [("in process", of["in_process"])])
     served = [(title, of[key]) for title, key in
               (("on", "served"), ("off", "served_without_batching"))
               if of[key]]
-    if not served:
-        return
-    yield (f"{name}, over loopback: the highest Poisson rate with p99 within "
-           f"{served[0][1]['limit_ms']:g} ms")
-    yield from table(
-        ["batching", "max batch", "requests/s", "p99 ms", "of offline",
-         "mean rows", "busy", "SM", "tensor", "utilization"],
-        [served_row(title, one) for title, one in served])
+    if served:
+        yield (f"{name}, over loopback: the highest Poisson rate with p99 "
+               f"within {served[0][1]['limit_ms']:g} ms")
+        yield from rate_table("batching", served)
+    shares = [(where, of[key]["share_of_offline"]) for where, key in
+              (("in process", "in_process"), ("over loopback", "served"))
+              if of[key]]
+    for where, share in shares:
+        yield f"{name}: share of offline, {where}: {text_of(share, 3)}"
+    if shares:
+        yield ""
     if of["batching_gain"]:
         yield f"{name}: {of['batching_gain']:.2f} times the rate with batching"
         yield ""
@@ -86,7 +102,7 @@ def lines(measures):
                f"{peak['tflops']:.1f} TFLOP/s, by torch {peak['torch']}")
     yield ""
     for name, of in measures["networks"].items():
-        if of["offline"] or of["served"]:
+        if of["offline"] or of["in_process"] or of["served"]:
             yield from network_lines(name, of)
     for folder, of in measures["packages"].items():
         if of:
@@ -100,6 +116,3 @@ def lines(measures):
                              [one_row(mode, one) for mode, one in of.items()])
     if measures["copy_in"]:
         yield from copy_in_lines(measures["copy_in"])
-    for what in measures["not_measured"]:
-        yield f"not measured: {what}"
-    yield ""

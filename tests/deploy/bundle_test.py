@@ -206,6 +206,7 @@ class BundleTest(unittest.TestCase):
             one = measures["one_outstanding"]["mlp"][mode]
             self.assertGreater(one["forward"]["compute_ms"], 0)
             self.assertGreater(one["served"]["p50_ms"], 0)
+        self.assertEqual(of["in_process"]["limit_ms"], 4)
         self.assertEqual(of["served"]["limit_ms"], 4)
         self.assertEqual(of["served_without_batching"]["max_batch_size"], 1)
 

@@ -73,6 +73,18 @@ if words[0] == "search":
 json.dump({"runs": [run]}, open(after("--json"), "w"))
 sys.exit(1 if found is None else 0)
 """
+# Finds 7400/s.
+INPROCESS = """
+import json, os, sys
+words = sys.argv[1:]
+after = lambda name: words[words.index(name) + 1]
+with open(sys.argv[0] + ".log", "a") as log:
+    print(json.dumps([words, os.environ.get("CUDA_VISIBLE_DEVICES")]), file=log)
+point = {"achieved_rate": 7400, "latency": {"p50_us": 3000, "p99_us": 12000},
+         "errors": {}, "mean_rows": 3.5, "busy_ratio": 0.99, "void_reason": ""}
+run = {"points": [point], "search": {"found_rate": 7400.0, "client_ceiling": 0}}
+json.dump({"runs": [run]}, open(after("--json"), "w"))
+"""
 
 # Two ways, of one batch.
 COPY_IN = """
@@ -144,6 +156,7 @@ class MeasuresTest(unittest.TestCase):
         self.play("ferry-server", SERVER)
         self.play("ferry-bench", BENCH)
         self.play("copy-in-benchmark", COPY_IN)
+        self.play("ferry-inprocess", INPROCESS)
 
     def run_script(self, *flags):
         return subprocess.run(
@@ -187,6 +200,11 @@ class MeasuresTest(unittest.TestCase):
         self.assertNotIn("times_ms", graphs[2])
         self.assertEqual(of["offline"]["eager"][0]["rows_per_second"], 500)
         self.assertEqual(of["offline_best"]["rows_per_second"], 8000)
+        inside = of["in_process"]
+        self.assertEqual(inside["share_of_offline"], 7400 / 8000)
+        self.assertEqual(inside["limit_ms"], 15)
+        self.assertEqual(inside["max_batch_size"], 4)
+        self.assertEqual(inside["at_found"]["mean_rows"], 3.5)
         served = of["served"]
         # 15 ms hold three computes of 4 rows, which take 4 ms each.
         self.assertEqual(served["max_batch_size"], 4)
@@ -207,7 +225,10 @@ class MeasuresTest(unittest.TestCase):
             "host_us": 20.5, "gbytes_per_second": 50})
         self.assertIn("| copy_in_8_images | gathered | 300.0 | 20.5 | 50.00 |",
                       text)
-        self.assertIn("not measured: ", text)
+        self.assertIn("| in process | 4 | 7400.0 | 12.00 | 0.925 | 3.50 | 0.990 "
+                      "| - | - | - |", text)
+        self.assertIn("resnet50: share of offline, in process: 0.925\n"
+                      "resnet50: share of offline, over loopback: 0.037\n", text)
         self.assertNotIn("not finished", text)
         # There is no ferry-nvml, and no device for torch.
         self.assertEqual(ended.returncode, 77, ended.stdout + ended.stderr)
@@ -226,6 +247,14 @@ class MeasuresTest(unittest.TestCase):
                     if words[0] == "search"]
         self.assertEqual([words[words.index("--slo-ms") + 1]
                           for words in searches], ["40.0", "40.0"])
+        ((words, visible),) = self.lines("ferry-inprocess")
+        self.assertIn("--search", words)
+        self.assertIn("--device=cuda:1", words)
+        self.assertIsNone(visible)  # as a server's, it is the program's own
+        for name, value in (("-m", "resnet50"), ("--slo-ms", "40.0"),
+                            ("--max-batch-size", "2"),
+                            ("--duration-secs", "2.0")):
+            self.assertEqual(words[words.index(name) + 1], value)
         _, steps, _ = self.report()
         for name, flag in (("resnet50", "--max-batch-size=2"),
                            ("resnet50 without batching", "--max-batch-size=1"),
@@ -248,6 +277,8 @@ class MeasuresTest(unittest.TestCase):
         # A search without a rate is a result; its share is not known.
         self.assertEqual(steps["measure served encoder"]["outcome"], "passed")
         encoder = found["networks"]["encoder"]
+        self.assertIsNone(encoder["in_process"]["share_of_offline"])
+        self.assertIn("encoder: share of offline, in process: -", text)
         self.assertIsNone(encoder["served"]["found_rate"])
         self.assertIsNone(encoder["batching_gain"])
         self.assertEqual(
@@ -265,6 +296,17 @@ class MeasuresTest(unittest.TestCase):
         self.assertIn("no CUDA device",
                       steps["measure rows to the device"]["reason"])
         self.assertIsNone(found["copy_in"])
+
+    def test_a_bundle_without_the_program_skips_its_step(self):
+        self.play_all()
+        (self.home / "bin" / "ferry-inprocess").unlink()
+        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                        "resnet50", "--seconds", "0.2")
+        found, steps, text = self.report()
+        self.assertEqual(steps["measure in process resnet50"]["reason"],
+                         "the bundle has no ferry-inprocess")
+        self.assertIsNone(found["networks"]["resnet50"]["in_process"])
+        self.assertNotIn("in process:", text)
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "here is a device")
     def test_without_a_device_all_are_skipped(self):

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "server/device.h"
+#include "models/device.h"
 #include "server/server.h"
 
 namespace ferry {

@@ -60,7 +60,7 @@ FORBIDDEN = {
                "only models/ sees LibTorch and CUDA"),
     "bench": (("server/", "models/") + TORCH,
               "bench measures from outside: proto and batcher only, but for "
-              "what bench/micro measures"),
+              "what bench/micro and bench/inprocess measure"),
     "deploy": (("models/", "server/", "bench/", "grpc/", "grpcpp/", "grpc++/",
                 "proto/") + TORCH,
                "the launcher sees devices by models/nvml, servers as processes "
@@ -73,16 +73,21 @@ FORBIDDEN = {
 }
 
 # The primitives of other folders, and of CUDA, that bench/micro measures one by
-# one.
-MEASURED = {"server/infer_codec.h", "server/infer_response.h",
-            "models/torch/bf16_cast.h", "cuda_runtime_api.h"}
+# one, and the way to a loaded model, which bench/inprocess measures.
+MEASURED = {
+    "bench/micro/": {"server/infer_codec.h", "server/infer_response.h",
+                     "models/torch/bf16_cast.h", "cuda_runtime_api.h"},
+    "bench/inprocess/": {"models/model_repository.h", "models/served_model.h",
+                         "models/start_cuda.h", "models/torch_library.h"},
+}
 
 
 def layers(source):
     if not source.is_cpp():
         return
     for number, header in source.includes():
-        if source.path.startswith("bench/micro/") and header in MEASURED:
+        if any(source.path.startswith(folder) and header in headers
+               for folder, headers in MEASURED.items()):
             continue
         if source.folder == "batcher":
             if not (header.startswith(("batcher/", "absl/")) or

@@ -70,6 +70,9 @@ class TidyTest(unittest.TestCase):
             ("bench/a.cc", '#include "models/model.h"'),
             ("bench/load/a.cc", '#include "server/infer_codec.h"'),
             ("bench/micro/a.cc", '#include "server/server.h"'),
+            ("bench/inprocess/a.cc", '#include "server/device.h"'),
+            ("bench/inprocess/a.cc", '#include "models/torch/torch_entry.h"'),
+            ("bench/local/a.cc", '#include "models/served_model.h"'),
             ("models/nvml/a.cc", '#include "models/model.h"'),
             ("models/nvml/a.cc", "#include <nvml.h>"),
             ("models/a.cc", "#include <ATen/ATen.h>\n"
@@ -100,6 +103,7 @@ class TidyTest(unittest.TestCase):
         cases = [
             ("batcher/a.cc", '#include <vector>\n#include "absl/time/time.h"'),
             ("bench/micro/a.cc", '#include "server/infer_codec.h"'),
+            ("bench/inprocess/a.cc", '#include "models/served_model.h"'),
             ("batcher/a.cc", "// std::mutex would be slower"),
             ("server/main.cc", 'getenv("X");'),
             ("bench/a.cc", '#include "models/nvml/library.h"'),

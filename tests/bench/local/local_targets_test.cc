@@ -17,9 +17,9 @@ LoadPlan Plan(double ms) {
 
 class LocalTargetsTest : public ::testing::Test {
  protected:
-  static std::unique_ptr<BatcherTarget> Make(
-      const BatcherTargetOptions& options) {
-    auto target = BatcherTarget::Create(options);
+  static std::unique_ptr<SimulatedTarget> Make(
+      const SimulatedTargetOptions& options) {
+    auto target = SimulatedTarget::Create(options);
     EXPECT_TRUE(target.ok()) << target.status();
     return *std::move(target);
   }
@@ -40,20 +40,23 @@ TEST_F(LocalTargetsTest, NullTargetEndsEachCallOnce) {
 }
 
 TEST_F(LocalTargetsTest, BatcherAnswersInBatches) {
-  BatcherTargetOptions options;
+  SimulatedTargetOptions options;
   options.device.alpha = Milliseconds(2);
   const auto target = Make(options);
   LoadGenerator generator(*target, pacer_);
   const auto result = generator.RunClosed(16, Plan(200));
   EXPECT_GT(result->ok(), 16U);
   EXPECT_EQ(result->planned, result->ok());
-  const BatchStatistics served = target->Statistics().served;
+  const BatchStatistics served = target->batcher().Snapshot().served;
   EXPECT_EQ(served.ok_requests(), result->planned);
   EXPECT_LT(served.compute.count(), result->planned / 2) << "batches";
+  const BatcherCounters counters(target->batcher());
+  EXPECT_EQ(counters.Read().rows, result->planned);
+  EXPECT_EQ(counters.Read().executions, served.compute.count());
 }
 
 TEST_F(LocalTargetsTest, RefusedCallsEndWithTheirCode) {
-  BatcherTargetOptions options;
+  SimulatedTargetOptions options;
   options.device.alpha = Milliseconds(50);
   options.batcher.max_batch_size = 1;
   options.batcher.queue.requests = 2;
@@ -66,7 +69,7 @@ TEST_F(LocalTargetsTest, RefusedCallsEndWithTheirCode) {
 }
 
 TEST_F(LocalTargetsTest, CancelEndsWhatIsQueued) {
-  BatcherTargetOptions options;
+  SimulatedTargetOptions options;
   options.device.alpha = Milliseconds(300);
   options.batcher.max_batch_size = 1;
   const auto target = Make(options);

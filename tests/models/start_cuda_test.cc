@@ -1,5 +1,5 @@
 // CUDA beside what NVML sees, on fakes of both.
-#include "server/start_cuda.h"
+#include "models/start_cuda.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The device of a process: found through the fake NVML, claimed before CUDA.
-#include "server/device.h"
+#include "models/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

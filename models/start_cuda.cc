@@ -1,5 +1,5 @@
-// Starting, and comparing with what NVML sees.
-#include "server/start_cuda.h"
+// Choosing, starting, and comparing with what NVML sees.
+#include "models/start_cuda.h"
 
 #include <spdlog/spdlog.h>
 
@@ -9,6 +9,27 @@
 #include "absl/strings/str_cat.h"
 
 namespace ferry {
+
+absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
+    const nvml::DeviceSelector& selector,
+    const std::optional<std::string>& visible) {
+  if (selector.kind == nvml::DeviceSelector::Kind::kCpu) {
+    return nullptr;
+  }
+  auto device = Device::Open(selector, visible);
+  if (!device.ok()) {
+    return device;
+  }
+  spdlog::info("device {}", (*device)->Describe());
+  for (const std::string& warning : (*device)->choice().warnings) {
+    spdlog::warn("device: {}", warning);
+  }
+  if (absl::Status status = (*device)->Claim(); !status.ok()) {
+    spdlog::warn("device: threads run on any node: {}",
+                 std::string(status.message()));
+  }
+  return device;
+}
 
 absl::StatusOr<OpenedCuda> StartCuda(Device& device,
                                      const std::string& library) {

@@ -1,5 +1,5 @@
 // Choosing the device, and claiming it.
-#include "server/device.h"
+#include "models/device.h"
 
 #include <cstdlib>
 #include <utility>

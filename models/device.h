@@ -8,8 +8,8 @@
 // library() are thread-safe.
 // Errors: of Open(): as nvml::Library::Open() and nvml::Choose(); the flag and
 // what NVML sees are in the message.
-#ifndef FERRY_SERVER_DEVICE_H_
-#define FERRY_SERVER_DEVICE_H_
+#ifndef FERRY_MODELS_DEVICE_H_
+#define FERRY_MODELS_DEVICE_H_
 
 #include <memory>
 #include <optional>
@@ -76,4 +76,4 @@ class Device {
 
 }  // namespace ferry
 
-#endif  // FERRY_SERVER_DEVICE_H_
+#endif  // FERRY_MODELS_DEVICE_H_

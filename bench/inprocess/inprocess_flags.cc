@@ -1,0 +1,109 @@
+// Flags to options.
+#include "bench/inprocess/inprocess_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "batcher/batch_policy.h"
+#include "batcher/clock.h"
+
+namespace ferry::bench {
+namespace {
+
+void AddModelFlags(CLI::App& app, InProcessFlags& flags) {
+  ModelOverrides& overrides = flags.repository.overrides;
+  app.add_option("--model-repository", flags.repository.path,
+                 "folder of models; none: the embedded models mlp, resnet50 "
+                 "and encoder")
+      ->check([](const std::string& path) {
+        return std::string(path.empty() ? "expected a folder, got nothing"
+                                        : "");
+      })
+      ->type_name("DIR");
+  app.add_option("-m,--model", flags.options().model, "model of it")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--device", flags.device, "what it runs on, as ferry-server's")
+      ->type_name("cpu|only|cuda:N|GPU-UUID|MIG-UUID")
+      ->capture_default_str();
+  app.add_option("--max-batch-size", overrides.max_batch_size,
+                 "rows in one batch at most; this and the next: instead of the "
+                 "config's")
+      ->check(CLI::Range(1, 1 << 16))
+      ->type_name("ROWS");
+  app.add_option("--policy", flags.policy, "of the batcher")
+      ->check(CLI::IsMember({"eager", "window", "adaptive"}));
+  app.add_option("--max-wait-ms", flags.max_wait_ms, "of the batcher")
+      ->check(CLI::Range(0.0, 60'000.0))
+      ->type_name("MS");
+  app.add_option("--queue-requests", overrides.queue_requests,
+                 "that the batcher queues at most")
+      ->check(CLI::Range(1, 1 << 24))
+      ->type_name("N");
+  app.add_option("--threads", overrides.threads,
+                 "inside an operator, on the processor")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+}
+
+absl::Status CompleteLoads(InProcessFlags& flags) {
+  if (flags.is_search) {
+    flags.search.slo_ms = flags.options().slo_ms;
+    return Complete(flags.search);
+  }
+  auto completed = CompleteRunOptions(flags.options());
+  if (completed.ok()) {
+    flags.options() = *std::move(completed);
+  }
+  return completed.status();
+}
+
+}  // namespace
+
+void AddInProcessFlags(CLI::App& app, InProcessFlags& flags) {
+  AddModelFlags(app, flags);
+  AddContentFlags(app, flags.options());
+  app.add_option("--timeout-ms", flags.options().timeout_ms,
+                 "of each request in the batcher's queue; 0: none")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  AddWindowFlags(app, flags.options());
+  AddLoadFlags(app, flags.options());
+  AddReportFlags(app, flags.options());
+  AddGoodputFlag(app, flags.options());
+  app.add_flag("--search", flags.is_search,
+               "instead of these loads, find the highest rate that keeps "
+               "--slo-ms, as ferry-bench search does")
+      ->needs("--slo-ms")
+      ->excludes("--rates")
+      ->excludes("--loads")
+      ->excludes("--outstanding")
+      ->excludes("--scenario");
+  AddSearchStepFlags(app, flags.search);
+}
+
+absl::Status Complete(InProcessFlags& flags) {
+  const auto selector = nvml::ParseDevice(flags.device);
+  if (!selector.ok()) {
+    return selector.status();
+  }
+  flags.selector = *selector;
+  ModelOverrides& overrides = flags.repository.overrides;
+  if (!flags.policy.empty()) {
+    overrides.policy = ParsePolicy(flags.policy);
+  }
+  if (flags.max_wait_ms.has_value()) {
+    overrides.max_wait = Milliseconds(*flags.max_wait_ms);
+  }
+  return CompleteLoads(flags);
+}
+
+void PlanOfflineRun(int32_t max_batch_size, int32_t lanes,
+                    RunOptions& options) {
+  if (options.offline.samples > 0) {
+    options.sweep.offline = PlanOffline(options.offline, max_batch_size, lanes);
+    options.requests.rows = options.sweep.offline->rows;
+  }
+}
+
+}  // namespace ferry::bench

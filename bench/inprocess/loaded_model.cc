@@ -1,0 +1,48 @@
+// Plan, then load.
+#include "bench/inprocess/loaded_model.h"
+
+#include <exception>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry::bench {
+
+absl::StatusOr<LoadedModel> LoadNamedModel(
+    const ModelRepositoryOptions& options, const std::string& name) {
+  LoadedModel loaded;
+  loaded.repository = std::make_unique<ModelRepository>(options);
+  const auto names = loaded.repository->Names();
+  if (!names.ok()) {
+    return names.status();
+  }
+  const auto plan = loaded.repository->Plan(name);
+  if (absl::IsNotFound(plan.status()) && !options.path.empty() &&
+      !loaded.repository->Has(name)) {
+    return absl::NotFoundError(absl::StrCat(
+        plan.status().message(), "; there are: ", absl::StrJoin(*names, ", ")));
+  }
+  if (!plan.ok()) {
+    return plan.status();
+  }
+  if (plan->versions.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "model '", name, "': expected a version to load, got none"));
+  }
+  try {
+    auto model = loaded.repository->Load(*plan, plan->versions.rbegin()->first,
+                                         DeviceUse::kAlone);
+    if (!model.ok()) {
+      return model.status();
+    }
+    loaded.model = *std::move(model);
+  } catch (const std::exception& error) {  // no memory, or no thread
+    return absl::ResourceExhaustedError(
+        absl::StrCat("model '", name, "': ", error.what()));
+  }
+  return loaded;
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,136 @@
+// Calls of the batcher, pooled; its statistics as counters.
+#include "bench/local/batcher_target.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "batcher/close_reason.h"
+
+namespace ferry::bench {
+
+class BatcherTarget::Call final : public Completion {
+ public:
+  explicit Call(BatcherTarget& owner) : owner_(owner) {
+    request_.timeout = owner.options_.timeout;
+    request_.level = owner.options_.level;
+    request_.completion = this;
+  }
+
+  absl::Status Start(const RequestInputs& brought, Caller& caller) {
+    caller_ = &caller;
+    request_.Reset();
+    request_.inputs = brought.inputs;
+    request_.rows = brought.rows;
+    request_.bytes = brought.bytes;
+    request_.shape_key = brought.shape_key;
+    return owner_.batcher_->Submit(request_);
+  }
+
+  InferRequest& request() { return request_; }
+
+  void Respond(Outcome outcome, OutputRows, Last) override {
+    code_ = outcome.code;
+  }
+
+  void Released() override {
+    Caller& caller = *caller_;
+    const absl::StatusCode code = code_;
+    owner_.Return(*this);
+    caller.Ended(code);
+  }
+
+ private:
+  BatcherTarget& owner_;
+  InferRequest request_;
+  Caller* caller_ = nullptr;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
+};
+
+BatcherTarget::BatcherTarget(std::unique_ptr<Batcher> batcher,
+                             std::vector<RequestInputs> requests,
+                             const Options& options)
+    : requests_(std::move(requests)),
+      options_(options),
+      batcher_(std::move(batcher)) {}
+
+// The batcher first: it answers what it has.
+BatcherTarget::~BatcherTarget() { batcher_.reset(); }
+
+void BatcherTarget::Send(uint64_t number, Caller& caller) {
+  Call& call = Take();
+  const RequestInputs& brought = requests_[number % requests_.size()];
+  if (const absl::Status status = call.Start(brought, caller); !status.ok()) {
+    Return(call);
+    refused_.Add(caller, status.code());
+  }
+}
+
+// Of requests that are not under way it knows nothing, and they do no harm.
+void BatcherTarget::CancelAll() {
+  std::vector<Call*> all;
+  {
+    MutexLock lock(mutex_);
+    for (const std::unique_ptr<Call>& call : calls_) {
+      all.push_back(call.get());
+    }
+  }
+  for (Call* const call : all) {
+    batcher_->Cancel(call->request());
+  }
+}
+
+BatcherTarget::Call& BatcherTarget::Take() {
+  MutexLock lock(mutex_);
+  if (idle_.empty()) {
+    calls_.push_back(std::make_unique<Call>(*this));
+    return *calls_.back();
+  }
+  Call* const call = idle_.back();
+  idle_.pop_back();
+  return *call;
+}
+
+void BatcherTarget::Return(Call& call) {
+  MutexLock lock(mutex_);
+  idle_.push_back(&call);
+}
+
+// As the server answers ModelStatistics, and writes its metrics.
+ServerCounters BatcherCounters::Read() const {
+  ServerCounters counters;
+  const BatcherStatistics counted = batcher_.Snapshot();
+  counters.metrics_at = counters.statistics_at = Clock::Steady().Now();
+  counters.has_statistics = true;
+  const BatchStatistics& served = counted.served;
+  const uint64_t requests = served.ok_requests();
+  counters.rows = served.ok_rows.value();
+  counters.queue = {requests, served.queue_wait.sum()};
+  counters.compute_input = {requests, served.stage_ns_of_requests.value()};
+  counters.compute_infer = {requests, served.compute_ns_of_requests.value()};
+  counters.compute_output = {requests, served.deliver.sum()};
+  for (size_t rows = 1; rows < served.by_rows.size(); ++rows) {
+    if (const uint64_t batches = served.by_rows[rows].batches.value();
+        batches > 0) {
+      counters.executions += batches;
+      counters.batches[rows] = batches;
+      counters.compute_ns += served.by_rows[rows].compute_ns.value();
+    }
+  }
+  for (size_t reason = 0; reason < kCloseReasonCount; ++reason) {
+    counters.closed[CloseReasonName(static_cast<CloseReason>(reason))] =
+        served.closed_batches[reason].value();
+  }
+  BusySeconds& busy = counters.busy.emplace();
+  for (const Duration lane : counted.busy) {
+    busy.seconds += std::chrono::duration<double>(lane).count();
+  }
+  busy.lanes = static_cast<int32_t>(counted.busy.size());
+  return counters;
+}
+
+int32_t BatcherCounters::lanes() const {
+  return std::max(static_cast<int32_t>(batcher_.Snapshot().busy.size()), 1);
+}
+
+}  // namespace ferry::bench

@@ -1,0 +1,33 @@
+// Claims the device of a process that runs models, and starts CUDA on it.
+//
+// Thread safety: free functions; called once each, from main, in this order.
+#ifndef FERRY_MODELS_START_CUDA_H_
+#define FERRY_MODELS_START_CUDA_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/cuda_library.h"
+#include "models/device.h"
+
+namespace ferry {
+
+// Chooses the device, logs it and shows CUDA no other; returns null for the
+// processor. `visible` is CUDA_VISIBLE_DEVICES where it is set. Errors: those
+// of Device::Open(). REQUIRES: no thread was started, and CUDA is not open.
+absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
+    const nvml::DeviceSelector& selector,
+    const std::optional<std::string>& visible);
+
+// Opens CUDA, leaves it the share of the device's memory that is left beside
+// its own, and checks that it shows exactly that device. Errors: those of
+// OpenCuda() and nvml::CheckVisible(). What CUDA tells of the device and NVML
+// does not, `device` learns, and the log. REQUIRES: the device is claimed.
+absl::StatusOr<OpenedCuda> StartCuda(
+    Device& device, const std::string& library = kCudaLibraryName);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_START_CUDA_H_
