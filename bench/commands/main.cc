@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "batcher/event_count.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/connection_flags.h"
 #include "bench/commands/signal_watcher.h"
 #include "flags/parse_flags.h"
 
@@ -44,10 +45,8 @@ int main(int argc, char** argv) {
 
   ferry::bench::Invocation invocation;
   invocation.arguments = {argv, argv + argc};
-  invocation.command_line = "ferry-bench";
-  for (int i = 1; i < argc; ++i) {
-    invocation.command_line += std::string(" ") + argv[i];
-  }
+  invocation.command_line =
+      ferry::bench::CommandLineOf(invocation.arguments, "ferry-bench");
   CLI::App app{
       "ferry-bench measures inference servers of the Open Inference Protocol"};
   app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
