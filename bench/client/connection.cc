@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -58,12 +60,16 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadHeader(
 }
 
 absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream contents;
-  if (!file.is_open() || (contents << file.rdbuf()).bad()) {
-    return absl::NotFoundError(absl::StrCat("--tls-ca: cannot read '", path,
-                                            "': ", std::strerror(errno)));
+  if (is_folder || !file.is_open()) {
+    return absl::NotFoundError(
+        absl::StrCat("--tls-ca: cannot read '", path,
+                     "': ", std::strerror(is_folder ? EISDIR : errno)));
   }
+  std::ostringstream contents;
+  contents << file.rdbuf();
   std::string text = contents.str();
   if (!absl::StrContains(text, kCertificate)) {
     return absl::InvalidArgumentError(

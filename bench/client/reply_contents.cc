@@ -106,7 +106,7 @@ absl::Status CheckReply(const inference::ModelInferResponse& reply,
                         const inference::ModelMetadataResponse& metadata) {
   const int outputs = reply.outputs_size();
   const int expected = metadata.outputs_size();
-  if (outputs != expected && (expected > 0 || outputs == 0)) {
+  if (expected > 0 ? outputs != expected : outputs == 0) {
     return Wrong(expected > 0 ? absl::StrCat(expected, " outputs")
                               : "an output at least",
                  absl::StrCat(outputs));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using Shape = std::vector<int64_t>;
+
+RequestPoolOptions Of(int32_t rows,
+                      const std::map<std::string, Shape>& shapes = {}) {
+  RequestPoolOptions options;
+  options.rows = rows;
+  options.shapes = shapes;
+  return options;
+}
 
 ModelDescription WithInputs(const std::vector<Shape>& shapes) {
   ModelDescription description;
@@ -57,17 +66,17 @@ std::string ErrorOf(const ModelDescription& description,
 TEST(RequestModelTest, ConfigSaysWhetherTheFirstDimensionIsTheBatch) {
   ModelDescription description = WithInputs({{-1, 4}});
   description.has_config = true;
-  EXPECT_THAT(ErrorOf(description, {.rows = 3}), HasSubstr("[-1,4]"))
+  EXPECT_THAT(ErrorOf(description, Of(3)), HasSubstr("[-1,4]"))
       << "max_batch_size 0: no batch dimension, and a -1 without a size";
   description.config.set_max_batch_size(8);
-  EXPECT_THAT(*ShapesOf(description, {.rows = 3}), ElementsAre(Shape{3, 4}));
+  EXPECT_THAT(*ShapesOf(description, Of(3)), ElementsAre(Shape{3, 4}));
 }
 
 TEST(RequestModelTest, WithoutConfigTheBatchIsTheMinusOneThatLeadsAll) {
   const ModelDescription description = WithInputs({{-1, 4}, {-1, -1}});
-  EXPECT_THAT(*ShapesOf(description, {.rows = 3, .shapes = {{"b", {5}}}}),
+  EXPECT_THAT(*ShapesOf(description, Of(3, {{"b", {5}}})),
               ElementsAre(Shape{3, 4}, Shape{3, 5}));
-  EXPECT_THAT(ErrorOf(description, {.rows = 3}), HasSubstr("--shape b:"));
+  EXPECT_THAT(ErrorOf(description, Of(3)), HasSubstr("--shape b:"));
   EXPECT_TRUE(ModelOfRequests(description, {})->config.max_batch_size() > 0)
       << "so --data is of rows";
 }
@@ -75,32 +84,30 @@ TEST(RequestModelTest, WithoutConfigTheBatchIsTheMinusOneThatLeadsAll) {
 TEST(RequestModelTest, FixedShapesAreWholeOnes) {
   const ModelDescription description = WithInputs({{8, 4}});
   for (const int32_t rows : {1, 8}) {
-    EXPECT_THAT(*ShapesOf(description, {.rows = rows}),
-                ElementsAre(Shape{8, 4}));
+    EXPECT_THAT(*ShapesOf(description, Of(rows)), ElementsAre(Shape{8, 4}));
   }
-  EXPECT_THAT(ErrorOf(description, {.rows = 2}),
+  EXPECT_THAT(ErrorOf(description, Of(2)),
               HasSubstr("--rows: expected 1 or 8, as input 'a' of model 'm' "
                         "has shape [8,4]"));
-  EXPECT_THAT(ErrorOf(WithInputs({{}}), {.rows = 2}),
+  EXPECT_THAT(ErrorOf(WithInputs({{}}), Of(2)),
               HasSubstr("--rows: expected 1, as input 'a'"));
 }
 
 TEST(RequestModelTest, RowsReplaceWhatLeadsSomeAndLeaveTheOthers) {
   const ModelDescription description = WithInputs({{-1, -1}, {1}});
-  EXPECT_THAT(*ShapesOf(description, {.rows = 3, .shapes = {{"a", {7}}}}),
+  EXPECT_THAT(*ShapesOf(description, Of(3, {{"a", {7}}})),
               ElementsAre(Shape{3, 7}, Shape{1}));
-  EXPECT_THAT(*ShapesOf(WithInputs({{-1, 4}, {}}), {.rows = 2}),
+  EXPECT_THAT(*ShapesOf(WithInputs({{-1, 4}, {}}), Of(2)),
               ElementsAre(Shape{2, 4}, Shape{}));
 }
 
 TEST(RequestModelTest, ShapeOfAllSizesIsTheWhole) {
   const ModelDescription description = WithInputs({{-1}});
-  const RequestPoolOptions whole = {.shapes = {{"a", {128}}}};
+  const RequestPoolOptions whole = Of(1, {{"a", {128}}});
   EXPECT_THAT(*ShapesOf(description, whole), ElementsAre(Shape{128}));
-  RequestPoolOptions rows = whole;
-  rows.rows = 2;
-  EXPECT_THAT(ErrorOf(description, rows), HasSubstr("expected 1 or 128"));
-  EXPECT_THAT(ErrorOf(WithInputs({{-1, 4}}), {.shapes = {{"a", {2, 5}}}}),
+  EXPECT_THAT(ErrorOf(description, Of(2, whole.shapes)),
+              HasSubstr("expected 1 or 128"));
+  EXPECT_THAT(ErrorOf(WithInputs({{-1, 4}}), Of(1, {{"a", {2, 5}}})),
               HasSubstr("expected [-1,4], got [2,5]"));
 }
 
