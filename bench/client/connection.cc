@@ -3,6 +3,10 @@
 
 #include <grpc/grpc.h>
 #include <grpcpp/security/credentials.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +24,6 @@
 namespace ferry::bench {
 namespace {
 
-constexpr absl::string_view kCertificate = "-----BEGIN CERTIFICATE-----";
 constexpr absl::string_view kBinarySuffix = "-bin";
 // gRPC sets them itself; names of its own begin with "grpc-".
 constexpr std::array<absl::string_view, 5> kReserved = {
@@ -59,6 +62,30 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadHeader(
   return std::pair(name, value);
 }
 
+absl::Status CheckCertificates(const std::string& text,
+                               const std::string& path) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+  int count = 0;
+  while (X509* const certificate =
+             PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    X509_free(certificate);
+    ++count;
+  }
+  const bool is_at_end =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (is_at_end && count > 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--tls-ca: expected a file of certificates in PEM, found ",
+      is_at_end
+          ? "none"
+          : absl::StrCat("one that cannot be read, after ", count, " others,"),
+      " in '", path, "'"));
+}
+
 absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
@@ -71,10 +98,8 @@ absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
   std::ostringstream contents;
   contents << file.rdbuf();
   std::string text = contents.str();
-  if (!absl::StrContains(text, kCertificate)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--tls-ca: expected a file of certificates in PEM, '",
-                     kCertificate, "', found none in '", path, "'"));
+  if (absl::Status status = CheckCertificates(text, path); !status.ok()) {
+    return status;
   }
   return text;
 }

@@ -230,7 +230,11 @@ class ConnectionTest(ServersCase):
 
     def test_files_that_are_no_certificates(self):
         key, _ = base_service.make_certificate(self.folder, self.HOST)
+        with open(self.path("broken.pem"), "w", encoding="utf-8") as file:
+            file.write("-----BEGIN CERTIFICATE-----\nno\n"
+                       "-----END CERTIFICATE-----\n")
         for path, why in ((key, "found none in"),
+                          (self.path("broken.pem"), "cannot be read"),
                           (self.path("none.pem"), "cannot read"),
                           (self.folder, "cannot read")):
             told = self.refusal("127.0.0.1:1", "--tls", "--tls-ca", path)

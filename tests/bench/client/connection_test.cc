@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+
 namespace ferry::bench {
 namespace {
 
@@ -13,6 +15,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
+
+// Signed by itself, of models.example.
+constexpr char kCertificate[] =
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBiDCCAS+gAwIBAgIUTEUvrM3fBSOPSP6be8SCA7YmUCEwCgYIKoZIzj0EAwIw\n"
+    "GTEXMBUGA1UEAwwObW9kZWxzLmV4YW1wbGUwIBcNMjYxMTIzMTYyNDU5WhgPMjEy\n"
+    "NjEwMzAxNjI0NTlaMBkxFzAVBgNVBAMMDm1vZGVscy5leGFtcGxlMFkwEwYHKoZI\n"
+    "zj0CAQYIKoZIzj0DAQcDQgAENsZHO7UEZKaLNaBa5FJ1Ah0rAz2sXhBQtduujCBr\n"
+    "W0YxOFASgoG5e10CrSCL8FDiH1RqQ3Kp++tw6f6S/CHZfKNTMFEwHQYDVR0OBBYE\n"
+    "FD4lmAOdxbsBZeWZz1yuT7e0Y21eMB8GA1UdIwQYMBaAFD4lmAOdxbsBZeWZz1yu\n"
+    "T7e0Y21eMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgcYPgl2Ds\n"
+    "DXtCAXUNV4FLkE2LWdCDQv33Gz+XvJQHr78CIHc1Ta9jvbW+H7mW3hxKYcSwpoXN\n"
+    "9ZgVqyPNxCT6+gPL\n"
+    "-----END CERTIFICATE-----\n";
 
 std::string FileOf(const std::string& text) {
   const std::string path = ::testing::TempDir() + "connection_test.pem";
@@ -43,7 +59,7 @@ TEST(ConnectionTest, RefusesHeadersThatGrpcCannotSend) {
 }
 
 TEST(ConnectionTest, CertificatesAreThoseOfTheFile) {
-  const std::string text = "-----BEGIN CERTIFICATE-----\nMII\n";
+  const std::string text = absl::StrCat(kCertificate, kCertificate);
   const auto connection =
       ReadConnection({.authority = "h", .tls = true, .tls_ca = FileOf(text)});
   ASSERT_TRUE(connection.ok()) << connection.status();
@@ -54,11 +70,20 @@ TEST(ConnectionTest, CertificatesAreThoseOfTheFile) {
 
 TEST(ConnectionTest, RefusesFilesWithoutCertificates) {
   const auto key = ReadConnection(
-      {.tls = true, .tls_ca = FileOf("-----BEGIN PRIVATE KEY-----\n")});
+      {.tls = true,
+       .tls_ca = FileOf(
+           "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")});
   EXPECT_EQ(key.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(key.status().message(), HasSubstr("found none in"));
   const auto empty = ReadConnection({.tls = true, .tls_ca = FileOf("")});
   EXPECT_THAT(empty.status().message(), HasSubstr("found none in"));
+  const auto broken = ReadConnection(
+      {.tls = true,
+       .tls_ca = FileOf(absl::StrCat(kCertificate,
+                                     "-----BEGIN CERTIFICATE-----\nMII\n"
+                                     "-----END CERTIFICATE-----\n"))});
+  EXPECT_THAT(broken.status().message(),
+              HasSubstr("found one that cannot be read, after 1 others, in"));
   for (const std::string& path :
        {::testing::TempDir() + "no_such_file", ::testing::TempDir()}) {
     const auto missing = ReadConnection({.tls = true, .tls_ca = path});
