@@ -7,7 +7,8 @@
 #                               docs/decisions/0006-dependencies.md
 #   LibTorch 2.11.0 (pip)       tensors and kernels; models/ alone sees it
 #   nvml.h 13.0 (pip)           models/nvml's declarations are held against it
-#   OpenSSL 3.0 (apt)           SHA-256 of manifests and configs; comes with gRPC
+#   OpenSSL 3.0 (apt)           SHA-256 of manifests and configs, ferry-bench's
+#                               certificates; comes with gRPC
 #   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)

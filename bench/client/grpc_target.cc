@@ -52,8 +52,9 @@ class GrpcTarget::Rpc final : public Tag {
       : connection_(connection), caller_(caller) {}
 
   // `cancel_after`: cancels it then; nothing: never.
-  void Start(const grpc::ByteBuffer& request, Duration deadline,
-             std::optional<Duration> cancel_after) {
+  void Start(const ConnectionOptions& options, const grpc::ByteBuffer& request,
+             Duration deadline, std::optional<Duration> cancel_after) {
+    AddHeaders(options, context_);
     if (deadline > Duration::zero()) {
       context_.set_deadline(DeadlineIn(deadline));
     }
@@ -156,9 +157,7 @@ GrpcTarget::GrpcTarget(const GrpcTargetOptions& options,
   }
   for (int32_t i = 0; i < options_.connections; ++i) {
     auto connection = std::make_unique<Connection>();
-    connection->channel = grpc::CreateCustomChannel(
-        options_.address, grpc::InsecureChannelCredentials(),
-        BenchChannelArguments());
+    connection->channel = MakeChannel(options_.address, options_.connection);
     connection->stub = std::make_unique<grpc::GenericStub>(connection->channel);
     connection->queue = queues_[static_cast<size_t>(i) % queues_.size()].get();
     connections_.push_back(std::move(connection));
@@ -191,7 +190,8 @@ void GrpcTarget::Send(uint64_t number, Caller& caller) {
       *connections_[number / options_.number_step % connections_.size()];
   const ClassRequests& one = classes_[ClassOf(number)];
   auto* const rpc = new Rpc(connection, caller);
-  rpc->Start(one.requests[number % one.requests.size()], one.deadline,
+  rpc->Start(options_.connection, one.requests[number % one.requests.size()],
+             one.deadline,
              ClassPicker::IsOfShare(number, one.cancel_share)
                  ? std::optional(one.cancel_after)
                  : std::nullopt);

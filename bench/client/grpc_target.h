@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
 #include "batcher/mutex.h"
+#include "bench/client/connection.h"
 #include "bench/client/request_class.h"
 #include "bench/load/target.h"
 
@@ -30,6 +31,7 @@ namespace ferry::bench {
 
 struct GrpcTargetOptions {
   std::string address;  // host:port
+  ConnectionOptions connection = {};
   int32_t connections = 2;
   int32_t queues = 2;
   // Of the numbers that are sent, from one to the next: connections take turns.

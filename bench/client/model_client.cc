@@ -22,6 +22,9 @@ constexpr char kSimulatedPlatform[] = "ferry_sim";
 }  // namespace
 
 int32_t ModelDescription::lanes() const {
+  if (!has_config) {
+    return 0;
+  }
   int32_t lanes = 0;
   for (const auto& group : config.instance_group()) {
     lanes += std::max(group.count(), 1);
@@ -56,28 +59,17 @@ bool ModelDescription::is_simulated() const {
          metadata.platform() == kSimulatedPlatform;
 }
 
-grpc::ChannelArguments BenchChannelArguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetMaxSendMessageSize(-1);
-  return arguments;
-}
-
 gpr_timespec DeadlineIn(Duration limit) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_nanos(limit.count(), GPR_TIMESPAN));
 }
 
-ModelClient::ModelClient(std::string address, std::string model)
+ModelClient::ModelClient(std::string address, std::string model,
+                         ConnectionOptions connection)
     : address_(std::move(address)),
       model_(std::move(model)),
-      channel_(grpc::CreateCustomChannel(address_,
-                                         grpc::InsecureChannelCredentials(),
-                                         BenchChannelArguments())),
+      connection_(std::move(connection)),
+      channel_(MakeChannel(address_, connection_)),
       stub_(inference::GRPCInferenceService::NewStub(channel_)) {}
 
 absl::Status ModelClient::AwaitReady(Duration limit) const {
@@ -116,7 +108,7 @@ absl::StatusOr<ModelDescription> ModelClient::Describe() const {
   inference::ModelConfigRequest config_request;
   config_request.set_name(model_);
   auto config = Call(&Stub::ModelConfig, config_request, "ModelConfig");
-  if (!config.ok()) {
+  if (!config.ok() && !absl::IsUnimplemented(config.status())) {
     return config.status();
   }
   return ModelDescription{
@@ -128,7 +120,9 @@ absl::StatusOr<ModelDescription> ModelClient::Describe() const {
           std::find(server->extensions().begin(), server->extensions().end(),
                     "statistics") != server->extensions().end(),
       .metadata = *std::move(metadata),
-      .config = std::move(*config->mutable_config())};
+      .has_config = config.ok(),
+      .config = config.ok() ? std::move(*config->mutable_config())
+                            : inference::ModelConfig()};
 }
 
 absl::StatusOr<inference::ModelStatisticsResponse> ModelClient::Statistics()
@@ -156,6 +150,7 @@ absl::StatusOr<Reply> ModelClient::Call(
     Duration limit) const {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(limit));
+  AddHeaders(connection_, context);
   Reply reply;
   const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
   if (!status.ok()) {

@@ -1,6 +1,6 @@
 // ModelClient asks a server, by blocking calls, what it serves and what it has
-// counted. Works with any server of the Open Inference Protocol that has
-// Triton's ModelConfig and ModelStatistics.
+// counted. Works with any server of the Open Inference Protocol: Triton's
+// ModelConfig and ModelStatistics tell more where there are any.
 //
 // Thread safety: thread-safe.
 // Errors: the call's status, with the address in the message.
@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "batcher/clock.h"
+#include "bench/client/connection.h"
 #include "proto/inference.grpc.pb.h"
 
 namespace ferry::bench {
@@ -29,26 +30,31 @@ struct ModelDescription {
   std::vector<std::string> server_extensions;
   bool has_statistics = false;
   inference::ModelMetadataResponse metadata;
+  bool has_config = false;  // else `config` is empty: the server tells none
   inference::ModelConfig config;
 
-  int32_t lanes() const;  // sum of instance counts, at least 1
+  // Sum of instance counts, at least 1; 0 where no config tells them.
+  int32_t lanes() const;
   // "2 x KIND_GPU on 0 1, 1 x KIND_CPU"; "" where its config has none.
   std::string instances() const;
   // The config's bytes: the same for the same config; empty where none is told.
   std::string ConfigBytes() const;
-  // Whether its config says that the device behind it is simulated.
+  // Whether config or metadata say that the device behind it is simulated.
   bool is_simulated() const;
 };
 
 class ModelClient {
  public:
   // `address` is host:port; `model` may be served in any version.
-  ModelClient(std::string address, std::string model);
+  ModelClient(std::string address, std::string model,
+              ConnectionOptions connection = {});
 
   // Waits until the model is ready, at most `limit`. UNAVAILABLE when no
   // server answers, else what it last said.
   absl::Status AwaitReady(Duration limit) const;
 
+  // A server without ModelConfig, which says UNIMPLEMENTED, is described
+  // without one.
   absl::StatusOr<ModelDescription> Describe() const;
 
   // Returns the counters of the model, of all its versions.
@@ -78,13 +84,10 @@ class ModelClient {
 
   const std::string address_;
   const std::string model_;
+  const ConnectionOptions connection_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
 };
-
-// Returns arguments for a channel of its own connection, without retries or
-// proxies: each call is sent once, and measured as it was.
-grpc::ChannelArguments BenchChannelArguments();
 
 // The deadline `limit` from now, on the monotonic clock.
 gpr_timespec DeadlineIn(Duration limit);

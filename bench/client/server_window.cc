@@ -66,9 +66,11 @@ void TakeStatistics(const ServerCounters& begin, const ServerCounters& end,
   if (executions > 0) {
     window.mean_rows = static_cast<double>(end.rows - begin.rows) / executions;
   }
-  TakeBusyRatio(static_cast<double>(end.compute_ns - begin.compute_ns) / 1e9 /
-                    lanes / Seconds(end.statistics_at - begin.statistics_at),
-                "ModelStatistics", window);
+  if (lanes > 0) {
+    TakeBusyRatio(static_cast<double>(end.compute_ns - begin.compute_ns) / 1e9 /
+                      lanes / Seconds(end.statistics_at - begin.statistics_at),
+                  "ModelStatistics", window);
+  }
   window.batches = Grown(begin.batches, end.batches);
   if (end.queue.count > begin.queue.count) {
     window.times = {MeanUs(begin.queue, end.queue),

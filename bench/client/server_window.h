@@ -88,7 +88,7 @@ struct ServerWindow {
 
 // Returns what happened between the two; nothing of what a server does not
 // count, nor where it was started anew in between. `lanes` is for
-// ModelStatistics.
+// ModelStatistics; 0: not known, so it gives no busy ratio.
 ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
                         int32_t lanes);
 

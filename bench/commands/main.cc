@@ -14,6 +14,7 @@
 #include "batcher/event_count.h"
 #include "bench/commands/bench_identity.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/connection_flags.h"
 #include "bench/commands/signal_watcher.h"
 #include "flags/parse_flags.h"
 
@@ -47,10 +48,8 @@ int main(int argc, char** argv) {
 
   ferry::bench::Invocation invocation;
   invocation.arguments = {argv, argv + argc};
-  invocation.command_line = "ferry-bench";
-  for (int i = 1; i < argc; ++i) {
-    invocation.command_line += std::string(" ") + argv[i];
-  }
+  invocation.command_line =
+      ferry::bench::CommandLineOf(invocation.arguments, "ferry-bench");
   CLI::App app{
       "ferry-bench measures inference servers of the Open Inference Protocol"};
   app.set_version_flag("--version",

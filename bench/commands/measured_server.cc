@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/client/reply_contents.h"
+#include "bench/client/request_model.h"
 #include "bench/client/request_pool.h"
 #include "bench/commands/command_report.h"
 #include "bench/device/device_means.h"
@@ -24,17 +26,7 @@ absl::Status CheckFirstReply(const ModelClient& client,
                              const grpc::ByteBuffer& request,
                              const ModelDescription& description) {
   const auto reply = client.Infer(request, kFirstReplyLimit);
-  if (!reply.ok()) {
-    return reply.status();
-  }
-  if (reply->outputs_size() != description.metadata.outputs_size() ||
-      reply->raw_output_contents_size() != reply->outputs_size()) {
-    return absl::InternalError(absl::StrCat(
-        "first reply: expected ", description.metadata.outputs_size(),
-        " outputs with raw contents, got ", reply->outputs_size(),
-        " outputs and ", reply->raw_output_contents_size(), " contents"));
-  }
-  return absl::OkStatus();
+  return reply.ok() ? CheckReply(*reply, description.metadata) : reply.status();
 }
 
 // The requests of a class, the first of which the server has answered.
@@ -61,7 +53,11 @@ absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
       return status;
     }
   }
-  auto requests = MakeRequestPool(model.metadata, model.config, pool);
+  const auto of = ModelOfRequests(model, pool);
+  if (!of.ok()) {
+    return of.status();
+  }
+  auto requests = MakeRequestPool(of->metadata, of->config, of->options);
   if (!requests.ok()) {
     return requests.status();
   }
@@ -84,7 +80,8 @@ absl::StatusOr<ClassRequests> MakeClass(const RequestClass& one,
   if (one.model.empty()) {
     return MakeRequests(one, options, client, model);
   }
-  const ModelClient other(options.address, one.model);
+  const ModelClient other(options.address, one.model,
+                          options.target.connection);
   const auto description = other.Describe();
   if (!description.ok()) {
     return description.status();
@@ -93,15 +90,25 @@ absl::StatusOr<ClassRequests> MakeClass(const RequestClass& one,
 }
 
 // Sets what an offline scenario leaves to the model.
-void CompleteOffline(const ModelDescription& model, RunOptions* options) {
-  if (options->offline.samples == 0) {
-    return;
+absl::Status CompleteOffline(const ModelDescription& model,
+                             RunOptions* options) {
+  const OfflineScenario& offline = options->offline;
+  if (offline.samples == 0) {
+    return absl::OkStatus();
+  }
+  if (!model.has_config && (offline.rows == 0 || offline.outstanding == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--scenario: expected offline:SAMPLES,ROWS,OUTSTANDING, as this server "
+        "has no ModelConfig that tells max_batch_size and lanes; got '",
+        options->scenario, "'"));
   }
   const OfflineQuery query = PlanOffline(
-      options->offline, model.config.max_batch_size(), model.lanes());
+      offline, model.has_config ? model.config.max_batch_size() : offline.rows,
+      model.lanes());
   options->sweep.offline = query;
   options->requests.rows = query.rows;
   options->classes.front().rows = query.rows;
+  return absl::OkStatus();
 }
 
 // Returns the files and folders that contents are of, each once.
@@ -143,7 +150,8 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
   if (!device.ok()) {
     return device.status();
   }
-  auto client = std::make_unique<ModelClient>(options.address, options.model);
+  auto client = std::make_unique<ModelClient>(options.address, options.model,
+                                              options.target.connection);
   if (const auto ready =
           client->AwaitReady(Milliseconds(options.wait_ready_s * 1e3));
       !ready.ok()) {
@@ -153,7 +161,10 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
   if (!description.ok()) {
     return description.status();
   }
-  CompleteOffline(*description, &options);
+  if (const auto status = CompleteOffline(*description, &options);
+      !status.ok()) {
+    return status;
+  }
   std::vector<ClassRequests> classes;
   for (const RequestClass& one : options.classes) {
     auto requests = MakeClass(one, options, *client, *description);
@@ -198,6 +209,7 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
   run.address = options_.address;
   run.model = description_.metadata.name();
   run.platform = description_.metadata.platform();
+  run.has_config = description_.has_config;
   run.max_batch_size = description_.config.max_batch_size();
   run.is_simulated = description_.is_simulated();
   run.request_bytes = request_bytes_;

@@ -38,6 +38,7 @@ class MeasuredServer {
   // REQUIRES: options.sends().
   Target& target() { return *target_; }
   const ServerProbe& probe() const { return probe_; }
+  // 0: not known.
   int32_t lanes() const { return description_.lanes(); }
 
  private:

@@ -36,7 +36,8 @@ absl::Status Measurement::Run(int32_t repeat,
     const KnobSetting* const setting =
         settings.empty() ? nullptr : &settings[turn.setting];
     if (setting != nullptr) {
-      const KnobClient knobs(options_[0].address, options_[0].model);
+      const KnobClient knobs(options_[0].address, options_[0].model,
+                             options_[0].target.connection);
       if (absl::Status status = knobs.Set(*setting); !status.ok()) {
         return status;
       }

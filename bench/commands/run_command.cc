@@ -59,7 +59,8 @@ absl::Status Measure(const RunFlags& flags, const RunOptions& options,
   if (!flags.turns_knobs()) {
     return measurement.Run(flags.repeat, {});
   }
-  const KnobClient knobs(options.address, options.model);
+  const KnobClient knobs(options.address, options.model,
+                         options.target.connection);
   const auto own = knobs.Get();
   if (!own.ok()) {
     return own.status();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/commands/connection_flags.h"
 #include "bench/report/writable_file.h"
 
 namespace ferry::bench {
@@ -19,6 +20,7 @@ constexpr int kMostProcesses = 64;
 void AddServerFlags(CLI::App& command, RunOptions& options) {
   command.add_option("-u,--address", options.address, "server, host:port")
       ->capture_default_str();
+  AddConnectionFlags(command, options.connection);
   command.add_option("-m,--model", options.model, "model to call")
       ->capture_default_str();
   command.add_option("--metrics", options.metrics_address,
@@ -291,9 +293,10 @@ std::map<std::string, std::string> EffectiveFlags(const CLI::App& command) {
         option == command.get_help_ptr()) {
       continue;
     }
-    const std::string value = option->count() > 0
-                                  ? absl::StrJoin(option->results(), ",")
-                                  : option->get_default_str();
+    const std::string value = option->count() == 0 ? option->get_default_str()
+                              : option->get_lnames().front() == kHeaderFlag
+                                  ? HeadersWithoutValues(option->results())
+                                  : absl::StrJoin(option->results(), ",");
     if (!value.empty()) {
       flags[option->get_lnames().front()] = value;
     }
@@ -346,6 +349,11 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
   }
   options.requests.seed = options.sweep.seed;
   options.requests.draws_samples = options.data_order == "random";
+  auto connection = ReadConnection(options.connection);
+  if (!connection.ok()) {
+    return connection.status();
+  }
+  options.target.connection = *std::move(connection);
   options.target.address = options.address;
   options.target.number_step = static_cast<uint64_t>(options.processes);
   options.sweep.warm_up = Milliseconds(options.warm_up_s * 1e3);

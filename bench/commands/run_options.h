@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/client/connection.h"
 #include "bench/client/grpc_target.h"
 #include "bench/client/request_class.h"
 #include "bench/client/request_pool.h"
@@ -28,6 +29,7 @@ struct RunOptions {
   std::string address = "127.0.0.1:8001";
   std::string model = "mlp";
   std::string label;            // empty: the model's name
+  ConnectionFlags connection;   // read into `target`
   std::string metrics_address;  // empty: ModelStatistics only
   std::string nvml;  // the server's device, on this machine; empty: not told
   ReportFiles files;

@@ -9,6 +9,7 @@
 #include "bench/client/model_client.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/connection_flags.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
@@ -27,6 +28,7 @@ constexpr double kSampleEverySeconds = 5;
 struct SoakFlags {
   std::string model = "mlp";
   std::string json_path;
+  ConnectionFlags connection;  // read into `load`
   std::vector<std::string> shapes;
   std::vector<std::string> ranges;
   int32_t max_rows = 8;
@@ -152,7 +154,11 @@ int Soak(const SoakFlags& flags) {
       return Fail(status);
     }
   }
-  const ModelClient client(flags.load.address, flags.model);
+  const auto connection = ReadConnection(flags.connection);
+  if (!connection.ok()) {
+    return Fail(connection.status());
+  }
+  const ModelClient client(flags.load.address, flags.model, *connection);
   if (const auto ready =
           client.AwaitReady(Milliseconds(flags.wait_ready_s * 1e3));
       !ready.ok()) {
@@ -168,6 +174,7 @@ int Soak(const SoakFlags& flags) {
   }
   const ReplyChecker checker(std::move(prepared->references));
   SoakOptions options = flags.load;
+  options.connection = *connection;
   options.duration = Milliseconds(flags.duration_s * 1e3);
   SoakLoad load(options, std::move(prepared->requests), checker);
   SoakWatch watch(flags.server_pid);
@@ -184,6 +191,7 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
   flags.load.address = "127.0.0.1:8001";
   command.add_option("-u,--address", flags.load.address, "server, host:port")
       ->capture_default_str();
+  AddConnectionFlags(command, flags.connection);
   command.add_option("-m,--model", flags.model, "model to call")
       ->capture_default_str();
   command.add_option("--duration-secs", flags.duration_s, "how long to send")

@@ -281,7 +281,8 @@ int Run(TuneFlags flags, const Invocation& invocation) {
     return Fail(connected.status());
   }
   PrintWindows(flags.search);
-  KnobClient knobs(flags.search.run.address, flags.search.run.model);
+  KnobClient knobs(flags.search.run.address, flags.search.run.model,
+                   flags.search.run.target.connection);
   const auto own = knobs.Get();
   if (!own.ok()) {
     return Fail(own.status());

@@ -54,6 +54,9 @@ bool HasOnlyClosedLoops(const RunResult& run) {
 constexpr Question kQuestions[] = {
     {"hardware: the device is simulated, its times are those of its config",
      [](const RunResult& run) { return !run.is_simulated; }},
+    {"the model's config, as rows of a batch at most, lanes, and whether its "
+     "device is simulated: the server has no ModelConfig",
+     [](const RunResult& run) { return run.has_config; }},
     {"a queue that grows: only closed loops were run, which wait for answers "
      "before they send",
      [](const RunResult& run) { return !HasOnlyClosedLoops(run); }},

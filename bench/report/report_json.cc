@@ -86,8 +86,11 @@ Json RunToJson(const RunResult& run) {
           {"model",
            {{"name", run.model},
             {"platform", run.platform},
-            {"max_batch_size", run.max_batch_size},
-            {"simulated", run.is_simulated},
+            {"max_batch_size",
+             run.has_config ? Json(run.max_batch_size) : Json(nullptr)},
+            {"simulated", run.has_config || run.is_simulated
+                              ? Json(run.is_simulated)
+                              : Json(nullptr)},
             {"instances", run.environment.instances},
             {"config_sha256", run.environment.model_config_sha256}}},
           {"knobs", KnobsToJson(run.knobs)},
@@ -150,8 +153,11 @@ RunResult RunFromJson(const Json& json) {
   json.at("server").at("address").get_to(run.address);
   json.at("model").at("name").get_to(run.model);
   json.at("model").at("platform").get_to(run.platform);
-  json.at("model").at("max_batch_size").get_to(run.max_batch_size);
-  json.at("model").at("simulated").get_to(run.is_simulated);
+  run.has_config = !json.at("model").at("max_batch_size").is_null();
+  run.max_batch_size =
+      run.has_config ? json.at("model").at("max_batch_size").get<int32_t>() : 0;
+  const Json& is_simulated = json.at("model").at("simulated");
+  run.is_simulated = !is_simulated.is_null() && is_simulated.get<bool>();
   json.at("rows_per_request").get_to(run.rows_per_request);
   run.knobs = KnobsFromJson(json);
   run.classes = json.value("classes", std::vector<std::string>());

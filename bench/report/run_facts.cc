@@ -52,7 +52,9 @@ constexpr Fact kFacts[] = {
                            run.is_simulated ? " (simulated)" : "");
      }},
     {"max batch",
-     [](const RunResult& run) { return absl::StrCat(run.max_batch_size); }},
+     [](const RunResult& run) {
+       return run.has_config ? absl::StrCat(run.max_batch_size) : "-";
+     }},
     {"knobs",
      [](const RunResult& run) {
        return run.knobs.has_value() ? Describe(*run.knobs) : "-";

@@ -147,6 +147,9 @@ struct RunResult {
   std::string address;
   std::string model;
   std::string platform;
+  // The server told the model's config: without it max_batch_size is not
+  // known, nor is_simulated where it is false.
+  bool has_config = true;
   int32_t max_batch_size = 0;
   bool is_simulated = false;
   std::optional<KnobSetting> knobs;  // that the command turned; else none

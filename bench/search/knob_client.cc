@@ -27,15 +27,16 @@ absl::Status ToStatus(const grpc::Status& status) {
 
 }  // namespace
 
-KnobClient::KnobClient(const std::string& address, std::string model)
+KnobClient::KnobClient(const std::string& address, std::string model,
+                       ConnectionOptions connection)
     : model_(std::move(model)),
-      stub_(v1::Admin::NewStub(
-          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                    BenchChannelArguments()))) {}
+      connection_(std::move(connection)),
+      stub_(v1::Admin::NewStub(MakeChannel(address, connection_))) {}
 
 absl::StatusOr<KnobSetting> KnobClient::Get() const {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(kCallLimit));
+  AddHeaders(connection_, context);
   v1::GetKnobsRequest request;
   request.set_model_name(model_);
   v1::GetKnobsResponse response;
@@ -51,6 +52,7 @@ absl::StatusOr<KnobSetting> KnobClient::Get() const {
 absl::Status KnobClient::Set(const KnobSetting& setting) const {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(kCallLimit));
+  AddHeaders(connection_, context);
   v1::SetKnobsRequest request;
   request.set_model_name(model_);
   v1::Knobs& knobs = *request.mutable_knobs();

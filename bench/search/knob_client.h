@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/client/connection.h"
 #include "bench/report/knob_grid.h"
 #include "proto/admin.grpc.pb.h"
 
@@ -18,13 +19,15 @@ namespace ferry::bench {
 class KnobClient {
  public:
   // `address` is host:port; the latest version of `model` is turned.
-  KnobClient(const std::string& address, std::string model);
+  KnobClient(const std::string& address, std::string model,
+             ConnectionOptions connection = {});
 
   absl::StatusOr<KnobSetting> Get() const;
   absl::Status Set(const KnobSetting& setting) const;
 
  private:
   const std::string model_;
+  const ConnectionOptions connection_;
   const std::unique_ptr<v1::Admin::Stub> stub_;
 };
 

@@ -51,6 +51,7 @@ class SoakLoad::Rpc {
     if (deadline > Duration::zero()) {
       context_.set_deadline(DeadlineIn(deadline));
     }
+    AddHeaders(load.options_.connection, context_);
     reader_ = load.stub_.PrepareUnaryCall(&context_, kMethod,
                                           WithId(request, id_), &load.queue_);
     reader_->StartCall();
@@ -93,9 +94,7 @@ SoakLoad::SoakLoad(const SoakOptions& options, SoakRequests requests,
       requests_(std::move(requests)),
       checker_(checker),
       random_(options.seed),
-      channel_(grpc::CreateCustomChannel(options.address,
-                                         grpc::InsecureChannelCredentials(),
-                                         BenchChannelArguments())),
+      channel_(MakeChannel(options.address, options.connection)),
       stub_(channel_),
       thread_([this] { Serve(); }) {}
 

@@ -23,6 +23,7 @@
 #include "absl/base/thread_annotations.h"
 #include "batcher/clock.h"
 #include "batcher/mutex.h"
+#include "bench/client/connection.h"
 #include "bench/load/pacer.h"
 #include "bench/soak/reply_checker.h"
 #include "bench/soak/soak_ledger.h"
@@ -31,6 +32,7 @@ namespace ferry::bench {
 
 struct SoakOptions {
   std::string address;
+  ConnectionOptions connection = {};
   double rate = 1000;  // requests/s outside bursts
   double burst_factor = 5;
   Duration burst_every = Milliseconds(10000);

@@ -6,6 +6,9 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "bench/client/request_model.h"
+
 namespace ferry::bench {
 namespace {
 
@@ -41,6 +44,22 @@ std::vector<grpc::ByteBuffer> BreakEachWay(
   return wrong;
 }
 
+// Rows of the largest request: what the model takes, where its server tells;
+// else all, where it takes several.
+int32_t LargestRows(const ModelDescription& description,
+                    const RequestPoolOptions& options, int32_t max_rows) {
+  if (description.has_config) {
+    return std::clamp(description.config.max_batch_size(), 1, max_rows);
+  }
+  const auto takes = [&](int32_t rows) {
+    RequestPoolOptions of_rows = options;
+    of_rows.rows = rows;
+    return ModelOfRequests(description, of_rows).ok();
+  };
+  // One of them alone may be the size of a whole shape.
+  return takes(2) && takes(max_rows) ? max_rows : 1;
+}
+
 }  // namespace
 
 absl::StatusOr<PreparedSoak> PrepareSoak(const ModelClient& client,
@@ -49,20 +68,29 @@ absl::StatusOr<PreparedSoak> PrepareSoak(const ModelClient& client,
                                          int32_t max_rows) {
   PreparedSoak soak;
   uint64_t seed = options.seed;
-  const int32_t largest =
-      std::max(1, std::min(max_rows, description.config.max_batch_size()));
+  const int32_t largest = LargestRows(description, options, max_rows);
   for (int32_t rows = 1; rows <= largest; ++rows) {
     RequestPoolOptions of_rows = options;
     of_rows.rows = rows;
+    const auto model = ModelOfRequests(description, of_rows);
+    if (!model.ok()) {
+      return model.status();
+    }
     for (int32_t i = 0; i < kRequestsPerRowCount; ++i) {
-      const auto request = MakeRequest(description.metadata, description.config,
-                                       of_rows, seed++);
+      const auto request =
+          MakeRequest(model->metadata, model->config, model->options, seed++);
       if (!request.ok()) {
         return request.status();
       }
       auto reference = client.Infer(Serialize(*request), kReplyLimit);
       if (!reference.ok()) {
         return reference.status();
+      }
+      if (reference->raw_output_contents_size() != reference->outputs_size()) {
+        return absl::UnimplementedError(absl::StrCat(
+            "soak compares raw_output_contents: expected those of ",
+            reference->outputs_size(), " outputs, found ",
+            reference->raw_output_contents_size()));
       }
       if (soak.requests.wrong.empty() && request->inputs_size() > 0) {
         soak.requests.wrong = BreakEachWay(*request);

@@ -221,6 +221,7 @@ TEST_F(GrpcTargetTest, DescriptionIsTheServersOwn) {
   ASSERT_TRUE(description.ok()) << description.status();
   EXPECT_EQ(description->server_name, "grpc-echo");
   EXPECT_FALSE(description->has_statistics);
+  EXPECT_TRUE(description->has_config);
   EXPECT_EQ(description->config.max_batch_size(), 64);
   EXPECT_EQ(description->lanes(), 1);
 }

@@ -66,6 +66,10 @@ TEST(DifferenceTest, TakesRowsAndBusyRatioFromStatistics) {
   EXPECT_DOUBLE_EQ(window.mean_rows.value(), 32);
   EXPECT_DOUBLE_EQ(window.busy_ratio.value(), 0.75);
   EXPECT_EQ(window.busy_source, "ModelStatistics");
+  const ServerWindow of_unknown_lanes = Difference(begin, end, 0);
+  EXPECT_DOUBLE_EQ(of_unknown_lanes.mean_rows.value(), 32);
+  EXPECT_FALSE(of_unknown_lanes.busy_ratio.has_value());
+  EXPECT_EQ(of_unknown_lanes.busy_source, "");
 }
 
 TEST(DifferenceTest, TimesAreMeansOfTheRequestsOfTheWindow) {

@@ -1,0 +1,58 @@
+// ConnectionOptions: how commands reach a server: in the clear or by TLS, under
+// which name, with which headers.
+//
+// Thread safety: plain values; functions of them.
+#ifndef FERRY_BENCH_CLIENT_CONNECTION_H_
+#define FERRY_BENCH_CLIENT_CONNECTION_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace ferry::bench {
+
+// As typed.
+struct ConnectionFlags {
+  std::vector<std::string> headers = {};  // NAME:VALUE
+  std::string authority = {};
+  bool tls = false;
+  std::string tls_ca = {};  // file of certificates, PEM; empty: the system's
+};
+
+struct ConnectionOptions {
+  // Of each call, names in lower case.
+  std::vector<std::pair<std::string, std::string>> headers;
+  // Empty: host and port of the address. With TLS the server's certificate is
+  // to be of that host.
+  std::string authority;
+  bool tls = false;
+  std::string root_certificates;  // PEM; empty: the system's
+};
+
+// Reads the file of certificates. INVALID_ARGUMENT for a header that HTTP/2 or
+// gRPC forbids, and for a file without a certificate; NOT_FOUND where there is
+// no such file.
+absl::StatusOr<ConnectionOptions> ReadConnection(const ConnectionFlags& flags);
+
+// Returns a channel of its own connection, without retries or proxies: each
+// call is sent once, and measured as it was.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const ConnectionOptions& connection);
+
+// Puts the headers on a call that has not begun.
+void AddHeaders(const ConnectionOptions& connection,
+                grpc::ClientContext& context);
+
+// Returns "authorization:..." of "authorization:Bearer 1234", as results have
+// it: values may be secret.
+std::string WithoutValue(absl::string_view header);
+
+}  // namespace ferry::bench
+
+#endif  // FERRY_BENCH_CLIENT_CONNECTION_H_
