@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
+#include "bench/load/falling_behind.h"
 
 namespace ferry::bench {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 // Of a batch, above its percentile: fewer make it the batch's largest.
 constexpr double kAbove = 10;
 constexpr double kTrendAllowed = 0.2;    // of the median, over the window
-constexpr double kShareAnswered = 0.95;  // of what was sent
-constexpr double kByChance = 4;          // deviations of a Poisson count
 
 // Deviations of a normal, two-sided: 95 % for intervals; 99.9 % for a trend, as
 // each point of each report is asked for one.
@@ -167,14 +166,11 @@ std::string Unsteadiness(const LoadResult& load) {
         median / 1e3);
   }
   const double seconds = std::chrono::duration<double>(load.window).count();
-  const auto planned = static_cast<double>(load.planned);
-  const auto answers = static_cast<double>(load.ok_in_window + load.failed());
-  if (answers < kShareAnswered * planned &&
-      planned - answers > kByChance * std::sqrt(planned)) {
+  if (const SentAndAnswered requests = CountAnswered(load);
+      FellBehind(requests)) {
     return absl::StrFormat(
-        "%.0f/s were sent and %.0f/s answered: the queue "
-        "grew all along",
-        load.offered_rate(), answers / seconds);
+        "%.0f/s were sent and %.0f/s answered: the queue grew",
+        load.offered_rate(), requests.answered / seconds);
   }
   return "";
 }

@@ -20,13 +20,9 @@ inline constexpr double kLeastSuccessShare = 0.99;
 // planned.
 double SuccessShare(const PointResult& point);
 
-// The share of what an open loop sends that must be answered in the window:
-// less, and its queue grows. Source: as `search` has it.
-inline constexpr double kLeastAnsweredShare = 0.98;
-
 // Returns why the point says nothing about how it would go on: that it was
-// called unsteady, or an open loop of which too little was answered, by success
-// or error, in the window. "" where it does.
+// called unsteady, or, of files that were written by another rule, an open loop
+// that fell behind what was sent (FellBehind()). "" where it does.
 std::string WhyUnsteady(const PointResult& point);
 
 // Whether the point narrows a search down ("bisect: met") and confirms nothing:

@@ -63,10 +63,6 @@ Duration LeastWarmUp(const Slo& slo);
 // Returns the options with windows and warm-ups of that length at least.
 RateSearchOptions WithLongWindows(RateSearchOptions options);
 
-// Whether the server fell behind what was sent: it answered less than 98 % of
-// it in the window, and not by chance. What it refused it has answered.
-bool IsBehind(const LoadResult& load, const Slo& slo);
-
 // Returns how many of the requests of a run missed the bound.
 uint64_t MissedBound(const LoadResult& load, const Slo& slo);
 

@@ -64,11 +64,17 @@ TEST(PointRulesTest, AnOpenLoopThatFallsBehindIsUnsteady) {
   point.offered_rate = 1000;
   point.achieved_rate = 980;
   EXPECT_EQ(WhyUnsteady(point), "");
-  point.achieved_rate = 979;
+  point.achieved_rate = 975;
   EXPECT_EQ(WhyUnsteady(point),
-            "979/s succeeded of 1000/s sent: the queue grew");
+            "1000/s were sent and 975/s answered: the queue grew");
+  point.errors["UNANSWERED"] = 100;
+  EXPECT_NE(WhyUnsteady(point), "") << "given up is no answer";
   point.errors["RESOURCE_EXHAUSTED"] = 100;  // 10/s
   EXPECT_EQ(WhyUnsteady(point), "") << "a refusal is an answer";
+  point.errors.clear();
+  point.ok = 9'750;
+  point.latency.mean_us = 300'000;  // 300 are under way on average
+  EXPECT_EQ(WhyUnsteady(point), "") << "250 more at its end are by chance";
   point.unsteady = "the median latency went up";
   EXPECT_EQ(WhyUnsteady(point), point.unsteady);
   point = Open(1000, "");
