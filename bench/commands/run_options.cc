@@ -99,6 +99,19 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
 }
 
+void AddProcessFlags(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--processes", options.processes,
+                  "of this client that share each load, where one cannot send "
+                  "it on time; each with so many --connections and --queues")
+      ->check(CLI::Range(1, kMostProcesses))
+      ->capture_default_str();
+  // For the processes that --processes starts.
+  command.add_option("--as-process", options.as_process)
+      ->check(CLI::Range(0, kMostProcesses - 1))
+      ->group("");
+}
+
 void AddLoadFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--outstanding", options.sweep.outstanding,
@@ -125,16 +138,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->excludes("--loads")
       ->excludes("--arrivals")
       ->excludes("--rows");
-  command
-      .add_option("--processes", options.processes,
-                  "of this client that share each load, where one cannot send "
-                  "it on time; each with so many --connections and --queues")
-      ->check(CLI::Range(1, kMostProcesses))
-      ->capture_default_str();
-  // For the processes that --processes starts.
-  command.add_option("--as-process", options.as_process)
-      ->check(CLI::Range(0, kMostProcesses - 1))
-      ->group("");
+  AddProcessFlags(command, options);
 }
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {

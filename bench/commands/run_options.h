@@ -66,6 +66,8 @@ std::map<std::string, std::string> EffectiveFlags(const CLI::App& command);
 // it.
 void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
+// How many processes send.
+void AddProcessFlags(CLI::App& command, RunOptions& options);
 // Which loads, and by how many processes; after AddWindowFlags().
 void AddLoadFlags(CLI::App& command, RunOptions& options);
 // How long and how much of a load, and the closed loop for the saturation.

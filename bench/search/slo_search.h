@@ -23,7 +23,7 @@ namespace ferry::bench {
 
 struct SloSearchOptions {
   double first_rate = 100;  // requests/s
-  double precision = 0.02;    // share of the rate
+  double precision = 0.02;  // share of the rate
   int32_t confirmations = 3;
   int32_t max_tries = 60;
   double growth = 2;  // of the rate from one try of the bracket to the next
@@ -57,6 +57,14 @@ class SloSearch {
 
   // Requests/s; nothing where no rate was confirmed, or not yet.
   std::optional<double> found() const;
+
+  struct Left {
+    int32_t narrowing = 0;   // tries that bracket and bisect
+    int32_t confirming = 0;  // and those that confirm
+  };
+
+  // About how many tries are left, at least one where there is a Next().
+  Left TriesLeft() const;
 
   // About how many tries a search takes that knows little of the rate.
   static int32_t UsualTries(const SloSearchOptions& options);
