@@ -1,12 +1,13 @@
-# Writes the source with BuildIdentity() of models/build_identity.h, when any
-# source it stands for has changed; without git, since a tarball has none.
+# Writes the source of a function that returns NAME-<hash>, the hash that of the
+# sources it stands for, when any of them has changed; without git, since a
+# tarball has none.
 #
-#   cmake -DSOURCE=<root> -DVERSION=0.1.0 -DTORCH=2.11.0 -DOUT=<file>
-#     -P build_identity.cmake
-file(GLOB_RECURSE files RELATIVE ${SOURCE}
-  ${SOURCE}/batcher/*.h ${SOURCE}/batcher/*.cc
-  ${SOURCE}/models/*.h ${SOURCE}/models/*.cc
-  ${SOURCE}/models/*.cu ${SOURCE}/models/*.cuh)
+#   cmake -DSOURCE=<root> -DPATTERNS=batcher/*.h,models/*.cc -DNAME=ferry-0.1.0
+#     -DHEADER=models/build_identity.h -DFUNCTION=ferry::BuildIdentity
+#     -DOUT=<file> -P build_identity.cmake
+string(REPLACE "," ";" PATTERNS ${PATTERNS})
+list(TRANSFORM PATTERNS PREPEND ${SOURCE}/)
+file(GLOB_RECURSE files RELATIVE ${SOURCE} ${PATTERNS})
 list(SORT files)
 set(hashes)
 foreach(file IN LISTS files)
@@ -16,13 +17,7 @@ endforeach()
 string(SHA256 hash "${hashes}")
 string(SUBSTRING ${hash} 0 16 hash)
 file(WRITE ${OUT} "// Of cmake/build_identity.cmake.
-#include \"models/build_identity.h\"
+#include \"${HEADER}\"
 
-namespace ferry {
-
-const char* BuildIdentity() {
-  return \"ferry-${VERSION}-torch-${TORCH}-${hash}\";
-}
-
-}  // namespace ferry
+const char* ${FUNCTION}() { return \"${NAME}-${hash}\"; }
 ")

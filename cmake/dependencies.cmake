@@ -7,7 +7,7 @@
 #                               docs/decisions/0006-dependencies.md
 #   LibTorch 2.11.0 (pip)       tensors and kernels; models/ alone sees it
 #   nvml.h 13.0 (pip)           models/nvml's declarations are held against it
-#   OpenSSL 3.0 (apt)           SHA-256 of manifests; comes with gRPC
+#   OpenSSL 3.0 (apt)           SHA-256 of manifests and configs; comes with gRPC
 #   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
@@ -28,6 +28,8 @@ if(FERRY_BUILD_MODELS OR FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH OR FERRY_FUZZ)
 endif()
 if(FERRY_BUILD_MODELS)
   find_package(LibTorch REQUIRED)
+endif()
+if(FERRY_BUILD_MODELS OR FERRY_BUILD_BENCH)
   find_package(OpenSSL REQUIRED)
 endif()
 if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH OR FERRY_FUZZ)

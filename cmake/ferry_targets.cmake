@@ -7,6 +7,7 @@
 #              [PRECOMPILED test])                   # precompiled.cmake
 #
 #   ferry_fuzzer(NAME codec SRCS .. DEPS .. RUNS 10000)  # builds bin/<name>_fuzzer
+#   ferry_build_identity(LIBRARY .. NAME .. HEADER .. FUNCTION .. PATTERNS ..)
 #
 # A library without SRCS is a header-only (INTERFACE) target. Headers compile
 # alone: X.cc includes X.h first, and those without an X.cc are compiled by the
@@ -102,6 +103,25 @@ function(ferry_test)
   add_test(NAME ${test} COMMAND ${arg_NAME})
   set_tests_properties(${test} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77)
+endfunction()
+
+# A library with FUNCTION of HEADER, which returns NAME-<hash of the sources that
+# match PATTERNS, from the root> (build_identity.cmake).
+function(ferry_build_identity)
+  cmake_parse_arguments(arg "" "LIBRARY;NAME;HEADER;FUNCTION" "PATTERNS" ${ARGN})
+  set(written ${CMAKE_CURRENT_BINARY_DIR}/${arg_LIBRARY}.cc)
+  list(JOIN arg_PATTERNS "," patterns)
+  list(TRANSFORM arg_PATTERNS PREPEND ${CMAKE_SOURCE_DIR}/)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${arg_PATTERNS})
+  set(script ${CMAKE_SOURCE_DIR}/cmake/build_identity.cmake)
+  add_custom_command(OUTPUT ${written}
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DPATTERNS=${patterns}
+      -DNAME=${arg_NAME} -DHEADER=${arg_HEADER} -DFUNCTION=${arg_FUNCTION}
+      -DOUT=${written} -P ${script}
+    DEPENDS ${sources} ${script}
+    COMMENT "Writing the build's identity" VERBATIM)
+  get_filename_component(header ${arg_HEADER} NAME)
+  ferry_library(NAME ${arg_LIBRARY} HDRS ${header} SRCS ${written})
 endfunction()
 
 # A libFuzzer target and its short run as a test: the kept corpus, then RUNS

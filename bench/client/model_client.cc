@@ -1,12 +1,16 @@
 // Blocking calls, each with a deadline.
 #include "bench/client/model_client.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "batcher/check.h"
 #include "batcher/event_count.h"
 
 namespace ferry::bench {
@@ -34,6 +38,16 @@ std::string ModelDescription::instances() const {
         group.gpus().empty() ? "" : " on ", absl::StrJoin(group.gpus(), " ")));
   }
   return absl::StrJoin(groups, ", ");
+}
+
+std::string ModelDescription::ConfigBytes() const {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);  // maps in order of their keys
+  Check(config.SerializeToCodedStream(&out), "a message fits a string");
+  out.Trim();
+  return bytes;
 }
 
 bool ModelDescription::is_simulated() const {

@@ -34,6 +34,8 @@ struct ModelDescription {
   int32_t lanes() const;  // sum of instance counts, at least 1
   // "2 x KIND_GPU on 0 1, 1 x KIND_CPU"; "" where its config has none.
   std::string instances() const;
+  // The config's bytes: the same for the same config; empty where none is told.
+  std::string ConfigBytes() const;
   // Whether its config says that the device behind it is simulated.
   bool is_simulated() const;
 };

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "bench/commands/bench_identity.h"
 #include "bench/commands/progress_line.h"
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
@@ -43,6 +44,7 @@ RunResult DescribeClient(const RunOptions& options,
                      .memory_bytes = machine.memory_bytes,
                      .grpc_version = grpc::Version(),
                      .compiler = CompilerName(),
+                     .build = BenchIdentity(),
                      .server_extensions = {},
                      .instances = {},
                      .flags = options.flags};

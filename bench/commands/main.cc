@@ -8,8 +8,10 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "batcher/event_count.h"
+#include "bench/commands/bench_identity.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/signal_watcher.h"
 #include "flags/parse_flags.h"
@@ -50,7 +52,9 @@ int main(int argc, char** argv) {
   }
   CLI::App app{
       "ferry-bench measures inference servers of the Open Inference Protocol"};
-  app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
+  app.set_version_flag("--version",
+                       absl::StrCat("ferry-bench ", FERRY_VERSION, " (",
+                                    ferry::bench::BenchIdentity(), ")"));
   app.require_subcommand(1);
   app.fallthrough();  // --config after the command, too
   app.set_config("--config", "",

@@ -12,6 +12,7 @@
 #include "bench/device/device_means.h"
 #include "bench/device/metrics_device.h"
 #include "bench/device/nvml_device.h"
+#include "bench/report/config_hash.h"
 
 namespace ferry::bench {
 namespace {
@@ -202,6 +203,8 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
   run.request_bytes = request_bytes_;
   run.environment.server_extensions = description_.server_extensions;
   run.environment.instances = description_.instances();
+  const std::string config = description_.ConfigBytes();
+  run.environment.model_config_sha256 = config.empty() ? "" : Sha256Of(config);
   if (device_ != nullptr) {
     if (const auto reading = device_->Read(); reading.has_value()) {
       run.environment.device = FactsOf(*reading);

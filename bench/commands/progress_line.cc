@@ -7,14 +7,15 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "batcher/clock.h"
 
 namespace ferry::bench {
 namespace {
 
 constexpr Duration kOnTerminal = std::chrono::seconds(1);
 constexpr Duration kElsewhere = std::chrono::seconds(10);
+constexpr double kFewSeconds = 100;  // are not told in minutes
 constexpr char kClear[] = "\r\033[K";
 
 bool IsTerminal() { return isatty(STDERR_FILENO) == 1; }
@@ -47,14 +48,25 @@ std::string Describe(const LoadProgress& progress) {
       static_cast<double>(progress.p99_ns) / 1e6, progress.failed);
 }
 
+std::string Describe(const LoadProgress& progress, Duration later) {
+  const double seconds =
+      std::chrono::duration<double>(progress.left + later).count();
+  const std::string all = seconds < kFewSeconds
+                              ? absl::StrFormat("%.0f s", seconds)
+                              : absl::StrFormat("%.0f min", seconds / 60);
+  return absl::StrCat("about ", all, " left in all; ", Describe(progress));
+}
+
 void ClearProgress() {
   if (IsTerminal()) {
     std::fputs(kClear, stderr);
   }
 }
 
-ProgressLine::ProgressLine(Progress progress)
-    : progress_(std::move(progress)), is_terminal_(IsTerminal()) {
+ProgressLine::ProgressLine(Progress progress, Later later)
+    : progress_(std::move(progress)),
+      later_(std::move(later)),
+      is_terminal_(IsTerminal()) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -79,8 +91,11 @@ void ProgressLine::Run() {
     }
     next += every;
     if (const auto progress = progress_(); progress.has_value()) {
-      std::fprintf(stderr, is_terminal_ ? "%s  %s" : "%s  %s\n",
-                   is_terminal_ ? kClear : "", Describe(*progress).c_str());
+      std::fprintf(
+          stderr, is_terminal_ ? "%s  %s" : "%s  %s\n",
+          is_terminal_ ? kClear : "",
+          (later_ ? Describe(*progress, later_()) : Describe(*progress))
+              .c_str());
     }
   }
 }

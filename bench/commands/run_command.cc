@@ -10,7 +10,6 @@
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/knob_flags.h"
-#include "bench/commands/measured_server.h"
 #include "bench/commands/measurement.h"
 #include "bench/commands/run_options.h"
 #include "bench/commands/shared_load.h"
@@ -36,19 +35,6 @@ struct RunFlags {
            !knobs.max_waits_ms.empty();
   }
 };
-
-// One of the processes that --processes starts.
-int ShareLoadsOf(const RunOptions& options) {
-  std::unique_ptr<MeasuredServer> server;
-  return ShareLoads(options, [&]() -> absl::StatusOr<Target*> {
-    auto connected = MeasuredServer::Connect(options);
-    if (!connected.ok()) {
-      return connected.status();
-    }
-    server = *std::move(connected);
-    return &server->target();
-  });
-}
 
 std::vector<RunOptions> OptionsOfServers(const RunFlags& flags,
                                          const RunOptions& completed) {
@@ -118,7 +104,7 @@ int Run(const RunFlags& flags, const Invocation& invocation) {
   }
   RunOptions options = *completed;
   if (options.as_process >= 0) {
-    return ShareLoadsOf(options);
+    return ShareLoads(options);  // one of those that --processes starts
   }
   std::unique_ptr<StampLog> log;
   if (!options.log_path.empty()) {

@@ -99,6 +99,19 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
 }
 
+void AddProcessFlags(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--processes", options.processes,
+                  "of this client that share each load, where one cannot send "
+                  "it on time; each with so many --connections and --queues")
+      ->check(CLI::Range(1, kMostProcesses))
+      ->capture_default_str();
+  // For the processes that --processes starts.
+  command.add_option("--as-process", options.as_process)
+      ->check(CLI::Range(0, kMostProcesses - 1))
+      ->group("");
+}
+
 void AddLoadFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--outstanding", options.sweep.outstanding,
@@ -125,16 +138,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       ->excludes("--loads")
       ->excludes("--arrivals")
       ->excludes("--rows");
-  command
-      .add_option("--processes", options.processes,
-                  "of this client that share each load, where one cannot send "
-                  "it on time; each with so many --connections and --queues")
-      ->check(CLI::Range(1, kMostProcesses))
-      ->capture_default_str();
-  // For the processes that --processes starts.
-  command.add_option("--as-process", options.as_process)
-      ->check(CLI::Range(0, kMostProcesses - 1))
-      ->group("");
+  AddProcessFlags(command, options);
 }
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {
@@ -172,9 +176,9 @@ void AddReportFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--fail-if", options.fail_if,
                   "end with exit code 2 where a point is so: 'p99>20ms', "
-                  "'errors>0.1%', 'rate<1000'. Requests that failed are "
-                  "infinitely late. Void points count, and percentiles of too "
-                  "few requests")
+                  "'errors>0.1%', 'rate<1000', 'goodput<900' (with --slo-ms). "
+                  "Requests that failed are infinitely late. Void points "
+                  "count, and percentiles of too few requests")
       ->type_name("CONDITION");
 }
 
@@ -323,6 +327,11 @@ absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
     auto condition = ParseCondition(text);
     if (!condition.ok()) {
       return condition.status();
+    }
+    if (TakesSlo(*condition) && options.slo_ms == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--fail-if: expected --slo-ms, the bound of the goodput, beside '",
+          text, "', found none"));
     }
     options.conditions.push_back(*std::move(condition));
   }

@@ -66,6 +66,8 @@ std::map<std::string, std::string> EffectiveFlags(const CLI::App& command);
 // it.
 void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
+// How many processes send.
+void AddProcessFlags(CLI::App& command, RunOptions& options);
 // Which loads, and by how many processes; after AddWindowFlags().
 void AddLoadFlags(CLI::App& command, RunOptions& options);
 // How long and how much of a load, and the closed loop for the saturation.
@@ -79,7 +81,8 @@ void AddRunFlags(CLI::App& command, RunOptions& options);
 // Returns the options with shapes, ranges, classes, arrivals, scenario and
 // conditions read and durations converted, and with default loads where none
 // were given: a trace's own rate, or else shares of saturation. Errors: those
-// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit.
+// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit, and for
+// a condition of the goodput without its bound.
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
 
 }  // namespace ferry::bench

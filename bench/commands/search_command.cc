@@ -11,6 +11,7 @@
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/search_flags.h"
+#include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/search/rate_search.h"
 
@@ -44,33 +45,43 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
   }
 }
 
-int Search(SearchFlags flags, const std::string& command_line) {
+int Search(SearchFlags flags, const Invocation& invocation) {
   if (const auto status = Complete(flags); !status.ok()) {
     return Fail(status);
+  }
+  if (flags.run.as_process >= 0) {
+    return ShareLoads(flags.run);  // one of those that --processes starts
   }
   const auto connected = MeasuredServer::Connect(flags.run);
   if (!connected.ok()) {
     return Fail(connected.status());
   }
   MeasuredServer& server = **connected;
-  RunResult run = server.Describe(command_line);
+  RunResult run = server.Describe(invocation.command_line);
   PrintWindows(flags);
   const auto begin = std::chrono::steady_clock::now();
-  const double first_rate = FirstRate(flags, server, run);
-  if (first_rate <= 0) {
-    Report(flags.run, {run});
-    return Fail(absl::UnavailableError(
-        "no saturation was found to begin with, or it was stopped: "
-        "--first-rate says where to begin"));
+  const SearchedServer searched = {flags, server, invocation};
+  const auto first_rate = FirstRate(
+      searched, [&flags] { return UsualTime(OptionsOf(flags, 1)); }, run);
+  if (!first_rate.ok()) {
+    return FailAfter(flags.run, run, first_rate.status());
+  }
+  const auto loads = MakeLoads(searched);
+  if (!loads.ok()) {
+    return FailAfter(flags.run, run, loads.status());
   }
   SteadyPacer pacer;
-  RateSearch search(OptionsOf(flags, first_rate), server.target(), pacer,
+  RateSearch search(OptionsOf(flags, *first_rate), **loads, pacer,
                     &server.probe(), server.lanes());
   std::optional<double> found;
   {
     SignalWatcher watcher([&search] { search.Stop(); });
-    ProgressLine line([&search] { return search.progress(); });
+    ProgressLine line([&search] { return search.progress(); },
+                      [&search] { return search.later(); });
     found = search.Run(run, PrintPoint);
+  }
+  if (!search.status().ok()) {
+    return FailAfter(flags.run, run, search.status());
   }
   run.search = {.slo_ms = flags.slo_ms,
                 .percentile = flags.percentile,
@@ -97,7 +108,7 @@ void AddSearchCommand(CLI::App& app, Invocation& invocation) {
   command->callback([command, flags, &invocation] {
     flags->run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {
-      return Search(*flags, invocation.command_line);
+      return Search(*flags, invocation);
     };
   });
 }

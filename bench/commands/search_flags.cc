@@ -12,9 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
-#include "bench/commands/progress_line.h"
+#include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
+#include "bench/report/goodput.h"
 #include "bench/report/point_rules.h"
+#include "bench/report/report_table.h"
 #include "bench/search/sweep.h"
 
 namespace ferry::bench {
@@ -29,6 +31,7 @@ Slo SloOf(const SearchFlags& flags) {
 }  // namespace
 
 absl::Status Complete(SearchFlags& flags) {
+  flags.run.slo_ms = flags.slo_ms;
   auto completed = CompleteRunOptions(flags.run);
   if (!completed.ok()) {
     return completed.status();
@@ -61,6 +64,9 @@ RunResult Confirmations(const RunResult& run) {
   std::erase_if(confirmed.points, [&run](const PointResult& point) {
     return point.purpose != "confirm: met" || IsUnconfirmed(run, point);
   });
+  if (run.search.has_value()) {
+    SetGoodput(run.search->slo_ms, confirmed);
+  }
   return confirmed;
 }
 
@@ -78,8 +84,18 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate) {
   return WithLongWindows(options);
 }
 
-double FirstRate(const SearchFlags& flags, MeasuredServer& server,
-                 RunResult& run) {
+absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
+    const SearchedServer& searched) {
+  const RunOptions& options = searched.flags.run;
+  return MakeLoads(options,
+                   options.sends() ? &searched.server.target() : nullptr,
+                   searched.invocation);
+}
+
+absl::StatusOr<double> FirstRate(const SearchedServer& searched,
+                                 const ProgressLine::Later& later,
+                                 RunResult& run) {
+  const SearchFlags& flags = searched.flags;
   if (flags.first_rate > 0) {
     return flags.first_rate;
   }
@@ -87,14 +103,30 @@ double FirstRate(const SearchFlags& flags, MeasuredServer& server,
   closed.outstanding = {closed.saturation_outstanding};
   closed.rates.clear();
   closed.loads.clear();
-  Sweep sweep(closed, server.target(), &server.probe(), server.lanes());
+  auto loads = MakeLoads(searched);
+  if (!loads.ok()) {
+    return loads.status();
+  }
+  Sweep sweep(closed, *std::move(loads), &searched.server.probe(),
+              searched.server.lanes());
   SignalWatcher watcher([&sweep] { sweep.Stop(); });
-  ProgressLine line([&sweep] { return sweep.progress(); });
-  const absl::Status swept =
-      sweep.Run(run, [](const PointResult& point) { PrintPoint(point); });
-  const bool is_whole =
-      swept.ok() && !run.points.empty() && !run.points.back().interrupted;
-  return is_whole ? kShareOfSaturation * run.saturation_rate : 0;
+  ProgressLine line([&sweep] { return sweep.progress(); }, later);
+  if (absl::Status swept = sweep.Run(run, PrintPoint); !swept.ok()) {
+    return swept;
+  }
+  const PointResult& point = run.points.back();
+  if (point.interrupted || !point.void_reason.empty() ||
+      point.achieved_rate <= 0) {
+    return absl::UnavailableError(absl::StrFormat(
+        "%s, to begin a search with half of its rate, %s: --first-rate says "
+        "where to begin",
+        DescribeLoad(point),
+        point.interrupted          ? "was cut short"
+        : point.achieved_rate <= 0 ? "had no success"
+                                   : "is void: " + point.void_reason));
+  }
+  // Also of an unsteady loop: no saturation, but good enough to begin with.
+  return kShareOfSaturation * point.achieved_rate;
 }
 
 void PrintWindows(const SearchFlags& flags) {
@@ -111,7 +143,8 @@ void PrintWindows(const SearchFlags& flags) {
       "short against the bound and all be answered within it. A search makes "
       "about %d loads: %.0f min at most\n",
       window_s, flags.run.duration_s, tries,
-      std::ceil(tries * (window_s + flags.run.warm_up_s) / 60));
+      std::ceil(std::chrono::duration<double>(UsualTime(options)).count() /
+                60));
 }
 
 std::string DescribeBound(const SearchFlags& flags) {
@@ -122,6 +155,7 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
   AddServerFlags(command, flags.run);
   AddRequestFlags(command, flags.run);
   AddWindowFlags(command, flags.run);
+  AddProcessFlags(command, flags.run);
   AddReportFlags(command, flags.run);
   command
       .add_option("--slo-ms", flags.slo_ms,

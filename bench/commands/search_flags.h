@@ -4,10 +4,15 @@
 #ifndef FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
 #define FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
 
+#include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "bench/commands/commands.h"
 #include "bench/commands/measured_server.h"
+#include "bench/commands/progress_line.h"
 #include "bench/commands/run_options.h"
+#include "bench/load/load_source.h"
 #include "bench/report/run_result.h"
 #include "bench/search/rate_search.h"
 
@@ -30,17 +35,31 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags);
 // (what ends early meets every bound) and for a trace's scale.
 absl::Status Complete(SearchFlags& flags);
 
-// Returns the run with those points alone that confirm what was found.
+// Returns the run with those points alone that confirm what was found, and
+// their goodput within its bound.
 RunResult Confirmations(const RunResult& run);
 
 // Returns options of a search from that rate on.
 RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
 
+// What is searched, by which command. All outlive it.
+struct SearchedServer {
+  const SearchFlags& flags;
+  MeasuredServer& server;
+  const Invocation& invocation;
+};
+
+// Returns who sends. Errors: those of a process that cannot.
+absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
+    const SearchedServer& searched);
+
 // Returns the flag's first rate, else half of what a closed loop achieves,
-// which is then a point of the run; 0 where that achieved nothing or was
-// interrupted.
-double FirstRate(const SearchFlags& flags, MeasuredServer& server,
-                 RunResult& run);
+// which is then a point of the run; above 0. `later`: about how long it takes
+// what follows. Errors: UNAVAILABLE where the loop achieved nothing, was void
+// or interrupted; those of MakeLoads() and of who sends.
+absl::StatusOr<double> FirstRate(const SearchedServer& searched,
+                                 const ProgressLine::Later& later,
+                                 RunResult& run);
 
 // Says on stderr where windows are longer than the flags ask for, as the bound
 // takes it, and how long a search may last.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
+#include "bench/commands/measured_server.h"
 #include "bench/processes/load_worker.h"
 #include "bench/processes/process_loads.h"
 
@@ -57,6 +58,18 @@ int ShareLoads(const RunOptions& options,
   }
   const absl::Status shared = Serve(options, **channel, connect);
   return shared.ok() ? 0 : Fail(shared);
+}
+
+int ShareLoads(const RunOptions& options) {
+  std::unique_ptr<MeasuredServer> server;
+  return ShareLoads(options, [&]() -> absl::StatusOr<Target*> {
+    auto connected = MeasuredServer::Connect(options);
+    if (!connected.ok()) {
+      return connected.status();
+    }
+    server = *std::move(connected);
+    return &server->target();
+  });
 }
 
 }  // namespace ferry::bench

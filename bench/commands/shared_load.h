@@ -1,5 +1,5 @@
-// What --processes adds to a command: the loads of its sweep sent by this
-// process or by several, and the whole life of each of those.
+// What --processes adds to a command: its loads sent by this process or by
+// several, and the whole life of each of those.
 //
 // Thread safety: free functions, from the main thread.
 #ifndef FERRY_BENCH_COMMANDS_SHARED_LOAD_H_
@@ -25,6 +25,9 @@ absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
 // until there are no more. Returns the exit code. REQUIRES: as_process >= 0.
 int ShareLoads(const RunOptions& options,
                const std::function<absl::StatusOr<Target*>()>& connect);
+
+// The same, to the server of the options.
+int ShareLoads(const RunOptions& options);
 
 }  // namespace ferry::bench
 

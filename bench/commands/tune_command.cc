@@ -16,6 +16,7 @@
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/search_flags.h"
+#include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/search/knob_client.h"
 #include "bench/search/rate_search.h"
@@ -42,11 +43,12 @@ TunePrecision PrecisionOf(const SearchFlags& flags) {
 class Tune {
  public:
   Tune(const TuneFlags& flags, MeasuredServer& server, KnobClient& knobs,
-       std::string command_line)
+       const Invocation& invocation)
       : flags_(flags),
         server_(server),
         knobs_(knobs),
-        command_line_(std::move(command_line)) {}
+        invocation_(invocation),
+        searched_{flags.search, server, invocation} {}
 
   // `own`: the server's setting, which is tried first.
   absl::Status Run(const KnobSetting& own, TuneResult& result) {
@@ -66,7 +68,10 @@ class Tune {
           return Confirm(finalists);
         },
         [this] { return is_stopped_.load(); });
-    return tuner.Run(settings, result);
+    untried_ = static_cast<int32_t>(settings.size());
+    absl::Status status = tuner.Run(settings, result);
+    status.Update(status_);
+    return status;
   }
 
   const std::vector<RunResult>& runs() const { return runs_; }
@@ -79,7 +84,8 @@ class Tune {
  private:
   absl::Status Turn(const KnobSetting& setting) {
     std::fprintf(stderr, "%s\n", Describe(setting).c_str());
-    runs_.push_back(server_.Describe(command_line_));
+    --untried_;
+    runs_.push_back(server_.Describe(invocation_.command_line));
     runs_.back().label = Describe(setting);
     runs_.back().knobs = setting;
     runs_.back().max_batch_size = setting.max_batch_size;
@@ -93,16 +99,39 @@ class Tune {
     return static_cast<size_t>(found - runs_.begin());
   }
 
+  RateSearchOptions OptionsToConfirm(double first_rate) const {
+    RateSearchOptions options = OptionsOf(flags_.search, first_rate);
+    options.search.growth = kConfirmedGrowth;
+    return options;
+  }
+
+  RateSearchOptions OptionsOfRace(double first_rate) const {
+    RateSearchOptions options = OptionsOf(flags_.search, first_rate);
+    options.search.precision = PrecisionOf(flags_.search).coarse;
+    options.search.confirmations = 1;
+    return options;
+  }
+
+  // About how long the tune takes after the setting that is tried now: most of
+  // the others miss, twice, at the first rate, and two are confirmed.
+  Duration AfterThisSetting() const {
+    const RateSearchOptions race = OptionsOfRace(1);
+    return (race.warm_up + race.measured) * (2 * untried_.load()) +
+           UsualTime(OptionsToConfirm(1)) * 2;
+  }
+
   // Appends to the runs of the race, whose searches these replace.
   absl::Status Confirm(std::vector<TunedSetting>& settings) {
+    const auto loads = MakeLoads(searched_);
+    if (!loads.ok()) {
+      return loads.status();
+    }
     std::vector<std::unique_ptr<RateSearch>> searches;
     std::vector<TurnOfSearch> turns;
     for (const TunedSetting& tuned : settings) {
-      RateSearchOptions options = OptionsOf(flags_.search, *tuned.rate);
-      options.search.growth = kConfirmedGrowth;
-      searches.push_back(std::make_unique<RateSearch>(options, server_.target(),
-                                                      pacer_, &server_.probe(),
-                                                      server_.lanes()));
+      searches.push_back(std::make_unique<RateSearch>(
+          OptionsToConfirm(*tuned.rate), **loads, pacer_, &server_.probe(),
+          server_.lanes()));
       turns.push_back({.begin =
                            [this, setting = tuned.setting] {
                              std::fprintf(stderr, "%s\n",
@@ -120,14 +149,14 @@ class Tune {
           search->Stop();
         }
       });
-      ProgressLine line([&]() -> std::optional<LoadProgress> {
-        for (const auto& search : searches) {
-          if (auto progress = search->progress(); progress.has_value()) {
-            return progress;
-          }
-        }
-        return std::nullopt;
-      });
+      ProgressLine line([&] { return (*loads)->progress(); },
+                        [&] {
+                          Duration later(0);
+                          for (const auto& search : searches) {
+                            later += search->later();
+                          }
+                          return later;
+                        });
       status = SearchInTurns(turns, PrintPoint);
     }
     for (size_t i = 0; i < settings.size(); ++i) {
@@ -147,17 +176,22 @@ class Tune {
   std::optional<double> Measure(Tuner::Search search, double first_rate) {
     RunResult& run = runs_.back();
     if (first_rate == 0) {
-      first_rate = FirstRate(flags_.search, server_, run);
-      is_stopped_ = is_stopped_ || first_rate <= 0;
+      const auto first = FirstRate(
+          searched_,
+          [this] { return UsualTime(OptionsOfRace(1)) + AfterThisSetting(); },
+          run);
+      if (!first.ok()) {
+        return Stop(first.status());
+      }
+      first_rate = *first;
     }
-    if (is_stopped_) {
-      return std::nullopt;
+    const auto loads = MakeLoads(searched_);
+    if (!loads.ok()) {
+      return Stop(loads.status());
     }
-    RateSearchOptions options = OptionsOf(flags_.search, first_rate);
-    options.search.precision = PrecisionOf(flags_.search).coarse;
-    options.search.confirmations = 1;
+    RateSearchOptions options = OptionsOfRace(first_rate);
     options.only_above = search == Tuner::Search::kOnlyAbove;
-    RateSearch rates(options, server_.target(), pacer_, &server_.probe(),
+    RateSearch rates(options, **loads, pacer_, &server_.probe(),
                      server_.lanes());
     std::optional<double> found;
     {
@@ -165,18 +199,30 @@ class Tune {
         is_stopped_ = true;
         rates.Stop();
       });
-      ProgressLine line([&rates] { return rates.progress(); });
+      ProgressLine line(
+          [&rates] { return rates.progress(); },
+          [this, &rates] { return rates.later() + AfterThisSetting(); });
       found = rates.Run(run, PrintPoint);
     }
     Note(rates, run);
-    return found;
+    return rates.status().ok() ? found : Stop(rates.status());
+  }
+
+  // Ends the tune. Returns that no rate was found.
+  std::optional<double> Stop(const absl::Status& why) {
+    status_ = why;
+    is_stopped_ = true;
+    return std::nullopt;
   }
 
   const TuneFlags& flags_;
   MeasuredServer& server_;
   KnobClient& knobs_;
-  const std::string command_line_;
+  const Invocation& invocation_;
+  const SearchedServer searched_;
   SteadyPacer pacer_;
+  absl::Status status_;              // what ended it before its time
+  std::atomic<int32_t> untried_{0};  // settings
   std::vector<RunResult> runs_;
   std::atomic<bool> is_stopped_{false};
 };
@@ -222,9 +268,13 @@ int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
   return 0;
 }
 
-int Run(TuneFlags flags, const std::string& command_line) {
+int Run(TuneFlags flags, const Invocation& invocation) {
   if (const auto status = Complete(flags.search); !status.ok()) {
     return Fail(status);
+  }
+  if (flags.search.run.as_process >= 0) {
+    // One of those that --processes starts.
+    return ShareLoads(flags.search.run);
   }
   const auto connected = MeasuredServer::Connect(flags.search.run);
   if (!connected.ok()) {
@@ -240,7 +290,7 @@ int Run(TuneFlags flags, const std::string& command_line) {
                own->max_wait_ms);
   flags.choices =
       Completed(flags.choices, own->max_batch_size, flags.search.slo_ms);
-  Tune tune(flags, **connected, knobs, command_line);
+  Tune tune(flags, **connected, knobs, invocation);
   TuneResult result;
   const absl::Status tuned = tune.Run(*own, result);
   const absl::Status restored = Restore(knobs, *own);
@@ -276,7 +326,7 @@ void AddTuneCommand(CLI::App& app, Invocation& invocation) {
   command->callback([command, flags, &invocation] {
     flags->search.run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {
-      return Run(*flags, invocation.command_line);
+      return Run(*flags, invocation);
     };
   });
 }

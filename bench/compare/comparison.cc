@@ -11,6 +11,7 @@
 #include "bench/compare/counting_error.h"
 #include "bench/compare/load_match.h"
 #include "bench/compare/point_metrics.h"
+#include "bench/report/goodput.h"
 
 namespace ferry::bench {
 namespace {
@@ -76,20 +77,35 @@ Method MethodFor(const LoadMatch& match) {
                                              : Method::kSlices;
 }
 
+// Whether all runs told their goodput, within the same time.
+bool HaveOneBound(const LoadMatch& match) {
+  const std::optional<double>& slo_ms = match.a.front().run->slo_ms;
+  const auto has_it = [&](const MeasuredPoint& measured) {
+    return measured.run->slo_ms == slo_ms;
+  };
+  return slo_ms.has_value() &&
+         std::all_of(match.a.begin(), match.a.end(), has_it) &&
+         std::all_of(match.b.begin(), match.b.end(), has_it);
+}
+
 LoadComparison CompareLoad(const LoadMatch& match) {
   LoadComparison load{.load = match.load,
                       .method = MethodFor(match),
                       .runs_a = match.a.size(),
                       .runs_b = match.b.size()};
   for (const MetricKind& kind : MetricKinds()) {
+    if (kind.is_of_bound && !HaveOneBound(match)) {
+      continue;
+    }
     const Values values = ValuesOf(match, kind);
+    const bool is_judged = !kind.is_of_bound || load.method != Method::kSlices;
     if (values.a.empty() && values.b.empty()) {
       continue;
     }
     Metric metric{.name = kind.name,
                   .unit = kind.unit,
                   .is_ratio = kind.is_ratio,
-                  .better = kind.better,
+                  .better = is_judged ? kind.better : 0,
                   .a = CenterOf(values.a, kind.is_ratio),
                   .b = CenterOf(values.b, kind.is_ratio),
                   .without = values.without};
@@ -173,6 +189,22 @@ void AddNotes(Comparison& comparison) {
   }
 }
 
+std::string BoundInWords(const std::optional<double>& slo_ms) {
+  return slo_ms ? absl::StrFormat("within %g ms", *slo_ms)
+                : "within several bounds";
+}
+
+void NoteGoodput(const std::vector<RunResult>& a,
+                 const std::vector<RunResult>& b, Comparison& comparison) {
+  const auto of_a = GoodputSloMs(a);
+  const auto of_b = GoodputSloMs(b);
+  if (HasGoodput(a) && HasGoodput(b) && of_a != of_b) {
+    comparison.notes.push_back(
+        absl::StrFormat("goodput is not compared: %s in A, %s in B",
+                        BoundInWords(of_a), BoundInWords(of_b)));
+  }
+}
+
 // The worst that the interval leaves B with, in percent of A; of errors in
 // percentage points.
 double WorseByAtLeast(const Metric& metric) {
@@ -206,6 +238,7 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
   }
   Judge(comparison);
   AddNotes(comparison);
+  NoteGoodput(a, b, comparison);
   return comparison;
 }
 

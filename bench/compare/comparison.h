@@ -31,10 +31,13 @@ enum class Verdict : uint8_t {
 };
 
 struct Metric {
-  std::string name;      // "rate", "mean", "p50", "p99", "errors", "rows"
+  // "rate", "goodput", "mean", "p50", "p99", "errors", "rows"
+  std::string name;
   std::string unit;      // of `a` and `b`; the rate of a query is in "rows/s"
   bool is_ratio = true;  // else a difference: shares of errors
-  int better = 0;        // 1: the higher; -1: the lower; 0: neither
+  // 1: the higher; -1: the lower; 0: neither, or it is told and not judged, as
+  // the goodput of one run each.
+  int better = 0;
   // Geometric mean of the repeats that have a value; of shares, the mean. Not a
   // number where none has.
   double a = 0;

@@ -144,6 +144,11 @@ double OfOneRequest(const PointResult& point) {
   return point.ok == 0 ? 0 : Uniform(1 / static_cast<double>(point.ok));
 }
 
+double OfOneWithinBound(const PointResult& point) {
+  const double within = point.goodput_rate.value_or(0) * point.window_s;
+  return within > 0 ? Uniform(1 / within) : 0;
+}
+
 // Latencies, and how long a query took, are in whole nanoseconds.
 double OfMean(const PointResult& point) {
   return point.latency.mean_us > 0 ? Uniform(1e-3 / point.latency.mean_us) : 0;
@@ -170,6 +175,11 @@ const std::vector<MetricKind>& MetricKinds() {
                                  : std::nullopt;
        },
        Nothing, OfQuery},
+      {"goodput", "/s", true, 1,
+       [](const PointResult& point) {
+         return Positive(point.goodput_rate.value_or(0));
+       },
+       Nothing, OfOneWithinBound, /*is_of_bound=*/true},
       {"mean", "us", true, -1,
        [](const PointResult& point) {
          return Latency(point, point.latency.mean_us);

@@ -28,6 +28,9 @@ struct MetricKind {
   // Standard error of the value by how it is counted, relative, which repeats
   // may share. 0 of shares: counting_error.h has theirs.
   double (*resolution)(const PointResult& point);
+  // Of RunResult::slo_ms: compared under one bound alone. Slices do not have
+  // it.
+  bool is_of_bound = false;
 };
 
 const std::vector<MetricKind>& MetricKinds();

@@ -1,4 +1,5 @@
-// LoadSource: who sends the loads of a sweep: this process, or several.
+// LoadSource: who sends the loads of a sweep or a search: this process, or
+// several.
 //
 // Thread safety: one load at a time; Stop() and progress() from any thread.
 #ifndef FERRY_BENCH_LOAD_LOAD_SOURCE_H_
@@ -23,7 +24,8 @@ class LoadSource {
   virtual ~LoadSource() = default;
 
   // Each measures one load, as LoadGenerator does. Errors: of who sends; what
-  // the server does is in the result.
+  // the server does is in the result. LoadPlan::is_decided is a word of this
+  // process: where others send, the window is measured whole.
   virtual Loaded RunClosed(int32_t outstanding, const LoadPlan& plan) = 0;
   virtual Loaded RunOpen(double rate, uint64_t seed, const LoadPlan& plan) = 0;
   virtual Loaded RunOffline(uint64_t calls, int32_t outstanding,
@@ -43,7 +45,11 @@ class OwnLoads final : public LoadSource {
  public:
   // `target` outlives it.
   OwnLoads(Target& target, const ArrivalShape& arrivals)
-      : arrivals_(arrivals), generator_(target, pacer_) {}
+      : arrivals_(arrivals), generator_(target, own_pacer_) {}
+
+  // Paced by `pacer`, which outlives it too.
+  OwnLoads(Target& target, const ArrivalShape& arrivals, Pacer& pacer)
+      : arrivals_(arrivals), generator_(target, pacer) {}
 
   Loaded RunClosed(int32_t outstanding, const LoadPlan& plan) override {
     return generator_.RunClosed(outstanding, plan);
@@ -62,7 +68,7 @@ class OwnLoads final : public LoadSource {
 
  private:
   const ArrivalShape arrivals_;
-  SteadyPacer pacer_;
+  SteadyPacer own_pacer_;
   LoadGenerator generator_;
 };
 

@@ -36,6 +36,8 @@ constexpr Metric Percentile(absl::string_view name) {
       kPerMille / 1000.0};
 }
 
+constexpr absl::string_view kGoodput = "goodput";
+
 constexpr Metric kMetrics[] = {
     {"mean", Unit::kTime, OverallMeanUs},
     Percentile<500>("p50"),
@@ -53,6 +55,7 @@ constexpr Metric kMetrics[] = {
      }},
     {"rate", Unit::kRate,
      [](const Point& p) { return std::optional(p.achieved_rate); }},
+    {kGoodput, Unit::kRate, [](const Point& p) { return p.goodput_rate; }},
     {"busy", Unit::kShare, [](const Point& p) { return p.busy_ratio; }},
 };
 
@@ -111,13 +114,18 @@ std::string ShownAs(Unit unit, double value) {
   return "";
 }
 
-// Returns what a condition says against the point; "" where it is not so.
-std::string Failure(const Condition& condition, const PointResult& point) {
+// Returns what a condition says against a point of the run; "" where it is not
+// so.
+std::string Failure(const Condition& condition, const RunResult& run,
+                    const PointResult& point) {
   const Metric& metric = *FindMetric(condition.metric);
   const auto value = metric.value(point);
   if (!value.has_value()) {
     return absl::StrCat(" has no ", condition.metric, ": ", condition.text,
-                        " cannot be told");
+                        " cannot be told",
+                        TakesSlo(condition) && !run.slo_ms.has_value()
+                            ? ", as it takes --slo-ms"
+                            : "");
   }
   if (condition.is_above ? *value > condition.bound
                          : *value < condition.bound) {
@@ -156,9 +164,13 @@ absl::StatusOr<Condition> ParseCondition(const std::string& text) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "--fail-if: expected a metric (mean, p50, p90, p99, p99.9, max, errors, "
-      "rate, busy), < or >, and a number with its unit, as 'p99>20ms', "
-      "'errors>0.1%', 'rate<1000', got '",
+      "rate, goodput, busy), < or >, and a number with its unit, as "
+      "'p99>20ms', 'errors>0.1%', 'rate<1000', got '",
       text, "'"));
+}
+
+bool TakesSlo(const Condition& condition) {
+  return condition.metric == kGoodput;
 }
 
 std::vector<std::string> Failures(const std::vector<Condition>& conditions,
@@ -175,7 +187,7 @@ std::vector<std::string> Failures(const std::vector<Condition>& conditions,
       continue;
     }
     for (const Condition& condition : conditions) {
-      if (const std::string failure = Failure(condition, point);
+      if (const std::string failure = Failure(condition, run, point);
           !failure.empty()) {
         failures.push_back(load + failure);
       }

@@ -5,6 +5,8 @@
 //                                     has them: who failed is infinitely late
 //   errors                            share of requests that failed: %
 //   rate                              successes/s
+//   goodput                           successes/s within RunResult::slo_ms, so
+//                                     that it takes --slo-ms
 //   busy                              of the device's time: %
 //
 // Thread safety: functions over values.
@@ -28,6 +30,9 @@ struct Condition {
 };
 
 absl::StatusOr<Condition> ParseCondition(const std::string& text);
+
+// Whether it is of the goodput, which is of a bound.
+bool TakesSlo(const Condition& condition);
 
 // Returns a sentence for each point at which a condition holds. A point that is
 // void, was cut short or has no such metric cannot be judged, nor can a

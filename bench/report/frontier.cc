@@ -16,8 +16,7 @@ std::vector<PointPlace> Steady(const std::vector<RunResult>& runs) {
   std::vector<PointPlace> places;
   for (size_t run = 0; run < runs.size(); ++run) {
     for (size_t point = 0; point < runs[run].points.size(); ++point) {
-      if (Stands(runs[run].points[point]) &&
-          WhyUnsteady(runs[run].points[point]).empty()) {
+      if (IsSteady(runs[run].points[point])) {
         places.push_back({run, point});
       }
     }
@@ -30,6 +29,10 @@ std::vector<PointPlace> Steady(const std::vector<RunResult>& runs) {
 bool Stands(const PointResult& point) {
   return point.void_reason.empty() && !point.interrupted && point.ok > 0 &&
          point.loop != "offline" && !IsTry(point);
+}
+
+bool IsSteady(const PointResult& point) {
+  return Stands(point) && WhyUnsteady(point).empty();
 }
 
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs) {

@@ -25,14 +25,17 @@ struct PointPlace {
 // successes, and no mere try of a search ("bisect: met").
 bool Stands(const PointResult& point);
 
-// Returns the points that stand, are steady (WhyUnsteady()) and that no other
-// such point beats: with a
-// lower p99 and at least the rate, or the same p99 and a higher rate. By rising
-// p99, so by rising rate.
+// Whether it stands and says how it would go on (WhyUnsteady()): only such a
+// point is on a front, chosen, a saturation or has a cost.
+bool IsSteady(const PointResult& point);
+
+// Returns the points that are steady (IsSteady()) and that no other such point
+// beats: with a lower p99 and at least the rate, or the same p99 and a higher
+// rate. By rising p99, so by rising rate.
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs);
 
 // Returns the point of the highest achieved rate among those of open loops that
-// stand, are steady, have p99 within `slo_ms` and kLeastSuccessShare, and of a
+// are steady, have p99 within `slo_ms` and kLeastSuccessShare, and of a
 // search only the rate that it confirmed; none where there is none.
 std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
                                  double slo_ms);

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "bench/report/goodput.h"
 #include "bench/report/report_table.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -197,16 +198,6 @@ void LeaveOut(PointResult& point, size_t files) {
   }
 }
 
-double SaturationOf(const RunResult& run) {
-  double saturation = 0;
-  for (const PointResult& point : run.points) {
-    if (point.loop == "closed" && point.void_reason.empty()) {
-      saturation = std::max(saturation, point.achieved_rate);
-    }
-  }
-  return saturation;
-}
-
 // Of a message.
 std::string PointName(const RunsOfFile& file, size_t point) {
   return absl::StrCat(file.name, ", point ", point + 1);
@@ -264,7 +255,7 @@ absl::StatusOr<std::vector<RunResult>> MergeRuns(
     if (absl::Status status = JoinPoints(files, i, run); !status.ok()) {
       return status;
     }
-    run.saturation_rate = SaturationOf(run);
+    run.saturation_rate = ClosedLoopSaturation(run);
     if (run.slo_ms.has_value()) {
       SetGoodput(*run.slo_ms, run);  // of the joined latencies
     }

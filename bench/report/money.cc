@@ -14,7 +14,7 @@ std::vector<PointCost> CostOfPoints(const std::vector<RunResult>& runs,
   for (size_t run = 0; run < runs.size(); ++run) {
     for (size_t point = 0; point < runs[run].points.size(); ++point) {
       const PointResult& one = runs[run].points[point];
-      if (!Stands(one) || one.achieved_rate <= 0) {
+      if (!IsSteady(one) || one.achieved_rate <= 0) {
         continue;
       }
       const auto cost =

@@ -28,8 +28,8 @@ struct PointCost {
   double per_million = 0;  // money for a million requests
 };
 
-// Returns plan::FloorPerMillion at the achieved rate of each point that stands:
-// one device that serves this rate all the time.
+// Returns plan::FloorPerMillion at the achieved rate of each steady point
+// (IsSteady()): one device that serves this rate all the time.
 std::vector<PointCost> CostOfPoints(const std::vector<RunResult>& runs,
                                     const PagePrice& price);
 

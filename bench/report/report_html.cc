@@ -86,6 +86,7 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
       {"chosen", data.chosen ? PlaceToJson(*data.chosen) : Json(nullptr)},
       {"frontier", Json::array()},
       {"tries", Json::array()},
+      {"unsteady", Json::array()},
       {"sub_bucket_bits", kLatencySubBucketBits},
       {"currency", nullptr},
       {"costs", Json::array()},
@@ -107,6 +108,11 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
     for (size_t point = 0; point < data.runs[run].points.size(); ++point) {
       if (IsTry(data.runs[run].points[point])) {
         marks["tries"].push_back(PlaceToJson({run, point}));
+      }
+      if (const std::string why = WhyUnsteady(data.runs[run].points[point]);
+          !why.empty()) {
+        marks["unsteady"].push_back(
+            {{"at", PlaceToJson({run, point})}, {"why", why}});
       }
     }
   }

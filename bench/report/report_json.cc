@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/report/compact_json.h"
+#include "bench/report/config_hash.h"
 #include "bench/report/device_json.h"
 #include "bench/report/knee.h"
 #include "bench/report/point_json.h"
@@ -87,7 +88,8 @@ Json RunToJson(const RunResult& run) {
             {"platform", run.platform},
             {"max_batch_size", run.max_batch_size},
             {"simulated", run.is_simulated},
-            {"instances", run.environment.instances}}},
+            {"instances", run.environment.instances},
+            {"config_sha256", run.environment.model_config_sha256}}},
           {"knobs", KnobsToJson(run.knobs)},
           {"rows_per_request", run.rows_per_request},
           {"classes", run.classes},
@@ -108,8 +110,10 @@ Json RunToJson(const RunResult& run) {
             {"memory_bytes", run.environment.memory_bytes}}},
           {"versions",
            {{"grpc", run.environment.grpc_version},
-            {"compiler", run.environment.compiler}}},
+            {"compiler", run.environment.compiler},
+            {"build", run.environment.build}}},
           {"config", run.environment.flags},
+          {"config_sha256", HashOfFlags(run.environment.flags)},
           {"points", points}};
 }
 
@@ -124,9 +128,11 @@ Environment EnvironmentFromJson(const Json& json) {
   const Json versions = json.value("versions", Json::object());
   environment.grpc_version = versions.value("grpc", "");
   environment.compiler = versions.value("compiler", "");
+  environment.build = versions.value("build", "");
   environment.server_extensions =
       json.at("server").value("extensions", std::vector<std::string>());
   environment.instances = json.at("model").value("instances", "");
+  environment.model_config_sha256 = json.at("model").value("config_sha256", "");
   environment.flags =
       json.value("config", std::map<std::string, std::string>());
   environment.device = DeviceFactsOf(json);

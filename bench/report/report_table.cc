@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/frontier.h"
 #include "bench/report/goodput.h"
 #include "bench/report/number_text.h"
 #include "bench/report/percentile_text.h"
@@ -73,6 +74,20 @@ bool AnyUnbacked(const std::vector<RunResult>& runs) {
     }
   }
   return false;
+}
+
+// Says where the saturation is less than what an unsteady closed loop achieved.
+void NoteSaturation(const RunResult& run, std::vector<std::string>& notes) {
+  for (const PointResult& point : run.points) {
+    if (point.loop == "closed" && Stands(point) && !IsSteady(point) &&
+        run.saturation_rate > 0 && point.achieved_rate > run.saturation_rate) {
+      notes.push_back(absl::StrFormat(
+          "saturation: of '%s' %.0f/s, without %s (%.0f/s), which was "
+          "unsteady: the server may do more, and loads be less of it",
+          run.label, run.saturation_rate, DescribeLoad(point),
+          point.achieved_rate));
+    }
+  }
 }
 
 }  // namespace
@@ -145,6 +160,7 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
                                            point.unsteady));
       }
     }
+    NoteSaturation(run, table.notes);
   }
   if (AnyUnbacked(runs)) {
     table.notes.push_back(absl::StrFormat(

@@ -6,14 +6,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/report/config_hash.h"
 #include "bench/report/html_table.h"
 #include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
 
+constexpr size_t kHashDigits = 16;
+
 std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
+}
+
+// Of a hash what is enough to tell two apart.
+std::string Shortened(const std::string& hash) {
+  return OrDash(hash.substr(0, kHashDigits));
 }
 
 // Of the server's device; "-" where nobody told of one.
@@ -62,6 +70,16 @@ constexpr Fact kFacts[] = {
            of.grpc_version.empty()
                ? ""
                : absl::StrCat(", gRPC ", of.grpc_version, ", ", of.compiler));
+     }},
+    {"client build",
+     [](const RunResult& run) { return OrDash(run.environment.build); }},
+    {"options SHA-256",
+     [](const RunResult& run) {
+       return Shortened(HashOfFlags(run.environment.flags));
+     }},
+    {"model config SHA-256",
+     [](const RunResult& run) {
+       return Shortened(run.environment.model_config_sha256);
      }},
     {"rows/request",
      [](const RunResult& run) { return absl::StrCat(run.rows_per_request); }},

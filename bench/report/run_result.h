@@ -120,8 +120,10 @@ struct Environment {
   uint64_t memory_bytes = 0;         // of the client's machine
   std::string grpc_version;          // of the client
   std::string compiler;              // of the client
+  std::string build = {};            // of the client: BenchIdentity()
   std::vector<std::string> server_extensions;
   std::string instances;                     // "2 x KIND_CPU"
+  std::string model_config_sha256 = {};      // as the server tells it
   std::map<std::string, std::string> flags;  // as they took effect
   std::optional<DeviceFacts> device = {};    // the server's; none is told
 };
@@ -153,7 +155,7 @@ struct RunResult {
   uint64_t request_bytes = 0;
   std::string data;  // file or folder of their contents; empty: random
   double warm_up_s = 0;
-  // What a closed loop achieved; 0: not measured.
+  // What a steady closed loop achieved; 0: not measured, or none was.
   double saturation_rate = 0;
   std::optional<double> slo_ms = {};  // of the goodput; none was asked for
   std::optional<SearchSummary> search;

@@ -7,15 +7,19 @@
 
 namespace ferry::bench {
 
-std::optional<Saturation> SaturationOf(const RunResult& run) {
-  double closed = run.saturation_rate;
-  if (closed == 0) {
-    for (const PointResult& point : run.points) {
-      if (point.loop == "closed" && Stands(point)) {
-        closed = std::max(closed, point.achieved_rate);
-      }
+double ClosedLoopSaturation(const RunResult& run) {
+  double saturation = 0;
+  for (const PointResult& point : run.points) {
+    if (point.loop == "closed" && IsSteady(point)) {
+      saturation = std::max(saturation, point.achieved_rate);
     }
   }
+  return saturation;
+}
+
+std::optional<Saturation> SaturationOf(const RunResult& run) {
+  const double closed =
+      run.saturation_rate > 0 ? run.saturation_rate : ClosedLoopSaturation(run);
   if (closed > 0) {
     return Saturation{closed, "closed loop"};
   }

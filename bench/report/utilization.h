@@ -20,8 +20,13 @@ struct Saturation {
   const char* source = "";  // "closed loop" or "search"
 };
 
-// Returns the highest rate that a closed loop of the run achieved, or, without
-// a closed loop, the rate that its search found; nothing without either.
+// Returns the highest rate that a steady closed loop of the run achieved
+// (IsSteady()): one that paused for a server that was UNAVAILABLE had fewer
+// outstanding than it says. 0: none.
+double ClosedLoopSaturation(const RunResult& run);
+
+// Returns the run's own saturation, else ClosedLoopSaturation(), or, without
+// either, the rate that its search found; nothing without any.
 std::optional<Saturation> SaturationOf(const RunResult& run);
 
 // Returns the point's offered rate / the run's saturation; nothing without a

@@ -50,24 +50,32 @@ RateSearchOptions WithLongWindows(RateSearchOptions options) {
   return options;
 }
 
+Duration UsualTime(const RateSearchOptions& options) {
+  const RateSearchOptions longer = WithLongWindows(options);
+  return (longer.warm_up + longer.measured) *
+         SloSearch::UsualTries(options.search);
+}
+
 uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
   const uint64_t within =
       load.latency.CountAtOrBelow(static_cast<uint64_t>(slo.latency.count()));
   return load.planned - std::min(load.planned, within);
 }
 
-RateSearch::RateSearch(const RateSearchOptions& options, Target& target,
+RateSearch::RateSearch(const RateSearchOptions& options, LoadSource& loads,
                        Pacer& pacer, const ServerProbe* probe, int32_t lanes)
     : options_(WithLongWindows(options)),
       probe_(probe),
       lanes_(lanes),
+      loads_(loads),
       pacer_(pacer),
-      generator_(target, pacer),
-      search_(options.search) {}
+      search_(options.search) {
+  later_ = TimeOf(TriesLeft());
+}
 
 void RateSearch::Stop() {
   stopped_.store(true, std::memory_order_relaxed);
-  generator_.Stop();
+  loads_.Stop();
 }
 
 std::optional<double> RateSearch::Run(RunResult& run, const OnTry& on_try) {
@@ -89,16 +97,46 @@ bool RateSearch::Step(RunResult& run, const OnTry& on_try) {
     has_ended_ = true;
     return false;
   }
+  const bool narrows = next->stage != SloSearch::Stage::kConfirm;
+  SloSearch::Left after = TriesLeft();
+  --(narrows ? after.narrowing : after.confirming);
+  later_ = TimeOf(after);
+  const TimePoint begin = pacer_.Now();
   Outcome outcome = Outcome::kMissed;
-  PointResult point = Measure(*next, outcome);
-  run.points.push_back(std::move(point));
+  absl::StatusOr<PointResult> point = Measure(*next, outcome);
+  if (!point.ok()) {
+    status_ = point.status();
+    has_ended_ = true;
+    return false;
+  }
+  run.points.push_back(*std::move(point));
   if (stopped_.load(std::memory_order_relaxed)) {
     has_ended_ = true;
     return false;
   }
   on_try(run.points.back());
+  if (narrows) {
+    ++narrowed_.count;
+    narrowed_.time += pacer_.Now() - begin;
+  }
+  has_met_ = has_met_ || outcome == Outcome::kMet;
   Tell(next->rate, outcome);
+  later_ = TimeOf(TriesLeft());
   return true;
+}
+
+SloSearch::Left RateSearch::TriesLeft() const {
+  if (options_.only_above && !has_met_) {
+    return {.narrowing = tries_ == 0 ? 2 : 1};  // a miss is made again
+  }
+  return search_.TriesLeft();
+}
+
+Duration RateSearch::TimeOf(const SloSearch::Left& tries) const {
+  const Duration whole = options_.warm_up + options_.measured;
+  const Duration narrowing =
+      narrowed_.count > 0 ? narrowed_.time / narrowed_.count : whole;
+  return narrowing * tries.narrowing + whole * tries.confirming;
 }
 
 void RateSearch::Tell(double rate, Outcome outcome) {
@@ -117,11 +155,12 @@ void RateSearch::Tell(double rate, Outcome outcome) {
   }
 }
 
-PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
+absl::StatusOr<PointResult> RateSearch::Measure(const SloSearch::Try& next,
+                                                Outcome& outcome) {
   const uint64_t seed = options_.seed + tries_++;
-  const auto arrivals = options_.arrivals.make(next.rate, seed);
   LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
                              options_.max_outstanding);
+  plan.start += loads_.lead_time();
   // Who answers later than that has missed the bound anyhow.
   plan.drain_limit =
       std::max(plan.drain_limit, options_.slo.latency * kWarmUpBounds);
@@ -135,7 +174,11 @@ PointResult RateSearch::Measure(const SloSearch::Try& next, Outcome& outcome) {
       return is_decided;
     };
   }
-  const std::unique_ptr<LoadResult> load = generator_.RunOpen(*arrivals, plan);
+  const LoadSource::Loaded loaded = loads_.RunOpen(next.rate, seed, plan);
+  if (!loaded.ok()) {
+    return loaded.status();
+  }
+  const std::unique_ptr<LoadResult>& load = *loaded;
   const ServerWindow server = window.Finish();
   outcome = OutcomeOf(next.stage, *load);
   if (next.stage == SloSearch::Stage::kConfirm &&

@@ -13,7 +13,12 @@
 // (1 + e) times what a server can do, latency grows to e of the window within
 // it, so that all of a short one may be answered within the bound.
 //
-// Thread safety: thread-compatible; Stop() from any thread.
+// Several processes that send (LoadSource) know nothing of each other's
+// requests before the window's end: all their tries take the whole window.
+//
+// Thread safety: thread-compatible; Stop(), progress() and later() from any
+// thread.
+// Errors: those of the LoadSource, which end it.
 #ifndef FERRY_BENCH_SEARCH_RATE_SEARCH_H_
 #define FERRY_BENCH_SEARCH_RATE_SEARCH_H_
 
@@ -23,11 +28,12 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "batcher/clock.h"
 #include "bench/arrivals/arrival_shape.h"
 #include "bench/client/server_probe.h"
-#include "bench/load/load_generator.h"
-#include "bench/load/target.h"
+#include "bench/load/load_source.h"
+#include "bench/load/pacer.h"
 #include "bench/report/run_result.h"
 #include "bench/search/slo_search.h"
 
@@ -63,6 +69,9 @@ Duration LeastWarmUp(const Slo& slo);
 // Returns the options with windows and warm-ups of that length at least.
 RateSearchOptions WithLongWindows(RateSearchOptions options);
 
+// Returns how long a search usually takes, at most: each try its whole window.
+Duration UsualTime(const RateSearchOptions& options);
+
 // Returns how many of the requests of a run missed the bound.
 uint64_t MissedBound(const LoadResult& load, const Slo& slo);
 
@@ -71,16 +80,19 @@ class RateSearch {
   // A try; its `purpose` says why it was made and how it ended.
   using OnTry = std::function<void(const PointResult&)>;
 
-  // All but the options outlive it. Windows and warm-ups are lengthened to what
-  // the bound takes.
-  RateSearch(const RateSearchOptions& options, Target& target, Pacer& pacer,
+  // All but the options outlive it. The arrivals of `loads` are those of the
+  // options, `pacer` has their time. Windows and warm-ups are lengthened to
+  // what the bound takes.
+  RateSearch(const RateSearchOptions& options, LoadSource& loads, Pacer& pacer,
              const ServerProbe* probe, int32_t lanes);
 
   // Appends a point for each try to run.points and calls `on_try` after each.
-  // Returns requests/s; nothing where no rate was found or it was stopped.
+  // Returns requests/s; nothing where no rate was found, it was stopped, or
+  // status() is an error.
   std::optional<double> Run(RunResult& run, const OnTry& on_try);
 
-  // One try, as Run() makes them; false where none is left, or it was stopped.
+  // One try, as Run() makes them; false where none is left, it was stopped, or
+  // status() is an error.
   bool Step(RunResult& run, const OnTry& on_try);
 
   // Whether Step() has one to make.
@@ -92,11 +104,19 @@ class RateSearch {
   // What Run() returns.
   std::optional<double> found() const;
 
+  // What ended who sends.
+  const absl::Status& status() const { return status_; }
+
   // Ends the try under way and the search.
   void Stop();
 
   // Of the load under way; nothing between two. Any thread.
-  std::optional<LoadProgress> progress() const { return generator_.progress(); }
+  std::optional<LoadProgress> progress() const { return loads_.progress(); }
+
+  // About how long the tries take that follow the one under way: as many as
+  // SloSearch expects, those that narrow the rate down as long as such took so
+  // far. Any thread.
+  Duration later() const { return later_.load(std::memory_order_relaxed); }
 
   // The last rate that the client could not send on time, unless the server
   // missed the bound at a lower one; 0: it could all.
@@ -105,7 +125,10 @@ class RateSearch {
  private:
   enum class Outcome : uint8_t { kMet, kMissed, kUnsteady, kClientLate };
 
-  PointResult Measure(const SloSearch::Try& next, Outcome& outcome);
+  absl::StatusOr<PointResult> Measure(const SloSearch::Try& next,
+                                      Outcome& outcome);
+  SloSearch::Left TriesLeft() const;
+  Duration TimeOf(const SloSearch::Left& tries) const;
   Outcome OutcomeOf(SloSearch::Stage stage, const LoadResult& load) const;
   static const char* NameOf(SloSearch::Stage stage, Outcome outcome);
   // Whether so many misses are within what the bound allows.
@@ -118,12 +141,20 @@ class RateSearch {
   const RateSearchOptions options_;
   const ServerProbe* const probe_;  // null: none
   const int32_t lanes_;
+  LoadSource& loads_;
   Pacer& pacer_;
-  LoadGenerator generator_;
   SloSearch search_;
+  absl::Status status_;
   bool has_ended_ = false;  // before the search found anything
   std::atomic<bool> stopped_{false};
+  std::atomic<Duration> later_{Duration(0)};
   uint64_t tries_ = 0;
+  bool has_met_ = false;
+  // Tries that narrowed the rate down.
+  struct {
+    int32_t count = 0;
+    Duration time{0};
+  } narrowed_;
   // Confirmations of one rate.
   struct {
     double rate = 0;

@@ -16,6 +16,9 @@ absl::Status SearchInTurns(const std::vector<TurnOfSearch>& turns,
         return status;
       }
       is_any_left = turn.search->Step(*turn.run, on_try) || is_any_left;
+      if (!turn.search->status().ok()) {
+        return turn.search->status();
+      }
     }
   }
   return absl::OkStatus();

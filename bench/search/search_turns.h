@@ -20,7 +20,7 @@ struct TurnOfSearch {
 };
 
 // Returns once none has a try left; what was found is each search's found().
-// Errors: those of `begin`, which end it.
+// Errors: those of `begin` and of a search's status(), which end it.
 absl::Status SearchInTurns(const std::vector<TurnOfSearch>& turns,
                            const RateSearch::OnTry& on_try);
 

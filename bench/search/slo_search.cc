@@ -81,13 +81,31 @@ bool SloSearch::IsBelieved() {
   return std::exchange(has_missed_once_, !has_missed_once_);
 }
 
+SloSearch::Left SloSearch::TriesLeft() const {
+  if (!Next().has_value()) {
+    return {};
+  }
+  Left left = {.confirming = options_.confirmations - confirmed_};
+  if (candidate_ == 0) {
+    // One that meets and a miss, which comes twice, bracket it; half of those
+    // that bisect miss; one confirmation steps down.
+    const double width =
+        is_bracketed() ? std::log(missed_ / met_) : std::log(options_.growth);
+    const double halvings = std::log2(width / std::log1p(StepOf(options_)));
+    const int bracket = is_bracketed() ? 0 : met_ > 0 ? 2 : 3;
+    left.narrowing = bracket + static_cast<int32_t>(
+                                   std::ceil(1.5 * std::max(halvings, 0.0)));
+    ++left.confirming;
+  }
+  const int32_t most = options_.max_tries - tries_;
+  left.narrowing = std::min(left.narrowing, most);
+  left.confirming = std::min(left.confirming, most - left.narrowing);
+  return left;
+}
+
 int32_t SloSearch::UsualTries(const SloSearchOptions& options) {
-  // One that meets and a miss, which comes twice, bracket it; half of those
-  // that bisect miss; one confirmation steps down.
-  const double halvings =
-      std::log2(std::log(options.growth) / std::log1p(StepOf(options)));
-  return 4 + static_cast<int32_t>(std::ceil(1.5 * std::max(halvings, 0.0))) +
-         options.confirmations;
+  const Left left = SloSearch(options).TriesLeft();
+  return left.narrowing + left.confirming;
 }
 
 std::optional<double> SloSearch::found() const {

@@ -58,6 +58,14 @@ class SloSearch {
   // Requests/s; nothing where no rate was confirmed, or not yet.
   std::optional<double> found() const;
 
+  struct Left {
+    int32_t narrowing = 0;   // tries that bracket and bisect
+    int32_t confirming = 0;  // and those that confirm
+  };
+
+  // About how many tries are left, at least one where there is a Next().
+  Left TriesLeft() const;
+
   // About how many tries a search takes that knows little of the rate.
   static int32_t UsualTries(const SloSearchOptions& options);
 

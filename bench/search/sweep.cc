@@ -6,8 +6,13 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/device/device_watch.h"
 #include "bench/report/machine.h"
+#include "bench/report/point_rules.h"
+#include "bench/report/report_table.h"
+#include "bench/report/utilization.h"
 #include "bench/search/window_probe.h"
 
 namespace ferry::bench {
@@ -15,6 +20,28 @@ namespace {
 
 // How long a query waits for any answer before it is given up.
 constexpr Duration kQuietLimit = std::chrono::milliseconds(60000);
+
+std::string WhatItLacks(const PointResult& point) {
+  return !point.void_reason.empty() ? "void: " + point.void_reason
+         : point.ok == 0            ? "no request succeeded"
+                                    : "unsteady: " + WhyUnsteady(point);
+}
+
+// REQUIRES: none of its closed loops is a saturation, none was cut short.
+absl::Status NoSaturation(const RunResult& run) {
+  std::vector<std::string> found;
+  for (const PointResult& point : run.points) {
+    if (point.loop == "closed") {
+      found.push_back(
+          absl::StrCat(DescribeLoad(point), ": ", WhatItLacks(point)));
+    }
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "--loads: expected a steady closed loop, to take shares of what it "
+      "achieves, found ",
+      absl::StrJoin(found, "; "),
+      "; fewer --saturation-outstanding may be, and --rates take none"));
+}
 
 }  // namespace
 
@@ -58,22 +85,18 @@ absl::Status Sweep::Run(RunResult& run, const OnPoint& on_point) {
       return point.status();
     }
     add(*std::move(point));
-    if (run.points.back().void_reason.empty()) {
-      run.saturation_rate =
-          std::max(run.saturation_rate, run.points.back().achieved_rate);
-    }
+    run.saturation_rate = ClosedLoopSaturation(run);
   }
   std::vector<double> rates = options_.rates;
-  for (const double load : options_.loads) {
-    rates.push_back(load * run.saturation_rate);
+  if (run.saturation_rate > 0) {
+    for (const double load : options_.loads) {
+      rates.push_back(load * run.saturation_rate);
+    }
   }
   uint64_t seed = options_.seed;
   for (const double rate : rates) {
     if (stopped()) {
       return absl::OkStatus();
-    }
-    if (rate <= 0) {
-      continue;  // no saturation was found: nothing to take a share of
     }
     auto point = MeasureOpen(rate, seed++);
     if (!point.ok()) {
@@ -91,7 +114,9 @@ absl::Status Sweep::Run(RunResult& run, const OnPoint& on_point) {
     }
     add(*std::move(point));
   }
-  return absl::OkStatus();
+  return run.saturation_rate > 0 || options_.loads.empty() || stopped()
+             ? absl::OkStatus()
+             : NoSaturation(run);
 }
 
 absl::StatusOr<PointResult> Sweep::MeasureClosed(int32_t outstanding) {

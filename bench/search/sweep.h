@@ -1,9 +1,10 @@
 // Sweep measures one server at several loads: closed loops first, then open
 // loops at rates, given or as shares of the saturation that the closed loops
-// found, then a query of many requests.
+// found (ClosedLoopSaturation()), then a query of many requests.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
-// Errors: those of the LoadSource.
+// Errors: those of the LoadSource; UNAVAILABLE, with what each closed loop
+// lacked, where there are shares of a saturation and none was found.
 #ifndef FERRY_BENCH_SEARCH_SWEEP_H_
 #define FERRY_BENCH_SEARCH_SWEEP_H_
 
@@ -61,6 +62,7 @@ class Sweep {
 
   // Appends a point for each load to run.points, sets run.saturation_rate, and
   // calls `on_point` after each. An error ends it; the points before stay.
+  // Rates that were given are measured without a saturation, too.
   absl::Status Run(RunResult& run, const OnPoint& on_point);
 
   // Ends the point under way and the sweep; what was measured stays.

@@ -198,6 +198,52 @@ class BenchProcessesTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.json))
         self.assert_none_left()
 
+    def search(self, *flags):
+        command = self.command("--slo-ms", 30, "--processes", 2,
+                               "--warm-up-secs", 0.1, "--precision", 0.5,
+                               "--confirmations", 1, *flags)
+        return [FERRY_BENCH, "search", *map(str, command[1:])]
+
+    def test_search_is_of_several_processes_too(self):
+        answered = self.answered()
+        done = subprocess.run(
+            self.search("--duration-secs", 0.4, "--saturation-outstanding", 8),
+            text=True, capture_output=True, timeout=LIMIT_S, check=False)
+        run = self.result()
+        first, *tries = run["points"]
+        self.assertEqual((first["loop"], first["outstanding"]), ("closed", 8))
+        self.assertAlmostEqual(
+            tries[0]["target_rate"] / first["achieved_rate"], 0.5, 3)
+        self.assertEqual(run["config"]["processes"], "2")
+        for point in tries:  # a bound of 30 ms takes windows of 1.5 s
+            self.assertAlmostEqual(point["window_s"], 1.5, 3)
+            self.assertEqual(point["ok"] + sum(point["errors"].values()),
+                             point["planned"])
+        # Whether one is found is a matter of how busy it is here.
+        self.assertEqual(done.returncode,
+                         0 if run["search"]["found_rate"] else 1, done.stderr)
+        ok = sum(point["ok"] for point in run["points"])
+        self.assertTrue(wait_until(lambda: self.answered() >= answered + ok))
+        self.assert_none_left()
+
+    def test_killed_process_ends_a_search_with_its_name(self):
+        answered = self.answered()
+        search = subprocess.Popen(
+            self.search("--first-rate", 100, "--duration-secs", 600),
+            stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL)
+        self.addCleanup(search.kill)
+        with search:
+            self.assertTrue(wait_until(
+                lambda: self.answered() > answered + 50, 60))
+            workers = processes_with(self.json)
+            workers.remove(search.pid)
+            os.kill(workers[0], signal.SIGKILL)
+            err = search.stderr.read()
+        self.assertEqual(search.returncode, 1, err)
+        self.assertRegex(err, rf"process [12] of 2 of the client \(pid "
+                         rf"{workers[0]}\): was killed by signal 9")
+        self.assert_none_left()
+
     def test_processes_end_with_who_started_them(self):
         parent = self.start()
         parent.kill()

@@ -2,6 +2,7 @@
 command, what `compare` says of them, and real inputs."""
 
 import copy
+import functools
 import json
 import os
 import subprocess
@@ -105,6 +106,23 @@ class SchemaTest(BenchCase):
                            code=None if "--slo-ms" in command else 0)
                 RESULT.validate(self.read("result.json"))
                 os.remove(self.path("result.json"))
+
+    def test_runs_tell_what_they_were_configured_as(self):
+        first, other, model = (
+            self.run_server("--outstanding", outstanding, "--label", label,
+                            model=model)[0]["runs"][0]
+            for outstanding, label, model in
+            ((1, "a", "sim"), (1, "b", "sim"), (2, "a", "text")))
+        self.assertRegex(first["versions"]["build"],
+                         r"^ferry-bench-[0-9.]+-[0-9a-f]{16}$")
+        self.assertIn(first["versions"]["build"], self.bench("--version"))
+        for path in (("config_sha256",), ("model", "config_sha256")):
+            one, same, changed = (
+                functools.reduce(dict.__getitem__, path, run)
+                for run in (first, other, model))
+            self.assertRegex(one, "^[0-9a-f]{64}$")
+            self.assertEqual(one, same)
+            self.assertNotEqual(one, changed)
 
     def test_files_of_older_versions_fit(self):
         with open(os.path.join(SOURCE, "bench", "results", "demo.json"),

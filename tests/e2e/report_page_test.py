@@ -121,6 +121,32 @@ class ReportPageTest(unittest.TestCase):
         self.assertRegex(self.utilization_label(page)[0],
                          "against the busy ratio")
 
+    def test_unsteady_points_are_drawn_and_do_not_stand(self):
+        results = json.loads((DATA / "every_part.json").read_text("utf-8"))
+        points = [point for run in results["runs"] for point in run["points"]
+                  if point["loop"] != "offline" and point["ok"] > 0]
+        closed = next(one for one in points if one["loop"] == "closed")
+        closed["unsteady"] = "it paused"
+        opened = next(one for one in points if one["loop"] == "open" and
+                      not one["unsteady"] and not one["void_reason"])
+        opened["achieved_rate"] = opened["offered_rate"] / 2  # its queue grew
+        path = self.paths["every_part"].with_name("unsteady.json")
+        path.write_text(json.dumps(results), encoding="utf-8")
+        html = path.with_name("unsteady.html")
+        subprocess.run([FERRY_BENCH, "report", path, "--html", html],
+                       check=True, capture_output=True)
+        html.write_text(html.read_text(encoding="utf-8").replace(
+            "</body>", "<script>document.body.append(runs.flatMap((run) => "
+            "pointsOf(run)).filter((point) => whyHollow(point).startsWith("
+            "'unsteady: ')).map((point) => ' ' + isHollow(point) + "
+            "stands(point) + whyHollow(point)).join());</script></body>"),
+            encoding="utf-8")
+        page = browser.Page(html, 1600, False)
+        self.assertEqual(page.console, [])
+        self.assertIn("truefalseunsteady: it paused", page.told["text"])
+        self.assertRegex(page.told["text"],
+                         r"truefalseunsteady: \d+/s succeeded of \d+/s sent")
+
     def test_an_error_would_be_seen(self):
         """A console that is never read would look like a quiet page."""
         path = self.paths["older_file"].with_name("wrong.html")

@@ -7,6 +7,10 @@ function isTry(point) {
   return tries.has(point);
 }
 
+// Why points are unsteady, of those that are.
+const unsteady = new Map(marks.unsteady.map(({at: [run, point], why}) =>
+  [runs[run].points[point], why]));
+
 // The order in which runs get colours and are drawn while there are too many:
 // the chosen, the first, then those that served the most.
 const mostRuns = 6;
@@ -51,20 +55,22 @@ function runMarker(index) {
   return markers[ranked.indexOf(index) % markers.length];
 }
 
+// As IsSteady() of bench/report/frontier.h, so that what is shown first is what
+// the frontier, the chosen point and the costs are of.
 function stands(point) {
   return point.void_reason === '' && !point.interrupted && point.ok > 0 &&
-      point.loop !== 'offline' && !isTry(point);
+      point.loop !== 'offline' && !isTry(point) && !unsteady.has(point);
 }
 
 function isHollow(point) {
-  return point.void_reason !== '' || point.interrupted || Boolean(point.unsteady);
+  return point.void_reason !== '' || point.interrupted || unsteady.has(point);
 }
 
 // Why a point is hollow, for who points at it.
 function whyHollow(point) {
   return point.void_reason !== '' ? 'void: ' + point.void_reason :
       point.interrupted ? 'cut short' :
-      point.unsteady ? 'unsteady: ' + point.unsteady : '';
+      unsteady.has(point) ? 'unsteady: ' + unsteady.get(point) : '';
 }
 
 // Whether a percentile, by its name, has ten latencies beyond it.

@@ -90,6 +90,14 @@ TEST(RunOptionsTest, ArrivalsThatWouldChangeNothingAreRefused) {
               HasSubstr("expected poisson, constant, gamma:CV"));
 }
 
+TEST(RunOptionsTest, ConditionOfTheGoodputTakesItsBound) {
+  EXPECT_THAT(ErrorOf("--fail-if goodput<1000"),
+              HasSubstr("--fail-if: expected --slo-ms, the bound of the "
+                        "goodput, beside 'goodput<1000'"));
+  EXPECT_TRUE(Parse("--fail-if goodput<1000 --slo-ms 20").ok());
+  EXPECT_TRUE(Parse("--fail-if rate<1000").ok());
+}
+
 TEST(RunOptionsTest, RealInputsAreTakenInTurnOrDrawn) {
   auto options = Parse("--data inputs.json");
   ASSERT_TRUE(options.ok()) << options.status();

@@ -60,6 +60,31 @@ TEST(FailIfTest, ConditionsAreComparedInTheirUnits) {
       ElementsAre(HasSubstr("closed, 8 outstanding: p99>5ms, at 19.9")));
 }
 
+TEST(FailIfTest, GoodputIsOfTheBoundOfTheRun) {
+  EXPECT_THAT(FailuresOf("goodput<1", OneRun()),
+              ElementsAre("closed, 8 outstanding has no goodput: goodput<1 "
+                          "cannot be told, as it takes --slo-ms"));
+  RunResult run = OneRun();
+  run.slo_ms = 15;
+  run.points[0].goodput_rate = 490;
+  EXPECT_THAT(FailuresOf("goodput<490.5/s", run),
+              ElementsAre("closed, 8 outstanding: goodput<490.5/s, at "
+                          "490.0/s"));
+  EXPECT_THAT(FailuresOf("goodput<490", run), IsEmpty());
+  run.points[0].goodput_rate = 0;
+  EXPECT_EQ(FailuresOf("goodput<1", run).size(), 1U) << "all came too late";
+  run.points[0].goodput_rate = std::nullopt;  // as of an offline query
+  EXPECT_THAT(FailuresOf("goodput<1", run),
+              ElementsAre("closed, 8 outstanding has no goodput: goodput<1 "
+                          "cannot be told"));
+}
+
+TEST(FailIfTest, GoodputAloneTakesABound) {
+  EXPECT_TRUE(TakesSlo(*ParseCondition("goodput<1000")));
+  EXPECT_FALSE(TakesSlo(*ParseCondition("rate<1000")));
+  EXPECT_FALSE(ParseCondition("goodput<10ms").ok());
+}
+
 TEST(FailIfTest, WhatCannotBeJudgedFails) {
   RunResult run = OneRun();
   EXPECT_THAT(FailuresOf("busy<10%", run), ElementsAre(HasSubstr("no busy")));

@@ -253,7 +253,7 @@ TEST(PageTest, ScriptsAreToldTheSaturationOfEachRun) {
   EXPECT_THAT(busy, Not(HasSubstr("Shaded")));
 }
 
-TEST(PageTest, ScriptsAreToldWhichPointsAreTries) {
+TEST(PageTest, ScriptsAreToldWhichPointsAreTriesOrUnsteady) {
   RunResult run = Plain();
   EXPECT_THAT(Page({run}), HasSubstr("\"tries\":[]"));
   run.points[0].purpose = "confirm: met";
@@ -261,6 +261,10 @@ TEST(PageTest, ScriptsAreToldWhichPointsAreTries) {
   run.points[2].purpose = "bisect: missed";
   const std::string page = Page({Plain(), run});
   EXPECT_THAT(page, HasSubstr("\"tries\":[[1,2]]"));
+  EXPECT_THAT(page, HasSubstr("\"unsteady\":[]"));
+  run.points[1].unsteady = "it paused";
+  EXPECT_THAT(Page({Plain(), run}),
+              HasSubstr("\"unsteady\":[{\"at\":[1,1],\"why\":\"it paused\"}]"));
   EXPECT_THAT(page, HasSubstr("\"sub_bucket_bits\":7"));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_replace.h"
+#include "bench/report/config_hash.h"
 #include "bench/report/rate_comparison.h"
 #include "bench/report/report_assets.h"
 #include "bench/report/report_html.h"
@@ -86,8 +87,10 @@ std::vector<RunResult> TwoRuns() {
                      .memory_bytes = uint64_t{3} << 30,
                      .grpc_version = "1.2.3",
                      .compiler = "GCC 9",
+                     .build = "ferry-bench-1-abc",
                      .server_extensions = {"statistics", "schedule_policy"},
                      .instances = "2 x KIND_CPU",
+                     .model_config_sha256 = "0123456789abcdef01234567",
                      .flags = {{"rates", "700"}, {"rows", "1"}}};
   off.environment.device = DeviceFacts{.device = {.name = "NVIDIA L4",
                                                   .uuid = "GPU-1",
@@ -123,6 +126,8 @@ TEST(ReportJsonTest, RoundTripKeepsEverything) {
   EXPECT_EQ((*parsed)[0].points[0].errors.at("UNAVAILABLE"), 3U);
   EXPECT_FALSE((*parsed)[0].points[1].busy_ratio.has_value());
   EXPECT_EQ((*parsed)[0].data, "inputs.json");
+  EXPECT_THAT(json, HasSubstr(HashOfFlags((*parsed)[0].environment.flags)));
+  EXPECT_EQ((*parsed)[0].environment.build, "ferry-bench-1-abc");
   const PointResult& point = (*parsed)[0].points[0];
   ASSERT_TRUE(point.device.has_value());
   EXPECT_EQ(point.device->name, "L4");
@@ -351,7 +356,8 @@ TEST(ReportHtmlTest, ShowsEveryNumberOfTheTables) {
   EXPECT_THAT(page, HasSubstr("<td>100 full, 3 max_wait</td>"));
   for (const char* environment :
        {"performance", "0.25 0.50 0.75", "3.0", "gRPC 1.2.3, GCC 9",
-        "2 x KIND_CPU", "statistics schedule_policy"}) {
+        "2 x KIND_CPU", "statistics schedule_policy", "ferry-bench-1-abc",
+        "<dd>0123456789abcdef</dd>"}) {
     EXPECT_THAT(page, HasSubstr(environment));
   }
 }

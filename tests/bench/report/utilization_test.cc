@@ -1,13 +1,18 @@
 // Utilization: of which saturation, and where there is none.
 #include "bench/report/utilization.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/report/page_tables.h"
 #include "bench/report/percentile_text.h"
+#include "bench/report/report_table.h"
 
 namespace ferry::bench {
 namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
 
 PointResult Point(const char* loop, double rate) {
   PointResult point;
@@ -54,6 +59,32 @@ TEST(UtilizationTest, VoidClosedLoopsAreNoSaturation) {
   EXPECT_FALSE(HasUtilization({run}));
   EXPECT_TRUE(
       HasUtilization({run, RunOf({Point("open", 1), Point("closed", 2)})}));
+}
+
+TEST(UtilizationTest, UnsteadyClosedLoopsAreNoSaturation) {
+  RunResult run =
+      RunOf({Point("open", 300), Point("closed", 1000), Point("closed", 1200)});
+  run.points[2].unsteady = "the server was UNAVAILABLE";
+  EXPECT_DOUBLE_EQ(ClosedLoopSaturation(run), 1000);
+  EXPECT_DOUBLE_EQ(SaturationOf(run)->rate, 1000);
+  run.points[1].interrupted = true;
+  EXPECT_DOUBLE_EQ(ClosedLoopSaturation(run), 0);
+  EXPECT_FALSE(SaturationOf(run).has_value()) << "not what was left out";
+}
+
+TEST(UtilizationTest, TableSaysWhatTheSaturationLeavesOut) {
+  RunResult run = RunOf({Point("closed", 1000), Point("closed", 1200)});
+  run.label = "on";
+  run.points[0].outstanding = 1;
+  run.points[1].outstanding = 64;
+  run.points[1].unsteady = "the server was UNAVAILABLE";
+  run.saturation_rate = 1000;
+  const std::string note =
+      "saturation: of 'on' 1000/s, without closed, 64 outstanding (1200/s), "
+      "which was unsteady: the server may do more, and loads be less of it";
+  EXPECT_THAT(MakeTable({run}).notes, Contains(note));
+  run.points[1].achieved_rate = 900;
+  EXPECT_THAT(MakeTable({run}).notes, Not(Contains(note)));
 }
 
 TEST(UtilizationTest, WithoutAClosedLoopItIsOfTheSearch) {

@@ -50,7 +50,7 @@ class RateSearchTest : public ::testing::Test {
     options.slo = {0.99, Milliseconds(kBoundMs)};
     options.search.first_rate = first_rate;
     options.measured = Milliseconds(60'000);
-    RateSearch search(options, target_, time_, nullptr, 1);
+    RateSearch search(options, loads_, time_, nullptr, 1);
     const auto found = search.Run(run_, [](const PointResult&) {});
     ceiling_ = search.client_ceiling();
     return found;
@@ -58,6 +58,7 @@ class RateSearchTest : public ::testing::Test {
 
   SimulatedTime time_;
   SimulatedTarget target_{time_};
+  OwnLoads loads_{target_, PoissonShape(), time_};
   TimePoint free_;
   RunResult run_;
   double ceiling_ = 0;
@@ -115,7 +116,8 @@ TEST_F(RateSearchTest, BoundLikeTheWindowFindsNoMoreThanTheDeviceCanDo) {
     options.warm_up = Milliseconds(200);
     options.measured = Milliseconds(2000);
     options.seed = seed;
-    RateSearch search(options, device, time_, nullptr, 1);
+    OwnLoads loads(device, PoissonShape(), time_);
+    RateSearch search(options, loads, time_, nullptr, 1);
     RunResult run;
     const auto found = search.Run(run, [](const PointResult&) {});
     ASSERT_TRUE(found.has_value());
@@ -135,7 +137,8 @@ TEST_F(RateSearchTest, BoundFarBelowSaturation) {
   options.slo = {0.99, Milliseconds(115)};
   options.search.first_rate = 140;
   options.measured = Milliseconds(100'000);
-  RateSearch search(options, device, time_, nullptr, 1);
+  OwnLoads loads(device, PoissonShape(), time_);
+  RateSearch search(options, loads, time_, nullptr, 1);
   const auto found = search.Run(run_, [](const PointResult&) {});
   ASSERT_TRUE(found.has_value());
   EXPECT_LT(*found, BatchTarget::kMost * 0.3);
@@ -155,7 +158,7 @@ TEST_F(RateSearchTest, UnsteadyConfirmationIsMadeAgain) {
   options.slo = {0.99, Milliseconds(kBoundMs)};
   options.search.first_rate = 400;
   options.measured = Milliseconds(20'000);
-  RateSearch search(options, target_, time_, nullptr, 1);
+  RateSearch search(options, loads_, time_, nullptr, 1);
   const auto found = search.Run(run_, [&](const PointResult& point) {
     since = time_.Now();
     rises = rises && point.purpose != "confirm: unsteady";
@@ -179,6 +182,111 @@ TEST_F(RateSearchTest, KneeOfAQueueIsFoundWithin3Percent) {
     EXPECT_GE(P99Of(*found * 1.03), kBoundMs) << *found;
     EXPECT_EQ(ceiling_, 0);
   }
+}
+
+// Sends as other processes do: without a word before the window's end, from a
+// moment after the order on, and until one dies.
+class LoadsOfOthers final : public LoadSource {
+ public:
+  explicit LoadsOfOthers(LoadSource& loads) : loads_(loads) {}
+
+  Loaded RunClosed(int32_t outstanding, const LoadPlan& plan) override {
+    return loads_.RunClosed(outstanding, plan);
+  }
+  Loaded RunOpen(double rate, uint64_t seed, const LoadPlan& plan) override {
+    starts.push_back(plan.start);
+    if (starts.size() > alive) {
+      return absl::UnavailableError("process 2 of 2 was killed");
+    }
+    LoadPlan told = plan;
+    told.is_decided = nullptr;
+    return loads_.RunOpen(rate, seed, told);
+  }
+  Loaded RunOffline(uint64_t, int32_t, const LoadPlan&) override {
+    return absl::UnimplementedError("no query");
+  }
+  void Stop() override { loads_.Stop(); }
+  std::optional<LoadProgress> progress() const override {
+    return loads_.progress();
+  }
+  Duration lead_time() const override { return Milliseconds(200); }
+
+  std::vector<TimePoint> starts;
+  size_t alive = 1000;  // loads
+
+ private:
+  LoadSource& loads_;
+};
+
+TEST_F(RateSearchTest, LoadsOfOthersTakeTheirWholeWindows) {
+  LoadsOfOthers others(loads_);
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(kBoundMs)};
+  options.search.first_rate = 500;
+  options.measured = Milliseconds(20'000);
+  RateSearch search(options, others, time_, nullptr, 1);
+  const TimePoint begin = time_.Now();
+  const auto found = search.Run(run_, [](const PointResult&) {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_LE(P99Of(*found * 0.95), kBoundMs) << *found;
+  EXPECT_GE(P99Of(*found * 1.05), kBoundMs) << *found;
+  EXPECT_GE(others.starts.front() - begin, others.lead_time());
+  for (const PointResult& point : run_.points) {
+    EXPECT_NEAR(point.window_s, 20, 0.1) << point.purpose;
+  }
+}
+
+TEST_F(RateSearchTest, WhoCannotSendAnyMoreEndsTheSearch) {
+  LoadsOfOthers others(loads_);
+  others.alive = 3;
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(kBoundMs)};
+  RateSearch search(options, others, time_, nullptr, 1);
+  EXPECT_FALSE(search.Run(run_, [](const PointResult&) {}).has_value());
+  EXPECT_EQ(search.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(run_.points.size(), 3U) << "what was measured stays";
+  EXPECT_FALSE(search.has_next());
+}
+
+TEST_F(RateSearchTest, TimeLeftIsThatOfTheTriesThatFollow) {
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(kBoundMs)};
+  options.search.first_rate = 500;
+  options.measured = Milliseconds(20'000);
+  RateSearch search(options, loads_, time_, nullptr, 1);
+  EXPECT_EQ(search.later(), UsualTime(options)) << "nothing is known yet";
+  const Duration whole = options.warm_up + options.measured;
+  Duration during_last = whole;
+  while (search.Step(
+      run_, [&](const PointResult&) { during_last = search.later(); })) {
+    EXPECT_EQ(search.later() > Duration(0), search.has_next());
+  }
+  EXPECT_EQ(during_last, Duration(0)) << "the last confirmation";
+  ASSERT_TRUE(search.found().has_value());
+}
+
+TEST_F(RateSearchTest, TriesThatEndEarlyShortenTheTimeLeft) {
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(kBoundMs)};
+  options.measured = Milliseconds(60'000);
+  options.search.first_rate = 100;  // far below: decided at once
+  RateSearch search(options, loads_, time_, nullptr, 1);
+  const Duration before = search.later();
+  ASSERT_TRUE(search.Step(run_, [](const PointResult&) {}));
+  const Duration whole = options.warm_up + options.measured;
+  EXPECT_LT(search.later(), before - 5 * whole);
+  EXPECT_GE(search.later(), whole * options.search.confirmations);
+}
+
+TEST_F(RateSearchTest, SearchOnlyAboveARateMayTakeTwoTries) {
+  RateSearchOptions options;
+  options.slo = {0.99, Milliseconds(kBoundMs)};
+  options.search.first_rate = 5000;
+  options.only_above = true;
+  RateSearch search(options, loads_, time_, nullptr, 1);
+  EXPECT_EQ(search.later(), 2 * (options.warm_up + options.measured));
+  EXPECT_FALSE(search.Run(run_, [](const PointResult&) {}).has_value());
+  EXPECT_EQ(run_.points.size(), 2U);
 }
 
 TEST_F(RateSearchTest, TriesFarFromTheKneeEndEarly) {
@@ -207,7 +315,7 @@ TEST_F(RateSearchTest, ServerThatFallsBehindByMoreThanTheClientHolds) {
   options.slo = {0.99, Milliseconds(kBoundMs)};
   options.search.first_rate = 10'000;
   options.max_outstanding = 100;
-  RateSearch search(options, target_, time_, nullptr, 1);
+  RateSearch search(options, loads_, time_, nullptr, 1);
   ASSERT_TRUE(search.Run(run_, [](const PointResult&) {}).has_value());
   EXPECT_EQ(search.client_ceiling(), 0) << "the server's fault";
 }

@@ -50,7 +50,7 @@ class SearchTurnsTest : public ::testing::Test {
       RateSearchOptions options = Options(*settings[i].rate);
       options.search.growth = 1.1;
       searches.push_back(
-          std::make_unique<RateSearch>(options, target_, time_, nullptr, 1));
+          std::make_unique<RateSearch>(options, loads_, time_, nullptr, 1));
       turns.push_back({.begin =
                            [this, wait = settings[i].setting.max_wait_ms] {
                              return Set(wait);
@@ -82,7 +82,7 @@ class SearchTurnsTest : public ::testing::Test {
           options.search.precision = kPrecision.coarse;
           options.search.confirmations = 1;
           options.only_above = kind == Tuner::Search::kOnlyAbove;
-          RateSearch search(options, target_, time_, nullptr, 1);
+          RateSearch search(options, loads_, time_, nullptr, 1);
           RunResult run;
           return search.Run(run, [](const PointResult&) {});
         },
@@ -99,6 +99,7 @@ class SearchTurnsTest : public ::testing::Test {
 
   SimulatedTime time_;
   SimulatedTarget target_{time_};
+  OwnLoads loads_{target_, PoissonShape(), time_};
   TimePoint free_;
   double service_ms_ = 1;
   absl::Status status_;

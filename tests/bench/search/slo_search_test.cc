@@ -167,6 +167,44 @@ TEST(SloSearchTest, UsualTriesAreThoseOfASearch) {
   }
 }
 
+TEST(SloSearchTest, TriesLeftAreOfTheStagesToCome) {
+  const SloSearchOptions options = {.first_rate = 600};
+  SloSearch search(options);
+  int left = SloSearch::UsualTries(options);
+  EXPECT_EQ(search.TriesLeft().narrowing + search.TriesLeft().confirming, left);
+  search.Report(true);  // 600; 1200 misses twice
+  search.Report(false);
+  search.Report(false);
+  int tries = 0;
+  while (search.Next()->stage != SloSearch::Stage::kConfirm) {
+    EXPECT_GE(search.TriesLeft().narrowing, 1);
+    EXPECT_LE(search.TriesLeft().narrowing, left) << "it only narrows";
+    EXPECT_EQ(search.TriesLeft().confirming, options.confirmations + 1);
+    left = search.TriesLeft().narrowing;
+    search.Report(search.Next()->rate <= 1000);
+    ASSERT_LT(++tries, 60);
+  }
+  for (int confirmed = 0; confirmed < options.confirmations; ++confirmed) {
+    EXPECT_EQ(search.TriesLeft().narrowing, 0);
+    EXPECT_EQ(search.TriesLeft().confirming, options.confirmations - confirmed);
+    search.Report(true);
+  }
+  EXPECT_EQ(search.TriesLeft().confirming, 0) << "it has ended";
+}
+
+TEST(SloSearchTest, TriesLeftAreNoMoreThanItMakes) {
+  SloSearch search({.first_rate = 600, .max_tries = 5});
+  for (int left = 5; left >= 0; --left) {
+    EXPECT_LE(search.TriesLeft().narrowing + search.TriesLeft().confirming,
+              left);
+    EXPECT_EQ(search.TriesLeft().narrowing + search.TriesLeft().confirming > 0,
+              search.Next().has_value());
+    if (left > 0) {
+      search.Report(true);
+    }
+  }
+}
+
 TEST(SloSearchTest, ClientThatCannotSendTheFirstTriesLess) {
   SloSearch search({.first_rate = 100});
   search.ReportCeiling();
