@@ -1,5 +1,6 @@
 // `ferry-bench local`: loads on a target in this process, without a server.
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/run_options.h"
 #include "bench/commands/shared_load.h"
@@ -105,9 +107,13 @@ int Run(LocalFlags flags, const Invocation& invocation) {
   }
   Sweep sweep(flags.run.sweep, *std::move(loads), /*probe=*/nullptr,
               flags.lanes);
+  std::atomic<bool> is_stopped{false};
   absl::Status swept;
   {
-    SignalWatcher watcher([&sweep] { sweep.Stop(); });
+    SignalWatcher watcher([&] {
+      is_stopped = true;
+      sweep.Stop();
+    });
     ProgressLine line([&sweep] { return sweep.progress(); });
     swept = sweep.Run(run, PrintPoint);
   }
@@ -119,7 +125,10 @@ int Run(LocalFlags flags, const Invocation& invocation) {
   }
   const int reported = Report(flags.run, {run});
   const int judged = Judge(flags.run, run);
-  return reported != 0 ? reported : judged;
+  const int interrupted = TellInterruption(
+      is_stopped ? DescribeInterruption(CountLoads(flags.run.sweep), {run})
+                 : "");
+  return reported != 0 ? reported : judged != 0 ? judged : interrupted;
 }
 
 void AddTargetFlags(CLI::App& command, LocalFlags& flags) {

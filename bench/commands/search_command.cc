@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/search_flags.h"
@@ -22,11 +24,6 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
                  const RateSearch& search, const std::optional<double>& found,
                  double seconds) {
   const std::string bound = DescribeBound(flags);
-  if (!run.points.empty() && run.points.back().interrupted) {
-    std::printf("stopped after %d loads\n",
-                static_cast<int>(run.points.size()));
-    return;
-  }
   const int tries = static_cast<int>(run.points.size());
   if (found.has_value()) {
     std::printf(
@@ -43,6 +40,15 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
         "more\n",
         search.client_ceiling());
   }
+}
+
+// Reports what was measured of a search that a signal ended. Returns the exit
+// code.
+int TellStopped(const SearchFlags& flags, const RunResult& run) {
+  Report(flags.run, {run});
+  return TellInterruption(absl::StrFormat(
+      "stopped after %d %s: no rate was found with %s", run.points.size(),
+      run.points.size() == 1 ? "load" : "loads", DescribeBound(flags)));
 }
 
 int Search(SearchFlags flags, const Invocation& invocation) {
@@ -63,6 +69,9 @@ int Search(SearchFlags flags, const Invocation& invocation) {
   const SearchedServer searched = {flags, server, invocation};
   const auto first_rate = FirstRate(
       searched, [&flags] { return UsualTime(OptionsOf(flags, 1)); }, run);
+  if (EndsCutShort(run)) {
+    return TellStopped(flags, run);
+  }
   if (!first_rate.ok()) {
     return FailAfter(flags.run, run, first_rate.status());
   }
@@ -87,6 +96,9 @@ int Search(SearchFlags flags, const Invocation& invocation) {
                 .percentile = flags.percentile,
                 .found_rate = found,
                 .client_ceiling = search.client_ceiling()};
+  if (search.is_stopped()) {
+    return TellStopped(flags, run);
+  }
   const int code = Report(flags.run, {run});
   PrintAnswer(
       flags, run, search, found,

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/knob_flags.h"
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
@@ -75,6 +76,10 @@ class Tune {
   }
 
   const std::vector<RunResult>& runs() const { return runs_; }
+
+  // Whether a signal, or an error, ended it before its time.
+  bool is_stopped() const { return is_stopped_; }
+  int32_t untried() const { return untried_; }  // settings
 
   // REQUIRES: the setting was tried.
   const RunResult& RunOf(const KnobSetting& setting) const {
@@ -181,7 +186,8 @@ class Tune {
           [this] { return UsualTime(OptionsOfRace(1)) + AfterThisSetting(); },
           run);
       if (!first.ok()) {
-        return Stop(first.status());
+        // It says what a signal cut short, too, which is no error.
+        return Stop(EndsCutShort(run) ? absl::OkStatus() : first.status());
       }
       first_rate = *first;
     }
@@ -301,6 +307,11 @@ int Run(TuneFlags flags, const Invocation& invocation) {
     if (!status.ok()) {
       return Fail(status);
     }
+  }
+  if (tune.is_stopped() && !result.best.has_value()) {
+    return TellInterruption(absl::StrFormat(
+        "stopped, %d settings tried and %d not begun: none was chosen with %s",
+        result.tried.size(), tune.untried(), DescribeBound(flags.search)));
   }
   const int answered = PrintAnswer(flags, result);
   if (answered != 0 || code != 0) {

@@ -104,6 +104,11 @@ class RateSearch {
   // What Run() returns.
   std::optional<double> found() const;
 
+  // Whether Stop() kept it from finding a rate.
+  bool is_stopped() const {
+    return stopped_.load(std::memory_order_relaxed) && !found().has_value();
+  }
+
   // What ended who sends.
   const absl::Status& status() const { return status_; }
 
