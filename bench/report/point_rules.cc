@@ -2,8 +2,10 @@
 #include "bench/report/point_rules.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/load/falling_behind.h"
+#include "bench/report/number_text.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
@@ -48,6 +50,14 @@ std::string WhyUnsteady(const PointResult& point) {
                    point.offered_rate,
                    point.offered_rate * requests.answered / requests.sent)
              : "";
+}
+
+std::string WhyNotCarried(const PointResult& point) {
+  if (SuccessShare(point) < kLeastSuccessShare) {
+    return absl::StrCat(Percent(1 - SuccessShare(point)), " failed");
+  }
+  const std::string unsteady = WhyUnsteady(point);
+  return unsteady.empty() ? "" : absl::StrCat("unsteady: ", unsteady);
 }
 
 bool IsTry(const PointResult& point) {

@@ -25,6 +25,11 @@ double SuccessShare(const PointResult& point);
 // that fell behind what was sent (FellBehind()). "" where it does.
 std::string WhyUnsteady(const PointResult& point);
 
+// Returns what keeps a load from being one that the server carries, whatever
+// its latency: "38.4 % failed" where fewer than kLeastSuccessShare succeeded,
+// else "unsteady: ..." (WhyUnsteady()). "" where nothing does.
+std::string WhyNotCarried(const PointResult& point);
+
 // Whether the point narrows a search down ("bisect: met") and confirms nothing:
 // its window may have ended early.
 bool IsTry(const PointResult& point);

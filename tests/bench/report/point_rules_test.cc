@@ -43,6 +43,17 @@ TEST(PointRulesTest, SharesAreOfWhatWasPlanned) {
   EXPECT_EQ(SuccessShare(point), 0.75);
 }
 
+TEST(PointRulesTest, SaysWhyALoadIsNotCarried) {
+  PointResult point = Open(0, "");
+  point.planned = 1000;
+  point.ok = 990;
+  EXPECT_EQ(WhyNotCarried(point), "");
+  point.unsteady = "it went up";
+  EXPECT_EQ(WhyNotCarried(point), "unsteady: it went up");
+  point.ok = 616;
+  EXPECT_EQ(WhyNotCarried(point), "38.4 % failed");
+}
+
 TEST(PointRulesTest, ALoadWithoutSuccessIsSaid) {
   RunResult run;
   run.points = {Open(500, ""), Open(400, ""), Open(300, "")};
