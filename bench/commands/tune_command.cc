@@ -69,6 +69,7 @@ class Tune {
           return Confirm(finalists);
         },
         [this] { return is_stopped_.load(); });
+    settings_ = settings.size();
     untried_ = static_cast<int32_t>(settings.size());
     absl::Status status = tuner.Run(settings, result);
     status.Update(status_);
@@ -79,7 +80,7 @@ class Tune {
 
   // Whether a signal, or an error, ended it before its time.
   bool is_stopped() const { return is_stopped_; }
-  int32_t untried() const { return untried_; }  // settings
+  size_t settings() const { return settings_; }  // to be tried
 
   // REQUIRES: the setting was tried.
   const RunResult& RunOf(const KnobSetting& setting) const {
@@ -227,8 +228,9 @@ class Tune {
   const Invocation& invocation_;
   const SearchedServer searched_;
   SteadyPacer pacer_;
-  absl::Status status_;              // what ended it before its time
-  std::atomic<int32_t> untried_{0};  // settings
+  absl::Status status_;  // what ended it before its time
+  size_t settings_ = 0;
+  std::atomic<int32_t> untried_{0};  // of them
   std::vector<RunResult> runs_;
   std::atomic<bool> is_stopped_{false};
 };
@@ -310,8 +312,8 @@ int Run(TuneFlags flags, const Invocation& invocation) {
   }
   if (tune.is_stopped() && !result.best.has_value()) {
     return TellInterruption(absl::StrFormat(
-        "stopped, %d settings tried and %d not begun: none was chosen with %s",
-        result.tried.size(), tune.untried(), DescribeBound(flags.search)));
+        "stopped after %d of %d settings: none was chosen with %s",
+        result.tried.size(), tune.settings(), DescribeBound(flags.search)));
   }
   const int answered = PrintAnswer(flags, result);
   if (answered != 0 || code != 0) {
