@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/commands/bench_identity.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
@@ -111,6 +112,14 @@ int Judge(const RunOptions& options, const RunResult& run) {
                  failure.c_str());
   }
   return failures.empty() ? 0 : kConditionHolds;
+}
+
+int TellInterruption(const std::string& what) {
+  if (what.empty()) {
+    return 0;
+  }
+  std::fprintf(stderr, "ferry-bench: %s\n", what.c_str());
+  return kExitInterrupted;
 }
 
 }  // namespace ferry::bench

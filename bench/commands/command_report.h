@@ -37,6 +37,10 @@ int FailAfter(const RunOptions& options, const RunResult& run,
 // exit code: 2 where there is one.
 int Judge(const RunOptions& options, const RunResult& run);
 
+// Says on stderr what a signal left out, where `what` says something. Returns
+// the exit code: kExitInterrupted where there was something left out.
+int TellInterruption(const std::string& what);
+
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_COMMANDS_COMMAND_REPORT_H_

@@ -34,6 +34,9 @@ std::string ToMarkdown(const Comparison& comparison) {
   for (const std::string& warning : comparison.warnings) {
     absl::StrAppend(&text, "**A and B differ: ", warning, "**\n\n");
   }
+  for (const std::string& unsteady : comparison.unsteady) {
+    absl::StrAppend(&text, "**", unsteady, "**\n\n");
+  }
   return absl::StrCat(text, ToMarkdown(MakeTable(comparison)));
 }
 
@@ -59,6 +62,9 @@ int Compare(const CompareFlags& flags) {
   for (const std::string& warning : comparison.warnings) {
     std::fprintf(stderr, "ferry-bench: WARNING: A and B differ: %s\n",
                  warning.c_str());
+  }
+  for (const std::string& unsteady : comparison.unsteady) {
+    std::fprintf(stderr, "ferry-bench: WARNING: %s\n", unsteady.c_str());
   }
   std::fputs(ToText(comparison).c_str(), stdout);
   if (const auto status = WriteFiles(flags, comparison); !status.ok()) {

@@ -2,7 +2,7 @@
 //
 // Errors: exit code 1 with one line on stderr: wrong flags, no server, no
 // request that succeeded, or no point that meets the SLO of a plan; 2 where a
-// condition of --fail-if holds.
+// condition of --fail-if holds; 130 where a signal ended it before its time.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>

@@ -1,12 +1,15 @@
 // Watched by a signal and a line of progress.
 #include "bench/commands/measured_loads.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/report/goodput.h"
@@ -19,11 +22,6 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
                  const RateSearch& search, const std::optional<double>& found,
                  double seconds) {
   const std::string bound = DescribeBound(flags);
-  if (!run.points.empty() && run.points.back().interrupted) {
-    std::printf("stopped after %d loads\n",
-                static_cast<int>(run.points.size()));
-    return;
-  }
   const int tries = static_cast<int>(run.points.size());
   if (found.has_value()) {
     std::printf(
@@ -42,12 +40,25 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
   }
 }
 
+// Reports what was measured of a search that a signal ended. Returns the exit
+// code.
+int TellStopped(const SearchFlags& flags, const RunResult& run) {
+  Report(flags.run, {run});
+  return TellInterruption(absl::StrFormat(
+      "stopped after %d %s: no rate was found with %s", run.points.size(),
+      run.points.size() == 1 ? "load" : "loads", DescribeBound(flags)));
+}
+
 }  // namespace
 
 int ReportLoads(const RunOptions& options, Sweep& sweep, RunResult run) {
+  std::atomic<bool> is_stopped{false};
   absl::Status swept;
   {
-    SignalWatcher watcher([&sweep] { sweep.Stop(); });
+    SignalWatcher watcher([&] {
+      is_stopped = true;
+      sweep.Stop();
+    });
     ProgressLine line([&sweep] { return sweep.progress(); });
     swept = sweep.Run(run, PrintPoint);
   }
@@ -59,7 +70,9 @@ int ReportLoads(const RunOptions& options, Sweep& sweep, RunResult run) {
   }
   const int reported = Report(options, {run});
   const int judged = Judge(options, run);
-  return reported != 0 ? reported : judged;
+  const int interrupted = TellInterruption(
+      is_stopped ? DescribeInterruption(CountLoads(options.sweep), {run}) : "");
+  return reported != 0 ? reported : judged != 0 ? judged : interrupted;
 }
 
 int ReportSearch(const SearchFlags& flags, const Searched& searched,
@@ -69,6 +82,9 @@ int ReportSearch(const SearchFlags& flags, const Searched& searched,
   const auto first_rate = FirstRate(
       flags, searched, [&flags] { return UsualTime(OptionsOf(flags, 1)); },
       run);
+  if (EndsCutShort(run)) {
+    return TellStopped(flags, run);
+  }
   if (!first_rate.ok()) {
     return FailAfter(flags.run, run, first_rate.status());
   }
@@ -93,6 +109,9 @@ int ReportSearch(const SearchFlags& flags, const Searched& searched,
                 .percentile = flags.percentile,
                 .found_rate = found,
                 .client_ceiling = search.client_ceiling()};
+  if (search.is_stopped()) {
+    return TellStopped(flags, run);
+  }
   const int code = Report(flags.run, {run});
   PrintAnswer(
       flags, run, search, found,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bench/commands/command_report.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
@@ -28,8 +29,13 @@ absl::Status Measurement::Connect() {
 
 absl::Status Measurement::Run(int32_t repeat,
                               const std::vector<KnobSetting>& settings) {
-  for (const Turn& turn :
-       TurnsOf(repeat, servers_.size(), std::max<size_t>(settings.size(), 1))) {
+  const std::vector<Turn> turns =
+      TurnsOf(repeat, servers_.size(), std::max<size_t>(settings.size(), 1));
+  loads_ = 0;
+  for (const Turn& turn : turns) {
+    loads_ += CountLoads(LoadsOf(turn.server));
+  }
+  for (const Turn& turn : turns) {
     if (is_stopped_) {
       break;
     }
@@ -59,6 +65,16 @@ std::vector<RunResult> Measurement::RunsOf(size_t server) const {
   return runs;
 }
 
+std::string Measurement::interruption() const {
+  return is_stopped_ ? DescribeInterruption(loads_, runs_) : "";
+}
+
+SweepOptions Measurement::LoadsOf(size_t server) const {
+  SweepOptions loads = options_[server].sweep;
+  loads.offline = servers_[server]->offline();
+  return loads;
+}
+
 absl::Status Measurement::Take(const Turn& turn, const KnobSetting* setting) {
   MeasuredServer& server = *servers_[turn.server];
   const RunOptions& options = options_[turn.server];
@@ -68,8 +84,7 @@ absl::Status Measurement::Take(const Turn& turn, const KnobSetting* setting) {
     run.max_batch_size = setting->max_batch_size;
     run.label = Describe(*setting);
   }
-  SweepOptions own = options.sweep;
-  own.offline = server.offline();
+  const SweepOptions own = LoadsOf(turn.server);
   auto loads = MakeLoads(options, options.sends() ? &server.target() : nullptr,
                          invocation_);
   if (!loads.ok()) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,10 +36,14 @@ class Measurement {
 
   const std::vector<RunResult>& runs() const { return runs_; }
 
+  // Returns DescribeInterruption() where a signal ended it, else "".
+  std::string interruption() const;
+
   // Those of one server, in order.
   std::vector<RunResult> RunsOf(size_t server) const;
 
  private:
+  SweepOptions LoadsOf(size_t server) const;
   absl::Status Take(const Turn& turn, const KnobSetting* setting);
 
   const std::vector<RunOptions> options_;
@@ -46,6 +51,7 @@ class Measurement {
   std::vector<std::unique_ptr<MeasuredServer>> servers_;
   std::vector<RunResult> runs_;
   std::vector<size_t> of_server_;  // [run]
+  size_t loads_ = 0;               // to be measured, in all turns
   std::atomic<bool> is_stopped_{false};
 };
 

@@ -95,7 +95,8 @@ int ReportAll(const RunOptions& options, const Measurement& measurement,
     const int judged = Judge(options, run);
     code = code != 0 ? code : judged;
   }
-  return code;
+  const int interrupted = TellInterruption(measurement.interruption());
+  return code != 0 ? code : interrupted;
 }
 
 int Run(const RunFlags& flags, const Invocation& invocation) {

@@ -7,11 +7,12 @@
 
 #include <utility>
 
+#include "bench/commands/interruption.h"
+
 namespace ferry::bench {
 namespace {
 
 constexpr long kLookForEndNs = 100'000'000;
-constexpr int kExitInterrupted = 130;
 
 sigset_t WatchedSignals() {
   sigset_t signals;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
+#include "bench/commands/interruption.h"
 #include "bench/commands/knob_flags.h"
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
@@ -68,6 +69,7 @@ class Tune {
           return Confirm(finalists);
         },
         [this] { return is_stopped_.load(); });
+    settings_ = settings.size();
     untried_ = static_cast<int32_t>(settings.size());
     absl::Status status = tuner.Run(settings, result);
     status.Update(status_);
@@ -75,6 +77,10 @@ class Tune {
   }
 
   const std::vector<RunResult>& runs() const { return runs_; }
+
+  // Whether a signal, or an error, ended it before its time.
+  bool is_stopped() const { return is_stopped_; }
+  size_t settings() const { return settings_; }  // to be tried
 
   // REQUIRES: the setting was tried.
   const RunResult& RunOf(const KnobSetting& setting) const {
@@ -181,7 +187,8 @@ class Tune {
           [this] { return UsualTime(OptionsOfRace(1)) + AfterThisSetting(); },
           run);
       if (!first.ok()) {
-        return Stop(first.status());
+        // It says what a signal cut short, too, which is no error.
+        return Stop(EndsCutShort(run) ? absl::OkStatus() : first.status());
       }
       first_rate = *first;
     }
@@ -221,8 +228,9 @@ class Tune {
   const Invocation& invocation_;
   const Searched searched_;
   SteadyPacer pacer_;
-  absl::Status status_;              // what ended it before its time
-  std::atomic<int32_t> untried_{0};  // settings
+  absl::Status status_;  // what ended it before its time
+  size_t settings_ = 0;
+  std::atomic<int32_t> untried_{0};  // of them
   std::vector<RunResult> runs_;
   std::atomic<bool> is_stopped_{false};
 };
@@ -302,6 +310,11 @@ int Run(TuneFlags flags, const Invocation& invocation) {
     if (!status.ok()) {
       return Fail(status);
     }
+  }
+  if (tune.is_stopped() && !result.best.has_value()) {
+    return TellInterruption(absl::StrFormat(
+        "stopped after %d of %d settings: none was chosen with %s",
+        result.tried.size(), tune.settings(), DescribeBound(flags.search)));
   }
   const int answered = PrintAnswer(flags, result);
   if (answered != 0 || code != 0) {

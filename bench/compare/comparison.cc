@@ -159,6 +159,11 @@ std::string NameOf(const std::vector<RunResult>& runs) {
 }
 
 void AddNotes(Comparison& comparison) {
+  if (!comparison.unsteady.empty()) {
+    comparison.notes.push_back(
+        "what is unsteady has the latencies of its window's length: a longer "
+        "one may differ from it by as much as A does from B");
+  }
   const auto any = [&](const auto& is) {
     return std::any_of(comparison.loads.begin(), comparison.loads.end(), is);
   };
@@ -231,6 +236,7 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
   comparison.name_a = NameOf(a);
   comparison.name_b = NameOf(b);
   comparison.warnings = std::move(matches.warnings);
+  comparison.unsteady = std::move(matches.unsteady);
   comparison.left_out = std::move(matches.left_out);
   comparison.unmatched = std::move(matches.unmatched);
   for (const LoadMatch& match : matches.loads) {

@@ -68,6 +68,7 @@ struct Comparison {
   std::vector<LoadComparison> loads;
   size_t tests = 0;                    // that Holm counts
   std::vector<std::string> warnings;   // in what A and B differ besides
+  std::vector<std::string> unsteady;   // loads of one side: how far, and why
   std::vector<std::string> left_out;   // points of one side, void or cut short
   std::vector<std::string> unmatched;  // those of loads that are not in `loads`
   std::vector<std::string> notes;      // how far to trust it

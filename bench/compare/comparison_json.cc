@@ -77,6 +77,7 @@ std::string ToJson(const Comparison& comparison) {
                          {"b", comparison.name_b},
                          {"tests", comparison.tests},
                          {"warnings", comparison.warnings},
+                         {"unsteady", comparison.unsteady},
                          {"left_out", comparison.left_out},
                          {"notes", comparison.notes},
                          {"loads", loads}};

@@ -99,6 +99,9 @@ std::string ToText(const Comparison& comparison) {
   for (const std::string& warning : comparison.warnings) {
     absl::StrAppend(&text, "WARNING: A and B differ: ", warning, "\n");
   }
+  for (const std::string& unsteady : comparison.unsteady) {
+    absl::StrAppend(&text, "WARNING: ", unsteady, "\n");
+  }
   return absl::StrCat(text, "\n", ToText(table));
 }
 

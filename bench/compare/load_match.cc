@@ -16,6 +16,18 @@ namespace {
 
 using Runs = std::vector<RunResult>;
 
+// How long its points were measured for, each length once. Queries last until
+// their end, tries until they are decided.
+std::string WindowsOf(const RunResult& run) {
+  std::set<std::string> windows;
+  for (const PointResult& point : run.points) {
+    if (point.loop != "offline" && !point.interrupted && !IsTry(point)) {
+      windows.insert(absl::StrFormat("%.3g s", point.window_s));
+    }
+  }
+  return absl::StrJoin(windows, ", ");
+}
+
 // Something that a run is of, in words.
 struct Attribute {
   const char* name;
@@ -42,6 +54,12 @@ const std::vector<Attribute>& Attributes() {
          return run.knobs.has_value() ? Describe(*run.knobs) : "";
        },
        true, false},
+      {"window", WindowsOf, false, true},
+      {"warm-up",
+       [](const RunResult& run) {
+         return absl::StrFormat("%.3g s", run.warm_up_s);
+       },
+       false, true},
       {"simulated",
        [](const RunResult& run) { return run.is_simulated ? "yes" : "no"; },
        false, true},
@@ -205,6 +223,26 @@ LoadMatch Standing(const std::string& key, const Sides& sides,
   return match;
 }
 
+// Says how many of one side's points are unsteady, and why the first is.
+void NoteUnsteady(const char* side, const std::string& load,
+                  const std::vector<MeasuredPoint>& points,
+                  LoadMatches& matches) {
+  std::string why;
+  size_t count = 0;
+  for (const MeasuredPoint& measured : points) {
+    const std::string one = WhyUnsteady(*measured.point);
+    count += one.empty() ? 0 : 1;
+    why = why.empty() ? one : why;
+  }
+  if (count > 0) {
+    matches.unsteady.push_back(absl::StrFormat(
+        "%s: unsteady in %s%s: %s", load, side,
+        points.size() > 1 ? absl::StrFormat(" (%d of %d)", count, points.size())
+                          : "",
+        why));
+  }
+}
+
 }  // namespace
 
 LoadMatches MatchLoads(const Runs& a, const Runs& b) {
@@ -231,6 +269,8 @@ LoadMatches MatchLoads(const Runs& a, const Runs& b) {
       LeaveOut(sides.a.empty() ? "B" : "A", key, "measured only", matches);
     } else if (LoadMatch match = Standing(key, sides, matches);
                !match.a.empty() && !match.b.empty()) {
+      NoteUnsteady("A", key, match.a, matches);
+      NoteUnsteady("B", key, match.b, matches);
       matches.loads.push_back(std::move(match));
       continue;
     }

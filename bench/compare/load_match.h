@@ -4,7 +4,8 @@
 // arrivals, of an offline query its rows and how many requests are outstanding;
 // and, as far as A and B have any in common, the label, the model, the rows of
 // a request, its classes, its data and the knobs that were turned. What they
-// have nothing in common in is what they differ by: a warning, no bar.
+// have nothing in common in is what they differ by, as of windows and warm-ups:
+// a warning, no bar. Nor is it one that a point was unsteady (WhyUnsteady()).
 //
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_COMPARE_LOAD_MATCH_H_
@@ -38,6 +39,7 @@ struct LoadMatches {
   // Points in words: of A or B alone, void, cut short.
   std::vector<std::string> left_out;
   std::vector<std::string> unmatched;  // those of loads that are not in `loads`
+  std::vector<std::string> unsteady;   // of `loads`, a sentence for each side
   std::vector<std::string> warnings;   // in what A and B differ besides
 };
 

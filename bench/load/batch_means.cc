@@ -8,15 +8,14 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
+#include "bench/load/falling_behind.h"
 
 namespace ferry::bench {
 namespace {
 
 // Of a batch, above its percentile: fewer make it the batch's largest.
 constexpr double kAbove = 10;
-constexpr double kTrendAllowed = 0.2;    // of the median, over the window
-constexpr double kShareAnswered = 0.95;  // of what was sent
-constexpr double kByChance = 4;          // deviations of a Poisson count
+constexpr double kTrendAllowed = 0.2;  // of the median, over the window
 
 // Deviations of a normal, two-sided: 95 % for intervals; 99.9 % for a trend, as
 // each point of each report is asked for one.
@@ -122,6 +121,68 @@ Trend TrendOf(const std::vector<double>& values) {
           std::abs(slope) <= StudentsT(kTrend, count - 2) * error};
 }
 
+double Seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// Returns the trend of one value a slice where it is not by chance and over the
+// window more than a fifth of `whole`, the value of the whole run.
+std::optional<Trend> DriftOf(const std::vector<double>& values, double whole) {
+  if (values.size() < kLeastBatches) {
+    return std::nullopt;
+  }
+  const Trend trend = TrendOf(values);
+  return trend.is_chance || std::abs(trend.change) <= kTrendAllowed * whole
+             ? std::nullopt
+             : std::optional(trend);
+}
+
+const char* WayOf(const Trend& trend) {
+  return trend.change > 0 ? "up" : "down";
+}
+
+std::string MedianDrift(const LoadResult& load) {
+  std::vector<double> medians;
+  for (const LoadSlice& slice : load.slices) {
+    if (slice.latency.count() > 0) {
+      medians.push_back(Microseconds(slice.latency.Quantile(0.5)));
+    }
+  }
+  const double median = Microseconds(load.latency.Quantile(0.5));
+  const std::optional<Trend> trend = DriftOf(medians, median);
+  return trend.has_value()
+             ? absl::StrFormat(
+                   "the median latency went %s by %.2f ms over the "
+                   "window, of %.2f ms",
+                   WayOf(*trend), std::abs(trend->change) / 1e3, median / 1e3)
+             : "";
+}
+
+// Of a closed loop, whose rate is the server's: successes by when they were
+// sent. A server that works in fits and starts may change its rate and not its
+// median. Slices without any count; those after an early end do not.
+std::string RateDrift(const LoadResult& load) {
+  if (load.slice <= Duration::zero()) {
+    return "";
+  }
+  const auto whole = std::min(load.slices.size(),
+                              static_cast<size_t>(load.window / load.slice));
+  std::vector<double> rates;
+  double sum = 0;
+  for (size_t i = 0; i < whole; ++i) {
+    rates.push_back(static_cast<double>(load.slices[i].latency.count()) /
+                    Seconds(load.slice));
+    sum += rates.back();
+  }
+  const double rate = whole > 0 ? sum / static_cast<double>(whole) : 0;
+  const std::optional<Trend> trend = DriftOf(rates, rate);
+  return trend.has_value()
+             ? absl::StrFormat(
+                   "the rate went %s by %.0f/s over the window, of %.0f/s",
+                   WayOf(*trend), std::abs(trend->change), rate)
+             : "";
+}
+
 }  // namespace
 
 std::optional<Interval> MeanInterval(const LoadResult& load) {
@@ -149,32 +210,20 @@ std::string Unsteadiness(const LoadResult& load) {
         "requests, so fewer were outstanding",
         load.backed_off, load.planned);
   }
-  std::vector<double> medians;
-  for (const LoadSlice& slice : load.slices) {
-    if (slice.latency.count() > 0) {
-      medians.push_back(Microseconds(slice.latency.Quantile(0.5)));
-    }
-  }
-  if (medians.size() < kLeastBatches || load.is_decided || !load.is_open) {
+  if (load.is_decided || load.is_offline) {
     return "";
   }
-  const Trend trend = TrendOf(medians);
-  const double median = Microseconds(load.latency.Quantile(0.5));
-  if (!trend.is_chance && std::abs(trend.change) > kTrendAllowed * median) {
-    return absl::StrFormat(
-        "the median latency went %s by %.2f ms over the window, of %.2f ms",
-        trend.change > 0 ? "up" : "down", std::abs(trend.change) / 1e3,
-        median / 1e3);
+  if (std::string why = MedianDrift(load); !why.empty()) {
+    return why;
   }
-  const double seconds = std::chrono::duration<double>(load.window).count();
-  const auto planned = static_cast<double>(load.planned);
-  const auto answers = static_cast<double>(load.ok_in_window + load.failed());
-  if (answers < kShareAnswered * planned &&
-      planned - answers > kByChance * std::sqrt(planned)) {
+  if (!load.is_open) {
+    return RateDrift(load);
+  }
+  if (const SentAndAnswered requests = CountAnswered(load);
+      FellBehind(requests)) {
     return absl::StrFormat(
-        "%.0f/s were sent and %.0f/s answered: the queue "
-        "grew all along",
-        load.offered_rate(), answers / seconds);
+        "%.0f/s were sent and %.0f/s answered: the queue grew",
+        load.offered_rate(), requests.answered / Seconds(load.window));
   }
   return "";
 }

@@ -41,10 +41,11 @@ std::optional<Interval> QuantileInterval(const LoadResult& load, double q);
 uint64_t SamplesFor(double q);
 
 // Returns why the run was not steady: the median latency of the slices goes up
-// or down by more than a fifth over the window, and not by chance; or answers
-// fell behind what was sent; of a closed loop, that it paused because the
-// server was UNAVAILABLE. Empty where it was, and where it cannot be told, as
-// otherwise of a closed loop or one that was ended early.
+// or down by more than a fifth over the window, and not by chance; an open loop
+// fell behind what was sent (FellBehind()); the rate of a closed loop's slices
+// goes up or down likewise, or it paused because the server was UNAVAILABLE.
+// Empty where it was, and where it cannot be told, as of one that was ended
+// early by a decision, and of a query.
 std::string Unsteadiness(const LoadResult& load);
 
 }  // namespace ferry::bench

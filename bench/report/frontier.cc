@@ -12,11 +12,11 @@ const PointResult& At(const std::vector<RunResult>& runs, PointPlace place) {
   return runs[place.run].points[place.point];
 }
 
-std::vector<PointPlace> Steady(const std::vector<RunResult>& runs) {
+std::vector<PointPlace> Carried(const std::vector<RunResult>& runs) {
   std::vector<PointPlace> places;
   for (size_t run = 0; run < runs.size(); ++run) {
     for (size_t point = 0; point < runs[run].points.size(); ++point) {
-      if (IsSteady(runs[run].points[point])) {
+      if (Carries(runs[run].points[point])) {
         places.push_back({run, point});
       }
     }
@@ -35,8 +35,12 @@ bool IsSteady(const PointResult& point) {
   return Stands(point) && WhyUnsteady(point).empty();
 }
 
+bool Carries(const PointResult& point) {
+  return Stands(point) && WhyNotCarried(point).empty();
+}
+
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs) {
-  std::vector<PointPlace> places = Steady(runs);
+  std::vector<PointPlace> places = Carried(runs);
   std::stable_sort(places.begin(), places.end(),
                    [&](PointPlace a, PointPlace b) {
                      const PointResult& left = At(runs, a);
@@ -58,11 +62,10 @@ std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs) {
 std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
                                  double slo_ms) {
   std::optional<PointPlace> best;
-  for (const PointPlace place : Steady(runs)) {
+  for (const PointPlace place : Carried(runs)) {
     const PointResult& point = At(runs, place);
     if (point.loop == "open" && !IsUnconfirmed(runs[place.run], point) &&
         point.latency.p99_us <= slo_ms * 1e3 &&
-        SuccessShare(point) >= kLeastSuccessShare &&
         (!best.has_value() ||
          point.achieved_rate > At(runs, *best).achieved_rate)) {
       best = place;

@@ -26,17 +26,23 @@ struct PointPlace {
 bool Stands(const PointResult& point);
 
 // Whether it stands and says how it would go on (WhyUnsteady()): only such a
-// point is on a front, chosen, a saturation or has a cost.
+// point is a saturation or has a cost.
 bool IsSteady(const PointResult& point);
 
-// Returns the points that are steady (IsSteady()) and that no other such point
+// Whether it stands and is of a load that the server carries: steady, with
+// kLeastSuccessShare (WhyNotCarried()). Fronts, knees, what is chosen, solid
+// dots and what a verdict is proud of are of such points alone: a server that
+// refuses what it cannot do looks fast.
+bool Carries(const PointResult& point);
+
+// Returns the points that are carried (Carries()) and that no other such point
 // beats: with a lower p99 and at least the rate, or the same p99 and a higher
 // rate. By rising p99, so by rising rate.
 std::vector<PointPlace> Frontier(const std::vector<RunResult>& runs);
 
 // Returns the point of the highest achieved rate among those of open loops that
-// are steady, have p99 within `slo_ms` and kLeastSuccessShare, and of a
-// search only the rate that it confirmed; none where there is none.
+// are carried, have p99 within `slo_ms`, and of a search only the rate that it
+// confirmed; none where there is none.
 std::optional<PointPlace> Chosen(const std::vector<RunResult>& runs,
                                  double slo_ms);
 

@@ -49,15 +49,24 @@ std::optional<HeatCell> OfBound(const RunResult& run, double slo_ms) {
   });
 }
 
+// The most that was carried; where nothing was, less than the least that was
+// tried.
 std::optional<HeatCell> OfTheMost(const RunResult& run) {
-  std::optional<HeatCell> cell;
+  std::optional<HeatCell> most;
+  std::optional<HeatCell> least;
   for (const PointResult& point : run.points) {
-    if (Stands(point) &&
-        (!cell.has_value() || point.achieved_rate > cell->rate)) {
-      cell = {.rate = point.achieved_rate, .served = point.achieved_rate};
+    const double rate = point.achieved_rate;
+    if (Carries(point)) {
+      if (!most.has_value() || rate > most->rate) {
+        most = {.rate = rate, .served = rate};
+      }
+    } else if (const double tried =
+                   point.loop == "open" ? point.target_rate : rate;
+               Stands(point) && (!least.has_value() || tried < least->rate)) {
+      least = {.rate = tried, .is_bound = true, .served = rate};
     }
   }
-  return cell;
+  return most.has_value() ? most : least;
 }
 
 std::optional<HeatCell> CellOf(const RunResult& run,

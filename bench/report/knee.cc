@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "bench/report/frontier.h"
 #include "bench/report/point_rules.h"
 
 namespace ferry::bench {
@@ -29,14 +30,14 @@ std::optional<Knee> FindKnee(const RunResult& run) {
   }
   std::vector<const PointResult*> points;
   std::set<double> rates;
-  std::set<double> measured;  // unsteady or not
+  std::set<double> measured;  // carried or not
   std::set<std::string> arrivals;
   for (const PointResult& point : run.points) {
     if (!Counts(point)) {
       continue;
     }
     measured.insert(point.target_rate);
-    if (WhyUnsteady(point).empty()) {
+    if (Carries(point)) {
       points.push_back(&point);
       rates.insert(point.target_rate);
       arrivals.insert(point.arrivals);

@@ -24,14 +24,14 @@ struct Knee {
   double mean_us = 0;
   double p99_us = 0;
   double power = 0;  // rate over mean latency, 1/s^2
-  // It is the lowest or highest rate that was measured, unsteady ones included:
+  // It is the lowest or highest rate that was measured, carried or not:
   // the curve may have its knee beyond.
   bool is_lowest = false;
   bool is_highest = false;
 };
 
-// Returns the knee of the run's open-loop points that stand and are steady
-// (WhyUnsteady()); nothing where they are of too few rates, or of several
+// Returns the knee of the run's open-loop points that are carried (Carries());
+// nothing where they are of too few rates, or of several
 // arrivals, nor of a search, whose confirmations crowd at its bound.
 std::optional<Knee> FindKnee(const RunResult& run);
 

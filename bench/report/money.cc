@@ -4,7 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/plan/cost.h"
+#include "bench/report/number_text.h"
 #include "bench/report/percentile_text.h"
+#include "bench/report/point_rules.h"
 
 namespace ferry::bench {
 
@@ -33,6 +35,7 @@ ReportTable MakeMoneyTable(const std::vector<RunResult>& runs,
   table.headings = {"run",
                     "load",
                     "achieved/s",
+                    "failed",
                     "p99 ms",
                     absl::StrCat(price.currency, " a million"),
                     absl::StrCat("requests for 1 ", price.currency)};
@@ -41,6 +44,7 @@ ReportTable MakeMoneyTable(const std::vector<RunResult>& runs,
     const PointResult& point = run.points[cost.place.point];
     table.rows.push_back({run.label, DescribeLoad(point),
                           absl::StrFormat("%.0f", point.achieved_rate),
+                          Percent(1 - SuccessShare(point)),
                           PercentileMs(point.latency.p99_us, point.ok, 0.99),
                           absl::StrFormat("%.4g", cost.per_million),
                           absl::StrFormat("%.0f", 1e6 / cost.per_million)});

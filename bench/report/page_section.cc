@@ -64,7 +64,9 @@ std::string WhatCellsAre(const PageData& data) {
       });
   return is_searched ? "Requests/s that each setting carries within the bound "
                        "of its search"
-                     : "The most requests/s that each setting served";
+                     : "The most requests/s that each setting served, steadily "
+                       "and with "
+                       "99 % successes";
 }
 
 }  // namespace
@@ -90,7 +92,8 @@ std::string ComparisonsToHtml(const PageData& data) {
        {"throughput", "", "Throughput against p99",
         absl::StrCat(
             "Up and to the left is better. The line joins the points that no "
-            "other beats in both; hollow points do not count.",
+            "other beats in both; hollow points do not count: void, cut short, "
+            "unsteady, or with more than 1 % failed.",
             data.chosen.has_value()
                 ? " The ringed one carries the most within the bound."
                 : ""),
@@ -128,8 +131,8 @@ std::string SettingsToHtml(const PageData& data) {
       "<section class=\"card wide\" id=\"settings\">\n"
       "<h3>max_batch_size and max_wait</h3>\n<p class=\"note\">",
       WhatCellsAre(data),
-      "; ringed: the most. &lt;: this rate missed the bound, and none that "
-      "keeps it was found; its shade is what was served at it. -: not "
+      "; ringed: the most. &lt;: this rate was not carried like that, and none "
+      "that was is known; its shade is what was served at it. -: not "
       "tried.</p>\n<div class=\"heatmaps\">\n",
       HeatMapToHtml(grids), "</div>\n</section>\n");
 }

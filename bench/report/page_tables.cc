@@ -10,6 +10,7 @@
 #include "bench/report/goodput.h"
 #include "bench/report/number_text.h"
 #include "bench/report/percentile_text.h"
+#include "bench/report/point_rules.h"
 #include "bench/report/utilization.h"
 
 namespace ferry::bench {
@@ -21,10 +22,10 @@ constexpr double kPercentiles[] = {0.5,   0.75,  0.9,    0.95, 0.99,
 std::string Rate(double rate) { return absl::StrFormat("%.0f", rate); }
 
 std::string StateOf(const PointResult& point) {
-  return !point.void_reason.empty() ? "void"
-         : point.interrupted        ? "cut short"
-         : !point.unsteady.empty()  ? "unsteady"
-                                    : point.purpose;
+  return !point.void_reason.empty()    ? "void"
+         : point.interrupted           ? "cut short"
+         : !WhyUnsteady(point).empty() ? "unsteady"
+                                       : point.purpose;
 }
 
 // Calls `add` with each point that charts draw, and its run.

@@ -2,10 +2,34 @@
 #include "bench/report/point_rules.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/load/falling_behind.h"
+#include "bench/report/number_text.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
+namespace {
+
+// As CountAnswered() of a load. REQUIRES: requests were planned, at a rate.
+SentAndAnswered AnsweredOf(const PointResult& point) {
+  uint64_t failed = point.error_count();
+  for (const char* unanswered : {"NOT_SENT", "UNANSWERED"}) {
+    const auto found = point.errors.find(unanswered);
+    failed -= found == point.errors.end() ? 0 : found->second;
+  }
+  const auto sent = static_cast<double>(point.planned);
+  const double window_s = sent / point.offered_rate;
+  const double waited_us =
+      point.latency.mean_us * static_cast<double>(point.ok) +
+      point.failed_latency.mean_us * static_cast<double>(failed);
+  return {
+      .sent = sent,
+      .answered = point.achieved_rate * window_s + static_cast<double>(failed),
+      .under_way = waited_us / 1e6 / window_s};
+}
+
+}  // namespace
 
 double SuccessShare(const PointResult& point) {
   return point.planned == 0 ? 0
@@ -18,15 +42,22 @@ std::string WhyUnsteady(const PointResult& point) {
       !(point.offered_rate > 0) || point.planned == 0) {
     return point.unsteady;
   }
-  // One request may always be under way.
-  const double others = static_cast<double>(point.error_count() + 1) /
-                        static_cast<double>(point.planned);
-  if (point.achieved_rate / point.offered_rate + others >=
-      kLeastAnsweredShare) {
-    return "";
+  const SentAndAnswered requests = AnsweredOf(point);
+  return FellBehind(requests)
+             ? absl::StrFormat(
+                   "%.0f/s were sent and %.0f/s answered: the "
+                   "queue grew",
+                   point.offered_rate,
+                   point.offered_rate * requests.answered / requests.sent)
+             : "";
+}
+
+std::string WhyNotCarried(const PointResult& point) {
+  if (SuccessShare(point) < kLeastSuccessShare) {
+    return absl::StrCat(Percent(1 - SuccessShare(point)), " failed");
   }
-  return absl::StrFormat("%.0f/s succeeded of %.0f/s sent: the queue grew",
-                         point.achieved_rate, point.offered_rate);
+  const std::string unsteady = WhyUnsteady(point);
+  return unsteady.empty() ? "" : absl::StrCat("unsteady: ", unsteady);
 }
 
 bool IsTry(const PointResult& point) {

@@ -20,14 +20,15 @@ inline constexpr double kLeastSuccessShare = 0.99;
 // planned.
 double SuccessShare(const PointResult& point);
 
-// The share of what an open loop sends that must be answered in the window:
-// less, and its queue grows. Source: as `search` has it.
-inline constexpr double kLeastAnsweredShare = 0.98;
-
 // Returns why the point says nothing about how it would go on: that it was
-// called unsteady, or an open loop of which too little was answered, by success
-// or error, in the window. "" where it does.
+// called unsteady, or, of files that were written by another rule, an open loop
+// that fell behind what was sent (FellBehind()). "" where it does.
 std::string WhyUnsteady(const PointResult& point);
+
+// Returns what keeps a load from being one that the server carries, whatever
+// its latency: "38.4 % failed" where fewer than kLeastSuccessShare succeeded,
+// else "unsteady: ..." (WhyUnsteady()). "" where nothing does.
+std::string WhyNotCarried(const PointResult& point);
 
 // Whether the point narrows a search down ("bisect: met") and confirms nothing:
 // its window may have ended early.

@@ -50,12 +50,12 @@ double FoundRate(const Repeats& of) {
   return best;
 }
 
-// Returns the highest rate of such loops that stand; 0 where there are none.
+// Returns the highest rate of such loops that are carried; 0 where none is.
 double BestRate(const Repeats& of, const char* loop) {
   double best = 0;
   for (const RunResult* run : of.runs) {
     for (const PointResult& point : run->points) {
-      if (point.loop == loop && Stands(point)) {
+      if (point.loop == loop && Carries(point)) {
         best = std::max(best, point.achieved_rate);
       }
     }

@@ -14,8 +14,9 @@ namespace ferry::bench {
 
 // Returns sentences that compare each label with the first of the same model:
 // the ratio of what their searches found for the same bound; without searches,
-// of the highest achieved rates that stand, of closed loops where both have
-// such, else of open ones. Runs of one label are repeats and count together.
+// of the highest achieved rates that are carried (Carries()), of closed loops
+// where both have such, else of open ones. Runs of one label are repeats and
+// count together.
 std::vector<std::string> Compare(const std::vector<RunResult>& runs);
 
 }  // namespace ferry::bench

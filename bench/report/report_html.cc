@@ -78,7 +78,15 @@ Json PlaceToJson(const PointPlace& place) {
   return Json::array({place.run, place.point});
 }
 
-// What the charts draw beside the results.
+// Why a dot is hollow; "" where it is solid.
+std::string DoubtOf(const PointResult& point) {
+  return !point.void_reason.empty() ? absl::StrCat("void: ", point.void_reason)
+         : point.interrupted        ? "cut short"
+                                    : WhyNotCarried(point);
+}
+
+// What the charts draw beside the results. Which points count is decided here
+// alone.
 std::string MarksToJson(const PageData& data, bool is_simulated) {
   Json marks = {
       {"simulated", is_simulated},
@@ -86,7 +94,8 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
       {"chosen", data.chosen ? PlaceToJson(*data.chosen) : Json(nullptr)},
       {"frontier", Json::array()},
       {"tries", Json::array()},
-      {"unsteady", Json::array()},
+      {"carried", Json::array()},
+      {"doubts", Json::array()},
       {"sub_bucket_bits", kLatencySubBucketBits},
       {"currency", nullptr},
       {"costs", Json::array()},
@@ -109,18 +118,26 @@ std::string MarksToJson(const PageData& data, bool is_simulated) {
       if (IsTry(data.runs[run].points[point])) {
         marks["tries"].push_back(PlaceToJson({run, point}));
       }
-      if (const std::string why = WhyUnsteady(data.runs[run].points[point]);
-          !why.empty()) {
-        marks["unsteady"].push_back(
-            {{"at", PlaceToJson({run, point})}, {"why", why}});
+      if (Carries(data.runs[run].points[point])) {
+        marks["carried"].push_back(PlaceToJson({run, point}));
+      }
+      if (const std::string doubt = DoubtOf(data.runs[run].points[point]);
+          !doubt.empty()) {
+        marks["doubts"].push_back(
+            {{"at", PlaceToJson({run, point})}, {"why", doubt}});
       }
     }
   }
   if (data.price.has_value()) {
     marks["currency"] = data.price->currency;
     for (const PointCost& cost : CostOfPoints(data.runs, *data.price)) {
-      marks["costs"].push_back(
-          {{"at", PlaceToJson(cost.place)}, {"per_million", cost.per_million}});
+      const PointResult& point =
+          data.runs[cost.place.run].points[cost.place.point];
+      const bool is_late =
+          data.slo_ms && point.latency.p99_us > *data.slo_ms * 1e3;
+      marks["costs"].push_back({{"at", PlaceToJson(cost.place)},
+                                {"per_million", cost.per_million},
+                                {"hollow", is_late || !Carries(point)}});
     }
   }
   return marks.dump(-1, ' ', false, Json::error_handler_t::replace);

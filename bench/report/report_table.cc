@@ -11,6 +11,7 @@
 #include "bench/report/goodput.h"
 #include "bench/report/number_text.h"
 #include "bench/report/percentile_text.h"
+#include "bench/report/point_rules.h"
 #include "bench/report/rate_comparison.h"
 
 namespace ferry::bench {
@@ -59,10 +60,10 @@ std::vector<std::string> MakeRow(const RunResult& run,
           MsOrNone(point, &ServerTimes::compute_infer_us),
           DescribeErrors(point.errors),
           point.loop == "offline" ? "-" : Ms(point.send_lag.p99_us),
-          !point.void_reason.empty() ? "void"
-          : point.interrupted        ? "cut short"
-          : !point.unsteady.empty()  ? "unsteady"
-                                     : point.purpose};
+          !point.void_reason.empty()    ? "void"
+          : point.interrupted           ? "cut short"
+          : !WhyUnsteady(point).empty() ? "unsteady"
+                                        : point.purpose};
 }
 
 bool AnyUnbacked(const std::vector<RunResult>& runs) {
@@ -154,10 +155,9 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
         table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
                                            DescribeLoad(point), ": ",
                                            point.void_reason));
-      } else if (!point.unsteady.empty()) {
+      } else if (const std::string why = WhyUnsteady(point); !why.empty()) {
         table.notes.push_back(absl::StrCat("unsteady: ", run.label, ", ",
-                                           DescribeLoad(point), ": ",
-                                           point.unsteady));
+                                           DescribeLoad(point), ": ", why));
       }
     }
     NoteSaturation(run, table.notes);

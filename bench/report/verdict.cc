@@ -8,8 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/load/batch_means.h"
 #include "bench/report/frontier.h"
 #include "bench/report/number_text.h"
+#include "bench/report/point_rules.h"
 #include "bench/report/report_table.h"
 #include "bench/report/utilization.h"
 
@@ -30,21 +32,22 @@ struct Best {
   std::string verb = {};      // "carries"
   std::string bound = {};     // " with p99 within 50 ms (search)"
   std::string addition = {};  // "; at 70 % load ..."
+  std::string none = {};      // what there is to say where the rate is 0
 };
 
 std::string BoundInWords(double percentile, double slo_ms) {
   return absl::StrFormat("p%g within %g ms", percentile, slo_ms);
 }
 
-// Returns the open point that stands whose offered rate is nearest to a share
-// of 0.7 of `rate`, not further than half a share off; null without one.
+// Returns the open point that is carried whose offered rate is nearest to a
+// share of 0.7 of `rate`, not further than half a share off; null without one.
 const PointResult* NearUsualLoad(const RunResult& run, double rate) {
   const PointResult* nearest = nullptr;
   const auto off = [rate](const PointResult& point) {
     return std::abs(point.offered_rate / rate - kUsualLoad);
   };
   for (const PointResult& point : run.points) {
-    if (point.loop == "open" && Stands(point) && off(point) < 0.5 &&
+    if (point.loop == "open" && Carries(point) && off(point) < 0.5 &&
         (nearest == nullptr || off(point) < off(*nearest))) {
       nearest = &point;
     }
@@ -52,9 +55,30 @@ const PointResult* NearUsualLoad(const RunResult& run, double rate) {
   return nearest;
 }
 
+// Percentiles as far as there are enough requests for them.
 std::string LatencyInWords(const PointResult& point) {
-  return absl::StrCat("p50 is ", MsInWords(point.latency.p50_us), " and p99 ",
-                      MsInWords(point.latency.p99_us));
+  if (point.ok < SamplesFor(0.5)) {
+    return absl::StrFormat("%d %s too few for percentiles", point.ok,
+                           point.ok == 1 ? "success is" : "successes are");
+  }
+  const std::string p50 =
+      absl::StrCat("p50 is ", MsInWords(point.latency.p50_us));
+  return point.ok < SamplesFor(0.99)
+             ? absl::StrFormat("%s (%d successes are too few for p99)", p50,
+                               point.ok)
+             : absl::StrCat(p50, " and p99 ", MsInWords(point.latency.p99_us));
+}
+
+// Why a load is not carried, behind its name.
+std::string MissInWords(const PointResult& point) {
+  const std::string why = WhyNotCarried(point);
+  return absl::StartsWith(why, "unsteady") ? absl::StrCat("it was ", why) : why;
+}
+
+std::string LoadInWords(const PointResult& point) {
+  return point.loop == "closed"
+             ? absl::StrCat("with ", point.outstanding, " outstanding")
+             : absl::StrCat("at ", RateInWords(point.target_rate), "/s");
 }
 
 Best OfSearch(const RunResult& run) {
@@ -74,17 +98,39 @@ Best OfSearch(const RunResult& run) {
 
 Best OfBound(const RunResult& run, double slo_ms) {
   const std::string bound = BoundInWords(99, slo_ms);
-  const auto place = Chosen({run}, slo_ms);
-  return {.run = &run,
-          .kind = bound,
-          .rate = place ? run.points[place->point].achieved_rate : 0,
-          .verb = "carries at least",
-          .bound = " with " + bound};
+  Best best = {.run = &run,
+               .kind = bound,
+               .verb = "carries at least",
+               .bound = " with " + bound};
+  if (const auto place = Chosen({run}, slo_ms)) {
+    const PointResult& point = run.points[place->point];
+    best.rate = point.achieved_rate;
+    if (point.ok < SamplesFor(0.99)) {
+      best.addition = absl::StrFormat(
+          "; %d successes are too few to be sure of p99", point.ok);
+    }
+  }
+  return best;
+}
+
+// Returns what speaks against the closed loop that achieved the saturation; ""
+// where nothing does, or the run's file has no such loop.
+std::string DoubtOfSaturation(const RunResult& run, double rate) {
+  for (const PointResult& point : run.points) {
+    if (point.loop == "closed" && Stands(point) &&
+        point.achieved_rate == rate) {
+      return WhyNotCarried(point);
+    }
+  }
+  return "";
 }
 
 Best OfSaturation(const RunResult& run, double rate) {
   Best best = {
       .run = &run, .kind = "saturation", .rate = rate, .verb = "saturates at"};
+  if (const std::string doubt = DoubtOfSaturation(run, rate); !doubt.empty()) {
+    best.bound = absl::StrCat(" (", doubt, ")");
+  }
   if (const PointResult* const usual = NearUsualLoad(run, rate)) {
     best.addition = absl::StrFormat("; at %.0f %% load %s",
                                     usual->offered_rate / rate * 100,
@@ -93,23 +139,63 @@ Best OfSaturation(const RunResult& run, double rate) {
   return best;
 }
 
+// Requests/s; of a closed loop those that came of it.
+double RateOfLoad(const PointResult& point) {
+  return point.loop == "open" ? point.target_rate : point.offered_rate;
+}
+
+// Returns the loads at `rate` or above that were put and not carried, or not
+// put to their end, the lowest first.
+std::vector<const PointResult*> NotCarriedFrom(const RunResult& run,
+                                               double rate) {
+  std::vector<const PointResult*> points;
+  for (const PointResult& point : run.points) {
+    if (point.loop != "offline" && !IsTry(point) && !Carries(point) &&
+        RateOfLoad(point) >= rate) {
+      points.push_back(&point);
+    }
+  }
+  std::stable_sort(points.begin(), points.end(), [](auto* a, auto* b) {
+    return RateOfLoad(*a) < RateOfLoad(*b);
+  });
+  return points;
+}
+
+// Returns what the first of them shows of the server: "at 600/s 38.4 % failed";
+// "" where none does, as none was put to its end without being void.
+std::string WhatWasMissed(const std::vector<const PointResult*>& points) {
+  for (const PointResult* point : points) {
+    if (point->void_reason.empty() && !point->interrupted) {
+      return absl::StrCat(LoadInWords(*point), " ", MissInWords(*point));
+    }
+  }
+  return "";
+}
+
+// The highest load that was carried, and what came of the next that was not.
 Best OfOpenLoop(const RunResult& run) {
+  Best best = {.run = &run, .kind = "open loops", .verb = "served"};
   const PointResult* highest = nullptr;
   for (const PointResult& point : run.points) {
-    if (Stands(point) &&
+    if (Carries(point) &&
         (highest == nullptr || point.achieved_rate > highest->achieved_rate)) {
       highest = &point;
     }
   }
+  const std::vector<const PointResult*> others =
+      NotCarriedFrom(run, highest != nullptr ? RateOfLoad(*highest) : 0);
+  const std::string missed = WhatWasMissed(others);
   if (highest == nullptr) {
-    return {.run = &run};
+    best.none = absl::StrFormat(
+        "at no load that was tried was %s steady with %g %% successes: %s",
+        run.model, kLeastSuccessShare * 100, missed);
+    return best;
   }
-  return {.run = &run,
-          .kind = "open loops",
-          .rate = highest->achieved_rate,
-          .verb = "served",
-          .addition = absl::StrCat(", the most that was tried: ",
-                                   LatencyInWords(*highest))};
+  best.rate = highest->achieved_rate;
+  best.addition = absl::StrCat(
+      others.empty() ? ", the most that was tried: " : ": ",
+      LatencyInWords(*highest), missed.empty() ? "" : "; ", missed);
+  return best;
 }
 
 // Of the queries that were answered to their end, the fastest.
@@ -130,7 +216,10 @@ Best OfOffline(const RunResult& run) {
           .rate = *fastest->rows_rate,
           .unit = "rows/s",
           .verb = "answered",
-          .bound = " of one query (offline)"};
+          .bound = " of one query (offline)",
+          .addition = SuccessShare(*fastest) < kLeastSuccessShare
+                          ? absl::StrCat("; ", WhyNotCarried(*fastest))
+                          : ""};
 }
 
 Best BestOf(const RunResult& run, const std::optional<double>& slo_ms) {
@@ -181,20 +270,29 @@ std::string Prefix(const Runs& runs) {
   return is_simulated ? "On a simulated device: " : "";
 }
 
+// The one load of a run, with what speaks against it.
+std::string OneLoad(const RunResult& run) {
+  const PointResult& point = run.points[0];
+  const std::string doubt = WhyNotCarried(point);
+  return absl::StrCat("one load only (", DescribeLoad(point), "): ", run.model,
+                      " served ", RateInWords(point.achieved_rate),
+                      " requests/s, ", LatencyInWords(point),
+                      doubt.empty() ? "" : "; ", doubt);
+}
+
 std::string OneRun(const Best& best) {
+  const bool is_one_load = best.run->points.size() == 1 &&
+                           !best.run->search.has_value() &&
+                           best.kind != "offline";
+  if (is_one_load && (best.rate > 0 || !best.none.empty())) {
+    return OneLoad(*best.run);
+  }
   if (best.rate == 0) {
-    return best.kind == "saturation" || best.bound.empty()
+    return !best.none.empty() ? best.none
+           : best.bound.empty()
                ? "nothing can be said"
                : absl::StrCat("at no load that was tried does ",
                               best.run->model, " keep", best.bound.substr(5));
-  }
-  if (best.run->points.size() == 1 && !best.run->search.has_value() &&
-      best.kind != "offline") {
-    const PointResult& point = best.run->points[0];
-    return absl::StrCat("one load only (", DescribeLoad(point),
-                        "): ", best.run->model, " served ",
-                        RateInWords(point.achieved_rate), " requests/s, ",
-                        LatencyInWords(point));
   }
   return absl::StrCat(best.run->model, " ", best.verb, " ",
                       RateInWords(best.rate), " ", best.unit, best.bound,

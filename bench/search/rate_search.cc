@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/load/batch_means.h"
 #include "bench/load/binomial_test.h"
+#include "bench/load/falling_behind.h"
 #include "bench/report/machine.h"
 #include "bench/report/point_rules.h"
 #include "bench/search/window_probe.h"
@@ -24,7 +25,6 @@ constexpr int kLeastBoundsFar = 10;
 // It is asked many times a try, and each time may err.
 constexpr double kEarlyConfidence = 0.999;
 constexpr int kWarmUpBounds = 2;
-constexpr double kByChance = 3;  // deviations of a Poisson count
 
 const char* StageName(SloSearch::Stage stage) {
   switch (stage) {
@@ -54,20 +54,6 @@ Duration UsualTime(const RateSearchOptions& options) {
   const RateSearchOptions longer = WithLongWindows(options);
   return (longer.warm_up + longer.measured) *
          SloSearch::UsualTries(options.search);
-}
-
-// In a steady state as many are under way at the window's end as at its begin.
-// By Little's law those are rate * latency, of a bound that is kept at most
-// rate * bound; both vary as Poisson counts do.
-bool IsBehind(const LoadResult& load, const Slo& slo) {
-  const auto planned = static_cast<double>(load.planned);
-  const auto answered =
-      static_cast<double>(load.ok_in_window + load.failed() -
-                          std::min(load.failed(), load.unanswered));
-  const double under_way =
-      load.offered_rate() * std::chrono::duration<double>(slo.latency).count();
-  return answered <
-         kLeastAnsweredShare * planned - kByChance * std::sqrt(2 * under_way);
 }
 
 uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
@@ -257,7 +243,7 @@ RateSearch::Outcome RateSearch::OutcomeOf(SloSearch::Stage stage,
   const bool keeps = Keeps(missed, load.planned);
   // Of confirmations several are judged together.
   if ((keeps || (stage == SloSearch::Stage::kConfirm && !is_sure)) &&
-      (IsBehind(load, options_.slo) || !Unsteadiness(load).empty())) {
+      (FellBehind(CountAnswered(load)) || !Unsteadiness(load).empty())) {
     return Outcome::kUnsteady;
   }
   return keeps ? Outcome::kMet : Outcome::kMissed;

@@ -72,10 +72,6 @@ RateSearchOptions WithLongWindows(RateSearchOptions options);
 // Returns how long a search usually takes, at most: each try its whole window.
 Duration UsualTime(const RateSearchOptions& options);
 
-// Whether the server fell behind what was sent: it answered less than 98 % of
-// it in the window, and not by chance. What it refused it has answered.
-bool IsBehind(const LoadResult& load, const Slo& slo);
-
 // Returns how many of the requests of a run missed the bound.
 uint64_t MissedBound(const LoadResult& load, const Slo& slo);
 
@@ -107,6 +103,11 @@ class RateSearch {
 
   // What Run() returns.
   std::optional<double> found() const;
+
+  // Whether Stop() kept it from finding a rate.
+  bool is_stopped() const {
+    return stopped_.load(std::memory_order_relaxed) && !found().has_value();
+  }
 
   // What ended who sends.
   const absl::Status& status() const { return status_; }

@@ -74,12 +74,13 @@ class BenchProcessesTest(unittest.TestCase):
         wait_until(lambda: self.answered() == expected)
         self.assertEqual(self.answered(), expected)
 
-    def start(self, *flags):
-        """Returns two processes and their parent, that send for long, in a
+    def start(self, *flags, processes=2, rates=200):
+        """Returns the processes and their parent, that send for long, in a
         group of their own, once the server has answered some."""
         answered = self.answered()
         parent = subprocess.Popen(
-            [FERRY_BENCH, *self.command("--processes", "2", "--rates", "200",
+            [FERRY_BENCH, *self.command("--processes", str(processes),
+                                        "--rates", str(rates),
                                         "--duration-secs", "600",
                                         "--warm-up-secs", "0", *flags)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -154,7 +155,10 @@ class BenchProcessesTest(unittest.TestCase):
                 if "bracket: " in line:
                     break
             search.send_signal(signal.SIGINT)
-            search.stderr.read()
+            said = search.stderr.read()
+        self.assertEqual(search.returncode, 130, said)
+        self.assertRegex(said, "ferry-bench: stopped after [0-9]+ loads?: no "
+                         "rate was found with p99 <= 1 ms")
         point = self.result()["points"][0]
         self.assertLess(point["window_s"], 60)
         self.assertGreater(sum(point["server"]["batches"].values()), 0)
@@ -163,12 +167,26 @@ class BenchProcessesTest(unittest.TestCase):
         parent = self.start()
         os.killpg(parent.pid, signal.SIGINT)
         out, err = parent.communicate(timeout=LIMIT_S)
-        self.assertEqual(parent.returncode, 0, out + err)
+        self.assertEqual(parent.returncode, 130, out + err)
+        self.assertIn("ferry-bench: interrupted: 1 of 1 load was cut short", err)
         point = self.result()["points"][0]
         self.assertTrue(point["interrupted"])
         self.assertGreater(point["ok"], 0)
         self.assertEqual(point["ok"] + sum(point["errors"].values()),
                          point["planned"])
+        self.assert_none_left()
+
+    def test_interrupt_says_how_many_loads_were_left(self):
+        for processes in (1, 2):
+            with self.subTest(processes=processes):
+                parent = self.start("--repeat", "2", processes=processes,
+                                    rates="200,300")
+                os.killpg(parent.pid, signal.SIGINT)
+                out, err = parent.communicate(timeout=LIMIT_S)
+                self.assertEqual(parent.returncode, 130, out + err)
+                self.assertIn("ferry-bench: interrupted: 3 of 4 loads were not "
+                              "measured, 1 was cut short", err)
+                self.assertEqual(len(self.result()["points"]), 1)
         self.assert_none_left()
 
     def test_second_interrupt_ends_all_on_the_spot(self):

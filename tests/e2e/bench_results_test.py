@@ -207,6 +207,27 @@ class CompareTest(BenchCase):
         self.assertIn("WARNING: A and B differ: simulated: 'yes' in A", text)
         self.assertNotIn("% higher", text)  # it is the same file
 
+    def test_what_is_unsteady_or_of_other_windows_is_said(self):
+        base, _ = self.run_server("--outstanding", 1)
+        point = base["runs"][0]["points"][0]
+        point["unsteady"] = ""
+        a = self.write("a.json", base)
+        point["unsteady"] = "the rate went down"
+        point["window_s"] = 10
+        base["runs"][0]["warm_up_s"] = 3
+        b = self.write("b.json", base)
+        text = self.bench("compare", a, b, "--json", self.path("c.json"),
+                          "--markdown", self.path("c.md"))
+        said = "closed, 1 outstanding: unsteady in B: the rate went down"
+        self.assertIn(f"ferry-bench: WARNING: {said}", text)
+        self.assertIn("differ: window: '0.2 s' in A, '10 s' in B", text)
+        self.assertIn("differ: warm-up: '0 s' in A, '3 s' in B", text)
+        COMPARISON.validate(self.read("c.json"))
+        self.assertEqual(self.read("c.json")["unsteady"], [said])
+        with open(self.path("c.md"), encoding="utf-8") as file:
+            self.assertIn(f"**{said}**", file.read())
+        self.assertNotIn("unsteady", self.bench("compare", a, a, code=None))
+
     def test_what_cannot_be_compared_is_refused(self):
         base, _ = self.run_server("--outstanding", 1)
         a = self.write("a.json", base)

@@ -139,13 +139,13 @@ class ReportPageTest(unittest.TestCase):
             "</body>", "<script>document.body.append(runs.flatMap((run) => "
             "pointsOf(run)).filter((point) => whyHollow(point).startsWith("
             "'unsteady: ')).map((point) => ' ' + isHollow(point) + "
-            "stands(point) + whyHollow(point)).join());</script></body>"),
+            "isCarried(point) + whyHollow(point)).join());</script></body>"),
             encoding="utf-8")
         page = browser.Page(html, 1600, False)
         self.assertEqual(page.console, [])
         self.assertIn("truefalseunsteady: it paused", page.told["text"])
         self.assertRegex(page.told["text"],
-                         r"truefalseunsteady: \d+/s succeeded of \d+/s sent")
+                         r"truefalseunsteady: \d+/s were sent and \d+/s answered")
 
     def test_an_error_would_be_seen(self):
         """A console that is never read would look like a quiet page."""

@@ -57,7 +57,7 @@ function latencyLines(x) {
 function asides(dots) {
   const more = [];
   if (dots.some((one) => one.hollow)) {
-    more.push('hollow: void, unsteady or cut short');
+    more.push('hollow: void, cut short, unsteady or over 1 % failed');
   }
   if (dots.some((one) => one.weak)) {
     more.push('?: too few requests for that percentile');

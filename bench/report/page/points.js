@@ -1,22 +1,27 @@
 // Which runs and which point are looked at, and points as charts take them.
 
+// A mark has the place of a point: its run and its index there.
+function pointAt([run, point]) {
+  return runs[run].points[point];
+}
+
 // Tries of a search, which are no measurements to compare.
-const tries = new Set(marks.tries.map(([run, point]) => runs[run].points[point]));
+const tries = new Set(marks.tries.map(pointAt));
 
 function isTry(point) {
   return tries.has(point);
 }
 
-// Why points are unsteady, of those that are.
-const unsteady = new Map(marks.unsteady.map(({at: [run, point], why}) =>
-  [runs[run].points[point], why]));
+// Points of loads that the server carries; and what speaks against others.
+const carried = new Set(marks.carried.map(pointAt));
+const doubts = new Map(marks.doubts.map(({at, why}) => [pointAt(at), why]));
 
 // The order in which runs get colours and are drawn while there are too many:
 // the chosen, the first, then those that served the most.
 const mostRuns = 6;
 
 function bestRate(run) {
-  return run.points.filter(stands)
+  return run.points.filter(isCarried)
       .reduce((best, point) => Math.max(best, point.achieved_rate), 0);
 }
 
@@ -55,22 +60,18 @@ function runMarker(index) {
   return markers[ranked.indexOf(index) % markers.length];
 }
 
-// As IsSteady() of bench/report/frontier.h, so that what is shown first is what
-// the frontier, the chosen point and the costs are of.
-function stands(point) {
-  return point.void_reason === '' && !point.interrupted && point.ok > 0 &&
-      point.loop !== 'offline' && !isTry(point) && !unsteady.has(point);
+// Whether it counts: on the frontier, as chosen, to begin with.
+function isCarried(point) {
+  return carried.has(point);
 }
 
 function isHollow(point) {
-  return point.void_reason !== '' || point.interrupted || unsteady.has(point);
+  return doubts.has(point);
 }
 
 // Why a point is hollow, for who points at it.
 function whyHollow(point) {
-  return point.void_reason !== '' ? 'void: ' + point.void_reason :
-      point.interrupted ? 'cut short' :
-      unsteady.has(point) ? 'unsteady: ' + unsteady.get(point) : '';
+  return doubts.get(point) || '';
 }
 
 // Whether a percentile, by its name, has ten latencies beyond it.
@@ -127,7 +128,7 @@ function firstPoint(index) {
     return run.points[marks.chosen[1]];
   }
   const points = pointsOf(run);
-  const open = points.filter((point) => point.loop === 'open' && stands(point));
+  const open = points.filter((point) => point.loop === 'open' && isCarried(point));
   const within = open.filter((point) => {
     const share = utilization(point, index);
     return (point.load ?? (Number.isFinite(share) ? share :

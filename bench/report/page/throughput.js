@@ -15,10 +15,6 @@ function pointLines(x, y, joins, percentile) {
   })).filter((one) => one.data.length > 0);
 }
 
-function pointAt(place) {
-  return runs[place[0]].points[place[1]];
-}
-
 function loopKey(lines) {
   const items = [];
   if (lines.some((one) => one.pointStyle !== 'crossRot')) {

@@ -375,5 +375,22 @@ TEST(ComparisonTest, JsonHasWhatTheTableHas) {
                           HasSubstr("B's p50 is ")));
 }
 
+TEST(ComparisonTest, SaysWhatIsUnsteady) {
+  std::mt19937_64 random(1);
+  const RunResult a = RunOf("a", DrawPoint(random, {}));
+  RunResult b = RunOf("b", DrawPoint(random, {}));
+  EXPECT_THAT(CompareRuns({a}, {b}).unsteady, IsEmpty());
+  EXPECT_THAT(CompareRuns({a}, {b}).notes,
+              Not(Contains(HasSubstr("unsteady"))));
+  b.points[0].unsteady = "the rate went down";
+  const Comparison comparison = CompareRuns({a}, {b});
+  const std::string said =
+      "closed, 4 outstanding: unsteady in B: the rate went down";
+  EXPECT_THAT(comparison.unsteady, ElementsAre(said));
+  EXPECT_THAT(comparison.notes,
+              Contains(HasSubstr("the latencies of its window's length")));
+  EXPECT_THAT(ToText(comparison), HasSubstr("WARNING: " + said));
+}
+
 }  // namespace
 }  // namespace ferry::bench

@@ -141,6 +141,43 @@ TEST(LoadMatchTest, APairIsLeftOutWhereOneOfItIsVoid) {
                           "closed, 1 outstanding: cut short in B"));
 }
 
+TEST(LoadMatchTest, UnsteadyPointsAreComparedWithAWarning) {
+  std::vector<PointResult> points = {Closed(1), Open(500)};
+  const std::vector<RunResult> a = {RunAt("01", points), RunAt("03", points)};
+  std::vector<RunResult> b = {RunAt("02", points), RunAt("04", points)};
+  EXPECT_THAT(MatchLoads(a, b).unsteady, IsEmpty());
+  b[1].points[0].unsteady = "the rate went down";
+  b[0].points[1].unsteady = b[1].points[1].unsteady = "the median went up";
+  const LoadMatches matches = MatchLoads(a, b);
+  ASSERT_EQ(matches.loads.size(), 2U);
+  EXPECT_EQ(matches.loads[0].b.size(), 2U);
+  EXPECT_THAT(
+      matches.unsteady,
+      ElementsAre("closed, 1 outstanding: unsteady in B (1 of 2): the rate "
+                  "went down",
+                  "open, 500/s: unsteady in B (2 of 2): the median went up"));
+  EXPECT_THAT(MatchLoads({b[0]}, {a[0]}).unsteady,
+              ElementsAre("open, 500/s: unsteady in A: the median went up"));
+}
+
+TEST(LoadMatchTest, WindowsAndWarmUpsAreAWarning) {
+  PointResult tried = Open(700);
+  tried.purpose = "bisect: met";
+  tried.window_s = 1.25;
+  PointResult measured = Open(500);
+  measured.window_s = 5;
+  RunResult a = RunAt("1", {tried, measured});
+  a.warm_up_s = 2;
+  RunResult b = a;
+  b.points[0].window_s = 3;
+  EXPECT_THAT(MatchLoads({a}, {b}).warnings, IsEmpty());
+  b.points[1].window_s = 10;
+  b.warm_up_s = 0;
+  EXPECT_THAT(MatchLoads({a}, {b}).warnings,
+              ElementsAre("window: '5 s' in A, '10 s' in B",
+                          "warm-up: '2 s' in A, '0 s' in B"));
+}
+
 TEST(LoadMatchTest, TriesOfASearchAreNoPoints) {
   PointResult tried = Open(100);
   tried.purpose = "double: met";

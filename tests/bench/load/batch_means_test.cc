@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -127,6 +128,80 @@ TEST(BatchMeansTest, AnswersThatFallBehindAreUnsteady) {
   EXPECT_EQ(Unsteadiness(*load), "") << "a closed loop sends what it can";
   load->is_open = true;
   EXPECT_THAT(Unsteadiness(*load), HasSubstr("1000/s were sent and 833/s"));
+}
+
+// A closed loop of 30 slices of 1 s with so many requests each, of one latency.
+std::unique_ptr<LoadResult> MakeClosedLoop(const std::vector<int>& of_slices,
+                                           double latency_ms = 10) {
+  auto load = std::make_unique<LoadResult>();
+  load->slices.resize(of_slices.size());
+  load->slice = std::chrono::seconds(1);
+  load->window = load->slice * static_cast<int>(of_slices.size());
+  for (size_t i = 0; i < of_slices.size(); ++i) {
+    for (int call = 0; call < of_slices[i]; ++call) {
+      RecordLatency(load->latency, Milliseconds(latency_ms));
+      RecordLatency(load->slices[i].latency, Milliseconds(latency_ms));
+      ++load->slices[i].planned;
+      ++load->planned;
+      ++load->ended[0];
+      ++load->ok_in_window;
+    }
+  }
+  return load;
+}
+
+TEST(BatchMeansTest, AClosedLoopWhoseRateDriftsIsUnsteady) {
+  std::vector<int> of_slices;
+  for (int i = 0; i < 30; ++i) {
+    // Half of them from the middle on, as of a server that pauses now and then.
+    of_slices.push_back((i < 15 ? 200 : 100) + (i % 3 == 0 ? 16 : 0));
+  }
+  EXPECT_THAT(Unsteadiness(*MakeClosedLoop(of_slices)),
+              HasSubstr("the rate went down by"));
+  std::reverse(of_slices.begin(), of_slices.end());
+  EXPECT_THAT(Unsteadiness(*MakeClosedLoop(of_slices)),
+              HasSubstr("the rate went up by"));
+  auto decided = MakeClosedLoop(of_slices);
+  decided->is_decided = true;
+  EXPECT_EQ(Unsteadiness(*decided), "");
+  auto query = MakeClosedLoop(of_slices);
+  query->is_offline = true;
+  EXPECT_EQ(Unsteadiness(*query), "") << "it has one rate, of its whole";
+}
+
+TEST(BatchMeansTest, AClosedLoopWhoseMedianDriftsIsUnsteady) {
+  auto load = MakeRun(1, 1000, 4);
+  load->is_open = false;
+  EXPECT_THAT(Unsteadiness(*load), HasSubstr("the median latency went up by"));
+}
+
+TEST(BatchMeansTest, ASteadyClosedLoopIsSteady) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed);
+    std::poisson_distribution<int> count(seed % 2 == 0 ? 1 : 300);
+    std::vector<int> of_slices(30);
+    for (int& one : of_slices) {
+      one = count(random);
+    }
+    EXPECT_EQ(Unsteadiness(*MakeClosedLoop(of_slices)), "") << seed;
+  }
+  // In batches of 64, of which a slice holds one or two.
+  std::vector<int> of_slices;
+  for (int i = 0; i < 30; ++i) {
+    of_slices.push_back(i % 3 == 0 ? 128 : 64);
+  }
+  EXPECT_EQ(Unsteadiness(*MakeClosedLoop(of_slices)), "");
+}
+
+TEST(BatchMeansTest, SlicesAfterAnEarlyEndAreNoDrift) {
+  std::vector<int> of_slices(30, 0);
+  std::fill(of_slices.begin(), of_slices.begin() + 17, 200);
+  auto load = MakeClosedLoop(of_slices);
+  EXPECT_THAT(Unsteadiness(*load), HasSubstr("the rate went down"))
+      << "it stopped to answer";
+  load->interrupted = true;
+  load->window = Milliseconds(17'400);
+  EXPECT_EQ(Unsteadiness(*load), "") << "it was cut short";
 }
 
 }  // namespace

@@ -58,6 +58,16 @@ TEST(FrontierTest, LeavesOutWhatDoesNotStand) {
   EXPECT_THAT(Frontier({}), IsEmpty());
 }
 
+TEST(FrontierTest, LeavesOutWhatShedsLoad) {
+  PointResult shed = Point(900, 1);
+  shed.ok = 620;  // of 1,000
+  PointResult nearly = Point(800, 2);
+  nearly.ok = 990;
+  EXPECT_THAT(Frontier({RunOf({shed, nearly})}), ElementsAre(PointPlace{0, 1}));
+  EXPECT_FALSE(Carries(shed));
+  EXPECT_TRUE(IsSteady(shed)) << "it would go on like that";
+}
+
 TEST(ChosenTest, CarriesTheMostWithinTheBound) {
   std::vector<RunResult> runs = {
       RunOf({Point(100, 5), Point(200, 10), Point(300, 10.1)})};

@@ -67,6 +67,19 @@ TEST(HeatMapTest, OfASweepIsWhatKeepsTheBound) {
   EXPECT_FALSE(grids[0].cells.at({1, 0}).is_bound);
 }
 
+TEST(HeatMapTest, WithoutABoundIsTheMostThatWasCarried) {
+  std::vector<RunResult> runs = {Swept(16, {{100, 5}, {200, 60}, {300, 400}}),
+                                 Swept(64, {{100, 70}, {200, 80}})};
+  runs[0].points[2].ok = 620;  // of 1,000
+  runs[1].points[0].unsteady = "the median latency went up";
+  runs[1].points[1].ok = 300;
+  const auto grids = Grids(runs);
+  EXPECT_EQ(grids[0].cells.at({0, 0}).rate, 200);
+  EXPECT_TRUE(grids[0].cells.at({0, 0}).is_best);
+  EXPECT_TRUE(grids[0].cells.at({1, 0}).is_bound);
+  EXPECT_EQ(grids[0].cells.at({1, 0}).rate, 100) << "less than the least";
+}
+
 TEST(HeatMapTest, ASearchForAnotherBoundIsJudgedByItsPoints) {
   RunResult searched = Swept(16, {{300, 30}});
   searched.points[0].purpose = "confirm: met";

@@ -20,6 +20,7 @@ RunResult MM1(const std::vector<double>& rates) {
     point.loop = "open";
     point.arrivals = "poisson";
     point.target_rate = point.achieved_rate = rate;
+    point.planned = point.ok = 1000;
     point.latency.mean_us = 1e6 / (1000 - rate);
     point.latency.p99_us = 4.6 * point.latency.mean_us;
   }
@@ -68,6 +69,17 @@ TEST(KneeTest, IsOfSteadyPoints) {
   EXPECT_FALSE(knee->is_highest) << "700/s was measured";
   run.points[3].unsteady = run.points[4].unsteady;
   EXPECT_FALSE(FindKnee(run).has_value()) << "three rates are too few";
+}
+
+TEST(KneeTest, IsOfPointsWhoseRequestsSucceed) {
+  // 700/s refused much, and was fast with the rest.
+  RunResult run = MM1({300, 400, 450, 490, 700});
+  run.points[4].latency.mean_us = 100;
+  run.points[4].ok = 620;
+  const auto knee = FindKnee(run);
+  ASSERT_TRUE(knee.has_value());
+  EXPECT_EQ(knee->rate, 490);
+  EXPECT_FALSE(knee->is_highest) << "700/s was measured";
 }
 
 TEST(KneeTest, IsNotOfASearch) {

@@ -253,7 +253,7 @@ TEST(PageTest, ScriptsAreToldTheSaturationOfEachRun) {
   EXPECT_THAT(busy, Not(HasSubstr("Shaded")));
 }
 
-TEST(PageTest, ScriptsAreToldWhichPointsAreTriesOrUnsteady) {
+TEST(PageTest, ScriptsAreToldWhichPointsAreTriesCarriedOrDoubted) {
   RunResult run = Plain();
   EXPECT_THAT(Page({run}), HasSubstr("\"tries\":[]"));
   run.points[0].purpose = "confirm: met";
@@ -261,10 +261,20 @@ TEST(PageTest, ScriptsAreToldWhichPointsAreTriesOrUnsteady) {
   run.points[2].purpose = "bisect: missed";
   const std::string page = Page({Plain(), run});
   EXPECT_THAT(page, HasSubstr("\"tries\":[[1,2]]"));
-  EXPECT_THAT(page, HasSubstr("\"unsteady\":[]"));
+  EXPECT_THAT(page, HasSubstr("\"carried\":[[0,0],[0,1],[1,0],[1,1]]"));
+  EXPECT_THAT(page, HasSubstr("\"doubts\":[]"));
   run.points[1].unsteady = "it paused";
-  EXPECT_THAT(Page({Plain(), run}),
-              HasSubstr("\"unsteady\":[{\"at\":[1,1],\"why\":\"it paused\"}]"));
+  run.points[0].planned = 2 * run.points[0].ok;
+  RunResult other = Plain();
+  other.points[0].void_reason = "late";
+  other.points[1].interrupted = true;
+  const std::string doubted = Page({other, run});
+  EXPECT_THAT(doubted, HasSubstr("\"carried\":[]"));
+  EXPECT_THAT(doubted,
+              HasSubstr("\"doubts\":[{\"at\":[0,0],\"why\":\"void: late\"},"
+                        "{\"at\":[0,1],\"why\":\"cut short\"},"
+                        "{\"at\":[1,0],\"why\":\"50.0 % failed\"},"
+                        "{\"at\":[1,1],\"why\":\"unsteady: it paused\"}]"));
   EXPECT_THAT(page, HasSubstr("\"sub_bucket_bits\":7"));
 }
 
@@ -275,7 +285,8 @@ TEST(PageTest, SaysWhatCellsOfSettingsAre) {
   large.knobs->max_batch_size = 64;
   large.points[0].latency.p99_us = 30'000;
   EXPECT_THAT(Page({small, large}),
-              HasSubstr("The most requests/s that each setting served;"));
+              HasSubstr("The most requests/s that each setting served, "
+                        "steadily and with 99 % successes;"));
   const std::string page = Page({small, large}, {.slo_ms = 20});
   EXPECT_THAT(page, HasSubstr("carries with p99 within 20 ms;"));
   EXPECT_THAT(page, HasSubstr("&lt; 700</td>"));
@@ -288,25 +299,6 @@ TEST(PageTest, DrawsTheBoundAndTheChosenPoint) {
   EXPECT_THAT(page, HasSubstr("<td>chosen</td>"));
   EXPECT_THAT(page, HasSubstr("<p>mlp carries at least 700 requests/s with p99 "
                               "within 20 ms.</p>"));
-}
-
-TEST(PageTest, CostsAreOfOneDeviceAtEachRate) {
-  const PagePrice price = {.currency = "EUR",
-                           .row = "L4, on_demand, <here>",
-                           .as_of = "2026-01-31",
-                           .source = "a list",
-                           .age_warning = "is old",
-                           .device_per_hour = 2.52};
-  const auto costs = CostOfPoints({Plain()}, price);
-  ASSERT_EQ(costs.size(), 2U);
-  EXPECT_DOUBLE_EQ(costs[0].per_million, 1.0);  // 2.52 / (3600 * 700) * 1e6
-  EXPECT_THAT(MakeMoneyTable({Plain()}, price).rows,
-              Contains(ElementsAre("on", "open, 700/s", "700", "12.00", "1",
-                                   "1000000")));
-  const std::string page = Page({Plain()}, {.price = price});
-  EXPECT_THAT(page, AllOf(HasSubstr(Section("money")),
-                          HasSubstr("L4, on_demand, &lt;here&gt;"),
-                          HasSubstr("is old"), HasSubstr("as of 2026-01-31")));
 }
 
 TEST(NotMeasuredTest, IsMadeFromWhatIsAbsent) {

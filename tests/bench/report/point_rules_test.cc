@@ -43,6 +43,17 @@ TEST(PointRulesTest, SharesAreOfWhatWasPlanned) {
   EXPECT_EQ(SuccessShare(point), 0.75);
 }
 
+TEST(PointRulesTest, SaysWhyALoadIsNotCarried) {
+  PointResult point = Open(0, "");
+  point.planned = 1000;
+  point.ok = 990;
+  EXPECT_EQ(WhyNotCarried(point), "");
+  point.unsteady = "it went up";
+  EXPECT_EQ(WhyNotCarried(point), "unsteady: it went up");
+  point.ok = 616;
+  EXPECT_EQ(WhyNotCarried(point), "38.4 % failed");
+}
+
 TEST(PointRulesTest, ALoadWithoutSuccessIsSaid) {
   RunResult run;
   run.points = {Open(500, ""), Open(400, ""), Open(300, "")};
@@ -64,11 +75,17 @@ TEST(PointRulesTest, AnOpenLoopThatFallsBehindIsUnsteady) {
   point.offered_rate = 1000;
   point.achieved_rate = 980;
   EXPECT_EQ(WhyUnsteady(point), "");
-  point.achieved_rate = 979;
+  point.achieved_rate = 975;
   EXPECT_EQ(WhyUnsteady(point),
-            "979/s succeeded of 1000/s sent: the queue grew");
+            "1000/s were sent and 975/s answered: the queue grew");
+  point.errors["UNANSWERED"] = 100;
+  EXPECT_NE(WhyUnsteady(point), "") << "given up is no answer";
   point.errors["RESOURCE_EXHAUSTED"] = 100;  // 10/s
   EXPECT_EQ(WhyUnsteady(point), "") << "a refusal is an answer";
+  point.errors.clear();
+  point.ok = 9'750;
+  point.latency.mean_us = 300'000;  // 300 are under way on average
+  EXPECT_EQ(WhyUnsteady(point), "") << "250 more at its end are by chance";
   point.unsteady = "the median latency went up";
   EXPECT_EQ(WhyUnsteady(point), point.unsteady);
   point = Open(1000, "");

@@ -55,6 +55,26 @@ TEST(RateComparisonTest, TakesLoopsThatBothHave) {
               IsEmpty());
 }
 
+TEST(RateComparisonTest, TakesPointsThatAreCarried) {
+  PointResult shed = Point("open", 900);
+  shed.ok = 60;
+  PointResult unsteady = Point("open", 800);
+  unsteady.unsteady = "the median latency went up";
+  PointResult is_void = Point("closed", 1000);
+  is_void.void_reason = "late";
+  EXPECT_THAT(
+      Compare({RunOf("A", {Point("open", 100), is_void}),
+               RunOf("B", {Point("open", 200), shed, unsteady, is_void})}),
+      ElementsAre("'B' served up to 200/s in open loops, 'A' 100/s: 2.0x"));
+}
+
+TEST(RateComparisonTest, ModelsDoNotCompare) {
+  RunResult other = RunOf("B", {Point("open", 200)});
+  EXPECT_EQ(Compare({RunOf("A", {Point("open", 100)}), other}).size(), 1U);
+  other.model = "resnet50";
+  EXPECT_THAT(Compare({RunOf("A", {Point("open", 100)}), other}), IsEmpty());
+}
+
 TEST(RateComparisonTest, OfSearchesIsWhatTheyFoundForOneBound) {
   RunResult a = RunOf("A", {Point("closed", 1000)});
   RunResult b = RunOf("B", {Point("closed", 1000)});

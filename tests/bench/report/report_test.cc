@@ -323,15 +323,6 @@ TEST(ReportTableTest, QueryIsToldInRowsAndHasNoLag) {
   EXPECT_FALSE(parsed->front().points[0].rows_rate.has_value());
 }
 
-TEST(ReportTableTest, ComparesRunsByTheirBestPointThatStands) {
-  // The void closed loops of 1000/s do not count: 6980 / 698 = 10.
-  EXPECT_THAT(Compare(TwoRuns()), ::testing::ElementsAre(HasSubstr("10.0x")));
-  EXPECT_TRUE(Compare({TwoRuns()[0]}).empty());
-  auto two_models = TwoRuns();
-  two_models[1].model = "resnet50";
-  EXPECT_TRUE(Compare(two_models).empty()) << "models do not compare";
-}
-
 std::string Page(const std::vector<RunResult>& runs) {
   const auto page = ToHtml(runs, {});
   EXPECT_TRUE(page.ok()) << page.status();

@@ -87,6 +87,95 @@ TEST(VerdictTest, OfOpenLoopsAlone) {
             "1.00 ms and p99 2.00 ms.");
 }
 
+// As a server that refuses what it cannot do: those that it answers are fast.
+PointResult Shedding(double rate, double share) {
+  PointResult point = Open(rate, 246, 345);
+  point.ok = static_cast<uint64_t>(1000 * share);
+  point.errors["RESOURCE_EXHAUSTED"] = 1000 - point.ok;
+  point.achieved_rate = rate * share;
+  return point;
+}
+
+TEST(VerdictTest, WhatShedsLoadDoesNotCarryIt) {
+  EXPECT_EQ(Verdict({RunOf("on", {Open(200, 4, 9), Shedding(600, 0.62),
+                                  Shedding(800, 0.5)})}),
+            "mlp served 200 requests/s: p50 is 4.00 ms and p99 9.00 ms; at "
+            "600/s 38.0 % failed.");
+  PointResult dead = Shedding(600, 0);
+  EXPECT_EQ(Verdict({RunOf("on", {Open(200, 4, 9), dead})}),
+            "mlp served 200 requests/s: p50 is 4.00 ms and p99 9.00 ms; at "
+            "600/s 100.0 % failed.");
+  EXPECT_EQ(Verdict({RunOf("on", {Shedding(800, 0.5), Shedding(600, 0.62)})}),
+            "At no load that was tried was mlp steady with 99 % successes: at "
+            "600/s 38.0 % failed.");
+  EXPECT_EQ(
+      Verdict({RunOf("on", {Shedding(600, 0.62)})}),
+      "One load only (open, 600/s): mlp served 372 requests/s, p50 is 246 "
+      "ms (620 successes are too few for p99); 38.0 % failed.");
+  PointResult closed = Closed(64, 1000);
+  closed.ok = 620;
+  EXPECT_EQ(
+      Verdict({RunOf("on", {closed, Shedding(700, 0.7), Open(300, 1, 2)})}),
+      "mlp saturates at 1,000 requests/s (38.0 % failed); at 30 % load p50 "
+      "is 1.00 ms and p99 2.00 ms.");
+  PointResult query = Shedding(100, 0.62);
+  query.loop = "offline";
+  query.rows_rate = 62;
+  EXPECT_EQ(Verdict({RunOf("on", {query})}),
+            "mlp answered 62.0 rows/s of one query (offline); 38.0 % failed.");
+}
+
+TEST(VerdictTest, WhatIsUnsteadyIsSaid) {
+  PointResult rising = Open(300, 400, 800);
+  rising.unsteady = "the median latency went up by 800.00 ms";
+  EXPECT_EQ(
+      Verdict({RunOf("on", {rising})}),
+      "One load only (open, 300/s): mlp served 300 requests/s, p50 is 400 "
+      "ms and p99 800 ms; unsteady: the median latency went up by 800.00 "
+      "ms.");
+  EXPECT_EQ(Verdict({RunOf("on", {Open(200, 4, 9), rising})}),
+            "mlp served 200 requests/s: p50 is 4.00 ms and p99 9.00 ms; at "
+            "300/s it was unsteady: the median latency went up by 800.00 ms.");
+  PointResult closed = Closed(16, 881);
+  closed.unsteady = "the rate went down by 500/s";
+  PointResult more = Closed(32, 900);
+  more.unsteady = closed.unsteady;
+  EXPECT_EQ(
+      Verdict({RunOf("on", {closed, more})}),
+      "At no load that was tried was mlp steady with 99 % successes: with "
+      "16 outstanding it was unsteady: the rate went down by 500/s.");
+}
+
+TEST(VerdictTest, WhatIsVoidSaysNothingOfTheServer) {
+  PointResult late = Open(900, 1, 2);
+  late.void_reason = "the client was late";
+  EXPECT_EQ(Verdict({RunOf("on", {Open(200, 4, 9), late})}),
+            "mlp served 200 requests/s: p50 is 4.00 ms and p99 9.00 ms.")
+      << "nor is it the most that was tried";
+  PointResult again = Open(200, 4, 9);
+  again.ok = 500;
+  EXPECT_EQ(Verdict({RunOf("on", {Open(200, 4, 9), again})}),
+            "mlp served 200 requests/s: p50 is 4.00 ms and p99 9.00 ms; at "
+            "200/s 50.0 % failed.");
+}
+
+TEST(VerdictTest, TellsNoPercentileOfTooFewRequests) {
+  PointResult few = Open(300, 1, 2);
+  few.planned = few.ok = 999;
+  const RunResult run = RunOf("on", {few, Open(100, 1, 2)});
+  EXPECT_EQ(
+      Verdict({run}),
+      "mlp served 300 requests/s, the most that was tried: p50 is 1.00 ms "
+      "(999 successes are too few for p99).");
+  EXPECT_EQ(Verdict({run}, 5),
+            "mlp carries at least 300 requests/s with p99 within 5 ms; 999 "
+            "successes are too few to be sure of p99.");
+  few.planned = few.ok = 19;
+  EXPECT_EQ(Verdict({RunOf("on", {few})}),
+            "One load only (open, 300/s): mlp served 300 requests/s, 19 "
+            "successes are too few for percentiles.");
+}
+
 TEST(VerdictTest, OfAnOfflineQuery) {
   PointResult query = Open(64, 1000, 2000);
   query.loop = "offline";

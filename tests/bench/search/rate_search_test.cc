@@ -145,26 +145,6 @@ TEST_F(RateSearchTest, BoundFarBelowSaturation) {
   EXPECT_GT(*found, 10);
 }
 
-TEST(IsBehindTest, ServerIsBehindThatAnswersLessThanIsSent) {
-  const Slo slo = {0.99, Milliseconds(100)};
-  LoadResult load;
-  load.window = Milliseconds(10'000);
-  load.planned = 30'000;
-  load.ok_in_window = 29'500;
-  EXPECT_FALSE(IsBehind(load, slo)) << "98.3 %";
-  load.ok_in_window = 29'000;
-  EXPECT_TRUE(IsBehind(load, slo)) << "96.7 %";
-  load.ended[14] = 1000;
-  EXPECT_FALSE(IsBehind(load, slo)) << "it refused the rest";
-  load.unanswered = 1000;
-  EXPECT_TRUE(IsBehind(load, slo)) << "it never answered the rest";
-  load = {};
-  load.window = Milliseconds(10'000);
-  load.planned = 20;
-  load.ok_in_window = 18;
-  EXPECT_FALSE(IsBehind(load, slo)) << "two under way may be chance";
-}
-
 TEST_F(RateSearchTest, UnsteadyConfirmationIsMadeAgain) {
   // Latency rises from the end of each try on, until one was unsteady.
   bool rises = true;
