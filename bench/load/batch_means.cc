@@ -177,8 +177,10 @@ std::optional<Interval> QuantileInterval(const LoadResult& load, double q) {
   const Half half = HalfOf(batches, [last](const LatencyHistogram& batch) {
     return static_cast<double>(batch.CountAtOrBelow(last));
   });
+  const auto count = static_cast<double>(load.latency.count());
   const uint64_t low = load.latency.Quantile(std::max(q - half.width, 0.0));
-  const uint64_t high = load.latency.Quantile(std::min(q + half.width, 1.0));
+  const uint64_t high =
+      load.latency.Quantile(std::min(q + half.width, 1 - kAbove / count));
   return Interval{
       Microseconds(LatencyHistogram::LowestOf(LatencyHistogram::BucketOf(low))),
       Microseconds(

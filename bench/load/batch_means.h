@@ -10,10 +10,10 @@
 // Modeling and Analysis, chapter 9.
 //
 // That of a percentile is of the share of latencies at or below it, and back to
-// latencies by those of the whole run: where the share reaches all of them, the
-// longest latency is its end. Source: R. S. Woodruff, Journal of the American
-// Statistical Association 47, 1952; for batches D. L. Iglehart, Naval Research
-// Logistics Quarterly 23, 1976.
+// latencies by those of the whole run: where the batches cannot bound it from
+// above, its end is the latency with ten above it. Source: R. S. Woodruff,
+// Journal of the American Statistical Association 47, 1952; for batches D. L.
+// Iglehart, Naval Research Logistics Quarterly 23, 1976.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_LOAD_BATCH_MEANS_H_
