@@ -75,7 +75,8 @@ int Search(SearchFlags flags, const std::string& command_line) {
   run.search = {.slo_ms = flags.slo_ms,
                 .percentile = flags.percentile,
                 .found_rate = found,
-                .client_ceiling = search.client_ceiling()};
+                .client_ceiling = search.client_ceiling(),
+                .precision = flags.precision};
   const int code = Report(flags.run, {run});
   PrintAnswer(
       flags, run, search, found,

@@ -132,16 +132,17 @@ class Tune {
     }
     for (size_t i = 0; i < settings.size(); ++i) {
       settings[i].rate = searches[i]->found();
-      Note(*searches[i], *turns[i].run);
+      Note(*searches[i], PrecisionOf(flags_.search).confirmed, *turns[i].run);
     }
     return status;
   }
 
-  void Note(const RateSearch& search, RunResult& run) const {
+  void Note(const RateSearch& search, double precision, RunResult& run) const {
     run.search = {.slo_ms = flags_.search.slo_ms,
                   .percentile = flags_.search.percentile,
                   .found_rate = search.found(),
-                  .client_ceiling = search.client_ceiling()};
+                  .client_ceiling = search.client_ceiling(),
+                  .precision = precision};
   }
 
   std::optional<double> Measure(Tuner::Search search, double first_rate) {
@@ -168,7 +169,7 @@ class Tune {
       ProgressLine line([&rates] { return rates.progress(); });
       found = rates.Run(run, PrintPoint);
     }
-    Note(rates, run);
+    Note(rates, options.search.precision, run);
     return found;
   }
 
