@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bench/commands/progress_line.h"
+#include "bench/commands/trace_rounds.h"
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
 #include "bench/report/point_rules.h"
@@ -23,6 +24,12 @@ constexpr int kConditionHolds = 2;
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "ferry-bench: %s\n", status.ToString().c_str());
   return 1;
+}
+
+void PrintRounds(const RunOptions& options) {
+  for (const std::string& line : DescribeRounds(options.sweep)) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
 }
 
 RunResult DescribeClient(const RunOptions& options,

@@ -98,6 +98,7 @@ int Run(LocalFlags flags, const Invocation& invocation) {
     return ShareLoads(
         flags.run, [&]() -> absl::StatusOr<Target*> { return target->get(); });
   }
+  PrintRounds(flags.run);
   RunResult run = DescribeRun(flags, invocation.command_line);
   auto loads = MakeLoads(flags.run, target->get(), invocation);
   if (!loads.ok()) {

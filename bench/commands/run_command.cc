@@ -120,6 +120,7 @@ int Run(const RunFlags& flags, const Invocation& invocation) {
   if (options.as_process >= 0) {
     return ShareLoadsOf(options);
   }
+  PrintRounds(options);
   std::unique_ptr<StampLog> log;
   if (!options.log_path.empty()) {
     auto created = StampLog::Create(options.log_path);

@@ -29,6 +29,7 @@ Slo SloOf(const SearchFlags& flags) {
 }  // namespace
 
 absl::Status Complete(SearchFlags& flags) {
+  flags.run.has_duration = true;  // that of a search does not follow a trace
   auto completed = CompleteRunOptions(flags.run);
   if (!completed.ok()) {
     return completed.status();
