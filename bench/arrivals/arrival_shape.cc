@@ -116,6 +116,7 @@ absl::StatusOr<ArrivalShape> ParseTrace(const std::string& text,
           parts.size() == 2 ? "," + parts[1] : ""),
       .own_rate = trace->rate() * scale,
       .has_scale = parts.size() == 2,
+      .trace_arrivals = static_cast<double>(trace->gaps_s().size() + 1),
       .make = [trace](double per_second, uint64_t) {
         return std::make_unique<TraceArrivals>(trace, per_second);
       }};

@@ -21,6 +21,8 @@ struct ArrivalShape {
   // Of a trace, in arrivals per second, its scale included; 0: has none.
   double own_rate = 0;
   bool has_scale = false;  // a trace's scale was given
+  // Of a trace, in one round of it; 0: is none.
+  double trace_arrivals = 0;
   // Returns arrivals of that mean rate, > 0.
   std::function<std::unique_ptr<ArrivalProcess>(double per_second,
                                                 uint64_t seed)>

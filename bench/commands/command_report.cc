@@ -11,6 +11,7 @@
 #include "bench/commands/bench_identity.h"
 #include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
+#include "bench/commands/trace_rounds.h"
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
 #include "bench/report/point_rules.h"
@@ -27,6 +28,12 @@ int Fail(const absl::Status& status) {
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
                status.ToString().c_str());
   return 1;
+}
+
+void PrintRounds(const RunOptions& options) {
+  for (const std::string& line : DescribeRounds(options.sweep)) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
 }
 
 RunResult DescribeClient(const RunOptions& options,

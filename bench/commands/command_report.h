@@ -20,6 +20,9 @@ int Fail(const absl::Status& status);
 RunResult DescribeClient(const RunOptions& options,
                          const std::string& command_line);
 
+// Says on stderr how much of a trace is played, where the arrivals are one.
+void PrintRounds(const RunOptions& options);
+
 // Says on stderr what one point came to.
 void PrintPoint(const PointResult& point);
 

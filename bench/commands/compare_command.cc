@@ -91,7 +91,9 @@ void AddCompareCommand(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* const command = app.add_subcommand(
       "compare", "say whether two results differ, by how much and how surely");
-  command->add_option("a", flags->files.a, "JSON file of `run`: the base")
+  command
+      ->add_option("a", flags->files.a,
+                   "JSON file of `run`, `search` or `tune`: the base")
       ->type_name("FILE")
       ->required();
   command

@@ -102,6 +102,7 @@ int Run(LocalFlags flags, const Invocation& invocation) {
       return target->target.get();
     });
   }
+  PrintRounds(flags.run);
   RunResult run = DescribeRun(flags, invocation.command_line);
   auto loads = MakeLoads(flags.run, target->target.get(), invocation);
   if (!loads.ok()) {

@@ -108,7 +108,8 @@ int ReportSearch(const SearchFlags& flags, const Searched& searched,
   run.search = {.slo_ms = flags.slo_ms,
                 .percentile = flags.percentile,
                 .found_rate = found,
-                .client_ceiling = search.client_ceiling()};
+                .client_ceiling = search.client_ceiling(),
+                .precision = flags.precision};
   if (search.is_stopped()) {
     return TellStopped(flags, run);
   }

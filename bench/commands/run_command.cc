@@ -108,6 +108,7 @@ int Run(const RunFlags& flags, const Invocation& invocation) {
   if (options.as_process >= 0) {
     return ShareLoads(options);  // one of those that --processes starts
   }
+  PrintRounds(options);
   std::unique_ptr<StampLog> log;
   if (!options.log_path.empty()) {
     auto created = StampLog::Create(options.log_path);

@@ -2,11 +2,14 @@
 #include "bench/commands/run_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/commands/connection_flags.h"
+#include "bench/commands/trace_rounds.h"
 #include "bench/report/writable_file.h"
 
 namespace ferry::bench {
@@ -170,8 +173,12 @@ void AddWindowFlags(CLI::App& command, RunOptions& options) {
                   "excluded, before each point")
       ->check(CLI::Range(0.0, kLongestSeconds))
       ->capture_default_str();
-  command.add_option("--duration-secs", options.duration_s, "of each point")
+  command
+      .add_option("--duration-secs", options.duration_s,
+                  "of each point; of a trace alone, where it is not given, one "
+                  "whole round of the trace")
       ->check(CLI::Range(0.01, kLongestSeconds))
+      ->each([&options](const std::string&) { options.has_duration = true; })
       ->capture_default_str();
 }
 
@@ -259,6 +266,12 @@ absl::Status ReadLoads(RunOptions& options) {
   }
   if (sweep.arrivals.own_rate > 0) {
     sweep.rates = {sweep.arrivals.own_rate};
+    if (!options.has_duration && sweep.outstanding.empty()) {
+      options.duration_s =
+          std::min(WholeRoundsSecs(sweep, options.duration_s), kLongestSeconds);
+      options.flags["duration-secs"] =
+          absl::StrFormat("%.6g", options.duration_s);
+    }
   } else if (sweep.outstanding.empty()) {
     sweep.outstanding = {1};
     sweep.loads = {0.2, 0.4, 0.6, 0.8, 0.9};

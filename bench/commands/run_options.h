@@ -43,6 +43,7 @@ struct RunOptions {
   std::string scenario;              // as ParseScenario(); empty: none
   double warm_up_s = 2;
   double duration_s = 5;
+  bool has_duration = false;  // it was given
   double wait_ready_s = 10;
   double deadline_ms = 0;
   double timeout_ms = 0;
@@ -84,9 +85,10 @@ void AddRunFlags(CLI::App& command, RunOptions& options);
 
 // Returns the options with shapes, ranges, classes, arrivals, scenario and
 // conditions read and durations converted, and with default loads where none
-// were given: a trace's own rate, or else shares of saturation. Errors: those
-// of the readers; INVALID_ARGUMENT where arrivals and loads do not fit, and for
-// a condition of the goodput without its bound.
+// were given: a trace's own rate, for whole rounds of it where no duration was
+// given, or else shares of saturation. Errors: those of the readers;
+// INVALID_ARGUMENT where arrivals and loads do not fit, and for a condition of
+// the goodput without its bound.
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options);
 
 }  // namespace ferry::bench

@@ -32,6 +32,7 @@ Slo SloOf(const SearchFlags& flags) {
 
 absl::Status Complete(SearchFlags& flags) {
   flags.run.slo_ms = flags.slo_ms;
+  flags.run.has_duration = true;  // that of a search does not follow a trace
   auto completed = CompleteRunOptions(flags.run);
   if (!completed.ok()) {
     return completed.status();

@@ -167,16 +167,17 @@ class Tune {
     }
     for (size_t i = 0; i < settings.size(); ++i) {
       settings[i].rate = searches[i]->found();
-      Note(*searches[i], *turns[i].run);
+      Note(*searches[i], PrecisionOf(flags_.search).confirmed, *turns[i].run);
     }
     return status;
   }
 
-  void Note(const RateSearch& search, RunResult& run) const {
+  void Note(const RateSearch& search, double precision, RunResult& run) const {
     run.search = {.slo_ms = flags_.search.slo_ms,
                   .percentile = flags_.search.percentile,
                   .found_rate = search.found(),
-                  .client_ceiling = search.client_ceiling()};
+                  .client_ceiling = search.client_ceiling(),
+                  .precision = precision};
   }
 
   std::optional<double> Measure(Tuner::Search search, double first_rate) {
@@ -211,7 +212,7 @@ class Tune {
           [this, &rates] { return rates.later() + AfterThisSetting(); });
       found = rates.Run(run, PrintPoint);
     }
-    Note(rates, run);
+    Note(rates, options.search.precision, run);
     return rates.status().ok() ? found : Stop(rates.status());
   }
 

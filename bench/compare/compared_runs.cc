@@ -44,6 +44,13 @@ absl::StatusOr<Runs> OfLabel(const Runs& runs, const std::string& label,
   return chosen;
 }
 
+// Their labels are settings: two tunes may have tried different ones.
+bool AreTuned(const Runs& runs) {
+  return std::all_of(runs.begin(), runs.end(), [](const RunResult& run) {
+    return run.search.has_value() && run.knobs.has_value();
+  });
+}
+
 // Both sides from one file.
 absl::Status CompleteLabels(const Runs& runs, ComparedFiles& files) {
   const std::vector<std::string> labels = LabelsOf(runs);
@@ -89,7 +96,8 @@ absl::StatusOr<ComparedRuns> SelectCompared(Runs a, Runs b,
   }
   const auto labels_a = LabelsOf(*of_a);
   const auto labels_b = LabelsOf(*of_b);
-  const bool is_plain = labels_a.size() == 1 && labels_b.size() == 1;
+  const bool is_plain = (labels_a.size() == 1 && labels_b.size() == 1) ||
+                        (AreTuned(*of_a) && AreTuned(*of_b));
   if (!is_plain && !std::is_permutation(labels_a.begin(), labels_a.end(),
                                         labels_b.begin(), labels_b.end())) {
     return labels_a.size() > 1

@@ -26,7 +26,8 @@ struct ComparedRuns {
 
 // Takes the runs of the given labels. Without labels one file must have just
 // two, of which the first is A; two files must have one label each, or the same
-// ones. Errors: INVALID_ARGUMENT, with the labels there are.
+// ones, but for those of tunes. Errors: INVALID_ARGUMENT, with the labels there
+// are.
 absl::StatusOr<ComparedRuns> SelectCompared(std::vector<RunResult> a,
                                             std::vector<RunResult> b,
                                             const ComparedFiles& files);

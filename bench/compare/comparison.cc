@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/compare/counting_error.h"
+#include "bench/compare/found_rate.h"
 #include "bench/compare/load_match.h"
 #include "bench/compare/point_metrics.h"
 #include "bench/report/goodput.h"
@@ -73,8 +74,10 @@ Method MethodFor(const LoadMatch& match) {
   if (match.is_paired && match.a.size() > 1) {
     return Method::kPairs;
   }
-  return match.a.size() + match.b.size() > 2 ? Method::kRepeats
-                                             : Method::kSlices;
+  if (match.a.size() + match.b.size() > 2) {
+    return Method::kRepeats;
+  }
+  return match.by == MatchedBy::kLoad ? Method::kSlices : Method::kPrecision;
 }
 
 // Whether all runs told their goodput, within the same time.
@@ -93,6 +96,10 @@ LoadComparison CompareLoad(const LoadMatch& match) {
                       .method = MethodFor(match),
                       .runs_a = match.a.size(),
                       .runs_b = match.b.size()};
+  if (match.by != MatchedBy::kLoad) {
+    load.metrics.push_back(CompareFoundRates(match));
+    return load;
+  }
   for (const MetricKind& kind : MetricKinds()) {
     if (kind.is_of_bound && !HaveOneBound(match)) {
       continue;
@@ -158,6 +165,25 @@ std::string NameOf(const std::vector<RunResult>& runs) {
   return is_one ? runs.front().label : absl::StrCat(runs.size(), " runs");
 }
 
+// What a search found may be its client's limit.
+void AddCeilings(const LoadMatches& matches, Comparison& comparison) {
+  for (const LoadMatch& match : matches.loads) {
+    if (match.by == MatchedBy::kLoad) {
+      continue;
+    }
+    for (const auto& [side, searches] :
+         {std::pair{"A", &match.a}, std::pair{"B", &match.b}}) {
+      const double ceiling = ClientCeiling(*searches);
+      if (ceiling > 0) {
+        comparison.notes.push_back(absl::StrFormat(
+            "%s: the client of %s could not send %.0f/s on time: its server "
+            "may do more",
+            match.load, side, ceiling));
+      }
+    }
+  }
+}
+
 void AddNotes(Comparison& comparison) {
   if (!comparison.unsteady.empty()) {
     comparison.notes.push_back(
@@ -174,13 +200,18 @@ void AddNotes(Comparison& comparison) {
         "Measure repeats in turn: ferry-bench run --repeat 5 --against "
         "HOST:PORT");
   }
+  if (any([](const auto& load) { return load.method == Method::kPrecision; })) {
+    comparison.notes.push_back(
+        "one search each tells how finely it searched, not how two moments of "
+        "a machine differ: two searches of the same may differ by more");
+  }
   if (any([](const auto& load) { return load.method == Method::kRepeats; })) {
     comparison.notes.push_back(
         "repeats that were not run in turn, each of A next to one of B: a "
         "machine that changed in between looks like a difference");
   }
   if (any([](const auto& load) {
-        return load.method != Method::kSlices &&
+        return load.runs_a + load.runs_b > 2 &&
                std::min(load.runs_a, load.runs_b) < kFewRepeats;
       })) {
     comparison.notes.push_back(absl::StrFormat(
@@ -243,6 +274,7 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
     comparison.loads.push_back(CompareLoad(match));
   }
   Judge(comparison);
+  AddCeilings(matches, comparison);
   AddNotes(comparison);
   NoteGoodput(a, b, comparison);
   return comparison;

@@ -3,7 +3,8 @@
 // A load that was measured several times on each side is compared by these
 // repeats, as pairs where they are. One run of each is compared by the slices
 // of its window: that sees how requests of one run vary, not how two moments of
-// a shared machine differ, and says so.
+// a shared machine differ, and says so. Searches and tunes are compared by the
+// rates that they found, one of each by their precision.
 //
 // Each difference stands only where it would among all that are tested (Holm);
 // intervals are of 95 % each.
@@ -52,7 +53,12 @@ struct Metric {
   double high() const;
 };
 
-enum class Method : uint8_t { kPairs, kRepeats, kSlices };
+enum class Method : uint8_t {
+  kPairs,
+  kRepeats,
+  kSlices,     // of one run each
+  kPrecision,  // of one search each
+};
 
 struct LoadComparison {
   std::string load;

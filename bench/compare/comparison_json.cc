@@ -28,6 +28,8 @@ const char* NameOf(Method method) {
       return "pairs";
     case Method::kRepeats:
       return "repeats";
+    case Method::kPrecision:
+      return "precision";
     case Method::kSlices:
       break;
   }

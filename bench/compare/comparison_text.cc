@@ -55,6 +55,8 @@ std::string DescribeMethod(const LoadComparison& load) {
       return absl::StrCat(load.runs_a, " pairs");
     case Method::kRepeats:
       return absl::StrCat(load.runs_a, " and ", load.runs_b, " repeats");
+    case Method::kPrecision:
+      return "one search each";
     case Method::kSlices:
       break;
   }

@@ -17,7 +17,8 @@ ReportTable MakeTable(const Comparison& comparison);
 // Returns warnings, the table in columns and its notes, for a terminal.
 std::string ToText(const Comparison& comparison);
 
-// Returns "7 pairs", "5 and 4 repeats" or "one run each, by slices".
+// Returns "7 pairs", "5 and 4 repeats", "one run each, by slices" or "one
+// search each".
 std::string DescribeMethod(const LoadComparison& load);
 
 std::string ToJson(const Comparison& comparison);

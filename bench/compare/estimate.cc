@@ -130,4 +130,10 @@ double VarianceInflation(const std::vector<double>& values) {
   return (1 + bounded) / (1 - bounded);
 }
 
+double InflatedDegrees(double count, double inflation) {
+  // (1 - r^2) / (1 + r^2) of the r that inflation is (1 + r) / (1 - r) of.
+  const double share = 2 * inflation / (1 + inflation * inflation);
+  return std::max(count * share - 1, 1.0);
+}
+
 }  // namespace ferry::bench

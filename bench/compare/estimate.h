@@ -67,6 +67,12 @@ std::vector<bool> Holm(const std::vector<double>& p_values, double chance);
 // G. Kendall, Biometrika 41, 1954.
 double VarianceInflation(const std::vector<double>& values);
 
+// Returns the degrees of freedom of the variance of so many values whose
+// mean's is inflated so: those of n (1 - r^2) / (1 + r^2) independent ones, 1
+// at least. Source: G. V. Bayley and J. M. Hammersley, Supplement to the
+// Journal of the Royal Statistical Society 8, 1946.
+double InflatedDegrees(double count, double inflation);
+
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_COMPARE_ESTIMATE_H_

@@ -129,10 +129,50 @@ std::string WhyNot(const PointResult& point) {
   return point.void_reason.empty() ? "" : "void: " + point.void_reason;
 }
 
+std::string WhyNot(const MeasuredPoint& measured) {
+  if (measured.point != nullptr) {
+    return WhyNot(*measured.point);
+  }
+  const SearchSummary& search = *measured.run->search;
+  if (search.found_rate.has_value()) {
+    return "";
+  }
+  return search.client_ceiling > 0
+             ? absl::StrFormat(
+                   "no rate was found (the client could not send "
+                   "%.0f/s on time)",
+                   search.client_ceiling)
+             : "no rate was found";
+}
+
+// "search, p99 <= 20 ms"
+std::string SearchOf(const RunResult& run, const char* kind) {
+  std::string load = absl::StrFormat(
+      "%s, p%g <= %g ms", kind, run.search->percentile, run.search->slo_ms);
+  for (const PointResult& point : run.points) {
+    if (point.loop == "open" && !point.arrivals.empty() &&
+        point.arrivals != "poisson") {
+      absl::StrAppend(&load, ", ", point.arrivals);
+      break;
+    }
+  }
+  return load;
+}
+
 struct Sides {
-  std::vector<MeasuredPoint> a;
-  std::vector<MeasuredPoint> b;
+  MatchedBy by = MatchedBy::kLoad;
+  std::vector<MeasuredPoint> a = {};
+  std::vector<MeasuredPoint> b = {};
 };
+
+// Whether they are only what searches went to.
+bool AreOfSearches(const std::vector<MeasuredPoint>& points) {
+  return std::all_of(
+      points.begin(), points.end(), [](const MeasuredPoint& measured) {
+        return measured.point != nullptr && measured.run->search.has_value() &&
+               measured.point->loop == "open";
+      });
+}
 
 // The points by their keys, which are listed in the order they came in.
 class Collected {
@@ -146,21 +186,52 @@ class Collected {
         if (IsTry(point)) {
           continue;
         }
-        const std::string key = KeyOf(run, point);
-        if (sides_.count(key) == 0) {
-          order_.push_back(key);
-        }
-        (sides_[key].*side).push_back({&run, &point});
+        Append(KeyOf(run, LoadOf(point)), MatchedBy::kLoad, {&run, &point},
+               side);
       }
     }
+    AddSearches(runs, side);
   }
 
   const std::vector<std::string>& order() const { return order_; }
   const Sides& of(const std::string& key) const { return sides_.at(key); }
 
  private:
-  std::string KeyOf(const RunResult& run, const PointResult& point) const {
-    std::string key = LoadOf(point);
+  void Append(const std::string& key, MatchedBy by,
+              const MeasuredPoint& measured,
+              std::vector<MeasuredPoint> Sides::*side) {
+    if (sides_.count(key) == 0) {
+      order_.push_back(key);
+      sides_[key].by = by;
+    }
+    (sides_[key].*side).push_back(measured);
+  }
+
+  // Knobs are those of a tune: `search` turns none.
+  void AddSearches(const Runs& runs, std::vector<MeasuredPoint> Sides::*side) {
+    std::map<std::string, const RunResult*> best;  // by their bound
+    for (const RunResult& run : runs) {
+      if (!run.search.has_value()) {
+        continue;
+      }
+      const bool is_tuned = run.knobs.has_value();
+      Append(KeyOf(run, SearchOf(run, "search")),
+             is_tuned ? MatchedBy::kTuned : MatchedBy::kBound, {&run, nullptr},
+             side);
+      if (is_tuned) {
+        const RunResult*& found = best[SearchOf(run, "tune")];
+        if (found == nullptr ||
+            found->search->found_rate < run.search->found_rate) {
+          found = &run;
+        }
+      }
+    }
+    for (const auto& [bound, run] : best) {
+      Append(bound + ", best setting", MatchedBy::kBest, {run, nullptr}, side);
+    }
+  }
+
+  std::string KeyOf(const RunResult& run, std::string key) const {
     for (const Attribute* attribute : of_key_) {
       const std::string value = attribute->of(run);
       if (!value.empty()) {
@@ -201,11 +272,11 @@ void LeaveOut(const char* side, const std::string& key, const std::string& why,
 // Keeps those whose numbers stand, of pairs both or none.
 LoadMatch Standing(const std::string& key, const Sides& sides,
                    LoadMatches& matches) {
-  LoadMatch match{.load = key, .is_paired = ArePairs(sides)};
+  LoadMatch match{.load = key, .by = sides.by, .is_paired = ArePairs(sides)};
   for (size_t k = 0; k < std::max(sides.a.size(), sides.b.size()); ++k) {
     const auto why = [&](const std::vector<MeasuredPoint>& side,
                          const char* name) {
-      std::string reason = k < side.size() ? WhyNot(*side[k].point) : "missing";
+      std::string reason = k < side.size() ? WhyNot(side[k]) : "missing";
       if (k < side.size() && !reason.empty()) {
         LeaveOut(name, key, reason, matches);
       }
@@ -266,13 +337,21 @@ LoadMatches MatchLoads(const Runs& a, const Runs& b) {
     const Sides& sides = collected.of(key);
     const auto of_others = static_cast<ptrdiff_t>(matches.left_out.size());
     if (sides.a.empty() || sides.b.empty()) {
-      LeaveOut(sides.a.empty() ? "B" : "A", key, "measured only", matches);
+      if (AreOfSearches(sides.a) && AreOfSearches(sides.b)) {
+        continue;
+      }
+      LeaveOut(sides.a.empty() ? "B" : "A", key,
+               sides.by == MatchedBy::kLoad ? "measured only" : "searched only",
+               matches);
     } else if (LoadMatch match = Standing(key, sides, matches);
                !match.a.empty() && !match.b.empty()) {
       NoteUnsteady("A", key, match.a, matches);
       NoteUnsteady("B", key, match.b, matches);
       matches.loads.push_back(std::move(match));
       continue;
+    }
+    if (sides.by == MatchedBy::kTuned) {
+      continue;  // a race tells the rates of few; the best is judged
     }
     matches.unmatched.insert(matches.unmatched.end(),
                              matches.left_out.begin() + of_others,

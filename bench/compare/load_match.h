@@ -1,4 +1,5 @@
-// LoadMatch: the points of two results that were asked for the same load.
+// LoadMatch: the points of two results that were asked for the same load, and
+// the searches that were asked for the same bound.
 //
 // Asked for is: the loop, how many are outstanding or the target rate and the
 // arrivals, of an offline query its rows and how many requests are outstanding;
@@ -7,10 +8,16 @@
 // have nothing in common in is what they differ by, as of windows and warm-ups:
 // a warning, no bar. Nor is it one that a point was unsteady (WhyUnsteady()).
 //
+// A search is matched by its bound, since the rates that it tries differ by
+// what it finds: its open loops are matched where both sides have their rate,
+// and listed nowhere where one side alone has. Of a tune each setting is such a
+// search, and the most that any of them carried is a load of its own.
+//
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_COMPARE_LOAD_MATCH_H_
 #define FERRY_BENCH_COMPARE_LOAD_MATCH_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,14 +25,22 @@
 
 namespace ferry::bench {
 
-// One point and the run it is of, which outlive it.
+// One point and the run it is of, which outlive it; of a search no point.
 struct MeasuredPoint {
   const RunResult* run = nullptr;
   const PointResult* point = nullptr;
 };
 
+enum class MatchedBy : uint8_t {
+  kLoad,   // points
+  kBound,  // runs that searched for a rate within it
+  kTuned,  // one setting of a tune, searched alike
+  kBest,   // the setting of a tune that carried the most
+};
+
 struct LoadMatch {
   std::string load;  // in words
+  MatchedBy by = MatchedBy::kLoad;
   // Those whose numbers stand, in order.
   std::vector<MeasuredPoint> a = {};
   std::vector<MeasuredPoint> b = {};

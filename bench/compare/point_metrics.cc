@@ -35,19 +35,47 @@ double BatchCount(const Slices& slices, double least) {
 // A center whose neighbours are alike counts as fewer values.
 Center Inflated(double value, double error, double count, double inflation) {
   return {value, error * std::sqrt(inflation),
-          std::max(count / inflation - 1, 1.0)};
+          InflatedDegrees(count, inflation)};
 }
 
-// `interval` is center and t errors to each side; `values` are of the slices.
+// What an interval of an older file, that does not tell its degrees of freedom,
+// was made of: `count` batches that were taken as independent, and the values
+// of the slices, which say how far they were not.
+struct OldBatches {
+  double count = 0;
+  std::vector<double> values;
+};
+
+// `interval` is t errors to each side of center: of a mean by its upper end, as
+// the lower may have met 0; of a percentile, whose sides may differ, by both.
 std::optional<Center> FromInterval(const std::optional<Interval>& interval,
-                                   double center, double count,
-                                   const std::vector<double>& values) {
-  if (!interval.has_value() || !(center > 0) || count < 2) {
+                                   double center, double half,
+                                   const OldBatches& old) {
+  if (!interval.has_value() || !(center > 0) || !std::isfinite(half)) {
     return std::nullopt;
   }
-  const double error = (interval->high_us - center) /
-                       StudentQuantile(kChance, count - 1) / center;
-  return Inflated(std::log(center), error, count, VarianceInflation(values));
+  if (interval->degrees > 0) {
+    return Center{std::log(center),
+                  half / StudentQuantile(kChance, interval->degrees),
+                  interval->degrees};
+  }
+  if (old.count < 2) {
+    return std::nullopt;
+  }
+  return Inflated(std::log(center),
+                  half / StudentQuantile(kChance, old.count - 1), old.count,
+                  VarianceInflation(old.values));
+}
+
+// Relative, or of logarithms.
+double UpperHalf(const std::optional<Interval>& interval, double center) {
+  return interval.has_value() ? interval->high_us / center - 1 : 0;
+}
+
+double HalfOfBoth(const std::optional<Interval>& interval, double center) {
+  return interval.has_value() && interval->low_us > 0 && interval->degrees > 0
+             ? std::log(interval->high_us / interval->low_us) / 2
+             : UpperHalf(interval, center);
 }
 
 std::vector<double> ValuesOf(const Slices& slices,
@@ -98,22 +126,30 @@ std::optional<Center> RateBySlices(const PointResult& point) {
 }
 
 std::optional<Center> MeanBySlices(const PointResult& point) {
-  return FromInterval(point.mean_interval, point.latency.mean_us,
-                      BatchCount(point.series, 1), ValuesOf(point.series, P50));
+  const double mean = point.latency.mean_us;
+  return FromInterval(
+      point.mean_interval, mean, UpperHalf(point.mean_interval, mean),
+      {BatchCount(point.series, 1), ValuesOf(point.series, P50)});
+}
+
+std::optional<Center> QuantileBySlices(const PointResult& point, double q,
+                                       const std::optional<Interval>& interval,
+                                       double center,
+                                       double (*of)(const SliceSummary&)) {
+  return FromInterval(
+      interval, center, HalfOfBoth(interval, center),
+      {BatchCount(point.series, static_cast<double>(SamplesFor(q))),
+       ValuesOf(point.series, of)});
 }
 
 std::optional<Center> P50BySlices(const PointResult& point) {
-  return FromInterval(
-      point.p50_interval, point.latency.p50_us,
-      BatchCount(point.series, static_cast<double>(SamplesFor(0.5))),
-      ValuesOf(point.series, P50));
+  return QuantileBySlices(point, 0.5, point.p50_interval, point.latency.p50_us,
+                          P50);
 }
 
 std::optional<Center> P99BySlices(const PointResult& point) {
-  return FromInterval(
-      point.p99_interval, point.latency.p99_us,
-      BatchCount(point.series, static_cast<double>(SamplesFor(0.99))),
-      ValuesOf(point.series, P99));
+  return QuantileBySlices(point, 0.99, point.p99_interval, point.latency.p99_us,
+                          P99);
 }
 
 std::optional<Center> ErrorsBySlices(const PointResult& point) {

@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
+#include "bench/compare/estimate.h"
+#include "bench/compare/student_t.h"
 #include "bench/load/falling_behind.h"
 
 namespace ferry::bench {
@@ -15,11 +17,12 @@ namespace {
 
 // Of a batch, above its percentile: fewer make it the batch's largest.
 constexpr double kAbove = 10;
+constexpr double kLong = 50;           // times p99: nearly independent
+constexpr double kShortest = 10;       // times p99: shorter says nothing
 constexpr double kTrendAllowed = 0.2;  // of the median, over the window
 
-// Deviations of a normal, two-sided: 95 % for intervals; 99.9 % for a trend, as
-// each point of each report is asked for one.
-constexpr double kInterval = 1.959964;
+// Deviations of a normal, two-sided: 99.9 % for a trend, as each point of each
+// report is asked for one.
 constexpr double kTrend = 3.290527;
 
 // Student's t where a normal has z, by degrees of freedom. Within 1 % from 9
@@ -47,48 +50,75 @@ Spread SpreadOf(const std::vector<double>& values) {
   return {mean, std::sqrt(squares / (count - 1))};
 }
 
-// `center`: the estimate of the whole run, in microseconds.
-Interval Around(double center, const std::vector<double>& batches) {
-  const auto count = static_cast<double>(batches.size());
-  const double half = StudentsT(kInterval, count - 1) *
-                      SpreadOf(batches).deviation / std::sqrt(count);
-  return {std::max(center - half, 0.0), center + half};
+// How many slices make a batch: as long as kLong of the latency's p99, or as
+// leaves kLeastBatches. 0 where that is shorter than kShortest of it.
+size_t SlicesOfBatch(const LoadResult& load) {
+  const auto p99 = static_cast<double>(load.latency.Quantile(0.99));
+  const auto slice = static_cast<double>(load.slice.count());
+  const size_t most = load.slices.size() / kLeastBatches;
+  if (most == 0 || slice * static_cast<double>(most) < kShortest * p99) {
+    return 0;
+  }
+  const double wanted = std::max(std::ceil(kLong * p99 / slice), 1.0);
+  return static_cast<size_t>(std::min(wanted, static_cast<double>(most)));
 }
 
-// The slices with latencies, so many joined to one that each has `least`; those
-// that are left over go to the last.
+// The slices, joined to batches of `least` latencies at least; those that are
+// left over go to the last. Empty where there are too few.
 std::vector<LatencyHistogram> Batches(const LoadResult& load, uint64_t least) {
   std::vector<LatencyHistogram> batches;
-  if (load.is_decided) {
-    return batches;  // the last slice is a part of one
+  const size_t wanted = SlicesOfBatch(load);
+  if (wanted == 0 || load.is_decided) {  // decided: the last is a part of one
+    return batches;
   }
+  size_t joined = wanted;
   for (const LoadSlice& slice : load.slices) {
-    if (slice.latency.count() == 0) {
-      continue;
-    }
-    if (batches.empty() || batches.back().count() >= least) {
+    if (batches.empty() ||
+        (joined >= wanted && batches.back().count() >= least)) {
       batches.emplace_back();
+      joined = 0;
     }
     batches.back().Merge(slice.latency);
+    ++joined;
   }
-  if (batches.size() > 1 && batches.back().count() < least) {
+  if (batches.size() > 1 &&
+      (joined < wanted || batches.back().count() < least)) {
     batches[batches.size() - 2].Merge(batches.back());
     batches.pop_back();
   }
-  return batches;
+  return batches.size() < kLeastBatches ? std::vector<LatencyHistogram>()
+                                        : batches;
 }
 
-std::optional<Interval> IntervalOf(
-    const std::vector<LatencyHistogram>& batches, double center,
-    const std::function<double(const LatencyHistogram&)>& value) {
-  if (batches.size() < kLeastBatches) {
-    return std::nullopt;
-  }
-  std::vector<double> values;
+// Half of an interval, and the degrees of freedom that it was made with.
+struct Half {
+  double width = 0;
+  double degrees = 0;
+};
+
+// Of the mean of something over all latencies, or of a share of them; `sum` is
+// of one batch: the sum, or the count of those. As the error of a ratio:
+// batches do not all have as many latencies. Source: Law, chapter 9.
+Half HalfOf(const std::vector<LatencyHistogram>& batches,
+            const std::function<double(const LatencyHistogram&)>& sum) {
+  double all = 0;
+  double count = 0;
   for (const LatencyHistogram& batch : batches) {
-    values.push_back(value(batch));
+    all += sum(batch);
+    count += static_cast<double>(batch.count());
   }
-  return Around(center, values);
+  const auto size = static_cast<double>(batches.size());
+  std::vector<double> residuals;
+  for (const LatencyHistogram& batch : batches) {
+    residuals.push_back(
+        (sum(batch) - all / count * static_cast<double>(batch.count())) /
+        (count / size));
+  }
+  const double inflation = VarianceInflation(residuals);
+  const double degrees = InflatedDegrees(size, inflation);
+  return {StudentQuantile(kChance, degrees) * SpreadOf(residuals).deviation *
+              std::sqrt(inflation / size),
+          degrees};
 }
 
 double Microseconds(uint64_t nanos) { return static_cast<double>(nanos) / 1e3; }
@@ -186,17 +216,37 @@ std::string RateDrift(const LoadResult& load) {
 }  // namespace
 
 std::optional<Interval> MeanInterval(const LoadResult& load) {
-  return IntervalOf(
-      Batches(load, 1), load.latency.mean() / 1e3,
-      [](const LatencyHistogram& batch) { return batch.mean() / 1e3; });
+  const auto batches = Batches(load, 1);
+  if (batches.empty()) {
+    return std::nullopt;
+  }
+  const Half half = HalfOf(batches, [](const LatencyHistogram& batch) {
+    return static_cast<double>(batch.sum()) / 1e3;
+  });
+  const double mean = load.latency.mean() / 1e3;
+  return Interval{std::max(mean - half.width, 0.0), mean + half.width,
+                  half.degrees};
 }
 
 std::optional<Interval> QuantileInterval(const LoadResult& load, double q) {
-  return IntervalOf(Batches(load, SamplesFor(q)),
-                    Microseconds(load.latency.Quantile(q)),
-                    [q](const LatencyHistogram& batch) {
-                      return Microseconds(batch.Quantile(q));
-                    });
+  const auto batches = Batches(load, SamplesFor(q));
+  if (batches.empty()) {
+    return std::nullopt;
+  }
+  const size_t bucket = LatencyHistogram::BucketOf(load.latency.Quantile(q));
+  const uint64_t last = LatencyHistogram::LowestOf(bucket + 1) - 1;
+  const Half half = HalfOf(batches, [last](const LatencyHistogram& batch) {
+    return static_cast<double>(batch.CountAtOrBelow(last));
+  });
+  const auto count = static_cast<double>(load.latency.count());
+  const uint64_t low = load.latency.Quantile(std::max(q - half.width, 0.0));
+  const uint64_t high =
+      load.latency.Quantile(std::min(q + half.width, 1 - kAbove / count));
+  return Interval{
+      Microseconds(LatencyHistogram::LowestOf(LatencyHistogram::BucketOf(low))),
+      Microseconds(
+          LatencyHistogram::LowestOf(LatencyHistogram::BucketOf(high) + 1)),
+      half.degrees};
 }
 
 uint64_t SamplesFor(double q) {

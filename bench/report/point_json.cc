@@ -40,8 +40,25 @@ std::optional<Interval> IntervalFromJson(const Json& json, const char* key) {
   if (!json.contains(key) || json.at(key).is_null()) {
     return std::nullopt;
   }
+  const Json degrees = json.value("degrees_95", Json::object());
   return Interval{json.at(key).at(0).get<double>(),
-                  json.at(key).at(1).get<double>()};
+                  json.at(key).at(1).get<double>(), degrees.value(key, 0.0)};
+}
+
+// Of those intervals that there are.
+void AddDegrees(const PointResult& point, Json& json) {
+  Json degrees = Json::object();
+  for (const auto& [key, interval] :
+       {std::pair{"mean_95_us", &point.mean_interval},
+        std::pair{"p50_95_us", &point.p50_interval},
+        std::pair{"p99_95_us", &point.p99_interval}}) {
+    if (interval->has_value() && (*interval)->degrees > 0) {
+      degrees[key] = (*interval)->degrees;
+    }
+  }
+  if (!degrees.empty()) {
+    json["degrees_95"] = std::move(degrees);
+  }
 }
 
 Json SeriesToJson(const std::vector<SliceSummary>& series) {
@@ -239,6 +256,7 @@ Json PointToJson(const PointResult& point) {
                {"purpose", point.purpose},
                {"void_reason", point.void_reason},
                {"interrupted", point.interrupted}};
+  AddDegrees(point, json);
   AddServer(point, json);
   AddDevice(point.device, json);
   AddHistograms(point.histograms, json);

@@ -43,7 +43,8 @@ Json SearchToJson(const std::optional<SearchSummary>& search) {
   return {{"slo_ms", search->slo_ms},
           {"percentile", search->percentile},
           {"found_rate", OptionalToJson(search->found_rate)},
-          {"client_ceiling", search->client_ceiling}};
+          {"client_ceiling", search->client_ceiling},
+          {"precision", search->precision}};
 }
 
 std::optional<SearchSummary> SearchFromJson(const Json& json) {
@@ -55,7 +56,8 @@ std::optional<SearchSummary> SearchFromJson(const Json& json) {
       .slo_ms = search.at("slo_ms").get<double>(),
       .percentile = search.at("percentile").get<double>(),
       .found_rate = OptionalFromJson(search.at("found_rate")),
-      .client_ceiling = search.at("client_ceiling").get<double>()};
+      .client_ceiling = search.at("client_ceiling").get<double>(),
+      .precision = search.value("precision", 0.0)};
 }
 
 // Not read again: it follows from the points.

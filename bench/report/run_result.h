@@ -134,6 +134,7 @@ struct SearchSummary {
   double percentile = 0;             // of the latency, percent: 99
   std::optional<double> found_rate;  // requests/s; none was found
   double client_ceiling = 0;         // RateSearch::client_ceiling()
+  double precision = 0;  // share of the rate; 0: not told, in older files
 };
 
 struct RunResult {

@@ -227,6 +227,27 @@ class CompareTest(BenchCase):
         with open(self.path("c.md"), encoding="utf-8") as file:
             self.assertIn(f"**{said}**", file.read())
         self.assertNotIn("unsteady", self.bench("compare", a, a, code=None))
+    def test_searches_are_compared_by_the_rates_that_they_found(self):
+        base, _ = self.run_server("--outstanding", 1)
+        base["runs"][0]["search"] = {
+            "slo_ms": 20, "percentile": 99, "found_rate": 1000,
+            "client_ceiling": 0, "precision": 0.02}
+        RESULT.validate(base)
+        slower = copy.deepcopy(base)
+        slower["runs"][0]["search"]["found_rate"] = 800
+        files = (self.write("a.json", base), self.write("b.json", slower))
+        text = self.bench("compare", *files, "--fail-if-worse", 10, "--json",
+                          self.path("compared.json"), code=2)
+        self.assertIn("--fail-if-worse: search, p99 <= 20 ms: B's rate is "
+                      "20.0 % lower (17.4 to 22.5 %)", text)
+        compared = self.read("compared.json")
+        COMPARISON.validate(compared)
+        self.assertEqual(compared["loads"][-1]["method"], "precision")
+        slower["runs"][0]["search"]["slo_ms"] = 50
+        text = self.bench("compare", files[0], self.write("b.json", slower),
+                          "--fail-if-worse", 50, code=2)
+        self.assertIn("not judged: search, p99 <= 20 ms: searched only in A",
+                      text)
 
     def test_what_cannot_be_compared_is_refused(self):
         base, _ = self.run_server("--outstanding", 1)

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <fstream>
 
 #include "bench/commands/scenario.h"
+#include "bench/commands/trace_rounds.h"
 
 namespace ferry::bench {
 namespace {
@@ -77,6 +79,41 @@ TEST(RunOptionsTest, TraceAloneIsSentAtItsOwnRateTimesItsScale) {
   EXPECT_THAT(alone->sweep.outstanding, IsEmpty());
   EXPECT_THAT(Parse(trace + ",3 --outstanding 4")->sweep.rates, ElementsAre(6));
   EXPECT_THAT(Parse(trace + " --rates 9")->sweep.rates, ElementsAre(9));
+}
+
+TEST(RunOptionsTest, TraceAloneIsMeasuredForWholeRounds) {
+  // Three arrivals at 2/s: a round is 1.5 s; four are 5 s at least.
+  const std::string trace = "--arrivals trace:" + TraceOfTwoASecond();
+  const auto seconds = [](const absl::StatusOr<RunOptions>& options) {
+    return std::chrono::duration<double>(options->sweep.measured).count();
+  };
+  EXPECT_DOUBLE_EQ(seconds(Parse(trace)), 6);
+  EXPECT_DOUBLE_EQ(seconds(Parse(trace + ",0.1")), 15);
+  EXPECT_EQ(Parse(trace + ",0.1")->flags.at("duration-secs"), "15");
+  EXPECT_DOUBLE_EQ(seconds(Parse(trace + ",0.000001")), 1e6) << "the most";
+  EXPECT_DOUBLE_EQ(seconds(Parse(trace + " --duration-secs 3")), 3);
+  EXPECT_DOUBLE_EQ(seconds(Parse(trace + " --outstanding 4")), 5);
+  EXPECT_DOUBLE_EQ(seconds(Parse(trace + " --rates 9")), 5);
+  EXPECT_DOUBLE_EQ(seconds(Parse("--rates 9")), 5);
+}
+
+TEST(RunOptionsTest, SaysHowMuchOfATraceIsPlayed) {
+  const std::string trace = "--arrivals trace:" + TraceOfTwoASecond();
+  const auto lines = [&](const std::string& flags) {
+    return DescribeRounds(Parse(trace + flags)->sweep);
+  };
+  const std::string name = "trace:run_options_test.txt";
+  EXPECT_THAT(lines(""), ElementsAre(name + " at 2/s: all its 1.5 s are "
+                                            "measured 4 times"));
+  EXPECT_THAT(lines(",0.1"),
+              ElementsAre(name + ",0.1 at 0.2/s: all its 15 s are measured "
+                                 "once"));
+  EXPECT_THAT(lines(",0.001 --duration-secs 5"),
+              ElementsAre(name + ",0.001 at 0.002/s: only 7 s of its 1500 s "
+                                 "are played, from its first line, warm-up "
+                                 "included: --duration-secs 1500 measures all "
+                                 "of it"));
+  EXPECT_THAT(DescribeRounds(Parse("--rates 9")->sweep), IsEmpty());
 }
 
 TEST(RunOptionsTest, ArrivalsThatWouldChangeNothingAreRefused) {

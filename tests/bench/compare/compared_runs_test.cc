@@ -50,6 +50,22 @@ TEST(ComparedRunsTest, LabelsAreAskedForWhereThereIsDoubt) {
       HasSubstr("g.json: expected the label 'z', found the labels 'y'"));
 }
 
+TEST(ComparedRunsTest, TunesAreTakenWholeWhateverTheyTried) {
+  auto a = Labelled({"eager, 64 rows", "eager, 32 rows"});
+  auto b = Labelled({"window, 64 rows, 2 ms"});
+  const ComparedFiles files = {.a = "f.json", .b = "g.json"};
+  EXPECT_FALSE(SelectCompared(a, b, files).ok());
+  for (auto* const runs : {&a, &b}) {
+    for (RunResult& run : *runs) {
+      run.search.emplace();
+      run.knobs.emplace();
+    }
+  }
+  const auto runs = SelectCompared(a, b, files);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_EQ(runs->a.size(), 2U);
+}
+
 TEST(ComparedRunsTest, TwoFilesOfTheSameLabelsAreTakenWhole) {
   const auto runs = SelectCompared(Labelled({"x", "y"}), Labelled({"y", "x"}),
                                    {.a = "f.json", .b = "g.json"});

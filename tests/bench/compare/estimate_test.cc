@@ -140,5 +140,11 @@ TEST(EstimateTest, NeighboursThatAreAlikeCountAsFewer) {
   EXPECT_NEAR(apart, 1.2, 0.15);
 }
 
+TEST(EstimateTest, ValuesThatAreAlikeLeaveFewerDegrees) {
+  EXPECT_DOUBLE_EQ(InflatedDegrees(10, 1), 9);
+  EXPECT_DOUBLE_EQ(InflatedDegrees(10, 3), 10 * 0.6 - 1);  // r = 0.5
+  EXPECT_DOUBLE_EQ(InflatedDegrees(10, 19), 1);            // r = 0.9
+}
+
 }  // namespace
 }  // namespace ferry::bench

@@ -35,7 +35,7 @@ PointResult OpenPoint(double rate) {
                              44444, 55555, 455555, 1400};
   point.send_lag = {21, 31, 35, 41, 51, 55, 61, 22};
   point.mean_interval = Interval{1450, 1550};
-  point.p99_interval = Interval{3300, 3600};
+  point.p99_interval = Interval{3300, 3600, 7.5};
   point.series = {{.end_s = 0.5,
                    .planned = 500,
                    .failed = 1,
