@@ -105,11 +105,9 @@ int ReportSearch(const SearchFlags& flags, const Searched& searched,
   if (!search.status().ok()) {
     return FailAfter(flags.run, run, search.status());
   }
-  run.search = {.slo_ms = flags.slo_ms,
-                .percentile = flags.percentile,
-                .found_rate = found,
-                .client_ceiling = search.client_ceiling(),
-                .precision = flags.precision};
+  run.search = SummaryOf(flags);
+  run.search->found_rate = found;
+  run.search->client_ceiling = search.client_ceiling();
   if (search.is_stopped()) {
     return TellStopped(flags, run);
   }

@@ -25,7 +25,9 @@ namespace {
 constexpr double kShareOfSaturation = 0.5;
 
 Slo SloOf(const SearchFlags& flags) {
-  return {flags.percentile / 100, Milliseconds(flags.slo_ms)};
+  return {.quantile = flags.percentile / 100,
+          .latency = Milliseconds(flags.slo_ms),
+          .success = flags.success / 100};
 }
 
 }  // namespace
@@ -38,6 +40,12 @@ absl::Status Complete(SearchFlags& flags) {
     return completed.status();
   }
   flags.run = *std::move(completed);
+  if (flags.success > 0 && flags.success < flags.percentile) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--success: expected at least the %g of --percentile, of which a "
+        "request that fails is none, got %g",
+        flags.percentile, flags.success));
+  }
   for (const RequestClass& one : flags.run.classes) {
     if (one.cancel_share > 0) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -140,7 +148,14 @@ void PrintWindows(const SearchFlags& flags) {
 }
 
 std::string DescribeBound(const SearchFlags& flags) {
-  return absl::StrFormat("p%g <= %g ms", flags.percentile, flags.slo_ms);
+  return DescribeBound(SummaryOf(flags));
+}
+
+SearchSummary SummaryOf(const SearchFlags& flags) {
+  return {.slo_ms = flags.slo_ms,
+          .percentile = flags.percentile,
+          .success = flags.success,
+          .precision = flags.precision};
 }
 
 void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
@@ -163,6 +178,12 @@ void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
                   "share of all requests that keep it, in percent; a request "
                   "that fails does not")
       ->check(CLI::Range(1.0, 99.99))
+      ->capture_default_str();
+  command
+      .add_option("--success", flags.success,
+                  "share of all requests that are answered with OK, however "
+                  "late, in percent; 0: that of --percentile")
+      ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   command
       .add_option("--precision", flags.precision,

@@ -23,6 +23,7 @@ struct SearchFlags {
   RunOptions run;
   double slo_ms = 0;
   double percentile = 99;
+  double success = 0;  // percent of all; 0: as many as the percentile takes
   double precision = 0.02;
   int32_t confirmations = 3;
   double first_rate = 0;  // requests/s; 0: half of what a closed loop achieves
@@ -66,6 +67,9 @@ absl::StatusOr<double> FirstRate(const SearchFlags& flags,
 // Says on stderr where windows are longer than the flags ask for, as the bound
 // takes it, and how long a search may last.
 void PrintWindows(const SearchFlags& flags);
+
+// Returns what the search is for; nothing was found yet.
+SearchSummary SummaryOf(const SearchFlags& flags);
 
 // Returns "p99 <= 50 ms".
 std::string DescribeBound(const SearchFlags& flags);

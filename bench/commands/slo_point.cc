@@ -107,9 +107,9 @@ std::vector<std::string> DoubtsOfRates(const std::vector<RunResult>& runs,
   }
   for (const RunResult& run : runs) {
     if (run.search.has_value()) {
-      notes.push_back(absl::StrFormat(
-          "its search was for p%g <= %g ms, not for p99 <= %g ms",
-          run.search->percentile, run.search->slo_ms, p99_ms));
+      notes.push_back(
+          absl::StrFormat("its search was for %s, not for p99 <= %g ms",
+                          DescribeBound(*run.search), p99_ms));
     }
   }
   if (!std::isfinite(next_rate)) {

@@ -173,11 +173,10 @@ class Tune {
   }
 
   void Note(const RateSearch& search, double precision, RunResult& run) const {
-    run.search = {.slo_ms = flags_.search.slo_ms,
-                  .percentile = flags_.search.percentile,
-                  .found_rate = search.found(),
-                  .client_ceiling = search.client_ceiling(),
-                  .precision = precision};
+    run.search = SummaryOf(flags_.search);
+    run.search->found_rate = search.found();
+    run.search->client_ceiling = search.client_ceiling();
+    run.search->precision = precision;
   }
 
   std::optional<double> Measure(Tuner::Search search, double first_rate) {

@@ -147,8 +147,7 @@ std::string WhyNot(const MeasuredPoint& measured) {
 
 // "search, p99 <= 20 ms"
 std::string SearchOf(const RunResult& run, const char* kind) {
-  std::string load = absl::StrFormat(
-      "%s, p%g <= %g ms", kind, run.search->percentile, run.search->slo_ms);
+  std::string load = absl::StrCat(kind, ", ", DescribeBound(*run.search));
   for (const PointResult& point : run.points) {
     if (point.loop == "open" && !point.arrivals.empty() &&
         point.arrivals != "poisson") {
@@ -301,6 +300,9 @@ void NoteUnsteady(const char* side, const std::string& load,
   std::string why;
   size_t count = 0;
   for (const MeasuredPoint& measured : points) {
+    if (measured.point == nullptr) {
+      continue;  // of a search, whose rate was confirmed by steady ones
+    }
     const std::string one = WhyUnsteady(*measured.point);
     count += one.empty() ? 0 : 1;
     why = why.empty() ? one : why;

@@ -42,6 +42,7 @@ Json SearchToJson(const std::optional<SearchSummary>& search) {
   }
   return {{"slo_ms", search->slo_ms},
           {"percentile", search->percentile},
+          {"success", search->success},
           {"found_rate", OptionalToJson(search->found_rate)},
           {"client_ceiling", search->client_ceiling},
           {"precision", search->precision}};
@@ -55,6 +56,7 @@ std::optional<SearchSummary> SearchFromJson(const Json& json) {
   return SearchSummary{
       .slo_ms = search.at("slo_ms").get<double>(),
       .percentile = search.at("percentile").get<double>(),
+      .success = search.value("success", 0.0),
       .found_rate = OptionalFromJson(search.at("found_rate")),
       .client_ceiling = search.at("client_ceiling").get<double>(),
       .precision = search.value("precision", 0.0)};

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "absl/strings/str_format.h"
+
 namespace ferry::bench {
 namespace {
 
@@ -48,6 +50,15 @@ LatencySummary Summarize(const LatencyHistogram& histogram) {
   summary.max_us = Microseconds(histogram.max());
   summary.mean_us = histogram.mean() / 1e3;
   return summary;
+}
+
+std::string DescribeBound(const SearchSummary& search) {
+  std::string bound =
+      absl::StrFormat("p%g <= %g ms", search.percentile, search.slo_ms);
+  if (search.success > 0) {
+    absl::StrAppendFormat(&bound, " with %g %% successes", search.success);
+  }
+  return bound;
 }
 
 uint64_t PointResult::error_count() const {

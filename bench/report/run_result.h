@@ -131,11 +131,15 @@ struct Environment {
 // What a search was for and came to.
 struct SearchSummary {
   double slo_ms = 0;
-  double percentile = 0;             // of the latency, percent: 99
-  std::optional<double> found_rate;  // requests/s; none was found
-  double client_ceiling = 0;         // RateSearch::client_ceiling()
+  double percentile = 0;  // of the latency, percent: 99
+  double success = 0;     // percent of all; 0: as many as the percentile takes
+  std::optional<double> found_rate = {};  // requests/s; none was found
+  double client_ceiling = 0;              // RateSearch::client_ceiling()
   double precision = 0;  // share of the rate; 0: not told, in older files
 };
+
+// Returns "p99 <= 50 ms", or "p99 <= 50 ms with 99.9 % successes".
+std::string DescribeBound(const SearchSummary& search);
 
 struct RunResult {
   std::string label;

@@ -35,8 +35,12 @@ struct Best {
   std::string none = {};      // what there is to say where the rate is 0
 };
 
-std::string BoundInWords(double percentile, double slo_ms) {
-  return absl::StrFormat("p%g within %g ms", percentile, slo_ms);
+std::string BoundInWords(const SearchSummary& search) {
+  return absl::StrFormat(
+      "p%g within %g ms%s", search.percentile, search.slo_ms,
+      search.success > 0
+          ? absl::StrFormat(" and %g %% successes", search.success)
+          : "");
 }
 
 // Returns the open point that is carried whose offered rate is nearest to a
@@ -83,7 +87,7 @@ std::string LoadInWords(const PointResult& point) {
 
 Best OfSearch(const RunResult& run) {
   const SearchSummary& search = *run.search;
-  const std::string bound = BoundInWords(search.percentile, search.slo_ms);
+  const std::string bound = BoundInWords(search);
   Best best = {.run = &run,
                .kind = bound + ", searched",
                .rate = search.found_rate.value_or(0),
@@ -97,7 +101,7 @@ Best OfSearch(const RunResult& run) {
 }
 
 Best OfBound(const RunResult& run, double slo_ms) {
-  const std::string bound = BoundInWords(99, slo_ms);
+  const std::string bound = BoundInWords({.slo_ms = slo_ms, .percentile = 99});
   Best best = {.run = &run,
                .kind = bound,
                .verb = "carries at least",

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/load/batch_means.h"
-#include "bench/load/binomial_test.h"
 #include "bench/load/falling_behind.h"
 #include "bench/report/machine.h"
 #include "bench/report/point_rules.h"
@@ -54,12 +53,6 @@ Duration UsualTime(const RateSearchOptions& options) {
   const RateSearchOptions longer = WithLongWindows(options);
   return (longer.warm_up + longer.measured) *
          SloSearch::UsualTries(options.search);
-}
-
-uint64_t MissedBound(const LoadResult& load, const Slo& slo) {
-  const uint64_t within =
-      load.latency.CountAtOrBelow(static_cast<uint64_t>(slo.latency.count()));
-  return load.planned - std::min(load.planned, within);
 }
 
 RateSearch::RateSearch(const RateSearchOptions& options, LoadSource& loads,
@@ -217,14 +210,12 @@ bool RateSearch::IsConfirmed(double rate, const LoadResult& load) {
     together_.rate = rate;
   }
   ++together_.runs;
-  together_.missed += MissedBound(load, options_.slo);
-  together_.planned += load.planned;
+  together_.counts += CountAgainst(load, options_.slo);
   if (together_.runs < options_.search.confirmations) {
-    return TestShare(together_.missed, together_.planned,
-                     1 - options_.slo.quantile,
-                     kEarlyConfidence) != ShareVerdict::kMissed;
+    return TestSlo(together_.counts, options_.slo, kEarlyConfidence) !=
+           ShareVerdict::kMissed;
   }
-  return Keeps(together_.missed, together_.planned);
+  return Keeps(together_.counts, options_.slo);
 }
 
 // Calls that are held back are those of a server that is far behind.
@@ -236,11 +227,10 @@ RateSearch::Outcome RateSearch::OutcomeOf(SloSearch::Stage stage,
   if (load.planned > 0 && !VoidReason(load).empty()) {
     return Outcome::kClientLate;
   }
-  const uint64_t missed = MissedBound(load, options_.slo);
+  const SloCounts counts = CountAgainst(load, options_.slo);
   const bool is_sure =
-      TestShare(missed, load.planned, 1 - options_.slo.quantile,
-                kEarlyConfidence) == ShareVerdict::kMissed;
-  const bool keeps = Keeps(missed, load.planned);
+      TestSlo(counts, options_.slo, kEarlyConfidence) == ShareVerdict::kMissed;
+  const bool keeps = Keeps(counts, options_.slo);
   // Of confirmations several are judged together.
   if ((keeps || (stage == SloSearch::Stage::kConfirm && !is_sure)) &&
       (FellBehind(CountAnswered(load)) || !Unsteadiness(load).empty())) {
@@ -249,33 +239,30 @@ RateSearch::Outcome RateSearch::OutcomeOf(SloSearch::Stage stage,
   return keeps ? Outcome::kMet : Outcome::kMissed;
 }
 
-bool RateSearch::Keeps(uint64_t missed, uint64_t planned) const {
-  return static_cast<double>(missed) <=
-         (1 - options_.slo.quantile) * static_cast<double>(planned);
-}
-
 // Of what has ended; what is still under way cannot be told from what is late.
 bool RateSearch::IsDecided(const LoadResult& load, TimePoint begin) const {
   if (load.held_back > 0) {
     return true;
   }
   const Duration since = pacer_.Now() - begin;
-  const auto share_says = [&](const Slo& slo, double allowed) {
-    return TestShare(MissedBound(load, slo), load.planned, allowed,
-                     kEarlyConfidence);
+  const auto verdict_on = [&](const Slo& slo) {
+    return TestSlo(CountAgainst(load, slo), slo, kEarlyConfidence);
   };
-  const double allowed = 1 - options_.slo.quantile;
   if (since >= std::max(kLeastTime, LeastWindow(options_.slo))) {
-    return share_says(options_.slo, allowed) != ShareVerdict::kUndecided;
+    return verdict_on(options_.slo) != ShareVerdict::kUndecided;
   }
   if (since <
       std::max<Duration>(kLeastTime, options_.slo.latency * kLeastBoundsFar)) {
     return false;
   }
   // Far off: the bound is kept by half of it, or missed by half of all.
-  const Slo half = {options_.slo.quantile, options_.slo.latency / 2};
-  return share_says(half, allowed) == ShareVerdict::kMet ||
-         share_says(options_.slo, (1 + allowed) / 2) == ShareVerdict::kMissed;
+  Slo half = options_.slo;
+  half.latency /= 2;
+  Slo of_half = options_.slo;
+  of_half.quantile /= 2;
+  of_half.success /= 2;
+  return verdict_on(half) == ShareVerdict::kMet ||
+         verdict_on(of_half) == ShareVerdict::kMissed;
 }
 
 }  // namespace ferry::bench

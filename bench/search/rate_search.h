@@ -35,16 +35,10 @@
 #include "bench/load/load_source.h"
 #include "bench/load/pacer.h"
 #include "bench/report/run_result.h"
+#include "bench/search/slo.h"
 #include "bench/search/slo_search.h"
 
 namespace ferry::bench {
-
-// What is asked of a server: that `quantile` of all requests are answered with
-// OK within `latency` of their planned send.
-struct Slo {
-  double quantile = 0.99;
-  Duration latency = Milliseconds(50);
-};
 
 struct RateSearchOptions {
   Slo slo;
@@ -71,9 +65,6 @@ RateSearchOptions WithLongWindows(RateSearchOptions options);
 
 // Returns how long a search usually takes, at most: each try its whole window.
 Duration UsualTime(const RateSearchOptions& options);
-
-// Returns how many of the requests of a run missed the bound.
-uint64_t MissedBound(const LoadResult& load, const Slo& slo);
 
 class RateSearch {
  public:
@@ -136,8 +127,6 @@ class RateSearch {
   Duration TimeOf(const SloSearch::Left& tries) const;
   Outcome OutcomeOf(SloSearch::Stage stage, const LoadResult& load) const;
   static const char* NameOf(SloSearch::Stage stage, Outcome outcome);
-  // Whether so many misses are within what the bound allows.
-  bool Keeps(uint64_t missed, uint64_t planned) const;
   // Whether a confirmation stands, with those of the same rate before it.
   bool IsConfirmed(double rate, const LoadResult& load);
   void Tell(double rate, Outcome outcome);
@@ -164,8 +153,7 @@ class RateSearch {
   struct {
     double rate = 0;
     int32_t runs = 0;
-    uint64_t missed = 0;
-    uint64_t planned = 0;
+    SloCounts counts;
   } together_;
   double client_ceiling_ = 0;
 };

@@ -193,8 +193,10 @@ class BundleTest(unittest.TestCase):
             "--only-measure", "--measure-on", "cpu", "--network", "mlp:4",
             "--batch", "1,4", "--seconds", "0.1"])
         for (name, _), step in steps.items():
-            # This machine's Python may have no torch that it can import.
-            if name.startswith("measure ") and "peak" not in name:
+            # This machine's Python may have no torch that it can import, and
+            # copies are of a device.
+            if (name.startswith("measure ") and "peak" not in name and
+                    "rows to the device" not in name):
                 self.assertEqual(step["outcome"], "passed", step)
         self.assertIn(steps["measure matmul peak", "cpu"]["outcome"],
                       ("passed", "skipped"))
