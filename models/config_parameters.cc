@@ -171,10 +171,10 @@ Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
   return problem;
 }
 
-Problem ReadGraphs(absl::string_view text, ModelOptions& options) {
-  const std::optional<bool> is_on = ParseBool(text);
-  options.use_graphs = is_on.value_or(options.use_graphs);
-  return is_on.has_value() ? "" : "'true' or 'false'";
+Problem ReadSwitch(absl::string_view text, bool& is_on) {
+  const std::optional<bool> read = ParseBool(text);
+  is_on = read.value_or(is_on);
+  return read.has_value() ? "" : "'true' or 'false'";
 }
 
 // Backends that a parameter is for, as bits.
@@ -210,7 +210,12 @@ constexpr Parameter kParameters[] = {
        return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);
      }},
     {"ferry.buckets", kTorch | kSim, ReadBuckets},
-    {"ferry.cuda_graphs", kTorch, ReadGraphs},
+    {"ferry.cuda_graphs", kTorch,
+     [](Text text, ModelOptions& o) { return ReadSwitch(text, o.use_graphs); }},
+    {"ferry.channels_last", kScript,
+     [](Text text, ModelOptions& o) {
+       return ReadSwitch(text, o.use_channels_last);
+     }},
     {"ferry.network", kNetwork, ReadNetwork},
     {"ferry.weights", kNetwork, ReadWeights},
     {"ferry.widths", kNetwork,

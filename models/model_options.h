@@ -102,6 +102,7 @@ struct ModelOptions {
   int32_t default_level = 0;
   std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none
   bool use_graphs = true;        // on a device that has them
+  bool use_channels_last = true;  // for convolutions, where they suit
 
   int32_t instance_count = 1;  // lanes
   double weight = 1;           // of the device's time, against other models

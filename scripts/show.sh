@@ -39,6 +39,7 @@
 # C3-lanes    adaptive on four lanes          C6    priorities and shapes
 # C4-virtual  overload with timeouts          phi1  the closed form
 # D-pipeline  a device that copies and computes at once: busy at saturation
+# channels-last  TorchScript convolutions in both layouts, on the processor
 # policies    the policies across loads, bursts, lanes and bounds of p99, as
 #             tables and as a picture (requirements/show.txt, into .venv)
 #
@@ -51,7 +52,7 @@ claims="
   A1 A2 A3 A4 A5
   B1 B2 B3 B4-codec B4-config B4-files B5
   C1 C2 C3 C3-lanes C4 C4-virtual C5 C6 phi1 policies profile grpc-api
-  D-pipeline
+  D-pipeline channels-last
   E1 E2 E3 E4 E5 E6 loadgen micro sends
 "
 case ${1:-} in
@@ -73,7 +74,7 @@ case " $* " in
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
       grpc-echo queue-benchmark paused-producer copy-count
-    if [ "$1" = B1 ] || [ "$1" = B3 ]; then
+    if [ "$1" = B1 ] || [ "$1" = B3 ] || [ "$1" = channels-last ]; then
       bash scripts/build.sh release write_scripts
     fi
     if [ "$1" = B1 ]; then

@@ -1,6 +1,7 @@
 // Ready, described, answering; then connected.
 #include "bench/commands/measured_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -191,6 +192,18 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
   return server;
 }
 
+namespace {
+
+// Whether requests go to several models: ModelStatistics has the times of one.
+bool MixesModels(const RunOptions& options) {
+  return std::any_of(options.classes.begin(), options.classes.end(),
+                     [&](const RequestClass& one) {
+                       return !one.model.empty() && one.model != options.model;
+                     });
+}
+
+}  // namespace
+
 MeasuredServer::MeasuredServer(const RunOptions& options,
                                std::unique_ptr<ModelClient> client,
                                ModelDescription description,
@@ -199,8 +212,8 @@ MeasuredServer::MeasuredServer(const RunOptions& options,
       client_(std::move(client)),
       description_(std::move(description)),
       device_(std::move(device)),
-      probe_(*client_, description_.has_statistics, options.metrics_address,
-             device_.get()) {}
+      probe_(*client_, description_.has_statistics && !MixesModels(options),
+             options.metrics_address, device_.get()) {}
 
 RunResult MeasuredServer::Describe(const std::string& command_line) const {
   RunResult run = DescribeClient(options_, command_line);

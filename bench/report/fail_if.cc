@@ -42,6 +42,7 @@ constexpr Metric kMetrics[] = {
     {"mean", Unit::kTime, OverallMeanUs},
     Percentile<500>("p50"),
     Percentile<900>("p90"),
+    Percentile<950>("p95"),
     Percentile<990>("p99"),
     Percentile<999>("p99.9"),
     {"max", Unit::kTime,
@@ -163,8 +164,8 @@ absl::StatusOr<Condition> ParseCondition(const std::string& text) {
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--fail-if: expected a metric (mean, p50, p90, p99, p99.9, max, errors, "
-      "rate, goodput, busy), < or >, and a number with its unit, as "
+      "--fail-if: expected a metric (mean, p50, p90, p95, p99, p99.9, max, "
+      "errors, rate, goodput, busy), < or >, and a number with its unit, as "
       "'p99>20ms', 'errors>0.1%', 'rate<1000', got '",
       text, "'"));
 }

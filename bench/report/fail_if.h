@@ -1,6 +1,6 @@
 // Conditions on which a command fails: `--fail-if 'p99>20ms'`, for CI.
 //
-//   mean, p50, p90, p99, p99.9, max   latency from the planned send: us, ms, s;
+//   mean, p50 to p99.9, max           latency from the planned send: us, ms, s;
 //                                     of all requests, as OverallPercentileUs()
 //                                     has them: who failed is infinitely late
 //   errors                            share of requests that failed: %

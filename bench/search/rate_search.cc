@@ -138,8 +138,9 @@ void RateSearch::Tell(double rate, Outcome outcome) {
     search_.ReportCeiling();
     return;
   }
-  if (outcome != Outcome::kMet && rate <= client_ceiling_) {
-    client_ceiling_ = 0;  // it is the server that ends it
+  if (outcome == Outcome::kMet ? rate >= client_ceiling_
+                               : rate <= client_ceiling_) {
+    client_ceiling_ = 0;  // it was sent on time, or the server ends it
   }
   if (outcome == Outcome::kUnsteady) {
     search_.ReportDoubt();

@@ -114,8 +114,8 @@ class RateSearch {
   // far. Any thread.
   Duration later() const { return later_.load(std::memory_order_relaxed); }
 
-  // The last rate that the client could not send on time, unless the server
-  // missed the bound at a lower one; 0: it could all.
+  // The last rate that the client could not send on time, unless it did so
+  // later, or the server missed the bound at a lower one; 0: it could all.
   double client_ceiling() const { return client_ceiling_; }
 
  private:

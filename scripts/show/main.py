@@ -14,6 +14,7 @@ import fuzzing
 import grpc_api
 import instrument
 import latency
+import layouts
 import loads
 import long_run
 import measuring
@@ -54,6 +55,7 @@ CLAIMS = {
     "C4-virtual": scheduling.overload,
     "C5": copying.measure,
     "C6": scheduling.priorities,
+    "channels-last": layouts.measure,
     "D-pipeline": pipelining.measure,
     "E1": instrument.measure,
     "E2": two_clients.measure,

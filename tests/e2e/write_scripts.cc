@@ -1,5 +1,5 @@
-// write_scripts DIR [wide]: TorchScript files for the end-to-end tests, whose
-// Python has no torch.
+// write_scripts DIR [wide|residual]: TorchScript files for the end-to-end
+// tests, whose Python has no torch.
 //
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
@@ -10,10 +10,12 @@
 // product's number of x [rows, 1], from a table of integers. texts.pt
 // gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
 // where that is given. With `wide` only wide.pt, which gives back what of its
-// input [rows, 1024] is above zero, by 16 MB of weights.
+// input [rows, 1024] is above zero, by 16 MB of weights. With `residual` only
+// residual.pt, a ResNet-18 of 224 x 224 with made-up weights, its norms folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +43,52 @@ void WriteWide(const std::string& path) {
       "def forward(self, x):\n"
       "  return torch.matmul(torch.relu(torch.linear(x, self.up)), "
       "self.down)\n");
+  module.save(path);
+}
+
+// Adds the weights of a convolution, drawn as He et al. 2015 have it, and
+// returns its call.
+std::string Convolution(torch::jit::Module& module, const std::string& x,
+                        std::vector<int64_t> weight, int64_t stride) {
+  const std::string name = "w" + std::to_string(module.parameters().size());
+  const auto inputs = static_cast<double>(weight[1] * weight[2] * weight[3]);
+  module.register_parameter(name, at::randn(weight) * std::sqrt(2 / inputs),
+                            /*is_buffer=*/false);
+  const std::string steps = std::to_string(stride);
+  const std::string padding = std::to_string(weight[2] / 2);
+  return "torch.conv2d(" + x + ", self." + name + ", None, [" + steps + ", " +
+         steps + "], [" + padding + ", " + padding + "])";
+}
+
+void WriteResidual(const std::string& path) {
+  at::manual_seed(1);
+  torch::jit::Module module("m");
+  std::string source = "def forward(self, x):\n  x = torch.relu(" +
+                       Convolution(module, "x", {64, 3, 7, 7}, 2) +
+                       ")\n  x = torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])\n";
+  int64_t inputs = 64;
+  for (const int64_t width : {64, 128, 256, 512}) {
+    for (int block = 0; block < 2; ++block) {
+      const int64_t stride = block == 0 && width > 64 ? 2 : 1;
+      source +=
+          "  y = torch.relu(" +
+          Convolution(module, "x", {width, inputs, 3, 3}, stride) +
+          ")\n  y = " + Convolution(module, "y", {width, width, 3, 3}, 1) +
+          "\n";
+      if (inputs != width) {
+        source +=
+            "  x = " + Convolution(module, "x", {width, inputs, 1, 1}, stride) +
+            "\n";
+      }
+      source += "  x = torch.relu((x + y) * 0.7)\n";
+      inputs = width;
+    }
+  }
+  module.register_parameter("head", at::randn({1000, 512}) / 16,
+                            /*is_buffer=*/false);
+  module.define(source +
+                "  x = torch.adaptive_avg_pool2d(x, [1, 1]).flatten(1)\n"
+                "  return torch.linear(x, self.head)\n");
   module.save(path);
 }
 
@@ -83,13 +131,19 @@ const char* const kSequences =
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_wide = argc == 3 && std::string(argv[2]) == "wide";
-  if (argc != 2 && !is_wide) {
+  if (argc < 2 || argc > 3) {
     return 1;
   }
   const std::string folder = std::string(argv[1]) + "/";
-  if (is_wide) {
-    WriteWide(folder + "wide.pt");
+  if (argc == 3) {
+    const std::string one = argv[2];
+    if (one == "wide") {
+      WriteWide(folder + "wide.pt");
+    } else if (one == "residual") {
+      WriteResidual(folder + "residual.pt");
+    } else {
+      return 1;
+    }
     return 0;
   }
   const char* const linear =

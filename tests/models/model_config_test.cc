@@ -36,6 +36,7 @@ parameters { key: "ferry.precision" value { string_value: "fp32" } }
 parameters { key: "ferry.slots" value { string_value: "2" } }
 parameters { key: "ferry.poll_us" value { string_value: "0" } }
 parameters { key: "ferry.threads" value { string_value: "3" } }
+parameters { key: "ferry.channels_last" value { string_value: "false" } }
 parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
 )");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -59,6 +60,8 @@ parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
   EXPECT_EQ(options.instance_count, 2);
   EXPECT_EQ(options.slots_per_lane, 2);
   EXPECT_EQ(options.poll_us, 0);
+  EXPECT_FALSE(options.use_channels_last);
+  EXPECT_TRUE(options.use_graphs) << "which is another switch";
   EXPECT_EQ(options.threads, 3);
   EXPECT_THAT(options.buckets, ElementsAre(1, 4, 16));
 }
@@ -342,6 +345,8 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
       {WithParameter("ferry.slots", "0"), "expected an integer from 1 to 16"},
       {WithParameter("ferry.slots", "two"), "got 'two'"},
       {WithParameter("ferry.poll_us", "-1"), "from 0 to 10000"},
+      {WithParameter("ferry.channels_last", "no"), "expected 'true' or 'false'"},
+      {WithParameter("ferry.cuda_graphs", "never"), "expected 'true' or 'false'"},
       {WithParameter("ferry.buckets", "4,2,8"), "ascending"},
       {WithParameter("ferry.buckets", "1,4"), "ends with max_batch_size, 8"},
       {WithParameter("ferry.alpha_ms", "1"), "is not of this backend"},

@@ -183,7 +183,7 @@ std::unique_ptr<Network> MakeLaidOut(torch::jit::Module module,
     return of;
   };
   if (target.layout == ScriptLayout::kChannelsFirst ||
-      !ConvolvesIn16Bits(module)) {
+      !options.use_channels_last || !ConvolvesIn16Bits(module)) {
     return make({packed(std::move(module)), {}});
   }
   const std::vector<bool> images = ImageInputs(options);

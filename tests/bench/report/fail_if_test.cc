@@ -48,11 +48,12 @@ std::vector<std::string> FailuresOf(const std::string& text,
 TEST(FailIfTest, ConditionsAreComparedInTheirUnits) {
   for (const char* text :
        {"p99>19.9ms", "p99 > 19900us", "p99>0.0199s", "errors>0.4%", "errors>0",
-        "rate<501", "rate<500.5/s"}) {
+        "rate<501", "rate<500.5/s", "p95>9.9ms"}) {
     EXPECT_EQ(FailuresOf(text).size(), 1U) << text;
   }
-  for (const char* text : {"p99>20ms", "p99<19.9ms", "errors>0.5%",
-                           "errors<0.5%", "rate<500", "rate>500"}) {
+  for (const char* text :
+       {"p99>20ms", "p99<19.9ms", "errors>0.5%", "errors<0.5%", "rate<500",
+        "rate>500", "p95>10.1ms"}) {
     EXPECT_THAT(FailuresOf(text), IsEmpty()) << text;
   }
   EXPECT_THAT(

@@ -303,6 +303,18 @@ TEST_F(RateSearchTest, RequestsThatFailMissTheBound) {
   EXPECT_FALSE(Search(100).has_value());
 }
 
+TEST_F(RateSearchTest, RateThatWasSentInTimeAfterAllIsNoCeiling) {
+  target_.ends_at = [](TimePoint now) { return now + Milliseconds(1); };
+  time_.oversleep = Milliseconds(2);
+  RateSearchOptions options;
+  options.search = {.first_rate = 100, .max_tries = 2};
+  RateSearch search(options, loads_, time_, nullptr, 1);
+  search.Run(run_, [&](const PointResult&) { time_.oversleep = Duration(0); });
+  EXPECT_EQ(run_.points.front().purpose, "bracket: client late");
+  EXPECT_EQ(run_.points.back().purpose, "bracket: met");
+  EXPECT_EQ(search.client_ceiling(), 0);
+}
+
 TEST_F(RateSearchTest, ClientThatIsLateIsToldFromAServerThatIs) {
   target_.ends_at = [](TimePoint now) { return now + Milliseconds(1); };
   time_.oversleep = Milliseconds(2);

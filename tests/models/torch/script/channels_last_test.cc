@@ -103,6 +103,12 @@ TEST_F(ChannelsLastTest, ConvolutionIsGivenThemAndGivesTheSame) {
   EXPECT_TRUE(IsChannelsLast(kConvolution, Options({kImage}, {kMap})));
 }
 
+TEST_F(ChannelsLastTest, NotWhereTheConfigTurnsThemOff) {
+  ModelOptions options = Options({kImage}, {kMap});
+  options.use_channels_last = false;
+  EXPECT_FALSE(IsChannelsLast(kConvolution, options));
+}
+
 TEST_F(ChannelsLastTest, OfADictToo) {
   const ModelOptions options = Options({kImage}, {kMap});
   EXPECT_TRUE(IsChannelsLast(
