@@ -9,12 +9,13 @@
 //
 // Errors: exit code 1 with one line on stderr: wrong flags, no such model or
 // device, no request that succeeded, no rate that was found; 2 where a
-// condition of --fail-if holds.
+// condition of --fail-if holds, 3 where the device is lost.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,10 +55,15 @@ std::optional<std::string> VisibleDevices() {
                             : std::optional<std::string>(visible);
 }
 
-// The device, and who tells of it; both null on the processor.
+// Exit code, as ferry-server's, and what is said of a device that is gone: what
+// was measured says nothing then.
+constexpr int kDeviceLost = 3;
+
+// The device, and who tells of it; all null on the processor.
 struct OpenedDevice {
   std::shared_ptr<DeviceRuntime> runtime;
   std::unique_ptr<DeviceSource> told;
+  std::function<bool()> is_lost;
 };
 
 // REQUIRES: no thread was started.
@@ -73,6 +79,7 @@ absl::StatusOr<OpenedDevice> OpenDevice(const nvml::DeviceSelector& selector) {
     return cuda.status();
   }
   opened.runtime = cuda->device;
+  opened.is_lost = cuda->is_lost;
   auto told = NvmlDevice::Open((*device)->choice().uuid);
   if (!told.ok()) {
     return told.status();
@@ -101,12 +108,9 @@ RunResult DescribeRun(const RunOptions& options,
   return run;
 }
 
-int Run(InProcessFlags flags, const std::string& command_line) {
-  auto opened = OpenDevice(flags.selector);
-  if (!opened.ok()) {
-    return Fail(opened.status());
-  }
-  flags.repository.device = opened->runtime;
+int Measure(InProcessFlags flags, const std::string& command_line,
+            const OpenedDevice& opened) {
+  flags.repository.device = opened.runtime;
   auto loaded = LoadNamedModel(flags.repository, flags.options().model);
   if (!loaded.ok()) {
     return Fail(loaded.status());
@@ -116,7 +120,7 @@ int Run(InProcessFlags flags, const std::string& command_line) {
     spdlog::warn("model '{}' did not run in warm-up: {}; {}", model.name,
                  model.warm_up_failure, kWarmUpAdvice);
   }
-  const BatcherCounters counters(*model.batcher, opened->told.get());
+  const BatcherCounters counters(*model.batcher, opened.told.get());
   PlanOfflineRun(model.spec.max_batch_size, counters.lanes(), flags.options());
   const RunOptions& options = flags.options();
   const auto requests = ModelRequests::Make(model, options.requests);
@@ -129,7 +133,7 @@ int Run(InProcessFlags flags, const std::string& command_line) {
     return Fail(answered);
   }
   RunResult run =
-      DescribeRun(options, command_line, model, first, opened->told.get());
+      DescribeRun(options, command_line, model, first, opened.told.get());
   BatcherTarget target(std::move(loaded->model->batcher), (*requests)->inputs(),
                        {.timeout = Milliseconds(options.timeout_ms),
                         .level = model.default_level});
@@ -145,6 +149,19 @@ int Run(InProcessFlags flags, const std::string& command_line) {
   }
   Sweep sweep(options.sweep, target, &counters, counters.lanes());
   return ReportLoads(options, sweep, std::move(run));
+}
+
+int Run(const InProcessFlags& flags, const std::string& command_line) {
+  const auto opened = OpenDevice(flags.selector);
+  if (!opened.ok()) {
+    return Fail(opened.status());
+  }
+  const int code = Measure(flags, command_line, *opened);
+  if (opened->is_lost && opened->is_lost()) {
+    Fail(absl::UnavailableError("the device is lost"));
+    return kDeviceLost;
+  }
+  return code;
 }
 
 }  // namespace
@@ -176,5 +193,5 @@ int main(int argc, char** argv) {
   if (const absl::Status status = ferry::bench::Complete(flags); !status.ok()) {
     return ferry::bench::Fail(status);
   }
-  return ferry::bench::Run(std::move(flags), command_line);
+  return ferry::bench::Run(flags, command_line);
 }

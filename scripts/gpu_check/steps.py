@@ -123,18 +123,25 @@ def list_calls(check):
             raise Wrong("expected a table of calls, got: " + ended.last_line)
 
 
+def count_passed(ended):
+    """Returns how many tests of a program passed: all of it, on a device."""
+    ended.require_success()
+    if "no CUDA device" in ended.output:
+        raise Wrong("expected the test to find the device, got: no CUDA device")
+    passed = sum(map(int, re.findall(r"\[  PASSED  \] (\d+) test",
+                                     ended.output)))
+    if passed == 0:
+        raise Wrong(f"expected tests that passed, got: {ended.last_line}")
+    return passed
+
+
 def run_gpu_tests(check):
     for test in check.tests:
         with check.step(f"tests/{test.name}", check.device) as kept:
             check.need(check.device)
             ended = run([test], TEST_S, check.visible)
             kept["output"] = ended.tail
-            ended.require_success()
-            if "no CUDA device" in ended.output:
-                raise Wrong("expected the test to find the device, got: no CUDA "
-                            "device")
-            kept["tests"] = sum(map(int, re.findall(
-                r"\[  PASSED  \] (\d+) test", ended.output)))
+            kept["tests"] = count_passed(ended)
     if not check.tests:
         with check.step("tests of device code", check.device):
             raise Skip("the bundle has none: it was made without build/cuda")

@@ -63,7 +63,7 @@ open(turn, "a").write(".")
 with open(sys.argv[0] + ".log", "a") as log:
     print(json.dumps(words), file=log)
 found = [300.0, 100.0, None, 0.5][number] if words[0] == "search" else 0
-point = {"achieved_rate": found, "latency": {"p50_us": 2000, "p99_us": 14000},
+point = {"achieved_rate": found or 20.0, "latency": {"p50_us": 2000, "p99_us": 14000},
          "errors": {}, "mean_rows": 7.5, "busy_ratio": 0.97,
          "void_reason": "nothing was measured" if found == 0.5 else "",
          "device": {"sm_ratio": 0.85}}
@@ -296,6 +296,22 @@ class MeasuresTest(unittest.TestCase):
         self.assertIn("no CUDA device",
                       steps["measure rows to the device"]["reason"])
         self.assertIsNone(found["copy_in"])
+
+    def test_a_result_of_a_program_that_failed_is_none(self):
+        """Of a crash behind the result, and of a device that answers nobody."""
+        for end, rate, reason in (
+                ("os.kill(os.getpid(), 11)", 20.0, "got -11"),
+                ("sys.exit(1)", 0.0, "got 1")):
+            self.play_all()
+            self.play("ferry-inprocess", INPROCESS.replace("7400.0", "None")
+                      .replace("7400,", f"{rate},") + end)
+            self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                            "resnet50", "--seconds", "0.2")
+            found, steps, _ = self.report()
+            step = steps["measure in process resnet50"]
+            self.assertEqual(step["outcome"], "failed", step)
+            self.assertIn(reason, step["reason"])
+            self.assertIsNone(found["networks"]["resnet50"]["in_process"])
 
     def test_a_bundle_without_the_program_skips_its_step(self):
         self.play_all()

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace {
 
 void Write(const std::string& path, const std::string& source,
@@ -50,45 +52,45 @@ void WriteWide(const std::string& path) {
 // returns its call.
 std::string Convolution(torch::jit::Module& module, const std::string& x,
                         std::vector<int64_t> weight, int64_t stride) {
-  const std::string name = "w" + std::to_string(module.parameters().size());
+  const std::string name = absl::StrCat("w", module.parameters().size());
   const auto inputs = static_cast<double>(weight[1] * weight[2] * weight[3]);
   module.register_parameter(name, at::randn(weight) * std::sqrt(2 / inputs),
                             /*is_buffer=*/false);
-  const std::string steps = std::to_string(stride);
-  const std::string padding = std::to_string(weight[2] / 2);
-  return "torch.conv2d(" + x + ", self." + name + ", None, [" + steps + ", " +
-         steps + "], [" + padding + ", " + padding + "])";
+  const int64_t padding = weight[2] / 2;
+  return absl::StrCat("torch.conv2d(", x, ", self.", name, ", None, [", stride,
+                      ", ", stride, "], [", padding, ", ", padding, "])");
 }
 
 void WriteResidual(const std::string& path) {
   at::manual_seed(1);
   torch::jit::Module module("m");
-  std::string source = "def forward(self, x):\n  x = torch.relu(" +
-                       Convolution(module, "x", {64, 3, 7, 7}, 2) +
-                       ")\n  x = torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])\n";
+  std::string source =
+      absl::StrCat("def forward(self, x):\n  x = torch.relu(",
+                   Convolution(module, "x", {64, 3, 7, 7}, 2),
+                   ")\n  x = torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])\n");
   int64_t inputs = 64;
   for (const int64_t width : {64, 128, 256, 512}) {
     for (int block = 0; block < 2; ++block) {
       const int64_t stride = block == 0 && width > 64 ? 2 : 1;
-      source +=
-          "  y = torch.relu(" +
-          Convolution(module, "x", {width, inputs, 3, 3}, stride) +
-          ")\n  y = " + Convolution(module, "y", {width, width, 3, 3}, 1) +
-          "\n";
+      absl::StrAppend(
+          &source, "  y = torch.relu(",
+          Convolution(module, "x", {width, inputs, 3, 3}, stride),
+          ")\n  y = ", Convolution(module, "y", {width, width, 3, 3}, 1), "\n");
       if (inputs != width) {
-        source +=
-            "  x = " + Convolution(module, "x", {width, inputs, 1, 1}, stride) +
-            "\n";
+        absl::StrAppend(&source, "  x = ",
+                        Convolution(module, "x", {width, inputs, 1, 1}, stride),
+                        "\n");
       }
-      source += "  x = torch.relu((x + y) * 0.7)\n";
+      absl::StrAppend(&source, "  x = torch.relu((x + y) * 0.7)\n");
       inputs = width;
     }
   }
   module.register_parameter("head", at::randn({1000, 512}) / 16,
                             /*is_buffer=*/false);
-  module.define(source +
-                "  x = torch.adaptive_avg_pool2d(x, [1, 1]).flatten(1)\n"
-                "  return torch.linear(x, self.head)\n");
+  absl::StrAppend(&source,
+                  "  x = torch.adaptive_avg_pool2d(x, [1, 1]).flatten(1)\n"
+                  "  return torch.linear(x, self.head)\n");
+  module.define(source);
   module.save(path);
 }
 

@@ -1,27 +1,20 @@
-// Reading the graph, exchanging constants, trial forwards.
+// Reading the graph, exchanging constants.
 #include "models/torch/script/channels_last.h"
 
-#include <ATen/Functions.h>
-#include <ATen/Parallel.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
-#include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "batcher/checked_math.h"
-#include "models/made_up_row.h"
-#include "models/torch/guarded.h"
 #include "models/torch/shapes.h"
 #include "models/torch/staged_input.h"
 
@@ -34,19 +27,6 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 constexpr int64_t kImageDims = 4;  // rows, channels, height, width
-
-// Sizes of a dimension that varies, for a trial: those that most networks of
-// images take, the cheap ones first.
-constexpr int64_t kTrialSizes[] = {64, 224, 32};
-
-// Of a row's inputs of sizes that vary.
-constexpr int64_t kMaxTrialElements = int64_t{1} << 22;
-
-// Of both layouts' outputs in 16 bits, |difference| / |output|, lengths of
-// vectors: kernels round and sum up in other orders, bf16 has 8 bits of digits.
-constexpr double kTolerance = 0.05;
-
-// --- the graph ---------------------------------------------------------------
 
 std::shared_ptr<Graph> GraphOf(const torch::jit::Module& module) {
   return module.get_method("forward").graph();
@@ -99,6 +79,29 @@ bool NeedsStrides(absl::string_view name) {
                         "view_as_complex", "view_as_real"});
 }
 
+// What it gives is its input's memory or a copy, by the input's strides.
+bool MayShareMemory(const Node* node) {
+  return node->kind().is_aten() &&
+         IsOneOf(node->kind().toUnqualString(),
+                 {"reshape", "reshape_as", "flatten", "ravel", "contiguous"});
+}
+
+// Returns the values that it writes to.
+std::vector<Value*> WrittenBy(Node* node) {
+  std::vector<Value*> written;
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  if (schema == nullptr) {
+    return written;
+  }
+  for (size_t i = 0; i < schema->arguments().size(); ++i) {
+    const c10::AliasInfo* const alias = schema->arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite() && i < node->inputs().size()) {
+      written.push_back(node->input(i));
+    }
+  }
+  return written;
+}
+
 // Whether it runs code that is not in the graph.
 bool RunsOtherCode(const Node* node) {
   return node->kind() == c10::prim::CallMethod ||
@@ -139,105 +142,41 @@ std::string WhyNot(const Node* node, int depth, bool has_sizes_that_vary) {
   return "";
 }
 
-// --- trials ------------------------------------------------------------------
-
-// From 0 to 0.98, so that even as indexes of something they are inside: on a
-// device an index out of range is its end.
-at::Tensor MadeUp(const std::vector<int64_t>& shape, at::ScalarType type,
-                  at::Device device) {
-  if (!at::isFloatingType(type)) {
-    return at::zeros(shape, at::TensorOptions(device).dtype(type));
-  }
-  const at::Tensor empty = at::empty(shape, at::kFloat);
-  return at::arange(empty.numel(), at::kFloat)
-      .sin()
-      .mul(0.49)
-      .add(0.49)
-      .view(shape)
-      .to(type)
-      .to(device);
-}
-
-bool IsSmall(const ModelSpec& spec, int64_t any_size) {
-  int64_t left = kMaxTrialElements;
-  for (const TensorSpec& input : spec.inputs) {
-    std::vector<int64_t> dims = input.dims;
-    std::replace(dims.begin(), dims.end(), kAnySize, any_size);
-    const int64_t elements = ElementCount(dims).value_or(left + 1);
-    if (elements > left) {
-      return false;
+// Returns why a write may be seen elsewhere in one layout and not in the other,
+// or nothing: it is to what MayShareMemory(), after that, or in a block where
+// the order is not that of the graph.
+std::string WhyNotWrites(const std::shared_ptr<Graph>& graph) {
+  std::vector<Node*> sharing;
+  std::vector<Node*> writing;
+  Visit(graph->block(), 0, [&](Node* node, int) {
+    if (MayShareMemory(node)) {
+      sharing.push_back(node);
     }
-    left -= elements;
-  }
-  return true;
-}
-
-Values TrialInputs(const Network& network, const ModelOptions& options,
-                   const std::vector<RowInput>& row, int32_t rows,
-                   at::Device device) {
-  Values inputs;
-  for (size_t i = 0; i < row.size(); ++i) {
-    inputs.emplace_back();
-    if (row[i].is_given) {
-      inputs.back() =
-          MadeUp(Shape(options.spec.max_batch_size > 0, rows,
-                       ModelRow(options, i, row[i].dims)),
-                 StagedType(options, i, network.input_type(i)), device);
+    if (!WrittenBy(node).empty()) {
+      writing.push_back(node);
     }
-  }
-  return inputs;
-}
-
-// Returns how the outputs differ, or nothing. Of integers only the shape
-// counts: the largest of two values that are almost alike may be either.
-std::string Difference(const at::Tensor& expected, const at::Tensor& found) {
-  if (found.sizes() != expected.sizes() ||
-      found.scalar_type() != expected.scalar_type()) {
-    return "gives an output of another shape or type";
-  }
-  if (!expected.is_floating_point() || expected.numel() == 0) {
+  });
+  if (sharing.empty() || writing.empty()) {
     return "";
   }
-  const at::Tensor wide = expected.to(at::kFloat);
-  const at::Tensor other = found.to(at::kFloat);
-  // Infinities that are the same are no difference.
-  const at::Tensor difference =
-      at::where(wide.eq(other), at::zeros_like(wide), wide - other);
-  const double off = difference.norm().item<double>();
-  const double length = at::nan_to_num(wide, 0, 0, 0).norm().item<double>();
-  return off <= kTolerance * length  // false of NaN
-             ? ""
-             : absl::StrCat("gives other values, off by ", off, " of ", length);
-}
-
-// Runs both with the same rows. An error where the plain one does not run.
-absl::StatusOr<std::string> CompareRows(
-    Network& plain, Network& laid_out,
-    absl::FunctionRef<Values()> make_inputs) {
-  Values inputs;
-  Values expected;
-  if (absl::Status status = Guarded([&] {
-        inputs = make_inputs();
-        return plain.Forward(inputs, expected);
-      });
-      !status.ok()) {
-    return status;
-  }
-  Values found;
-  std::string difference;
-  const absl::Status status = Guarded([&] {
-    const absl::Status ran = laid_out.Forward(inputs, found);
-    for (size_t i = 0; ran.ok() && difference.empty() && i < expected.size();
-         ++i) {
-      if (i >= found.size() || expected[i].isTensor() != found[i].isTensor()) {
-        difference = "gives other outputs";
-      } else if (expected[i].isTensor()) {
-        difference = Difference(expected[i].toTensor(), found[i].toTensor());
+  const torch::jit::AliasDb memory(graph);
+  for (Node* writer : writing) {
+    for (Node* shared : sharing) {
+      const bool is_before = writer->owningBlock() == graph->block() &&
+                             shared->owningBlock() == graph->block() &&
+                             writer->isBefore(shared);
+      for (Value* value :
+           is_before ? std::vector<Value*>{} : WrittenBy(writer)) {
+        if (memory.mayAlias(value, shared->output()) ||
+            memory.mayAlias(value, shared->input(0))) {
+          return absl::StrCat("it calls ", writer->kind().toQualString(),
+                              " on what ", shared->kind().toQualString(),
+                              " copies or not, by the strides");
+        }
       }
     }
-    return ran;
-  });
-  return status.ok() ? difference : absl::StrCat("fails, ", status.message());
+  }
+  return "";
 }
 
 }  // namespace
@@ -272,7 +211,12 @@ std::string WhyNotChannelsLast(const torch::jit::Module& module,
       why_not = WhyNot(node, depth, has_sizes_that_vary);
     }
   });
-  return why_not;
+  for (const TensorSpec& input : spec.inputs) {
+    if (input.type == DataType::kBytes && why_not.empty()) {
+      why_not = "it takes texts, which a trial does not make up";
+    }
+  }
+  return why_not.empty() ? WhyNotWrites(GraphOf(module)) : why_not;
 }
 
 torch::jit::Module WithChannelsLast(const torch::jit::Module& module) {
@@ -296,41 +240,6 @@ torch::jit::Module WithChannelsLast(const torch::jit::Module& module) {
   }
   torch::jit::EliminateDeadCode(graph);
   return copy;
-}
-
-std::string CompareInTrial(Network& plain, Network& laid_out,
-                           const ModelOptions& options, at::Device device) {
-  at::set_num_threads(options.threads);  // of operators on the processor
-  std::vector<int64_t> sizes = {1};
-  absl::Status cannot_see;
-  if (HasVariableShape(options.spec)) {
-    cannot_see = absl::OutOfRangeError("its inputs are too large");
-    sizes.clear();
-    std::copy_if(std::begin(kTrialSizes), std::end(kTrialSizes),
-                 std::back_inserter(sizes),
-                 [&](int64_t size) { return IsSmall(options.spec, size); });
-  }
-  for (const int64_t size : sizes) {
-    const std::vector<RowInput> row = ZeroRow(options.spec, size);
-    absl::StatusOr<std::string> difference = "";
-    // Of two rows strides are as of any number more, of one they are not.
-    const int32_t most_rows = std::clamp(options.spec.max_batch_size, 1, 2);
-    for (int32_t rows = 1; rows <= most_rows; ++rows) {
-      if (difference.ok() && difference->empty()) {
-        difference = CompareRows(plain, laid_out, [&] {
-          return TrialInputs(plain, options, row, rows, device);
-        });
-      }
-    }
-    if (difference.ok()) {
-      return difference->empty()
-                 ? ""
-                 : absl::StrCat("a trial forward with it ", *difference);
-    }
-    cannot_see = difference.status();
-  }
-  return absl::StrCat("a trial forward fails, with it or without: ",
-                      cannot_see.message());
 }
 
 }  // namespace ferry

@@ -6,7 +6,9 @@
 // does not lie as it expects. So a module is given channels last where
 //  1. it convolves images with constant weights of 16-bit floats, and one of
 //     its inputs is of images;
-//  2. nothing in it asks for strides, is foreign to LibTorch or keeps state;
+//  2. nothing in it asks for strides, is foreign to LibTorch, keeps state, or
+//     writes to what reshape() and its like copy or not by the strides, and
+//     none of its inputs is of texts;
 //  3. no view() is in a branch or a loop, where a trial may not come by, nor
 //     anywhere if sizes of inputs vary, which strides depend on;
 //  4. trial forwards of one row and two run, and give what they give without.
@@ -15,14 +17,12 @@
 #ifndef FERRY_MODELS_TORCH_SCRIPT_CHANNELS_LAST_H_
 #define FERRY_MODELS_TORCH_SCRIPT_CHANNELS_LAST_H_
 
-#include <c10/core/Device.h>
 #include <torch/csrc/jit/api/module.h>
 
 #include <string>
 #include <vector>
 
 #include "models/model_options.h"
-#include "models/torch/network.h"
 
 namespace ferry {
 
@@ -43,12 +43,6 @@ std::string WhyNotChannelsLast(const torch::jit::Module& module,
 // module keeps its own. REQUIRES: `module` is frozen. Throws what LibTorch
 // throws.
 torch::jit::Module WithChannelsLast(const torch::jit::Module& module);
-
-// Runs both with rows that are made up, on as many threads as lanes have, which
-// the calling thread keeps, and returns how `laid_out` fails or
-// differs from `plain`, or why that cannot be seen, or nothing.
-std::string CompareInTrial(Network& plain, Network& laid_out,
-                           const ModelOptions& options, at::Device device);
 
 }  // namespace ferry
 

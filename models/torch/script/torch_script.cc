@@ -20,6 +20,7 @@
 #include "models/torch/script/cast_module.h"
 #include "models/torch/script/channels_last.h"
 #include "models/torch/script/complete_spec.h"
+#include "models/torch/script/layout_trial.h"
 #include "models/torch/script/pack_linear.h"
 #include "models/torch/script/script_outputs.h"
 #include "models/torch/script/script_signature.h"
@@ -195,7 +196,7 @@ std::unique_ptr<Network> MakeLaidOut(torch::jit::Module module,
   if (why_not.empty()) {
     try {  // the weights are there twice for a while
       laid_out = make({packed(WithChannelsLast(module)), images});
-    } catch (const c10::OutOfMemoryError& error) {
+    } catch (const c10::Error& error) {  // as where memory is out
       why_not = error.what_without_backtrace();
     }
   }

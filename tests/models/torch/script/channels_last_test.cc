@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "gmock/gmock.h"
+#include "models/torch/script/layout_trial.h"
 #include "models/torch/script/torch_script.h"
 #include "tests/models/torch/script/script_test.h"
 
@@ -101,6 +102,38 @@ class ChannelsLastTest : public ScriptTest {
 
 TEST_F(ChannelsLastTest, ConvolutionIsGivenThemAndGivesTheSame) {
   EXPECT_TRUE(IsChannelsLast(kConvolution, Options({kImage}, {kMap})));
+}
+
+// Of [rows, 4, 6, 5] with channels last flatten() gives a copy, else its input.
+TEST_F(ChannelsLastTest, WritesToWhatIsCopiedByItsStridesAreNoneOfThem) {
+  const std::string flat =
+      "def forward(self, x):\n"
+      "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n";
+  const ModelOptions options = Options({kImage}, {kMap});
+  EXPECT_FALSE(IsChannelsLast(flat + "  f = y.flatten(1)\n"
+                                     "  f[:, :3].clamp_(0, 6)\n"
+                                     "  return y\n",
+                              options));
+  EXPECT_FALSE(IsChannelsLast(flat + "  f = y.flatten(1)\n"
+                                     "  y.relu_()\n"
+                                     "  return f.reshape(y.size())\n",
+                              options));
+  EXPECT_TRUE(IsChannelsLast(flat + "  y.relu_()\n"
+                                    "  return y.flatten(1).reshape(y.size())\n",
+                             options))
+      << "before it both layouts write alike";
+}
+
+TEST_F(ChannelsLastTest, NotOfWhatTakesTexts) {
+  const std::string source =
+      "def forward(self, x, texts: List[str]):\n"
+      "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n"
+      "  return y + len(texts)\n";
+  const auto network =
+      Load(source, ScriptLayout::kChannelsLast,
+           Options({kImage, {"texts", DataType::kBytes, {1}}}, {kMap}));
+  ASSERT_NE(network, nullptr);
+  EXPECT_FALSE(network->takes_channels_last(0));
 }
 
 TEST_F(ChannelsLastTest, NotWhereTheConfigTurnsThemOff) {
