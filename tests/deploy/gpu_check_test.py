@@ -99,7 +99,7 @@ class GpuCheckTest(unittest.TestCase):
              "tests/lost_test": "failed",
              "compute-sanitizer tests/broken_test": "failed",
              "compute-sanitizer tests/good_test": "passed",
-             "compute-sanitizer tests/lost_test": "passed"})
+             "compute-sanitizer tests/lost_test": "failed"})
         self.assertIn("got 3: it broke",
                       steps["tests/broken_test", "only"]["reason"])
         self.assertIn("to find the device",
@@ -116,7 +116,8 @@ class GpuCheckTest(unittest.TestCase):
 
     def test_tests_see_the_device_that_is_named(self):
         self.play("bin/ferry-nvml", NVML)
-        self.play("tests/good_test", "test $CUDA_VISIBLE_DEVICES = MIG-b")
+        self.play("tests/good_test", "test $CUDA_VISIBLE_DEVICES = MIG-b && "
+                  "echo '[  PASSED  ] 1 test.'")
         self.run_script("--device", "MIG-b")
         _, steps = self.report()
         self.assertEqual(steps["tests/good_test", "MIG-b"]["outcome"], "passed")

@@ -6,14 +6,10 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <functional>
-#include <limits>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 #include "gmock/gmock.h"
-#include "models/torch/script/layout_trial.h"
 #include "models/torch/script/torch_script.h"
 #include "tests/models/torch/script/script_test.h"
 
@@ -292,118 +288,6 @@ TEST_F(ChannelsLastTest, WhatIsForeignIsNamed) {
   graph->appendNode(foreign);
   EXPECT_THAT(WhyNotChannelsLast(module, Options({kImage}, {kMap}).spec),
               HasSubstr("it calls other::op"));
-}
-
-// --- trials ------------------------------------------------------------------
-
-class Given final : public Network {
- public:
-  using Script = std::function<at::Tensor(const at::Tensor&)>;
-
-  explicit Given(Script script) : script_(std::move(script)) {}
-
-  absl::Status Forward(const Values& inputs, Values& outputs) override {
-    outputs.emplace_back(script_(inputs[0].toTensor()));
-    return absl::OkStatus();
-  }
-
- private:
-  const Script script_;
-};
-
-std::string Compare(Given::Script plain, Given::Script laid_out,
-                    const TensorSpec& input = kImage) {
-  ModelOptions options;
-  options.spec = {{input}, {kMap}, 8};
-  Given first(std::move(plain));
-  Given second(std::move(laid_out));
-  return CompareInTrial(first, second, options, at::kCPU);
-}
-
-at::Tensor Same(const at::Tensor& x) { return x; }
-
-TEST(ChannelsLastTrialTest, SameValuesAreFoundInAnyOrderOfMemory) {
-  EXPECT_THAT(
-      Compare(Same,
-              [](const at::Tensor& x) { return x.contiguous(kLast) * 1.01; }),
-      IsEmpty());
-}
-
-TEST(ChannelsLastTrialTest, OtherValuesAreFound) {
-  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x * 1.1; }),
-              HasSubstr("a trial forward with it gives other values"));
-  EXPECT_THAT(
-      Compare(
-          Same,
-          [](const at::Tensor& x) {  // as it lies in memory
-            return x.contiguous(kLast).permute({0, 2, 3, 1}).reshape(x.sizes());
-          }),
-      HasSubstr("gives other values"));
-  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x * NAN; }),
-              HasSubstr("gives other values"));
-}
-
-// In a batch of more than one row alone.
-TEST(ChannelsLastTrialTest, RowsThatAreMixedUpAreFound) {
-  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x.flip(0); }),
-              HasSubstr("gives other values"));
-}
-
-TEST(ChannelsLastTrialTest, InfinitiesAreNoDifferenceOfTheirOwn) {
-  const auto masked = [](const at::Tensor& x) {
-    return x.masked_fill(x.gt(0.5), -std::numeric_limits<float>::infinity());
-  };
-  EXPECT_THAT(Compare(masked, masked), IsEmpty());
-  EXPECT_THAT(Compare(masked, Same), HasSubstr("gives other values"));
-}
-
-TEST(ChannelsLastTrialTest, OtherShapesAndTypesAreFound) {
-  EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x.sum(1); }),
-              HasSubstr("another shape or type"));
-  EXPECT_THAT(
-      Compare(Same, [](const at::Tensor& x) { return x.to(at::kDouble); }),
-      HasSubstr("another shape or type"));
-}
-
-TEST(ChannelsLastTrialTest, WhatThrowsWithItAloneIsSaid) {
-  const auto throws = [](const at::Tensor&) -> at::Tensor {
-    throw std::runtime_error("view size is not compatible");
-  };
-  EXPECT_THAT(Compare(Same, throws),
-              HasSubstr("with it fails, view size is not compatible"));
-  EXPECT_THAT(Compare(throws, Same),
-              HasSubstr("a trial forward fails, with it or without: view"));
-}
-
-// The first of some sizes that it takes.
-TEST(ChannelsLastTrialTest, SizesThatVaryAreTriedUntilOneRuns) {
-  std::vector<int64_t> tried;
-  const auto takes = [&](const at::Tensor& x) {
-    tried.push_back(x.size(2));
-    TORCH_CHECK(x.size(2) == 224, "no");
-    return x;
-  };
-  EXPECT_THAT(Compare(takes, Same, {"x", DataType::kFp32, {3, kAnySize, 5}}),
-              IsEmpty());
-  EXPECT_THAT(tried, ElementsAre(64, 224, 224));
-}
-
-// Not those of which a row would be millions of elements.
-TEST(ChannelsLastTrialTest, SizesThatVaryInManyDimsAreTriedSmall) {
-  std::vector<int64_t> tried;
-  const auto takes = [&](const at::Tensor& x) {
-    tried.push_back(x.size(1));
-    return x;
-  };
-  EXPECT_THAT(
-      Compare(takes, Same,
-              {"x", DataType::kFp32, {kAnySize, kAnySize, kAnySize, 9}}),
-      IsEmpty());
-  EXPECT_THAT(tried, ElementsAre(64, 64));
-  EXPECT_THAT(
-      Compare(takes, Same,
-              {"x", DataType::kFp32, {kAnySize, kAnySize, kAnySize, 1000}}),
-      HasSubstr("fails, with it or without: its inputs are too large"));
 }
 
 }  // namespace
