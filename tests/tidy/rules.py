@@ -72,11 +72,11 @@ FORBIDDEN = {
               "proto is the lowest layer"),
 }
 
-# The primitives of other folders, and of CUDA, that bench/micro measures one by
-# one, and the way to a loaded model, which bench/inprocess measures.
+# The primitives of other folders that bench/micro measures one by one, and the
+# way to a loaded model, which bench/inprocess measures.
 MEASURED = {
     "bench/micro/": {"server/infer_codec.h", "server/infer_response.h",
-                     "models/torch/bf16_cast.h", "cuda_runtime_api.h"},
+                     "models/torch/bf16_cast.h"},
     "bench/inprocess/": {"models/model_repository.h", "models/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"},
 }
