@@ -5,19 +5,17 @@ import copy
 import functools
 import json
 import os
-import subprocess
 import tempfile
 import unittest
 
 import jsonschema
 import numpy
 
+from bench_runner import BenchRunner
 from ferry_process import FerryProcess, MODELS, TYPES, echo_config, sim_config
 
-FERRY_BENCH = os.environ["FERRY_BENCH"]
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-LIMIT_S = 100
 
 
 def schema(name):
@@ -30,7 +28,7 @@ COMPARISON = jsonschema.Draft202012Validator(
     schema("bench-compare.schema.json"))
 
 
-class BenchCase(unittest.TestCase):
+class BenchCase(BenchRunner):
     """A server of a simulated device, of echoes, and ferry-bench."""
 
     @classmethod
@@ -49,14 +47,6 @@ class BenchCase(unittest.TestCase):
                                   "--admin-rpc", models=None)
         cls.addClassCleanup(cls.server.stop)
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
     def write(self, name, document):
         with open(self.path(name), "w", encoding="utf-8") as file:
             json.dump(document, file)
@@ -65,15 +55,6 @@ class BenchCase(unittest.TestCase):
     def read(self, name):
         with open(self.path(name), encoding="utf-8") as file:
             return json.load(file)
-
-    def bench(self, *flags, code=0):
-        """Returns what it printed. code=None: any."""
-        done = subprocess.run(
-            [FERRY_BENCH, *(str(flag) for flag in flags)], text=True,
-            capture_output=True, timeout=LIMIT_S, check=False)
-        if code is not None:
-            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
 
     def run_server(self, *flags, model="sim", code=0, seconds=0.2):
         """Returns the document of `run` at the server, and what it printed."""

@@ -2,14 +2,12 @@
 service alone, replies in either form, headers and TLS."""
 
 import json
-import os
-import subprocess
-import tempfile
 import unittest
 
 import base_service
 from base_service import BaseService, serving
-from bench_results_test import FERRY_BENCH, LIMIT_S, RESULT
+from bench_results_test import RESULT
+from bench_runner import BenchRunner
 
 NO_CONFIG = "the server has no ModelConfig"
 # Of the first window, whatever comes after.
@@ -17,25 +15,11 @@ SEARCH = ("--slo-ms", 5, "--precision", 0.5, "--confirmations", 1,
           "--first-rate", 20)
 
 
-class ServersCase(unittest.TestCase):
+class ServersCase(BenchRunner):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="ferry-e2e-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.json = os.path.join(folder.name, "result.json")
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def bench(self, *flags, code=0):
-        """Returns what it printed. code=None: any."""
-        done = subprocess.run(
-            [FERRY_BENCH, *(str(flag) for flag in flags)], text=True,
-            capture_output=True, timeout=LIMIT_S, check=False)
-        if code is not None:
-            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
+        super().setUp()
+        self.json = self.path("result.json")
 
     def measure(self, address, *flags, command="run", code=0):
         """Returns the one run that the command made, held against the schema."""

@@ -1,0 +1,30 @@
+"""A test case that runs ferry-bench."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+FERRY_BENCH = os.environ["FERRY_BENCH"]
+LIMIT_S = 100
+
+
+class BenchRunner(unittest.TestCase):
+    """Has a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ferry-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def bench(self, *flags, code=0):
+        """Returns what it printed. code=None: any."""
+        done = subprocess.run(
+            [FERRY_BENCH, *(str(flag) for flag in flags)], text=True,
+            capture_output=True, timeout=LIMIT_S, check=False)
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
