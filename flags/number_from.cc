@@ -18,7 +18,7 @@ CLI::Validator NumberFrom(double least, double most) {
         return absl::StrCat("expected ", least, " to ", most, ", got '", text,
                             "'");
       },
-      "");
+      absl::StrCat(least, " to ", most));
 }
 
 }  // namespace ferry

@@ -8,8 +8,8 @@
 
 namespace ferry {
 
-// Returns a check that a flag's value is a number of that range. Unlike
-// CLI::Range it refuses "nan", which is in no range.
+// Returns a check that a flag's value is a number of that range, which --help
+// shows. Unlike CLI::Range it refuses "nan", which is in no range.
 CLI::Validator NumberFrom(double least, double most);
 
 }  // namespace ferry

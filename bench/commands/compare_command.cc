@@ -15,6 +15,7 @@
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
 #include "bench/report/writable_file.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -120,7 +121,7 @@ void AddCompareCommand(CLI::App& app, Invocation& invocation) {
                    "share of errors, by so many percentage points; what cannot "
                    "be judged counts")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(NumberFrom(0.0, 1e6));
   command->callback([flags, &invocation] {
     invocation.chosen = [flags] { return Compare(*flags); };
   });

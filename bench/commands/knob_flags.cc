@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 
@@ -26,7 +27,7 @@ void AddKnobFlags(CLI::App& command, const KnobDefaults& defaults,
       .add_option("--max-waits-ms", choices.max_waits_ms,
                   help("to try", defaults.max_waits_ms))
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 60'000.0));
+      ->check(NumberFrom(0.0, 60'000.0));
 }
 
 }  // namespace ferry::bench

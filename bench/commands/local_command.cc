@@ -12,6 +12,7 @@
 #include "bench/commands/shared_load.h"
 #include "bench/local/local_targets.h"
 #include "bench/search/sweep.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -124,7 +125,7 @@ void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
       ->check(CLI::IsMember({"eager", "window", "adaptive"}))
       ->capture_default_str();
   command.add_option("--max-wait-ms", flags.max_wait_ms, "of the batcher")
-      ->check(CLI::Range(0.0, 60'000.0))
+      ->check(NumberFrom(0.0, 60'000.0))
       ->capture_default_str();
   command.add_option("--max-batch-size", flags.max_batch_size, "in rows")
       ->check(CLI::Range(1, 1 << 20))
@@ -140,10 +141,10 @@ void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
   command
       .add_option("--alpha-ms", flags.alpha_ms,
                   "of the device: s(b) = alpha + beta * b")
-      ->check(CLI::Range(0.0, 60'000.0))
+      ->check(NumberFrom(0.0, 60'000.0))
       ->capture_default_str();
   command.add_option("--beta-ms", flags.beta_ms)
-      ->check(CLI::Range(0.0, 60'000.0))
+      ->check(NumberFrom(0.0, 60'000.0))
       ->capture_default_str();
   command.add_option("--rows", flags.run.requests.rows, "rows of each request")
       ->check(CLI::Range(1, 1 << 20))
@@ -151,7 +152,7 @@ void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
   command
       .add_option("--timeout-ms", flags.run.timeout_ms,
                   "of each request in the batcher's queue; 0: none")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(NumberFrom(0.0, 1e9))
       ->capture_default_str();
 }
 

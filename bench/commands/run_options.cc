@@ -11,6 +11,7 @@
 #include "bench/commands/connection_flags.h"
 #include "bench/commands/trace_rounds.h"
 #include "bench/report/writable_file.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -38,7 +39,7 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--wait-ready-secs", options.wait_ready_s,
                   "how long to wait for the model")
-      ->check(CLI::Range(0.0, kLongestSeconds))
+      ->check(NumberFrom(0.0, kLongestSeconds))
       ->capture_default_str();
   command
       .add_option("--connections", options.target.connections,
@@ -92,12 +93,12 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--deadline-ms", options.deadline_ms,
                   "gRPC deadline of each request; 0: none")
-      ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
+      ->check(NumberFrom(0.0, kLongestSeconds * 1e3))
       ->capture_default_str();
   command
       .add_option("--timeout-ms", options.timeout_ms,
                   "parameter 'timeout' of each request; 0: none")
-      ->check(CLI::Range(0.0, kLongestSeconds * 1e3))
+      ->check(NumberFrom(0.0, kLongestSeconds * 1e3))
       ->capture_default_str();
   command
       .add_option("--class", options.class_texts,
@@ -132,13 +133,13 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       .add_option("--rates", options.sweep.rates,
                   "open loops, requests/s: 500,1000")
       ->delimiter(',')
-      ->check(CLI::Range(1e-3, 1e9));
+      ->check(NumberFrom(1e-3, 1e9));
   command
       .add_option("--loads", options.sweep.loads,
                   "open loops, shares of saturation: 0.5,0.8; default "
                   "0.2,0.4,0.6,0.8,0.9 where no load is given at all")
       ->delimiter(',')
-      ->check(CLI::Range(1e-3, 1e9));
+      ->check(NumberFrom(1e-3, 1e9));
   command
       .add_option("--scenario", options.scenario,
                   absl::StrCat("a load of MLPerf Inference: ", kScenarioForms))
@@ -171,13 +172,13 @@ void AddWindowFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--warm-up-secs", options.warm_up_s,
                   "excluded, before each point")
-      ->check(CLI::Range(0.0, kLongestSeconds))
+      ->check(NumberFrom(0.0, kLongestSeconds))
       ->capture_default_str();
   command
       .add_option("--duration-secs", options.duration_s,
                   "of each point; of a trace alone, where it is not given, one "
                   "whole round of the trace")
-      ->check(CLI::Range(0.01, kLongestSeconds))
+      ->check(NumberFrom(0.01, kLongestSeconds))
       ->each([&options](const std::string&) { options.has_duration = true; })
       ->capture_default_str();
 }
@@ -200,7 +201,7 @@ void AddGoodputFlag(CLI::App& command, RunOptions& options) {
       .add_option("--slo-ms", options.slo_ms,
                   "bound of latency from the planned send, to count the "
                   "goodput by: successes/s within it; the page draws it")
-      ->check(CLI::Range(1e-3, 1e9));
+      ->check(NumberFrom(1e-3, 1e9));
 }
 
 namespace {

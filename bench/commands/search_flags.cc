@@ -18,6 +18,7 @@
 #include "bench/report/point_rules.h"
 #include "bench/report/report_table.h"
 #include "bench/search/sweep.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -168,7 +169,7 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
       .add_option("--slo-ms", flags.slo_ms,
                   "latency from the planned send that the percentile keeps")
       ->required()
-      ->check(CLI::Range(1e-3, 1e9));
+      ->check(NumberFrom(1e-3, 1e9));
   AddSearchStepFlags(command, flags);
 }
 
@@ -177,19 +178,19 @@ void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
       .add_option("--percentile", flags.percentile,
                   "share of all requests that keep it, in percent; a request "
                   "that fails does not")
-      ->check(CLI::Range(1.0, 99.99))
+      ->check(NumberFrom(1.0, 99.99))
       ->capture_default_str();
   command
       .add_option("--success", flags.success,
                   "share of all requests that are answered with OK, however "
                   "late, in percent; 0: that of --percentile")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberFrom(0.0, 100.0))
       ->capture_default_str();
   command
       .add_option("--precision", flags.precision,
                   "share of the rate: half of it may lie between a rate that "
                   "met and one that missed, half is a confirmation's step down")
-      ->check(CLI::Range(1e-3, 0.5))
+      ->check(NumberFrom(1e-3, 0.5))
       ->capture_default_str();
   command
       .add_option("--confirmations", flags.confirmations,
@@ -200,7 +201,7 @@ void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
   command
       .add_option("--first-rate", flags.first_rate,
                   "requests/s to try first; 0: half of the saturation")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(NumberFrom(0.0, 1e9))
       ->capture_default_str();
 }
 

@@ -13,6 +13,7 @@
 #include "bench/report/writable_file.h"
 #include "bench/virtual/virtual_run.h"
 #include "bench/virtual/virtual_summary.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -184,7 +185,7 @@ void AddStreamFlags(CLI::App& command, SimulateFlags& flags,
   const auto add = [&](const char* name, std::optional<double>& share,
                        const char* what) {
     CLI::Option* const option = command.add_option(name, share, what)
-                                    ->check(CLI::Range(0.0, 100.0))
+                                    ->check(NumberFrom(0.0, 100.0))
                                     ->type_name("SHARE");
     for (CLI::Option* const other : excluded) {
       option->excludes(other);
@@ -213,15 +214,15 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->type_name("{eager,window,adaptive}")
       ->capture_default_str();
   command.add_option("--alpha-ms", flags->alpha_ms, "time of a batch")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberFrom(0.0, 1e6))
       ->capture_default_str();
   command.add_option("--beta-ms", flags->beta_ms, "and of each row in it")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberFrom(0.0, 1e6))
       ->capture_default_str();
   CLI::Option* const jitter =
       command
           .add_option("--jitter", device.jitter, "s(b) varies by this share")
-          ->check(CLI::Range(0.0, 0.99))
+          ->check(NumberFrom(0.0, 0.99))
           ->capture_default_str();
   CLI::Option* const lanes =
       command.add_option("--lanes", device.lanes, "batches computed at once")
@@ -242,7 +243,7 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
           ->delimiter(',');
   AddStreamFlags(command, *flags, {jitter, lanes, buckets});
   command.add_option("--max-wait-ms", flags->max_wait_ms, "bound of the wait")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberFrom(0.0, 1e6))
       ->capture_default_str();
   command
       .add_option("--queue-requests", batcher.queue.requests,
@@ -252,7 +253,7 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command
       .add_option("--load", flags->load,
                   "offered rows, of lanes * B / s(B) with B = max_batch_size")
-      ->check(CLI::Range(1e-6, 1e3))
+      ->check(NumberFrom(1e-6, 1e3))
       ->capture_default_str();
   command
       .add_option("--class", flags->classes,
@@ -260,7 +261,7 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
                   "timeout_ms=0,burst=1 (repeatable)")
       ->type_name("NAME=NUMBER,...");
   command.add_option("--duration-secs", flags->duration_s, "of arrivals")
-      ->check(CLI::Range(1e-3, 1e6))
+      ->check(NumberFrom(1e-3, 1e6))
       ->capture_default_str();
   command.add_option("--seed", flags->run.seed, "of all that is random")
       ->capture_default_str();

@@ -17,6 +17,7 @@
 #include "bench/soak/process_memory.h"
 #include "bench/soak/soak_load.h"
 #include "bench/soak/soak_requests.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -195,15 +196,15 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
   command.add_option("-m,--model", flags.model, "model to call")
       ->capture_default_str();
   command.add_option("--duration-secs", flags.duration_s, "how long to send")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(NumberFrom(1.0, 1e6))
       ->capture_default_str();
   command.add_option("--rate", flags.load.rate, "requests/s outside bursts")
-      ->check(CLI::Range(1e-3, 1e9))
+      ->check(NumberFrom(1e-3, 1e9))
       ->capture_default_str();
   command
       .add_option("--burst-factor", flags.load.burst_factor,
                   "rate of the first second of every ten, as a multiple")
-      ->check(CLI::Range(1e-3, 1e9))
+      ->check(NumberFrom(1e-3, 1e9))
       ->capture_default_str();
   command
       .add_option("--max-outstanding", flags.load.max_outstanding,
@@ -213,17 +214,17 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
   command
       .add_option("--cancelled-share", flags.load.cancelled_share,
                   "share of requests the client cancels at a random time")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(NumberFrom(0.0, 1.0))
       ->capture_default_str();
   command
       .add_option("--deadline-share", flags.load.deadline_share,
                   "share of requests with a random gRPC deadline")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(NumberFrom(0.0, 1.0))
       ->capture_default_str();
   command
       .add_option("--wrong-share", flags.load.wrong_share,
                   "share of requests that are wrong")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(NumberFrom(0.0, 1.0))
       ->capture_default_str();
   command
       .add_option("--max-rows", flags.max_rows, "rows of a request, 1 to this")

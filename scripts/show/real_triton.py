@@ -29,6 +29,7 @@ MOST_OFF = 1e-3  # of the two networks' outputs, which are of the order of 1
 TRITON = measuring.ROOT / "scripts/tritonserver.sh"
 PAGE = measuring.ROOT / "build" / "E3.html"
 NUMBERS = {"ferry": 0, "triton": 1}
+NOT_KEPT = ("series", "histogram", "histograms")  # of a point: a megabyte in all
 
 
 @contextlib.contextmanager
@@ -254,7 +255,8 @@ def measure(options):
               for model in real_models.FERRY
               for point in played[name][model]["points"]]
     for point in points:
-        del point["series"]  # thousands of lines
+        for long in NOT_KEPT:
+            point.pop(long, None)
     # A client on the server's cores is late at high rates, and says so.
     stands = all(points_of(rounds, name, model)[load] for name in NUMBERS
                  for model in real_models.FERRY for load in OUTSTANDING)
