@@ -14,9 +14,9 @@
 #        is brought up to date but with --bin. Of other sources than the programs
 #        it is refused
 #
-# In it: bin/, what one runs; libexec/, the programs; lib/; models/; tests/, with
-# gpu_check.sh; doc/copyright/, of each library; MANIFEST.sha256; BUNDLE.txt, what
-# it is.
+# In it: bin/, what one runs; libexec/, the programs; lib/; models/; export/, which
+# makes models of Python modules; tests/, with gpu_check.sh; doc/copyright/, of each
+# library; MANIFEST.sha256; BUNDLE.txt, what it is.
 # Fails where it would be over 64 MiB. scripts/check_bundle.sh tries it.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -142,6 +142,8 @@ if [ -e "$device_library" ]; then
 fi
 install -m 755 scripts/gpu_check.sh "$bundle/tests/gpu_check.sh"
 install -m 644 -D -t "$bundle/tests/gpu_check" scripts/gpu_check/*.py
+install -m 644 -D -t "$bundle/export/ferry_export" models/export/ferry_export/*.py
+install -m 644 -D -t "$bundle/export/examples" examples/export/*.py
 
 say "libraries"
 {
@@ -164,10 +166,13 @@ while read -r package; do
 done <"$staging/packages"
 
 say "models"
-mkdir -p "$bundle/models/sim/1" "$bundle/models/linear/1" "$staging/scripts"
+mkdir -p "$bundle"/models/{sim,linear}/1 "$bundle/tests/models/lookup/1" \
+  "$staging/scripts"
 cp deploy/bundle/sim.pbtxt "$bundle/models/sim/config.pbtxt"
 "$build/tests/write_scripts" "$staging/scripts"
 cp "$staging/scripts/linear.pt" "$bundle/models/linear/1/model.pt"
+# With which gpu_check.sh loses a device.
+cp "$staging/scripts/ids.pt" "$bundle/tests/models/lookup/1/model.pt"
 
 {
   echo "Ferry $version, $(uname -m), of commit" \
@@ -177,6 +182,8 @@ cp "$staging/scripts/linear.pt" "$bundle/models/linear/1/model.pt"
   echo "bin/ferry-server --help; bin/ferry-server --model-repository models"
   echo "Torch 2.11 is found by --torch DIR (first), FERRY_TORCH or python3."
   echo "tests/gpu_check.sh tries it on a GPU, and all that needs one."
+  echo "PYTHONPATH=export python3 -m ferry_export --server bin/ferry-server makes"
+  echo "a model of a Python module, also compiled for this machine's GPU; --help"
   echo
   echo "Libraries of Debian, in lib/, with their terms in doc/copyright/:"
   xargs dpkg-query -W -f '  ${Package} ${Version}\n' <"$staging/packages"

@@ -125,7 +125,8 @@ int TellInterruption(const std::string& what) {
   if (what.empty()) {
     return 0;
   }
-  std::fprintf(stderr, "ferry-bench: %s\n", what.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+               what.c_str());
   return kExitInterrupted;
 }
 

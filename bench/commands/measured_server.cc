@@ -131,7 +131,12 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> OpenDevice(
   if (options.nvml.empty() || options.as_process >= 0) {
     return nullptr;
   }
-  return NvmlDevice::Open(options.nvml);
+  auto device = NvmlDevice::Open(options.nvml);
+  if (!device.ok()) {
+    return absl::Status(device.status().code(),
+                        absl::StrCat("--nvml: ", device.status().message()));
+  }
+  return *std::move(device);
 }
 
 // Returns null where the server's metrics tell of no device.

@@ -12,11 +12,11 @@
 namespace ferry::bench {
 namespace {
 
-// The message of what is called --device of a server, as that of this flag.
-absl::Status OfFlag(const absl::Status& status) {
+// The message of what is called --device of a server.
+absl::Status WithoutFlag(const absl::Status& status) {
   absl::string_view message = status.message();
   absl::ConsumePrefix(&message, "--device: ");
-  return absl::Status(status.code(), absl::StrCat("--nvml: ", message));
+  return absl::Status(status.code(), message);
 }
 
 absl::StatusOr<nvml::DeviceSelector> Parse(const std::string& text) {
@@ -27,8 +27,8 @@ absl::StatusOr<nvml::DeviceSelector> Parse(const std::string& text) {
   auto selector = nvml::ParseDevice(is_number ? "cuda:" + text : text);
   if (!selector.ok() || selector->kind == nvml::DeviceSelector::Kind::kCpu) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--nvml: expected the number of a GPU as nvidia-smi counts, GPU-<uuid> "
-        "or MIG-<uuid>, got '",
+        "expected the number of a GPU as nvidia-smi counts, GPU-<uuid> or "
+        "MIG-<uuid>, got '",
         text, "'"));
   }
   return selector;
@@ -44,19 +44,19 @@ absl::StatusOr<std::unique_ptr<NvmlDevice>> NvmlDevice::Open(
   }
   auto opened = nvml::Library::Open(library);
   if (!opened.ok()) {
-    return OfFlag(opened.status());
+    return WithoutFlag(opened.status());
   }
   const auto devices = nvml::ListDevices(**opened);
   if (!devices.ok()) {
-    return OfFlag(devices.status());
+    return WithoutFlag(devices.status());
   }
   const auto choice = nvml::Choose(*selector, *devices);
   if (!choice.ok()) {
-    return OfFlag(choice.status());
+    return WithoutFlag(choice.status());
   }
   auto sampler = nvml::DeviceSampler::Create(**opened, choice->uuid);
   if (!sampler.ok()) {
-    return OfFlag(sampler.status());
+    return WithoutFlag(sampler.status());
   }
   DeviceIdentity device = {
       .name = choice->name,

@@ -3,7 +3,8 @@
 //
 // Thread safety: thread-compatible.
 // Errors: of Open(): INVALID_ARGUMENT for a text that names no device; those of
-// nvml::Library::Open(), ListDevices() and Choose(), with what NVML sees.
+// nvml::Library::Open(), ListDevices() and Choose(), with what NVML sees; none
+// names the flag that the text is of.
 #ifndef FERRY_BENCH_DEVICE_NVML_DEVICE_H_
 #define FERRY_BENCH_DEVICE_NVML_DEVICE_H_
 

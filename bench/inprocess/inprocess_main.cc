@@ -9,7 +9,7 @@
 //
 // Errors: exit code 1 with one line on stderr: wrong flags, no such model or
 // device, no request that succeeded, no rate that was found; 2 where a
-// condition of --fail-if holds, 3 where the device is lost.
+// condition of --fail-if holds, 3 where the device is lost, 130 after Ctrl-C.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -82,7 +82,8 @@ absl::StatusOr<OpenedDevice> OpenDevice(const nvml::DeviceSelector& selector) {
   opened.is_lost = cuda->is_lost;
   auto told = NvmlDevice::Open((*device)->choice().uuid);
   if (!told.ok()) {
-    return told.status();
+    return absl::Status(told.status().code(),
+                        absl::StrCat("--device: ", told.status().message()));
   }
   opened.told = *std::move(told);
   return opened;
@@ -108,8 +109,15 @@ RunResult DescribeRun(const RunOptions& options,
   return run;
 }
 
+// What Ctrl-C does while there is nothing to report yet: a model may take minutes
+// to load, and its first answer for ever.
+void EndBeforeLoads() {
+  std::_Exit(TellInterruption("interrupted before the first load"));
+}
+
 int Measure(InProcessFlags flags, const std::string& command_line,
             const OpenedDevice& opened) {
+  auto watcher = std::make_unique<SignalWatcher>(EndBeforeLoads);
   flags.repository.device = opened.runtime;
   auto loaded = LoadNamedModel(flags.repository, flags.options().model);
   if (!loaded.ok()) {
@@ -132,6 +140,7 @@ int Measure(InProcessFlags flags, const std::string& command_line,
       !answered.ok()) {
     return Fail(answered);
   }
+  watcher.reset();  // loads have their own
   RunResult run =
       DescribeRun(options, command_line, model, first, opened.told.get());
   BatcherTarget target(std::move(loaded->model->batcher), (*requests)->inputs(),

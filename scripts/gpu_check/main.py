@@ -12,6 +12,7 @@ import pathlib
 import signal
 import sys
 
+import lost_device
 import measures
 import networks
 import report
@@ -124,6 +125,7 @@ def run_checks(check):
     for device in (check.device, "cpu"):
         steps.serve(check, device)
         steps.forward(check, device)
+    lost_device.lose(check)
 
 
 def main():

@@ -14,6 +14,7 @@ import tempfile
 
 import copy_in
 import networks
+import packages
 from programs import KEPT_CHARACTERS, READY_S, Server, Wrong, run
 from steps import Skip
 
@@ -59,7 +60,8 @@ class Measures:
                 "flop_per_row": network.flop, "formula": network.formula,
                 "offline": {}, "offline_best": None, "in_process": None,
                 "served": None,
-                "served_without_batching": None, "batching_gain": None}
+                "served_without_batching": None, "batching_gain": None,
+                "package": {}}
             for mode in ("graphs", "eager"):
                 self.measure_offline(network, mode)
         for folder in self.model_dirs:
@@ -74,6 +76,10 @@ class Measures:
         for mode in ("graphs", "eager"):
             self.measure_one(mode)
         self.measure_copy_in()
+        # Last, as compilers take their time.
+        for network in self.networks:
+            if network.name in packages.SOURCES:
+                self.measure_compiled(network)
 
     def step(self, name):
         return self.check.step(f"measure {name}", self.device)
@@ -160,6 +166,29 @@ class Measures:
             self.found["packages"][str(folder)][mode] = self.forward(
                 kept, ["--model-dir", folder, *mode_flags(mode)],
                 sizes_of(folder, self.batches))
+
+    def measure_compiled(self, network):
+        """The network as a package that is compiled here."""
+        on_cpu = self.device == "cpu"
+        with tempfile.TemporaryDirectory() as repository:
+            folder = None
+            with self.step(f"package {network.name}, compiled") as kept:
+                self.need("ferry-forward")
+                packages.need(self.check, network.name, on_cpu)
+                folder, kept["output"] = packages.compile_package(
+                    self.check, network.name, on_cpu, max(self.batches),
+                    repository)
+            for mode in ("graphs", "eager"):
+                with self.step(f"package {network.name}, {mode}") as kept:
+                    if folder is None:
+                        raise Skip("no package: see the step before")
+                    batches = self.forward(
+                        kept, ["--model-dir", folder, *mode_flags(mode)],
+                        self.batches)
+                    for batch in batches:
+                        self.add_derived(batch, network.flop)
+                    of = self.found["networks"][network.name]
+                    of["package"][mode] = batches
 
     # --- served --------------------------------------------------------------
 

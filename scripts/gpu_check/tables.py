@@ -1,4 +1,8 @@
-"""The measurements as tables of text."""
+"""The measurements as tables of text, with what is asked of a device beside
+them."""
+
+MOST_IDLE_US, LEAST_SHARE = 20, 0.90
+H200_TFLOPS = 790  # in bf16, of its matrix products
 
 
 def text_of(value, digits=1):
@@ -54,6 +58,9 @@ def network_lines(name, of):
     yield (f"{name}, in this process: {gflop:.3f} GFLOP a row "
            f"({of['formula']})")
     yield from offline_table(of["offline"])
+    if of["package"]:
+        yield f"{name} as an AOTInductor package, in this process"
+        yield from offline_table(of["package"])
     if of["in_process"]:
         yield (f"{name}, in this process through the batcher: the highest "
                f"Poisson rate with p99 within {of['in_process']['limit_ms']:g} "
@@ -66,16 +73,39 @@ def network_lines(name, of):
         yield (f"{name}, over loopback: the highest Poisson rate with p99 "
                f"within {served[0][1]['limit_ms']:g} ms")
         yield from rate_table("batching", served)
-    shares = [(where, of[key]["share_of_offline"]) for where, key in
-              (("in process", "in_process"), ("over loopback", "served"))
-              if of[key]]
-    for where, share in shares:
-        yield f"{name}: share of offline, {where}: {text_of(share, 3)}"
-    if shares:
+    asked = list(asked_lines(name, of))
+    yield from asked
+    if asked:
         yield ""
     if of["batching_gain"]:
         yield f"{name}: {of['batching_gain']:.2f} times the rate with batching"
         yield ""
+
+
+def holds(does):
+    return "holds" if does else "does not hold"
+
+
+def asked_lines(name, of):
+    """What is asked of a network on a device (docs/devices.md), and what came."""
+    graphs = of["offline"].get("graphs") or ()
+    if graphs and "idle_ms" in graphs[0]:
+        best = max(graphs, key=lambda one: one["rows_per_second"])
+        idle_us = 1e3 * best["idle_ms"]
+        yield (f"{name}: idle between batches of {best['rows']}: "
+               f"{idle_us:.1f} us; asked: at most {MOST_IDLE_US}: "
+               f"{holds(idle_us <= MOST_IDLE_US)}")
+        yield (f"{name}: {best['tflops']:.1f} TFLOP/s with graphs, "
+               f"{best['tflops'] / H200_TFLOPS:.3f} of the {H200_TFLOPS} that "
+               "an H200 reaches")
+    for where, key, asked in (("in process", "in_process", LEAST_SHARE),
+                              ("over loopback", "served", None)):
+        if of[key]:
+            share = of[key]["share_of_offline"]
+            line = f"{name}: share of offline, {where}: {text_of(share, 3)}"
+            if asked and share is not None:
+                line += f"; asked: at least {asked}: {holds(share >= asked)}"
+            yield line
 
 
 def copy_in_lines(ways):
@@ -102,7 +132,8 @@ def lines(measures):
                f"{peak['tflops']:.1f} TFLOP/s, by torch {peak['torch']}")
     yield ""
     for name, of in measures["networks"].items():
-        if of["offline"] or of["in_process"] or of["served"]:
+        if (of["offline"] or of["in_process"] or of["served"] or
+                of["package"]):
             yield from network_lines(name, of)
     for folder, of in measures["packages"].items():
         if of:

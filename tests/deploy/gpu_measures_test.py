@@ -99,6 +99,18 @@ if os.environ.get("CUDA_VISIBLE_DEVICES") == "GPU-b":
 json.dump({"benchmarks": ways}, open(flags["--benchmark_out"], "w"))
 """
 
+# Makes a package of nothing.
+EXPORTER = """
+import json, os, pathlib, sys
+words = sys.argv[1:]
+after = lambda name: words[words.index(name) + 1]
+home = pathlib.Path(__file__).parents[2]
+(home / "export.log").write_text(
+    json.dumps([words, os.environ.get("CUDA_VISIBLE_DEVICES")]))
+(pathlib.Path(after("--repository")) / after("--name")).mkdir()
+print("model.pt2, 1 MB")
+"""
+
 
 class NumbersTest(unittest.TestCase):
 
@@ -158,6 +170,15 @@ class MeasuresTest(unittest.TestCase):
         self.play("copy-in-benchmark", COPY_IN)
         self.play("ferry-inprocess", INPROCESS)
 
+    def play_exporter(self, text):
+        """Puts an exporter into the bundle, and what it imports beside torch."""
+        package = self.home / "export" / "ferry_export"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "__main__.py").write_text(text)
+        for name in ("numpy", "torchvision", "triton"):
+            (self.home / f"{name}.py").write_text("")
+
     def run_script(self, *flags):
         return subprocess.run(
             ["bash", ROOT / "scripts" / "gpu_check.sh", "--bundle", self.home,
@@ -165,7 +186,7 @@ class MeasuresTest(unittest.TestCase):
              "--only-measure", *flags], text=True, timeout=120,
             capture_output=True, check=False,
             env={key: value for key, value in os.environ.items()
-                 if key != "CUDA_VISIBLE_DEVICES"})
+                 if key != "CUDA_VISIBLE_DEVICES"} | {"CXX": sys.executable})
 
     def report(self):
         folder = self.home / "out"
@@ -188,7 +209,8 @@ class MeasuresTest(unittest.TestCase):
         for name, step in measured.items():
             self.assertIn(step["outcome"], ("passed", "skipped"), step)
             self.assertEqual(step["outcome"] == "skipped",
-                             name == "measure matmul peak", step)
+                             name == "measure matmul peak" or
+                             name.startswith("measure package "), step)
         of = found["networks"]["resnet50"]
         self.assertEqual(of["flop_per_row"], 8_178_368_512)
         graphs = of["offline"]["graphs"]
@@ -227,8 +249,14 @@ class MeasuresTest(unittest.TestCase):
                       text)
         self.assertIn("| in process | 4 | 7400.0 | 12.00 | 0.925 | 3.50 | 0.990 "
                       "| - | - | - |", text)
-        self.assertIn("resnet50: share of offline, in process: 0.925\n"
-                      "resnet50: share of offline, over loopback: 0.037\n", text)
+        self.assertIn(
+            "resnet50: idle between batches of 8: 100.0 us; asked: at most 20: "
+            "does not hold\n"
+            "resnet50: 65.4 TFLOP/s with graphs, 0.083 of the 790 that an H200 "
+            "reaches\n"
+            "resnet50: share of offline, in process: 0.925; asked: at least "
+            "0.9: holds\n"
+            "resnet50: share of offline, over loopback: 0.037\n", text)
         self.assertNotIn("not finished", text)
         # There is no ferry-nvml, and no device for torch.
         self.assertEqual(ended.returncode, 77, ended.stdout + ended.stderr)
@@ -287,6 +315,52 @@ class MeasuresTest(unittest.TestCase):
         self.assertIsNone(encoder["served_without_batching"]["found_rate"])
         self.assertEqual(found["networks"]["mlp"]["batching_gain"], 3)
         self.assertIn("encoder, over loopback", text)
+
+    def test_packages_are_compiled_here(self):
+        self.play_all()
+        self.play_exporter(EXPORTER)
+        self.run_script("--device", "cuda:1", "--batch", "2,8", "--network",
+                        "resnet50", "--network", "mlp", "--seconds", "0.2")
+        found, steps, text = self.report()
+        self.assertEqual(steps["measure package resnet50, compiled"]["output"],
+                         "model.pt2, 1 MB")
+        package = found["networks"]["resnet50"]["package"]
+        self.assertEqual([one["rows"] for one in package["graphs"]], [2, 8])
+        self.assertAlmostEqual(package["eager"][1]["tflops"],
+                               4000 * 8.178368512e-3)
+        self.assertIn("resnet50 as an AOTInductor package", text)
+        self.assertEqual(found["networks"]["mlp"]["package"], {})
+        words, visible = json.loads((self.home / "export.log").read_text())
+        self.assertTrue(words[0].endswith("/export/examples/"
+                                          "resnet50.py:resnet50"), words[0])
+        for name, value in (("--device", "cuda"), ("--max-batch-size", "8"),
+                            ("--input", "x:FP32:-1,3,224,224")):
+            self.assertEqual(words[words.index(name) + 1], value)
+        self.assertEqual(visible, "1")
+        measured = [words for words, _ in self.lines("ferry-forward")
+                    if "--model-dir" in words]
+        self.assertEqual(["--no-graphs" in words for words in measured],
+                         [False, True])
+
+    def test_package_that_is_not_compiled_is_not_measured(self):
+        self.play_all()
+        self.play_exporter("import sys; sys.exit('export: error: no kernel')")
+        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                        "encoder", "--seconds", "0.2")
+        found, steps, _ = self.report()
+        failed = steps["measure package encoder, compiled"]
+        self.assertEqual(failed["outcome"], "failed")
+        self.assertIn("got 1: export: error: no kernel", failed["reason"])
+        self.assertEqual(steps["measure package encoder, graphs"]["outcome"],
+                         "skipped")
+        (self.home / "triton.py").write_text("import nothing_like_it")
+        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                        "encoder", "--seconds", "0.2")
+        found, steps, _ = self.report()
+        skipped = steps["measure package encoder, compiled"]
+        self.assertEqual(skipped["outcome"], "skipped")
+        self.assertIn("nothing_like_it", skipped["reason"])
+        self.assertEqual(found["networks"]["encoder"]["package"], {})
 
     def test_copies_that_were_not_made_are_no_result(self):
         self.play_all()

@@ -4,9 +4,12 @@ finds, and what it says where it cannot. Devices are those of a fake NVML."""
 import json
 import os
 import pathlib
+import re
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 from bench_device_test import GPU, WHOLE, fake_nvml
@@ -21,6 +24,13 @@ MLP = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
        parameter("ferry.network", "mlp") +
        parameter("ferry.widths", "16,64,4"))
 SHORT = ("--warm-up-secs", 0, "--duration-secs", 0.3)
+
+
+def blocks(pid, number):
+    """Whether the process takes that signal itself by now."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    mask = re.search(r"SigBlk:\s*(\w+)", status)
+    return bool(mask and int(mask.group(1), 16) >> (number - 1) & 1)
 
 
 class InProcessTest(unittest.TestCase):
@@ -133,6 +143,26 @@ class InProcessTest(unittest.TestCase):
         _, text = self.measure("--outstanding", 1, model="failing", code=1)
         self.assertIn("ferry-inprocess: INTERNAL: first request: ",
                       text.splitlines()[-1])
+
+    def test_ctrl_c_ends_it_before_the_first_answer(self):
+        """Which takes ten minutes of this model."""
+        folder = self.models / "slow"
+        (folder / "1").mkdir(parents=True)
+        (folder / "config.pbtxt").write_text(sim_config(8, alpha_ms=600_000))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            started = subprocess.Popen(
+                [PROGRAM, "--model-repository", self.models, "-m", "slow",
+                 "--outstanding", "1"], text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            self.addCleanup(started.kill)
+            while not blocks(started.pid, number):
+                self.assertIsNone(started.poll(), "it ended by itself")
+                time.sleep(0.01)
+            started.send_signal(number)
+            said = started.communicate(timeout=LIMIT_S)[1]
+            self.assertEqual(started.returncode, 130, said)
+            self.assertIn("ferry-inprocess: interrupted before the first load",
+                          said)
 
     def test_wrong_flags_are_refused(self):
         for flags, said in (

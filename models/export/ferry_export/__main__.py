@@ -28,6 +28,7 @@ def run(words):
                           "scripts/setup.sh --full") from None
     from ferry_export import aoti_package, interface, samples, sources
     from ferry_export import torch_script
+    aoti_package.check_device(command.device)
     module = sources.build(command)
     specs = interface.order_inputs(module, command.inputs)
     outputs = interface.find_outputs(command, module, specs)

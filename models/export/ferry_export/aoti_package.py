@@ -1,4 +1,5 @@
-"""A module as an AOTInductor package (.pt2), compiled for this processor.
+"""A module as an AOTInductor package (.pt2), compiled for this processor, or for
+this machine's GPU.
 
 Weights are laid out for the matrix kernels at compile time ("freezing"), which
 needs gradients to be off; the thread count is the server's, not this process's.
@@ -27,6 +28,13 @@ COMPILED_FOR = re.compile(
 CPU_INFO = pathlib.Path("/proc/cpuinfo")
 
 
+def check_device(device):
+    """Fails where torch has not the device that a package is compiled on."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ExportError("--device cuda: expected a GPU that torch sees, got "
+                          "none: a package is compiled where it will run")
+
+
 def write(command, module, specs, path):
     """Writes the package, or beside `path` one for each bucket; `module` is
     cast, or quantized, in place."""
@@ -37,11 +45,12 @@ def write(command, module, specs, path):
     else:
         float_type, settings = TYPES[command.dtype], {}
         module = module.to(float_type)
+    module = module.to(command.device)
     settings = {**SETTINGS, **settings, "aot_inductor.metadata":
                 {"FERRY_CPU_FLAGS": cpu_flags(CPU_INFO.read_text())}}
     for file, fixed in files(command, path).items():
-        rows = interface.to_torch(specs, samples.make(command, fixed or 2),
-                                  float_type)
+        rows = tuple(row.to(command.device) for row in interface.to_torch(
+            specs, samples.make(command, fixed or 2), float_type))
         with quiet(), torch.no_grad():
             program = export(command, module, rows, specs, fixed)
             try:

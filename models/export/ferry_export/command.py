@@ -11,6 +11,7 @@ from ferry_export.errors import ExportError
 
 MODEL_NAME = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}")
 DTYPES = ("bf16", "fp32", "int8")
+DEVICES = ("cpu", "cuda")
 INT8_KINDS = ("dynamic", "weight-only")
 
 
@@ -25,6 +26,7 @@ class Command:
     name: str
     version: int
     format: str
+    device: str
     dtype: str
     int8: str
     script: bool
@@ -70,7 +72,10 @@ def make_parser():
     parser.add_argument("--format", choices=("pt", "pt2"),
                         help="pt: TorchScript, runs on any processor; pt2: "
                         "AOTInductor, compiled for this one. Default: pt, "
-                        "with int8 pt2")
+                        "with int8 or cuda pt2")
+    parser.add_argument("--device", choices=DEVICES, default="cpu",
+                        help="what a pt2 is compiled for, and checked on; "
+                        "cuda: this machine's GPU, and those like it")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--int8", choices=INT8_KINDS, default="dynamic",
                         help="with --dtype int8: what is int8 beside weights")
@@ -135,7 +140,8 @@ def parse(words):
         source=check_source(flags.source), weights=check_weights(flags.weights),
         arguments=parse_arguments(flags.arguments),
         repository=flags.repository, name=model_name(flags),
-        version=flags.version, format=chosen, dtype=flags.dtype,
+        version=flags.version, format=chosen, device=flags.device,
+        dtype=flags.dtype,
         int8=flags.int8, script=flags.script, inputs=inputs, outputs=outputs,
         max_batch_size=flags.max_batch_size,
         buckets=buckets, package_per_bucket=flags.package_per_bucket,
@@ -198,7 +204,14 @@ def model_name(flags):
 
 
 def choose_format(flags):
-    chosen = flags.format or ("pt2" if flags.dtype == "int8" else "pt")
+    is_cuda = flags.device == "cuda"
+    chosen = flags.format or (
+        "pt2" if flags.dtype == "int8" or is_cuda else "pt")
+    if is_cuda and (chosen == "pt" or flags.dtype == "int8"):
+        raise ExportError(
+            "--device cuda: expected --format pt2 with bf16 or fp32; a "
+            "TorchScript file runs on every device, and int8 has kernels of "
+            "the processor")
     if chosen == "pt" and flags.dtype == "int8":
         raise ExportError(
             "--dtype int8: expected --format pt2; TorchScript's own int8 has "

@@ -22,6 +22,8 @@ START_SECONDS = 300
 STOP_SECONDS = 30
 REPLY_SECONDS = 120
 CLIENTS = 8
+# Of ferry-server's --device: the one GPU there is; CUDA_VISIBLE_DEVICES chooses.
+SERVER_DEVICES = {"cpu": "cpu", "cuda": "only"}
 # By dtype: (largest error as a share of the largest value, smallest cosine).
 TOLERANCES = {"fp32": (1e-4, 0.99999), "bf16": (0.05, 0.999),
               "int8": (0.15, 0.99)}
@@ -90,12 +92,13 @@ def cosine(expected, found):
 
 
 @contextlib.contextmanager
-def served(server, repository, name):
+def served(server, repository, name, device="cpu"):
     """Gives the address of a server of that one model, on a free port."""
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [server, "--model-repository", repository, "--load-model", name,
-             "--grpc-port", "0", "--metrics-port", "0"],
+             "--grpc-port", "0", "--metrics-port", "0",
+             "--device", SERVER_DEVICES[device]],
             stdout=log, stderr=subprocess.STDOUT)
         try:
             yield f"127.0.0.1:{wait_for_port(process, log)}"
@@ -144,7 +147,8 @@ def ask(client, command, specs, outputs, arrays):
 def check(command, specs, outputs, arrays, expected, repository):
     """Returns a Comparison for each output; `expected` are those in fp32."""
     import tritonclient.grpc as triton
-    with served(command.server, repository, command.name) as address:
+    with served(command.server, repository, command.name,
+                command.device) as address:
         try:
             with triton.InferenceServerClient(address) as client:
                 answers = all_answers(client, command, specs, outputs, arrays)

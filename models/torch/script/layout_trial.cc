@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "batcher/checked_math.h"
+#include "batcher/padding.h"
 #include "models/made_up_row.h"
 #include "models/torch/guarded.h"
 #include "models/torch/shapes.h"
@@ -63,17 +64,33 @@ bool IsSmall(const ModelSpec& spec, int64_t any_size) {
   return true;
 }
 
+// A row's sizes of a mask, which a batch has where its requests leave it out.
+std::vector<int64_t> MaskDims(const ModelSpec& spec,
+                              const std::vector<RowInput>& row, size_t mask) {
+  const size_t followed = *spec.inputs[mask].follows;
+  const size_t varying = *VaryingDim(spec.inputs[followed].dims);
+  std::vector<int64_t> dims = spec.inputs[mask].dims;
+  std::replace(dims.begin(), dims.end(), kAnySize, row[followed].dims[varying]);
+  return dims;
+}
+
 Values TrialInputs(const Network& network, const ModelOptions& options,
                    const std::vector<RowInput>& row, int32_t rows,
                    at::Device device) {
+  const bool is_batched = options.spec.max_batch_size > 0;
   Values inputs;
   for (size_t i = 0; i < row.size(); ++i) {
+    const at::ScalarType type = StagedType(options, i, network.input_type(i));
     inputs.emplace_back();
-    if (row[i].is_given) {
-      inputs.back() =
-          MadeUp(Shape(options.spec.max_batch_size > 0, rows,
-                       ModelRow(options, i, row[i].dims)),
-                 StagedType(options, i, network.input_type(i)), device);
+    if (options.spec.inputs[i].is_mask) {
+      inputs.back() = at::ones(
+          Shape(is_batched, rows,
+                ModelRow(options, i, MaskDims(options.spec, row, i))),
+          at::TensorOptions(device).dtype(type));
+    } else if (row[i].is_given) {
+      inputs.back() = MadeUp(
+          Shape(is_batched, rows, ModelRow(options, i, row[i].dims)), type,
+          device);
     }
   }
   return inputs;

@@ -97,32 +97,32 @@ TEST(NvmlDeviceTest, TwoDevicesAreReadBesideEachOther) {
 TEST(NvmlDeviceTest, TextsThatNameNoDeviceAreRefused) {
   for (const char* text : {"", "cpu", "cuda", "-1", "1.5", "GPU-", "H100"}) {
     EXPECT_EQ(ErrorOf(nvml::WholeGpu(), text),
-              absl::StrCat("--nvml: expected the number of a GPU as nvidia-smi "
+              absl::StrCat("expected the number of a GPU as nvidia-smi "
                            "counts, GPU-<uuid> or MIG-<uuid>, got '",
                            text, "'"));
   }
 }
 
-TEST(NvmlDeviceTest, DevicesThatAreNotThereAreRefusedByThisFlag) {
+TEST(NvmlDeviceTest, DevicesThatAreNotThereAreRefusedWithoutAFlagsName) {
   EXPECT_THAT(ErrorOf(nvml::WholeGpu(), "1"),
-              AllOf(StartsWith("--nvml: expected a device that NVML sees, got "
+              AllOf(StartsWith("expected a device that NVML sees, got "
                                "cuda:1; NVML sees: GPU 0 "),
                     Not(HasSubstr("--device"))));
   EXPECT_THAT(ErrorOf(nvml::MixedMig(), "0"),
-              StartsWith("--nvml: expected MIG-<uuid>, as MIG mode is on, got "
+              StartsWith("expected MIG-<uuid>, as MIG mode is on, got "
                          "cuda:0; NVML sees: "));
   EXPECT_THAT(
       ErrorOf("code call=nvmlInit_v2 code=9\n", "0"),
-      AllOf(StartsWith("--nvml: expected "), HasSubstr("DRIVER_NOT_LOADED")));
+      AllOf(StartsWith("expected "), HasSubstr("DRIVER_NOT_LOADED")));
   EXPECT_THAT(ErrorOf("code call=nvmlDeviceGetCount_v2 code=4\n", "0"),
-              AllOf(StartsWith("--nvml: "), HasSubstr("NO_PERMISSION")));
+              HasSubstr("NO_PERMISSION"));
 }
 
 TEST(NvmlDeviceTest, LibraryThatIsNotThereIsAnError) {
   const auto device = NvmlDevice::Open("0", "libno-such-nvml.so.1");
   EXPECT_TRUE(absl::IsNotFound(device.status()));
   EXPECT_THAT(std::string(device.status().message()),
-              StartsWith("--nvml: expected libno-such-nvml.so.1, which comes "
+              StartsWith("expected libno-such-nvml.so.1, which comes "
                          "with NVIDIA's driver"));
 }
 

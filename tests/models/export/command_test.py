@@ -47,6 +47,14 @@ class CommandTest(unittest.TestCase):
         self.assertIn("--format pt2",
                       self.refusal("--dtype", "int8", "--format", "pt"))
 
+    def test_cuda_is_a_package(self):
+        self.assertEqual(self.parse().device, "cpu")
+        parsed = self.parse("--device", "cuda", "--dtype", "fp32")
+        self.assertEqual((parsed.device, parsed.format), ("cuda", "pt2"))
+        for words in (("--format", "pt"), ("--dtype", "int8")):
+            self.assertIn("--device cuda: expected --format pt2",
+                          self.refusal("--device", "cuda", *words))
+
     def test_packages_of_buckets(self):
         words = ("--package-per-bucket", "--format", "pt2")
         self.assertTrue(self.parse(*words, "--buckets", "8,32")

@@ -136,6 +136,15 @@ class FullTest(unittest.TestCase):
                                    "avx512_vp2intersect fma sse4_1 sse4a\n"),
             "avx2 avx512f fma sse4_1")
 
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_package_for_a_gpu(self):
+        self.passes("Mlp", "--device", "cuda")
+
+    @unittest.skipIf(torch.cuda.is_available(), "here is a GPU")
+    def test_package_for_a_gpu_that_is_not_there(self):
+        self.assertIn("--device cuda: expected a GPU that torch sees, got none",
+                      self.fails("Mlp", "--device", "cuda"))
+
     def test_package_in_int8(self):
         self.passes("Mlp", "--dtype", "int8", "--arguments",
                     json.dumps({"width": 64}))

@@ -24,25 +24,31 @@ const TensorSpec kMap = {"y", DataType::kFp32, {4, 6, 5}};
 
 class Given final : public Network {
  public:
-  using Script = std::function<at::Tensor(const at::Tensor&)>;
+  using Script = std::function<at::Tensor(const at::Tensor&)>;  // of one
+  using ScriptOfAll = std::function<at::Tensor(const Values&)>;
 
-  explicit Given(Script script) : script_(std::move(script)) {}
+  explicit Given(ScriptOfAll script) : script_(std::move(script)) {}
 
   absl::Status Forward(const Values& inputs, Values& outputs) override {
-    outputs.emplace_back(script_(inputs[0].toTensor()));
+    outputs.emplace_back(script_(inputs));
     return absl::OkStatus();
   }
 
  private:
-  const Script script_;
+  const ScriptOfAll script_;
 };
 
 std::string Compare(Given::Script plain, Given::Script laid_out,
                     const TensorSpec& input = kImage) {
   ModelOptions options;
   options.spec = {{input}, {kMap}, 8};
-  Given first(std::move(plain));
-  Given second(std::move(laid_out));
+  const auto of_first = [](Given::Script script) {
+    return [script = std::move(script)](const Values& inputs) {
+      return script(inputs[0].toTensor());
+    };
+  };
+  Given first(of_first(std::move(plain)));
+  Given second(of_first(std::move(laid_out)));
   return CompareInTrial(first, second, options, at::kCPU);
 }
 
@@ -112,6 +118,27 @@ TEST(LayoutTrialTest, SizesThatVaryAreTriedUntilOneRuns) {
   EXPECT_THAT(Compare(takes, Same, {"x", DataType::kFp32, {3, kAnySize, 5}}),
               IsEmpty());
   EXPECT_THAT(tried, ElementsAre(64, 224, 224));
+}
+
+// As a batch has it whose requests leave it out: ones of the size of what it
+// follows.
+TEST(LayoutTrialTest, MaskIsGiven) {
+  ModelOptions options;
+  TensorSpec mask = {"mask", DataType::kFp32, {kAnySize}};
+  mask.is_mask = mask.is_optional = true;
+  mask.follows = 0;
+  options.spec = {{{"x", DataType::kFp32, {3, kAnySize}}, mask}, {kMap}, 8};
+  std::vector<at::Tensor> given;
+  const auto take = [&](const Values& inputs) {
+    given.push_back(inputs[1].toTensor());
+    return inputs[0].toTensor() * given.back().unsqueeze(1);
+  };
+  Given plain(take);
+  Given laid_out(take);
+  EXPECT_THAT(CompareInTrial(plain, laid_out, options, at::kCPU), IsEmpty());
+  ASSERT_EQ(given.size(), 4);
+  EXPECT_TRUE(given[0].equal(at::ones({1, 64}, at::kBFloat16)));
+  EXPECT_TRUE(given[3].equal(at::ones({2, 64}, at::kBFloat16)));
 }
 
 // Not those of which a row would be millions of elements.
