@@ -125,8 +125,7 @@ int TellInterruption(const std::string& what) {
   if (what.empty()) {
     return 0;
   }
-  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-               what.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, what.c_str());
   return kExitInterrupted;
 }
 

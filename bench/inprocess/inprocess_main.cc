@@ -109,8 +109,8 @@ RunResult DescribeRun(const RunOptions& options,
   return run;
 }
 
-// What Ctrl-C does while there is nothing to report yet: a model may take minutes
-// to load, and its first answer for ever.
+// What Ctrl-C does while there is nothing to report yet: a model may take
+// minutes to load, and its first answer for ever.
 void EndBeforeLoads() {
   std::_Exit(TellInterruption("interrupted before the first load"));
 }

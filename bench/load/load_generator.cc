@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "batcher/check.h"
-#include "bench/load/short_slice.h"
 
 namespace ferry::bench {
 namespace {
@@ -49,7 +48,6 @@ LoadGenerator::~LoadGenerator() = default;
 
 std::unique_ptr<LoadResult> LoadGenerator::RunOpen(ArrivalProcess& arrivals,
                                                    const LoadPlan& plan) {
-  const ShortSlice soon;  // what is planned is to be sent then
   Begin(Loop::kOpen, plan.max_outstanding, plan);
   const TimePoint give_up = plan_.window_end() + plan_.drain_limit;
   TimePoint planned = plan_.start;

@@ -180,6 +180,7 @@ class Measures:
                     repository)
             for mode in ("graphs", "eager"):
                 with self.step(f"package {network.name}, {mode}") as kept:
+                    self.need("ferry-forward")
                     if folder is None:
                         raise Skip("no package: see the step before")
                     batches = self.forward(

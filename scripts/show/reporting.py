@@ -123,6 +123,9 @@ def report(programs, paths, name, *flags):
     measuring.run([programs.path("ferry-bench"), "report", *paths, "--html",
                    page, "--json", measuring.RESULTS / f"{name}.json",
                    "--markdown", page.with_suffix(".table"), *flags])
+    path = measuring.RESULTS / f"{name}.json"
+    path.write_text(json.dumps(json.loads(path.read_text()),
+                               separators=(",", ":")) + "\n")
     table = page.with_suffix(".table")
     text = table.read_text(encoding="utf-8")
     table.unlink()

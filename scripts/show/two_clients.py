@@ -30,6 +30,8 @@ MOST_OFF = 0.05
 OPEN_RATE = 20_000
 OPEN_RUNS = 9  # at that rate
 LAG_US = 1000
+# Of ferry-bench in open loops: one thread sends, and others want its processor.
+SENDS_ON_TIME = ("--connections", 1, "--queues", 1)
 
 
 def cpu_seconds(pid):
@@ -120,13 +122,13 @@ def open_pairs_of(options, model, rate):
     return pairs_by(options, model, f"{rate}/s",
                     ("--request-rate-range", rate, "--request-distribution",
                      "poisson"),
-                    ("--rates", rate))
+                    ("--rates", rate, *SENDS_ON_TIME))
 
 
 def past_saturation(options, rate):
     """What each client says of more than the server can do."""
     ours = by_ferry_bench(options.programs, "sim", options.seconds or 3,
-                          "--rates", rate)
+                          "--rates", rate, *SENDS_ON_TIME)
     try:
         theirs = by_perf_analyzer("sim", options.seconds or 3,
                                   "--request-rate-range", rate,
@@ -213,7 +215,8 @@ def page_of(result):
         [row("grpc-echo", count, pairs) for count, pairs in echo.items()])
     page += (
         "\nOpen loops, Poisson, at loads of the simulated device's saturation, "
-        f"{SATURATION:.0f}/s; medians, latencies in ms. " + WHY.replace("\n", " ") + "\n\n")
+        f"{SATURATION:.0f}/s; medians, latencies in ms; ferry-bench here and below with "
+        f"`{' '.join(map(str, SENDS_ON_TIME))}` (docs/bench.md). " + WHY.replace("\n", " ") + "\n\n")
     page += measuring.table(
         ["load", "planned/s", "ferry-bench/s", "perf_analyzer/s",
          "ferry-bench p50", "perf_analyzer p50", "ferry-bench p99",
@@ -252,7 +255,7 @@ def measure(options):
     with measuring.echo(programs):
         echo = {count: pairs_of(options, "mlp", count) for count in ECHO}
         fast = [by_ferry_bench(programs, "mlp", options.seconds or 3,
-                               "--rates", OPEN_RATE)
+                               "--rates", OPEN_RATE, *SENDS_ON_TIME)
                 for _ in range(max(options.pairs, OPEN_RUNS))]
     result |= {"simulated": simulated, "echo": echo, "small": small,
                "open": opens, "past": past, "fast": fast,

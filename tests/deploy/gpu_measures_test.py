@@ -171,12 +171,12 @@ class MeasuresTest(unittest.TestCase):
         self.play("ferry-inprocess", INPROCESS)
 
     def play_exporter(self, text):
-        """Puts an exporter into the bundle, and what it imports beside torch."""
+        """Puts an exporter into the bundle, and what it imports."""
         package = self.home / "export" / "ferry_export"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("")
         (package / "__main__.py").write_text(text)
-        for name in ("numpy", "torchvision", "triton"):
+        for name in ("numpy", "torchvision", "triton", "torch/__init__"):
             (self.home / f"{name}.py").write_text("")
 
     def run_script(self, *flags):

@@ -83,14 +83,14 @@ Values TrialInputs(const Network& network, const ModelOptions& options,
     const at::ScalarType type = StagedType(options, i, network.input_type(i));
     inputs.emplace_back();
     if (options.spec.inputs[i].is_mask) {
-      inputs.back() = at::ones(
-          Shape(is_batched, rows,
-                ModelRow(options, i, MaskDims(options.spec, row, i))),
-          at::TensorOptions(device).dtype(type));
+      inputs.back() =
+          at::ones(Shape(is_batched, rows,
+                         ModelRow(options, i, MaskDims(options.spec, row, i))),
+                   at::TensorOptions(device).dtype(type));
     } else if (row[i].is_given) {
-      inputs.back() = MadeUp(
-          Shape(is_batched, rows, ModelRow(options, i, row[i].dims)), type,
-          device);
+      inputs.back() =
+          MadeUp(Shape(is_batched, rows, ModelRow(options, i, row[i].dims)),
+                 type, device);
     }
   }
   return inputs;

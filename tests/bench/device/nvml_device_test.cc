@@ -111,9 +111,8 @@ TEST(NvmlDeviceTest, DevicesThatAreNotThereAreRefusedWithoutAFlagsName) {
   EXPECT_THAT(ErrorOf(nvml::MixedMig(), "0"),
               StartsWith("expected MIG-<uuid>, as MIG mode is on, got "
                          "cuda:0; NVML sees: "));
-  EXPECT_THAT(
-      ErrorOf("code call=nvmlInit_v2 code=9\n", "0"),
-      AllOf(StartsWith("expected "), HasSubstr("DRIVER_NOT_LOADED")));
+  EXPECT_THAT(ErrorOf("code call=nvmlInit_v2 code=9\n", "0"),
+              AllOf(StartsWith("expected "), HasSubstr("DRIVER_NOT_LOADED")));
   EXPECT_THAT(ErrorOf("code call=nvmlDeviceGetCount_v2 code=4\n", "0"),
               HasSubstr("NO_PERMISSION"));
 }
