@@ -19,6 +19,7 @@
 #include "batcher/batch.h"
 #include "batcher/clock.h"
 #include "batcher/event_count.h"
+#include "flags/number_from.h"
 #include "flags/parse_flags.h"
 #include "models/cuda_library.h"
 #include "models/embedded_models.h"
@@ -292,12 +293,12 @@ int main(int argc, char** argv) {
   app.add_option("--precision", flags.precision, "instead of the config's")
       ->check(CLI::IsMember({"bf16", "fp32", "native"}));
   app.add_option("--seconds", flags.seconds, "time for each batch size")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(ferry::NumberFrom(0.01, 3600.0))
       ->capture_default_str();
   app.add_option("--pause-us", flags.pause_us,
                  "sleep between batches, as a lane does whose only client "
                  "waits for its reply")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(ferry::NumberFrom(0.0, 1e6))
       ->capture_default_str();
   app.add_option(
          "--device", flags.device,

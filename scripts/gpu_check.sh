@@ -15,21 +15,21 @@
 #
 # Runs the tests of device code, every call of NVML, and ferry-server and
 # ferry-forward with a short load, on the device and then on the CPU, as the
-# control; loses the device to a server, with an index out of range, which no other
-# process feels; then the measurements; last the tests and a short serve under
-# compute-sanitizer, where there is one. Each step is bounded in time, and one that
-# fails stops no other. What needs a device, or anything else that is not there, is
-# skipped and says why. The files are written anew after each step. With --seconds
+# control; then the measurements; a server that loses its device to an index out of
+# range, which processes that share it through MPS feel, too; last the tests and a
+# short serve under compute-sanitizer, where there is one. Each step is bounded in
+# time, and one that fails stops no other. What needs a device, or anything else
+# that is not there, is skipped and says why. The files are written anew after each step. With --seconds
 # 3 the first part takes about 2 minutes, measuring about 18 and packages, which
-# come last, some 6 more, the sanitizer up to 45.
+# come last, by estimate 6 more, the sanitizer up to 45.
 #
 # Measured: what a network reaches in process, by batch size, as CUDA graphs and
 # eagerly, with the device's idle time between batches and TFLOP/s beside those
-# of torch's matrix products; the same network as an AOTInductor package that is
-# compiled here, where python3 has torch, torchvision and a compiler; the highest Poisson rate whose p99 keeps a limit,
+# of torch's matrix products; the highest Poisson rate whose p99 keeps a limit,
 # through the batcher in process, and over loopback with batching and without; a
-# small network, one request at a time. docs/devices.md says what each key of the
-# JSON is.
+# small network, one request at a time; the networks as AOTInductor packages that
+# are compiled here, where there is what compiles them. docs/devices.md says what
+# each key of the JSON is.
 #
 # --no-measure    without these
 # --only-measure  nothing but these

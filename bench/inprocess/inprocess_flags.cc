@@ -6,6 +6,7 @@
 
 #include "batcher/batch_policy.h"
 #include "batcher/clock.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -34,7 +35,7 @@ void AddModelFlags(CLI::App& app, InProcessFlags& flags) {
   app.add_option("--policy", flags.policy, "of the batcher")
       ->check(CLI::IsMember({"eager", "window", "adaptive"}));
   app.add_option("--max-wait-ms", flags.max_wait_ms, "of the batcher")
-      ->check(CLI::Range(0.0, 60'000.0))
+      ->check(NumberFrom(0.0, 60'000.0))
       ->type_name("MS");
   app.add_option("--queue-requests", overrides.queue_requests,
                  "that the batcher queues at most")
@@ -65,7 +66,7 @@ void AddInProcessFlags(CLI::App& app, InProcessFlags& flags) {
   AddContentFlags(app, flags.options());
   app.add_option("--timeout-ms", flags.options().timeout_ms,
                  "of each request in the batcher's queue; 0: none")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(NumberFrom(0.0, 1e9))
       ->capture_default_str();
   AddWindowFlags(app, flags.options());
   AddLoadFlags(app, flags.options());

@@ -1,10 +1,12 @@
 """A device that is lost, on purpose: an index out of range in a model, CUDA's check
-of which is an error that it does not recover from. The server must tell its
-clients, be ready no more, and end with its code for that; nothing else may hang.
+of which is an error that it does not recover from. The server must answer the
+request with an error, be ready no more, and end with its code for that, while
+another load goes on; no client may hang.
 
 Errors: those of a step are its outcome.
 """
 
+import concurrent.futures
 import contextlib
 import pathlib
 import tempfile
@@ -18,6 +20,7 @@ LOAD_S = 60  # of a short load at most
 LOST_S = 30  # from the first load outside to the process's end, at most
 CODE = 3  # docs/devices.md
 LOOK_EACH_S = 0.05  # not ready is told for a second
+BESIDE_S = 4  # of the load beside it
 
 
 def lose(check):
@@ -34,28 +37,40 @@ def lose(check):
                  "--model-control-mode=explicit", f"--load-model={MODEL}"], log)
             stack.callback(server.kill)
             load(check, server, INSIDE).require_success()
+            pool = stack.enter_context(
+                concurrent.futures.ThreadPoolExecutor())
+            beside = pool.submit(load, check, server, INSIDE, BESIDE_S)
+            time.sleep(BESIDE_S / 4)
             begun = time.monotonic()
-            told = load(check, server, OUTSIDE)
-            if told.is_late:
-                raise Wrong("expected an answer or an error to each request, "
-                            f"got: {told.last_line}")
-            kept["was_not_ready"] = await_end(server, begun + LOST_S)
+            outside = pool.submit(load, check, server, OUTSIDE)
+            was_not_ready = await_end(server, begun + LOST_S)
             kept["seconds_to_end"] = round(time.monotonic() - begun, 3)
+            kept["clients"] = [told.result().tail for told in (outside, beside)]
+            require_told(outside.result(), beside.result())
+            if not was_not_ready:
+                raise Wrong("expected not to be ready before the end, got 200")
         finally:
             if log.exists():
                 kept["output"] = log.read_text(
                     errors="replace")[-KEPT_CHARACTERS:]
 
 
-def load(check, server, values):
+def require_told(outside, beside):
+    for told in (outside, beside):
+        if told.is_late or told.code == 0:
+            raise Wrong("expected errors, in time, of a load on a lost device, "
+                        f"got: {told.last_line}")
+
+
+def load(check, server, values, seconds=0.2):
     return run([check.program("ferry-bench"), "run", "-u",
                 f"127.0.0.1:{server.port}", "-m", MODEL, "--range", values,
                 "--outstanding", 4, "--wait-ready-secs", 10, "--warm-up-secs",
-                0, "--duration-secs", 0.2, "--fail-if", "errors>0%"], LOAD_S)
+                0, "--duration-secs", seconds, "--fail-if", "errors>0%"], LOAD_S)
 
 
 def await_end(server, until):
-    """Returns whether it was seen not to be ready before it ended."""
+    """Returns whether it was seen to say that it is not ready."""
     was_not_ready = False
     while server.process.poll() is None:
         if time.monotonic() > until:

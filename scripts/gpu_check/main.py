@@ -125,7 +125,6 @@ def run_checks(check):
     for device in (check.device, "cpu"):
         steps.serve(check, device)
         steps.forward(check, device)
-    lost_device.lose(check)
 
 
 def main():
@@ -151,6 +150,9 @@ def main():
         run_checks(check)
     if not options.no_measure:
         measures.Measures(check, options).run_all()
+    # A driver that does not take it well disturbs no measurement.
+    if not options.only_measure:
+        lost_device.lose(check)
     # Last, since it may take the longest.
     if not (options.only_measure or options.no_sanitizer):
         sanitizer.run_all(check)

@@ -175,8 +175,8 @@ class Measures:
             with self.step(f"package {network.name}, compiled") as kept:
                 self.need("ferry-forward")
                 packages.need(self.check, network.name, on_cpu)
-                folder, kept["output"] = packages.compile_package(
-                    self.check, network.name, on_cpu, max(self.batches),
+                folder = packages.compile_package(
+                    self.check, kept, network.name, on_cpu, max(self.batches),
                     repository)
             for mode in ("graphs", "eager"):
                 with self.step(f"package {network.name}, {mode}") as kept:

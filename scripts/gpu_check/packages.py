@@ -21,6 +21,13 @@ SOURCES = {
 }
 # torchvision has the ResNet-50; Triton makes kernels for a device.
 MODULES = {"resnet50": ["torchvision"], "encoder": []}
+# AOTInductor compiles and links with it.
+TOOLKIT = """
+import os
+from torch.utils.cpp_extension import CUDA_HOME
+if CUDA_HOME is None or not os.path.exists(f"{CUDA_HOME}/include/cuda.h"):
+    raise SystemExit(f"no CUDA toolkit with include/cuda.h: {CUDA_HOME}")
+"""
 
 
 def need(check, name, on_cpu):
@@ -31,8 +38,11 @@ def need(check, name, on_cpu):
     if shutil.which(compiler) is None:
         raise Skip(f"no {compiler}, with which AOTInductor compiles")
     modules = ["torch", "numpy", *MODULES[name], *([] if on_cpu else ["triton"])]
-    ended = run([sys.executable, "-B", "-c", "import " + ", ".join(modules)],
-                IMPORT_S, environment(check))
+    tried = "import " + ", ".join(modules)
+    if not on_cpu:
+        tried += TOOLKIT
+    ended = run([sys.executable, "-B", "-c", tried], IMPORT_S,
+                environment(check))
     if ended.code != 0 or ended.is_late:
         raise Skip(ended.last_line)
 
@@ -42,8 +52,8 @@ def environment(check):
         [str(check.torch.parent), str(check.home / "export")])}
 
 
-def compile_package(check, name, on_cpu, most_rows, repository):
-    """Returns the model's folder, and how long it took as the exporter says."""
+def compile_package(check, kept, name, on_cpu, most_rows, repository):
+    """Returns the model's folder; what the exporter says goes to `kept`."""
     source, inputs = SOURCES[name]
     command = [sys.executable, "-B", "-m", "ferry_export",
                check.home / "export" / "examples" / source, "--format", "pt2",
@@ -53,6 +63,10 @@ def compile_package(check, name, on_cpu, most_rows, repository):
     for tensor in inputs:
         command += ["--input", tensor]
     visible = {} if on_cpu else check.visible
-    ended = run(command, COMPILE_S, {**environment(check), **visible})
+    caches = {"TORCHINDUCTOR_CACHE_DIR": f"{repository}/.inductor",
+              "TRITON_CACHE_DIR": f"{repository}/.triton"}
+    ended = run(command, COMPILE_S,
+                {**environment(check), **visible, **caches})
+    kept["output"] = ended.tail
     ended.require_success()
-    return pathlib.Path(repository) / name, ended.output.strip()
+    return pathlib.Path(repository) / name

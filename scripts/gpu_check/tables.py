@@ -53,7 +53,7 @@ def rate_table(head, found):
         [served_row(title, one) for title, one in found])
 
 
-def network_lines(name, of):
+def network_lines(name, of, on_device):
     gflop = of["flop_per_row"] / 1e9
     yield (f"{name}, in this process: {gflop:.3f} GFLOP a row "
            f"({of['formula']})")
@@ -73,7 +73,7 @@ def network_lines(name, of):
         yield (f"{name}, over loopback: the highest Poisson rate with p99 "
                f"within {served[0][1]['limit_ms']:g} ms")
         yield from rate_table("batching", served)
-    asked = list(asked_lines(name, of))
+    asked = list(asked_lines(name, of, on_device))
     yield from asked
     if asked:
         yield ""
@@ -86,10 +86,10 @@ def holds(does):
     return "holds" if does else "does not hold"
 
 
-def asked_lines(name, of):
+def asked_lines(name, of, on_device):
     """What is asked of a network on a device (docs/devices.md), and what came."""
     graphs = of["offline"].get("graphs") or ()
-    if graphs and "idle_ms" in graphs[0]:
+    if on_device and graphs and "idle_ms" in graphs[0]:
         best = max(graphs, key=lambda one: one["rows_per_second"])
         idle_us = 1e3 * best["idle_ms"]
         yield (f"{name}: idle between batches of {best['rows']}: "
@@ -103,8 +103,9 @@ def asked_lines(name, of):
         if of[key]:
             share = of[key]["share_of_offline"]
             line = f"{name}: share of offline, {where}: {text_of(share, 3)}"
-            if asked and share is not None:
-                line += f"; asked: at least {asked}: {holds(share >= asked)}"
+            if asked and on_device:
+                is_enough = share is not None and share >= asked
+                line += f"; asked: at least {asked}: {holds(is_enough)}"
             yield line
 
 
@@ -134,7 +135,7 @@ def lines(measures):
     for name, of in measures["networks"].items():
         if (of["offline"] or of["in_process"] or of["served"] or
                 of["package"]):
-            yield from network_lines(name, of)
+            yield from network_lines(name, of, measures["device"] != "cpu")
     for folder, of in measures["packages"].items():
         if of:
             yield f"{folder}, in this process"

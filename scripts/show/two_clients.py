@@ -216,7 +216,8 @@ def page_of(result):
     page += (
         "\nOpen loops, Poisson, at loads of the simulated device's saturation, "
         f"{SATURATION:.0f}/s; medians, latencies in ms; ferry-bench here and below with "
-        f"`{' '.join(map(str, SENDS_ON_TIME))}` (docs/bench.md). " + WHY.replace("\n", " ") + "\n\n")
+        f"`{' '.join(map(str, SENDS_ON_TIME))}` (docs/bench.md). " +
+        WHY.replace("\n", " ") + "\n\n")
     page += measuring.table(
         ["load", "planned/s", "ferry-bench/s", "perf_analyzer/s",
          "ferry-bench p50", "perf_analyzer p50", "ferry-bench p99",

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -122,6 +123,22 @@ class BundleTest(unittest.TestCase):
                          wrapped.stdout + wrapped.stderr)
         self.assertIn("# linear version 1: can be served", wrapped.stdout)
         self.assertIn("# sim version 1: can be served", wrapped.stdout)
+
+    def test_model_that_loses_a_device_can_be_served(self):
+        told = subprocess.run(
+            [self.home / "bin" / "ferry-server", "--torch",
+             pathlib.Path(TORCH).parent, "--check-config",
+             f"--model-repository={self.home / 'tests' / 'models'}"],
+            text=True, capture_output=True, timeout=120, check=True).stdout
+        self.assertIn("# lookup version 1: can be served", told)
+
+    def test_exporter_is_in_it(self):
+        told = subprocess.run(
+            [sys.executable, "-B", "-m", "ferry_export", "--help"], text=True,
+            capture_output=True, timeout=60, check=True,
+            env={"PYTHONPATH": str(self.home / "export")}).stdout
+        self.assertIn("--device {cpu,cuda}", told)
+        self.assertTrue((self.home / "export/examples/minilm.py").exists())
 
     def gpu_check(self, *wrapper, flags=("--no-measure",)):
         """Runs tests/gpu_check.sh and returns its exit code, its steps, each by

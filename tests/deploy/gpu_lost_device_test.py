@@ -15,15 +15,16 @@ sys.path.insert(0, str(ROOT / "scripts" / "gpu_check"))
 import lost_device
 import steps
 
-# Is not ready once the file `lost` is beside it, and then ends with the code in
-# there, if that is any.
+# Is not ready once the file `lost` is beside it, or goes on to say that it is, and
+# then ends with the code in there, if that is any.
 SERVER = """
 import http.server, os, pathlib, socketserver, sys, threading, time
 lost = pathlib.Path(sys.argv[0]).with_name("lost")
 flags = dict(word.split("=", 1) for word in sys.argv[1:])
 class Ready(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(503 if lost.exists() else 200)
+        is_lost = lost.exists() and "PLAYED_READY" not in os.environ
+        self.send_response(503 if is_lost else 200)
         self.end_headers()
     def log_message(self, *_):
         pass
@@ -38,11 +39,12 @@ print("serves", sys.argv[1:], flush=True)
 address = ("127.0.0.1", int(flags["--metrics-port"]))
 socketserver.TCPServer(address, Ready).serve_forever()
 """
-# A load outside loses the device.
+# A load outside loses the device, which the long load beside it notices.
 BENCH = """
 import os, pathlib, sys
 if "x:1000000:1000000" not in sys.argv:
-    sys.exit(int(os.environ.get("PLAYED_LOAD", "0")))
+    is_beside = "4" in sys.argv[sys.argv.index("--duration-secs") + 1]
+    sys.exit(int(os.environ["PLAYED_BESIDE" if is_beside else "PLAYED_LOAD"]))
 path = pathlib.Path(sys.argv[0]).with_name("lost")
 path.with_name("new").write_text(os.environ["PLAYED_CODE"])
 path.with_name("new").rename(path)
@@ -52,7 +54,7 @@ sys.exit("no request succeeded")
 
 class LostDeviceTest(unittest.TestCase):
 
-    def lose(self, code, load="0"):
+    def lose(self, code, load="0", beside="1"):
         """Returns the step, of a server that ends with that code."""
         with tempfile.TemporaryDirectory(prefix="ferry-lost-") as folder:
             home = pathlib.Path(folder)
@@ -61,7 +63,8 @@ class LostDeviceTest(unittest.TestCase):
                 path = home / "bin" / name
                 path.write_text(f"#!{sys.executable}\n{text}")
                 path.chmod(0o755)
-            os.environ.update(PLAYED_CODE=code, PLAYED_LOAD=load)
+            os.environ.update(PLAYED_CODE=code, PLAYED_LOAD=load,
+                              PLAYED_BESIDE=beside)
             check = steps.Check(types.SimpleNamespace(
                 bundle=home, device="GPU-a", torch=home, seconds=1))
             lost_device.lose(check)
@@ -71,7 +74,7 @@ class LostDeviceTest(unittest.TestCase):
     def test_code_of_a_lost_device_passes(self):
         step = self.lose("3")
         self.assertEqual(step["outcome"], "passed", step)
-        self.assertTrue(step["was_not_ready"])
+        self.assertEqual(step["clients"], ["no request succeeded", ""])
         self.assertGreater(step["seconds_to_end"], 0)
         self.assertIn("--device=GPU-a", step["output"])
         self.assertIn("--load-model=lookup", step["output"])
@@ -81,6 +84,20 @@ class LostDeviceTest(unittest.TestCase):
         self.assertEqual(step["outcome"], "failed")
         self.assertIn("expected exit code 3 of ferry-server, got 1: device is "
                       "lost", step["reason"])
+
+    def test_server_that_is_ready_until_it_ends_fails(self):
+        os.environ["PLAYED_READY"] = "1"
+        self.addCleanup(os.environ.pop, "PLAYED_READY")
+        step = self.lose("3")
+        self.assertEqual(step["outcome"], "failed")
+        self.assertIn("expected not to be ready before the end",
+                      step["reason"])
+
+    def test_load_that_succeeds_on_a_lost_device_fails(self):
+        step = self.lose("3", beside="0")
+        self.assertEqual(step["outcome"], "failed")
+        self.assertIn("expected errors, in time, of a load on a lost device",
+                      step["reason"])
 
     def test_server_that_goes_on_fails(self):
         bound = lost_device.LOST_S

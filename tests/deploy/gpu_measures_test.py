@@ -18,6 +18,8 @@ sys.path.insert(0, str(SCRIPTS))
 import measures
 import networks
 import tables
+sys.path.insert(0, str(ROOT / "models" / "export"))
+from ferry_export import command as export_command
 
 # Says 1000 rows/s, times the batch's rows, on a device that was idle for 0.1 ms
 # after each copy in of 0.4 ms; half of it without graphs.
@@ -176,8 +178,19 @@ class MeasuresTest(unittest.TestCase):
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("")
         (package / "__main__.py").write_text(text)
-        for name in ("numpy", "torchvision", "triton", "torch/__init__"):
+        (self.home / "torch" / "utils").mkdir()
+        for name in ("numpy", "torchvision", "triton", "torch/__init__",
+                     "torch/utils/__init__"):
             (self.home / f"{name}.py").write_text("")
+        toolkit = self.home / "toolkit" / "include"
+        toolkit.mkdir(parents=True)
+        (toolkit / "cuda.h").write_text("")
+        (self.home / "torch" / "utils" / "cpp_extension.py").write_text(
+            f"CUDA_HOME = {str(toolkit.parent)!r}")
+        examples = self.home / "export" / "examples"
+        examples.mkdir()
+        for name in ("resnet50", "minilm"):
+            (examples / f"{name}.py").write_text("")
 
     def run_script(self, *flags):
         return subprocess.run(
@@ -306,7 +319,8 @@ class MeasuresTest(unittest.TestCase):
         self.assertEqual(steps["measure served encoder"]["outcome"], "passed")
         encoder = found["networks"]["encoder"]
         self.assertIsNone(encoder["in_process"]["share_of_offline"])
-        self.assertIn("encoder: share of offline, in process: -", text)
+        self.assertIn("encoder: share of offline, in process: -; asked: at "
+                      "least 0.9: does not hold", text)
         self.assertIsNone(encoder["served"]["found_rate"])
         self.assertIsNone(encoder["batching_gain"])
         self.assertEqual(
@@ -333,9 +347,10 @@ class MeasuresTest(unittest.TestCase):
         words, visible = json.loads((self.home / "export.log").read_text())
         self.assertTrue(words[0].endswith("/export/examples/"
                                           "resnet50.py:resnet50"), words[0])
-        for name, value in (("--device", "cuda"), ("--max-batch-size", "8"),
-                            ("--input", "x:FP32:-1,3,224,224")):
-            self.assertEqual(words[words.index(name) + 1], value)
+        parsed = export_command.parse(words)  # the real one takes them
+        self.assertEqual((parsed.device, parsed.format, parsed.max_batch_size,
+                          parsed.check), ("cuda", "pt2", 8, False))
+        self.assertEqual(parsed.inputs[0].dims, (3, 224, 224))
         self.assertEqual(visible, "1")
         measured = [words for words, _ in self.lines("ferry-forward")
                     if "--model-dir" in words]
@@ -351,6 +366,7 @@ class MeasuresTest(unittest.TestCase):
         failed = steps["measure package encoder, compiled"]
         self.assertEqual(failed["outcome"], "failed")
         self.assertIn("got 1: export: error: no kernel", failed["reason"])
+        self.assertIn("no kernel", failed["output"])
         self.assertEqual(steps["measure package encoder, graphs"]["outcome"],
                          "skipped")
         (self.home / "triton.py").write_text("import nothing_like_it")
@@ -360,6 +376,13 @@ class MeasuresTest(unittest.TestCase):
         skipped = steps["measure package encoder, compiled"]
         self.assertEqual(skipped["outcome"], "skipped")
         self.assertIn("nothing_like_it", skipped["reason"])
+        (self.home / "triton.py").write_text("")
+        (self.home / "toolkit" / "include" / "cuda.h").unlink()
+        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                        "encoder", "--seconds", "0.2")
+        found, steps, _ = self.report()
+        self.assertIn("no CUDA toolkit with include/cuda.h",
+                      steps["measure package encoder, compiled"]["reason"])
         self.assertEqual(found["networks"]["encoder"]["package"], {})
 
     def test_copies_that_were_not_made_are_no_result(self):

@@ -93,6 +93,8 @@ class BenchTest(unittest.TestCase):
         text = self.bench("--config", path, "run", code=1)
         self.assertIn(f"{path}:7: expected a flag of the section's command, got "
                       "'fail_if'", text)
+        self.assertIn("--rates: expected 0.001 to 1e+09, got 'nan'",
+                      self.bench("run", "-m", "sim", "--rates", "nan", code=1))
 
     def test_classes_are_counted_apart(self):
         log = os.path.join(self.folder, "stamps.csv")

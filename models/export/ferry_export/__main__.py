@@ -26,6 +26,13 @@ def run(words):
     except ImportError as error:
         raise ExportError(f"torch cannot be imported ({error}): run "
                           "scripts/setup.sh --full") from None
+    if command.check:
+        try:
+            import tritonclient.grpc  # noqa: F401, before what takes minutes
+        except ImportError as error:
+            raise ExportError(f"tritonclient cannot be imported ({error}): "
+                              "pip install tritonclient[grpc], or --no-check"
+                              ) from None
     from ferry_export import aoti_package, interface, samples, sources
     from ferry_export import torch_script
     aoti_package.check_device(command.device)

@@ -8,6 +8,7 @@ needs gradients to be off; the thread count is the server's, not this process's.
 import contextlib
 import io
 import logging
+import os
 import pathlib
 import re
 import warnings
@@ -19,7 +20,11 @@ from ferry_export.errors import ExportError, reason
 from ferry_export.tensors import ANY_SIZE
 from ferry_export.torch_script import TYPES
 
-SETTINGS = {"freezing": True, "cpp.dynamic_threads": True}
+# On a GPU convolutions of a dynamic batch would keep their channels first, unless
+# it is forced.
+SETTINGS = {"cpu": {"freezing": True, "cpp.dynamic_threads": True},
+            "cuda": {"freezing": True, "force_layout_optimization": True}}
+TOLD_CHARACTERS = 4000  # of a compiler's words
 # Of the flags of /proc/cpuinfo, what a compiler makes use of by itself: not
 # what only some makers have (sse4a, vp2intersect).
 COMPILED_FOR = re.compile(
@@ -29,10 +34,20 @@ CPU_INFO = pathlib.Path("/proc/cpuinfo")
 
 
 def check_device(device):
-    """Fails where torch has not the device that a package is compiled on."""
-    if device == "cuda" and not torch.cuda.is_available():
+    """Fails where torch has not the device that a package is compiled on, or
+    not what it compiles with; tells torch where that is."""
+    if device != "cuda":
+        return
+    if not torch.cuda.is_available():
         raise ExportError("--device cuda: expected a GPU that torch sees, got "
                           "none: a package is compiled where it will run")
+    from torch.utils import cpp_extension
+    home = cpp_extension.CUDA_HOME
+    if home is None or not pathlib.Path(home, "include", "cuda.h").is_file():
+        raise ExportError("--device cuda: expected a CUDA toolkit with "
+                          f"include/cuda.h, got {home}: set CUDA_HOME")
+    # Where it is not set, torch does not link by the toolkit's libcuda.so.
+    os.environ.setdefault("CUDA_HOME", home)
 
 
 def write(command, module, specs, path):
@@ -46,7 +61,7 @@ def write(command, module, specs, path):
         float_type, settings = TYPES[command.dtype], {}
         module = module.to(float_type)
     module = module.to(command.device)
-    settings = {**SETTINGS, **settings, "aot_inductor.metadata":
+    settings = {**SETTINGS[command.device], **settings, "aot_inductor.metadata":
                 {"FERRY_CPU_FLAGS": cpu_flags(CPU_INFO.read_text())}}
     for file, fixed in files(command, path).items():
         rows = tuple(row.to(command.device) for row in interface.to_torch(
@@ -58,7 +73,9 @@ def write(command, module, specs, path):
                     program, package_path=str(file), inductor_configs=settings)
             except Exception as error:
                 raise ExportError("AOTInductor cannot compile this module: "
-                                  f"{reason(error)}") from error
+                                  f"{reason(error)}; the end of what it says:\n"
+                                  f"{str(error)[-TOLD_CHARACTERS:]}"
+                                  ) from error
 
 
 def files(command, path):
@@ -80,8 +97,9 @@ def cpu_flags(cpu_info):
 
 def export(command, module, rows, specs, fixed):
     """Returns the exported program; its batch is dynamic, or of `fixed` rows."""
-    batch = None if fixed else torch.export.Dim("batch", min=1,
-                                                max=command.max_batch_size)
+    is_fixed = fixed or command.max_batch_size == 1
+    batch = None if is_fixed else torch.export.Dim("batch", min=1,
+                                                   max=command.max_batch_size)
     shapes = []
     for spec in specs:
         dims = [torch.export.Dim.AUTO if dim == ANY_SIZE else None
