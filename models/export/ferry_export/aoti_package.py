@@ -81,7 +81,7 @@ def write(command, module, specs, path):
 def files(command, path):
     """Returns the row count of each package by its file, None: any."""
     if not command.package_per_bucket:
-        return {path: None}
+        return {path: 1 if command.max_batch_size == 1 else None}
     return {path.with_name(f"{path.stem}_b{rows}{path.suffix}"): rows
             for rows in command.buckets}
 
@@ -97,9 +97,9 @@ def cpu_flags(cpu_info):
 
 def export(command, module, rows, specs, fixed):
     """Returns the exported program; its batch is dynamic, or of `fixed` rows."""
-    is_fixed = fixed or command.max_batch_size == 1
-    batch = None if is_fixed else torch.export.Dim("batch", min=1,
-                                                   max=command.max_batch_size)
+    batch = None
+    if command.has_rows() and not fixed:
+        batch = torch.export.Dim("batch", min=1, max=command.max_batch_size)
     shapes = []
     for spec in specs:
         dims = [torch.export.Dim.AUTO if dim == ANY_SIZE else None

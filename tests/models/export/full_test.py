@@ -121,6 +121,13 @@ class FullTest(unittest.TestCase):
         self.assertEqual(sorted(file.name for file in made.iterdir()),
                          ["model_b1.pt2", "model_b2.pt2", "model_b8.pt2"])
 
+    def test_package_of_one_row(self):
+        self.passes("Mlp", "--max-batch-size", "1", "--format", "pt2")
+
+    def test_package_without_rows(self):
+        self.passes("Mlp", "--max-batch-size", "0", "--format", "pt2",
+                    inputs=("x:FP32:4,8",))
+
     def test_package_names_what_it_is_compiled_for(self):
         self.passes("Mlp", "--format", "pt2")
         file = (self.folder / "models" /
