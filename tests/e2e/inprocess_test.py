@@ -145,10 +145,10 @@ class InProcessTest(unittest.TestCase):
                       text.splitlines()[-1])
 
     def test_ctrl_c_ends_it_before_the_first_answer(self):
-        """Which takes ten minutes of this model."""
+        """Which takes a minute of this model."""
         folder = self.models / "slow"
         (folder / "1").mkdir(parents=True)
-        (folder / "config.pbtxt").write_text(sim_config(8, alpha_ms=600_000))
+        (folder / "config.pbtxt").write_text(sim_config(8, alpha_ms=60_000))
         for number in (signal.SIGINT, signal.SIGTERM):
             started = subprocess.Popen(
                 [PROGRAM, "--model-repository", self.models, "-m", "slow",
