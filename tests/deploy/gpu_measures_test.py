@@ -357,12 +357,15 @@ class MeasuresTest(unittest.TestCase):
         self.assertEqual(["--no-graphs" in words for words in measured],
                          [False, True])
 
+    def measure_encoder(self):
+        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
+                        "encoder", "--seconds", "0.2")
+        return self.report()[:2]
+
     def test_package_that_is_not_compiled_is_not_measured(self):
         self.play_all()
         self.play_exporter("import sys; sys.exit('export: error: no kernel')")
-        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
-                        "encoder", "--seconds", "0.2")
-        found, steps, _ = self.report()
+        found, steps = self.measure_encoder()
         failed = steps["measure package encoder, compiled"]
         self.assertEqual(failed["outcome"], "failed")
         self.assertIn("got 1: export: error: no kernel", failed["reason"])
@@ -370,17 +373,13 @@ class MeasuresTest(unittest.TestCase):
         self.assertEqual(steps["measure package encoder, graphs"]["outcome"],
                          "skipped")
         (self.home / "triton.py").write_text("import nothing_like_it")
-        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
-                        "encoder", "--seconds", "0.2")
-        found, steps, _ = self.report()
+        found, steps = self.measure_encoder()
         skipped = steps["measure package encoder, compiled"]
         self.assertEqual(skipped["outcome"], "skipped")
         self.assertIn("nothing_like_it", skipped["reason"])
         (self.home / "triton.py").write_text("")
         (self.home / "toolkit" / "include" / "cuda.h").unlink()
-        self.run_script("--device", "cuda:1", "--batch", "2", "--network",
-                        "encoder", "--seconds", "0.2")
-        found, steps, _ = self.report()
+        found, steps = self.measure_encoder()
         self.assertIn("no CUDA toolkit with include/cuda.h",
                       steps["measure package encoder, compiled"]["reason"])
         self.assertEqual(found["networks"]["encoder"]["package"], {})
