@@ -9,13 +9,15 @@
 #include <limits>
 
 #include "models/torch/cast.h"
+#include "models/torch/networks/onednn_ops.h"
 
 namespace ferry {
 namespace {
 
 namespace blas = at::native::cpublas;
 
-// The kernel takes widths of 16, 32, 48 and 64 outputs, and pairs of inputs.
+// One vector of sums, and of a panel at most four: what the kernel keeps in
+// registers beside its inputs.
 constexpr int64_t kWidthStep = 16;
 constexpr int64_t kMaxWidth = 64;
 // Of sums: two tiles of AMX by two.
@@ -40,6 +42,23 @@ struct Tile {
   int64_t columns;  // <= width
 };
 
+// LibTorch does not tell whether it has the kernel (could_pack() tells of AMX
+// only), but throws where it lacks it or oneDNN is switched off.
+bool RunsKernel() {
+  const TilesInUse tiles;
+  const std::array<c10::BFloat16, 2> row = {};
+  const std::array<c10::BFloat16, 2 * kWidthStep> panel = {};
+  std::array<float, kWidthStep> sums;
+  try {
+    blas::brgemm(/*M=*/1, /*N=*/kWidthStep, /*K=*/2, /*ld_a=*/2,
+                 /*ld_b=*/kWidthStep, /*ld_c=*/kWidthStep, /*add_C=*/false,
+                 row.data(), panel.data(), sums.data());
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 // Compiled for wider vectors as well: the loader takes what the processor has.
 __attribute__((target_clones("avx512f", "default"))) void Finish(
     const Tile& tile, bool relu, c10::BFloat16* out, int64_t stride) {
@@ -56,8 +75,9 @@ __attribute__((target_clones("avx512f", "default"))) void Finish(
 }  // namespace
 
 bool BrgemmLinear::Suits(const at::Tensor& weight) {
-  return weight.numel() > 0 && weight.numel() <= kMaxWeights &&
-         weight.size(1) % 2 == 0 && blas::could_pack(at::kBFloat16);
+  static const bool has_kernel = onednn::HasMatrixKernels() && RunsKernel();
+  return has_kernel && weight.numel() > 0 && weight.numel() <= kMaxWeights &&
+         weight.size(1) % 2 == 0;
 }
 
 BrgemmLinear::BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias)
@@ -69,13 +89,12 @@ BrgemmLinear::BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias)
   }
   at::Tensor columns = at::zeros({inputs_, padded}, at::kBFloat16);
   columns.narrow(1, 0, outputs_).copy_(weight.t());
-  const auto* const from = columns.const_data_ptr<c10::BFloat16>();
+  const at::Tensor pairs = columns.view({inputs_ / 2, 2, padded});
   for (int64_t first = 0; first < padded; first += kMaxWidth) {
     const int64_t width = std::min(kMaxWidth, padded - first);
-    at::Tensor packed = at::empty({inputs_ / 2, width, 2}, at::kBFloat16);
-    blas::pack(inputs_, width, padded, width, at::kBFloat16, at::kBFloat16,
-               from + first, packed.mutable_data_ptr());
-    panels_.push_back({first, width, std::move(packed)});
+    panels_.push_back(
+        {first, width,
+         pairs.narrow(2, first, width).transpose(1, 2).contiguous()});
   }
 }
 
