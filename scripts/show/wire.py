@@ -19,7 +19,7 @@ LEAST = {"echo": {64: 0.90, 256: 0.90},
          "small_mlp": {16: 0.83, 64: 0.87, 256: 0.87}}
 ALONE_US = 30
 TRIES = 5  # of one measurement
-LEAST_PAIRS = 11
+LEAST_PAIRS = 21
 
 TENSORS = """max_batch_size: 64
 input {{ name: "input" data_type: TYPE_FP32 dims: {0} }}
