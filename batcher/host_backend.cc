@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -127,7 +128,7 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   batch.SetResult(outcome, std::move(output));
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
-  if (DeliversInline(batch)) {
+  if (DeliversInline(lane, batch)) {
     batch.times().holds_lane = true;
     events.Finished(std::move(work.batch));
     events.SlotFree();  // the next batch closes when this lane is free for it
@@ -137,10 +138,13 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   }
 }
 
-bool HostBackend::DeliversInline(const Batch& batch) const {
+bool HostBackend::DeliversInline(Lane& lane, const Batch& batch) const {
   const Batch::Times& times = batch.times();
+  const Duration compute = times.compute_end - times.compute_begin;
+  const Duration least =
+      std::min(compute, std::exchange(lane.last_compute, compute));
   if (std::ssize(batch.entries()) > options_.max_inline_replies &&
-      times.compute_end - times.compute_begin >= options_.max_inline_compute) {
+      least >= options_.max_inline_compute) {
     return false;
   }
   return !batch.has_parts();  // they are copied together: no work for a lane

@@ -1,13 +1,17 @@
 // HostBackend's lanes: who delivers, and who is woken.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iterator>
 #include <latch>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "batcher/host_backend.h"
 #include "tests/batcher/scripted_model.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/test_request.h"
 
 namespace ferry {
@@ -71,6 +75,36 @@ TEST(HostBackend, ExecutorDeliversWhereAHandOverWouldNotPay) {
   EXPECT_TRUE(IsDeliveredInline(
       {.max_inline_replies = 0, .max_inline_compute = always}))
       << "computed fast";
+}
+
+TEST(HostBackend, OneSlowBatchAmongFastOnesIsNotHandedOver) {
+  FakeClock clock;
+  Duration takes;
+  std::thread::id computed_on;
+  std::thread::id delivered_on;
+  auto models = OneModel([&](const Batch&) -> Outcome {
+    computed_on = std::this_thread::get_id();
+    clock.Advance(takes);
+    return {};
+  });
+  Events events;
+  events.on_finished = [&] { delivered_on = std::this_thread::get_id(); };
+  HostBackendOptions options;
+  options.max_inline_replies = 0;
+  options.clock = &clock;
+  auto backend = MakeBackend(std::move(models), options);
+  constexpr double kComputeMs[] = {1, 0.1, 1, 1, 1, 0.1};
+  TestRequest requests[std::size(kComputeMs)];
+  std::vector<bool> inline_ones;
+  for (size_t i = 0; i < std::size(kComputeMs); ++i) {
+    takes = Milliseconds(kComputeMs[i]);
+    backend->Start(BatchOf(requests[i]), events);
+    events.WaitForFinished(static_cast<int>(i) + 1);
+    inline_ones.push_back(computed_on == delivered_on);
+  }
+  backend.reset();
+  EXPECT_THAT(inline_ones,
+              testing::ElementsAre(false, true, true, false, false, true));
 }
 
 TEST(HostBackend, SleepingLaneIsWokenOnceAndTellsBeforeItTakesABatch) {
