@@ -28,6 +28,10 @@ Outcome Guarded(Step&& step) {
   }
 }
 
+Duration ComputeTime(const Batch& batch) {
+  return batch.times().compute_end - batch.times().compute_begin;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HostBackend>> HostBackend::Create(
@@ -128,7 +132,12 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   batch.SetResult(outcome, std::move(output));
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
-  if (DeliversInline(lane, batch)) {
+  const bool is_inline = DeliversInline(lane, batch);
+  if (outcome.ok()) {
+    lane.last_rows = batch.rows();
+    lane.last_compute = ComputeTime(batch);
+  }
+  if (is_inline) {
     batch.times().holds_lane = true;
     events.Finished(std::move(work.batch));
     events.SlotFree();  // the next batch closes when this lane is free for it
@@ -138,16 +147,15 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   }
 }
 
-bool HostBackend::DeliversInline(Lane& lane, const Batch& batch) const {
-  const Batch::Times& times = batch.times();
-  const Duration compute = times.compute_end - times.compute_begin;
-  const Duration least =
-      std::min(compute, std::exchange(lane.last_compute, compute));
-  if (std::ssize(batch.entries()) > options_.max_inline_replies &&
-      least >= options_.max_inline_compute) {
-    return false;
+bool HostBackend::DeliversInline(const Lane& lane, const Batch& batch) const {
+  if (batch.has_parts()) {
+    return false;  // they are copied together: no work for a lane
   }
-  return !batch.has_parts();  // they are copied together: no work for a lane
+  const bool is_like_last = 2 * lane.last_rows >= batch.rows();
+  const Duration compute = ComputeTime(batch);
+  return std::ssize(batch.entries()) <= options_.max_inline_replies ||
+         (is_like_last ? std::min(compute, lane.last_compute) : compute) <
+             options_.max_inline_compute;
 }
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {

@@ -26,10 +26,10 @@ namespace ferry {
 
 struct HostBackendOptions {
   int32_t slots_per_lane = 1;  // >= 1
-  // An executor delivers a batch of so few replies itself, or where it computed
-  // that batch or the one before so fast: waking the deliverer would take
-  // longer than is won. One alone says little, as others may have had the
-  // processor meanwhile, and then need no other thread that wants it.
+  // An executor delivers a batch of so few replies itself, or one that it
+  // computed so fast: waking the deliverer would take longer than is won. A
+  // slow one after a fast one of its size counts as fast: others had the
+  // processor meanwhile, and one more thread that wants it does not help.
   int32_t max_inline_replies = 2;
   Duration max_inline_compute = Milliseconds(0.3);
   // How long a lane that has worked may poll for the next batch before it
@@ -74,7 +74,9 @@ class HostBackend final : public Backend {
 
     HostModel& model;
     EventCount turn;
-    Duration last_compute = Duration::max();
+    // Of its last batch; its executor's only.
+    int32_t last_rows = 0;
+    Duration last_compute{0};
   };
 
   HostBackend(std::vector<std::unique_ptr<HostModel>> models,
@@ -84,7 +86,7 @@ class HostBackend final : public Backend {
   void RunLane(int32_t index);
   void RunBatch(Lane& lane, Work work);
   Outcome Compute(Lane& lane, Batch& batch, OutputRef& output);
-  bool DeliversInline(Lane& lane, const Batch& batch) const;
+  bool DeliversInline(const Lane& lane, const Batch& batch) const;
 
   const HostBackendOptions options_;
   const std::vector<std::unique_ptr<HostModel>> models_;

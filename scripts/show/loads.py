@@ -7,12 +7,17 @@ policy and max_wait stays up; their turns change order.
 Latency is the server's, from arrival to reply, by its own histogram: the client
 shares the cores, and on two of them its sends are late by a ms or two, which
 would void its own latencies.
+
+A machine that others share also changes its speed within seconds, and what is
+slow for a while makes the tail of all. So p99 and mean are of windows of a second
+each, and those of the ideal of as many requests.
 """
 
 import bisect
 import contextlib
 import random
 import threading
+import time
 
 import knee
 import measuring
@@ -29,6 +34,9 @@ ECHO = 4  # the number of the server that does no work
 FORWARD_ROWS = (1, 2, 4, 8, 16, 32, 64)
 WAITS_MS = (0.5, 5)
 POLICIES = ("eager", "window")
+WINDOW_SECONDS = 1
+SECONDS = 6  # of a turn
+EDGE_SECONDS = 1  # of a load, before and after what is measured of it
 MOST_OFF = 0.05  # of `eager` with one max_wait against the other
 TURNS = [(policy, wait) for policy in POLICIES for wait in WAITS_MS]
 
@@ -47,20 +55,43 @@ def counted(number):
     return total, within
 
 
-def turn(options, number, rate, seconds):
-    """Returns the mean and the p99 of a load of that rate, in ms."""
-    before_sum, before = counted(number)
-    point = measuring.open_loop(options.programs, rate, seconds, number)
-    after_sum, after = counted(number)
-    bounds, earlier, within = sorted(before), 0, []
-    for bound in sorted(after):
+def window(before, after):
+    """Returns mean and p99 in ms of what was counted between the two."""
+    (before_sum, earlier), (after_sum, within) = before, after
+    bounds, so_far, added = sorted(earlier), 0, []
+    for bound in sorted(within):
         while bounds and bounds[0] <= bound:
-            earlier = before[bounds.pop(0)]
-        within.append((bound, after[bound] - earlier))
-    requests = within[-1][1]
-    return {"mean_ms": (after_sum - before_sum) / requests * 1e3,
-            "p99_ms": quantile(within, 0.99) * 1e3, "requests": requests,
-            "lag": point["void_reason"]}
+            so_far = earlier[bounds.pop(0)]
+        added.append((bound, within[bound] - so_far))
+    return ((after_sum - before_sum) / added[-1][1] * 1e3,
+            quantile(added, 0.99) * 1e3)
+
+
+def of_windows(windows):
+    """Returns the medians of windows' mean, p99, and p99 / mean."""
+    return {"mean_ms": measuring.median(mean for mean, _ in windows),
+            "p99_ms": measuring.median(p99 for _, p99 in windows),
+            "p99_of_mean": measuring.median(p99 / mean
+                                            for mean, p99 in windows)}
+
+
+def turn(options, number, rate, seconds):
+    """Returns of_windows() of a load of that rate."""
+    points = []
+    load = threading.Thread(target=lambda: points.append(measuring.open_loop(
+        options.programs, rate, seconds + 2 * EDGE_SECONDS, number)))
+    load.start()
+    time.sleep(EDGE_SECONDS)
+    counts, begin = [counted(number)], time.monotonic()
+    for done in range(1, int(seconds / WINDOW_SECONDS) + 1):
+        time.sleep(max(0, begin + done * WINDOW_SECONDS - time.monotonic()))
+        counts.append(counted(number))
+    load.join()
+    if not points:
+        raise measuring.Failure("the open loop failed; see above")
+    windows = [window(*pair) for pair in zip(counts, counts[1:])]
+    return of_windows(windows) | {"windows": windows,
+                                  "lag": points[0]["void_reason"]}
 
 
 def quantile(within, share):
@@ -103,13 +134,18 @@ class Forward:
 
 
 def ideal(forward, rate, requests=100_000, seed=1):
-    """Returns mean and p99 in ms of an ideal eager batcher on one lane: it takes
-    no time of its own, and each batch one that the forward alone took."""
+    """Returns of_windows() of an ideal eager batcher on one lane: it takes no time
+    of its own, and each batch one that the forward alone took."""
     randomness = random.Random(seed)
     latencies = knee.latencies_ms(
         lambda rows: forward.draw(rows, randomness.random()), MAX_BATCH, rate,
         requests, seed + 1)
-    return sum(latencies) / requests, latencies[int(0.99 * requests)]
+    length = int(rate * WINDOW_SECONDS)
+    windows = []
+    for first in range(0, requests - length + 1, length):
+        own = sorted(latencies[first:first + length])
+        windows.append((sum(own) / length, own[int(0.99 * length)]))
+    return of_windows(windows)
 
 
 def play_round(options, seconds, is_reversed):
@@ -119,14 +155,14 @@ def play_round(options, seconds, is_reversed):
     points = []
     for load in LOADS:
         forward = Forward(options.programs, load * saturation, 0.4)
-        mean, p99 = ideal(forward, load * saturation)
+        best = ideal(forward, load * saturation)
         numbered = list(enumerate(TURNS))
         for number, (policy, wait_ms) in (reversed(numbered) if is_reversed
                                           else numbered):
             points.append(
                 {"load": load, "policy": policy, "wait_ms": wait_ms,
-                 "saturation": saturation, "ideal_mean_ms": mean,
-                 "ideal_p99_ms": p99} |
+                 "saturation": saturation,
+                 "ideal_p99_of_mean": best["p99_of_mean"]} |
                 turn(options, number, load * saturation, seconds))
     return points
 
@@ -144,7 +180,7 @@ def measure(options):
                 number=number))
         servers.enter_context(measuring.echo(options.programs, number=ECHO))
         for number in range(max(options.pairs, ROUNDS)):
-            rounds.append(play_round(options, options.seconds or 3,
+            rounds.append(play_round(options, options.seconds or SECONDS,
                                      number % 2 == 1))
             measuring.say(f"round {number + 1} of {max(options.pairs, ROUNDS)}")
 
@@ -154,18 +190,13 @@ def measure(options):
                 (load, policy, wait_ms)]
 
     def p99_of_mean(*which):
-        return measuring.median(
-            p99 / mean for p99, mean in zip(values("p99_ms", *which),
-                                            values("mean_ms", *which)))
+        return measuring.median(values("p99_of_mean", *which))
 
     def of_ideal(*which):
         """The median of p99 / mean, of that of the ideal in the same round."""
-        p99, mean, ideal_p99, ideal_mean = (
-            values(key, *which)
-            for key in ("p99_ms", "mean_ms", "ideal_p99_ms", "ideal_mean_ms"))
         return measuring.median(
-            (a / b) / (c / d)
-            for a, b, c, d in zip(p99, mean, ideal_p99, ideal_mean))
+            own / best for own, best in zip(values("p99_of_mean", *which),
+                                            values("ideal_p99_of_mean", *which)))
 
     def change(key, load, policy):
         """The median of the larger max_wait's ratios to the smaller one."""
@@ -179,11 +210,8 @@ def measure(options):
             ratios = [p99_of_mean(load, policy, wait) for wait in WAITS_MS]
             changes = [change(key, load, policy)
                        for key in ("mean_ms", "p99_ms")]
-            ideals = [measuring.median(
-                p99 / mean for p99, mean in
-                zip(*(values(key, load, policy, wait)
-                      for key in ("ideal_p99_ms", "ideal_mean_ms"))))
-                      for wait in WAITS_MS]
+            ideals = [measuring.median(values("ideal_p99_of_mean", load, policy,
+                                              wait)) for wait in WAITS_MS]
             of_ideals = [of_ideal(load, policy, wait) for wait in WAITS_MS]
             table.append({"load": load, "policy": policy,
                           "p99_of_mean": ratios, "at_most": most,
@@ -198,7 +226,7 @@ def measure(options):
     result |= {"rounds": rounds, "points": table,
                "ratio": table[0]["p99_of_mean"][-1],
                "passed": holds if measuring.has_bf16() else None}
-    page = (f"Medians of {len(rounds)} rounds, on the server's clock. `change` is of the mean and the p99 "
+    page = (f"Medians of {len(rounds)} rounds, and in each of windows of a second, on the server's clock. `change` is of the mean and the p99 "
             f"with max_wait {WAITS_MS[1]} ms, of those with {WAITS_MS[0]} ms. "
             "`ideal` is p99 / mean of a simulated batcher that takes no time of its own, "
             "at the same rate, with batch times drawn from those that ferry-forward took in the "

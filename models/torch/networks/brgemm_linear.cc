@@ -2,10 +2,12 @@
 #include "models/torch/networks/brgemm_linear.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <ATen/native/CPUBlas.h>
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
 
 #include "models/torch/cast.h"
@@ -16,14 +18,16 @@ namespace {
 
 namespace blas = at::native::cpublas;
 
-// One vector of sums, and of a panel at most four: what the kernel keeps in
-// registers beside its inputs.
+// Outputs of a panel: whole vectors of sums, as wide as a tile of AMX.
 constexpr int64_t kWidthStep = 16;
 constexpr int64_t kMaxWidth = 64;
 // Of sums: two tiles of AMX by two.
 constexpr int64_t kTileRows = 32;
 // By measurement; 512 x 512.
 constexpr int64_t kMaxWeights = 256 << 10;
+// Multiplications up to which one thread is as fast as two in an operator, by
+// measurement: 16 rows of 256 x 512.
+constexpr int64_t kMaxOnOneThread = 2 << 20;
 
 // The kernels leave the thread's matrix tiles set up for the next call of one;
 // operators set them up anew and do not tell.
@@ -42,21 +46,30 @@ struct Tile {
   int64_t columns;  // <= width
 };
 
-// LibTorch does not tell whether it has the kernel (could_pack() tells of AMX
-// only), but throws where it lacks it or oneDNN is switched off.
+// Whether the kernel gives 1 * 3 + 2 * 5 for each output. Nothing tells whether
+// it is there (could_pack() speaks of AMX only): LibTorch throws where it lacks
+// it or oneDNN is switched off, oneDNN where it has none for this processor.
 bool RunsKernel() {
   const TilesInUse tiles;
-  const std::array<c10::BFloat16, 2> row = {};
-  const std::array<c10::BFloat16, 2 * kWidthStep> panel = {};
-  std::array<float, kWidthStep> sums;
+  const std::array<c10::BFloat16, 2> row = {1.0F, 2.0F};
+  std::array<c10::BFloat16, 2 * kWidthStep> panel;
+  for (size_t i = 0; i < panel.size(); ++i) {
+    panel[i] = i % 2 == 0 ? 3.0F : 5.0F;
+  }
+  std::array<float, kWidthStep> sums = {};
   try {
     blas::brgemm(/*M=*/1, /*N=*/kWidthStep, /*K=*/2, /*ld_a=*/2,
                  /*ld_b=*/kWidthStep, /*ld_c=*/kWidthStep, /*add_C=*/false,
                  row.data(), panel.data(), sums.data());
-    return true;
-  } catch (const c10::Error&) {
+  } catch (const std::exception&) {
     return false;
   }
+  return std::ranges::all_of(sums, [](float sum) { return sum == 13; });
+}
+
+bool HasKernel() {
+  static const bool has_kernel = onednn::HasMatrixKernels() && RunsKernel();
+  return has_kernel;
 }
 
 // Compiled for wider vectors as well: the loader takes what the processor has.
@@ -75,9 +88,8 @@ __attribute__((target_clones("avx512f", "default"))) void Finish(
 }  // namespace
 
 bool BrgemmLinear::Suits(const at::Tensor& weight) {
-  static const bool has_kernel = onednn::HasMatrixKernels() && RunsKernel();
-  return has_kernel && weight.numel() > 0 && weight.numel() <= kMaxWeights &&
-         weight.size(1) % 2 == 0;
+  return weight.numel() > 0 && weight.numel() <= kMaxWeights &&
+         weight.size(1) % 2 == 0 && HasKernel();
 }
 
 BrgemmLinear::BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias)
@@ -101,7 +113,9 @@ BrgemmLinear::BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias)
 bool BrgemmLinear::Takes(const at::Tensor& x) const {
   return x.scalar_type() == at::kBFloat16 && x.is_contiguous() &&
          x.dim() >= 1 && x.size(-1) == inputs_ &&
-         x.numel() <= kMaxRows * inputs_;
+         x.numel() <= kMaxRows * inputs_ &&
+         (at::get_num_threads() == 1 ||
+          x.numel() * outputs_ <= kMaxOnOneThread);
 }
 
 at::Tensor BrgemmLinear::Run(const at::Tensor& x, bool relu) const {

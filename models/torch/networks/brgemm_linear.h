@@ -39,8 +39,9 @@ class BrgemmLinear {
   // float type, or undefined.
   BrgemmLinear(const at::Tensor& weight, const at::Tensor& bias);
 
-  // Whether Run() takes it: bf16, contiguous, [..., inputs], and at most
-  // kMaxRows rows.
+  // Whether Run() takes it: bf16, contiguous, [..., inputs], at most kMaxRows
+  // rows, and fewer where an operator would share them among several threads of
+  // LibTorch's.
   bool Takes(const at::Tensor& x) const;
 
   // Returns x w' + b, or where `relu` max(0, x w' + b), in bf16.
