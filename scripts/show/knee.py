@@ -16,7 +16,7 @@ PRECISION = 0.002
 def latencies_ms(service_ms, max_batch, rate, requests, seed):
     """Returns the latencies of an ideal eager batcher on one device at Poisson
     arrivals of that rate, in their order; `service_ms` gives the time of a batch of
-    so many rows."""
+    so many rows that begins then, in ms."""
     randomness = random.Random(seed)
     now, arrivals = 0.0, []
     for _ in range(requests):
@@ -27,7 +27,7 @@ def latencies_ms(service_ms, max_batch, rate, requests, seed):
         begin = max(free, arrivals[first])
         last = bisect.bisect_right(arrivals, begin, first,
                                    min(first + max_batch, requests))
-        free = begin + service_ms(last - first)
+        free = begin + service_ms(last - first, begin)
         latencies += [free - arrival for arrival in arrivals[first:last]]
         first = last
     return latencies
@@ -35,8 +35,8 @@ def latencies_ms(service_ms, max_batch, rate, requests, seed):
 
 def p99_ms(alpha, beta, max_batch, rate, requests=300_000, seed=5):
     """Returns p99 of the latency at that rate, in ms."""
-    latencies = latencies_ms(lambda rows: alpha + beta * rows, max_batch, rate,
-                             requests, seed)
+    latencies = latencies_ms(lambda rows, _: alpha + beta * rows, max_batch,
+                             rate, requests, seed)
     return sorted(latencies)[int(0.99 * requests)]
 
 

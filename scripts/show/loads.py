@@ -15,7 +15,7 @@ each, and those of the ideal of as many requests.
 
 import bisect
 import contextlib
-import random
+import itertools
 import threading
 import time
 
@@ -32,6 +32,9 @@ MAX_BATCH = 64
 ROUNDS = 9
 ECHO = 4  # the number of the server that does no work
 FORWARD_ROWS = (1, 2, 4, 8, 16, 32, 64)
+FORWARD_SECONDS = 0.4  # of each
+PACE_ROWS = 16  # of the batches that show how the machine's speed changes
+PACE_SECONDS = 6
 WAITS_MS = (0.5, 5)
 POLICIES = ("eager", "window")
 WINDOW_SECONDS = 1
@@ -108,38 +111,42 @@ def quantile(within, share):
 
 
 class Forward:
-    """Times of the forward by rows, as ferry-forward took them, beside the same
-    traffic to a server that does no work: client and wire take cores and caches
-    from any server that is on their machine."""
+    """The forward alone, as ferry-forward took it, beside the same traffic to a
+    server that does no work: client and wire take cores and caches from any
+    server that is on their machine. Medians by rows, and how the machine's speed
+    changed meanwhile."""
 
-    def __init__(self, programs, rate, seconds):
+    def __init__(self, programs, rate):
+        seconds = len(FORWARD_ROWS) * FORWARD_SECONDS + PACE_SECONDS
         traffic = threading.Thread(target=measuring.open_loop, args=(
-            programs, rate, len(FORWARD_ROWS) * (seconds + 0.1), ECHO))
+            programs, rate, seconds + 1, ECHO))
         traffic.start()
-        measured = measuring.forward(programs, FORWARD_ROWS, seconds)
+        measured = measuring.forward(programs, FORWARD_ROWS, FORWARD_SECONDS)
+        pace = measuring.forward(programs, [PACE_ROWS], PACE_SECONDS)
         traffic.join()
-        self.times = {rows: sorted(batch["times_ms"])
-                      for rows, batch in measured.items()}
+        self.medians = [measuring.median(measured[rows]["times_ms"])
+                        for rows in FORWARD_ROWS]
+        times = pace[PACE_ROWS]["times_ms"]
+        self.ends = list(itertools.accumulate(times))
+        self.paces = [each / measuring.median(times) for each in times]
 
-    def draw(self, rows, share):
-        """Returns the time of a batch that takes longer than that share of its
-        kind, in ms; between the sizes that were measured, a straight line."""
+    def time(self, rows, begin_ms):
+        """Returns the time in ms of a batch that begins then; between the sizes
+        that were measured, a straight line."""
         place = bisect.bisect_left(FORWARD_ROWS, rows)
-        above = FORWARD_ROWS[place]
-        at = [times[int(share * len(times))] for times in
-              (self.times[FORWARD_ROWS[max(place - 1, 0)]], self.times[above])]
-        below = FORWARD_ROWS[max(place - 1, 0)]
+        before = max(place - 1, 0)
+        below, above = FORWARD_ROWS[before], FORWARD_ROWS[place]
         part = (rows - below) / (above - below) if above > below else 1
-        return at[0] + (at[1] - at[0]) * part
+        time_ms = self.medians[before] + part * (
+            self.medians[place] - self.medians[before])
+        run = bisect.bisect_right(self.ends, begin_ms % self.ends[-1])
+        return time_ms * self.paces[min(run, len(self.paces) - 1)]
 
 
 def ideal(forward, rate, requests=100_000, seed=1):
     """Returns of_windows() of an ideal eager batcher on one lane: it takes no time
     of its own, and each batch one that the forward alone took."""
-    randomness = random.Random(seed)
-    latencies = knee.latencies_ms(
-        lambda rows: forward.draw(rows, randomness.random()), MAX_BATCH, rate,
-        requests, seed + 1)
+    latencies = knee.latencies_ms(forward.time, MAX_BATCH, rate, requests, seed)
     length = int(rate * WINDOW_SECONDS)
     windows = []
     for first in range(0, requests - length + 1, length):
@@ -154,7 +161,7 @@ def play_round(options, seconds, is_reversed):
                                        warm_up=1)["achieved_rate"]
     points = []
     for load in LOADS:
-        forward = Forward(options.programs, load * saturation, 0.4)
+        forward = Forward(options.programs, load * saturation)
         best = ideal(forward, load * saturation)
         numbered = list(enumerate(TURNS))
         for number, (policy, wait_ms) in (reversed(numbered) if is_reversed
@@ -229,8 +236,8 @@ def measure(options):
     page = (f"Medians of {len(rounds)} rounds, and in each of windows of a second, on the server's clock. `change` is of the mean and the p99 "
             f"with max_wait {WAITS_MS[1]} ms, of those with {WAITS_MS[0]} ms. "
             "`ideal` is p99 / mean of a simulated batcher that takes no time of its own, "
-            "at the same rate, with batch times drawn from those that ferry-forward took in the "
-            "same round beside the same traffic to grpc-echo; where the forward took the same time always it would be "
+            "at the same rate, with batch times and their changes in the course of seconds as "
+            "ferry-forward took them in the same round beside the same traffic to grpc-echo; where the forward took the same time always it would be "
             f"{' and '.join(str(each) for each in STEADY.values())}. It holds "
             "where p99 / mean is within the bound, or is as many times the ideal's as the bound "
             "is of these.\n\n")

@@ -2,6 +2,7 @@
 #include "models/torch/networks/brgemm_linear.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,7 @@ class BrgemmLinearTest : public testing::Test {
  protected:
   void SetUp() override {
     at::manual_seed(3);
+    at::set_num_threads(1);
     if (!BrgemmLinear::Suits(at::zeros({16, 16}, at::kBFloat16))) {
       GTEST_SKIP() << "this processor lacks the kernel";
     }
@@ -64,6 +66,15 @@ TEST_F(BrgemmLinearTest, BiasIsOptionalAndLeadingDimsAreKept) {
     ExpectNear(layer.Run(x, false),
                at::linear(x.to(at::kFloat), weight.to(at::kFloat)));
   }
+}
+
+TEST_F(BrgemmLinearTest, LeavesWhatThreadsShareToAnOperator) {
+  const BrgemmLinear layer(Random({512, 256}), at::Tensor());
+  EXPECT_TRUE(layer.Takes(Random({128, 256})));
+  at::set_num_threads(2);
+  EXPECT_TRUE(layer.Takes(Random({16, 256})));
+  EXPECT_FALSE(layer.Takes(Random({17, 256})));
+  at::set_num_threads(1);
 }
 
 TEST_F(BrgemmLinearTest, NaNAndInfinityComeThrough) {
