@@ -28,8 +28,9 @@ struct HostBackendOptions {
   int32_t slots_per_lane = 1;  // >= 1
   // An executor delivers a batch of so few replies itself, or one that it
   // computed so fast: waking the deliverer would take longer than is won. A
-  // slow one after a fast one of its size counts as fast: others had the
-  // processor meanwhile, and one more thread that wants it does not help.
+  // slow one after a fast one of half its rows or more counts as fast: others
+  // had the processor meanwhile, and one more thread that wants it does not
+  // help.
   int32_t max_inline_replies = 2;
   Duration max_inline_compute = Milliseconds(0.3);
   // How long a lane that has worked may poll for the next batch before it
