@@ -35,6 +35,7 @@ FORWARD_ROWS = (1, 2, 4, 8, 16, 32, 64)
 FORWARD_SECONDS = 0.4  # of each
 PACE_ROWS = 16  # of the batches that show how the machine's speed changes
 PACE_SECONDS = 6
+START_SECONDS = 2  # that ferry-forward takes at most before it measures
 WAITS_MS = (0.5, 5)
 POLICIES = ("eager", "window")
 WINDOW_SECONDS = 1
@@ -117,9 +118,10 @@ class Forward:
     changed meanwhile."""
 
     def __init__(self, programs, rate):
-        seconds = len(FORWARD_ROWS) * FORWARD_SECONDS + PACE_SECONDS
+        seconds = (len(FORWARD_ROWS) * FORWARD_SECONDS + PACE_SECONDS +
+                   2 * START_SECONDS)
         traffic = threading.Thread(target=measuring.open_loop, args=(
-            programs, rate, seconds + 1, ECHO))
+            programs, rate, seconds, ECHO))
         traffic.start()
         measured = measuring.forward(programs, FORWARD_ROWS, FORWARD_SECONDS)
         pace = measuring.forward(programs, [PACE_ROWS], PACE_SECONDS)
