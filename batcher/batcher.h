@@ -52,6 +52,7 @@
 #include "batcher/level_options.h"
 #include "batcher/mutex.h"
 #include "batcher/push_list.h"
+#include "batcher/reply_burst.h"
 #include "batcher/split_request.h"
 #include "batcher/statistics.h"
 #include "batcher/step_role.h"
@@ -82,6 +83,8 @@ struct BatcherOptions {
   // Batches whose compute has ended and whose replies are not all handed over.
   int32_t max_undelivered_batches = 4;
   Stepping stepping = Stepping::kOnTheSpot;
+  // Told of batches of several requests; outlives the batcher. Null: nobody.
+  ReplyBurst* burst = nullptr;
   const Clock* clock = &Clock::Steady();  // outlives the batcher
 };
 

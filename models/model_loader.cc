@@ -32,8 +32,10 @@ const char* Platform(BackendKind backend) {
 }
 
 BatcherOptions MakeBatcherOptions(const ModelOptions& options,
-                                  const ModelOverrides& overrides) {
+                                  const ModelOverrides& overrides,
+                                  ReplyBurst* burst) {
   BatcherOptions result;
+  result.burst = burst;
   result.max_batch_size = std::max(options.spec.max_batch_size, 1);
   if (options.batching == Batching::kOwnRowsOnly) {
     result.max_requests_per_batch = 1;
@@ -159,7 +161,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     return named(backend.status());
   }
   absl::StatusOr<std::unique_ptr<Batcher>> batcher = Batcher::Create(
-      *std::move(backend), MakeBatcherOptions(options, overrides));
+      *std::move(backend), MakeBatcherOptions(options, overrides, place.burst));
   if (!batcher.ok()) {
     return named(batcher.status());
   }

@@ -8,16 +8,19 @@
 
 #include "absl/status/statusor.h"
 #include "batcher/device_gate.h"
+#include "batcher/reply_burst.h"
 #include "models/model_lanes.h"
 #include "models/model_overrides.h"
 #include "models/served_model.h"
 
 namespace ferry {
 
-// What models compute on. Both outlive the models.
+// What models compute on, and who is told of their replies. All outlive the
+// models.
 struct ComputePlace {
   DeviceRuntime* device = nullptr;  // null: the processor
-  DeviceGate* gate = nullptr;  // says whose turn it is; null: the model has it
+  DeviceGate* gate = nullptr;   // says whose turn it is; null: the model has it
+  ReplyBurst* burst = nullptr;  // null: nobody
 };
 
 // Loads, warms up, and starts a batcher. `config` has its overrides applied;

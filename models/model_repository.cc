@@ -306,7 +306,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
   }
   return LoadModel(plan.config, options_.overrides, folder,
                    {.device = options_.device.get(),
-                    .gate = use == DeviceUse::kShared ? &gate_ : nullptr});
+                    .gate = use == DeviceUse::kShared ? &gate_ : nullptr,
+                    .burst = options_.burst});
 }
 
 absl::Status ModelRepository::ForClients(const absl::Status& status) const {

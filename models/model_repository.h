@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "batcher/reply_burst.h"
 #include "batcher/weighted_gate.h"
 #include "models/manifest.h"
 #include "models/model_config.h"
@@ -43,6 +44,8 @@ struct ModelRepositoryOptions {
   int32_t device_lanes = 0;
   // What LibTorch's models compute on; null: the processor.
   std::shared_ptr<DeviceRuntime> device = nullptr;
+  // Who is told of batches' replies; outlives the models. Null: nobody.
+  ReplyBurst* burst = nullptr;
 };
 
 // Whether a model shares the device with others.

@@ -96,6 +96,9 @@ constexpr MetricName kUnsentBytes = {
 constexpr MetricName kDropped = {
     "ferry_replies_dropped_total",
     "Replies dropped because nobody read them and newer ones needed the room"};
+constexpr MetricName kCorked = {
+    "ferry_corked_sends_total",
+    "Sends to clients that waited for other replies of their batch"};
 constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
@@ -232,6 +235,7 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                  static_cast<double>(models_.unknown_model_requests()));
   out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
   out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));
+  out.AddCounter(kCorked, {}, static_cast<double>(corked_.held_count()));
   for (const ModelUse& use : models_.UseAll()) {
     AddModel(*use, out);
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "batcher/statistics.h"
+#include "server/corked_replies.h"
 #include "server/metric_families.h"
 #include "server/model_table.h"
 #include "server/readiness.h"
@@ -29,10 +30,12 @@ class ServerMetrics final : public prometheus::Collectable {
  public:
   // All outlive it.
   ServerMetrics(const ModelTable& models, const Readiness& readiness,
-                const UnsentReplies& unsent, Buckets buckets)
+                const UnsentReplies& unsent, const CorkedReplies& corked,
+                Buckets buckets)
       : models_(models),
         readiness_(readiness),
         unsent_(unsent),
+        corked_(corked),
         buckets_(buckets) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;
@@ -41,6 +44,7 @@ class ServerMetrics final : public prometheus::Collectable {
   const ModelTable& models_;
   const Readiness& readiness_;
   const UnsentReplies& unsent_;
+  const CorkedReplies& corked_;
   const Buckets buckets_;
 };
 

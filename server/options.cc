@@ -33,6 +33,7 @@ struct RawFlags {
   std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
   std::string compression = "none";
+  bool no_grpc_cork = false;
   bool grpc_reflection = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
@@ -208,6 +209,10 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->type_name("none|deflate|gzip")
       ->capture_default_str()
       ->group(group);
+  app.add_flag("--no-grpc-cork", raw.no_grpc_cork,
+               "send each reply by itself, also where others of its batch to "
+               "the same connection follow at once")
+      ->group(group);
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
                "offer the reflection service (for grpcurl)")
       ->group(group);
@@ -290,6 +295,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     options.metrics.port = *raw.metrics_port;
     options.metrics.listening =
         *raw.metrics_port == 0 ? MetricsListening::kOff : MetricsListening::kOn;
+  }
+  if (raw.no_grpc_cork) {
+    options.grpc.corking = Corking::kOff;
   }
   if (raw.grpc_reflection) {
     options.grpc.reflection = Reflection::kOn;

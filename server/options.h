@@ -26,6 +26,9 @@ enum class AdminRpc { kOff, kOn };
 // Of requests that are taken and of replies to who takes it.
 enum class Compression { kNone, kDeflate, kGzip };
 
+// Whether replies of one batch to one connection are sent together.
+enum class Corking { kOff, kOn };
+
 // Returns "none", "deflate" or "gzip".
 const char* CompressionName(Compression compression);
 
@@ -45,6 +48,7 @@ struct GrpcOptions {
   Reflection reflection = Reflection::kOff;
   AdminRpc admin = AdminRpc::kOff;
   Compression compression = Compression::kNone;
+  Corking corking = Corking::kOn;
   StatusCodes status_codes = StatusCodes::kFerry;
 };
 

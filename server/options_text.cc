@@ -86,6 +86,7 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("grpc-max-message-bytes", options.grpc.max_message_bytes);
   add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
   add("grpc-compression", CompressionName(options.grpc.compression));
+  add("grpc-cork", options.grpc.corking == Corking::kOn ? "on" : "off");
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
   add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");

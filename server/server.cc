@@ -36,6 +36,12 @@ HttpReply Yes(bool condition) {
           .body = condition ? "ok\n" : "no\n"};
 }
 
+ModelRepositoryOptions WithBurst(ModelRepositoryOptions options,
+                                 ReplyBurst* burst) {
+  options.burst = burst;
+  return options;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
@@ -67,7 +73,9 @@ absl::Status Server::Listen() {
 Server::Server(const ServerOptions& options, const DeviceMetrics* device)
     : options_(options),
       device_(device),
-      repository_(options.repository),
+      repository_(
+          WithBurst(options.repository,
+                    options.grpc.corking == Corking::kOn ? &corked_ : nullptr)),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       watch_(models_, options.lifecycle.backend_timeout,
              options.lifecycle.is_device_lost) {}
@@ -92,8 +100,8 @@ absl::Status Server::OpenDoors() {
 }
 
 HttpReply Server::Metrics(Buckets buckets) const {
-  std::string text =
-      ToPrometheusText(ServerMetrics(models_, readiness_, unsent_, buckets));
+  std::string text = ToPrometheusText(
+      ServerMetrics(models_, readiness_, unsent_, corked_, buckets));
   if (device_ != nullptr) {
     text += ToPrometheusText(*device_);
   }

@@ -1,6 +1,7 @@
 // Batcher: which requests leave together, and when (G2, G3).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -281,6 +282,43 @@ TEST(Batching, UndeliveredBatchesAreBounded) {
   for (TestRequest& request : requests) {
     EXPECT_TRUE(request.HasOwnRows());
   }
+}
+
+// Counts bursts, and how many of the requests each one answers.
+class CountingBurst final : public ReplyBurst {
+ public:
+  explicit CountingBurst(const std::deque<TestRequest>& requests)
+      : requests_(requests) {}
+
+  void Begin() override { answered_before_ = Answered(); }
+  void End() override { answers_.push_back(Answered() - answered_before_); }
+  const Ints& answers() const { return answers_; }
+
+ private:
+  int64_t Answered() const {
+    return std::count_if(requests_.begin(), requests_.end(),
+                         [](const TestRequest& request) {
+                           return request.completion().is_answered();
+                         });
+  }
+
+  const std::deque<TestRequest>& requests_;
+  int64_t answered_before_ = 0;
+  Ints answers_;
+};
+
+TEST(Batching, RepliesOfSeveralRequestsAreABurst) {
+  std::deque<TestRequest> requests;
+  CountingBurst burst(requests);
+  SteppedBatcher stepped({.batcher = {.max_batch_size = 4, .burst = &burst},
+                          .backend = {.spec = RowSpec(), .slots = 1}});
+  for (const int32_t rows : {2, 1, 1, 4, 1, 1}) {
+    requests.emplace_back(
+        TestRequestOptions{.id = std::ssize(requests) + 1, .rows = rows});
+    stepped.Submit(requests.back());
+  }
+  stepped.Settle();
+  EXPECT_EQ(burst.answers(), (Ints{3, 2})) << "a lone reply is none";
 }
 
 TEST(Batching, FailedBatchFailsOnlyItsOwnRequests) {

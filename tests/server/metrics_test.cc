@@ -22,13 +22,14 @@ class MetricsTest : public ::testing::Test {
  protected:
   std::string Text() {
     return ToPrometheusText(
-        ServerMetrics(table_, readiness_, unsent_, buckets_));
+        ServerMetrics(table_, readiness_, unsent_, corked_, buckets_));
   }
 
   ScriptedModel model_{"m", 3};
   BorrowedTable table_{&model_.model()};
   Readiness readiness_;
   UnsentReplies unsent_{1 << 20};
+  CorkedReplies corked_;
   Buckets buckets_ = Buckets::kCommon;
 };
 

@@ -28,6 +28,7 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_EQ(options.grpc.max_message_bytes, 64 << 20);
   EXPECT_EQ(options.grpc.reflection, Reflection::kOff);
   EXPECT_EQ(options.grpc.compression, Compression::kNone);
+  EXPECT_EQ(options.grpc.corking, Corking::kOn);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kFerry);
   EXPECT_EQ(options.metrics.listening, MetricsListening::kOn);
   EXPECT_EQ(options.metrics.address, "127.0.0.1");
@@ -64,6 +65,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--grpc-max-message-bytes=1024",
              "--grpc-reflection",
              "--grpc-compression=gzip",
+             "--no-grpc-cork",
              "--triton-status-codes",
              "--log-level=debug",
              "--backend-timeout-secs=7"});
@@ -90,6 +92,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.grpc.max_message_bytes, 1024);
   EXPECT_EQ(options.grpc.reflection, Reflection::kOn);
   EXPECT_EQ(options.grpc.compression, Compression::kGzip);
+  EXPECT_EQ(options.grpc.corking, Corking::kOff);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kTriton);
   EXPECT_EQ(options.log_level, "debug");
 }
