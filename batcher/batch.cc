@@ -55,10 +55,15 @@ void Batch::SetResult(Outcome outcome, OutputRef output) {
   output_ = std::move(output);
 }
 
-void Batch::Resolve(const Clock& clock) {
+void Batch::Resolve(const Clock& clock, ReplyBurst* burst) {
   // Counted before it is told: who has a reply finds it in the statistics.
   if (outcome_.ok()) {
     CountBatch();
+  }
+  // What copies parts together would keep the other replies.
+  const bool is_burst = burst != nullptr && entries_.size() > 1 && !has_parts();
+  if (is_burst) {
+    burst->Begin();
   }
   TimePoint now = clock.Now();
   for (Entry& entry : entries_) {
@@ -71,6 +76,10 @@ void Batch::Resolve(const Clock& clock) {
       CountRequest(entry, *ending, now);
     }
     request.End(ending);
+    now = clock.Now();
+  }
+  if (is_burst) {
+    burst->End();
     now = clock.Now();
   }
   if (outcome_.ok()) {

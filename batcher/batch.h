@@ -19,6 +19,7 @@
 #include "batcher/close_reason.h"
 #include "batcher/infer_request.h"
 #include "batcher/output_buffer.h"
+#include "batcher/reply_burst.h"
 #include "batcher/statistics.h"
 
 namespace ferry {
@@ -93,7 +94,8 @@ class Batch {
   bool succeeded() const { return outcome_.ok(); }
 
   // Counts, then ends each request with its own rows or the batch's error.
-  void Resolve(const Clock& clock);
+  // `burst`, or null, is told where several do.
+  void Resolve(const Clock& clock, ReplyBurst* burst = nullptr);
 
   // Makes it open and empty again. REQUIRES: open and empty, or resolved.
   void Clear();

@@ -326,15 +326,7 @@ void Batcher::Finished(std::unique_ptr<Batch> batch) {
 }
 
 void Batcher::Resolve(std::unique_ptr<Batch> batch) {
-  ReplyBurst* const burst =
-      batch->entries().size() > 1 ? options_.burst : nullptr;
-  if (burst != nullptr) {
-    burst->Begin();
-  }
-  batch->Resolve(clock_);
-  if (burst != nullptr) {
-    burst->End();
-  }
+  batch->Resolve(clock_, options_.burst);
   finished_.Push(*batch.release());
   if (wants_batch_.load(std::memory_order_seq_cst) || admission_.closed()) {
     AskForStep();

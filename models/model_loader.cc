@@ -35,7 +35,8 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
                                   const ModelOverrides& overrides,
                                   ReplyBurst* burst) {
   BatcherOptions result;
-  result.burst = burst;
+  // In their order on all connections, not only on each.
+  result.burst = options.preserve_ordering ? nullptr : burst;
   result.max_batch_size = std::max(options.spec.max_batch_size, 1);
   if (options.batching == Batching::kOwnRowsOnly) {
     result.max_requests_per_batch = 1;

@@ -7,7 +7,8 @@
 // connection; what the sends of late had in company decides (kMinCompany).
 //
 // Invariant: outside a burst nothing is held. Within one, at most kMaxHeld
-// sends of at most kMaxBytes are.
+// sends of at most kMaxBytes are, and none when the next send comes more than
+// kMaxHold after the first of them, or is a larger one.
 //
 // Thread safety: thread-compatible; each thread has its own.
 #ifndef FERRY_SERVER_CORK_H_
@@ -15,16 +16,19 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
+
+#include "batcher/clock.h"
 
 namespace ferry {
 
 class Cork {
  public:
-  // A send takes 2 to 5 us: the first of them waits 0.1 ms or so.
-  static constexpr int kMaxHeld = 32;
-  // Of one send. Larger ones are segments of their own anyway.
+  // A send takes 2 to 5 us.
+  static constexpr int kMaxHeld = 64;
+  static constexpr Duration kMaxHold = std::chrono::microseconds(200);
+  // Of one send: beside the copy of more there is little to save.
   static constexpr size_t kMaxBytes = size_t{16} << 10;
   // Of a window of sends so many must have gone to a connection that had one
   // held already: about where the pushes cost what is saved.
@@ -58,16 +62,22 @@ class Cork {
   bool is_on() const { return is_on_; }
 
   // Whether a send of that many bytes is to be held; then it has to be one that
-  // push(socket) makes go. May push others.
+  // push(socket) makes go. Calls push() for what must not be held longer.
   template <typename Push>
-  bool Holds(int socket, size_t bytes, const Push& push) {
-    if (!is_on_ || bytes > kMaxBytes) {
+  bool Holds(int socket, size_t bytes, TimePoint now, const Push& push) {
+    if (!is_on_) {
       return false;
     }
-    if (held_ == kMaxHeld) {
+    const bool is_large = bytes > kMaxBytes;
+    if (is_large || held_ == kMaxHeld || now > held_until_) {
       PushAll(push);
     }
-    ++held_;
+    if (is_large) {
+      return false;
+    }
+    if (held_++ == 0) {
+      held_until_ = now + kMaxHold;
+    }
     Learn(!Has(socket));
     return true;
   }
@@ -106,6 +116,7 @@ class Cork {
   bool is_on_ = false;
   int pause_ = 0;                           // bursts to come in which it is off
   int held_ = 0;                            // sends
+  TimePoint held_until_;                    // of the first of them
   int socket_count_ = 0;                    // of sockets_
   std::array<int, kMaxHeld> sockets_ = {};  // that have something held
   // Of the window.

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "batcher/check.h"
+#include "batcher/clock.h"
 #include "server/cork.h"
 
 namespace ferry {
@@ -18,7 +20,8 @@ constinit thread_local Cork cork;
 constinit thread_local uint64_t held_in_burst = 0;
 
 // Setting TCP_NODELAY, which gRPC's sockets have, sends what MSG_MORE holds
-// (tcp(7)). Another's socket, should gRPC have closed this one: no harm.
+// (tcp(7)). Should gRPC have closed this one, which sends that too, it does no
+// harm to whoever has its number now.
 void Push(int socket) {
   const int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -32,11 +35,13 @@ size_t BytesOf(const msghdr& message) {
   return bytes;
 }
 
-// The one of libc, or of a sanitizer before it.
-Sendmsg* NextSendmsg() {
-  static Sendmsg* const next =
-      reinterpret_cast<Sendmsg*>(dlsym(RTLD_NEXT, "sendmsg"));
-  return next;
+Sendmsg* Libcs() {
+  static Sendmsg* const libcs = [] {
+    void* const found = dlsym(RTLD_NEXT, "sendmsg");
+    Check(found != nullptr, "libc has a sendmsg()");
+    return reinterpret_cast<Sendmsg*>(found);
+  }();
+  return libcs;
 }
 
 }  // namespace
@@ -44,21 +49,27 @@ Sendmsg* NextSendmsg() {
 void CorkedReplies::Begin() { cork.Begin(); }
 
 void CorkedReplies::End() {
-  cork.End(Push);
-  if (held_in_burst > 0) {
+  if (held_in_burst > 0) {  // counted before it is seen
     held_count_.fetch_add(held_in_burst, std::memory_order_relaxed);
     held_in_burst = 0;
   }
+  cork.End(Push);
 }
 
 }  // namespace ferry
 
 // Instead of libc's, also for shared libraries: an executable's comes first.
 extern "C" ssize_t sendmsg(int socket, const msghdr* message, int flags) {
-  if (ferry::cork.is_on() &&
-      ferry::cork.Holds(socket, ferry::BytesOf(*message), ferry::Push)) {
-    ++ferry::held_in_burst;
-    flags |= MSG_MORE;
+  if (!ferry::cork.is_on()) {
+    return ferry::Libcs()(socket, message, flags);
   }
-  return ferry::NextSendmsg()(socket, message, flags);
+  const bool is_held =
+      ferry::cork.Holds(socket, ferry::BytesOf(*message),
+                        ferry::Clock::Steady().Now(), ferry::Push);
+  const ssize_t sent =
+      ferry::Libcs()(socket, message, is_held ? flags | MSG_MORE : flags);
+  if (is_held && sent > 0) {
+    ++ferry::held_in_burst;
+  }
+  return sent;
 }

@@ -1,12 +1,12 @@
-// CorkedReplies: replies of one batch to one connection leave in one segment,
-// though gRPC writes each by itself (docs/decisions/0031-corked-replies.md).
+// CorkedReplies: replies of one batch to one connection leave together, though
+// gRPC writes each by itself (docs/decisions/0031-corked-replies.md).
 //
 // gRPC has no call for that, but it writes within the call that answers, on the
-// same thread, with sendmsg(). The server has a sendmsg() of its own, which
-// adds MSG_MORE between Begin() and End() and then sends as libc does; End()
-// has the sockets send what they hold. Writes of other threads are as ever, and
-// take along what the socket holds. Should a version of gRPC write differently,
-// nothing is held.
+// same thread, with sendmsg(), unless another thread is at that connection. The
+// server has a sendmsg() of its own, which adds MSG_MORE between Begin() and
+// End(), as server/cork.h says, and then sends as libc does; End() has the
+// sockets send what they hold. What other threads write takes along what the
+// socket holds. Should a version of gRPC write differently, nothing is held.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_CORKED_REPLIES_H_

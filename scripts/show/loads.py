@@ -1,26 +1,31 @@
 """C3: the latency of the mlp under open-loop load, by policy and max_wait.
 
-Poisson arrivals of one row at shares of the saturation, which is taken anew in
-each round: a machine that others share changes its speed. A server for each
-policy and max_wait stays up; their turns change order.
+Poisson arrivals of one row at shares of the saturation. A server for each policy
+and max_wait stays up.
 
-Latency is the server's, from arrival to reply, by its own histogram: the client
-shares the cores, and on two of them its sends are late by a ms or two, which
-would void its own latencies.
+p99 / mean: on the server's clock, from arrival to reply, by its own histogram,
+as the client shares the cores, and on two of them its sends are late by a ms or
+two. A machine that others share changes its speed within seconds, and what is slow
+for a while makes the tail of all. So p99 and mean are of windows of a second
+each, and those of the ideal of as many requests; and saturation and ideal are
+taken anew in each round.
 
-A machine that others share also changes its speed within seconds, and what is
-slow for a while makes the tail of all. So p99 and mean are of windows of a second
-each, and those of the ideal of as many requests.
+One max_wait against the other: on the virtual clock, where nothing but the policy
+differs; and by `ferry-bench run --against`, which puts the same arrivals on both
+servers, in short turns to and fro. There latencies are from the send on, without
+what the client's was late; turns in which it was too late are left out.
 """
 
 import bisect
 import contextlib
 import itertools
+import math
 import threading
 import time
 
 import knee
 import measuring
+import scheduling
 
 # The share of saturation, and the most p99 may be of the mean under `eager`.
 LOADS = {0.4: 1.65, 0.7: 1.75}
@@ -42,7 +47,12 @@ WINDOW_SECONDS = 1
 SECONDS = 6  # of a turn
 EDGE_SECONDS = 1  # of a load, before and after what is measured of it
 MOST_OFF = 0.05  # of `eager` with one max_wait against the other
-TURNS = [(policy, wait) for policy in POLICIES for wait in WAITS_MS]
+SERVERS = [(policy, wait) for policy in POLICIES for wait in WAITS_MS]
+# Pairs of turns of one max_wait and the other, by policy, and their length.
+PAIRS = {"eager": 60, "window": 7}
+PAIR_SECONDS = 1.5
+PAIR_WARM_UP_SECONDS = 0.2
+SIMULATED_SECONDS = 30
 
 
 def counted(number):
@@ -158,22 +168,94 @@ def ideal(forward, rate, requests=100_000, seed=1):
 
 
 def play_round(options, seconds, is_reversed):
-    """Returns latencies in ms by load, policy and max_wait."""
+    """Returns p99 / mean of `eager` by load and max_wait, and of the ideal."""
     saturation = measuring.closed_loop(options.programs, 256, 2, metrics=False,
                                        warm_up=1)["achieved_rate"]
     points = []
     for load in LOADS:
         forward = Forward(options.programs, load * saturation)
         best = ideal(forward, load * saturation)
-        numbered = list(enumerate(TURNS))
-        for number, (policy, wait_ms) in (reversed(numbered) if is_reversed
-                                          else numbered):
-            points.append(
-                {"load": load, "policy": policy, "wait_ms": wait_ms,
-                 "saturation": saturation,
-                 "ideal_p99_of_mean": best["p99_of_mean"]} |
-                turn(options, number, load * saturation, seconds))
+        for wait in reversed(WAITS_MS) if is_reversed else WAITS_MS:
+            points.append({"load": load, "wait_ms": wait,
+                           "saturation": saturation,
+                           "ideal_p99_of_mean": best["p99_of_mean"]} |
+                          turn(options, SERVERS.index(("eager", wait)),
+                               load * saturation, seconds))
     return points
+
+
+def judged(rounds):
+    """Returns p99 / mean for each load and max_wait, beside what it may be."""
+    table = []
+    for load, most in LOADS.items():
+        for wait in WAITS_MS:
+            points = [p for points in rounds for p in points
+                      if (p["load"], p["wait_ms"]) == (load, wait)]
+            row = {"load": load, "wait_ms": wait} | {
+                key: measuring.median(point[key] for point in points)
+                for key in ("mean_ms", "p99_ms", "p99_of_mean",
+                            "ideal_p99_of_mean")}
+            of_ideal = measuring.median(
+                p["p99_of_mean"] / p["ideal_p99_of_mean"] for p in points)
+            of_ideal_at_most = most / STEADY[load]
+            table.append(row | {
+                "at_most": most, "of_ideal": of_ideal,
+                "of_ideal_at_most": of_ideal_at_most,
+                "holds": row["p99_of_mean"] <= most or
+                         of_ideal <= of_ideal_at_most})
+    return table
+
+
+def pairs_of(programs, policy, rates):
+    """Returns, by load, pairs of turns with one max_wait and with the other."""
+    addresses = [measuring.address(SERVERS.index((policy, wait)))
+                 for wait in WAITS_MS]
+    runs = programs.json_of(
+        "ferry-bench", "run", "-m", "mlp", "-u", addresses[0], "--against",
+        addresses[1], "--rates", ",".join(f"{rate:.0f}" for rate in rates),
+        "--repeat", PAIRS[policy], "--duration-secs", PAIR_SECONDS,
+        "--warm-up-secs", PAIR_WARM_UP_SECONDS)["runs"]
+    both = [[run for run in runs if run["server"]["address"] == address]
+            for address in addresses]
+    pairs = {load: [] for load in LOADS}
+    for turns in zip(*both, strict=True):
+        for place, load in enumerate(LOADS):
+            pairs[load].append([outcome(run["points"][place])
+                                for run in turns])
+    return pairs
+
+
+def outcome(point):
+    if point["errors"] or point["interrupted"]:
+        raise measuring.Failure(f"a turn failed: {point['errors']}")
+    return {"mean_ms": point["latency_from_send"]["mean_us"] / 1e3,
+            "p99_ms": point["latency_from_send"]["p99_us"] / 1e3,
+            "late": point["void_reason"]}
+
+
+def change(pairs, key):
+    """Returns the median of the larger max_wait's ratios to the smaller one, with
+    its 95 % interval (order statistics), of pairs in which the client was in
+    time."""
+    ratios = sorted(large[key] / small[key] for small, large in pairs
+                    if not small["late"] and not large["late"])
+    if not ratios:
+        raise measuring.Failure("the client was late in all pairs")
+    off = math.ceil(0.98 * math.sqrt(len(ratios)))
+    middle = len(ratios) // 2
+    return {"ratio": measuring.median(ratios),
+            "low": ratios[max(middle - off, 0)],
+            "high": ratios[min(middle + off, len(ratios) - 1)],
+            "pairs": len(ratios), "of": len(pairs)}
+
+
+def same_on_the_virtual_clock(programs):
+    """Returns whether `eager` does the same with each max_wait, by load."""
+    return {load: all(run == runs[0] for run in runs)
+            for load, runs in ((load, [scheduling.simulate(
+                programs, policy="eager", load=load, max_wait_ms=wait,
+                alpha_ms=1, beta_ms=0.1, duration_secs=SIMULATED_SECONDS)
+                for wait in WAITS_MS]) for load in LOADS)}
 
 
 def measure(options):
@@ -181,80 +263,82 @@ def measure(options):
         "C3", "mlp in bf16, Poisson at 0.4 and 0.7 of saturation: under `eager` "
         "p99 is at most 1.65 and 1.75 times the mean; with max_wait 0.5 and 5 "
         "ms it stays within 5 %", options.command)
-    rounds = []
+    simulated = same_on_the_virtual_clock(options.programs)
+    rounds, pairs = [], {}
     with contextlib.ExitStack() as servers:
-        for number, (policy, wait_ms) in enumerate(TURNS):
+        for number, (policy, wait_ms) in enumerate(SERVERS):
             servers.enter_context(measuring.server(
                 options.programs, "--policy", policy, "--max-wait-ms", wait_ms,
                 number=number))
         servers.enter_context(measuring.echo(options.programs, number=ECHO))
-        for number in range(max(options.pairs, ROUNDS)):
+        count = max(options.pairs, ROUNDS)
+        for number in range(count):
             rounds.append(play_round(options, options.seconds or SECONDS,
                                      number % 2 == 1))
-            measuring.say(f"round {number + 1} of {max(options.pairs, ROUNDS)}")
-
-    def values(key, load, policy, wait_ms):
-        return [p[key] for points in rounds for p in points
-                if (p["load"], p["policy"], p["wait_ms"]) ==
-                (load, policy, wait_ms)]
-
-    def p99_of_mean(*which):
-        return measuring.median(values("p99_of_mean", *which))
-
-    def of_ideal(*which):
-        """The median of p99 / mean, of that of the ideal in the same round."""
-        return measuring.median(
-            own / best for own, best in zip(values("p99_of_mean", *which),
-                                            values("ideal_p99_of_mean", *which)))
-
-    def change(key, load, policy):
-        """The median of the larger max_wait's ratios to the smaller one."""
-        return measuring.median(
-            large / small for small, large in
-            zip(*(values(key, load, policy, wait) for wait in WAITS_MS)))
-
-    table, holds = [], True
-    for load, most in LOADS.items():
+            measuring.say(f"round {number + 1} of {count}")
+        saturation = measuring.median(points[0]["saturation"]
+                                      for points in rounds)
         for policy in POLICIES:
-            ratios = [p99_of_mean(load, policy, wait) for wait in WAITS_MS]
-            changes = [change(key, load, policy)
-                       for key in ("mean_ms", "p99_ms")]
-            ideals = [measuring.median(values("ideal_p99_of_mean", load, policy,
-                                              wait)) for wait in WAITS_MS]
-            of_ideals = [of_ideal(load, policy, wait) for wait in WAITS_MS]
-            table.append({"load": load, "policy": policy,
-                          "p99_of_mean": ratios, "at_most": most,
-                          "ideal_p99_of_mean": ideals, "of_ideal": of_ideals,
-                          "changes": changes})
-            if policy == "eager":
-                is_within = all(
-                    ratio <= most or of_its_ideal <= most / STEADY[load]
-                    for ratio, of_its_ideal in zip(ratios, of_ideals))
-                holds = holds and is_within and all(
-                    abs(each - 1) <= MOST_OFF for each in changes)
-    result |= {"rounds": rounds, "points": table,
-               "ratio": table[0]["p99_of_mean"][-1],
+            pairs[policy] = pairs_of(options.programs, policy,
+                                     [load * saturation for load in LOADS])
+            measuring.say(f"pairs of {policy}")
+    tails = judged(rounds)
+    changes = {policy: {load: {key: change(of_load, key)
+                               for key in ("mean_ms", "p99_ms")}
+                        for load, of_load in by_load.items()}
+               for policy, by_load in pairs.items()}
+    holds = (all(row["holds"] for row in tails) and all(simulated.values()) and
+             all(abs(each["ratio"] - 1) <= MOST_OFF and
+                 2 * each["pairs"] > each["of"]
+                 for of_load in changes["eager"].values()
+                 for each in of_load.values()))
+    result |= {"rounds": rounds, "points": tails, "pairs": pairs,
+               "changes": changes, "same_on_the_virtual_clock": simulated,
+               "ratio": tails[0]["p99_of_mean"],
                "passed": holds if measuring.has_bf16() else None}
-    page = (f"Medians of {len(rounds)} rounds, and in each of windows of a second, on the server's clock. `change` is of the mean and the p99 "
-            f"with max_wait {WAITS_MS[1]} ms, of those with {WAITS_MS[0]} ms. "
-            "`ideal` is p99 / mean of a simulated batcher that takes no time of its own, "
-            "at the same rate, with batch times and their changes in the course of seconds as "
-            "ferry-forward took them in the same round beside the same traffic to grpc-echo; where the forward took the same time always it would be "
-            f"{' and '.join(str(each) for each in STEADY.values())}. It holds "
-            "where p99 / mean is within the bound, or is as many times the ideal's as the bound "
-            "is of these.\n\n")
+    return result, page_of(tails, pairs, changes, simulated, len(rounds))
+
+
+def page_of(tails, pairs, changes, simulated, rounds):
+    steady = " and ".join(map(str, STEADY.values()))
+    page = f"""`eager`, on the server's clock, from arrival until gRPC has the reply; medians of
+{rounds} rounds, and in each of windows of a second. `ideal` is p99 / mean of a simulated
+batcher that takes no time of its own, at the same rate, with batch times and their
+changes in the course of seconds as ferry-forward took them in the same round beside
+the same traffic to grpc-echo; where the forward took the same time always it would be
+{steady}. It holds where p99 / mean is within the bound, or is as many times
+the ideal's as the bound is of these.
+
+"""
     page += measuring.table(
-        ["load", "policy", "max_wait ms", "mean ms", "p99 ms", "p99 / mean",
-         "at most", "ideal", "of ideal", "at most", "change"],
-        [[point["load"], point["policy"], wait,
-          f"{measuring.median(values('mean_ms', point['load'], point['policy'], wait)):.2f}",
-          f"{measuring.median(values('p99_ms', point['load'], point['policy'], wait)):.2f}",
-          f"{point['p99_of_mean'][i]:.2f}",
-          point["at_most"] if point["policy"] == "eager" else "-",
-          f"{point['ideal_p99_of_mean'][i]:.2f}",
-          f"{point['of_ideal'][i]:.2f}",
-          f"{point['at_most'] / STEADY[point['load']]:.2f}"
-          if point["policy"] == "eager" else "-",
-          " / ".join(f"{each:.3f}" for each in point["changes"]) if i else "-"]
-         for point in table for i, wait in enumerate(WAITS_MS)])
-    return result, page
+        ["load", "max_wait ms", "mean ms", "p99 ms", "p99 / mean", "at most",
+         "ideal", "of ideal", "at most"],
+        [[row["load"], row["wait_ms"], f"{row['mean_ms']:.2f}",
+          f"{row['p99_ms']:.2f}", f"{row['p99_of_mean']:.2f}", row["at_most"],
+          f"{row['ideal_p99_of_mean']:.2f}", f"{row['of_ideal']:.2f}",
+          f"{row['of_ideal_at_most']:.2f}"] for row in tails])
+    page += f"""
+One max_wait against the other. `eager` does not look at it; on the virtual clock
+(simulated, s(b) = 1 + 0.1 b ms) its results are {"the same to the last digit" if all(simulated.values()) else "NOT the same"}. Here: the
+same arrivals on two servers, in turns of {PAIR_SECONDS} s, to and fro, latency from the send on;
+turns in which the client was too late are left out. Medians, and of the ratios of
+pairs with their 95 % interval; `eager` has to be within {MOST_OFF:.0%}.
+
+"""
+
+    def cell(policy, load, place, key):
+        values = [pair[place][key] for pair in pairs[policy][load]]
+        return f"{measuring.median(values):.2f}"
+
+    def ratio(each):
+        return f"{each['ratio']:.3f} ({each['low']:.3f} to {each['high']:.3f})"
+    return page + measuring.table(
+        ["load", "policy", "pairs",
+         *(f"{what} ms at {wait} ms" for wait in WAITS_MS
+           for what in ("mean", "p99")), "change of mean", "of p99"],
+        [[load, policy, "{pairs} of {of}".format(
+            **changes[policy][load]["mean_ms"]),
+          *(cell(policy, load, place, key) for place in range(len(WAITS_MS))
+            for key in ("mean_ms", "p99_ms")),
+          *(ratio(changes[policy][load][key]) for key in ("mean_ms", "p99_ms"))]
+         for load in LOADS for policy in POLICIES])

@@ -15,7 +15,8 @@ constexpr size_t kSmall = 100;  // bytes
 class CorkTest : public ::testing::Test {
  protected:
   bool Holds(int socket, size_t bytes = kSmall) {
-    return cork_.Holds(socket, bytes, [this](int s) { pushed_.push_back(s); });
+    return cork_.Holds(socket, bytes, now_,
+                       [this](int s) { pushed_.push_back(s); });
   }
   void End() {
     cork_.End([this](int s) { pushed_.push_back(s); });
@@ -32,6 +33,7 @@ class CorkTest : public ::testing::Test {
   }
 
   Cork cork_;
+  TimePoint now_;
   Sockets pushed_;
 };
 
@@ -60,8 +62,26 @@ TEST_F(CorkTest, LargeSendsGoAtOnce) {
   cork_.Begin();
   EXPECT_TRUE(Holds(3, Cork::kMaxBytes));
   EXPECT_FALSE(Holds(4, Cork::kMaxBytes + 1));
+  EXPECT_EQ(pushed_, Sockets{3}) << "it may take long, and small ones wait";
+  EXPECT_TRUE(Holds(5));
   End();
+  EXPECT_EQ(pushed_, (Sockets{3, 5}));
+}
+
+TEST_F(CorkTest, NoneIsHeldForLong) {
+  cork_.Begin();
+  EXPECT_TRUE(Holds(3));
+  now_ += Cork::kMaxHold;
+  EXPECT_TRUE(Holds(3));
+  EXPECT_EQ(pushed_, Sockets());
+  now_ += Duration(1);
+  EXPECT_TRUE(Holds(4));
   EXPECT_EQ(pushed_, Sockets{3});
+  now_ += Cork::kMaxHold;
+  EXPECT_TRUE(Holds(4)) << "counted from the first of what is held";
+  EXPECT_EQ(pushed_, Sockets{3});
+  End();
+  EXPECT_EQ(pushed_, (Sockets{3, 4}));
 }
 
 TEST_F(CorkTest, NoMoreThanSoManyAreHeld) {
