@@ -42,6 +42,12 @@ void WeightedGate::Leave(GateClient& client, Duration taken, TimePoint now) {
   --share.clients;
   share.kept_until = now + kKeep;
   ++free_permits_;
+  const bool is_idle = std::all_of(
+      active_.begin(), active_.end(),
+      [](const GateShare* each) { return each->clients == 0; });
+  if (is_idle) {  // nobody was kept from the device by what this one used
+    virtual_ns_ = std::max(virtual_ns_, share.used_ns);
+  }
   DropStale(now);
   if (LetIn(now) != kNever) {
     for (GateClient* waiting : waiting_) {
@@ -62,8 +68,7 @@ void WeightedGate::Activate(GateShare& share) {
     return;
   }
   const double credit_ns = static_cast<double>(kCredit.count()) / share.weight;
-  share.used_ns =
-      std::clamp(share.used_ns, virtual_ns_ - credit_ns, virtual_ns_);
+  share.used_ns = std::max(share.used_ns, virtual_ns_ - credit_ns);
   active_.push_back(&share);
 }
 

@@ -3,9 +3,10 @@
 //
 // Start-time fair queueing (Goyal, Vin and Cheng, 1996): each share counts the
 // time it used over its weight, and of those that wait the one that used least
-// goes first. The virtual time is the count of who was let in last; a share
-// that comes back starts there, less what it was behind, at most kCredit: so it
-// neither pays for the past nor saves much up, and nobody starves.
+// goes first. The virtual time is the count of who was let in last, and while
+// nobody is here of who left last. A share that comes back keeps its account,
+// but is behind by kCredit at most: so nobody saves much up, pays for time that
+// nobody else wanted, or is forgiven what he used while others waited.
 //
 // A lane comes back with its next batch a moment after it left with the last,
 // so a place is kept for a share that leaves and used less than all that wait,

@@ -164,6 +164,32 @@ TEST_F(WeightedGateTest, WhoUsedMuchBeforeItPausedDoesNotPayForIt) {
   Leave(client_, Milliseconds(1));
 }
 
+// A model of long batches whose lane needs a moment for the next one, longer
+// than a place is kept, beside one of short batches that always wants to.
+TEST_F(WeightedGateTest, WhoIsAwayForAMomentIsNotForgivenItsBatch) {
+  Duration long_time{0};
+  Duration short_time{0};
+  TimePoint returns_at = now_;
+  while (now_ < TimePoint() + std::chrono::seconds(10)) {
+    if (now_ >= returns_at) {
+      TryEnter(client_);
+    }
+    TryEnter(other_);
+    if (client_.state == GateClient::State::kLetIn) {
+      Leave(client_, Milliseconds(100));
+      long_time += Milliseconds(100);
+      returns_at = now_ + WeightedGate::kKeep + WeightedGate::kKeep;
+    } else if (other_.state == GateClient::State::kLetIn) {
+      Leave(other_, Milliseconds(1));
+      short_time += Milliseconds(1);
+    } else {
+      now_ += WeightedGate::kKeep;  // a place was kept
+    }
+  }
+  EXPECT_NEAR(std::chrono::duration<double>(long_time).count(), 5, 0.15);
+  EXPECT_NEAR(std::chrono::duration<double>(short_time).count(), 5, 0.15);
+}
+
 TEST_F(WeightedGateTest, PlaceIsKeptForWhoUsedLessButNotForLong) {
   ASSERT_TRUE(TryEnter(client_));
   EXPECT_FALSE(TryEnter(other_));
