@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "batcher/batch_buckets.h"
@@ -19,17 +20,16 @@ constexpr double kAverageWeight = 1.0 / 16;
 constexpr int32_t kEnoughSamples = 20;
 // The residuals of the first batches are not noise: the line is being found.
 constexpr int32_t kFirstSamples = 8;
-// What is off counts as no more than that many deviations, or that share of the
-// mean: one slow batch is no reason to expect slow ones.
-constexpr double kClippedDeviations = 4;
-constexpr double kClippedShare = 1.0 / 8;
-constexpr double kDeviations = 3;
-constexpr double kOutlierDeviations = 4;
+// What is off by more than so many deviations, and that share of the mean,
+// counts as no more: one slow batch is no reason to expect slow ones.
+constexpr double kMostDeviations = 4;
+constexpr double kMostShare = 1.0 / 8;
 // While few samples were seen the deviation is not known well: only what takes
-// more than twice as long as expected, too, is one.
-constexpr double kEarlyOutlierDeviations = 10;
-constexpr int32_t kOutliersForDrift = 5;
-constexpr double kAgreeing = 2;  // outliers that differ by less agree
+// more than twice as long as expected, too, is off.
+constexpr double kMostEarlyDeviations = 10;
+constexpr double kDeviations = 3;
+constexpr int32_t kOffForDrift = 5;
+constexpr double kAgreeing = 2;  // what differs by less agrees
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
 
@@ -47,12 +47,18 @@ ServiceTimeModel::ServiceTimeModel(int32_t max_rows,
 void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
   const int32_t rows = RowsThatRun(sample.rows);
   const auto took_ns = static_cast<double>(ElapsedNanos(sample.took));
-  const double expected_ns = LineAt(rows);
-  if (IsOutlier(took_ns - expected_ns, expected_ns)) {
-    return;  // one alone says nothing of the next batch
+  const Estimate expected = EstimateOf(rows);
+  const double off_ns = took_ns - expected.mean_ns;
+  const double most_ns = MostOff(expected, off_ns);
+  CountOff(std::abs(off_ns) > most_ns ? took_ns / expected.mean_ns : 1);
+  double learned_ns =
+      expected.mean_ns + std::clamp(off_ns, -most_ns, most_ns);
+  if (off_in_a_row_ == kOffForDrift) {
+    StartAfresh(expected.is_known);
+    learned_ns = took_ns;
   }
-  LearnLine(rows / max_rows_, took_ns);
-  LearnSize(sizes_[static_cast<size_t>(rows)], took_ns);
+  LearnLine(rows / max_rows_, learned_ns);
+  LearnSize(sizes_[static_cast<size_t>(rows)], learned_ns);
 }
 
 int32_t ServiceTimeModel::RowsThatRun(int32_t rows) const {
@@ -67,6 +73,7 @@ void ServiceTimeModel::LearnLine(double x, double took_ns) {
   const double px1 = p01_ + p11_ * x;
   const double scale = 1 / (kForgetting + px0 + x * px1);
   const double residual = took_ns - (alpha_ns_ + slope_ns_ * x);
+  LearnVariance(residual * residual);
   alpha_ns_ += px0 * scale * residual;
   slope_ns_ += px1 * scale * residual;
   p00_ -= px0 * px0 * scale;
@@ -89,63 +96,63 @@ void ServiceTimeModel::LearnLine(double x, double took_ns) {
   alpha_ns_ = std::max(alpha_ns_, 0.0);
 }
 
-void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
-  // The first samples count alike, so that none of them is the whole truth.
-  const double weight = std::max(kAverageWeight, 1.0 / (size.samples + 1));
-  double off = took_ns - size.mean_ns;
-  if (size.samples >= kFirstSamples) {
-    const double most = std::max(kClippedDeviations * size.deviation_ns,
-                                 kClippedShare * size.mean_ns);
-    off = std::clamp(off, -most, most);
-  }
-  const double before = size.samples == 0 ? 0 : std::abs(off);
-  size.mean_ns += weight * off;
-  size.deviation_ns += weight * (before - size.deviation_ns);
-  size.samples = std::min(size.samples + 1, kEnoughSamples);
-}
-
-// One after the other that are off alike.
-void ServiceTimeModel::CountOutlier(bool is_outlier, double residual_ns) {
-  const double least = std::min(residual_ns, last_outlier_ns_);
-  const double most = std::max(residual_ns, last_outlier_ns_);
-  const bool agrees = least > 0 ? most < kAgreeing * least
-                                : most < 0 && least > kAgreeing * most;
-  if (!is_outlier) {
-    outliers_in_a_row_ = 0;
-  } else {
-    outliers_in_a_row_ =
-        outliers_in_a_row_ > 0 && agrees ? outliers_in_a_row_ + 1 : 1;
-    last_outlier_ns_ = residual_ns;
-  }
-}
-
-bool ServiceTimeModel::IsOutlier(double residual_ns, double expected_ns) {
-  const double squared = residual_ns * residual_ns;
-  const bool is_early = samples_ < kEnoughSamples;
-  const double most = is_early ? kEarlyOutlierDeviations : kOutlierDeviations;
-  const bool is_outlier = samples_ > kFirstSamples &&
-                          squared > most * most * variance_ &&
-                          (!is_early || residual_ns > expected_ns);
-  CountOutlier(is_outlier, residual_ns);
-  if (outliers_in_a_row_ >= kOutliersForDrift) {
-    p00_ = p11_ = kPrior;
-    p01_ = 0;
-    samples_ = 0;
-    outliers_in_a_row_ = 0;
-    ++drift_count_;
-    std::fill(sizes_.begin(), sizes_.end(), Size());
-    return false;
-  }
-  if (is_outlier) {
-    return true;
-  }
+void ServiceTimeModel::LearnVariance(double squared) {
   samples_ = std::min(samples_ + 1, kEnoughSamples);
   if (samples_ > kFirstSamples) {
     variance_ = variance_ == 0
                     ? squared
                     : variance_ + kAverageWeight * (squared - variance_);
   }
-  return false;
+}
+
+void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
+  // The first samples count alike, so that none of them is the whole truth.
+  const double weight = std::max(kAverageWeight, 1.0 / (size.samples + 1));
+  const double off = took_ns - size.mean_ns;
+  const double before = size.samples == 0 ? 0 : std::abs(off);
+  size.mean_ns += weight * off;
+  size.deviation_ns += weight * (before - size.deviation_ns);
+  size.samples = std::min(size.samples + 1, kEnoughSamples);
+}
+
+double ServiceTimeModel::MostOff(const Estimate& expected,
+                                 double off_ns) const {
+  const bool is_early = !expected.is_known && samples_ < kEnoughSamples;
+  if (is_early && (samples_ <= kFirstSamples || off_ns <= expected.mean_ns)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double deviations = is_early ? kMostEarlyDeviations : kMostDeviations;
+  return std::max(deviations * expected.deviation_ns,
+                  kMostShare * expected.mean_ns);
+}
+
+// One after the other that are off alike, in the same direction.
+void ServiceTimeModel::CountOff(double ratio) {
+  const double least = std::min(ratio, last_off_);
+  const double most = std::max(ratio, last_off_);
+  const bool agrees = (least > 1 || most < 1) && most < kAgreeing * least;
+  if (ratio == 1) {
+    off_in_a_row_ = 0;
+  } else {
+    off_in_a_row_ = off_in_a_row_ > 0 && agrees ? off_in_a_row_ + 1 : 1;
+  }
+  last_off_ = ratio;
+}
+
+// Of sizes that never ran often enough nothing is known but the line: that they
+// are off says nothing of those that did.
+void ServiceTimeModel::StartAfresh(bool is_size_known) {
+  ++drift_count_;
+  off_in_a_row_ = 0;
+  p00_ = p11_ = kPrior;
+  p01_ = 0;
+  variance_ = 0;
+  samples_ = 0;
+  for (Size& size : sizes_) {
+    if (is_size_known || size.samples < kEnoughSamples) {
+      size = Size();
+    }
+  }
 }
 
 ServiceTimeLine ServiceTimeModel::line() const {

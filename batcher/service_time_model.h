@@ -11,9 +11,12 @@
 // pads them. The bucket itself may be given as well.
 //
 // Batches of one size only say nothing about beta: then forgetting pauses, so
-// that noise does not become a slope. A batch far off the line is left out;
-// five in a row that agree mean that the device has changed its speed (clocks,
-// a neighbour): the line starts afresh, which is counted.
+// that noise does not become a slope. What is far off counts as a few deviations
+// (Huber, Robust Estimation of a Location Parameter, 1964), and makes these
+// larger: so one slow batch changes little, and times that stay off are learned
+// whatever they are. Five in a row that are off by about the same factor mean
+// that the device has changed its speed (clocks, a neighbour): the line starts
+// afresh, which is counted.
 //
 // Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_
@@ -79,11 +82,14 @@ class ServiceTimeModel {
   };
 
   Estimate EstimateOf(int32_t rows) const;
+  // How far off the estimate a batch counts as it is.
+  double MostOff(const Estimate& expected, double off_ns) const;
+  // `ratio` to what was expected; 1: not off.
+  void CountOff(double ratio);
+  void StartAfresh(bool is_size_known);
   void LearnLine(double x, double took_ns);
+  void LearnVariance(double squared);
   void LearnSize(Size& size, double took_ns);
-  // Counts the residual, and starts afresh where there were too many outliers.
-  void CountOutlier(bool is_outlier, double residual_ns);
-  bool IsOutlier(double residual_ns, double expected_ns);
   double LineAt(int32_t rows_that_run) const;
 
   std::vector<int32_t> buckets_;
@@ -97,8 +103,8 @@ class ServiceTimeModel {
 
   double variance_ = 0;  // of the residual, ns^2
   int32_t samples_ = 0;  // counts to kEnoughSamples
-  int32_t outliers_in_a_row_ = 0;
-  double last_outlier_ns_ = 0;
+  int32_t off_in_a_row_ = 0;
+  double last_off_ = 1;  // ratio to what was expected
   uint64_t drift_count_ = 0;
 };
 

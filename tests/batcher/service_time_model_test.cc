@@ -179,6 +179,54 @@ TEST_F(ServiceTimeModelTest, DeviceThatSlowsDownIsLearnedAfresh) {
               0.05 * expected);
 }
 
+// Where the time is in proportion to the rows, small and large batches are off
+// by very different times.
+TEST_F(ServiceTimeModelTest, DeviceThatSlowsDownIsLearnedFromAnyMixOfSizes) {
+  const auto time = [](int32_t rows, double speed) {
+    return Duration(static_cast<int64_t>(1e5 * (1 + rows) * speed));
+  };
+  std::uniform_real_distribution<double> factor(0.98, 1.02);
+  for (const double speed : {1.0, 2.0, 0.6}) {
+    for (int i = 0; i < 200; ++i) {
+      for (const int32_t rows : {64, 4}) {
+        Learn(rows, time(rows, speed * factor(random_)));
+      }
+    }
+    for (const int32_t rows : {64, 4}) {
+      const auto expected = static_cast<double>(time(rows, speed).count());
+      EXPECT_NEAR(static_cast<double>(model_.Expected(rows).count()), expected,
+                  0.02 * expected)
+          << rows << " rows at " << speed;
+    }
+  }
+  EXPECT_EQ(model_.drift_count(), 2u);
+}
+
+TEST_F(ServiceTimeModelTest, TimesThatStayOffAreLearnedThoughTheyNeverAgree) {
+  LearnMany(2000, 0.02);
+  for (int i = 0; i < 200; ++i) {
+    Learn(10, TrueTime(10, i % 2 == 0 ? 3 : 9));
+  }
+  EXPECT_EQ(model_.drift_count(), 0u);
+  EXPECT_GT(model_.Expected(10), 4 * TrueTime(10));
+  EXPECT_LT(model_.Expected(10), 8 * TrueTime(10));
+}
+
+// Sizes that a load reaches for the first time, where s(b) is no line.
+TEST_F(ServiceTimeModelTest, NewSizesOffTheLineCostNoKnownSizeItsTime) {
+  std::uniform_real_distribution<double> factor(0.98, 1.02);
+  for (int i = 0; i < 100; ++i) {
+    Learn(1, Duration(static_cast<int64_t>(1e6 * factor(random_))));
+    Learn(2, Duration(static_cast<int64_t>(1e6 * factor(random_))));
+  }
+  for (int i = 0; i < 100; ++i) {
+    Learn(kMaxRows, Milliseconds(9));
+  }
+  EXPECT_TRUE(model_.IsKnown(1));
+  EXPECT_NEAR(static_cast<double>(model_.Expected(1).count()), 1e6, 3e4);
+  EXPECT_EQ(model_.Expected(kMaxRows), Milliseconds(9));
+}
+
 TEST_F(ServiceTimeModelTest, OneOutlierIsNoDrift) {
   LearnMany(500, 0.02);
   Learn(10, TrueTime(10, 20));
