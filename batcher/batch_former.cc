@@ -65,6 +65,9 @@ void BatchFormer::Started(const Batch& batch, const Knobs& knobs, bool is_full,
 
 void BatchFormer::Learn(const ServiceTimeSample& sample) {
   service_time_.Learn(sample);
+  if (fastest_ == Duration(0) || sample.took < fastest_) {
+    fastest_ = sample.took;
+  }
 }
 
 void BatchFormer::LearnStaging(Duration took) {
@@ -156,7 +159,7 @@ BatchFormer::Rank BatchFormer::RankOf(const ShapeGroup& group,
 int32_t BatchFormer::LeadingLevel(const ShapeGroup& group,
                                   const Knobs& knobs) const {
   for (int32_t level = 1; level < options_.levels; ++level) {
-    if (shares_.Owed(level) >= knobs.max_batch_size &&
+    if (shares_.Owed(level) >= FullRows(knobs) &&
         group.levels()[static_cast<size_t>(level)].oldest != nullptr) {
       return kOwedABatch;
     }
@@ -189,7 +192,6 @@ QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
   // Each further request brings one row at least.
   state.full_at_rows =
       std::min(limits.rows, plan.rows + limits.requests - plan.requests);
-  state.latest_start = LatestStart(group, plan.rows, knobs);
   // Whoever arrives from now on stands behind the other shapes.
   const bool is_closed_by_others =
       options_.preserve_ordering && queue_.groups().size() > 1;
@@ -202,19 +204,20 @@ QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
     state.growth = Growth::kFull;
   } else if (is_drained) {
     state.growth = Growth::kDrained;
+  } else if (GetPolicy(knobs.policy).looks_ahead()) {
+    state.latest_start = LatestStart(group, plan.rows, knobs);
   }
   return state;
 }
 
 TimePoint BatchFormer::LatestStart(const ShapeGroup& group, int32_t rows,
                                    const Knobs& knobs) const {
-  // The earliest of the queue presses its own group only.
-  const InferRequest* const first = queue_.deadlines().earliest();
-  if (first == nullptr || first->group != &group) {
+  const TimePoint due = group.earliest_due();
+  if (due == kNever) {
     return kNever;
   }
   const int32_t one_more = std::min(rows + 1, knobs.max_batch_size);
-  return first->due -
+  return due -
          std::max(service_time_.Bound(rows), service_time_.Bound(one_more)) -
          kMargin - kLateWakeUp;
 }
@@ -343,29 +346,35 @@ int32_t BatchFormer::FullRows(const Knobs& knobs) const {
       std::clamp<int64_t>(rows, 1, knobs.max_batch_size));
 }
 
-Duration BatchFormer::Fragments(int32_t level, int32_t full_rows) const {
+std::array<Duration, kMaxLevels> BatchFormer::Fragments(
+    int32_t full_rows) const {
+  std::array<Duration, kMaxLevels> sums{};
   if (queue_.groups().size() < 2) {
-    return Duration(0);  // the one there is may yet be filled
+    return sums;  // the one there is may yet be filled
   }
-  Duration sum{0};
-  Duration largest{0};
-  int64_t rows_in_all = 0;
+  std::array<Duration, kMaxLevels> largest{};
+  std::array<int64_t, kMaxLevels> rows_in_all{};
+  const Duration full_batch = service_time_.Expected(full_rows);
+  const auto levels = static_cast<size_t>(options_.levels);
   for (const ShapeGroup* group : queue_.groups()) {
     int32_t rows = 0;
-    for (int32_t i = 0; i <= level; ++i) {
-      rows += group->levels()[static_cast<size_t>(i)].rows;
-    }
-    rows_in_all += rows;
-    sum += rows / full_rows * service_time_.Expected(full_rows);
-    if (rows % full_rows > 0) {
-      const Duration last = service_time_.Expected(rows % full_rows);
-      sum += last;
-      largest = std::max(largest, last);
+    for (size_t level = 0; level < levels; ++level) {
+      rows += group->levels()[level].rows;
+      rows_in_all[level] += rows;
+      sums[level] += rows / full_rows * full_batch;
+      if (rows % full_rows > 0) {
+        const Duration last = service_time_.Expected(rows % full_rows);
+        sums[level] += last;
+        largest[level] = std::max(largest[level], last);
+      }
     }
   }
-  // One of the last batches is the request's own.
-  sum -= largest + rows_in_all / full_rows * service_time_.Expected(full_rows);
-  return std::max(Duration(0), sum);
+  for (size_t level = 0; level < levels; ++level) {
+    // One of the last batches is the request's own.
+    sums[level] -= largest[level] + rows_in_all[level] / full_rows * full_batch;
+    sums[level] = std::max(Duration(0), sums[level]);
+  }
+  return sums;
 }
 
 WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
@@ -379,11 +388,13 @@ WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
                             .own_one_row = service_time_.Bound(1) + kMargin,
                             .own_full = service_time_.Bound(full) + kMargin,
                             .lane_free_at = lanes_.FreeAt(now),
-                            .believed_until = BelievedUntil()};
+                            .believed_until = BelievedUntil(),
+                            .fastest = fastest_};
+  const std::array<Duration, kMaxLevels> fragments = Fragments(full);
   for (int32_t i = 0; i < options_.levels; ++i) {
     facts.levels[static_cast<size_t>(i)] = {
         .taken_by_others = shares_.TakenByOthers(i),
-        .fragments = Fragments(i, full),
+        .fragments = fragments[static_cast<size_t>(i)],
         .stretch = stretches_[static_cast<size_t>(i)].Settle(),
         .delayed_rows = queue_.delayed_rows(i)};
   }

@@ -161,7 +161,9 @@ class BatchFormer {
   QueueState State(const ShapeGroup& group, const BatchPlan& plan,
                    const Knobs& knobs, bool is_drained) const;
   int32_t FullRows(const Knobs& knobs) const;
-  Duration Fragments(int32_t level, int32_t full_rows) const;
+  // What batches of each level and more urgent ones take longer than full ones
+  // of the same rows; [level].
+  std::array<Duration, kMaxLevels> Fragments(int32_t full_rows) const;
   // Whether someone due then may be late in the batch after one of `rows`.
   bool IsPressed(TimePoint due, int32_t rows, const Knobs& knobs,
                  TimePoint now) const;
@@ -174,6 +176,7 @@ class BatchFormer {
   LaneForecast lanes_;
   std::array<WaitStretch, kMaxLevels> stretches_;
   ServiceTimeModel service_time_;
+  Duration fastest_{0};  // batch there ever was; 0: none yet
   TimePoint tried_at_ = TimePoint::min();
   Duration staging_{0};  // a moving average
   bool last_was_full_ = true;

@@ -180,7 +180,7 @@ absl::Status Batcher::Submit(InferRequest& request) {
   if (request.due <= request.arrival) {
     return Refuse(Refusal::kExpired, request);
   }
-  if (WouldMiss(request)) {
+  if (WouldMiss(request) && !wait_forecast_.IsTrial(request.arrival)) {
     return Refuse(Refusal::kWouldMiss, request);
   }
   const Admission::Verdict verdict =

@@ -81,6 +81,17 @@ TimePoint ShapeGroup::oldest_arrival() const {
   return oldest;
 }
 
+TimePoint ShapeGroup::earliest_due() const {
+  TimePoint earliest = kNever;
+  for (const Level& level : levels_) {
+    for (const InferRequest* each = level.oldest; each != nullptr;
+         each = each->newer) {
+      earliest = std::min(earliest, each->due);
+    }
+  }
+  return earliest;
+}
+
 RequestQueue::RequestQueue(int32_t max_requests, int32_t levels)
     : levels_(levels),
       level_rows_(static_cast<size_t>(levels)),

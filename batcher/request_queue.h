@@ -48,6 +48,8 @@ class ShapeGroup {
     return *levels_[static_cast<size_t>(most_urgent_level())].oldest;
   }
   TimePoint oldest_arrival() const;
+  // Looks at each request.
+  TimePoint earliest_due() const;
 
  private:
   friend class RequestQueue;

@@ -51,8 +51,7 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
   const double off_ns = took_ns - expected.mean_ns;
   const double most_ns = MostOff(expected, off_ns);
   CountOff(std::abs(off_ns) > most_ns ? took_ns / expected.mean_ns : 1);
-  double learned_ns =
-      expected.mean_ns + std::clamp(off_ns, -most_ns, most_ns);
+  double learned_ns = expected.mean_ns + std::clamp(off_ns, -most_ns, most_ns);
   if (off_in_a_row_ == kOffForDrift) {
     StartAfresh(expected.is_known);
     learned_ns = took_ns;

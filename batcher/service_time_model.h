@@ -11,12 +11,12 @@
 // pads them. The bucket itself may be given as well.
 //
 // Batches of one size only say nothing about beta: then forgetting pauses, so
-// that noise does not become a slope. What is far off counts as a few deviations
-// (Huber, Robust Estimation of a Location Parameter, 1964), and makes these
-// larger: so one slow batch changes little, and times that stay off are learned
-// whatever they are. Five in a row that are off by about the same factor mean
-// that the device has changed its speed (clocks, a neighbour): the line starts
-// afresh, which is counted.
+// that noise does not become a slope. What is far off counts as a few
+// deviations (Huber, Robust Estimation of a Location Parameter, 1964), and
+// makes these larger: so one slow batch changes little, and times that stay off
+// are learned whatever they are. Five in a row that are off by about the same
+// factor mean that the device has changed its speed (clocks, a neighbour): the
+// line starts afresh, which is counted.
 //
 // Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_

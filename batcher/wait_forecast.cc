@@ -26,6 +26,7 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   own_full_ns_.store(Nanos(facts.own_full), kRelaxed);
   lane_free_at_ns_.store(ToNanos(facts.lane_free_at), kRelaxed);
   believed_until_ns_.store(ToNanos(facts.believed_until), kRelaxed);
+  fastest_ns_.store(facts.fastest.count(), kRelaxed);
   for (size_t i = 0; i < static_cast<size_t>(levels); ++i) {
     const Facts::Level& level = facts.levels[i];
     levels_[i].share.store(std::max(1 - level.taken_by_others, kMinShare),
@@ -36,10 +37,19 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   }
 }
 
+bool WaitForecast::IsBelieved(TimePoint now) const {
+  return now <= FromNanos(believed_until_ns_.load(kRelaxed));
+}
+
+bool WaitForecast::IsTrial(TimePoint now) {
+  return !IsBelieved(now) &&
+         (doubted_.fetch_add(1, kRelaxed) + 1) % kTrial == 0;
+}
+
 TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
                                  int32_t rows, TimePoint now) const {
-  if (now > FromNanos(believed_until_ns_.load(kRelaxed))) {
-    return now;
+  if (!IsBelieved(now)) {
+    return now + Duration(fastest_ns_.load(kRelaxed));
   }
   const Level& its = levels_[static_cast<size_t>(level)];
   const int64_t full_rows = full_rows_.load(kRelaxed);

@@ -7,7 +7,9 @@
 //
 // A forecast is believed for kTrust and eight batches after one was started:
 // what nobody has tried lately is tried, or one slow moment could close the
-// door for good.
+// door for good. From then on an answer takes as long as that of the fastest
+// batch ever. Who has less time than that is refused, too; but each kTrial-th
+// of these is tried, as the device may have become faster.
 //
 // Thread safety: Publish() from the stepper, the others from any. The
 // numbers are stored one by one; a reader may see some of them a step older.
@@ -26,6 +28,7 @@ namespace ferry {
 class WaitForecast {
  public:
   static constexpr Duration kTrust = std::chrono::milliseconds(10);
+  static constexpr uint32_t kTrial = 16;
 
   struct Facts {
     int32_t lanes = 1;
@@ -40,6 +43,7 @@ class WaitForecast {
     Duration own_full{0};
     TimePoint lane_free_at = {};
     TimePoint believed_until = {};
+    Duration fastest{0};  // batch there ever was
     // By level.
     struct Level {
       // Share of the device's time that others take while the level has work.
@@ -69,12 +73,18 @@ class WaitForecast {
         std::memory_order_relaxed);
   }
 
-  // Returns when a request of `rows` would be answered, or `now` where there is
-  // no forecast to believe.
+  // Returns when a request of `rows` would be answered; where there is no
+  // forecast to believe, when it would be at the earliest.
   TimePoint FinishOf(int32_t level, const Ahead& ahead, int32_t rows,
                      TimePoint now) const;
 
+  // Of a request that would be answered too late: whether it is tried all the
+  // same.
+  bool IsTrial(TimePoint now);
+
  private:
+  bool IsBelieved(TimePoint now) const;
+
   struct Level {
     std::atomic<double> share{1};
     std::atomic<double> fragments_ns{0};
@@ -91,6 +101,8 @@ class WaitForecast {
   std::atomic<double> own_full_ns_{0};
   std::atomic<int64_t> lane_free_at_ns_{0};
   std::atomic<int64_t> believed_until_ns_{0};
+  std::atomic<int64_t> fastest_ns_{0};
+  std::atomic<uint32_t> doubted_{0};  // requests, by IsTrial()
   std::array<Level, kMaxLevels> levels_;
 };
 

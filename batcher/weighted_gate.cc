@@ -42,9 +42,9 @@ void WeightedGate::Leave(GateClient& client, Duration taken, TimePoint now) {
   --share.clients;
   share.kept_until = now + kKeep;
   ++free_permits_;
-  const bool is_idle = std::all_of(
-      active_.begin(), active_.end(),
-      [](const GateShare* each) { return each->clients == 0; });
+  const bool is_idle =
+      std::all_of(active_.begin(), active_.end(),
+                  [](const GateShare* each) { return each->clients == 0; });
   if (is_idle) {  // nobody was kept from the device by what this one used
     virtual_ns_ = std::max(virtual_ns_, share.used_ns);
   }

@@ -16,9 +16,11 @@ const Duration kMaxWait = Milliseconds(5);
 // A device with s(b) = 1 ms + 0.1 ms * b, and requests of one row.
 class BatcherAdaptiveTest : public ::testing::Test {
  protected:
-  void Arrive(TimePoint deadline = kNever) {
-    requests_.push_back(std::make_unique<TestRequest>(TestRequestOptions{
-        .id = static_cast<int64_t>(requests_.size()), .deadline = deadline}));
+  void Arrive(TimePoint deadline = kNever, int64_t width = 1) {
+    requests_.push_back(std::make_unique<TestRequest>(
+        TestRequestOptions{.id = static_cast<int64_t>(requests_.size()),
+                           .width = width,
+                           .deadline = deadline}));
     stepped_.Submit(*requests_.back());
   }
 
@@ -126,6 +128,24 @@ TEST_F(BatcherAdaptiveTest, DeadlineThatPressesClosesTheBatch) {
   stepped_.Step();
   EXPECT_EQ(stepped_.backend().running_count(), 1u);
   EXPECT_EQ(Closed(CloseReason::kDeadline), 1u);
+  Serve();
+  EXPECT_TRUE(requests_.back()->HasOwnRows());
+}
+
+// The one that is due last takes the longest, and so has to start first.
+TEST_F(BatcherAdaptiveTest, EachShapeLeavesInTimeForItsOwnDeadlines) {
+  Load(2000, Milliseconds(0.2));
+  const TimePoint now = stepped_.clock().Now();
+  Arrive(now + Milliseconds(4), /*width=*/1);
+  for (int i = 0; i < 2; ++i) {
+    Arrive(now + Milliseconds(4.05), /*width=*/2);
+  }
+  const Wait wait = stepped_.Step();
+  ASSERT_EQ(stepped_.backend().running_count(), 0u) << "waits for company";
+  stepped_.clock().Advance(wait.until - now);
+  stepped_.Step();
+  ASSERT_EQ(stepped_.backend().running_count(), 1u);
+  EXPECT_EQ(stepped_.backend().batch(0).rows(), 2);
   Serve();
   EXPECT_TRUE(requests_.back()->HasOwnRows());
 }

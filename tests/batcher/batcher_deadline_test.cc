@@ -164,12 +164,34 @@ TEST_F(BatcherDeadlineTest, BatchThatEndedEarlyDoesNotCloseTheDoor) {
 }
 
 TEST_F(BatcherDeadlineTest, WhatWasNotTriedLatelyIsTried) {
-  stepped_.clock().Advance(WaitForecast::kTrust + 8 * ServiceTime(8) +
-                           Milliseconds(1));
+  for (int i = 0; i < 100; ++i) {  // a while in which the device is slow
+    EXPECT_TRUE(Submit({}).ok());
+    stepped_.Step();
+    stepped_.backend().Stage(0);
+    stepped_.clock().Advance(3 * ServiceTime(1));
+    stepped_.backend().Complete(0);
+    stepped_.Step();
+  }
+  requests_.clear();
+  const Duration bearable = 2 * ServiceTime(1);
+  EXPECT_FALSE(Submit({.deadline = In(bearable)}).ok());
+  stepped_.clock().Advance(WaitForecast::kTrust + 25 * ServiceTime(8));
+  ASSERT_TRUE(Submit({.deadline = In(bearable)}).ok())
+      << "the device may have become faster";
+  stepped_.Step();
+  EXPECT_EQ(stepped_.backend().running_count(), 1u);
+  stepped_.Settle();
+}
+
+TEST_F(BatcherDeadlineTest, WhatNeverRanSoFastIsTriedNowAndThen) {
+  stepped_.clock().Advance(Milliseconds(60'000));  // idle
+  for (uint32_t i = 1; i < WaitForecast::kTrial; ++i) {
+    EXPECT_EQ(Submit({.deadline = In(Milliseconds(1))}).code(),
+              absl::StatusCode::kResourceExhausted);
+  }
   ASSERT_TRUE(Submit({.deadline = In(Milliseconds(1))}).ok());
   stepped_.Step();
-  EXPECT_EQ(stepped_.backend().running_count(), 1u)
-      << "the device may have become faster";
+  EXPECT_EQ(stepped_.backend().running_count(), 1u);
   stepped_.Settle();
 }
 

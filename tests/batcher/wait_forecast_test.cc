@@ -98,6 +98,24 @@ TEST(WaitForecast, IsNotBelievedForEver) {
   EXPECT_EQ(FinishOf(facts, 1000), At(100));
   EXPECT_EQ(WaitForecast().FinishOf(0, {1000, 1000}, 1, At(100)), At(100))
       << "nothing was published yet";
+  facts.fastest = Milliseconds(1.2);
+  EXPECT_EQ(FinishOf(facts, 1000), At(101.2)) << "no batch was ever faster";
+}
+
+TEST(WaitForecast, OneInManyIsTriedWhereItIsNotBelieved) {
+  WaitForecast forecast;
+  forecast.Publish(Device(), 1);  // believed until 1000
+  const auto trials = [&](TimePoint now) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < 3 * WaitForecast::kTrial; ++i) {
+      const bool is_trial = forecast.IsTrial(now);
+      EXPECT_FALSE(is_trial && i == 0) << "the first one is refused";
+      count += is_trial ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(trials(At(1000)), 0u);
+  EXPECT_EQ(trials(At(1001)), 3u);
 }
 
 }  // namespace
