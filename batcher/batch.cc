@@ -77,6 +77,9 @@ void Batch::Resolve(const Clock& clock, ReplyBurst* burst) {
     }
     request.End(ending);
     now = clock.Now();
+    if (is_burst) {
+      burst->Passed(now);
+    }
   }
   if (is_burst) {
     burst->End();

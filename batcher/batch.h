@@ -94,7 +94,8 @@ class Batch {
   bool succeeded() const { return outcome_.ok(); }
 
   // Counts, then ends each request with its own rows or the batch's error.
-  // `burst`, or null, is told where several do.
+  // `burst`, or null, is told where several do, none of them a part of a larger
+  // one.
   void Resolve(const Clock& clock, ReplyBurst* burst = nullptr);
 
   // Makes it open and empty again. REQUIRES: open and empty, or resolved.

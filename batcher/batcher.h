@@ -83,8 +83,8 @@ struct BatcherOptions {
   // Batches whose compute has ended and whose replies are not all handed over.
   int32_t max_undelivered_batches = 4;
   Stepping stepping = Stepping::kOnTheSpot;
-  // Told of the replies of a batch of several requests; outlives the batcher.
-  // Null: nobody.
+  // Told of the replies of a batch of several requests, none of them a part of
+  // a larger one; outlives the batcher. Null: nobody.
   ReplyBurst* burst = nullptr;
   const Clock* clock = &Clock::Steady();  // outlives the batcher
 };

@@ -7,11 +7,16 @@
 #ifndef FERRY_BATCHER_REPLY_BURST_H_
 #define FERRY_BATCHER_REPLY_BURST_H_
 
+#include "batcher/clock.h"
+
 namespace ferry {
 
 class ReplyBurst {
  public:
   virtual void Begin() = 0;
+  // A reply of the burst was given, or is not to be; `now` is of the batcher's
+  // clock.
+  virtual void Passed(TimePoint now) = 0;
   virtual void End() = 0;
 
  protected:

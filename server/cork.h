@@ -7,8 +7,8 @@
 // connection; what the sends of late had in company decides (kMinCompany).
 //
 // Invariant: outside a burst nothing is held. Within one, at most kMaxHeld
-// sends of at most kMaxBytes are, and none when the next send comes more than
-// kMaxHold after the first of them, or is a larger one.
+// sends of at most kMaxBytes are. They go before a larger one, and with the
+// first call of Holds() or Passed() more than kMaxHold after the first of them.
 //
 // Thread safety: thread-compatible; each thread has its own.
 #ifndef FERRY_SERVER_CORK_H_
@@ -58,6 +58,14 @@ class Cork {
     }
   }
 
+  // Calls push(socket) for what has been held for too long.
+  template <typename Push>
+  void Passed(TimePoint now, const Push& push) {
+    if (now > held_until_) {
+      PushAll(push);
+    }
+  }
+
   // Whether Holds() may be true.
   bool is_on() const { return is_on_; }
 
@@ -68,8 +76,9 @@ class Cork {
     if (!is_on_) {
       return false;
     }
+    Passed(now, push);
     const bool is_large = bytes > kMaxBytes;
-    if (is_large || held_ == kMaxHeld || now > held_until_) {
+    if (is_large || held_ == kMaxHeld) {
       PushAll(push);
     }
     if (is_large) {

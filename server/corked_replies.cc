@@ -1,4 +1,4 @@
-// The sendmsg() that all of this process calls.
+// The sendmsg() that this executable and its shared libraries call.
 #include "server/corked_replies.h"
 
 #include <dlfcn.h>
@@ -48,8 +48,10 @@ Sendmsg* Libcs() {
 
 void CorkedReplies::Begin() { cork.Begin(); }
 
+void CorkedReplies::Passed(TimePoint now) { cork.Passed(now, Push); }
+
 void CorkedReplies::End() {
-  if (held_in_burst > 0) {  // counted before it is seen
+  if (held_in_burst > 0) {  // before clients see the rest of it
     held_count_.fetch_add(held_in_burst, std::memory_order_relaxed);
     held_in_burst = 0;
   }

@@ -5,8 +5,9 @@
 // same thread, with sendmsg(), unless another thread is at that connection. The
 // server has a sendmsg() of its own, which adds MSG_MORE between Begin() and
 // End(), as server/cork.h says, and then sends as libc does; End() has the
-// sockets send what they hold. What other threads write takes along what the
-// socket holds. Should a version of gRPC write differently, nothing is held.
+// sockets send what they hold, Passed() what they have held for too long. What
+// other threads write takes along what the socket holds. Should a version of
+// gRPC write differently, nothing is held.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_CORKED_REPLIES_H_
@@ -22,6 +23,8 @@ namespace ferry {
 class CorkedReplies final : public ReplyBurst {
  public:
   void Begin() override;
+  // `now` is of Clock::Steady().
+  void Passed(TimePoint now) override;
   void End() override;
 
   // Sends that were held.

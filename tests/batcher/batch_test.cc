@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "batcher/host_output_pool.h"
 #include "batcher/split_request.h"
@@ -51,6 +52,35 @@ TEST(Batch, PartsOfLargerRequestsAreSeen) {
   EXPECT_TRUE(batch.has_parts());
   batch.Clear();
   EXPECT_FALSE(batch.has_parts());
+}
+
+// Keeps the times it is told.
+class TimedBurst final : public ReplyBurst {
+ public:
+  void Begin() override {}
+  void Passed(TimePoint now) override { times_.push_back(now); }
+  void End() override {}
+  const std::vector<TimePoint>& times() const { return times_; }
+
+ private:
+  std::vector<TimePoint> times_;
+};
+
+TEST(Batch, ABurstIsToldTheTimeAfterEachReply) {
+  FakeClock clock;
+  Batch batch(2, 8);
+  TestRequest requests[2];
+  for (TestRequest& request : requests) {
+    request.completion().on_respond = [&] { clock.Advance(Milliseconds(1)); };
+    Add(batch, request, clock);
+  }
+  const TimePoint begin = clock.Now();
+  batch.Close(begin, CloseReason::kFull);
+  batch.SetResult(kFailed, OutputRef());
+  TimedBurst burst;
+  batch.Resolve(clock, &burst);
+  EXPECT_EQ(burst.times(), (std::vector<TimePoint>{begin + Milliseconds(1),
+                                                   begin + Milliseconds(2)}));
 }
 
 TEST(Batch, FailureReachesEveryRequestAndIsCounted) {

@@ -291,6 +291,7 @@ class CountingBurst final : public ReplyBurst {
       : requests_(requests) {}
 
   void Begin() override { answered_before_ = Answered(); }
+  void Passed(TimePoint /*now*/) override {}
   void End() override { answers_.push_back(Answered() - answered_before_); }
   const Ints& answers() const { return answers_; }
 
@@ -312,13 +313,14 @@ TEST(Batching, RepliesOfSeveralRequestsAreABurst) {
   CountingBurst burst(requests);
   SteppedBatcher stepped({.batcher = {.max_batch_size = 4, .burst = &burst},
                           .backend = {.spec = RowSpec(), .slots = 1}});
-  for (const int32_t rows : {2, 1, 1, 4, 1, 1}) {
+  for (const int32_t rows : {2, 1, 1, 4, 1, 1, 6, 2}) {
     requests.emplace_back(
         TestRequestOptions{.id = std::ssize(requests) + 1, .rows = rows});
     stepped.Submit(requests.back());
   }
   stepped.Settle();
-  EXPECT_EQ(burst.answers(), (Ints{3, 2})) << "a lone reply is none";
+  EXPECT_EQ(burst.answers(), (Ints{3, 2}))
+      << "a lone reply is none, nor is a part of six rows with two others";
 }
 
 TEST(Batching, FailedBatchFailsOnlyItsOwnRequests) {

@@ -18,6 +18,9 @@ class CorkTest : public ::testing::Test {
     return cork_.Holds(socket, bytes, now_,
                        [this](int s) { pushed_.push_back(s); });
   }
+  void Passed() {
+    cork_.Passed(now_, [this](int s) { pushed_.push_back(s); });
+  }
   void End() {
     cork_.End([this](int s) { pushed_.push_back(s); });
   }
@@ -82,6 +85,28 @@ TEST_F(CorkTest, NoneIsHeldForLong) {
   EXPECT_EQ(pushed_, Sockets{3});
   End();
   EXPECT_EQ(pushed_, (Sockets{3, 4}));
+}
+
+TEST_F(CorkTest, WhatPassesItsTimeGoesWithoutAnotherSend) {
+  cork_.Begin();
+  now_ += 2 * Cork::kMaxHold;
+  Passed();
+  EXPECT_EQ(pushed_, Sockets());
+  EXPECT_TRUE(Holds(3));
+  EXPECT_TRUE(Holds(4));
+  now_ += Cork::kMaxHold;
+  Passed();
+  EXPECT_EQ(pushed_, Sockets());
+  now_ += Duration(1);
+  Passed();
+  EXPECT_EQ(pushed_, (Sockets{3, 4}));
+  Passed();
+  EXPECT_EQ(pushed_, (Sockets{3, 4})) << "nothing was held since";
+  EXPECT_TRUE(Holds(3));
+  Passed();
+  EXPECT_EQ(pushed_, (Sockets{3, 4})) << "its own time has just begun";
+  End();
+  EXPECT_EQ(pushed_, (Sockets{3, 4, 3}));
 }
 
 TEST_F(CorkTest, NoMoreThanSoManyAreHeld) {
