@@ -62,7 +62,8 @@ void CorkedReplies::End() {
 
 // Instead of libc's, also for shared libraries: an executable's comes first.
 extern "C" ssize_t sendmsg(int socket, const msghdr* message, int flags) {
-  if (!ferry::cork.is_on()) {
+  // One with an address is a datagram, which nothing would push.
+  if (!ferry::cork.is_on() || message->msg_name != nullptr) {
     return ferry::Libcs()(socket, message, flags);
   }
   const bool is_held =

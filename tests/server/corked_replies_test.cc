@@ -219,6 +219,34 @@ TEST(CorkedReplies, WhatIsHeldForLongLeavesWithoutASend) {
   EXPECT_EQ(connection.Receive(3), "one");
 }
 
+// Nothing would push it: this would wait for ever.
+TEST(CorkedReplies, DatagramsLeaveAtOnce) {
+  CorkedReplies corked;
+  const int server = socket(AF_INET, SOCK_DGRAM, 0);
+  const int client = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const where = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(client, where, size), 0);
+  ASSERT_EQ(getsockname(client, where, &size), 0);
+  std::string text = "one";
+  iovec part = {text.data(), text.size()};
+  msghdr message = {};
+  message.msg_name = where;
+  message.msg_namelen = size;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  corked.Begin();
+  EXPECT_EQ(sendmsg(server, &message, 0), 3);
+  corked.End();
+  EXPECT_EQ(recv(client, text.data(), text.size(), 0), 3);
+  EXPECT_EQ(corked.held_count(), 0u);
+  close(client);
+  close(server);
+}
+
 TEST(CorkedReplies, OthersLeaveAtOnce) {
   CorkedReplies corked;
   const Connection connection;
