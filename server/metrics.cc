@@ -67,9 +67,10 @@ constexpr MetricName kLate = {
     "ferry_late_drops_total",
     "Of the requests that failed with DEADLINE_EXCEEDED, those that were "
     "dropped when their batch closed, because it would have ended too late."};
-constexpr MetricName kLateReplies = {"ferry_late_replies_total",
-                                     "Of the requests that got a result, those "
-                                     "that got it after they were due."};
+constexpr MetricName kLateReplies = {
+    "ferry_late_replies_total",
+    "Of the requests that got a result, those "
+    "whose reply gRPC was given after they were due."};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed and s(b) was learned afresh"};
@@ -85,10 +86,12 @@ constexpr MetricName kStage = {"ferry_stage_seconds",
                                "Close of a batch to the begin of its compute"};
 constexpr MetricName kCompute = {"ferry_compute_seconds",
                                  "Compute time of a batch"};
-constexpr MetricName kDeliver = {"ferry_deliver_seconds",
-                                 "End of a batch's compute to its replies"};
-constexpr MetricName kRequestTime = {"ferry_request_seconds",
-                                     "Arrival of a request to its reply"};
+constexpr MetricName kDeliver = {
+    "ferry_deliver_seconds",
+    "End of a batch's compute until gRPC is given a reply of it"};
+constexpr MetricName kRequestTime = {
+    "ferry_request_seconds",
+    "Arrival of a request until gRPC is given its reply"};
 constexpr MetricName kBatchRows = {"ferry_batch_rows",
                                    "Rows of executed batches"};
 constexpr MetricName kUnsentBytes = {
@@ -98,7 +101,8 @@ constexpr MetricName kDropped = {
     "Replies dropped because nobody read them and newer ones needed the room"};
 constexpr MetricName kCorked = {
     "ferry_corked_sends_total",
-    "Sends to clients that waited for other replies of their batch"};
+    "Sends to clients that were held while other replies of their batch were "
+    "written, also where none of these went to the same connection"};
 constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
