@@ -22,6 +22,8 @@
 # C3  latency under open-loop load, by policy and max_wait
 # C4  overload over gRPC, with timeouts
 # C5  the bytes moved for a large tensor      profile  instructions by stage
+# cork  replies of a batch sent together against --no-grpc-cork, and what a
+#     lone client beside them sees; ten minutes
 # E1  ferry-bench against the closed form, raw stamps and a stalled server
 # E2  ferry-bench and perf_analyzer on the same servers
 # E3  a real Triton by the same commands and in the same report (240 MB, once)

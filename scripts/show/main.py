@@ -9,6 +9,7 @@ import batching
 import by_loadgen
 import clients
 import copying
+import corking
 import exporting
 import fuzzing
 import grpc_api
@@ -56,6 +57,7 @@ CLAIMS = {
     "C5": copying.measure,
     "C6": scheduling.priorities,
     "channels-last": layouts.measure,
+    "cork": corking.measure,
     "D-pipeline": pipelining.measure,
     "E1": instrument.measure,
     "E2": two_clients.measure,
