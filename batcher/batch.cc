@@ -24,6 +24,7 @@ void Batch::Add(InferRequest& request) {
                       .level = request.level});
   rows_ += request.rows;
   bytes_ += request.bytes;
+  shape_key_ = request.shape_key;
 }
 
 void Batch::Close(TimePoint now, CloseReason reason) {

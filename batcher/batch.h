@@ -56,7 +56,8 @@ class Batch {
   // --- closed: the backend ---
   absl::Span<const Entry> entries() const { return entries_; }
   int32_t rows() const { return rows_; }
-  size_t bytes() const { return bytes_; }  // of all inputs received
+  size_t bytes() const { return bytes_; }            // of all inputs received
+  uint64_t shape_key() const { return shape_key_; }  // of each request
 
   // Shape of one row of an input, padded where it is; the same for every
   // request of the batch.
@@ -128,6 +129,7 @@ class Batch {
   std::vector<Entry> entries_;
   int32_t rows_ = 0;
   size_t bytes_ = 0;
+  uint64_t shape_key_ = 0;
   Times times_;
   int32_t lane_ = 0;
   int64_t sequence_ = 0;

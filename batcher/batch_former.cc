@@ -1,4 +1,5 @@
-// The order of groups, and the facts for policy and producers.
+// The order of groups, and the facts for the policy. Those for producers:
+// batch_former_facts.cc.
 #include "batcher/batch_former.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ BatchFormer::BatchFormer(const Options& options)
       queue_(options.max_queued_requests, options.levels),
       shares_(options.levels),
       lanes_(options.lanes, options.max_batches),
-      service_time_(options.max_batch_size, options.buckets) {}
+      times_(options.max_batch_size, options.buckets) {}
 
 void BatchFormer::Append(InferRequest& request) {
   queue_.Append(request);
@@ -38,7 +39,7 @@ void BatchFormer::Append(InferRequest& request) {
 
 void BatchFormer::Started(const Batch& batch, const Knobs& knobs, bool is_full,
                           TimePoint now) {
-  const Duration time = service_time_.Expected(batch.rows());
+  const Duration time = times_.Of(batch.shape_key()).Expected(batch.rows());
   lanes_.Started(batch, now, time);
   tried_at_ = now;
   last_was_full_ = is_full;
@@ -63,8 +64,8 @@ void BatchFormer::Started(const Batch& batch, const Knobs& knobs, bool is_full,
   }
 }
 
-void BatchFormer::Learn(const ServiceTimeSample& sample) {
-  service_time_.Learn(sample);
+void BatchFormer::Learn(const ServiceTimeSample& sample, uint64_t shape_key) {
+  times_.Learn(sample, shape_key);
   if (fastest_ == Duration(0) || sample.took < fastest_) {
     fastest_ = sample.took;
   }
@@ -177,7 +178,7 @@ LaneState BatchFormer::Lanes(int32_t free_slots, TimePoint now) const {
 
 Forecast BatchFormer::ForecastAt(TimePoint now) const {
   return {.rows_per_ns = arrivals_.RowsPerNano(now),
-          .service = service_time_.line(),
+          .service = times_.all().line(),
           .lanes = options_.lanes,
           .buckets = options_.buckets};
 }
@@ -217,20 +218,21 @@ TimePoint BatchFormer::LatestStart(const ShapeGroup& group, int32_t rows,
     return kNever;
   }
   const int32_t one_more = std::min(rows + 1, knobs.max_batch_size);
-  return due -
-         std::max(service_time_.Bound(rows), service_time_.Bound(one_more)) -
-         kMargin - kLateWakeUp;
+  const ServiceTimeModel& times = TimesOf(group);
+  return due - std::max(times.Bound(rows), times.Bound(one_more)) - kMargin -
+         kLateWakeUp;
 }
 
 int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
                            TimePoint now, OnDropped on_dropped) const {
   const BatchLimits limits = LimitsOf(group, knobs);
+  const ServiceTimeModel& times = TimesOf(group);
   const bool is_believed = now <= BelievedUntil();
   const TimePoint begin = lanes_.FreeAt(now) + kMargin;
   const auto end_with = [&](int32_t rows) {
-    return is_believed ? begin + service_time_.Bound(
-                                     std::min(rows, options_.max_batch_size))
-                       : now;
+    return is_believed
+               ? begin + times.Bound(std::min(rows, options_.max_batch_size))
+               : now;
   };
   for (;;) {
     const bool is_full = PlanBatch(group, shares_, limits).is_full;
@@ -270,6 +272,7 @@ int32_t BatchFormer::CheapestRows(const ShapeGroup& group, const Knobs& knobs,
   if (options_.buckets.empty()) {
     return max_rows;
   }
+  const ServiceTimeModel& times = TimesOf(group);
   BatchLimits limits = LimitsOf(group, knobs);
   limits.rows = std::min(limits.rows, max_rows);
   BatchPlan plan;
@@ -281,8 +284,7 @@ int32_t BatchFormer::CheapestRows(const ShapeGroup& group, const Knobs& knobs,
   for (const InferRequest* next = order.Peek();
        next != nullptr && plan.Fits(*next, limits); next = order.Peek()) {
     plan.Join(*next);
-    price = static_cast<double>(service_time_.Expected(plan.rows).count()) /
-            plan.rows;
+    price = static_cast<double>(times.Expected(plan.rows).count()) / plan.rows;
     left_behind_due = std::min(left_behind_due, next->due);
     if (price <= least_price) {
       least_price = price;
@@ -291,17 +293,18 @@ int32_t BatchFormer::CheapestRows(const ShapeGroup& group, const Knobs& knobs,
     }
     order.Pop();
   }
-  const bool is_padded = service_time_.RowsThatRun(plan.rows) != plan.rows;
-  if (!is_padded || !service_time_.IsKnown(plan.rows) ||
+  const bool is_padded = times.RowsThatRun(plan.rows) != plan.rows;
+  if (!is_padded || !times.IsKnown(plan.rows) ||
       least_price >= kWorthParting * price ||
-      IsPressed(left_behind_due, cheapest, knobs, now)) {
+      IsPressed(group, left_behind_due, cheapest, knobs, now)) {
     return max_rows;
   }
   // Now and then it is tried whether the larger size has become faster.
   return ++parting_count_ % kPartingsATrial == 0 ? max_rows : cheapest;
 }
 
-bool BatchFormer::IsPressed(TimePoint due, int32_t rows, const Knobs& knobs,
+bool BatchFormer::IsPressed(const ShapeGroup& group, TimePoint due,
+                            int32_t rows, const Knobs& knobs,
                             TimePoint now) const {
   if (due == kNever) {
     return false;
@@ -309,8 +312,8 @@ bool BatchFormer::IsPressed(TimePoint due, int32_t rows, const Knobs& knobs,
   // Where others may go first, it is not known when its turn comes. Else the
   // next batch is its own, and may be full by then.
   return options_.levels > 1 || queue_.groups().size() > 1 ||
-         due < lanes_.FreeAt(now) + service_time_.Bound(rows) + kMargin +
-                   service_time_.Bound(knobs.max_batch_size);
+         due < lanes_.FreeAt(now) + TimesOf(group).Bound(rows) + kMargin +
+                   TimesOf(group).Bound(knobs.max_batch_size);
 }
 
 bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
@@ -330,75 +333,6 @@ bool BatchFormer::TakeBatch(const ShapeGroup& group, const Knobs& knobs,
     batch.Add(*request);
   }
   return plan.rows >= limits.rows || plan.requests >= limits.requests;
-}
-
-Duration BatchFormer::PressingTime(const Knobs& knobs) const {
-  return service_time_.Bound(knobs.max_batch_size) + kMargin + kLateWakeUp;
-}
-
-int32_t BatchFormer::FullRows(const Knobs& knobs) const {
-  const int64_t requests = Limits(knobs).requests;
-  int64_t rows = requests;  // of one row each
-  if (queue_.requests() > 0) {
-    rows = requests * queue_.rows() / queue_.requests();
-  }
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(rows, 1, knobs.max_batch_size));
-}
-
-std::array<Duration, kMaxLevels> BatchFormer::Fragments(
-    int32_t full_rows) const {
-  std::array<Duration, kMaxLevels> sums{};
-  if (queue_.groups().size() < 2) {
-    return sums;  // the one there is may yet be filled
-  }
-  std::array<Duration, kMaxLevels> largest{};
-  std::array<int64_t, kMaxLevels> rows_in_all{};
-  const Duration full_batch = service_time_.Expected(full_rows);
-  const auto levels = static_cast<size_t>(options_.levels);
-  for (const ShapeGroup* group : queue_.groups()) {
-    int32_t rows = 0;
-    for (size_t level = 0; level < levels; ++level) {
-      rows += group->levels()[level].rows;
-      rows_in_all[level] += rows;
-      sums[level] += rows / full_rows * full_batch;
-      if (rows % full_rows > 0) {
-        const Duration last = service_time_.Expected(rows % full_rows);
-        sums[level] += last;
-        largest[level] = std::max(largest[level], last);
-      }
-    }
-  }
-  for (size_t level = 0; level < levels; ++level) {
-    // One of the last batches is the request's own.
-    sums[level] -= largest[level] + rows_in_all[level] / full_rows * full_batch;
-    sums[level] = std::max(Duration(0), sums[level]);
-  }
-  return sums;
-}
-
-WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
-                                                   TimePoint now) {
-  const int32_t full = FullRows(knobs);
-  WaitForecast::Facts facts{.lanes = options_.lanes,
-                            .idle_lanes = lanes_.idle_lanes(),
-                            .batch_waits = lanes_.batch_waits(),
-                            .full_rows = full,
-                            .full_batch = service_time_.Expected(full),
-                            .own_one_row = service_time_.Bound(1) + kMargin,
-                            .own_full = service_time_.Bound(full) + kMargin,
-                            .lane_free_at = lanes_.FreeAt(now),
-                            .believed_until = BelievedUntil(),
-                            .fastest = fastest_};
-  const std::array<Duration, kMaxLevels> fragments = Fragments(full);
-  for (int32_t i = 0; i < options_.levels; ++i) {
-    facts.levels[static_cast<size_t>(i)] = {
-        .taken_by_others = shares_.TakenByOthers(i),
-        .fragments = fragments[static_cast<size_t>(i)],
-        .stretch = stretches_[static_cast<size_t>(i)].Settle(),
-        .delayed_rows = queue_.delayed_rows(i)};
-  }
-  return facts;
 }
 
 }  // namespace ferry

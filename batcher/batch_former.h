@@ -45,7 +45,7 @@
 #include "batcher/lane_forecast.h"
 #include "batcher/level_shares.h"
 #include "batcher/request_queue.h"
-#include "batcher/service_time_model.h"
+#include "batcher/service_times.h"
 #include "batcher/wait_forecast.h"
 #include "batcher/wait_stretch.h"
 
@@ -77,7 +77,8 @@ class BatchFormer {
 
   const Options& options() const { return options_; }
   const RequestQueue& queue() const { return queue_; }
-  const ServiceTimeModel& service_time() const { return service_time_; }
+  // Of all shapes.
+  const ServiceTimeModel& service_time() const { return times_.all(); }
 
   // --- what happened ---
   void Append(InferRequest& request);
@@ -89,7 +90,7 @@ class BatchFormer {
   void ComputeEnded(const Batch& batch) {
     lanes_.Ended(batch, batch.times().compute_end);
   }
-  void Learn(const ServiceTimeSample& sample);
+  void Learn(const ServiceTimeSample& sample, uint64_t shape_key);
   void LearnStaging(Duration took);
   // A request expired or was dropped.
   void Missed(int32_t level) {
@@ -146,7 +147,7 @@ class BatchFormer {
   const ShapeGroup* OldestGroup() const;
   // What nobody has tried lately is not believed.
   TimePoint BelievedUntil() const {
-    const Duration full = service_time_.Expected(options_.max_batch_size);
+    const Duration full = times_.all().Expected(options_.max_batch_size);
     return full == Duration(0) ? TimePoint::min()
                                : tried_at_ + WaitForecast::kTrust + 8 * full;
   }
@@ -163,10 +164,18 @@ class BatchFormer {
   int32_t FullRows(const Knobs& knobs) const;
   // What batches of each level and more urgent ones take longer than full ones
   // of the same rows; [level].
-  std::array<Duration, kMaxLevels> Fragments(int32_t full_rows) const;
-  // Whether someone due then may be late in the batch after one of `rows`.
-  bool IsPressed(TimePoint due, int32_t rows, const Knobs& knobs,
-                 TimePoint now) const;
+  std::array<Duration, kMaxLevels> Fragments(int32_t full_rows,
+                                             Duration full_batch) const;
+  // Expected time of a full one.
+  Duration FullBatch(int32_t full_rows) const;
+  // s(b) of the group's shape.
+  const ServiceTimeModel& TimesOf(const ShapeGroup& group) const {
+    return times_.Of(group.any().shape_key);
+  }
+  // Whether someone of the group due then may be late in the batch after one of
+  // `rows`.
+  bool IsPressed(const ShapeGroup& group, TimePoint due, int32_t rows,
+                 const Knobs& knobs, TimePoint now) const;
   TimePoint LatestStart(const ShapeGroup& group, int32_t rows,
                         const Knobs& knobs) const;
 
@@ -175,7 +184,7 @@ class BatchFormer {
   LevelShares shares_;
   LaneForecast lanes_;
   std::array<WaitStretch, kMaxLevels> stretches_;
-  ServiceTimeModel service_time_;
+  ServiceTimes times_;
   Duration fastest_{0};  // batch there ever was; 0: none yet
   TimePoint tried_at_ = TimePoint::min();
   Duration staging_{0};  // a moving average

@@ -125,7 +125,7 @@ Batcher::Batcher(std::unique_ptr<Backend> backend,
   }
   for (const ServiceTimeSample& sample : backend_->warm_up_samples()) {
     if (sample.rows <= options_.max_batch_size) {
-      Learn(sample);
+      Learn(sample, /*shape_key=*/0);
     }
   }
   if (options_.stepping == Stepping::kOnTheSpot) {

@@ -211,7 +211,7 @@ class Batcher final : private BackendEvents {
   void Answer(InferRequest& request, Outcome outcome);
   // The most requests a batch ever holds.
   int32_t MaxRequests() const;
-  void Learn(const ServiceTimeSample& sample);
+  void Learn(const ServiceTimeSample& sample, uint64_t shape_key);
   // Starts the group's batch, or answers those of it that are cancelled or
   // late, if there are any: then another group may be next.
   void StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,

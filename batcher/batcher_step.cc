@@ -122,7 +122,8 @@ void Batcher::TakeFinished() {
       const Batch::Times& times = batch->times();
       Learn({.rows = batch->rows(),
              .took = (times.holds_lane ? times.delivered : times.compute_end) -
-                     times.lane_begin});
+                     times.lane_begin},
+            batch->shape_key());
       former_.LearnStaging(times.staging);
       former_.Answered(*batch);
     }
@@ -132,8 +133,8 @@ void Batcher::TakeFinished() {
   }
 }
 
-void Batcher::Learn(const ServiceTimeSample& sample) {
-  former_.Learn(sample);
+void Batcher::Learn(const ServiceTimeSample& sample, uint64_t shape_key) {
+  former_.Learn(sample, shape_key);
   const ServiceTimeLine line = former_.service_time().line();
   alpha_ns_.store(line.alpha_ns, std::memory_order_relaxed);
   beta_ns_.store(line.beta_ns, std::memory_order_relaxed);

@@ -60,6 +60,19 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
   LearnSize(sizes_[static_cast<size_t>(rows)], learned_ns);
 }
 
+void ServiceTimeModel::StartFrom(const ServiceTimeModel& other,
+                                 const ServiceTimeSample& sample) {
+  const double expected_ns = other.EstimateOf(RowsThatRun(sample.rows)).mean_ns;
+  const double ratio =
+      expected_ns > 0
+          ? static_cast<double>(ElapsedNanos(sample.took)) / expected_ns
+          : 1;
+  ForgetLine();
+  alpha_ns_ = other.alpha_ns_ * ratio;
+  slope_ns_ = other.slope_ns_ * ratio;
+  std::fill(sizes_.begin(), sizes_.end(), Size());
+}
+
 int32_t ServiceTimeModel::RowsThatRun(int32_t rows) const {
   const int32_t padded = PaddedRows(buckets_, rows);
   Check(rows >= 1 && padded < std::ssize(sizes_),
@@ -138,15 +151,20 @@ void ServiceTimeModel::CountOff(double ratio) {
   last_off_ = ratio;
 }
 
-// Of sizes that never ran often enough nothing is known but the line: that they
-// are off says nothing of those that did.
-void ServiceTimeModel::StartAfresh(bool is_size_known) {
-  ++drift_count_;
+// The line itself stays, as what the next batches are likely to say.
+void ServiceTimeModel::ForgetLine() {
   off_in_a_row_ = 0;
   p00_ = p11_ = kPrior;
   p01_ = 0;
   variance_ = 0;
   samples_ = 0;
+}
+
+// Of sizes that never ran often enough nothing is known but the line: that they
+// are off says nothing of those that did.
+void ServiceTimeModel::StartAfresh(bool is_size_known) {
+  ++drift_count_;
+  ForgetLine();
   for (Size& size : sizes_) {
     if (is_size_known || size.samples < kEnoughSamples) {
       size = Size();

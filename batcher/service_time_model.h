@@ -50,6 +50,11 @@ class ServiceTimeModel {
   // --- below: REQUIRES: 1 to max_rows rows ---
   void Learn(const ServiceTimeSample& sample);
 
+  // Forgets all, and takes the line of `other` times what the sample takes of
+  // what that expects. REQUIRES: it is of the same rows and buckets.
+  void StartFrom(const ServiceTimeModel& other,
+                 const ServiceTimeSample& sample);
+
   // The rows that run where a batch has `rows`.
   int32_t RowsThatRun(int32_t rows) const;
 
@@ -87,6 +92,7 @@ class ServiceTimeModel {
   // `ratio` to what was expected; 1: not off.
   void CountOff(double ratio);
   void StartAfresh(bool is_size_known);
+  void ForgetLine();
   void LearnLine(double x, double took_ns);
   void LearnVariance(double squared);
   void LearnSize(Size& size, double took_ns);

@@ -22,8 +22,12 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   batch_waits_.store(facts.batch_waits, kRelaxed);
   full_rows_.store(facts.full_rows, kRelaxed);
   full_batch_ns_.store(Nanos(facts.full_batch), kRelaxed);
-  own_one_row_ns_.store(Nanos(facts.own_one_row), kRelaxed);
-  own_full_ns_.store(Nanos(facts.own_full), kRelaxed);
+  Store(facts.own, own_);
+  for (size_t i = 0; i < facts.shape_count; ++i) {
+    shapes_[i].key.store(facts.shapes[i].shape_key, kRelaxed);
+    Store(facts.shapes[i].own, shapes_[i].own);
+  }
+  shape_count_.store(facts.shape_count, kRelaxed);
   lane_free_at_ns_.store(ToNanos(facts.lane_free_at), kRelaxed);
   believed_until_ns_.store(ToNanos(facts.believed_until), kRelaxed);
   fastest_ns_.store(facts.fastest.count(), kRelaxed);
@@ -37,6 +41,21 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   }
 }
 
+void WaitForecast::Store(const OwnTimes& own, Times& times) {
+  times.one_row_ns.store(Nanos(own.one_row), kRelaxed);
+  times.full_ns.store(Nanos(own.full), kRelaxed);
+}
+
+const WaitForecast::Times& WaitForecast::TimesOf(uint64_t shape_key) const {
+  const size_t count = shape_count_.load(kRelaxed);
+  for (size_t i = 0; i < count; ++i) {
+    if (shapes_[i].key.load(kRelaxed) == shape_key) {
+      return shapes_[i].own;
+    }
+  }
+  return own_;
+}
+
 bool WaitForecast::IsBelieved(TimePoint now) const {
   return now <= FromNanos(believed_until_ns_.load(kRelaxed));
 }
@@ -47,7 +66,7 @@ bool WaitForecast::IsTrial(TimePoint now) {
 }
 
 TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
-                                 int32_t rows, TimePoint now) const {
+                                 const Own& own, TimePoint now) const {
   if (!IsBelieved(now)) {
     return now + Duration(fastest_ns_.load(kRelaxed));
   }
@@ -55,7 +74,7 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   const int64_t full_rows = full_rows_.load(kRelaxed);
   const double full_ns = full_batch_ns_.load(kRelaxed);
   const double lanes = lanes_.load(kRelaxed);
-  const int64_t batches = (ahead.rows_up_to_level + rows - 1) / full_rows;
+  const int64_t batches = (ahead.rows_up_to_level + own.rows - 1) / full_rows;
   const int64_t own_batches = ahead.rows_of_level / full_rows;
   // Those that find an idle lane are not waited for.
   const bool lane_is_free =
@@ -76,11 +95,12 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   const double fill =
       batches > 0 || full_rows == 1
           ? 1
-          : std::min(1.0,
-                     static_cast<double>(ahead.rows_up_to_level + rows - 1) /
-                         static_cast<double>(full_rows - 1));
-  const double one_ns = own_one_row_ns_.load(kRelaxed);
-  const double own_ns = one_ns + fill * (own_full_ns_.load(kRelaxed) - one_ns);
+          : std::min(1.0, static_cast<double>(ahead.rows_up_to_level +
+                                              own.rows - 1) /
+                              static_cast<double>(full_rows - 1));
+  const Times& times = TimesOf(own.shape_key);
+  const double one_ns = times.one_row_ns.load(kRelaxed);
+  const double own_ns = one_ns + fill * (times.full_ns.load(kRelaxed) - one_ns);
   const TimePoint begin =
       lane_is_free ? now
                    : std::max(now, FromNanos(lane_free_at_ns_.load(kRelaxed)));

@@ -18,10 +18,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "batcher/admission.h"
 #include "batcher/clock.h"
+#include "batcher/service_times.h"
 
 namespace ferry {
 
@@ -29,6 +31,16 @@ class WaitForecast {
  public:
   static constexpr Duration kTrust = std::chrono::milliseconds(10);
   static constexpr uint32_t kTrial = 16;
+
+  // Bounds of a request's own batch.
+  struct OwnTimes {
+    Duration one_row{0};
+    Duration full{0};
+  };
+  struct ShapeTimes {
+    uint64_t shape_key = 0;
+    OwnTimes own;
+  };
 
   struct Facts {
     int32_t lanes = 1;
@@ -38,9 +50,9 @@ class WaitForecast {
     // where a batch is full in requests before.
     int32_t full_rows = 1;
     Duration full_batch{0};  // expected
-    // Bounds of the own batch, with one row and full.
-    Duration own_one_row{0};
-    Duration own_full{0};
+    OwnTimes own;            // where its shape is not one of these
+    std::array<ShapeTimes, ServiceTimes::kMaxShapes> shapes = {};
+    size_t shape_count = 0;
     TimePoint lane_free_at = {};
     TimePoint believed_until = {};
     Duration fastest{0};  // batch there ever was
@@ -67,15 +79,20 @@ class WaitForecast {
     bool lane_has_ended = false;
   };
 
+  struct Own {
+    int32_t rows = 1;
+    uint64_t shape_key = 0;
+  };
+
   // Rows of the level that a request in time overtakes.
   int64_t DelayedRows(int32_t level) const {
     return levels_[static_cast<size_t>(level)].delayed_rows.load(
         std::memory_order_relaxed);
   }
 
-  // Returns when a request of `rows` would be answered; where there is no
+  // Returns when a request would be answered; where there is no
   // forecast to believe, when it would be at the earliest.
-  TimePoint FinishOf(int32_t level, const Ahead& ahead, int32_t rows,
+  TimePoint FinishOf(int32_t level, const Ahead& ahead, const Own& own,
                      TimePoint now) const;
 
   // Of a request that would be answered too late: whether it is tried all the
@@ -83,6 +100,18 @@ class WaitForecast {
   bool IsTrial(TimePoint now);
 
  private:
+  // Numbers of OwnTimes.
+  struct Times {
+    std::atomic<double> one_row_ns{0};
+    std::atomic<double> full_ns{0};
+  };
+  struct Shape {
+    std::atomic<uint64_t> key{0};
+    Times own;
+  };
+
+  static void Store(const OwnTimes& own, Times& times);
+  const Times& TimesOf(uint64_t shape_key) const;
   bool IsBelieved(TimePoint now) const;
 
   struct Level {
@@ -97,8 +126,9 @@ class WaitForecast {
   std::atomic<bool> batch_waits_{false};
   std::atomic<int32_t> full_rows_{1};
   std::atomic<double> full_batch_ns_{0};
-  std::atomic<double> own_one_row_ns_{0};
-  std::atomic<double> own_full_ns_{0};
+  Times own_;
+  std::array<Shape, ServiceTimes::kMaxShapes> shapes_;
+  std::atomic<size_t> shape_count_{0};
   std::atomic<int64_t> lane_free_at_ns_{0};
   std::atomic<int64_t> believed_until_ns_{0};
   std::atomic<int64_t> fastest_ns_{0};

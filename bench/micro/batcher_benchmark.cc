@@ -184,18 +184,17 @@ void BM_FinishOf(benchmark::State& state) {
   const TimePoint now = FromNanos(1'000'000'000);
   facts.full_rows = kMaxRows;
   facts.full_batch = Milliseconds(5);
-  facts.own_one_row = Milliseconds(2);
-  facts.own_full = Milliseconds(5);
+  facts.own = {.one_row = Milliseconds(2), .full = Milliseconds(5)};
   facts.lane_free_at = now + Milliseconds(3);
   facts.believed_until = now + Milliseconds(100);
   forecast.Publish(facts, 1);
   WaitForecast::Ahead ahead{.rows_of_level = 200, .rows_up_to_level = 200};
-  Check(forecast.FinishOf(0, ahead, 1, now) > now + Milliseconds(3),
+  Check(forecast.FinishOf(0, ahead, {1}, now) > now + Milliseconds(3),
         "who comes after 200 rows waits for them");
   for (auto _ : state) {
     ahead.rows_of_level = ahead.rows_up_to_level =
         (ahead.rows_of_level + 1) & 255;
-    benchmark::DoNotOptimize(forecast.FinishOf(0, ahead, 1, now));
+    benchmark::DoNotOptimize(forecast.FinishOf(0, ahead, {1}, now));
   }
   state.SetItemsProcessed(state.iterations());
 }

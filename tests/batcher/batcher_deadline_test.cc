@@ -195,6 +195,30 @@ TEST_F(BatcherDeadlineTest, WhatNeverRanSoFastIsTriedNowAndThen) {
   stepped_.Settle();
 }
 
+// Of a model whose rows may be long, which takes ten times as long.
+TEST_F(BatcherDeadlineTest, DoorKnowsHowLongEachShapeTakes) {
+  const auto serve = [&](int64_t width) {
+    ASSERT_TRUE(Submit({.width = width}).ok());
+    stepped_.Step();
+    stepped_.backend().Stage(0);
+    stepped_.clock().Advance(ServiceTime(1) * (width > 1 ? 10 : 1));
+    stepped_.backend().Complete(0);
+    stepped_.Step();
+  };
+  for (int i = 0; i < 100; ++i) {
+    serve(1);
+    serve(512);
+  }
+  const Duration deadline = Milliseconds(4);
+  EXPECT_EQ(Submit({.width = 512, .deadline = In(deadline)}).code(),
+            absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(Submit({.deadline = In(deadline)}).ok());
+  stepped_.Step();
+  ASSERT_EQ(stepped_.backend().running_count(), 1u) << "nor is it dropped";
+  stepped_.Settle();
+  EXPECT_TRUE(requests_.back().HasOwnRows());
+}
+
 TEST(BatcherDefaultTimeout, CountsWhereTheRequestHasNoneOrALongerOne) {
   const auto due_after = [](LevelOptions level, Duration timeout) {
     SteppedBatcher stepped({.batcher = {.levels = {level}}});

@@ -12,8 +12,7 @@ TimePoint At(double ms) { return TimePoint() + Milliseconds(ms); }
 WaitForecast::Facts Device() {
   return {.full_rows = 8,
           .full_batch = Milliseconds(5),
-          .own_one_row = Milliseconds(1.5),
-          .own_full = Milliseconds(5),
+          .own = {.one_row = Milliseconds(1.5), .full = Milliseconds(5)},
           .lane_free_at = At(0),
           .believed_until = At(1000)};
 }
@@ -22,7 +21,7 @@ TimePoint FinishOf(const WaitForecast::Facts& facts, int64_t rows_ahead,
                    int32_t rows = 1, TimePoint now = At(100)) {
   WaitForecast forecast;
   forecast.Publish(facts, 2);
-  return forecast.FinishOf(0, {rows_ahead, rows_ahead}, rows, now);
+  return forecast.FinishOf(0, {rows_ahead, rows_ahead}, {rows}, now);
 }
 
 TEST(WaitForecast, AloneItTakesItsOwnBatch) {
@@ -53,7 +52,7 @@ TEST(WaitForecast, LaneThatHasEndedIsNotWaitedFor) {
   facts.lane_free_at = At(2000);  // it failed early
   WaitForecast forecast;
   forecast.Publish(facts, 1);
-  EXPECT_EQ(forecast.FinishOf(0, {.lane_has_ended = true}, 1, At(100)),
+  EXPECT_EQ(forecast.FinishOf(0, {.lane_has_ended = true}, {1}, At(100)),
             At(101.5));
 }
 
@@ -85,18 +84,31 @@ TEST(WaitForecast, WhatOtherLevelsTakeMakesItLonger) {
   facts.levels[1].taken_by_others = 0.75;
   WaitForecast forecast;
   forecast.Publish(facts, 2);
-  EXPECT_EQ(forecast.FinishOf(0, {16, 16}, 1, At(100)), At(115));
-  EXPECT_EQ(forecast.FinishOf(1, {16, 16}, 1, At(100)), At(145));
-  EXPECT_EQ(forecast.FinishOf(1, {0, 16}, 1, At(100)), At(115))
+  EXPECT_EQ(forecast.FinishOf(0, {16, 16}, {1}, At(100)), At(115));
+  EXPECT_EQ(forecast.FinishOf(1, {16, 16}, {1}, At(100)), At(145));
+  EXPECT_EQ(forecast.FinishOf(1, {0, 16}, {1}, At(100)), At(115))
       << "behind the urgent ones that are there";
-  EXPECT_EQ(forecast.FinishOf(1, {0, 0}, 1, At(100)), At(101.5));
+  EXPECT_EQ(forecast.FinishOf(1, {0, 0}, {1}, At(100)), At(101.5));
+}
+
+TEST(WaitForecast, OwnBatchIsOneOfItsShape) {
+  WaitForecast::Facts facts = Device();
+  facts.shapes[0] = {7, {.one_row = Milliseconds(9), .full = Milliseconds(30)}};
+  facts.shapes[1] = {8, {.one_row = Milliseconds(1), .full = Milliseconds(2)}};
+  facts.shape_count = 2;
+  WaitForecast forecast;
+  forecast.Publish(facts, 1);
+  EXPECT_EQ(forecast.FinishOf(0, {}, {1, 7}, At(100)), At(109));
+  EXPECT_EQ(forecast.FinishOf(0, {}, {8, 8}, At(100)), At(102));
+  EXPECT_EQ(forecast.FinishOf(0, {}, {1, 9}, At(100)), At(101.5))
+      << "another shape";
 }
 
 TEST(WaitForecast, IsNotBelievedForEver) {
   WaitForecast::Facts facts = Device();
   facts.believed_until = At(99);
   EXPECT_EQ(FinishOf(facts, 1000), At(100));
-  EXPECT_EQ(WaitForecast().FinishOf(0, {1000, 1000}, 1, At(100)), At(100))
+  EXPECT_EQ(WaitForecast().FinishOf(0, {1000, 1000}, {1}, At(100)), At(100))
       << "nothing was published yet";
   facts.fastest = Milliseconds(1.2);
   EXPECT_EQ(FinishOf(facts, 1000), At(101.2)) << "no batch was ever faster";
