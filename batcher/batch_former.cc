@@ -42,6 +42,7 @@ void BatchFormer::Started(const Batch& batch, const Knobs& knobs, bool is_full,
   const Duration time = times_.Of(batch.shape_key()).Expected(batch.rows());
   lanes_.Started(batch, now, time);
   tried_at_ = now;
+  times_.Tried(batch.shape_key(), now);
   last_was_full_ = is_full;
   if (options_.levels == 1) {
     return;
@@ -245,7 +246,8 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
         return limits.rows;
       }
       order.Pop();
-      const TimePoint end = end_with(plan.rows + next->rows);
+      const TimePoint end =
+          next->is_trial ? now : end_with(plan.rows + next->rows);
       const bool is_cancelled =
           next->cancelled.load(std::memory_order_seq_cst) || next->IsOfNoUse();
       if (is_cancelled || next->due < end) {  // with those before it alone
@@ -258,7 +260,8 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
         }
         break;  // it would hold back a full batch
       }
-      if (first_due == nullptr || next->due < first_due->due) {
+      if (!next->is_trial &&
+          (first_due == nullptr || next->due < first_due->due)) {
         first_due = next;
       }
       plan.Join(*next);

@@ -146,10 +146,14 @@ class BatchFormer {
   BatchLimits LimitsOf(const ShapeGroup& group, const Knobs& knobs) const;
   const ShapeGroup* OldestGroup() const;
   // What nobody has tried lately is not believed.
-  TimePoint BelievedUntil() const {
-    const Duration full = times_.all().Expected(options_.max_batch_size);
+  TimePoint BelievedUntil(const ServiceTimeModel& times,
+                          TimePoint tried_at) const {
+    const Duration full = times.Expected(options_.max_batch_size);
     return full == Duration(0) ? TimePoint::min()
-                               : tried_at_ + WaitForecast::kTrust + 8 * full;
+                               : tried_at + WaitForecast::kTrust + 8 * full;
+  }
+  TimePoint BelievedUntil() const {
+    return BelievedUntil(times_.all(), tried_at_);
   }
   // Who goes first has the least: whether it yields, its level, whether it is
   // delayed, its arrival.
@@ -166,6 +170,12 @@ class BatchFormer {
   // of the same rows; [level].
   std::array<Duration, kMaxLevels> Fragments(int32_t full_rows,
                                              Duration full_batch) const;
+  static WaitForecast::OwnTimes OwnTimes(const ServiceTimeModel& times,
+                                         int32_t full_rows) {
+    return {.one_row = times.Bound(1) + kMargin,
+            .full = times.Bound(full_rows) + kMargin};
+  }
+  void AddShapes(int32_t full_rows, WaitForecast::Facts& facts) const;
   // Expected time of a full one.
   Duration FullBatch(int32_t full_rows) const;
   // s(b) of the group's shape.

@@ -9,8 +9,8 @@ namespace ferry {
 
 Duration BatchFormer::PressingTime(const Knobs& knobs) const {
   Duration longest = times_.all().Bound(knobs.max_batch_size);
-  times_.VisitShapes([&](uint64_t, const ServiceTimeModel& times) {
-    longest = std::max(longest, times.Bound(knobs.max_batch_size));
+  times_.VisitShapes([&](const ServiceTimes::Shape& shape) {
+    longest = std::max(longest, shape.model.Bound(knobs.max_batch_size));
   });
   return longest + kMargin + kLateWakeUp;
 }
@@ -60,33 +60,56 @@ std::array<Duration, kMaxLevels> BatchFormer::Fragments(
     }
   }
   for (size_t level = 0; level < levels; ++level) {
-    // One of the last batches is the request's own.
-    sums[level] -= largest[level] + rows_in_all[level] / full_rows * full_batch;
-    sums[level] = std::max(Duration(0), sums[level]);
+    // One of the last batches is the request's own: where each shape has its
+    // times, OwnTimes::last.
+    if (!times_.shapes_differ()) {
+      sums[level] -= largest[level];
+    }
+    sums[level] -= rows_in_all[level] / full_rows * full_batch;
   }
   return sums;
+}
+
+void BatchFormer::AddShapes(int32_t full_rows,
+                            WaitForecast::Facts& facts) const {
+  times_.VisitShapes([&](const ServiceTimes::Shape& shape) {
+    facts.shapes[facts.shape_count++] = {
+        .shape_key = shape.key,
+        .own = OwnTimes(shape.model, full_rows),
+        .believed_until = BelievedUntil(shape.model, shape.tried_at)};
+  });
+  if (queue_.groups().size() < 2) {
+    return;
+  }
+  size_t left = facts.shape_count;
+  for (const ShapeGroup* group : queue_.groups()) {
+    const uint64_t key = group->any().shape_key;
+    for (size_t i = 0; i < facts.shape_count && left > 0; ++i) {
+      WaitForecast::ShapeTimes& shape = facts.shapes[i];
+      if (shape.shape_key == key) {
+        const int32_t rows = group->rows() % full_rows;
+        shape.own.last = rows > 0 ? times_.Of(key).Expected(rows) : Duration(0);
+        --left;
+      }
+    }
+  }
 }
 
 WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
                                                    TimePoint now) {
   const int32_t full = FullRows(knobs);
   const Duration full_batch = FullBatch(full);
-  const auto own_times = [full](const ServiceTimeModel& times) {
-    return WaitForecast::OwnTimes{.one_row = times.Bound(1) + kMargin,
-                                  .full = times.Bound(full) + kMargin};
-  };
   WaitForecast::Facts facts{.lanes = options_.lanes,
                             .idle_lanes = lanes_.idle_lanes(),
                             .batch_waits = lanes_.batch_waits(),
                             .full_rows = full,
                             .full_batch = full_batch,
-                            .own = own_times(times_.all()),
+                            .own = OwnTimes(times_.all(), full),
+                            .shapes_differ = times_.shapes_differ(),
                             .lane_free_at = lanes_.FreeAt(now),
                             .believed_until = BelievedUntil(),
                             .fastest = fastest_};
-  times_.VisitShapes([&](uint64_t key, const ServiceTimeModel& times) {
-    facts.shapes[facts.shape_count++] = {key, own_times(times)};
-  });
+  AddShapes(full, facts);
   const std::array<Duration, kMaxLevels> fragments =
       Fragments(full, full_batch);
   for (int32_t i = 0; i < options_.levels; ++i) {

@@ -49,6 +49,8 @@ struct InferRequest {
   // stepper puts `due` off where the level delays what is late.
   TimePoint arrival;
   TimePoint due = kNever;
+  // It is expected to be late, and runs all the same (WaitForecast::IsTrial()).
+  bool is_trial = false;
 
   // Set once by Batcher::Cancel().
   std::atomic<bool> cancelled{false};

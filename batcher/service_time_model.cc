@@ -28,10 +28,10 @@ constexpr double kMostShare = 1.0 / 8;
 // more than twice as long as expected, too, is off.
 constexpr double kMostEarlyDeviations = 10;
 constexpr double kDeviations = 3;
-constexpr int32_t kOffForDrift = 5;
 constexpr double kAgreeing = 2;  // what differs by less agrees
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
+double Nanos(Duration time) { return static_cast<double>(ElapsedNanos(time)); }
 
 }  // namespace
 
@@ -45,32 +45,111 @@ ServiceTimeModel::ServiceTimeModel(int32_t max_rows,
       p11_(kPrior) {}
 
 void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
-  const int32_t rows = RowsThatRun(sample.rows);
-  const auto took_ns = static_cast<double>(ElapsedNanos(sample.took));
-  const Estimate expected = EstimateOf(rows);
-  const double off_ns = took_ns - expected.mean_ns;
-  const double most_ns = MostOff(expected, off_ns);
-  CountOff(std::abs(off_ns) > most_ns ? took_ns / expected.mean_ns : 1);
-  double learned_ns = expected.mean_ns + std::clamp(off_ns, -most_ns, most_ns);
-  if (off_in_a_row_ == kOffForDrift) {
-    StartAfresh(expected.is_known);
-    learned_ns = took_ns;
+  const bool is_off = IsOff(sample);
+  const double ratio = RatioOf(sample);
+  if (run_length_ > 0 && !(is_off && Agrees(ratio))) {
+    EndRun();
   }
-  LearnLine(rows / max_rows_, learned_ns);
-  LearnSize(sizes_[static_cast<size_t>(rows)], learned_ns);
+  if (!is_off) {
+    LearnAsIs(sample);
+    return;
+  }
+  run_[run_length_++] = sample;
+  last_ratio_ = ratio;
+  if (run_length_ == kOffForDrift) {
+    StartAfresh();
+  }
 }
 
-void ServiceTimeModel::StartFrom(const ServiceTimeModel& other,
-                                 const ServiceTimeSample& sample) {
-  const double expected_ns = other.EstimateOf(RowsThatRun(sample.rows)).mean_ns;
-  const double ratio =
-      expected_ns > 0
-          ? static_cast<double>(ElapsedNanos(sample.took)) / expected_ns
-          : 1;
+double ServiceTimeModel::RatioOf(const ServiceTimeSample& sample) const {
+  const double expected_ns = EstimateOf(sample.rows).mean_ns;
+  return expected_ns > 0 ? Nanos(sample.took) / expected_ns : 1;
+}
+
+bool ServiceTimeModel::IsOff(const ServiceTimeSample& sample) const {
+  const Estimate expected = EstimateOf(sample.rows);
+  const double off_ns = Nanos(sample.took) - expected.mean_ns;
+  return std::abs(off_ns) > MostOff(expected, off_ns);
+}
+
+double ServiceTimeModel::MostOff(const Estimate& expected,
+                                 double off_ns) const {
+  const bool is_early = !expected.is_known && samples_ < kEnoughSamples;
+  if (expected.mean_ns <= 0 ||
+      (is_early && (samples_ <= kFirstSamples || off_ns <= expected.mean_ns))) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double deviations = is_early ? kMostEarlyDeviations : kMostDeviations;
+  return std::max(deviations * expected.deviation_ns,
+                  kMostShare * expected.mean_ns);
+}
+
+// In the same direction, too.
+bool ServiceTimeModel::Agrees(double ratio) const {
+  const double least = std::min(ratio, last_ratio_);
+  const double most = std::max(ratio, last_ratio_);
+  return (least > 1 || most < 1) && most < kAgreeing * least;
+}
+
+void ServiceTimeModel::EndRun() {
+  for (size_t i = 0; i < run_length_; ++i) {
+    LearnBounded(run_[i]);
+  }
+  run_length_ = 0;
+}
+
+// Sizes that never ran often enough to be known say nothing but that the line
+// is wrong: then what is known of others stays.
+void ServiceTimeModel::StartAfresh() {
+  ++drift_count_;
+  const bool is_size_known =
+      std::any_of(run_.begin(), run_.end(),
+                  [&](const auto& sample) { return IsKnown(sample.rows); });
+  for (Size& size : sizes_) {
+    if (is_size_known || size.samples < kEnoughSamples) {
+      size = Size();
+    }
+  }
+  ForgetLine();
+  variance_ *= last_ratio_ * last_ratio_;
+  for (const ServiceTimeSample& sample : run_) {
+    LearnAsIs(sample);
+  }
+}
+
+// The line itself stays, as what the next batches are likely to say.
+void ServiceTimeModel::ForgetLine() {
+  run_length_ = 0;
+  p00_ = p11_ = kPrior;
+  p01_ = 0;
+  samples_ = 0;
+}
+
+void ServiceTimeModel::StartFrom(const ServiceTimeModel& other, double ratio) {
   ForgetLine();
   alpha_ns_ = other.alpha_ns_ * ratio;
   slope_ns_ = other.slope_ns_ * ratio;
+  // Most of the other's deviations may be of other shapes.
+  const double deviation_ns =
+      std::min(std::sqrt(other.variance_) * ratio,
+               kMostShare * (alpha_ns_ + slope_ns_ / 2));
+  variance_ = deviation_ns * deviation_ns;
   std::fill(sizes_.begin(), sizes_.end(), Size());
+}
+
+void ServiceTimeModel::LearnBounded(const ServiceTimeSample& sample) {
+  const Estimate expected = EstimateOf(sample.rows);
+  const double off_ns = Nanos(sample.took) - expected.mean_ns;
+  const double most_ns = MostOff(expected, off_ns);
+  LearnAsIs({.rows = sample.rows,
+             .took = Nanoseconds(expected.mean_ns +
+                                 std::clamp(off_ns, -most_ns, most_ns))});
+}
+
+void ServiceTimeModel::LearnAsIs(const ServiceTimeSample& sample) {
+  const int32_t rows = RowsThatRun(sample.rows);
+  LearnLine(rows / max_rows_, Nanos(sample.took));
+  LearnSize(sizes_[static_cast<size_t>(rows)], Nanos(sample.took));
 }
 
 int32_t ServiceTimeModel::RowsThatRun(int32_t rows) const {
@@ -120,56 +199,16 @@ void ServiceTimeModel::LearnVariance(double squared) {
 void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
   // The first samples count alike, so that none of them is the whole truth.
   const double weight = std::max(kAverageWeight, 1.0 / (size.samples + 1));
-  const double off = took_ns - size.mean_ns;
+  double off = took_ns - size.mean_ns;
+  if (size.samples >= kFirstSamples && size.mean_ns > 0) {
+    const double most = std::max(kMostDeviations * size.deviation_ns,
+                                 kMostShare * size.mean_ns);
+    off = std::clamp(off, -most, most);
+  }
   const double before = size.samples == 0 ? 0 : std::abs(off);
   size.mean_ns += weight * off;
   size.deviation_ns += weight * (before - size.deviation_ns);
   size.samples = std::min(size.samples + 1, kEnoughSamples);
-}
-
-double ServiceTimeModel::MostOff(const Estimate& expected,
-                                 double off_ns) const {
-  const bool is_early = !expected.is_known && samples_ < kEnoughSamples;
-  if (is_early && (samples_ <= kFirstSamples || off_ns <= expected.mean_ns)) {
-    return std::numeric_limits<double>::infinity();
-  }
-  const double deviations = is_early ? kMostEarlyDeviations : kMostDeviations;
-  return std::max(deviations * expected.deviation_ns,
-                  kMostShare * expected.mean_ns);
-}
-
-// One after the other that are off alike, in the same direction.
-void ServiceTimeModel::CountOff(double ratio) {
-  const double least = std::min(ratio, last_off_);
-  const double most = std::max(ratio, last_off_);
-  const bool agrees = (least > 1 || most < 1) && most < kAgreeing * least;
-  if (ratio == 1) {
-    off_in_a_row_ = 0;
-  } else {
-    off_in_a_row_ = off_in_a_row_ > 0 && agrees ? off_in_a_row_ + 1 : 1;
-  }
-  last_off_ = ratio;
-}
-
-// The line itself stays, as what the next batches are likely to say.
-void ServiceTimeModel::ForgetLine() {
-  off_in_a_row_ = 0;
-  p00_ = p11_ = kPrior;
-  p01_ = 0;
-  variance_ = 0;
-  samples_ = 0;
-}
-
-// Of sizes that never ran often enough nothing is known but the line: that they
-// are off says nothing of those that did.
-void ServiceTimeModel::StartAfresh(bool is_size_known) {
-  ++drift_count_;
-  ForgetLine();
-  for (Size& size : sizes_) {
-    if (is_size_known || size.samples < kEnoughSamples) {
-      size = Size();
-    }
-  }
 }
 
 ServiceTimeLine ServiceTimeModel::line() const {

@@ -15,13 +15,16 @@
 // deviations (Huber, Robust Estimation of a Location Parameter, 1964), and
 // makes these larger: so one slow batch changes little, and times that stay off
 // are learned whatever they are. Five in a row that are off by about the same
-// factor mean that the device has changed its speed (clocks, a neighbour): the
-// line starts afresh, which is counted.
+// factor mean that the device has changed its speed (clocks, a neighbour): it
+// starts afresh with these, which is counted. Until such a run has ended
+// nothing of it is learned, so that it is judged by what was known before.
 //
 // Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_
 #define FERRY_BATCHER_SERVICE_TIME_MODEL_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -50,10 +53,11 @@ class ServiceTimeModel {
   // --- below: REQUIRES: 1 to max_rows rows ---
   void Learn(const ServiceTimeSample& sample);
 
-  // Forgets all, and takes the line of `other` times what the sample takes of
-  // what that expects. REQUIRES: it is of the same rows and buckets.
-  void StartFrom(const ServiceTimeModel& other,
-                 const ServiceTimeSample& sample);
+  // What the sample took, to what is expected of it; 1 where nothing is.
+  double RatioOf(const ServiceTimeSample& sample) const;
+
+  // Forgets all, and takes the line of `other` times that.
+  void StartFrom(const ServiceTimeModel& other, double ratio);
 
   // The rows that run where a batch has `rows`.
   int32_t RowsThatRun(int32_t rows) const;
@@ -86,13 +90,20 @@ class ServiceTimeModel {
     bool is_known;
   };
 
+  static constexpr size_t kOffForDrift = 5;
+
   Estimate EstimateOf(int32_t rows) const;
   // How far off the estimate a batch counts as it is.
   double MostOff(const Estimate& expected, double off_ns) const;
-  // `ratio` to what was expected; 1: not off.
-  void CountOff(double ratio);
-  void StartAfresh(bool is_size_known);
+  // Whether a batch is off, and by the same factor as those of the run.
+  bool IsOff(const ServiceTimeSample& sample) const;
+  bool Agrees(double ratio) const;
+  void EndRun();
+  void StartAfresh();
   void ForgetLine();
+  // As it is, or no more off than MostOff().
+  void LearnAsIs(const ServiceTimeSample& sample);
+  void LearnBounded(const ServiceTimeSample& sample);
   void LearnLine(double x, double took_ns);
   void LearnVariance(double squared);
   void LearnSize(Size& size, double took_ns);
@@ -109,8 +120,10 @@ class ServiceTimeModel {
 
   double variance_ = 0;  // of the residual, ns^2
   int32_t samples_ = 0;  // counts to kEnoughSamples
-  int32_t off_in_a_row_ = 0;
-  double last_off_ = 1;  // ratio to what was expected
+  // Batches that were off one after the other, by about the same factor.
+  std::array<ServiceTimeSample, kOffForDrift> run_;
+  size_t run_length_ = 0;
+  double last_ratio_ = 1;  // of the last of them
   uint64_t drift_count_ = 0;
 };
 

@@ -3,29 +3,47 @@
 #include "batcher/service_times.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ferry {
 
-ServiceTimes::ServiceTimes(int32_t max_rows,
-                           const std::vector<int32_t>& buckets)
-    : all_(max_rows, buckets), shapes_(kMaxShapes, Shape{.model = all_}) {}
+ServiceTimes::ServiceTimes(int32_t max_rows, std::vector<int32_t> buckets)
+    : max_rows_(max_rows),
+      buckets_(std::move(buckets)),
+      all_(max_rows_, buckets_) {
+  shapes_.reserve(kMaxShapes);
+}
 
 void ServiceTimes::Learn(const ServiceTimeSample& sample, uint64_t shape_key) {
   if (shape_key != 0) {
-    Shape& shape = PlaceOf(shape_key);
-    shape.last_learned = ++learned_;
-    if (++shape.batches == 2) {
-      shape.model.StartFrom(all_, sample);
-    }
-    if (shape.batches > 1) {
-      shape.model.Learn(sample);
-    }
+    LearnShape(PlaceOf(shape_key), sample);
   }
   all_.Learn(sample);
 }
 
+void ServiceTimes::LearnShape(Shape& shape, const ServiceTimeSample& sample) {
+  shape.last_learned = ++learned_;
+  ++shape.batches;
+  if (shape.batches > kFirst) {
+    shape.model.Learn(sample);
+  } else if (shape.batches > 1) {
+    const double ratio = all_.RatioOf(sample);
+    shape.least_ratio =
+        shape.batches == 2 ? ratio : std::min(shape.least_ratio, ratio);
+    shape.model.StartFrom(all_, shape.least_ratio);
+  }
+}
+
+void ServiceTimes::Tried(uint64_t shape_key, TimePoint now) {
+  for (Shape& shape : shapes_) {
+    if (shape.key == shape_key) {
+      shape.tried_at = now;
+    }
+  }
+}
+
 const ServiceTimeModel& ServiceTimes::Of(uint64_t shape_key) const {
-  if (shape_key != 0 && known_ > 1) {
+  if (shape_key != 0 && shapes_differ()) {
     for (const Shape& shape : shapes_) {
       if (shape.key == shape_key && IsHeard(shape)) {
         return shape.model;
@@ -42,13 +60,17 @@ ServiceTimes::Shape& ServiceTimes::PlaceOf(uint64_t shape_key) {
   if (own != shapes_.end()) {
     return *own;
   }
+  if (shapes_.size() < kMaxShapes) {
+    return shapes_.emplace_back(Shape{
+        .key = shape_key, .model = ServiceTimeModel(max_rows_, buckets_)});
+  }
   Shape& place = *std::min_element(shapes_.begin(), shapes_.end(),
                                    [](const Shape& a, const Shape& b) {
                                      return a.last_learned < b.last_learned;
                                    });
-  known_ += place.key == 0 ? 1 : 0;
   place.key = shape_key;
   place.batches = 0;
+  place.tried_at = TimePoint::min();
   return place;
 }
 

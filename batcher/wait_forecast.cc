@@ -25,9 +25,12 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   Store(facts.own, own_);
   for (size_t i = 0; i < facts.shape_count; ++i) {
     shapes_[i].key.store(facts.shapes[i].shape_key, kRelaxed);
+    shapes_[i].believed_until_ns.store(ToNanos(facts.shapes[i].believed_until),
+                                       kRelaxed);
     Store(facts.shapes[i].own, shapes_[i].own);
   }
   shape_count_.store(facts.shape_count, kRelaxed);
+  shapes_differ_.store(facts.shapes_differ, kRelaxed);
   lane_free_at_ns_.store(ToNanos(facts.lane_free_at), kRelaxed);
   believed_until_ns_.store(ToNanos(facts.believed_until), kRelaxed);
   fastest_ns_.store(facts.fastest.count(), kRelaxed);
@@ -44,25 +47,31 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
 void WaitForecast::Store(const OwnTimes& own, Times& times) {
   times.one_row_ns.store(Nanos(own.one_row), kRelaxed);
   times.full_ns.store(Nanos(own.full), kRelaxed);
+  times.last_ns.store(Nanos(own.last), kRelaxed);
 }
 
-const WaitForecast::Times& WaitForecast::TimesOf(uint64_t shape_key) const {
+const WaitForecast::Shape* WaitForecast::Find(uint64_t shape_key) const {
   const size_t count = shape_count_.load(kRelaxed);
   for (size_t i = 0; i < count; ++i) {
     if (shapes_[i].key.load(kRelaxed) == shape_key) {
-      return shapes_[i].own;
+      return &shapes_[i];
     }
   }
-  return own_;
+  return nullptr;
 }
 
 bool WaitForecast::IsBelieved(TimePoint now) const {
   return now <= FromNanos(believed_until_ns_.load(kRelaxed));
 }
 
-bool WaitForecast::IsTrial(TimePoint now) {
-  return !IsBelieved(now) &&
-         (doubted_.fetch_add(1, kRelaxed) + 1) % kTrial == 0;
+bool WaitForecast::IsTrial(uint64_t shape_key, TimePoint now) {
+  bool is_believed = IsBelieved(now);
+  if (is_believed && shapes_differ_.load(kRelaxed)) {
+    const Shape* const shape = Find(shape_key);
+    is_believed = shape != nullptr &&
+                  now <= FromNanos(shape->believed_until_ns.load(kRelaxed));
+  }
+  return !is_believed && (doubted_.fetch_add(1, kRelaxed) + 1) % kTrial == 0;
 }
 
 TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
@@ -71,6 +80,8 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
     return now + Duration(fastest_ns_.load(kRelaxed));
   }
   const Level& its = levels_[static_cast<size_t>(level)];
+  const Shape* const shape = Find(own.shape_key);
+  const Times& times = shape != nullptr ? shape->own : own_;
   const int64_t full_rows = full_rows_.load(kRelaxed);
   const double full_ns = full_batch_ns_.load(kRelaxed);
   const double lanes = lanes_.load(kRelaxed);
@@ -88,7 +99,9 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   };
   // Of the time, the level has only its share: who is more urgent may yet come.
   const double wait_ns =
-      std::max(in_turns(batches) * full_ns + its.fragments_ns.load(kRelaxed),
+      std::max(in_turns(batches) * full_ns +
+                   std::max(0.0, its.fragments_ns.load(kRelaxed) -
+                                     times.last_ns.load(kRelaxed)),
                in_turns(own_batches) * full_ns / its.share.load(kRelaxed)) /
       lanes * (1 + its.stretch.load(kRelaxed));
   // Behind a full batch there is one more by the time its turn comes.
@@ -98,7 +111,6 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
           : std::min(1.0, static_cast<double>(ahead.rows_up_to_level +
                                               own.rows - 1) /
                               static_cast<double>(full_rows - 1));
-  const Times& times = TimesOf(own.shape_key);
   const double one_ns = times.one_row_ns.load(kRelaxed);
   const double own_ns = one_ns + fill * (times.full_ns.load(kRelaxed) - one_ns);
   const TimePoint begin =

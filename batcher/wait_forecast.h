@@ -9,10 +9,12 @@
 // what nobody has tried lately is tried, or one slow moment could close the
 // door for good. From then on an answer takes as long as that of the fastest
 // batch ever. Who has less time than that is refused, too; but each kTrial-th
-// of these is tried, as the device may have become faster.
+// of these is tried, as the device may have become faster. So is each kTrial-th
+// of a shape that has not run lately, or has no times of its own.
 //
 // Thread safety: Publish() from the stepper, the others from any. The
-// numbers are stored one by one; a reader may see some of them a step older.
+// numbers are stored one by one; a reader may see some of them a step older,
+// and a shape that has just taken another's place with that one's times.
 #ifndef FERRY_BATCHER_WAIT_FORECAST_H_
 #define FERRY_BATCHER_WAIT_FORECAST_H_
 
@@ -36,10 +38,14 @@ class WaitForecast {
   struct OwnTimes {
     Duration one_row{0};
     Duration full{0};
+    // Expected, of that which the rows of its shape that are queued do not
+    // fill: Facts::Level::fragments has it, too.
+    Duration last{0};
   };
   struct ShapeTimes {
     uint64_t shape_key = 0;
-    OwnTimes own;
+    OwnTimes own = {};
+    TimePoint believed_until = {};
   };
 
   struct Facts {
@@ -53,6 +59,7 @@ class WaitForecast {
     OwnTimes own;            // where its shape is not one of these
     std::array<ShapeTimes, ServiceTimes::kMaxShapes> shapes = {};
     size_t shape_count = 0;
+    bool shapes_differ = false;  // more came than one
     TimePoint lane_free_at = {};
     TimePoint believed_until = {};
     Duration fastest{0};  // batch there ever was
@@ -97,21 +104,24 @@ class WaitForecast {
 
   // Of a request that would be answered too late: whether it is tried all the
   // same.
-  bool IsTrial(TimePoint now);
+  bool IsTrial(uint64_t shape_key, TimePoint now);
 
  private:
   // Numbers of OwnTimes.
   struct Times {
     std::atomic<double> one_row_ns{0};
     std::atomic<double> full_ns{0};
+    std::atomic<double> last_ns{0};
   };
   struct Shape {
     std::atomic<uint64_t> key{0};
+    std::atomic<int64_t> believed_until_ns{0};
     Times own;
   };
 
   static void Store(const OwnTimes& own, Times& times);
-  const Times& TimesOf(uint64_t shape_key) const;
+  // Null: it has no times of its own.
+  const Shape* Find(uint64_t shape_key) const;
   bool IsBelieved(TimePoint now) const;
 
   struct Level {
@@ -129,6 +139,7 @@ class WaitForecast {
   Times own_;
   std::array<Shape, ServiceTimes::kMaxShapes> shapes_;
   std::atomic<size_t> shape_count_{0};
+  std::atomic<bool> shapes_differ_{false};
   std::atomic<int64_t> lane_free_at_ns_{0};
   std::atomic<int64_t> believed_until_ns_{0};
   std::atomic<int64_t> fastest_ns_{0};

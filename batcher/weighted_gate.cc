@@ -21,6 +21,9 @@ WeightedGate::WeightedGate(int32_t permits) : free_permits_(permits) {
 DeviceGate::Turn WeightedGate::TryEnter(GateClient& client, TimePoint now) {
   MutexLock lock(mutex_);
   DropStale(now);
+  if (active_.empty()) {  // there was time for all
+    virtual_ns_ = most_used_ns_;
+  }
   if (client.state == GateClient::State::kOutside) {
     Activate(client.share);
     ++client.share.clients;
@@ -39,15 +42,10 @@ void WeightedGate::Leave(GateClient& client, Duration taken, TimePoint now) {
   client.state = GateClient::State::kOutside;
   GateShare& share = client.share;
   share.used_ns += static_cast<double>(taken.count()) / share.weight;
+  most_used_ns_ = std::max(most_used_ns_, share.used_ns);
   --share.clients;
   share.kept_until = now + kKeep;
   ++free_permits_;
-  const bool is_idle =
-      std::all_of(active_.begin(), active_.end(),
-                  [](const GateShare* each) { return each->clients == 0; });
-  if (is_idle) {  // nobody was kept from the device by what this one used
-    virtual_ns_ = std::max(virtual_ns_, share.used_ns);
-  }
   DropStale(now);
   if (LetIn(now) != kNever) {
     for (GateClient* waiting : waiting_) {

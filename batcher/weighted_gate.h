@@ -3,10 +3,11 @@
 //
 // Start-time fair queueing (Goyal, Vin and Cheng, 1996): each share counts the
 // time it used over its weight, and of those that wait the one that used least
-// goes first. The virtual time is the count of who was let in last, and while
-// nobody is here of who left last. A share that comes back keeps its account,
-// but is behind by kCredit at most: so nobody saves much up, pays for time that
-// nobody else wanted, or is forgiven what he used while others waited.
+// goes first. The virtual time is the count of who was let in last, and where
+// nobody is here any more the largest of all. A share that comes back keeps its
+// account, but is behind by kCredit at most: so nobody saves much up, is
+// forgiven what he used while others waited, or pays for it once there was time
+// for all.
 //
 // A lane comes back with its next batch a moment after it left with the last,
 // so a place is kept for a share that leaves and used less than all that wait,
@@ -53,6 +54,7 @@ class WeightedGate final : public DeviceGate {
   // Shares with clients, or with a place kept.
   std::vector<GateShare*> active_ ABSL_GUARDED_BY(mutex_);
   double virtual_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  double most_used_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // of any share, ever
 };
 
 }  // namespace ferry

@@ -219,6 +219,36 @@ TEST_F(BatcherDeadlineTest, DoorKnowsHowLongEachShapeTakes) {
   EXPECT_TRUE(requests_.back().HasOwnRows());
 }
 
+// While another shape keeps the server busy.
+TEST_F(BatcherDeadlineTest, DoorThatIsTooStrictForAShapeHeals) {
+  const auto serve = [&](const TestRequestOptions& options, Duration took) {
+    if (!Submit(options).ok()) {
+      return false;
+    }
+    stepped_.Step();
+    EXPECT_EQ(stepped_.backend().running_count(), 1u);
+    stepped_.backend().Stage(0);
+    stepped_.clock().Advance(took);
+    stepped_.backend().Complete(0);
+    stepped_.Step();
+    return true;
+  };
+  for (int i = 0; i < 100; ++i) {  // the other one is slow for a while
+    serve({}, ServiceTime(1));
+    serve({.width = 512}, Milliseconds(30));
+  }
+  int served = 0;
+  for (int i = 0; i < 2000; ++i) {
+    serve({}, ServiceTime(1));
+    stepped_.clock().Advance(Milliseconds(10));
+    served +=
+        serve({.width = 512, .deadline = In(Milliseconds(15))}, Milliseconds(5))
+            ? 1
+            : 0;
+  }
+  EXPECT_GT(served, 1000);
+}
+
 TEST(BatcherDefaultTimeout, CountsWhereTheRequestHasNoneOrALongerOne) {
   const auto due_after = [](LevelOptions level, Duration timeout) {
     SteppedBatcher stepped({.batcher = {.levels = {level}}});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace ferry {
@@ -200,6 +201,33 @@ TEST_F(ServiceTimeModelTest, DeviceThatSlowsDownIsLearnedFromAnyMixOfSizes) {
     }
   }
   EXPECT_EQ(model_.drift_count(), 2u);
+}
+
+// Some sizes have their own times by then, others are known by the line.
+TEST_F(ServiceTimeModelTest, DeviceThatSpeedsUpIsLearnedFromSizesOfAllKinds) {
+  LearnMany(1200, 0.03);
+  for (const double speed : {0.5, 1.0, 0.5}) {
+    LearnMany(200, 0.03, speed);
+    double off = 0;
+    for (int32_t rows = 1; rows <= kMaxRows; ++rows) {
+      const auto expected = static_cast<double>(TrueTime(rows, speed).count());
+      off += std::abs(static_cast<double>(model_.Expected(rows).count()) -
+                      expected) /
+             expected / kMaxRows;
+    }
+    EXPECT_LT(off, 0.05) << "at " << speed;
+  }
+  EXPECT_EQ(model_.drift_count(), 3u);
+}
+
+TEST_F(ServiceTimeModelTest, SizeThatTookNoTimeIsLearnedAnew) {
+  for (int i = 0; i < 20; ++i) {
+    Learn(1, Duration(0));
+  }
+  for (int i = 0; i < 100; ++i) {
+    Learn(1, Milliseconds(5));
+  }
+  EXPECT_GT(model_.Expected(1), Milliseconds(4.9));
 }
 
 TEST_F(ServiceTimeModelTest, TimesThatStayOffAreLearnedThoughTheyNeverAgree) {

@@ -93,8 +93,12 @@ TEST(WaitForecast, WhatOtherLevelsTakeMakesItLonger) {
 
 TEST(WaitForecast, OwnBatchIsOneOfItsShape) {
   WaitForecast::Facts facts = Device();
-  facts.shapes[0] = {7, {.one_row = Milliseconds(9), .full = Milliseconds(30)}};
-  facts.shapes[1] = {8, {.one_row = Milliseconds(1), .full = Milliseconds(2)}};
+  facts.shapes[0] = {
+      .shape_key = 7,
+      .own = {.one_row = Milliseconds(9), .full = Milliseconds(30)}};
+  facts.shapes[1] = {
+      .shape_key = 8,
+      .own = {.one_row = Milliseconds(1), .full = Milliseconds(2)}};
   facts.shape_count = 2;
   WaitForecast forecast;
   forecast.Publish(facts, 1);
@@ -102,6 +106,45 @@ TEST(WaitForecast, OwnBatchIsOneOfItsShape) {
   EXPECT_EQ(forecast.FinishOf(0, {}, {8, 8}, At(100)), At(102));
   EXPECT_EQ(forecast.FinishOf(0, {}, {1, 9}, At(100)), At(101.5))
       << "another shape";
+}
+
+// What is queued: a row of its own shape and one that takes 30 ms.
+TEST(WaitForecast, OwnPartOfTheLastBatchesIsNotWaitedFor) {
+  WaitForecast::Facts facts = Device();
+  facts.levels[0].fragments = Milliseconds(31.5);
+  facts.shapes[0] = {.shape_key = 7,
+                     .own = {.one_row = Milliseconds(1.5),
+                             .full = Milliseconds(5),
+                             .last = Milliseconds(1.5)}};
+  facts.shapes[1] = {.shape_key = 8,
+                     .own = {.one_row = Milliseconds(30),
+                             .full = Milliseconds(30),
+                             .last = Milliseconds(30)}};
+  facts.shape_count = 2;
+  WaitForecast forecast;
+  forecast.Publish(facts, 1);
+  EXPECT_EQ(forecast.FinishOf(0, {}, {1, 7}, At(100)), At(131.5));
+  EXPECT_EQ(forecast.FinishOf(0, {}, {1, 8}, At(100)), At(131.5));
+}
+
+TEST(WaitForecast, ShapesThatDidNotRunLatelyAreTried) {
+  WaitForecast::Facts facts = Device();  // believed until 1000
+  facts.shapes[0] = {.shape_key = 7, .believed_until = At(50)};
+  facts.shapes[1] = {.shape_key = 8, .believed_until = At(1000)};
+  facts.shape_count = 2;
+  facts.shapes_differ = true;
+  WaitForecast forecast;
+  forecast.Publish(facts, 1);
+  const auto trials = [&](uint64_t shape_key) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < WaitForecast::kTrial; ++i) {
+      count += forecast.IsTrial(shape_key, At(100)) ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(trials(7), 1u);
+  EXPECT_EQ(trials(8), 0u);
+  EXPECT_EQ(trials(9), 1u) << "it has no times of its own";
 }
 
 TEST(WaitForecast, IsNotBelievedForEver) {
@@ -120,7 +163,7 @@ TEST(WaitForecast, OneInManyIsTriedWhereItIsNotBelieved) {
   const auto trials = [&](TimePoint now) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < 3 * WaitForecast::kTrial; ++i) {
-      const bool is_trial = forecast.IsTrial(now);
+      const bool is_trial = forecast.IsTrial(0, now);
       EXPECT_FALSE(is_trial && i == 0) << "the first one is refused";
       count += is_trial ? 1 : 0;
     }

@@ -190,6 +190,24 @@ TEST_F(WeightedGateTest, WhoIsAwayForAMomentIsNotForgivenItsBatch) {
   EXPECT_NEAR(std::chrono::duration<double>(short_time).count(), 5, 0.15);
 }
 
+TEST_F(WeightedGateTest, WhatWasUsedBeforeAllWereIdleCountsNoMore) {
+  share_.weight = 0.01;
+  ASSERT_TRUE(TryEnter(client_));
+  EXPECT_FALSE(TryEnter(other_));
+  Leave(client_, Milliseconds(500));
+  ASSERT_TRUE(TryEnter(other_));
+  Leave(other_, Milliseconds(1));
+  now_ += Milliseconds(60'000);
+  ASSERT_TRUE(TryEnter(other_));
+  EXPECT_FALSE(TryEnter(client_));
+  for (int i = 0; i < 30 && client_.state == GateClient::State::kWaiting; ++i) {
+    Leave(other_, Milliseconds(1));
+    TryEnter(other_);
+  }
+  EXPECT_EQ(client_.state, GateClient::State::kLetIn);
+  Leave(client_, Milliseconds(1));
+}
+
 TEST_F(WeightedGateTest, PlaceIsKeptForWhoUsedLessButNotForLong) {
   ASSERT_TRUE(TryEnter(client_));
   EXPECT_FALSE(TryEnter(other_));
