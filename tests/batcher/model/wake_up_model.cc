@@ -4,61 +4,88 @@
 #include <algorithm>
 
 namespace ferry {
+
 WakeUpModel::State WakeUpModel::Start() const {
   State state;
   state.free_slots = static_cast<int8_t>(config_.slots);
   return state;
 }
 
-bool WakeUpModel::Step(State& state, int thread) const {
-  if (thread == 0) {
-    return StepOwnThread(state);
+Move WakeUpModel::Step(State& state, int choice) const {
+  const int actor = choice / 2;
+  const int8_t at = state.at[actor];
+  const bool is_backend = actor >= kFirstBatch && actor < kOwnThread;
+  const bool is_slow = is_backend && at == (config_.lanes > 0 ? kComputes : 0);
+  const bool has_second =
+      config_.lanes > 1 || (config_.lanes == 1 && is_backend);
+  if (choice % 2 == 1 && !has_second) {
+    return Move::kNone;
   }
-  return thread <= config_.producers
-             ? StepProducer(state, thread - 1)
-             : StepBatch(state, thread - 1 - config_.producers);
+  if (!StepActor(state, actor, choice % 2 == 1)) {
+    return Move::kNone;
+  }
+  MakeEqual(state);
+  return is_slow ? Move::kSlow : Move::kMoved;
+}
+
+bool WakeUpModel::StepActor(State& state, int actor, bool is_second) const {
+  switch (actor) {
+    case kOwnThread:
+      return StepOwnThread(state, is_second);
+    case kCanceller:
+      return config_.is_cancelled && StepCanceller(state, is_second);
+    case kDrainer:
+      return config_.is_drained && StepDrainer(state, is_second);
+    default:
+      break;
+  }
+  if (actor < kFirstBatch) {
+    return actor < config_.producers && StepProducer(state, actor, is_second);
+  }
+  if (config_.lanes == 0) {
+    return StepBatch(state, actor - kFirstBatch);
+  }
+  return actor - kFirstBatch < config_.lanes &&
+         StepLane(state, actor - kFirstBatch, is_second);
 }
 
 bool WakeUpModel::StepNotify(State& state, int actor, int8_t first) const {
   int8_t& at = state.at[actor];
   if (at == first) {  // load the word
-    if (state.is_waiting != 0) {
-      state.seen[actor] = state.wake_ups;
-      at = static_cast<int8_t>(first + 1);
-    } else {
-      at = static_cast<int8_t>(first + 2);
-    }
+    state.has_seen_word[actor] = state.is_waiting;
+    at = static_cast<int8_t>(first + (state.is_waiting != 0 ? 1 : 2));
     return true;
   }
   // Compare and swap the word; the futex wakes who sleeps on it.
-  if (state.is_waiting != 0 && state.wake_ups == state.seen[actor]) {
+  if (state.is_waiting != 0 && state.has_seen_word[actor] != 0) {
     state.is_waiting = 0;
-    ++state.wake_ups;
+    state.key_is_current = 0;
+    std::fill_n(state.has_seen_word, kActors, int8_t{0});
     if (state.at[kOwnThread] == kAsleep) {
       state.at[kOwnThread] = 0;
-      state.key = 0;
     }
   }
-  state.seen[actor] = 0;
+  state.has_seen_word[actor] = 0;
   at = static_cast<int8_t>(first + 2);
   return true;
 }
 
-bool WakeUpModel::StepAsk(State& state, int actor, int8_t first) const {
+bool WakeUpModel::StepAsk(State& state, int actor, int8_t first,
+                          bool is_second) const {
   int8_t& at = state.at[actor];
   switch (at - first) {
     case 0:  // StepRole::Ask()
-      if (state.asked++ == 0) {
+      if (state.is_asked == 0) {
+        state.is_asked = 1;
         state.has_stepper = 1;
-        state.step_at = 0;
-        state.steps = 0;
         ++at;
       } else {
+        state.is_asked_anew = 1;
         at = static_cast<int8_t>(first + 5);
       }
       return true;
     case 1:
-      switch (StepAsStepper(state, /*has_limit=*/true)) {
+      switch (StepAsStepper(state, /*has_limit=*/true, is_second)) {
         case Role::kKept:
           break;
         case Role::kLeft:
@@ -71,7 +98,7 @@ bool WakeUpModel::StepAsk(State& state, int actor, int8_t first) const {
           break;
       }
       return true;
-    case 2:
+    case 2:  // SeeToAlarm()
       at = static_cast<int8_t>(config_.sets_alarm_forth &&
                                        state.left_until[actor] < state.alarm
                                    ? first + 3
@@ -84,110 +111,221 @@ bool WakeUpModel::StepAsk(State& state, int actor, int8_t first) const {
 }
 
 // Batcher::Submit().
-bool WakeUpModel::StepProducer(State& state, int producer) const {
+bool WakeUpModel::StepProducer(State& state, int producer,
+                               bool is_second) const {
   const auto request = static_cast<int8_t>(producer);
+  const bool has_holds = config_.is_cancelled && producer == 0;
+  const int8_t news = config_.lanes > 0 ? 20 : 9;
   int8_t& at = state.at[producer];
   switch (at) {
     case 0:  // TryAdmit()
       ++state.rows;
+      at = config_.is_drained ? 15 : 16;
+      if (state.rows > config_.capacity) {
+        at = 30;
+      } else if (!config_.is_drained && !has_holds) {
+        at = 1;
+      }
+      return true;
+    case 15:
+      at = state.is_closed != 0 ? 30 : (has_holds ? 16 : 1);
+      return true;
+    case 16:  // TakeFirstHolds()
+      state.holds = 2;
       at = 1;
       return true;
     case 1:  // PushList: read the head and link
-      state.seen[producer] = state.head;
+      state.head_seen[producer] = state.head;
       state.next[request] = state.head;
       at = 2;
       return true;
     case 2:  // compare and swap the head; else read and link again
-      if (state.head == state.seen[producer]) {
+      if (state.head == state.head_seen[producer]) {
         state.head = request;
-        state.seen[producer] = 0;
+        state.head_seen[producer] = kNone;
         at = 3;
       } else {
-        state.seen[producer] = state.head;
+        state.head_seen[producer] = state.head;
         state.next[request] = state.head;
       }
       return true;
     case 3:  // IsNews()
-      at = state.rows >= state.wake_at_rows ? 9 : 4;
+      at = state.rows >= state.wake_at_rows ? news : 4;
       return true;
     case 4:
-      at = config_.deadline_wakes && DueOf(request) < state.wait_until ? 9 : 5;
+      at = config_.is_drained ? 5 : 6;
+      if (config_.deadline_wakes && DueOf(request) < state.wait_until) {
+        at = news;
+      } else if (!config_.is_drained && !config_.producer_looks_for_slots) {
+        at = 14;
+      }
       return true;
     case 5:
-      at = config_.producer_looks_for_slots ? 6 : 14;
+      at = state.is_closed != 0 ? news : 6;
       return true;
-    default:
-      return StepSlotAwaitsRows(state, producer);
-  }
-}
-
-// SlotAwaitsRows(), one load after the other, then AskForStep(); from step 6
-// on.
-bool WakeUpModel::StepSlotAwaitsRows(State& state, int actor) const {
-  int8_t& at = state.at[actor];
-  switch (at) {
-    case 6:
+    case 6:  // SlotAwaitsRows()
       at = state.wants_slot != 0 ? 7 : 14;
       return true;
     case 7:
       at = state.free_slots > 0 ? 8 : 14;
       return true;
     case 8:
-      at = state.rows > 0 ? 9 : 14;
+      at = state.rows > 0 ? news : 14;
       return true;
     case 14:
+      if (!has_holds || state.is_refused[producer] != 0) {
+        return false;
+      }
+      at = config_.looks_for_cancel && state.is_cancelled != 0 ? 23 : 28;
+      return true;
+    case 20:
+    case 21:
+    case 22:
+      StepWakeOne(state, producer, 20, /*woken=*/14, /*not_woken=*/9,
+                  is_second);
+      return true;
+    case 28:  // GiveBackHold()
+      --state.holds;
+      at = 29;
+      return true;
+    case 29:
       return false;
-    default:
-      return StepAsk(state, actor, 9);
+    case 30:  // LeaveQueue()
+      state.rows =
+          static_cast<int8_t>(state.rows - (config_.takes_back ? 1 : 0));
+      state.is_refused[producer] = 1;
+      at = config_.is_drained && config_.refused_wakes_drain ? 31 : 14;
+      return true;
+    case 31:
+      at = state.is_closed != 0 ? 9 : 14;
+      return true;
+    default:  // from 23 on: it was cancelled meanwhile
+      return StepAsk(state, producer, at >= 23 ? 23 : 9, is_second);
   }
 }
 
-// BackendEvents of one batch: ComputeEnded(), SlotFree().
-bool WakeUpModel::StepBatch(State& state, int batch) const {
-  if (batch >= state.batches) {
-    return false;
-  }
-  const int actor = kFirstBatch + batch;
-  int8_t& at = state.at[actor];
+// Batcher::Cancel() of the first producer's request.
+bool WakeUpModel::StepCanceller(State& state, bool is_second) const {
+  int8_t& at = state.at[kCanceller];
   switch (at) {
     case 0:
-      if (batch > 0 && state.at[actor - 1] == 0) {
-        return false;  // the lane computes one after the other
-      }
-      ++state.ends;
+      state.is_cancelled = 1;
       at = 1;
       return true;
-    case 1:
-      at = config_.lane_wakes && state.wants_lane != 0 ? 20 : 2;
+    case 1:  // TryHold()
+      state.holds = static_cast<int8_t>(state.holds + (state.holds > 0));
+      at = state.holds > 0 ? 2 : 8;
       return true;
     case 2:
-    case 25:  // after StepAsk()
-      ++state.free_slots;
-      at = 6;
+      state.cancelled_list = 1;
+      at = config_.cancel_wakes ? 3 : 8;
+      return true;
+    case 8:
+      return false;
+    default:
+      return StepAsk(state, kCanceller, 3, is_second);
+  }
+}
+
+// Batcher::BeginDrain().
+bool WakeUpModel::StepDrainer(State& state, bool is_second) const {
+  int8_t& at = state.at[kDrainer];
+  switch (at) {
+    case 0:
+      state.is_closed = 1;
+      at = 1;
+      return true;
+    case 6:
+      return false;
+    default:
+      return StepAsk(state, kDrainer, 1, is_second);
+  }
+}
+
+// SlotAwaitsRows(), one load after the other, then AskForStep().
+bool WakeUpModel::StepSlotAwaitsRows(State& state, int actor, int8_t first,
+                                     int8_t end, bool is_second) const {
+  int8_t& at = state.at[actor];
+  const auto next = static_cast<int8_t>(at + 1);
+  switch (at - first) {
+    case 0:
+      at = state.wants_slot != 0 ? next : end;
+      return true;
+    case 1:
+      at = state.free_slots > 0 ? next : end;
+      return true;
+    case 2:
+      at = state.rows > 0 ? next : end;
       return true;
     default:
-      return at >= 20 ? StepAsk(state, actor, 20)
-                      : StepSlotAwaitsRows(state, actor);
+      StepAsk(state, actor, static_cast<int8_t>(first + 3), is_second);
+      at = at == first + 8 ? end : at;
+      return true;
   }
+}
+
+bool WakeUpModel::StepEvents(State& state, int actor, int8_t first,
+                             bool is_second) const {
+  int8_t& at = state.at[actor];
+  const auto step = [first](int offset) {
+    return static_cast<int8_t>(first + offset);
+  };
+  const int8_t slot_free = step(config_.is_drained ? 7 : 14);
+  switch (at - first) {
+    case 0:  // ComputeEnded()
+      ++state.ends;
+      at = step(1);
+      return true;
+    case 1:
+      at = config_.lane_wakes && state.wants_lane != 0 ? step(2) : slot_free;
+      return true;
+    case 7:  // Finished()
+      ++state.finished;
+      at = step(8);
+      return true;
+    case 8:
+      at = step(config_.finished_wakes_drain && state.is_closed != 0 ? 9 : 14);
+      return true;
+    case 14:  // SlotFree()
+      ++state.free_slots;
+      at = step(15);
+      return true;
+    default:
+      break;
+  }
+  if (at >= step(15)) {
+    return StepSlotAwaitsRows(state, actor, step(15), step(24), is_second);
+  }
+  if (at >= step(9)) {
+    return StepAsk(state, actor, step(9), is_second);
+  }
+  StepAsk(state, actor, step(2), is_second);
+  at = at == step(7) ? slot_free : at;
+  return true;
+}
+
+// A lane that computes one batch after the other, and is never woken.
+bool WakeUpModel::StepBatch(State& state, int batch) const {
+  const int actor = kFirstBatch + batch;
+  if (batch >= state.batches || state.at[actor] == 24 ||
+      (batch > 0 && state.at[actor] == 0 && state.at[actor - 1] == 0)) {
+    return false;
+  }
+  return StepEvents(state, actor, 0, /*is_second=*/false);
 }
 
 // Batcher::Run(), SetAlarm(), EventCount::Wait().
-bool WakeUpModel::StepOwnThread(State& state) const {
+bool WakeUpModel::StepOwnThread(State& state, bool is_second) const {
   int8_t& at = state.at[kOwnThread];
   switch (at) {
     case 0:  // PrepareWait()
       state.is_waiting = 1;
-      state.key = state.wake_ups;
+      state.key_is_current = 1;
       at = 1;
       return true;
     case 1:
-      if (state.is_handed_over != 0) {
-        state.is_handed_over = 0;
-        state.step_at = 0;
-        at = 10;
-      } else {
-        at = 2;
-      }
+      at = state.is_handed_over != 0 ? 10 : 2;
+      state.is_handed_over = 0;
       return true;
     case 2:
       state.own_until = state.wait_until;
@@ -199,11 +337,12 @@ bool WakeUpModel::StepOwnThread(State& state) const {
       at = 4;
       return true;
     case 4:
-      if (state.asked++ == 0) {
+      if (state.is_asked == 0) {
+        state.is_asked = 1;
         state.has_stepper = 1;
-        state.step_at = 0;
         at = 10;
       } else {
+        state.is_asked_anew = 1;
         at = 7;
       }
       return true;
@@ -217,66 +356,27 @@ bool WakeUpModel::StepOwnThread(State& state) const {
       state.own_until = 0;
       return true;
     case 7:  // the futex compares and sleeps in one
-      at = state.is_waiting != 0 && state.wake_ups == state.key ? kAsleep : 8;
+      at = state.is_waiting != 0 && state.key_is_current != 0 ? kAsleep : 8;
       return true;
     case 8:  // CancelWait()
-      state.key = 0;
+    case 10:
+      state.key_is_current = 0;
       state.is_waiting = 0;
-      at = 0;
-      return true;
-    case 10:  // CancelWait()
-      state.key = 0;
-      state.is_waiting = 0;
-      at = 11;
+      at = at == 8 ? 0 : 11;
       return true;
     case 11:  // its own alarm is set when it is back at the top
-      if (StepAsStepper(state, /*has_limit=*/false) == Role::kLeft) {
+      if (StepAsStepper(state, /*has_limit=*/false, is_second) == Role::kLeft) {
         state.until = 0;
         at = 0;
       }
       return true;
-    default:
-      return false;
+    default:  // asleep
+      if (state.now < state.alarm) {
+        return false;
+      }
+      at = 8;
+      return true;
   }
-}
-
-bool WakeUpModel::PassTime(State& state) const {
-  if (state.at[kOwnThread] != kAsleep || state.alarm == kNever) {
-    return false;
-  }
-  state.now = state.alarm;
-  state.at[kOwnThread] = 8;
-  return true;
-}
-
-const char* WakeUpModel::Problem(const State& state) const {
-  if (state.at[kOwnThread] != kAsleep) {
-    return "the own thread is stuck";
-  }
-  if (state.has_stepper != 0) {
-    return "the stepper is stuck";
-  }
-  for (int request = 0; request < config_.producers; ++request) {
-    if (state.started[request] > 1) {
-      return "a request was started twice";
-    }
-    if (state.started[request] == 1) {
-      continue;
-    }
-    if (state.alarm == kNever) {
-      return "a request waits for ever";
-    }
-    if (DueOf(request) < state.alarm && state.now < DueOf(request)) {
-      return "the alarm is set past a deadline";
-    }
-    if (!config_.waits_for_rows) {
-      return "a request waits beside an idle lane";
-    }
-    if (state.rows >= config_.batch_rows) {
-      return "a full batch waits";
-    }
-  }
-  return "";
 }
 
 }  // namespace ferry

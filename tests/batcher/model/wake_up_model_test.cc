@@ -1,5 +1,5 @@
 // The hand-over, checked in every interleaving: no lost request, no lost
-// wake-up, each started exactly once; and that the check finds each step that
+// wake-up, each ended exactly once; and that the check finds each step that
 // is left out.
 #include "tests/batcher/model/wake_up_model.h"
 
@@ -21,10 +21,10 @@ Result Check(const WakeUpConfig& config) {
   using State = WakeUpModel::State;
   const WakeUpModel model(config);
   Result result;
-  result.states = Explore<State>(
-      model.Start(), model.threads(),
-      [&](State& state, int thread) {
-        return result.problem.empty() && model.Step(state, thread);
+  result.states = Explore(
+      model.Start(), WakeUpModel::kChoices,
+      [&](State& state, int choice) {
+        return result.problem.empty() ? model.Step(state, choice) : Move::kNone;
       },
       [&](State& state) {
         if (result.problem.empty()) {
@@ -58,29 +58,128 @@ TEST(WakeUpModel, SuppressedWakeUpHidesNeitherAFullBatchNorADeadline) {
                .has_deadline = true});
 }
 
+// Of a lane that sleeps or polls, is woken to step, and keeps the alarm until
+// it has work.
+TEST(WakeUpModel, LaneThatStepsLosesNothing) {
+  ExpectSound({.producers = 2, .lanes = 1, .slots = 1});
+  ExpectSound({.producers = 2, .lanes = 1, .slots = 2});
+  ExpectSound({.producers = 2, .lanes = 2, .slots = 2, .max_steps = 1});
+}
+
+TEST(WakeUpModel, LaneKeepsTheAlarmOrHandsItOn) {
+  ExpectSound({.producers = 2,
+               .lanes = 1,
+               .slots = 2,
+               .waits_for_rows = true,
+               .has_deadline = true});
+  ExpectSound({.producers = 2,
+               .lanes = 1,
+               .slots = 2,
+               .batch_rows = 2,
+               .waits_for_rows = true,
+               .has_deadline = true});
+  ExpectSound({.producers = 2,
+               .lanes = 2,
+               .slots = 2,
+               .max_steps = 1,
+               .waits_for_rows = true,
+               .has_deadline = true});
+}
+
+TEST(WakeUpModel, RefusedOnesAreTakenBackAndHideNothing) {
+  ExpectSound({.producers = 2, .capacity = 1});
+  ExpectSound({.producers = 2, .lanes = 1, .capacity = 1});
+}
+
+TEST(WakeUpModel, CancelledRequestIsAnsweredAtOnceAndReleasedOnce) {
+  ExpectSound({.producers = 1, .is_cancelled = true});
+  ExpectSound({.producers = 1, .lanes = 1, .is_cancelled = true});
+  ExpectSound({.producers = 1,
+               .lanes = 1,
+               .waits_for_rows = true,
+               .is_cancelled = true});
+}
+
+TEST(WakeUpModel, DrainEndsWhenAllHaveEnded) {
+  ExpectSound({.producers = 1, .is_drained = true});
+  ExpectSound({.producers = 1, .lanes = 1, .is_drained = true});
+}
+
 TEST(WakeUpModel, FindsWhatIsLeftOut) {
-  EXPECT_EQ(Check({.looks_before_leaving = false}).problem,
-            "a request waits for ever");
-  EXPECT_EQ(Check({.producer_looks_for_slots = false}).problem,
-            "a request waits for ever");
-  EXPECT_EQ(Check({.slots = 2, .lane_wakes = false}).problem,
-            "a request waits beside an idle lane");
-  EXPECT_EQ(Check({.waits_for_rows = true,
+  for (const int lanes : {0, 1}) {
+    EXPECT_EQ(Check({.lanes = lanes, .looks_before_leaving = false}).problem,
+              "a request waits beside an idle lane");
+    EXPECT_EQ(
+        Check({.lanes = lanes, .producer_looks_for_slots = false}).problem,
+        "a request waits beside an idle lane");
+    EXPECT_EQ(Check({.lanes = lanes, .slots = 2, .lane_wakes = false}).problem,
+              "a request waits beside an idle lane");
+    EXPECT_EQ(Check({.lanes = lanes,
+                     .waits_for_rows = true,
+                     .has_deadline = true,
+                     .deadline_wakes = false})
+                  .problem,
+              "nobody wakes when a request is due");
+    EXPECT_EQ(Check({.lanes = lanes, .sees_who_asked = false}).problem,
+              "a request waits beside an idle lane");
+    EXPECT_EQ(
+        Check(
+            {.lanes = lanes, .waits_for_rows = true, .sets_alarm_forth = false})
+            .problem,
+        "nobody wakes when it is time");
+    EXPECT_EQ(Check({.producers = 3,
+                     .lanes = lanes,
+                     .batch_rows = 2,
+                     .waits_for_rows = true,
+                     .has_deadline = true,
+                     .looks_after_alarm = false})
+                  .problem,
+              "nobody wakes when it is time");
+    EXPECT_EQ(
+        Check({.lanes = lanes, .capacity = 1, .takes_back = false}).problem,
+        "rows were miscounted");
+  }
+}
+
+TEST(WakeUpModel, FindsWhatALaneLeavesOut) {
+  EXPECT_EQ(Check({.lanes = 1, .slots = 2, .hands_alarm_on = false}).problem,
+            "nobody wakes when it is time");
+  EXPECT_EQ(
+      Check({.lanes = 1, .waits_for_rows = true, .lane_calls_again = false})
+          .problem,
+      "nobody wakes when it is time");
+  EXPECT_EQ(Check({.lanes = 1,
+                   .slots = 2,
                    .has_deadline = true,
-                   .deadline_wakes = false})
+                   .counts_who_has_work = false})
                 .problem,
-            "the alarm is set past a deadline");
-  EXPECT_EQ(Check({.sees_who_asked = false}).problem,
-            "a request waits for ever");
-  EXPECT_EQ(Check({.waits_for_rows = true, .sets_alarm_forth = false}).problem,
-            "a request waits for ever");
-  EXPECT_EQ(Check({.producers = 3,
-                   .batch_rows = 2,
+            "nobody wakes when a request is due");
+  EXPECT_EQ(
+      Check({.lanes = 2, .slots = 2, .wakes_one_for_each = false}).problem,
+      "a lane sleeps beside work");
+}
+
+TEST(WakeUpModel, FindsWhatACancelOrADrainLeavesOut) {
+  EXPECT_EQ(Check({.producers = 1,
                    .waits_for_rows = true,
-                   .has_deadline = true,
-                   .looks_after_alarm = false})
+                   .is_cancelled = true,
+                   .cancel_wakes = false})
                 .problem,
-            "a request waits for ever");
+            "a request is never released");
+  EXPECT_EQ(Check({.producers = 2,
+                   .waits_for_rows = true,
+                   .is_cancelled = true,
+                   .looks_for_cancel = false})
+                .problem,
+            "a cancelled request waits");
+  EXPECT_EQ(
+      Check({.producers = 1, .is_drained = true, .refused_wakes_drain = false})
+          .problem,
+      "a drain never ends");
+  EXPECT_EQ(
+      Check({.producers = 1, .is_drained = true, .finished_wakes_drain = false})
+          .problem,
+      "a drain never ends");
 }
 
 }  // namespace
