@@ -27,7 +27,10 @@ void JoinOrder::Pop() {
 void JoinOrder::FindLevel() {
   for (;;) {
     const InferRequest* const next = next_[static_cast<size_t>(level_)];
-    if (next != nullptr && (!takes_owed_ || next->rows <= owed_)) {
+    const bool may_be_larger =
+        shares_.HasSavedUp(level_) && owed_ == shares_.Owed(level_);
+    if (next != nullptr &&
+        (!takes_owed_ || next->rows <= owed_ || may_be_larger)) {
       return;
     }
     if (level_ + 1 < shares_.levels()) {

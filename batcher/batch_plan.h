@@ -2,8 +2,9 @@
 // order they join the batch.
 //
 // Levels join from the most urgent down, each in the queue's order; before that
-// each level takes what it is owed (LevelShares). A request that does not fit
-// closes the batch: nobody behind it overtakes it.
+// each level takes what it is owed (LevelShares), and one request where that is
+// all it may save up. A request that does not fit closes the batch: nobody
+// behind it overtakes it.
 //
 // Thread safety: thread-compatible; the stepper's.
 #ifndef FERRY_BATCHER_BATCH_PLAN_H_

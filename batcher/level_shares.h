@@ -36,6 +36,10 @@ class LevelShares {
     return static_cast<int32_t>(Of(level).owed_rows);
   }
 
+  // Whether it has saved up what it may: then the first of it joins however
+  // large it is, since it may have been admitted when batches were larger.
+  bool HasSavedUp(int32_t level) const { return Of(level).has_saved_up; }
+
   // Of the time of batches that start while the level has work, that of others;
   // in [0, 1].
   double TakenByOthers(int32_t level) const {
@@ -58,14 +62,16 @@ class LevelShares {
     if (batch.own_rows > 0 || batch.waits) {
       CountTime(levels_[static_cast<size_t>(level)], batch);
     }
-    double& owed = levels_[static_cast<size_t>(level)].owed_rows;
+    Level& its = levels_[static_cast<size_t>(level)];
     if (!batch.waits || level == 0) {
-      owed = 0;
+      its.owed_rows = 0;
+      its.has_saved_up = false;
       return;
     }
     const int32_t rows = batch.urgent_rows + batch.own_rows + batch.other_rows;
-    owed = std::clamp(owed + kFloor * rows - batch.own_rows, 0.0,
-                      static_cast<double>(batch.max_rows));
+    its.owed_rows = std::clamp(its.owed_rows + kFloor * rows - batch.own_rows,
+                               0.0, static_cast<double>(batch.max_rows));
+    its.has_saved_up = its.owed_rows >= batch.max_rows;
   }
 
  private:
@@ -73,6 +79,7 @@ class LevelShares {
 
   struct Level {
     double owed_rows = 0;
+    bool has_saved_up = false;
     double time = 0;  // of a batch, in ns; a moving average
     double time_of_others = 0;
   };

@@ -80,6 +80,30 @@ TEST(BatcherPriority, LowerLevelKeepsItsFloor) {
   }
 }
 
+// What was admitted before the batch shrank is more than a level may save up.
+TEST(BatcherPriority, LowerRequestLargerThanABatchIsNowKeepsItsFloor) {
+  SteppedBatcher stepped(
+      {.batcher = {.max_batch_size = 8, .levels = {{}, {}}}});
+  TestRequest low({.id = 99, .rows = 8, .level = 1});
+  stepped.Submit(low);
+  Knobs knobs = stepped.batcher().knobs();
+  knobs.max_batch_size = 4;
+  ASSERT_TRUE(stepped.batcher().SetKnobs(knobs).ok());
+  std::deque<TestRequest> requests;
+  for (int64_t id = 0; id < 30; ++id) {
+    requests.emplace_back(TestRequestOptions{.id = id, .rows = 4, .level = 0});
+    stepped.Submit(requests.back());
+  }
+  const std::vector<Ints> batches = ServeAll(stepped);
+  size_t turn = 0;
+  while (batches[turn].front() != 99) {
+    ++turn;
+  }
+  EXPECT_GE(turn, 17u);
+  EXPECT_LE(turn, 20u) << "a batch of 20";
+  EXPECT_TRUE(low.HasOwnRows());
+}
+
 TEST(BatcherPriority, FullLevelIsRefusedAndOthersAreNot) {
   SteppedBatcher stepped({.batcher = {.levels = {{}, {.max_requests = 1}}}});
   TestRequest first({.id = 1, .level = 1});
