@@ -12,13 +12,18 @@ constexpr Outcome kFailed = {absl::StatusCode::kInternal, "batch failed"};
 
 }  // namespace
 
-Simulation::Simulation(uint64_t seed)
-    : random_(seed), options_(RandomOptions(random_)), stepped_(options_) {
+Simulation::Simulation(uint64_t seed, Load load)
+    : load_(load),
+      random_(seed),
+      options_(RandomOptions(random_, load)),
+      stepped_(options_) {
   knobs_ = stepped_.batcher().knobs();
+  bounds_ = knobs_.queue;
   stepped_.backend().on_start = [this](const Batch& batch) { OnStart(batch); };
 }
 
-SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
+SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random,
+                                                Load load) {
   const auto uniform = [&random](int32_t low, int32_t high) {
     return std::uniform_int_distribution<int32_t>(low, high)(random);
   };
@@ -40,6 +45,7 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
     level.default_timeout = Milliseconds(uniform(0, 1) * uniform(1, 30));
     level.may_shorten = uniform(0, 1) == 0;
     level.delays_late = uniform(0, 2) == 0;
+    level.max_requests = uniform(0, 1) * uniform(1, 10);
   }
   if (uniform(0, 2) == 0) {
     batcher.buckets = {batcher.max_batch_size};
@@ -52,12 +58,21 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random) {
   options.backend.lanes = uniform(1, 3);
   options.backend.slots = options.backend.lanes * uniform(1, 2);
   options.backend.spec = RowSpec(uniform(0, 1) == 0 ? 1 : kAnySize);
+  if (load == Load::kOverload) {
+    batcher.queue = {.requests = uniform(20, 60)};
+    batcher.levels.assign(static_cast<size_t>(uniform(2, 3)),
+                          {.max_requests = 20});
+  }
   return options;
 }
 
 void Simulation::Run(int actions) {
   for (int i = 0; i < actions && !::testing::Test::HasFailure(); ++i) {
-    Act();
+    if (load_ == Load::kOverload) {
+      ActOverloaded();
+    } else {
+      Act();
+    }
     if (MustStep() && !OneIn(4)) {
       Step();
     }
@@ -81,7 +96,7 @@ void Simulation::Act() {
     CancelAny();
   } else if (dice <= 850) {
     MoveBackend();
-  } else if (dice <= 990) {
+  } else if (dice <= 986) {
     MoveTime();
   } else if (dice <= 994) {
     TurnKnobs();
@@ -94,6 +109,20 @@ void Simulation::Act() {
   }
 }
 
+// Nobody is in a hurry and nothing ends it.
+void Simulation::ActOverloaded() {
+  const int64_t dice = Uniform(1, 1000);
+  if (dice <= 500) {
+    SubmitNew();
+  } else if (dice <= 900) {
+    MoveBackend();
+  } else if (dice <= 998) {
+    MoveTime();
+  } else {
+    TurnKnobs();
+  }
+}
+
 void Simulation::SubmitNew() {
   TestRequestOptions options{.id = std::ssize(calls_)};
   options.rows =
@@ -101,10 +130,10 @@ void Simulation::SubmitNew() {
   if (options_.backend.spec.inputs[0].dims[0] == kAnySize) {
     options.width = OneIn(4) ? Uniform(1, 3) : 2;
   }
-  if (OneIn(2)) {
+  if (load_ == Load::kMixed && OneIn(2)) {
     options.deadline = Now() + Duration(Uniform(-2, 40) * 100'000);
   }
-  if (OneIn(4)) {
+  if (load_ == Load::kMixed && OneIn(4)) {
     options.timeout = Milliseconds(static_cast<double>(Uniform(1, 20)));
   }
   options.level =
@@ -197,12 +226,24 @@ void Simulation::TurnKnobs() {
       static_cast<int32_t>(Uniform(1, loaded.max_batch_size + 1));
   knobs.policy = static_cast<PolicyKind>(Uniform(0, 2));
   knobs.max_wait = Milliseconds(static_cast<double>(Uniform(0, 4)));
+  // Down, up again, and past what was loaded.
   knobs.queue.requests =
-      static_cast<int32_t>(Uniform(1, loaded.queue.requests));
+      static_cast<int32_t>(Uniform(1, loaded.queue.requests * 3 / 2));
+  knobs.queue.rows =
+      static_cast<int32_t>(Uniform(1, loaded.queue.rows * 3 / 2));
+  knobs.queue.bytes = Uniform(8, loaded.queue.bytes * 3 / 2);
   const absl::Status status = stepped_.batcher().SetKnobs(knobs);
   EXPECT_EQ(status.ok(), knobs.max_batch_size <= loaded.max_batch_size);
   if (status.ok()) {
     knobs_ = knobs;
+    bounds_ = {.requests = std::max(knobs.queue.requests,
+                                    static_cast<int32_t>(queued_.size())),
+               .rows = std::max(knobs.queue.rows, QueuedRows()),
+               .bytes = std::max(knobs.queue.bytes, KeptBytes())};
+    for (Share& share : shares_) {  // what it could save up may be less now
+      share.started_rows = 0;
+      share.own_rows = 0;
+    }
   }
 }
 

@@ -11,6 +11,10 @@
 // No request is larger than a batch: those have a simulation of their own in
 // batcher_split_test.cc.
 //
+// kMixed is a little of everything. kOverload is levels of which each has more
+// than is served, so that what they are owed has a say, for as long as it
+// lasts.
+//
 // Thread safety: one thread. Errors: test failures.
 #ifndef FERRY_TESTS_BATCHER_SIMULATION_H_
 #define FERRY_TESTS_BATCHER_SIMULATION_H_
@@ -29,7 +33,9 @@ namespace ferry {
 
 class Simulation {
  public:
-  explicit Simulation(uint64_t seed);
+  enum class Load { kMixed, kOverload };
+
+  explicit Simulation(uint64_t seed, Load load = Load::kMixed);
 
   // Plays that many actions, then ends the batcher one way or another.
   void Run(int actions);
@@ -46,10 +52,20 @@ class Simulation {
     absl::StatusCode result{};  // of its batch, once computed
   };
 
-  static SteppedBatcherOptions RandomOptions(std::mt19937_64& random);
+  // What a level has had since it waits, of what started.
+  struct Share {
+    double owed_rows = 0;
+    bool has_saved_up = false;  // the most that it may
+    int64_t started_rows = 0;
+    int64_t own_rows = 0;
+  };
+
+  static SteppedBatcherOptions RandomOptions(std::mt19937_64& random,
+                                             Load load);
 
   // --- what happens ---
   void Act();
+  void ActOverloaded();
   void SubmitNew();
   void SubmitAgain();
   void Submit(Call& call);
@@ -69,6 +85,8 @@ class Simulation {
   void CheckTotals();
 
   void CheckOrder(const Batch& batch) const;
+  void CheckLevels(const Batch& batch) const;
+  void CheckShares(const Batch& batch);
   void CheckFill(const Batch& batch) const;
 
   // --- the model ---
@@ -85,6 +103,8 @@ class Simulation {
   // may be refused or dropped for it.
   bool MayForecast() const { return computed_count_ > 0; }
   int32_t QueuedRows() const;
+  // Of one level.
+  int32_t QueuedRequests(int32_t level) const;
   int64_t KeptBytes() const;
   // Whether the batcher's own thread would step now.
   bool MustStep() {
@@ -99,9 +119,12 @@ class Simulation {
   }
   bool OneIn(int64_t n) { return Uniform(1, n) == 1; }
 
+  const Load load_;
   std::mt19937_64 random_;
   const SteppedBatcherOptions options_;
   Knobs knobs_;
+  // Of what is queued: the knobs', or what was there when they were turned.
+  QueueBounds bounds_;
   std::deque<Call> calls_;  // [id]
   SteppedBatcher stepped_;
 
@@ -113,6 +136,7 @@ class Simulation {
   bool is_ending_ = false;  // the batcher is being destroyed
   uint64_t accepted_count_ = 0;
   int64_t computed_count_ = 0;
+  std::array<Share, kMaxLevels> shares_{};
   std::array<uint64_t, kRefusalCount> refused_count_{};
 };
 

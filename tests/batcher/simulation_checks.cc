@@ -31,6 +31,8 @@ void Simulation::OnStart(const Batch& batch) {
   }
   EXPECT_EQ(batch.rows(), row);
   CheckFill(batch);
+  CheckLevels(batch);
+  CheckShares(batch);
 }
 
 // Of each level those that wait for the longest, in their order, and then the
@@ -70,6 +72,64 @@ void Simulation::CheckOrder(const Batch& batch) const {
   }
 }
 
+// After those that left were taken from the model: of one shape nobody joins,
+// and nobody is left behind, after a less urgent one, but for what that one's
+// level is owed; or for its first where it has saved up a whole batch.
+void Simulation::CheckLevels(const Batch& batch) const {
+  const absl::Span<const Batch::Entry> entries = batch.entries();
+  // The most urgent level of those that come after an entry.
+  int32_t after = kMaxLevels;
+  for (const Call* call : queued_) {
+    if (SameShape(call->test.request().inputs, entries[0].request->inputs)) {
+      after = std::min(after, call->test.request().level);
+    }
+  }
+  std::array<int32_t, kMaxLevels> rows{};  // of each level, up to an entry
+  for (const Batch::Entry& entry : entries) {
+    rows[static_cast<size_t>(entry.level)] += entry.rows;
+  }
+  for (size_t i = entries.size(); i-- > 0;) {
+    const auto level = static_cast<size_t>(entries[i].level);
+    if (after < entries[i].level &&
+        (rows[level] > entries[i].rows || !shares_[level].has_saved_up)) {
+      EXPECT_LE(rows[level], shares_[level].owed_rows + 1e-6)
+          << "of level " << level << " before more urgent ones";
+    }
+    after = std::min(after, entries[i].level);
+    rows[level] -= entries[i].rows;
+  }
+}
+
+// A level that waits is owed 5.5 % of the rows that start, a largest batch at
+// most, and has 5 % of them, but for that batch and a request that is as large.
+void Simulation::CheckShares(const Batch& batch) {
+  std::array<int32_t, kMaxLevels> rows{};
+  for (const Batch::Entry& entry : batch.entries()) {
+    rows[static_cast<size_t>(entry.level)] += entry.rows;
+  }
+  for (int32_t level = 1; level < std::ssize(options_.batcher.levels);
+       ++level) {
+    Share& share = shares_[static_cast<size_t>(level)];
+    if (QueuedRequests(level) == 0) {
+      share = {};
+      continue;
+    }
+    const int32_t own_rows = rows[static_cast<size_t>(level)];
+    const auto most =
+        static_cast<double>(std::max(knobs_.max_batch_size, batch.rows()));
+    share.owed_rows = std::clamp(
+        share.owed_rows + LevelShares::kFloor * batch.rows() - own_rows, 0.0,
+        most);
+    share.has_saved_up = share.owed_rows >= most;
+    share.started_rows += batch.rows();
+    share.own_rows += own_rows;
+    EXPECT_GE(static_cast<double>(share.own_rows +
+                                  2 * options_.batcher.max_batch_size),
+              0.05 * static_cast<double>(share.started_rows))
+        << "level " << level << " starves";
+  }
+}
+
 // After those that left were taken from the model: nobody who fits was left
 // behind, and a window closes when it is full or its time has come.
 void Simulation::CheckFill(const Batch& batch) const {
@@ -82,9 +142,11 @@ void Simulation::CheckFill(const Batch& batch) const {
   // A batch may leave with fewer so that one of it is in time, or to fill a
   // bucket.
   bool is_cut = !options_.batcher.buckets.empty();
+  bool may_press = false;  // a deadline of one of it
   for (const Batch::Entry& entry : entries) {
-    is_cut = is_cut || (MayForecast() && entry.request->due != kNever);
+    may_press = may_press || entry.request->due != kNever;
   }
+  is_cut = is_cut || (MayForecast() && may_press);
   for (const Call* call : queued_) {
     if (SameShape(call->test.request().inputs, entries[0].request->inputs)) {
       has_left_behind = true;
@@ -98,7 +160,7 @@ void Simulation::CheckFill(const Batch& batch) const {
     oldest = std::min(oldest, entry.arrival);
   }
   if (knobs_.policy == PolicyKind::kWindow && !is_full && !is_cut &&
-      !IsDraining()) {
+      !may_press && !IsDraining()) {
     EXPECT_GE(Now(), oldest + knobs_.max_wait) << "a window closed early";
   }
 }
@@ -181,9 +243,14 @@ void Simulation::CheckCounts() {
   EXPECT_EQ(counts.queued_requests, std::ssize(queued_));
   EXPECT_EQ(counts.queued_rows, QueuedRows());
   EXPECT_EQ(counts.queued_bytes, KeptBytes());
-  EXPECT_LE(counts.queued_requests, options_.batcher.queue.requests);
-  EXPECT_LE(counts.queued_rows, options_.batcher.queue.rows);
-  EXPECT_LE(counts.queued_bytes, options_.batcher.queue.bytes);
+  EXPECT_LE(counts.queued_requests, bounds_.requests);
+  EXPECT_LE(counts.queued_rows, bounds_.rows);
+  EXPECT_LE(counts.queued_bytes, bounds_.bytes);
+  // What is above a bound that was lowered leaves, and nobody comes for it.
+  bounds_ = {
+      .requests = std::max(knobs_.queue.requests, counts.queued_requests),
+      .rows = std::max(knobs_.queue.rows, counts.queued_rows),
+      .bytes = std::max(knobs_.queue.bytes, counts.queued_bytes)};
   EXPECT_LE(static_cast<int32_t>(stepped_.backend().running_count()),
             options_.backend.slots + options_.batcher.max_undelivered_batches);
 }
@@ -243,6 +310,12 @@ std::optional<Refusal> Simulation::ExpectedRefusal(
   if (QueuedRows() + request.rows > options.queue.rows) {
     return Refusal::kQueueRows;
   }
+  const int32_t max_of_level =
+      options_.batcher.levels[static_cast<size_t>(request.level)].max_requests;
+  if (options_.batcher.levels.size() > 1 && max_of_level > 0 &&
+      QueuedRequests(request.level) + 1 > max_of_level) {
+    return Refusal::kQueueLevel;
+  }
   if (KeptBytes() + static_cast<int64_t>(request.bytes) > options.queue.bytes) {
     return Refusal::kQueueBytes;
   }
@@ -292,6 +365,13 @@ int32_t Simulation::QueuedRows() const {
     rows += call->test.request().rows;
   }
   return rows;
+}
+
+int32_t Simulation::QueuedRequests(int32_t level) const {
+  return static_cast<int32_t>(
+      std::count_if(queued_.begin(), queued_.end(), [level](const Call* call) {
+        return call->test.request().level == level;
+      }));
 }
 
 // Bytes of what is queued or started and not staged.
