@@ -232,7 +232,7 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
   const TimePoint begin = lanes_.FreeAt(now) + kMargin;
   const auto end_with = [&](int32_t rows) {
     return is_believed
-               ? begin + times.Bound(std::min(rows, options_.max_batch_size))
+               ? begin + times.Expected(std::min(rows, options_.max_batch_size))
                : now;
   };
   for (;;) {

@@ -15,10 +15,11 @@
 // Where order is preserved only the group of the oldest request may leave, and
 // of it only what arrived before any other's oldest.
 //
-// Late: who would be answered after they are due. Where batches are full, the
-// heads that cannot wait for a full one are dropped (the sliding window of Shen
-// et al., Nexus, 2019); where they are not, or where the others are less
-// urgent, the batch leaves with fewer instead.
+// Late: who would be answered after they are due, by the expected time of the
+// batch: the door allowed for more, and who may yet be in time is not given up.
+// Where batches are full, the heads that cannot wait for a full one are dropped
+// (the sliding window of Shen et al., Nexus, 2019); where they are not, or
+// where the others are less urgent, the batch leaves with fewer instead.
 //
 // Buckets: a batch that would be padded may leave with fewer, which fill a
 // smaller bucket, and leave the others to the next batch. The time that a batch
