@@ -30,7 +30,9 @@ BatchFormer::BatchFormer(const Options& options)
       queue_(options.max_queued_requests, options.levels),
       shares_(options.levels),
       lanes_(options.lanes, options.max_batches),
-      times_(options.max_batch_size, options.buckets) {}
+      times_(options.max_batch_size, options.buckets) {
+  shape_times_.reserve(ServiceTimes::kMaxShapes);
+}
 
 void BatchFormer::Append(InferRequest& request) {
   queue_.Append(request);

@@ -176,7 +176,8 @@ class BatchFormer {
     return {.one_row = times.Bound(1) + kMargin,
             .full = times.Bound(full_rows) + kMargin};
   }
-  void AddShapes(int32_t full_rows, WaitForecast::Facts& facts) const;
+  // Fills shape_times_.
+  void ListShapes(int32_t full_rows);
   // Expected time of a full one.
   Duration FullBatch(int32_t full_rows) const;
   // s(b) of the group's shape.
@@ -196,6 +197,7 @@ class BatchFormer {
   LaneForecast lanes_;
   std::array<WaitStretch, kMaxLevels> stretches_;
   ServiceTimes times_;
+  std::vector<WaitForecast::ShapeTimes> shape_times_;  // for producers
   Duration fastest_{0};  // batch there ever was; 0: none yet
   TimePoint tried_at_ = TimePoint::min();
   Duration staging_{0};  // a moving average

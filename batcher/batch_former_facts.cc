@@ -70,22 +70,24 @@ std::array<Duration, kMaxLevels> BatchFormer::Fragments(
   return sums;
 }
 
-void BatchFormer::AddShapes(int32_t full_rows,
-                            WaitForecast::Facts& facts) const {
+void BatchFormer::ListShapes(int32_t full_rows) {
+  shape_times_.clear();
   times_.VisitShapes([&](const ServiceTimes::Shape& shape) {
-    facts.shapes[facts.shape_count++] = {
-        .shape_key = shape.key,
-        .own = OwnTimes(shape.model, full_rows),
-        .believed_until = BelievedUntil(shape.model, shape.tried_at)};
+    shape_times_.push_back(
+        {.shape_key = shape.key,
+         .own = OwnTimes(shape.model, full_rows),
+         .believed_until = BelievedUntil(shape.model, shape.tried_at)});
   });
   if (queue_.groups().size() < 2) {
     return;
   }
-  size_t left = facts.shape_count;
+  size_t left = shape_times_.size();
   for (const ShapeGroup* group : queue_.groups()) {
+    if (left == 0) {
+      return;
+    }
     const uint64_t key = group->any().shape_key;
-    for (size_t i = 0; i < facts.shape_count && left > 0; ++i) {
-      WaitForecast::ShapeTimes& shape = facts.shapes[i];
+    for (WaitForecast::ShapeTimes& shape : shape_times_) {
       if (shape.shape_key == key) {
         const int32_t rows = group->rows() % full_rows;
         shape.own.last = rows > 0 ? times_.Of(key).Expected(rows) : Duration(0);
@@ -99,17 +101,18 @@ WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,
                                                    TimePoint now) {
   const int32_t full = FullRows(knobs);
   const Duration full_batch = FullBatch(full);
+  ListShapes(full);
   WaitForecast::Facts facts{.lanes = options_.lanes,
                             .idle_lanes = lanes_.idle_lanes(),
                             .batch_waits = lanes_.batch_waits(),
                             .full_rows = full,
                             .full_batch = full_batch,
                             .own = OwnTimes(times_.all(), full),
+                            .shapes = shape_times_,
                             .shapes_differ = times_.shapes_differ(),
                             .lane_free_at = lanes_.FreeAt(now),
                             .believed_until = BelievedUntil(),
                             .fastest = fastest_};
-  AddShapes(full, facts);
   const std::array<Duration, kMaxLevels> fragments =
       Fragments(full, full_batch);
   for (int32_t i = 0; i < options_.levels; ++i) {

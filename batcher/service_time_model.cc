@@ -45,14 +45,16 @@ ServiceTimeModel::ServiceTimeModel(int32_t max_rows,
       p11_(kPrior) {}
 
 void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
-  const bool is_off = IsOff(sample);
-  const double ratio = RatioOf(sample);
-  if (run_length_ > 0 && !(is_off && Agrees(ratio))) {
+  const Estimate expected = EstimateOf(sample.rows);
+  const double off_ns = Nanos(sample.took) - expected.mean_ns;
+  if (std::abs(off_ns) <= MostOff(expected, off_ns)) {
     EndRun();
-  }
-  if (!is_off) {
     LearnAsIs(sample);
     return;
+  }
+  const double ratio = Nanos(sample.took) / expected.mean_ns;
+  if (!Agrees(ratio)) {
+    EndRun();
   }
   run_[run_length_++] = sample;
   last_ratio_ = ratio;
@@ -64,12 +66,6 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
 double ServiceTimeModel::RatioOf(const ServiceTimeSample& sample) const {
   const double expected_ns = EstimateOf(sample.rows).mean_ns;
   return expected_ns > 0 ? Nanos(sample.took) / expected_ns : 1;
-}
-
-bool ServiceTimeModel::IsOff(const ServiceTimeSample& sample) const {
-  const Estimate expected = EstimateOf(sample.rows);
-  const double off_ns = Nanos(sample.took) - expected.mean_ns;
-  return std::abs(off_ns) > MostOff(expected, off_ns);
 }
 
 double ServiceTimeModel::MostOff(const Estimate& expected,
@@ -84,7 +80,7 @@ double ServiceTimeModel::MostOff(const Estimate& expected,
                   kMostShare * expected.mean_ns);
 }
 
-// In the same direction, too.
+// Whether it is off as the run is, in the same direction, too.
 bool ServiceTimeModel::Agrees(double ratio) const {
   const double least = std::min(ratio, last_ratio_);
   const double most = std::max(ratio, last_ratio_);

@@ -95,8 +95,6 @@ class ServiceTimeModel {
   Estimate EstimateOf(int32_t rows) const;
   // How far off the estimate a batch counts as it is.
   double MostOff(const Estimate& expected, double off_ns) const;
-  // Whether a batch is off, and by the same factor as those of the run.
-  bool IsOff(const ServiceTimeSample& sample) const;
   bool Agrees(double ratio) const;
   void EndRun();
   void StartAfresh();

@@ -23,13 +23,13 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
   full_rows_.store(facts.full_rows, kRelaxed);
   full_batch_ns_.store(Nanos(facts.full_batch), kRelaxed);
   Store(facts.own, own_);
-  for (size_t i = 0; i < facts.shape_count; ++i) {
+  for (size_t i = 0; i < facts.shapes.size(); ++i) {
     shapes_[i].key.store(facts.shapes[i].shape_key, kRelaxed);
     shapes_[i].believed_until_ns.store(ToNanos(facts.shapes[i].believed_until),
                                        kRelaxed);
     Store(facts.shapes[i].own, shapes_[i].own);
   }
-  shape_count_.store(facts.shape_count, kRelaxed);
+  shape_count_.store(facts.shapes.size(), kRelaxed);
   shapes_differ_.store(facts.shapes_differ, kRelaxed);
   lane_free_at_ns_.store(ToNanos(facts.lane_free_at), kRelaxed);
   believed_until_ns_.store(ToNanos(facts.believed_until), kRelaxed);

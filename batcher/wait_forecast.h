@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "batcher/admission.h"
 #include "batcher/clock.h"
 #include "batcher/service_times.h"
@@ -57,9 +58,8 @@ class WaitForecast {
     int32_t full_rows = 1;
     Duration full_batch{0};  // expected
     OwnTimes own;            // where its shape is not one of these
-    std::array<ShapeTimes, ServiceTimes::kMaxShapes> shapes = {};
-    size_t shape_count = 0;
-    bool shapes_differ = false;  // more came than one
+    absl::Span<const ShapeTimes> shapes = {};  // kMaxShapes at most
+    bool shapes_differ = false;                // more came than one
     TimePoint lane_free_at = {};
     TimePoint believed_until = {};
     Duration fastest{0};  // batch there ever was

@@ -93,13 +93,12 @@ TEST(WaitForecast, WhatOtherLevelsTakeMakesItLonger) {
 
 TEST(WaitForecast, OwnBatchIsOneOfItsShape) {
   WaitForecast::Facts facts = Device();
-  facts.shapes[0] = {
-      .shape_key = 7,
-      .own = {.one_row = Milliseconds(9), .full = Milliseconds(30)}};
-  facts.shapes[1] = {
-      .shape_key = 8,
-      .own = {.one_row = Milliseconds(1), .full = Milliseconds(2)}};
-  facts.shape_count = 2;
+  const WaitForecast::ShapeTimes shapes[] = {
+      {.shape_key = 7,
+       .own = {.one_row = Milliseconds(9), .full = Milliseconds(30)}},
+      {.shape_key = 8,
+       .own = {.one_row = Milliseconds(1), .full = Milliseconds(2)}}};
+  facts.shapes = shapes;
   WaitForecast forecast;
   forecast.Publish(facts, 1);
   EXPECT_EQ(forecast.FinishOf(0, {}, {1, 7}, At(100)), At(109));
@@ -112,15 +111,16 @@ TEST(WaitForecast, OwnBatchIsOneOfItsShape) {
 TEST(WaitForecast, OwnPartOfTheLastBatchesIsNotWaitedFor) {
   WaitForecast::Facts facts = Device();
   facts.levels[0].fragments = Milliseconds(31.5);
-  facts.shapes[0] = {.shape_key = 7,
-                     .own = {.one_row = Milliseconds(1.5),
-                             .full = Milliseconds(5),
-                             .last = Milliseconds(1.5)}};
-  facts.shapes[1] = {.shape_key = 8,
-                     .own = {.one_row = Milliseconds(30),
-                             .full = Milliseconds(30),
-                             .last = Milliseconds(30)}};
-  facts.shape_count = 2;
+  const WaitForecast::ShapeTimes shapes[] = {
+      {.shape_key = 7,
+       .own = {.one_row = Milliseconds(1.5),
+               .full = Milliseconds(5),
+               .last = Milliseconds(1.5)}},
+      {.shape_key = 8,
+       .own = {.one_row = Milliseconds(30),
+               .full = Milliseconds(30),
+               .last = Milliseconds(30)}}};
+  facts.shapes = shapes;
   WaitForecast forecast;
   forecast.Publish(facts, 1);
   EXPECT_EQ(forecast.FinishOf(0, {}, {1, 7}, At(100)), At(131.5));
@@ -129,9 +129,10 @@ TEST(WaitForecast, OwnPartOfTheLastBatchesIsNotWaitedFor) {
 
 TEST(WaitForecast, ShapesThatDidNotRunLatelyAreTried) {
   WaitForecast::Facts facts = Device();  // believed until 1000
-  facts.shapes[0] = {.shape_key = 7, .believed_until = At(50)};
-  facts.shapes[1] = {.shape_key = 8, .believed_until = At(1000)};
-  facts.shape_count = 2;
+  const WaitForecast::ShapeTimes shapes[] = {
+      {.shape_key = 7, .believed_until = At(50)},
+      {.shape_key = 8, .believed_until = At(1000)}};
+  facts.shapes = shapes;
   facts.shapes_differ = true;
   WaitForecast forecast;
   forecast.Publish(facts, 1);
