@@ -343,9 +343,9 @@ servers that are alike (A/A) and say what this machine makes of nothing; on the 
 clock (simulated, s(b) = 1 + 0.1 b ms) its results are {"the same to the last digit" if all(simulated.values()) else "NOT the same"}. Here:
 the same arrivals on two servers, in turns of {PAIR_SECONDS} s, to and fro, latency from the send
 on. Medians of the pairs that stand, and of their ratios with the 95 % interval, - of fewer
-than {LEAST_FOR_INTERVAL}; pairs in which the client was too late (but of `window`, which is only shown) or
-a request was refused are counted and left out. It holds where under `eager` most pairs stand and the medians of the ratios are within
-{MOST_OFF:.0%} of 1.
+than {LEAST_FOR_INTERVAL}. Left out, and counted, are pairs in which a request was refused or the client
+was too late (but of `window`, which is only shown). It holds where under `eager` most
+pairs stand and the medians of the ratios are within {MOST_OFF:.0%} of 1.
 
 """
 
