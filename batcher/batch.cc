@@ -21,7 +21,8 @@ void Batch::Add(InferRequest& request) {
                       .due = request.due,
                       .first_row = rows_,
                       .rows = request.rows,
-                      .level = request.level});
+                      .level = request.level,
+                      .is_trial = request.is_trial});
   rows_ += request.rows;
   bytes_ += request.bytes;
   shape_key_ = request.shape_key;

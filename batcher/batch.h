@@ -33,6 +33,7 @@ class Batch {
     int32_t first_row;
     int32_t rows;
     int32_t level;
+    bool is_trial;
   };
 
   struct Times {

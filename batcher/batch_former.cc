@@ -80,7 +80,7 @@ void BatchFormer::LearnStaging(Duration took) {
 
 void BatchFormer::Answered(const Batch& batch) {
   for (const Batch::Entry& entry : batch.entries()) {
-    if (entry.due != kNever) {
+    if (entry.due != kNever && !entry.is_trial) {
       stretches_[static_cast<size_t>(entry.level)].CountAnswered(
           entry.arrival, entry.due, batch.times().delivered);
     }
@@ -248,16 +248,16 @@ int32_t BatchFormer::Prune(const ShapeGroup& group, const Knobs& knobs,
         return limits.rows;
       }
       order.Pop();
-      const TimePoint end =
-          next->is_trial ? now : end_with(plan.rows + next->rows);
+      const TimePoint end = end_with(plan.rows + next->rows);
       const bool is_cancelled =
           next->cancelled.load(std::memory_order_seq_cst) || next->IsOfNoUse();
-      if (is_cancelled || next->due < end) {  // with those before it alone
+      const bool is_late = next->due < (next->is_trial ? now : end);
+      if (is_cancelled || is_late) {  // with those before it alone
         on_dropped(*next, is_cancelled ? Dropped::kCancelled : Dropped::kLate);
         continue;
       }
       if (first_due != nullptr && first_due->due < end) {
-        if (!is_full || first_due->level < next->level) {
+        if (!is_full || first_due->level < next->level || next->is_trial) {
           return plan.rows;
         }
         break;  // it would hold back a full batch

@@ -93,9 +93,11 @@ class BatchFormer {
   }
   void Learn(const ServiceTimeSample& sample, uint64_t shape_key);
   void LearnStaging(Duration took);
-  // A request expired or was dropped.
-  void Missed(int32_t level) {
-    stretches_[static_cast<size_t>(level)].CountMissed();
+  // The request expired or was dropped.
+  void Missed(const InferRequest& request) {
+    if (!request.is_trial) {  // of which that was expected
+      stretches_[static_cast<size_t>(request.level)].CountMissed();
+    }
   }
   // The batch's requests have their results.
   void Answered(const Batch& batch);

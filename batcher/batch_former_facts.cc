@@ -61,7 +61,7 @@ std::array<Duration, kMaxLevels> BatchFormer::Fragments(
   }
   for (size_t level = 0; level < levels; ++level) {
     // One of the last batches is the request's own: where each shape has its
-    // times, OwnTimes::last.
+    // times, ShapeTimes::last.
     if (!times_.shapes_differ()) {
       sums[level] -= largest[level];
     }
@@ -89,8 +89,13 @@ void BatchFormer::ListShapes(int32_t full_rows) {
     const uint64_t key = group->any().shape_key;
     for (WaitForecast::ShapeTimes& shape : shape_times_) {
       if (shape.shape_key == key) {
-        const int32_t rows = group->rows() % full_rows;
-        shape.own.last = rows > 0 ? times_.Of(key).Expected(rows) : Duration(0);
+        int32_t rows = 0;
+        for (size_t level = 0; level < group->levels().size(); ++level) {
+          rows += group->levels()[level].rows;
+          shape.last[level] = rows % full_rows > 0
+                                  ? times_.Of(key).Expected(rows % full_rows)
+                                  : Duration(0);
+        }
         --left;
       }
     }

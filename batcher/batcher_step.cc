@@ -149,7 +149,7 @@ TimePoint Batcher::AnswerExpired() {
     if (IsToBeDelayed(request)) {
       former_.Delay(request);
     } else {
-      former_.Missed(request.level);
+      former_.Missed(request);
       Answer(request, kExpired);
     }
     now = clock_.Now();  // answering takes time, in which more may expire
@@ -194,7 +194,7 @@ void Batcher::StartBatch(const BatchFormer::Choice& choice, const Knobs& knobs,
                         former_.Delay(request);
                       } else {
                         answered_.dropped_requests.Add(1);
-                        former_.Missed(request.level);
+                        former_.Missed(request);
                         Answer(request, kTooLate);
                       }
                     });

@@ -113,6 +113,7 @@ void SplitRequest::Stamp() {
     part.arrival = whole_.arrival;
     part.due = whole_.due;
     part.deadline = whole_.deadline;
+    part.is_trial = whole_.is_trial;
   }
 }
 

@@ -28,6 +28,10 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
     shapes_[i].believed_until_ns.store(ToNanos(facts.shapes[i].believed_until),
                                        kRelaxed);
     Store(facts.shapes[i].own, shapes_[i].own);
+    for (size_t level = 0; level < static_cast<size_t>(levels); ++level) {
+      shapes_[i].last_ns[level].store(Nanos(facts.shapes[i].last[level]),
+                                      kRelaxed);
+    }
   }
   shape_count_.store(facts.shapes.size(), kRelaxed);
   shapes_differ_.store(facts.shapes_differ, kRelaxed);
@@ -47,7 +51,6 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
 void WaitForecast::Store(const OwnTimes& own, Times& times) {
   times.one_row_ns.store(Nanos(own.one_row), kRelaxed);
   times.full_ns.store(Nanos(own.full), kRelaxed);
-  times.last_ns.store(Nanos(own.last), kRelaxed);
 }
 
 const WaitForecast::Shape* WaitForecast::Find(uint64_t shape_key) const {
@@ -71,7 +74,16 @@ bool WaitForecast::IsTrial(uint64_t shape_key, TimePoint now) {
     is_believed = shape != nullptr &&
                   now <= FromNanos(shape->believed_until_ns.load(kRelaxed));
   }
-  return !is_believed && (doubted_.fetch_add(1, kRelaxed) + 1) % kTrial == 0;
+  std::atomic<uint32_t>& doubted = doubted_[shape_key % kTrial];
+  if (is_believed || (doubted.fetch_add(1, kRelaxed) + 1) % kTrial != 0) {
+    return false;
+  }
+  int64_t from_ns = next_trial_ns_.load(kRelaxed);
+  const auto batches =
+      Duration(std::llround(8 * full_batch_ns_.load(kRelaxed)));
+  return ToNanos(now) >= from_ns &&
+         next_trial_ns_.compare_exchange_strong(
+             from_ns, ToNanos(now + kTrust + batches), kRelaxed);
 }
 
 TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
@@ -82,6 +94,10 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   const Level& its = levels_[static_cast<size_t>(level)];
   const Shape* const shape = Find(own.shape_key);
   const Times& times = shape != nullptr ? shape->own : own_;
+  const double last_ns =
+      shape != nullptr
+          ? shape->last_ns[static_cast<size_t>(level)].load(kRelaxed)
+          : 0;
   const int64_t full_rows = full_rows_.load(kRelaxed);
   const double full_ns = full_batch_ns_.load(kRelaxed);
   const double lanes = lanes_.load(kRelaxed);
@@ -100,8 +116,7 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
   // Of the time, the level has only its share: who is more urgent may yet come.
   const double wait_ns =
       std::max(in_turns(batches) * full_ns +
-                   std::max(0.0, its.fragments_ns.load(kRelaxed) -
-                                     times.last_ns.load(kRelaxed)),
+                   std::max(0.0, its.fragments_ns.load(kRelaxed) - last_ns),
                in_turns(own_batches) * full_ns / its.share.load(kRelaxed)) /
       lanes * (1 + its.stretch.load(kRelaxed));
   // Behind a full batch there is one more by the time its turn comes.

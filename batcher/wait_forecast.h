@@ -10,7 +10,8 @@
 // door for good. From then on an answer takes as long as that of the fastest
 // batch ever. Who has less time than that is refused, too; but each kTrial-th
 // of these is tried, as the device may have become faster. So is each kTrial-th
-// of a shape that has not run lately, or has no times of its own.
+// of a shape that has not run lately, or has no times of its own; but one at a
+// time, since others wait meanwhile.
 //
 // Thread safety: Publish() from the stepper, the others from any. The
 // numbers are stored one by one; a reader may see some of them a step older,
@@ -39,13 +40,13 @@ class WaitForecast {
   struct OwnTimes {
     Duration one_row{0};
     Duration full{0};
-    // Expected, of that which the rows of its shape that are queued do not
-    // fill: Facts::Level::fragments has it, too.
-    Duration last{0};
   };
   struct ShapeTimes {
     uint64_t shape_key = 0;
     OwnTimes own = {};
+    // Expected, of the batch that what is queued of it does not fill, by
+    // level: Facts::Level::fragments has it, too.
+    std::array<Duration, kMaxLevels> last = {};
     TimePoint believed_until = {};
   };
 
@@ -111,12 +112,12 @@ class WaitForecast {
   struct Times {
     std::atomic<double> one_row_ns{0};
     std::atomic<double> full_ns{0};
-    std::atomic<double> last_ns{0};
   };
   struct Shape {
     std::atomic<uint64_t> key{0};
     std::atomic<int64_t> believed_until_ns{0};
     Times own;
+    std::array<std::atomic<double>, kMaxLevels> last_ns = {};
   };
 
   static void Store(const OwnTimes& own, Times& times);
@@ -143,7 +144,9 @@ class WaitForecast {
   std::atomic<int64_t> lane_free_at_ns_{0};
   std::atomic<int64_t> believed_until_ns_{0};
   std::atomic<int64_t> fastest_ns_{0};
-  std::atomic<uint32_t> doubted_{0};  // requests, by IsTrial()
+  std::atomic<int64_t> next_trial_ns_{0};
+  // Requests, by IsTrial(); of shapes by their keys, some together.
+  std::array<std::atomic<uint32_t>, kTrial> doubted_ = {};
   std::array<Level, kMaxLevels> levels_;
 };
 

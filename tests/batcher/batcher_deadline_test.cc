@@ -195,6 +195,21 @@ TEST_F(BatcherDeadlineTest, WhatNeverRanSoFastIsTriedNowAndThen) {
   stepped_.Settle();
 }
 
+TEST_F(BatcherDeadlineTest, TrialOfSeveralBatchesRunsWhole) {
+  stepped_.clock().Advance(Milliseconds(60'000));  // idle
+  const auto submit = [&] {
+    return Submit({.rows = 12, .deadline = In(Milliseconds(1))});
+  };
+  for (uint32_t i = 1; i < WaitForecast::kTrial; ++i) {
+    EXPECT_FALSE(submit().ok());
+  }
+  ASSERT_TRUE(submit().ok());
+  stepped_.Step();
+  EXPECT_EQ(stepped_.backend().running_count(), 1u);
+  stepped_.Settle();
+  EXPECT_TRUE(requests_.back().HasOwnRows()) << "both of its parts";
+}
+
 // Of a model whose rows may be long, which takes ten times as long.
 TEST_F(BatcherDeadlineTest, DoorKnowsHowLongEachShapeTakes) {
   const auto serve = [&](int64_t width) {

@@ -113,13 +113,11 @@ TEST(WaitForecast, OwnPartOfTheLastBatchesIsNotWaitedFor) {
   facts.levels[0].fragments = Milliseconds(31.5);
   const WaitForecast::ShapeTimes shapes[] = {
       {.shape_key = 7,
-       .own = {.one_row = Milliseconds(1.5),
-               .full = Milliseconds(5),
-               .last = Milliseconds(1.5)}},
+       .own = {.one_row = Milliseconds(1.5), .full = Milliseconds(5)},
+       .last = {Milliseconds(1.5)}},
       {.shape_key = 8,
-       .own = {.one_row = Milliseconds(30),
-               .full = Milliseconds(30),
-               .last = Milliseconds(30)}}};
+       .own = {.one_row = Milliseconds(30), .full = Milliseconds(30)},
+       .last = {Milliseconds(30)}}};
   facts.shapes = shapes;
   WaitForecast forecast;
   forecast.Publish(facts, 1);
@@ -136,16 +134,16 @@ TEST(WaitForecast, ShapesThatDidNotRunLatelyAreTried) {
   facts.shapes_differ = true;
   WaitForecast forecast;
   forecast.Publish(facts, 1);
-  const auto trials = [&](uint64_t shape_key) {
+  const auto trials = [&](uint64_t shape_key, TimePoint now) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < WaitForecast::kTrial; ++i) {
-      count += forecast.IsTrial(shape_key, At(100)) ? 1 : 0;
+      count += forecast.IsTrial(shape_key, now) ? 1 : 0;
     }
     return count;
   };
-  EXPECT_EQ(trials(7), 1u);
-  EXPECT_EQ(trials(8), 0u);
-  EXPECT_EQ(trials(9), 1u) << "it has no times of its own";
+  EXPECT_EQ(trials(7, At(100)), 1u);
+  EXPECT_EQ(trials(8, At(200)), 0u);
+  EXPECT_EQ(trials(9, At(200)), 1u) << "it has no times of its own";
 }
 
 TEST(WaitForecast, IsNotBelievedForEver) {
@@ -171,7 +169,9 @@ TEST(WaitForecast, OneInManyIsTriedWhereItIsNotBelieved) {
     return count;
   };
   EXPECT_EQ(trials(At(1000)), 0u);
-  EXPECT_EQ(trials(At(1001)), 3u);
+  EXPECT_EQ(trials(At(1001)), 1u) << "one at a time";
+  EXPECT_EQ(trials(At(1001.1) + WaitForecast::kTrust), 0u);
+  EXPECT_EQ(trials(At(1041.1) + WaitForecast::kTrust), 1u) << "eight batches";
 }
 
 }  // namespace
