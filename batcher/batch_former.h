@@ -170,15 +170,15 @@ class BatchFormer {
                    const Knobs& knobs, bool is_drained) const;
   int32_t FullRows(const Knobs& knobs) const;
   // What batches of each level and more urgent ones take longer than full ones
-  // of the same rows; [level].
+  // of the same rows; [level]. Tells shape_times_ of each shape's last one.
   std::array<Duration, kMaxLevels> Fragments(int32_t full_rows,
-                                             Duration full_batch) const;
+                                             Duration full_batch);
   static WaitForecast::OwnTimes OwnTimes(const ServiceTimeModel& times,
                                          int32_t full_rows) {
     return {.one_row = times.Bound(1) + kMargin,
             .full = times.Bound(full_rows) + kMargin};
   }
-  // Fills shape_times_.
+  // Into shape_times_.
   void ListShapes(int32_t full_rows);
   // Expected time of a full one.
   Duration FullBatch(int32_t full_rows) const;

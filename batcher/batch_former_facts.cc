@@ -36,8 +36,8 @@ Duration BatchFormer::FullBatch(int32_t full_rows) const {
                         : Duration(std::llround(sum_ns / queue_.rows()));
 }
 
-std::array<Duration, kMaxLevels> BatchFormer::Fragments(
-    int32_t full_rows, Duration full_batch) const {
+std::array<Duration, kMaxLevels> BatchFormer::Fragments(int32_t full_rows,
+                                                        Duration full_batch) {
   std::array<Duration, kMaxLevels> sums{};
   if (queue_.groups().size() < 2) {
     return sums;  // the one there is may yet be filled
@@ -47,6 +47,10 @@ std::array<Duration, kMaxLevels> BatchFormer::Fragments(
   const auto levels = static_cast<size_t>(options_.levels);
   for (const ShapeGroup* group : queue_.groups()) {
     const ServiceTimeModel& times = TimesOf(*group);
+    const auto own = std::find_if(
+        shape_times_.begin(), shape_times_.end(), [&](const auto& shape) {
+          return shape.shape_key == group->any().shape_key;
+        });
     int32_t rows = 0;
     for (size_t level = 0; level < levels; ++level) {
       rows += group->levels()[level].rows;
@@ -56,6 +60,9 @@ std::array<Duration, kMaxLevels> BatchFormer::Fragments(
         const Duration last = times.Expected(rows % full_rows);
         sums[level] += last;
         largest[level] = std::max(largest[level], last);
+        if (own != shape_times_.end()) {
+          own->last[level] = last;
+        }
       }
     }
   }
@@ -78,28 +85,6 @@ void BatchFormer::ListShapes(int32_t full_rows) {
          .own = OwnTimes(shape.model, full_rows),
          .believed_until = BelievedUntil(shape.model, shape.tried_at)});
   });
-  if (queue_.groups().size() < 2) {
-    return;
-  }
-  size_t left = shape_times_.size();
-  for (const ShapeGroup* group : queue_.groups()) {
-    if (left == 0) {
-      return;
-    }
-    const uint64_t key = group->any().shape_key;
-    for (WaitForecast::ShapeTimes& shape : shape_times_) {
-      if (shape.shape_key == key) {
-        int32_t rows = 0;
-        for (size_t level = 0; level < group->levels().size(); ++level) {
-          rows += group->levels()[level].rows;
-          shape.last[level] = rows % full_rows > 0
-                                  ? times_.Of(key).Expected(rows % full_rows)
-                                  : Duration(0);
-        }
-        --left;
-      }
-    }
-  }
 }
 
 WaitForecast::Facts BatchFormer::FactsForProducers(const Knobs& knobs,

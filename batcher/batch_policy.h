@@ -38,7 +38,7 @@ struct QueueState {
   int32_t full_at_rows = 1;
   Duration max_wait{0};
   // The last moment at which it can start, with one more request, and still
-  // keep every deadline that is queued.
+  // keep every deadline of its requests.
   TimePoint latest_start = kNever;
 };
 

@@ -180,13 +180,11 @@ absl::Status Batcher::Submit(InferRequest& request) {
   if (request.due <= request.arrival) {
     return Refuse(Refusal::kExpired, request);
   }
-  request.is_trial = false;
-  if (WouldMiss(request)) {
-    request.is_trial =
-        wait_forecast_.IsTrial(request.shape_key, request.arrival);
-    if (!request.is_trial) {
-      return Refuse(Refusal::kWouldMiss, request);
-    }
+  const bool would_miss = WouldMiss(request);
+  request.is_trial =
+      would_miss && wait_forecast_.IsTrial(request.shape_key, request.arrival);
+  if (would_miss && !request.is_trial) {
+    return Refuse(Refusal::kWouldMiss, request);
   }
   const Admission::Verdict verdict =
       admission_.TryAdmit(request.level, parts, request.rows, request.bytes);

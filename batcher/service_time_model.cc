@@ -31,6 +31,11 @@ constexpr double kDeviations = 3;
 constexpr double kAgreeing = 2;  // what differs by less agrees
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
+// What is further off the mean is far off.
+double Most(double deviations, double deviation_ns, double mean_ns) {
+  return std::max(deviations * deviation_ns, kMostShare * mean_ns);
+}
+
 double Nanos(Duration time) { return static_cast<double>(ElapsedNanos(time)); }
 
 }  // namespace
@@ -52,7 +57,7 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
     LearnAsIs(sample);
     return;
   }
-  const double ratio = Nanos(sample.took) / expected.mean_ns;
+  const double ratio = RatioOf(sample);
   if (!Agrees(ratio)) {
     EndRun();
   }
@@ -76,8 +81,7 @@ double ServiceTimeModel::MostOff(const Estimate& expected,
     return std::numeric_limits<double>::infinity();
   }
   const double deviations = is_early ? kMostEarlyDeviations : kMostDeviations;
-  return std::max(deviations * expected.deviation_ns,
-                  kMostShare * expected.mean_ns);
+  return Most(deviations, expected.deviation_ns, expected.mean_ns);
 }
 
 // Whether it is off as the run is, in the same direction, too.
@@ -197,8 +201,7 @@ void ServiceTimeModel::LearnSize(Size& size, double took_ns) {
   const double weight = std::max(kAverageWeight, 1.0 / (size.samples + 1));
   double off = took_ns - size.mean_ns;
   if (size.samples >= kFirstSamples && size.mean_ns > 0) {
-    const double most = std::max(kMostDeviations * size.deviation_ns,
-                                 kMostShare * size.mean_ns);
+    const double most = Most(kMostDeviations, size.deviation_ns, size.mean_ns);
     off = std::clamp(off, -most, most);
   }
   const double before = size.samples == 0 ? 0 : std::abs(off);

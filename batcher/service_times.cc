@@ -34,31 +34,32 @@ void ServiceTimes::LearnShape(Shape& shape, const ServiceTimeSample& sample) {
   }
 }
 
+size_t ServiceTimes::Find(uint64_t shape_key) const {
+  size_t place = 0;
+  while (place < shapes_.size() && shapes_[place].key != shape_key) {
+    ++place;
+  }
+  return place;
+}
+
 void ServiceTimes::Tried(uint64_t shape_key, TimePoint now) {
-  for (Shape& shape : shapes_) {
-    if (shape.key == shape_key) {
-      shape.tried_at = now;
-    }
+  const size_t place = Find(shape_key);
+  if (place < shapes_.size()) {
+    shapes_[place].tried_at = now;
   }
 }
 
 const ServiceTimeModel& ServiceTimes::Of(uint64_t shape_key) const {
-  if (shape_key != 0 && shapes_differ()) {
-    for (const Shape& shape : shapes_) {
-      if (shape.key == shape_key && IsHeard(shape)) {
-        return shape.model;
-      }
-    }
-  }
-  return all_;
+  const size_t place = Find(shape_key);
+  return place < shapes_.size() && IsHeard(shapes_[place])
+             ? shapes_[place].model
+             : all_;
 }
 
 ServiceTimes::Shape& ServiceTimes::PlaceOf(uint64_t shape_key) {
-  const auto own =
-      std::find_if(shapes_.begin(), shapes_.end(),
-                   [&](const Shape& shape) { return shape.key == shape_key; });
-  if (own != shapes_.end()) {
-    return *own;
+  const size_t own = Find(shape_key);
+  if (own < shapes_.size()) {
+    return shapes_[own];
   }
   if (shapes_.size() < kMaxShapes) {
     return shapes_.emplace_back(Shape{

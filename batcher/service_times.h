@@ -67,6 +67,8 @@ class ServiceTimes {
   bool IsHeard(const Shape& shape) const {
     return shapes_differ() && shape.batches >= kEnough;
   }
+  // Returns its place in shapes_, or their number where it has none.
+  size_t Find(uint64_t shape_key) const;
   void LearnShape(Shape& shape, const ServiceTimeSample& sample);
   Shape& PlaceOf(uint64_t shape_key);
 

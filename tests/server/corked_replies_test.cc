@@ -20,14 +20,20 @@ namespace {
 
 constexpr int kTries = 20;
 
+// Any port of it.
+const sockaddr_in kLoopback = [] {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}();
+
 // Two ends of a connection over loopback.
 class Connection {
  public:
   Connection() {
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = kLoopback;
     auto* const where = reinterpret_cast<sockaddr*>(&address);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(listener, where, size), 0);
@@ -224,9 +230,7 @@ TEST(CorkedReplies, DatagramsLeaveAtOnce) {
   CorkedReplies corked;
   const int server = socket(AF_INET, SOCK_DGRAM, 0);
   const int client = socket(AF_INET, SOCK_DGRAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = kLoopback;
   auto* const where = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof(address);
   ASSERT_EQ(bind(client, where, size), 0);
