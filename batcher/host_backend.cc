@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "batcher/check.h"
+#include "batcher/thread_priority.h"
 
 namespace ferry {
 namespace {
@@ -104,6 +105,9 @@ void HostBackend::RunLane(int32_t index) {
     warm_up_results_.push_back(std::move(warmed));
   }
   warm_up_changed_.SignalAll();
+  // After the warm-up: threads that the model started there, which may spin,
+  // keep theirs.
+  RaiseThreadPriority();
   IdleWait idle(options_.max_poll);
   for (;;) {
     Work work = to_compute_.Pop(idle);

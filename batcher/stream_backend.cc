@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "batcher/check.h"
+#include "batcher/thread_priority.h"
 
 namespace ferry {
 
@@ -83,6 +84,7 @@ void StreamBackend::RunStarts() {
     warm_up_result_ = std::move(warmed);
   }
   warm_up_changed_.SignalAll();
+  RaiseThreadPriority();
   IdleWait idle(options_.max_poll);
   for (;;) {
     Work work = to_start_.Pop(idle);
@@ -111,6 +113,7 @@ void StreamBackend::EnterGate(Turn& turn) {
 
 void StreamBackend::RunWaits() {
   pthread_setname_np(pthread_self(), "ferry-wait");
+  RaiseThreadPriority();
   while (std::optional<StreamPipeline::Flight> flight = under_way_.Pop()) {
     pipeline_.Land(*flight);
     // First, so that what comes next finds the gate open.

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "batcher/thread_priority.h"
+
 namespace ferry {
 namespace {
 
@@ -138,6 +140,7 @@ void WorkQueue::Close() {
 
 void RunDeliveries(WorkQueue& to_deliver) {
   pthread_setname_np(pthread_self(), "ferry-deliver");
+  RaiseThreadPriority();
   IdleWait idle(/*max_poll=*/Duration(0));
   for (;;) {
     Work work = to_deliver.Pop(idle);

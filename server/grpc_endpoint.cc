@@ -12,11 +12,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "batcher/thread_priority.h"
 
 namespace ferry {
 namespace {
 
-constexpr int kMaxStreamsPerConnection = 4096;
+// Past some hundreds of requests under way a request costs both sides twice as
+// much (docs/decisions/0034-overload-on-few-cores.md).
+constexpr int kMinStreams = 256;
+constexpr int kMaxStreams = 4096;
+// Two that a lane has, and two that wait.
+constexpr int kBatchesOfConnection = 4;
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
@@ -67,6 +73,18 @@ void SetCompression(Compression compression, grpc::ServerBuilder& builder) {
 
 }  // namespace
 
+int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
+  if (options.max_streams > 0) {
+    return options.max_streams;
+  }
+  int64_t streams = kMinStreams;
+  for (const ModelUse& use : models.UseAll()) {
+    streams = std::max(streams, int64_t{kBatchesOfConnection} *
+                                    use->model().spec.max_batch_size);
+  }
+  return static_cast<int>(std::min<int64_t>(streams, kMaxStreams));
+}
+
 absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
     const GrpcOptions& options, ModelTable& models, ModelControl& control,
     const Readiness& readiness, UnsentReplies& unsent) {
@@ -74,7 +92,11 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
       new GrpcEndpoint(models, control, readiness, unsent));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
-  endpoint->server_ = builder.BuildAndStart();
+  {
+    // For gRPC's own threads, to which others hand work that replies wait for.
+    const RaisedPriority raised;
+    endpoint->server_ = builder.BuildAndStart();
+  }
   if (endpoint->server_ == nullptr || endpoint->port_ <= 0) {
     for (auto& queue : endpoint->queues_) {
       queue->Stop();
@@ -117,7 +139,7 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             kMaxStreamsPerConnection);
+                             StreamsOfConnection(options, models_));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,

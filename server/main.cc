@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "batcher/thread_priority.h"
 #include "models/device.h"
 #include "models/model_repository.h"
 #include "models/start_cuda.h"
@@ -53,6 +54,15 @@ void WarnOfSmallQueue(const ServerOptions& options) {
         "queue-bytes={} is less than grpc-max-message-bytes={}: larger "
         "requests are refused as invalid",
         bytes, options.grpc.max_message_bytes);
+  }
+}
+
+void RaisePriorities(Priority priority) {
+  if (priority == Priority::kRaised && !AllowRaisedPriority()) {
+    spdlog::info(
+        "threads that compute have the priority of those that receive: to "
+        "raise "
+        "it takes the capability CAP_SYS_NICE");
   }
 }
 
@@ -151,6 +161,7 @@ int Serve(ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
+  RaisePriorities(options.lifecycle.priority);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kMaxPort = 65535;
 constexpr int kMaxInferThreads = 64;
+constexpr int kMaxStreams = 1 << 16;
 constexpr int64_t kMinMessageBytes = 1 << 10;
 constexpr int64_t kMaxMessageBytes = std::numeric_limits<int32_t>::max();
 constexpr double kMaxSeconds = 86400;
@@ -34,6 +35,7 @@ struct RawFlags {
   std::optional<int> metrics_port;
   std::string compression = "none";
   bool no_grpc_cork = false;
+  bool no_raised_priority = false;
   bool grpc_reflection = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
@@ -213,6 +215,14 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
                "send each reply by itself, also where others of its batch to "
                "the same connection follow at once")
       ->group(group);
+  app.add_option(
+         "--grpc-max-streams", grpc.max_streams,
+         "requests that one connection may have under way; more wait at "
+         "the client. Not given: four batches of the largest model at "
+         "the start, at least 256")
+      ->check(CLI::Range(1, kMaxStreams))
+      ->type_name("N")
+      ->group(group);
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
                "offer the reflection service (for grpcurl)")
       ->group(group);
@@ -258,6 +268,11 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->type_name("S")
       ->capture_default_str()
       ->group(lifecycle);
+  app.add_flag("--no-raised-priority", raw.no_raised_priority,
+               "leave the threads that compute and answer the priority of "
+               "those that receive; else it is raised where the system allows "
+               "that (CAP_SYS_NICE)")
+      ->group(lifecycle);
   app.add_option("--log-level", options.log_level, "least level logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->type_name("debug|info|warning|error")
@@ -295,6 +310,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     options.metrics.port = *raw.metrics_port;
     options.metrics.listening =
         *raw.metrics_port == 0 ? MetricsListening::kOff : MetricsListening::kOn;
+  }
+  if (raw.no_raised_priority) {
+    options.lifecycle.priority = Priority::kOfProcess;
   }
   if (raw.no_grpc_cork) {
     options.grpc.corking = Corking::kOff;

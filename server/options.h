@@ -49,6 +49,7 @@ struct GrpcOptions {
   AdminRpc admin = AdminRpc::kOff;
   Compression compression = Compression::kNone;
   Corking corking = Corking::kOn;
+  int max_streams = 0;  // of a connection; 0: by the models
   StatusCodes status_codes = StatusCodes::kFerry;
 };
 
@@ -60,11 +61,16 @@ struct MetricsOptions {
   int port = 8002;  // 0: any free one
 };
 
+// Of the threads that compute and answer: higher than that of those which
+// receive, where the system allows it.
+enum class Priority { kOfProcess, kRaised };
+
 struct LifecycleOptions {
   Duration drain_delay{0};
   Duration exit_timeout = Milliseconds(20'000);
   // A lane that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
+  Priority priority = Priority::kRaised;
   // Of the device that all models share; empty: none is.
   std::function<bool()> is_device_lost;
 };

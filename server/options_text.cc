@@ -87,6 +87,9 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
   add("grpc-compression", CompressionName(options.grpc.compression));
   add("grpc-cork", options.grpc.corking == Corking::kOn ? "on" : "off");
+  if (options.grpc.max_streams > 0) {
+    add("grpc-max-streams", options.grpc.max_streams);
+  }
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
   add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
@@ -95,6 +98,8 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
   add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
   add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));
+  add("raised-priority",
+      options.lifecycle.priority == Priority::kRaised ? "on" : "off");
   add("log-level", options.log_level);
   return absl::StrJoin(parts, " ");
 }

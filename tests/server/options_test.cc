@@ -29,6 +29,8 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_EQ(options.grpc.reflection, Reflection::kOff);
   EXPECT_EQ(options.grpc.compression, Compression::kNone);
   EXPECT_EQ(options.grpc.corking, Corking::kOn);
+  EXPECT_EQ(options.grpc.max_streams, 0);
+  EXPECT_EQ(options.lifecycle.priority, Priority::kRaised);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kFerry);
   EXPECT_EQ(options.metrics.listening, MetricsListening::kOn);
   EXPECT_EQ(options.metrics.address, "127.0.0.1");
@@ -66,6 +68,8 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--grpc-reflection",
              "--grpc-compression=gzip",
              "--no-grpc-cork",
+             "--grpc-max-streams=100",
+             "--no-raised-priority",
              "--triton-status-codes",
              "--log-level=debug",
              "--backend-timeout-secs=7"});
@@ -93,6 +97,8 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.grpc.reflection, Reflection::kOn);
   EXPECT_EQ(options.grpc.compression, Compression::kGzip);
   EXPECT_EQ(options.grpc.corking, Corking::kOff);
+  EXPECT_EQ(options.grpc.max_streams, 100);
+  EXPECT_EQ(options.lifecycle.priority, Priority::kOfProcess);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kTriton);
   EXPECT_EQ(options.log_level, "debug");
 }
@@ -222,6 +228,7 @@ TEST(OptionsTest, WrongFlagsAreRefusedByName) {
       {"--max-wait-ms=-1"},
       {"--log-level=loud"},
       {"--grpc-infer-thread-count=0"},
+      {"--grpc-max-streams=0"},
       {"--exit-timeout-secs=x"},
       {"--queue-bytes=0"},
       {"--grpc-max-message-bytes=3000000000"},

@@ -1,0 +1,45 @@
+// Thread priority: what was accepted goes before what is offered.
+//
+// Where requests come faster than they can be served, the threads that receive
+// and refuse them want the processors of those that compute and answer. Where
+// both get the same share, most of it goes to requests that are refused:
+// receive livelock (Mogul and Ramakrishnan, Eliminating Receive Livelock in an
+// Interrupt-driven Kernel, 1997). So threads that compute and answer have the
+// higher priority, where the system allows it
+// (docs/decisions/0034-overload-on-few-cores.md).
+//
+// Off until a program asks for it: tests and yardsticks measure without.
+//
+// Thread safety: AllowRaisedPriority() is called once, before the threads that
+// the others concern; those are thread-safe.
+#ifndef FERRY_BATCHER_THREAD_PRIORITY_H_
+#define FERRY_BATCHER_THREAD_PRIORITY_H_
+
+namespace ferry {
+
+// A raised thread's nice value is so much less than the process's: it has some
+// ten times the share of a processor that a thread of the process has (the
+// kernel's weights, sched_prio_to_weight of Linux).
+inline constexpr int kRaisedBy = 10;
+
+// Turns the functions below on where the system lets this process raise its
+// priority (CAP_SYS_NICE, or RLIMIT_NICE). Returns whether it does.
+bool AllowRaisedPriority();
+
+// Raises the calling thread's priority for good, and that of the threads that
+// it starts from now on.
+void RaiseThreadPriority();
+
+// Raises the calling thread's priority for as long as it lives: for threads
+// that others start, which have that of who starts them.
+class RaisedPriority {
+ public:
+  RaisedPriority();
+  ~RaisedPriority();
+  RaisedPriority(const RaisedPriority&) = delete;
+  RaisedPriority& operator=(const RaisedPriority&) = delete;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_THREAD_PRIORITY_H_
