@@ -124,6 +124,7 @@ class Batcher final : private BackendEvents {
   absl::Status Drain(TimePoint until);
 
   const ModelSpec& spec() const { return backend_->spec(); }
+  int32_t lanes() const { return backend_->lanes(); }
   const BatcherOptions& options() const { return options_; }
 
   Knobs knobs() const;

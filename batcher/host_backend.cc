@@ -105,8 +105,7 @@ void HostBackend::RunLane(int32_t index) {
     warm_up_results_.push_back(std::move(warmed));
   }
   warm_up_changed_.SignalAll();
-  // After the warm-up: threads that the model started there, which may spin,
-  // keep theirs.
+  // After the warm-up: threads that the model started there may spin.
   RaiseThreadPriority();
   IdleWait idle(options_.max_poll);
   for (;;) {

@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace ferry {
@@ -11,41 +12,27 @@ namespace {
 
 constexpr int kLeastNice = -20;
 
-struct Nice {
-  int normal = 0;
-  int raised = 0;
-};
-
 std::atomic<bool> is_allowed{false};
-Nice nice;  // written before is_allowed
+int raised_nice = 0;  // written before is_allowed
 
-bool Set(int value) { return setpriority(PRIO_PROCESS, 0, value) == 0; }
+bool SetNice(int value) { return setpriority(PRIO_PROCESS, 0, value) == 0; }
 
 }  // namespace
 
 bool AllowRaisedPriority() {
-  nice.normal = getpriority(PRIO_PROCESS, 0);
-  nice.raised = nice.normal - kRaisedBy < kLeastNice ? kLeastNice
-                                                     : nice.normal - kRaisedBy;
-  if (!Set(nice.raised)) {
+  const int normal = getpriority(PRIO_PROCESS, 0);
+  raised_nice = std::max(normal - kRaisedBy, kLeastNice);
+  if (!SetNice(raised_nice)) {
     return false;
   }
-  Set(nice.normal);
+  SetNice(normal);
   is_allowed.store(true, std::memory_order_release);
   return true;
 }
 
 void RaiseThreadPriority() {
   if (is_allowed.load(std::memory_order_acquire)) {
-    Set(nice.raised);
-  }
-}
-
-RaisedPriority::RaisedPriority() { RaiseThreadPriority(); }
-
-RaisedPriority::~RaisedPriority() {
-  if (is_allowed.load(std::memory_order_acquire)) {
-    Set(nice.normal);
+    SetNice(raised_nice);
   }
 }
 

@@ -11,34 +11,25 @@
 // Off until a program asks for it: tests and yardsticks measure without.
 //
 // Thread safety: AllowRaisedPriority() is called once, before the threads that
-// the others concern; those are thread-safe.
+// are to be raised; RaiseThreadPriority() is thread-safe.
 #ifndef FERRY_BATCHER_THREAD_PRIORITY_H_
 #define FERRY_BATCHER_THREAD_PRIORITY_H_
 
 namespace ferry {
 
-// A raised thread's nice value is so much less than the process's: it has some
-// ten times the share of a processor that a thread of the process has (the
-// kernel's weights, sched_prio_to_weight of Linux).
+// A raised thread's nice value is so much less than the process's, but at least
+// -20: it has some ten times the share of a processor that another thread of
+// the process has (the kernel's weights, sched_prio_to_weight of Linux).
 inline constexpr int kRaisedBy = 10;
 
-// Turns the functions below on where the system lets this process raise its
-// priority (CAP_SYS_NICE, or RLIMIT_NICE). Returns whether it does.
+// Turns RaiseThreadPriority() on where the system lets this process raise its
+// priority by all of that (CAP_SYS_NICE, or RLIMIT_NICE). Returns whether it
+// does.
 bool AllowRaisedPriority();
 
 // Raises the calling thread's priority for good, and that of the threads that
 // it starts from now on.
 void RaiseThreadPriority();
-
-// Raises the calling thread's priority for as long as it lives: for threads
-// that others start, which have that of who starts them.
-class RaisedPriority {
- public:
-  RaisedPriority();
-  ~RaisedPriority();
-  RaisedPriority(const RaisedPriority&) = delete;
-  RaisedPriority& operator=(const RaisedPriority&) = delete;
-};
 
 }  // namespace ferry
 

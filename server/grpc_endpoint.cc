@@ -12,17 +12,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/thread_priority.h"
 
 namespace ferry {
 namespace {
 
-// Past some hundreds of requests under way a request costs both sides twice as
-// much (docs/decisions/0034-overload-on-few-cores.md).
-constexpr int kMinStreams = 256;
-constexpr int kMaxStreams = 4096;
-// Two that a lane has, and two that wait.
-constexpr int kBatchesOfConnection = 4;
+// Past some hundreds of calls under way a call costs both sides twice as much
+// (docs/decisions/0034-overload-on-few-cores.md).
+constexpr int64_t kMinStreamsByModels = 256;
+constexpr int64_t kMaxStreamsByModels = 4096;
+// It computes one, another is ready, and two wait.
+constexpr int64_t kBatchesOfLane = 4;
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
@@ -77,12 +76,13 @@ int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
   if (options.max_streams > 0) {
     return options.max_streams;
   }
-  int64_t streams = kMinStreams;
+  int64_t streams = kMinStreamsByModels;
   for (const ModelUse& use : models.UseAll()) {
-    streams = std::max(streams, int64_t{kBatchesOfConnection} *
-                                    use->model().spec.max_batch_size);
+    const ServedModel& model = use->model();
+    streams = std::max(streams, kBatchesOfLane * model.batcher->lanes() *
+                                    model.spec.max_batch_size);
   }
-  return static_cast<int>(std::min<int64_t>(streams, kMaxStreams));
+  return static_cast<int>(std::min(streams, kMaxStreamsByModels));
 }
 
 absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
@@ -92,11 +92,7 @@ absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
       new GrpcEndpoint(models, control, readiness, unsent));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
-  {
-    // For gRPC's own threads, to which others hand work that replies wait for.
-    const RaisedPriority raised;
-    endpoint->server_ = builder.BuildAndStart();
-  }
+  endpoint->server_ = builder.BuildAndStart();
   if (endpoint->server_ == nullptr || endpoint->port_ <= 0) {
     for (auto& queue : endpoint->queues_) {
       queue->Stop();

@@ -31,9 +31,9 @@
 
 namespace ferry {
 
-// Returns how many requests one connection may have under way: as the option
-// says, or four batches of the largest model that is served now, at least 256
-// and at most 4096.
+// Returns how many calls one connection may have under way, a ModelStreamInfer
+// being one: as the option says, or four batches a lane of the largest model
+// that is served now, at least 256 and at most 4096.
 int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models);
 
 class GrpcEndpoint {

@@ -60,9 +60,8 @@ void WarnOfSmallQueue(const ServerOptions& options) {
 void RaisePriorities(Priority priority) {
   if (priority == Priority::kRaised && !AllowRaisedPriority()) {
     spdlog::info(
-        "threads that compute have the priority of those that receive: to "
-        "raise "
-        "it takes the capability CAP_SYS_NICE");
+        "threads that compute keep the priority of those that receive: raising "
+        "it takes CAP_SYS_NICE or RLIMIT_NICE");
   }
 }
 

@@ -217,9 +217,9 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->group(group);
   app.add_option(
          "--grpc-max-streams", grpc.max_streams,
-         "requests that one connection may have under way; more wait at "
-         "the client. Not given: four batches of the largest model at "
-         "the start, at least 256")
+         "calls that one connection may have under way, a stream being "
+         "one; more wait at the client. Not given: four batches a lane of "
+         "the largest model at the start, at least 256, at most 4096")
       ->check(CLI::Range(1, kMaxStreams))
       ->type_name("N")
       ->group(group);
@@ -271,7 +271,7 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   app.add_flag("--no-raised-priority", raw.no_raised_priority,
                "leave the threads that compute and answer the priority of "
                "those that receive; else it is raised where the system allows "
-               "that (CAP_SYS_NICE)")
+               "that (CAP_SYS_NICE or RLIMIT_NICE)")
       ->group(lifecycle);
   app.add_option("--log-level", options.log_level, "least level logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))

@@ -151,10 +151,10 @@ def measure(options):
             "time, in the rows that say so. Without a timeout the server cannot "
             "know what is of use, and all that the client's two connections "
             "carry at once is ahead of each; its goodput is what was answered "
-            "within ten batches all the same. `of ignored` is the goodput as a share of what was served "
-            "in the turn next to it, of the same load without a timeout: on "
-            "the mlp, which shares its cores with client and wire, that is "
-            "what counts.\n\n")
+            "within ten batches all the same. `of ignored` is the goodput as a "
+            "share of what was served in the turn next to it, of the same load "
+            "without a timeout: on the mlp, which shares its cores with client "
+            "and wire, that is what counts.\n\n")
     page += measuring.table(
         ["model", "load", "timeout ms", "goodput", "of ignored", "at least",
          "expired",

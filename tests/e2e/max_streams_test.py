@@ -1,4 +1,4 @@
-"""How many requests a connection may have under way, as gRPC tells the client."""
+"""How many calls a connection may have under way, as gRPC tells the client."""
 
 import queue
 import socket
@@ -37,9 +37,9 @@ class StreamsTest(unittest.TestCase):
         with FerryProcess(models=["echo"]) as server:  # of 64 rows
             self.assertEqual(told(server.address), 256)
 
-    def test_four_batches_of_the_largest_model(self):
+    def test_four_batches_a_lane_of_the_largest_model(self):
         with FerryProcess(models=["echo", "slow_wide"]) as server:  # 64, 128
-            self.assertEqual(told(server.address), 512)
+            self.assertEqual(told(server.address), 4 * 128)
 
     def test_what_is_past_the_bound_waits_and_is_answered(self):
         with FerryProcess("--grpc-max-streams", "2", models=["sim"]) as server:
