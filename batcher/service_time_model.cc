@@ -31,12 +31,13 @@ constexpr double kDeviations = 3;
 constexpr double kAgreeing = 2;  // what differs by less agrees
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
+
+double Nanos(Duration time) { return static_cast<double>(ElapsedNanos(time)); }
+
 // What is further off the mean is far off.
 double Most(double deviations, double deviation_ns, double mean_ns) {
   return std::max(deviations * deviation_ns, kMostShare * mean_ns);
 }
-
-double Nanos(Duration time) { return static_cast<double>(ElapsedNanos(time)); }
 
 }  // namespace
 

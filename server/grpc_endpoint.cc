@@ -70,8 +70,8 @@ void SetCompression(Compression compression, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, is_on);
 }
 
-}  // namespace
-
+// Returns how many calls one connection may have under way, a ModelStreamInfer
+// being one: as the option says, or by the models that are served now.
 int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
   if (options.max_streams > 0) {
     return options.max_streams;
@@ -84,6 +84,8 @@ int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
   }
   return static_cast<int>(std::min(streams, kMaxStreamsByModels));
 }
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
     const GrpcOptions& options, ModelTable& models, ModelControl& control,

@@ -31,11 +31,6 @@
 
 namespace ferry {
 
-// Returns how many calls one connection may have under way, a ModelStreamInfer
-// being one: as the option says, or four batches a lane of the largest model
-// that is served now, at least 256 and at most 4096.
-int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models);
-
 class GrpcEndpoint {
  public:
   // All but the options outlive the endpoint.

@@ -124,8 +124,11 @@ def report(programs, paths, name, *flags):
                    page, "--json", measuring.RESULTS / f"{name}.json",
                    "--markdown", page.with_suffix(".table"), *flags])
     path = measuring.RESULTS / f"{name}.json"
-    path.write_text(json.dumps(json.loads(path.read_text()),
-                               separators=(",", ":")) + "\n")
+    joined = json.loads(path.read_text())
+    for run in joined["runs"]:
+        for point in run["points"]:
+            point.pop("histograms", None)  # no page draws them; the larger half
+    path.write_text(json.dumps(joined, separators=(",", ":")) + "\n")
     table = page.with_suffix(".table")
     text = table.read_text(encoding="utf-8")
     table.unlink()
@@ -185,7 +188,8 @@ def told_doubts(doubted):
 
 
 PAGES = """The pages: `ferry-bench report bench/results/E5-sweep.json --html
-sweep.html`, and E5-tune.json, search and tune, likewise.
+sweep.html`, and E5-tune.json, search and tune, likewise. Of histograms they have those
+of the latency alone, which the pages draw.
 
 """
 

@@ -41,8 +41,8 @@ class Source:
 # Layers
 
 STANDARD = re.compile(r"^[a-z_]+$")  # <vector>, <cstdint>
-LINUX = {"linux/futex.h", "pthread.h", "sched.h", "sys/prctl.h", "sys/resource.h",
-         "sys/syscall.h", "time.h", "unistd.h"}
+LINUX = {"linux/futex.h", "pthread.h", "sched.h", "sys/prctl.h",
+         "sys/resource.h", "sys/syscall.h", "time.h", "unistd.h"}
 # NVML stands alone, so that any program may link it.
 NVML = "models/nvml/"
 NVML_MAY = (NVML, "absl/", "batcher/clock.h", "batcher/mutex.h", "dlfcn.h",
