@@ -93,6 +93,13 @@ class Load:
              f"--json={self.json}"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def said(self):
+        """Returns the lines that it printed, if it has ended by itself."""
+        return self.process.stdout.readlines() if self.has_ended() else []
+
     def finish(self):
         """Returns the measured point and what was printed."""
         self.process.send_signal(signal.SIGINT)
@@ -151,8 +158,11 @@ class HaproxyTest(unittest.TestCase):
                                for server in among)
 
                 leaver, stayers = servers[1], [servers[0], servers[2]]
-                self.assertTrue(wait_until(
-                    lambda: served(servers) >= BEFORE_DRAIN, LIMIT_S))
+                began = wait_until(
+                    lambda: served(servers) >= BEFORE_DRAIN or load.has_ended(),
+                    LIMIT_S)
+                self.assertFalse(load.has_ended(), "".join(load.said()))
+                self.assertTrue(began, proxy.log)
                 shares = [served([server]) for server in servers]
                 os.kill(leaver["pid"], signal.SIGTERM)
                 self.assertTrue(wait_until(
