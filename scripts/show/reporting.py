@@ -117,13 +117,13 @@ def search_and_tune(programs, folder, seconds):
 
 
 def report(programs, paths, name, *flags):
-    """Writes the page and the joined results, and returns the latter."""
+    """Writes the page and the joined results; returns the page and its table."""
     page = measuring.ROOT / "build" / f"{name}.html"
+    path = measuring.RESULTS / f"{name}.json"
     measuring.RESULTS.mkdir(parents=True, exist_ok=True)
     measuring.run([programs.path("ferry-bench"), "report", *paths, "--html",
-                   page, "--json", measuring.RESULTS / f"{name}.json",
+                   page, "--json", path,
                    "--markdown", page.with_suffix(".table"), *flags])
-    path = measuring.RESULTS / f"{name}.json"
     joined = json.loads(path.read_text())
     for run in joined["runs"]:
         for point in run["points"]:

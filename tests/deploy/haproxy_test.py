@@ -111,7 +111,7 @@ class Load:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
+        if not self.has_ended():
             self.process.kill()
             self.process.communicate()
         self.folder.cleanup()
