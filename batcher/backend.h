@@ -21,8 +21,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "batcher/batch.h"
+#include "batcher/clock.h"
 #include "batcher/device_count.h"
 #include "batcher/service_time_model.h"
 #include "batcher/tensor.h"
@@ -74,6 +76,19 @@ class Backend {
   // events.LaneAwake(); once for all calls until it does. False: none does. Any
   // thread; never blocks.
   virtual bool WakeLane(BackendEvents& /*events*/) { return false; }
+
+  // How long a batch may be expected to take for RunInline() to be worth a
+  // call; 0: never.
+  virtual Duration max_inline_run() const { return Duration(0); }
+
+  // Where the only lane is idle and does not wait for work awake, calls step(),
+  // and runs a batch that this starts on the calling thread, replies included.
+  // False: step() was not called. Any thread; waits for nobody. REQUIRES: not
+  // called in step(), nor in an event of the backend.
+  virtual bool RunInline(absl::FunctionRef<void()> /*step*/) { return false; }
+
+  // How long a thread that RunInline() made run a batch may poll for the next.
+  virtual Duration max_poll() const { return Duration(0); }
 
   // Called by one thread at a time, which may be any.
   // REQUIRES: fewer than slots() batches are in it; `events` outlives it.

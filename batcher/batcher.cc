@@ -163,6 +163,15 @@ Batcher::~Batcher() {
 }
 
 absl::Status Batcher::Submit(InferRequest& request) {
+  bool is_untold = false;
+  const absl::Status status = Submit(request, is_untold);
+  if (is_untold) {
+    Serve();
+  }
+  return status;
+}
+
+absl::Status Batcher::Submit(InferRequest& request, bool& is_untold) {
   Check(request.rows >= 1 && request.completion != nullptr,
         "a request has rows and a completion");
   Check(request.level >= 0 && request.level < std::ssize(options_.levels),
@@ -204,9 +213,12 @@ absl::Status Batcher::Submit(InferRequest& request) {
   request.TakeFirstHolds();
   const TimePoint due = request.due;  // from now on the stepper's
   Push(request);
-  // A lane that has to be woken steps itself, on what is there by then.
-  if (IsNews(due) && !backend_->WakeLane(*this)) {
-    AskForStep();
+  if (IsNews(due)) {
+    if (IsForInline()) {
+      is_untold = true;
+    } else {
+      Serve();
+    }
   }
   if (request.cancelled.load(std::memory_order_seq_cst)) {
     CancelParts(request);
@@ -229,18 +241,6 @@ void Batcher::Push(InferRequest& request) {
   for (SplitRequest::Part& part : request.split->parts()) {
     pushed_.Push(part);
   }
-}
-
-bool Batcher::IsNews(TimePoint due) const {
-  // Rows are counted before they are pushed and read after: whoever pushes last
-  // sees those of all, whatever the order of their admission.
-  if (due != kNever) {
-    due -= Duration(pressing_nanos_.load(std::memory_order_seq_cst));
-  }
-  return admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
-         ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
-         admission_.closed() ||  // and what is queued may have been given up
-         SlotAwaitsRows();
 }
 
 void Batcher::Cancel(InferRequest& request) {

@@ -14,8 +14,9 @@
 //       stay together, or in parts of a whole batch where they are more, and
 //       in order; requests of one shape and level start in arrival order,
 //       those that their level delays after the others.
-//   G3  Under `eager` no request waits while a lane is idle; under `window` and
-//       `adaptive` none waits longer than max_wait while one is.
+//   G3  Under `eager` no request waits while a lane is idle, unless its caller
+//       has yet to tell (Serve()); under `window` and `adaptive` none waits
+//       longer than max_wait while one is.
 //   G4  What is cancelled or past its deadline when its batch closes, or would
 //       be when it ends, never reaches the backend; what expires while queued
 //       is answered then, by the batcher's own timer.
@@ -109,6 +110,23 @@ class Batcher final : private BackendEvents {
   // REQUIRES: 0 <= request.level < options().levels.size().
   absl::Status Submit(InferRequest& request);
 
+  // As Submit(); but where this changes what the batcher would do and a short
+  // batch could be run by ServeInline(), sets `is_untold`: then the caller has
+  // to call Serve() or ServeInline(), soon, once for all that it submits until
+  // then. Else `is_untold` is left as it is.
+  absl::Status Submit(InferRequest& request, bool& is_untold);
+
+  // Has what was submitted served: by waking a lane, or by a step here.
+  void Serve();
+
+  // Serve() for a thread that has nothing else to do: where the lane is idle
+  // and the batch is short, runs it here, replies included, and returns true.
+  // REQUIRES: not called in Completion::Respond().
+  bool ServeInline();
+
+  // How long a thread may poll for the next request after ServeInline().
+  Duration max_poll() const { return backend_->max_poll(); }
+
   // Answers the request with CANCELLED if its batch has not closed; else it
   // goes on. Any thread, any number of times, also while Submit() runs.
   // REQUIRES: the caller keeps the request's memory during the call.
@@ -172,6 +190,9 @@ class Batcher final : private BackendEvents {
   void CancelParts(InferRequest& request);
   // Whether a request that is due then changes what the stepper waits for.
   bool IsNews(TimePoint due) const;
+  // Whether a batch of what is queued would start at once and take no longer
+  // than ServeInline() is for.
+  bool IsForInline() const;
   bool SlotAwaitsRows() const;
   // Asks for a step, and does it unless another thread is at it.
   void AskForStep();

@@ -14,6 +14,32 @@ constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 }  // namespace
 
+// A lane that has to be woken steps itself, on what is there by then.
+void Batcher::Serve() {
+  if (!backend_->WakeLane(*this)) {
+    AskForStep();
+  }
+}
+
+bool Batcher::ServeInline() {
+  if (IsForInline() && backend_->RunInline([this] { AskForStep(); })) {
+    return true;
+  }
+  Serve();
+  return false;
+}
+
+// Other policies than `eager` mostly have a batch wait for a moment, to which a
+// lane sees.
+bool Batcher::IsForInline() const {
+  const double takes_ns =
+      alpha_ns_.load(std::memory_order_relaxed) +
+      beta_ns_.load(std::memory_order_relaxed) * admission_.rows();
+  return takes_ns > 0 &&  // it is known
+         takes_ns <= static_cast<double>(backend_->max_inline_run().count()) &&
+         policy_.load(std::memory_order_relaxed) == PolicyKind::kEager;
+}
+
 void Batcher::AskForStep() {
   if (options_.stepping == Stepping::kByCaller) {
     events_.Notify();
@@ -91,6 +117,18 @@ bool Batcher::SetAlarm() {
     }
     until = newer;
   }
+}
+
+bool Batcher::IsNews(TimePoint due) const {
+  // Rows are counted before they are pushed and read after: whoever pushes last
+  // sees those of all, whatever the order of their admission.
+  if (due != kNever) {
+    due -= Duration(pressing_nanos_.load(std::memory_order_seq_cst));
+  }
+  return admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
+         ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
+         admission_.closed() ||  // and what is queued may have been given up
+         SlotAwaitsRows();
 }
 
 // Whether somebody published what the last step has not seen, and may not have

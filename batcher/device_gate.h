@@ -54,7 +54,8 @@ class DeviceGate {
 
   virtual Turn TryEnter(GateClient& client, TimePoint now) = 0;
 
-  // The client has computed for `taken`. REQUIRES: it was let in.
+  // The client has computed for `taken`; or it was not let in, and waits no
+  // longer. REQUIRES: it was let in, or TryEnter() was called.
   virtual void Leave(GateClient& client, Duration taken, TimePoint now) = 0;
 
   // The share is about to go; none of its clients is here.

@@ -29,6 +29,24 @@ Outcome Guarded(Step&& step) {
   }
 }
 
+// What batches of such a model take can be told from how many rows they have.
+bool HasRowsOfOneSize(const ModelSpec& spec) {
+  return std::none_of(
+      spec.inputs.begin(), spec.inputs.end(), [](const TensorSpec& input) {
+        return input.type == DataType::kBytes ||
+               std::count(input.dims.begin(), input.dims.end(), kAnySize) > 0;
+      });
+}
+
+Duration MaxInlineRun(const std::vector<std::unique_ptr<HostModel>>& models,
+                      const HostBackendOptions& options) {
+  const HostModel& model = *models.front();
+  return models.size() == 1 && model.runs_on_any_thread() &&
+                 HasRowsOfOneSize(model.spec())
+             ? options.max_inline_run
+             : Duration(0);
+}
+
 Duration ComputeTime(const Batch& batch) {
   return batch.times().compute_end - batch.times().compute_begin;
 }
@@ -53,7 +71,12 @@ HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
     : options_(options),
       models_(std::move(models)),
       gate_(options.gate == nullptr ? open_gate_ : *options.gate),
-      share_{.weight = options.weight} {}
+      share_{.weight = options.weight},
+      max_inline_run_(MaxInlineRun(models_, options)) {
+  for (const std::unique_ptr<HostModel>& model : models_) {
+    lanes_.emplace_back(*model, share_);
+  }
+}
 
 HostBackend::~HostBackend() {
   to_compute_.Close();
@@ -68,7 +91,38 @@ HostBackend::~HostBackend() {
 }
 
 void HostBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
-  to_compute_.Push({std::move(batch), &events});
+  Work work = {std::move(batch), &events};
+  if (inline_thread_.load(std::memory_order_relaxed) ==
+          std::this_thread::get_id() &&
+      inline_work_.batch == nullptr) {
+    inline_work_ = std::move(work);
+  } else {
+    to_compute_.Push(std::move(work));
+  }
+}
+
+bool HostBackend::RunInline(absl::FunctionRef<void()> step) {
+  const Clock& clock = *options_.clock;
+  Lane& lane = lanes_.front();
+  if (to_compute_.IsPolled() || !lane.mutex.TryLock()) {
+    return false;
+  }
+  lane.is_let_in = gate_.TryEnter(lane, clock.Now()).is_let_in;
+  const bool is_let_in = lane.is_let_in;
+  if (is_let_in) {
+    inline_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    step();
+    inline_thread_.store({}, std::memory_order_relaxed);
+    if (Work work = std::exchange(inline_work_, {}); work.batch != nullptr) {
+      work.batch->TakeLane(0, clock.Now());
+      RunBatch(lane, std::move(work));
+    }
+  }
+  if (!is_let_in || lane.is_let_in) {  // it waits there, or did not compute
+    EndTurn(lane, Duration(0), clock.Now());
+  }
+  lane.mutex.Unlock();
+  return is_let_in;
 }
 
 absl::Status HostBackend::StartLanes() {
@@ -91,7 +145,7 @@ absl::Status HostBackend::StartLanes() {
 void HostBackend::RunLane(int32_t index) {
   pthread_setname_np(pthread_self(), "ferry-lane");
   UsePreciseTimers();
-  Lane lane(*models_[static_cast<size_t>(index)], share_);
+  Lane& lane = lanes_[static_cast<size_t>(index)];
   absl::Status warmed;
   try {
     warmed = lane.model.WarmUp();
@@ -113,8 +167,11 @@ void HostBackend::RunLane(int32_t index) {
     if (work.batch == nullptr) {
       return;
     }
-    work.batch->TakeLane(index, options_.clock->Now());
-    RunBatch(lane, std::move(work));
+    {
+      MutexLock lock(lane.mutex);
+      work.batch->TakeLane(index, options_.clock->Now());
+      RunBatch(lane, std::move(work));
+    }
     idle.WorkEnded();
   }
 }
@@ -163,22 +220,34 @@ bool HostBackend::DeliversInline(const Lane& lane, const Batch& batch) const {
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
   const Clock& clock = *options_.clock;
-  for (;;) {
-    const EventCount::Key key = lane.turn.PrepareWait();
-    const DeviceGate::Turn turn = gate_.TryEnter(lane, clock.Now());
-    if (turn.is_let_in) {
-      lane.turn.CancelWait();
-      break;
-    }
-    lane.turn.Wait(key, turn.ask_again);
+  if (!lane.is_let_in) {
+    WaitForTurn(lane);
   }
   Batch::Times& times = batch.times();
   times.compute_begin = clock.Now();
   const Outcome outcome =
       Guarded([&] { return lane.model.Compute(batch, output); });
   times.compute_end = clock.Now();
-  gate_.Leave(lane, times.compute_end - times.compute_begin, times.compute_end);
+  EndTurn(lane, times.compute_end - times.compute_begin, times.compute_end);
   return outcome;
+}
+
+void HostBackend::WaitForTurn(Lane& lane) {
+  while (!lane.is_let_in) {
+    const EventCount::Key key = lane.turn.PrepareWait();
+    const DeviceGate::Turn turn = gate_.TryEnter(lane, options_.clock->Now());
+    lane.is_let_in = turn.is_let_in;
+    if (lane.is_let_in) {
+      lane.turn.CancelWait();
+    } else {
+      lane.turn.Wait(key, turn.ask_again);
+    }
+  }
+}
+
+void HostBackend::EndTurn(Lane& lane, Duration taken, TimePoint now) {
+  gate_.Leave(lane, taken, now);
+  lane.is_let_in = false;
 }
 
 }  // namespace ferry

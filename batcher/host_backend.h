@@ -1,14 +1,20 @@
 // HostBackend: a Backend on this machine's processors. One executor thread a
 // lane stages and computes; one more thread delivers, so that a lane computes
 // the next batch while the replies of the last are written, unless that is not
-// worth the hand-over.
+// worth the hand-over. A lane that is the only one, and whose executor sleeps,
+// is lent to a thread that brings a short batch and has nothing else to do
+// (RunInline()): to wake the executor would take as long.
 //
-// Guarantees: those of Backend. A model that throws fails only its batch.
+// Guarantees: those of Backend. A model that throws fails only its batch. A
+// lane runs one batch at a time, whoever runs it.
 //
-// Thread safety: Start() from one thread at a time, WakeLane() from any.
+// Thread safety: Start() from one thread at a time, WakeLane() and RunInline()
+// from any.
 #ifndef FERRY_BATCHER_HOST_BACKEND_H_
 #define FERRY_BATCHER_HOST_BACKEND_H_
 
+#include <atomic>
+#include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -33,6 +39,10 @@ struct HostBackendOptions {
   // help.
   int32_t max_inline_replies = 2;
   Duration max_inline_compute = Milliseconds(0.3);
+  // RunInline() is for batches that are expected to take at most that, where
+  // the model has one lane, runs on any thread, and has rows of one size, of
+  // which the expected time is known.
+  Duration max_inline_run = std::chrono::microseconds(300);
   // How long a lane that has worked may poll for the next batch before it
   // sleeps (idle_wait.h).
   Duration max_poll = std::chrono::microseconds(250);
@@ -64,6 +74,9 @@ class HostBackend final : public Backend {
   bool WakeLane(BackendEvents& events) override {
     return to_compute_.WakeOne(events);
   }
+  Duration max_inline_run() const override { return max_inline_run_; }
+  Duration max_poll() const override { return options_.max_poll; }
+  bool RunInline(absl::FunctionRef<void()> step) override;
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:
@@ -75,9 +88,12 @@ class HostBackend final : public Backend {
 
     HostModel& model;
     EventCount turn;
-    // Of its last batch; its executor's only.
-    int32_t last_rows = 0;
-    Duration last_compute{0};
+    // Held by who runs a batch on the lane, or is about to.
+    Mutex mutex;
+    bool is_let_in ABSL_GUARDED_BY(mutex) = false;  // by the gate
+    // Of its last batch.
+    int32_t last_rows ABSL_GUARDED_BY(mutex) = 0;
+    Duration last_compute ABSL_GUARDED_BY(mutex) = Duration(0);
   };
 
   HostBackend(std::vector<std::unique_ptr<HostModel>> models,
@@ -85,15 +101,26 @@ class HostBackend final : public Backend {
 
   absl::Status StartLanes();
   void RunLane(int32_t index);
-  void RunBatch(Lane& lane, Work work);
-  Outcome Compute(Lane& lane, Batch& batch, OutputRef& output);
-  bool DeliversInline(const Lane& lane, const Batch& batch) const;
+  void RunBatch(Lane& lane, Work work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+  Outcome Compute(Lane& lane, Batch& batch, OutputRef& output)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+  void WaitForTurn(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+  void EndTurn(Lane& lane, Duration taken, TimePoint now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+  bool DeliversInline(const Lane& lane, const Batch& batch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
 
   const HostBackendOptions options_;
   const std::vector<std::unique_ptr<HostModel>> models_;
   OpenGate open_gate_;
   DeviceGate& gate_;
   GateShare share_;
+  std::deque<Lane> lanes_;
+  const Duration max_inline_run_;
+  // The thread whose call of RunInline() steps, and what it started there.
+  std::atomic<std::thread::id> inline_thread_{};
+  Work inline_work_;  // that thread's
   WorkQueue to_compute_;
   WorkQueue to_deliver_;
 

@@ -2,7 +2,9 @@
 // executor thread of one lane.
 //
 // Thread safety: created on any thread; WarmUp, Stage and Compute are called
-// from one executor thread only, the destructor after it has ended.
+// from one executor thread only, the destructor after it has ended. Stage and
+// Compute of a model that runs_on_any_thread() may be called from others
+// instead, both of a batch on the same one, one batch at a time.
 // Errors: an implementation may throw; its batch fails and the lane goes on.
 #ifndef FERRY_BATCHER_HOST_MODEL_H_
 #define FERRY_BATCHER_HOST_MODEL_H_
@@ -34,6 +36,9 @@ class HostModel {
   virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
     return {};
   }
+
+  // Whether batches may run on other threads than WarmUp() did.
+  virtual bool runs_on_any_thread() const { return false; }
 
   // Gathers the batch's rows. When it returns, the received bytes of the
   // requests are no longer needed.

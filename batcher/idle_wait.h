@@ -26,6 +26,8 @@ namespace ferry {
 class IdleWait {
  public:
   static constexpr Duration kMaxLead = std::chrono::microseconds(100);
+  // Whoever is away for longer between two looks has to share its processor.
+  static constexpr Duration kShortAbsence = std::chrono::microseconds(50);
 
   struct Plan {
     bool polls = false;  // else sleeps
@@ -39,6 +41,11 @@ class IdleWait {
   void WorkEnded() {
     is_after_work_ = true;
     idle_since_ = kNever;
+  }
+  // The same; from now on it polls for at most `max_poll`.
+  void WorkEnded(Duration max_poll) {
+    max_poll_ = max_poll;
+    WorkEnded();
   }
 
   // What to do at `now`; `alarm` is when there is something to do (kNever: no
@@ -70,11 +77,17 @@ class IdleWait {
     }
   }
 
-  // The processor was taken away while the thread polled: others need it.
-  void GaveWay() {
+  // A poll looked at `last`, in vain, and is about to look again at `now`.
+  // Returns whether it may: where the processor was taken away meanwhile,
+  // others need it.
+  bool Polled(TimePoint last, TimePoint now) {
+    if (now - last <= kShortAbsence) {
+      return true;
+    }
     poll_until_ = idle_since_;
     last_idle_ = Duration::max();
     is_after_work_ = false;  // nothing is learned of this wait
+    return false;
   }
 
   // Whether it has waited since the last work ended; if not, NewsCame() learns
@@ -99,7 +112,7 @@ class IdleWait {
   static constexpr int kLateWindow = 8;  // sleeps over which lateness is meant
   static constexpr int kLeadShare = 8;   // of the wait
 
-  const Duration max_poll_;
+  Duration max_poll_;
   Duration late_{0};
   // From work to the next, the time to wake up included.
   Duration last_idle_ = Duration::max();

@@ -13,19 +13,21 @@ namespace {
 constexpr int kLeastNice = -20;
 
 std::atomic<bool> is_allowed{false};
-int raised_nice = 0;  // written before is_allowed
+// Written before is_allowed.
+int normal_nice = 0;
+int raised_nice = 0;
 
 bool SetNice(int value) { return setpriority(PRIO_PROCESS, 0, value) == 0; }
 
 }  // namespace
 
 bool AllowRaisedPriority() {
-  const int normal = getpriority(PRIO_PROCESS, 0);
-  raised_nice = std::max(normal - kRaisedBy, kLeastNice);
+  normal_nice = getpriority(PRIO_PROCESS, 0);
+  raised_nice = std::max(normal_nice - kRaisedBy, kLeastNice);
   if (!SetNice(raised_nice)) {
     return false;
   }
-  SetNice(normal);
+  SetNice(normal_nice);
   is_allowed.store(true, std::memory_order_release);
   return true;
 }
@@ -33,6 +35,12 @@ bool AllowRaisedPriority() {
 void RaiseThreadPriority() {
   if (is_allowed.load(std::memory_order_acquire)) {
     SetNice(raised_nice);
+  }
+}
+
+void LowerThreadPriority() {
+  if (is_allowed.load(std::memory_order_acquire)) {
+    SetNice(normal_nice);
   }
 }
 

@@ -6,12 +6,12 @@
 // receive livelock (Mogul and Ramakrishnan, Eliminating Receive Livelock in an
 // Interrupt-driven Kernel, 1997). So threads that compute and answer have the
 // higher priority, where the system allows it
-// (docs/decisions/0034-overload-on-few-cores.md).
+// (docs/decisions/0034-overload-on-few-cores.md), for as long as they do.
 //
 // Off until a program asks for it: tests and yardsticks measure without.
 //
 // Thread safety: AllowRaisedPriority() is called once, before the threads that
-// are to be raised; RaiseThreadPriority() is thread-safe.
+// are to be raised; the others are thread-safe.
 #ifndef FERRY_BATCHER_THREAD_PRIORITY_H_
 #define FERRY_BATCHER_THREAD_PRIORITY_H_
 
@@ -27,9 +27,12 @@ inline constexpr int kRaisedBy = 10;
 // does.
 bool AllowRaisedPriority();
 
-// Raises the calling thread's priority for good, and that of the threads that
-// it starts from now on.
+// Raises the calling thread's priority, and that of the threads that it starts
+// from now on.
 void RaiseThreadPriority();
+
+// Gives the calling thread the process's priority again.
+void LowerThreadPriority();
 
 }  // namespace ferry
 

@@ -38,14 +38,18 @@ DeviceGate::Turn WeightedGate::TryEnter(GateClient& client, TimePoint now) {
 
 void WeightedGate::Leave(GateClient& client, Duration taken, TimePoint now) {
   MutexLock lock(mutex_);
-  Check(client.state == GateClient::State::kLetIn, "who leaves was let in");
-  client.state = GateClient::State::kOutside;
+  Check(client.state != GateClient::State::kOutside, "who leaves has come");
   GateShare& share = client.share;
+  if (client.state == GateClient::State::kWaiting) {
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &client));
+  } else {
+    ++free_permits_;
+  }
+  client.state = GateClient::State::kOutside;
   share.used_ns += static_cast<double>(taken.count()) / share.weight;
   most_used_ns_ = std::max(most_used_ns_, share.used_ns);
   --share.clients;
   share.kept_until = now + kKeep;
-  ++free_permits_;
   DropStale(now);
   if (LetIn(now) != kNever) {
     for (GateClient* waiting : waiting_) {

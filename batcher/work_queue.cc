@@ -12,8 +12,6 @@ namespace ferry {
 namespace {
 
 constexpr int kPausesPerLook = 16;
-// Whoever is away for longer between two looks has to share its processor.
-constexpr Duration kShortAbsence = std::chrono::microseconds(50);
 
 void Pause() {
 #if defined(__x86_64__)
@@ -62,6 +60,11 @@ bool WorkQueue::WakeOne(BackendEvents& events) {
   return true;
 }
 
+bool WorkQueue::IsPolled() {
+  MutexLock lock(mutex_);
+  return polling_ > 0;
+}
+
 Work WorkQueue::Pop(IdleWait& idle) {
   TimePoint call_at = kNever;  // `told` has to be told again
   BackendEvents* told = nullptr;
@@ -108,25 +111,22 @@ void WorkQueue::Wait(const IdleWait::Plan& plan, IdleWait& idle) {
 
 void WorkQueue::Poll(TimePoint until, IdleWait& idle) {
   const uint32_t seen = changes_.load(std::memory_order_relaxed);
-  bool gave_way = false;
+  bool may_poll = true;
   ++polling_;
   mutex_.Unlock();
   TimePoint now = Clock::Steady().Now();
   while (changes_.load(std::memory_order_acquire) == seen && now < until &&
-         !gave_way) {
+         may_poll) {
     for (int pauses = 0; pauses < kPausesPerLook; ++pauses) {
       Pause();
     }
     sched_yield();  // another thread that waits for this processor has it
     const TimePoint back = Clock::Steady().Now();
-    gave_way = back - now > kShortAbsence;
+    may_poll = idle.Polled(now, back);
     now = back;
   }
   mutex_.Lock();
   --polling_;
-  if (gave_way) {
-    idle.GaveWay();
-  }
 }
 
 void WorkQueue::Close() {

@@ -40,6 +40,10 @@ class WorkQueue {
   // false: none waits.
   bool WakeOne(BackendEvents& events);
 
+  // Whether a thread polls in Pop(): it has a processor, and is told at no
+  // cost.
+  bool IsPolled();
+
   // The oldest; waits for one. None (batch is null) when closed and empty.
   // `idle`: what the calling thread has learned of its waits here.
   Work Pop(IdleWait& idle);

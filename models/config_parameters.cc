@@ -20,6 +20,7 @@ namespace {
 
 constexpr int32_t kMaxSlots = 16;
 constexpr int kMaxPollUs = 10000;
+constexpr int kMaxInlineUs = 10000;
 constexpr int32_t kMaxThreads = 1024;
 constexpr int64_t kMaxWidth = 1 << 20;
 constexpr double kMaxServiceMs = 60'000;
@@ -202,6 +203,10 @@ constexpr Parameter kParameters[] = {
     {"ferry.poll_us", kEvery,
      [](Text text, ModelOptions& o) {
        return ReadInteger<int32_t>(text, 0, kMaxPollUs, o.poll_us);
+     }},
+    {"ferry.inline_us", kTorch | kEcho,
+     [](Text text, ModelOptions& o) {
+       return ReadInteger<int32_t>(text, 0, kMaxInlineUs, o.inline_us);
      }},
     {"ferry.weight", kEvery, ReadWeight},
     {"ferry.precision", kScript | kNetwork, ReadPrecision},

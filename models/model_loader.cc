@@ -74,6 +74,7 @@ BackendOrStatus MakeHostBackend(std::vector<std::unique_ptr<HostModel>> lanes,
   HostBackendOptions backend_options;
   backend_options.slots_per_lane = options.slots_per_lane;
   backend_options.max_poll = std::chrono::microseconds(options.poll_us);
+  backend_options.max_inline_run = std::chrono::microseconds(options.inline_us);
   backend_options.gate = gate;
   backend_options.weight = options.weight;
   if (options.preserve_ordering && std::ssize(lanes) > 1) {

@@ -63,6 +63,9 @@ void Complete(ModelConfig& config) {
   SetParameter("ferry.weight", absl::StrCat(options.weight), message);
   SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane), message);
   SetParameter("ferry.poll_us", absl::StrCat(options.poll_us), message);
+  if (options.backend != BackendKind::kSimulated) {
+    SetParameter("ferry.inline_us", absl::StrCat(options.inline_us), message);
+  }
   if (RunsOnTorch(options.backend)) {
     SetParameter("ferry.threads", absl::StrCat(options.threads), message);
   }

@@ -54,6 +54,12 @@ absl::Status InferCall::Start() {
     runs_.push_back(
         {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
   }
+  // All that was received is kept, not only the tensors.
+  size_t received_bytes = 0;
+  for (const Run& run : runs_) {
+    received_bytes += run.size;
+  }
+  environment_.burst.MessageCame(received_bytes);
   if (absl::Status status = decoder_.Parse(runs_); !status.ok()) {
     environment_.models.table().CountMalformed();
     return status;
@@ -72,11 +78,6 @@ absl::Status InferCall::Start() {
     entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
     return status;
   }
-  // All that was received is kept, not only the tensors.
-  size_t received_bytes = 0;
-  for (const Run& run : runs_) {
-    received_bytes += run.size;
-  }
   request_.bytes = std::max(request_.bytes, received_bytes);
   return Submit();
 }
@@ -89,12 +90,16 @@ absl::Status InferCall::Submit() {
   // Taken before the submit: Released() may come before it returns.
   holds_.fetch_add(1, std::memory_order_relaxed);
   at_batcher_.store(AtBatcher::kInside, std::memory_order_relaxed);
-  absl::Status status = entry_->model().batcher->Submit(request_);
+  bool is_untold = false;
+  absl::Status status = entry_->model().batcher->Submit(request_, is_untold);
   if (!status.ok()) {
     holds_.fetch_sub(1, std::memory_order_relaxed);
     return status;
   }
   is_submitted_ = true;
+  if (is_untold) {
+    environment_.burst.Add(*entry_);
+  }
   LeaveBatcher();
   return status;
 }

@@ -40,13 +40,16 @@
 #include "batcher/infer_request.h"
 #include "server/infer_codec.h"
 #include "server/model_table.h"
+#include "server/receive_burst.h"
 #include "server/status.h"
 
 namespace ferry {
 
 // What all calls of a queue share; outlives them.
 struct InferEnvironment {
-  ModelTableView& models;  // the queue's thread's
+  // Both are the queue's thread's.
+  ModelTableView& models;
+  ReceiveBurst& burst;
   StatusCodes codes = StatusCodes::kFerry;
   const Clock& clock = Clock::Steady();
 };

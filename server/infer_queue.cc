@@ -20,7 +20,7 @@ InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
                        std::vector<QueuedService*> others,
                        grpc::ServerBuilder& builder)
     : models_(models),
-      environment_{.models = models_, .codes = codes},
+      environment_{.models = models_, .burst = burst_, .codes = codes},
       service_(sources.calls),
       unsent_(unsent),
       others_(std::move(others)),
@@ -28,7 +28,8 @@ InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
       stream_environment_{.infer = environment_,
                           .unsent = unsent,
                           .source = sources.streams,
-                          .queue = *queue_} {}
+                          .queue = *queue_},
+      wait_(*queue_) {}
 
 InferQueue::~InferQueue() {
   Check(!thread_.joinable(), "the queue is stopped before it is destroyed");
@@ -66,13 +67,31 @@ void InferQueue::Run() {
   }
   void* tag = nullptr;
   bool ok = false;
-  while (queue_->Next(&tag, &ok)) {
+  while (Next(tag, ok)) {
     if (tag == nullptr) {  // of stop_alarm_
       queue_->Shutdown();
       continue;
     }
     static_cast<QueueTag*>(tag)->Ended(ok);
+    if (!burst_.empty()) {
+      wait_.RequestCame();
+    }
+    burst_.TagTaken();
   }
+  burst_.End();
+}
+
+bool InferQueue::Next(void*& tag, bool& ok) {
+  if (!burst_.empty()) {
+    const TagWait::Look look = wait_.TryNext(tag, ok);
+    if (look != TagWait::Look::TIMEOUT) {
+      return look == TagWait::Look::GOT_EVENT;
+    }
+    if (const Duration max_poll = burst_.RunInline(); max_poll > Duration(0)) {
+      wait_.WorkEnded(max_poll);
+    }
+  }
+  return wait_.Next(tag, ok);
 }
 
 void InferQueue::PostNext() {

@@ -6,6 +6,10 @@
 // what gRPC itself does. kPostedCalls wait ahead of the clients; each one
 // matched posts the next.
 //
+// What is received together is handed to the batcher together: when the
+// completion queue is empty, or ReceiveBurst says so. The thread may run the
+// batch itself then.
+//
 // Stopping: gRPC's server is shut down first, which gives the calls that were
 // never matched back and waits for the others. Then Stop(). The thread itself
 // shuts its queue down, so nothing is posted to a queue that is shut down.
@@ -29,6 +33,8 @@
 #include "server/infer_call.h"
 #include "server/infer_stream.h"
 #include "server/queue_tag.h"
+#include "server/receive_burst.h"
+#include "server/tag_wait.h"
 
 namespace ferry {
 
@@ -63,15 +69,18 @@ class InferQueue final : private InferCallPool {
   void GiveBack(GrpcInferCall& call) override;
   void PostNext() override;
   void Run();
+  bool Next(void*& tag, bool& ok);
   GrpcInferCall* TakeIdle();
 
   ModelTableView models_;
+  ReceiveBurst burst_;
   const InferEnvironment environment_;
   InferRpcSource& service_;
   UnsentReplies& unsent_;
   const std::vector<QueuedService*> others_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   const InferStream::Environment stream_environment_;
+  TagWait wait_;
   grpc::Alarm stop_alarm_;
 
   PushList<GrpcInferCall, &GrpcInferCall::next_idle> given_back_;

@@ -24,6 +24,7 @@ class EchoModel : public HostModel {
 
   const ModelSpec& spec() const override { return spec_; }
   absl::Status WarmUp() override { return absl::OkStatus(); }
+  bool runs_on_any_thread() const override { return true; }
   Outcome Stage(const Batch& batch) override;
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 

@@ -40,6 +40,8 @@ class SimulatedModel final : public EchoModel {
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return warm_up_samples_;
   }
+  // Stands for a device, on which a thread of its own waits.
+  bool runs_on_any_thread() const override { return false; }
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:

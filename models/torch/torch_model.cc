@@ -60,6 +60,9 @@ absl::Status TorchModel::Run(const Batch& batch) {
 
 absl::Status TorchModel::StageRows(const Batch& batch) {
   return Guarded([&] {
+    if (at::get_num_threads() != options_.threads) {
+      at::set_num_threads(options_.threads);  // the first batch on this thread
+    }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i] = staged_[i].Stage(batch, BucketFor(batch.rows()));
     }

@@ -10,7 +10,8 @@
 // text and is told in full to the local log; the next batch runs.
 //
 // Thread safety: that of HostModel. Threads of LibTorch inside an operator are
-// set on the executor thread, where WarmUp() runs.
+// set on the executor thread, where WarmUp() runs; a model that has one does
+// without them on any thread.
 #ifndef FERRY_MODELS_TORCH_TORCH_MODEL_H_
 #define FERRY_MODELS_TORCH_TORCH_MODEL_H_
 
@@ -38,6 +39,7 @@ class TorchModel final : public HostModel {
   // As models/torch/warm_up.h says.
   absl::Status WarmUp() override;
   std::string warm_up_failure() const override { return warm_up_failure_; }
+  bool runs_on_any_thread() const override { return options_.threads == 1; }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return warm_up_times_;
   }

@@ -93,9 +93,10 @@ TEST(IdleWait, ThreadThatHadToGiveWaySleepsUntilAWaitWasShort) {
   IdleWait idle = AfterAWaitOf(200);
   idle.WorkEnded();
   EXPECT_TRUE(idle.Next(AtUs(1000), kNever).polls);
-  idle.GaveWay();
-  ExpectSleeps(idle.Next(AtUs(1060), kNever), kNever);
-  idle.NewsCame(AtUs(1061));
+  EXPECT_TRUE(idle.Polled(AtUs(1000), AtUs(1050)));
+  EXPECT_FALSE(idle.Polled(AtUs(1050), AtUs(1101)));
+  ExpectSleeps(idle.Next(AtUs(1101), kNever), kNever);
+  idle.NewsCame(AtUs(1102));
   idle.WorkEnded();
   EXPECT_FALSE(idle.Next(AtUs(2000), kNever).polls);
   idle.NewsCame(AtUs(2100));

@@ -26,7 +26,8 @@ class ScriptedModel final : public HostModel {
   explicit ScriptedModel(std::function<Outcome(const Batch&)> compute = nullptr)
       : on_compute(std::move(compute)) {}
 
-  const ModelSpec& spec() const override { return spec_; }
+  const ModelSpec& spec() const override { return spec_of_rows; }
+  bool runs_on_any_thread() const override { return on_any_thread; }
   absl::Status WarmUp() override {
     return on_warm_up ? on_warm_up() : absl::OkStatus();
   }
@@ -38,12 +39,13 @@ class ScriptedModel final : public HostModel {
     return on_compute ? on_compute(batch) : Outcome{};
   }
 
+  ModelSpec spec_of_rows = RowSpec();
+  bool on_any_thread = true;
   std::function<absl::Status()> on_warm_up;
   std::function<Outcome(const Batch&)> on_stage;
   std::function<Outcome(const Batch&)> on_compute;
 
  private:
-  const ModelSpec spec_ = RowSpec();
   HostOutputPool pool_{1, 2};
 };
 

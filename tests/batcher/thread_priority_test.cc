@@ -1,4 +1,4 @@
-// Nice values of threads. A raised one stays so: each is a thread of its own.
+// Nice values of threads, each of a thread of its own.
 #include "batcher/thread_priority.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@ int NiceOfThisThread() { return getpriority(PRIO_PROCESS, 0); }
 struct Raised {
   int own = 0;
   int of_child = 0;
+  int lowered = 0;
 };
 
 Raised Raise() {
@@ -24,6 +25,8 @@ Raised Raise() {
     RaiseThreadPriority();
     raised.own = NiceOfThisThread();
     std::thread([&raised] { raised.of_child = NiceOfThisThread(); }).join();
+    LowerThreadPriority();
+    raised.lowered = NiceOfThisThread();
   }).join();
   return raised;
 }
@@ -31,6 +34,7 @@ Raised Raise() {
 TEST(ThreadPriorityTest, IsRaisedOnceAllowedAndThatOfThreadsStartedThen) {
   const int normal = NiceOfThisThread();
   EXPECT_EQ(Raise().own, normal) << "not allowed yet";
+  EXPECT_EQ(Raise().lowered, normal);
   if (!AllowRaisedPriority()) {
     EXPECT_EQ(NiceOfThisThread(), normal);
     EXPECT_EQ(Raise().own, normal);
@@ -40,6 +44,7 @@ TEST(ThreadPriorityTest, IsRaisedOnceAllowedAndThatOfThreadsStartedThen) {
   const int raised = std::max(normal - kRaisedBy, -20);
   EXPECT_EQ(Raise().own, raised);
   EXPECT_EQ(Raise().of_child, raised);
+  EXPECT_EQ(Raise().lowered, normal);
   EXPECT_EQ(NiceOfThisThread(), normal);
 }
 

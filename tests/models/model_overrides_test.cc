@@ -30,6 +30,31 @@ TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
             "bf16");
 }
 
+// Reads the parameter as ApplyOverrides() tells it then; empty: not at all.
+std::string ToldInlineUs(const std::string& backend,
+                         const std::string& parameters) {
+  auto config = Parse("backend: \"" + backend + "\" max_batch_size: 8 " +
+                      parameters + kTensors);
+  EXPECT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(ApplyOverrides({}, ConfigOrigin::kFolder, *config).ok());
+  const auto& told = config->message.parameters();
+  const auto found = told.find("ferry.inline_us");
+  return found == told.end() ? "" : found->second.string_value();
+}
+
+TEST(ModelOverridesTest, MessageSaysHowLongABatchMayBeToRunInline) {
+  const auto parameter = [](const std::string& value) {
+    return "parameters { key: \"ferry.inline_us\" value { string_value: \"" +
+           value + "\" } } ";
+  };
+  EXPECT_EQ(ToldInlineUs("pytorch", ""), "300");
+  EXPECT_EQ(ToldInlineUs("pytorch", parameter("80")), "80");
+  EXPECT_EQ(ToldInlineUs("ferry_echo", parameter("0")), "0");
+  EXPECT_EQ(ToldInlineUs("ferry_sim", ""), "") << "it waits on its lane";
+  EXPECT_FALSE(ParseWith(parameter("10001")).ok());
+  EXPECT_FALSE(ParseWith(parameter("-1")).ok());
+}
+
 TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
   auto config = ParseWith("");
   ASSERT_TRUE(config.ok()) << config.status();

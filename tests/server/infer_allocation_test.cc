@@ -175,8 +175,8 @@ class InferAllocation : public ::testing::Test {
     model_.batcher = *std::move(batcher);
     table_.Publish(SetOf({&model_}));
     view_ = std::make_unique<ModelTableView>(table_);
-    environment_ =
-        std::make_unique<InferEnvironment>(InferEnvironment{.models = *view_});
+    environment_ = std::make_unique<InferEnvironment>(
+        InferEnvironment{.models = *view_, .burst = burst_});
     for (int i = 0; i < kCalls; ++i) {
       calls_.push_back(std::make_unique<ReusedCall>(*environment_));
     }
@@ -197,6 +197,9 @@ class InferAllocation : public ::testing::Test {
         calls_[i]->Run(
             messages[(i + static_cast<size_t>(round)) % messages.size()]);
       }
+      if (!burst_.empty()) {
+        burst_.RunInline();
+      }
       for (const auto& call : calls_) {
         call->AwaitEnd();
       }
@@ -206,6 +209,7 @@ class InferAllocation : public ::testing::Test {
   ServedModel model_;
   ModelTable table_;
   std::unique_ptr<ModelTableView> view_;
+  ReceiveBurst burst_;
   std::unique_ptr<InferEnvironment> environment_;
   std::vector<std::unique_ptr<ReusedCall>> calls_;
 };

@@ -97,7 +97,9 @@ inference::ModelInferRequest OneRow() {
 
 // A served model and one call to it.
 struct Scene {
-  explicit Scene(BatcherOptions options = {}) : model("m", 1, options) {}
+  explicit Scene(BatcherOptions options = {},
+                 const ScriptedBackendOptions& backend_options = {})
+      : model("m", 1, options, backend_options) {}
 
   // The call lives until it is recycled.
   TestCall& Match(const inference::ModelInferRequest& request,
@@ -120,7 +122,9 @@ struct Scene {
   ScriptedModel model;
   BorrowedTable table{&model.model()};
   ModelTableView view{table};
-  InferEnvironment environment{.models = view, .clock = model.clock()};
+  ReceiveBurst burst;
+  InferEnvironment environment{
+      .models = view, .burst = burst, .clock = model.clock()};
   CallRecord record;
   TestCall* call = nullptr;
 };
@@ -138,6 +142,23 @@ TEST(InferCallTest, ReplyBringsTheCallersRowAndId) {
   EXPECT_EQ(response.raw_output_contents(0), RawBytes<int64_t>({34}));
   scene.call->Sent();
   EXPECT_EQ(scene.record.recycled, 0);
+  scene.call->Done(Cancelled::kNo);
+  EXPECT_EQ(scene.record.recycled, 1);
+}
+
+TEST(InferCallTest, ShortBatchIsLeftToTheThreadsBurst) {
+  Scene scene({}, {.warm_up_samples = {{.rows = 1, .took = Milliseconds(0.1)},
+                                       {.rows = 2, .took = Milliseconds(0.2)}},
+                   .max_inline_run = Milliseconds(1)});
+  scene.model.batcher().Step();
+  scene.Match(OneRow());
+  EXPECT_FALSE(scene.burst.empty());
+  EXPECT_FALSE(scene.model.batcher().WasNotified());
+  scene.burst.End();
+  EXPECT_TRUE(scene.model.batcher().WasNotified());
+  scene.Serve();
+  EXPECT_EQ(scene.record.replies, 1);
+  scene.call->Sent();
   scene.call->Done(Cancelled::kNo);
   EXPECT_EQ(scene.record.recycled, 1);
 }

@@ -19,17 +19,19 @@ namespace ferry {
 
 class ScriptedModel {
  public:
-  // Echoes 'x' INT64 [1] as 'y'.
+  // Echoes 'x' INT64 [1] as 'y'. The backend's spec and clock are this one's.
   explicit ScriptedModel(const std::string& name, int64_t version = 1,
-                         BatcherOptions options = {}) {
+                         BatcherOptions options = {},
+                         ScriptedBackendOptions backend_options = {}) {
     model_.name = name;
     model_.version = version;
     model_.platform = "ferry_echo";
     model_.spec = RowSpec();
     model_.spec.max_batch_size = options.max_batch_size;
     model_.config.set_name(name);
-    auto backend = std::make_unique<ScriptedBackend>(
-        ScriptedBackendOptions{.spec = model_.spec, .clock = &clock_});
+    backend_options.spec = model_.spec;
+    backend_options.clock = &clock_;
+    auto backend = std::make_unique<ScriptedBackend>(backend_options);
     backend_ = backend.get();
     options.clock = &clock_;
     options.stepping = Stepping::kByCaller;

@@ -15,13 +15,12 @@
 namespace ferry {
 namespace {
 
-std::unique_ptr<Batcher> MakeEchoBatcher(const BatcherOptions& options,
-                                         int32_t lanes = 1) {
+std::unique_ptr<Batcher> MakeEchoBatcher(
+    const BatcherOptions& options,
+    const HostBackendOptions& backend_options = {}) {
   std::vector<std::unique_ptr<HostModel>> models;
-  for (int32_t i = 0; i < lanes; ++i) {
-    models.push_back(*EchoModel::Create(RowSpec()));
-  }
-  auto backend = HostBackend::Create(std::move(models), {});
+  models.push_back(*EchoModel::Create(RowSpec()));
+  auto backend = HostBackend::Create(std::move(models), backend_options);
   EXPECT_TRUE(backend.ok()) << backend.status();
   auto batcher = Batcher::Create(*std::move(backend), options);
   EXPECT_TRUE(batcher.ok()) << batcher.status();
@@ -48,6 +47,44 @@ TEST(WakeUpStress, WindowLeavesWhenTheLastOfAFullBatchIsPushed) {
         request.completion().WaitUntilReleased();
         ASSERT_TRUE(request.HasOwnRows());
         request.Reset();
+      }
+    });
+  }
+  for (std::thread& producer : producers) {
+    producer.join();
+  }
+}
+
+// Threads that tell of several requests at once and run their batches where the
+// lane is idle, beside some that have each request told of.
+TEST(WakeUpStress, WhatIsToldOnceForSeveralIsServedWhole) {
+  constexpr int kProducers = 3;
+  constexpr int kRounds = 2000;
+  constexpr int kTogether = 3;
+  const auto batcher = MakeEchoBatcher(
+      {.max_batch_size = 4}, {.max_inline_run = std::chrono::hours(1)});
+  std::vector<std::thread> producers;
+  for (int p = 0; p < kProducers; ++p) {
+    producers.emplace_back([&, p] {
+      std::deque<TestRequest> requests;
+      for (int i = 0; i < kTogether; ++i) {
+        requests.emplace_back(TestRequestOptions{.id = p * kTogether + i});
+      }
+      for (int round = 0; round < kRounds; ++round) {
+        bool is_untold = false;
+        for (TestRequest& request : requests) {
+          ASSERT_TRUE((p == 0 ? batcher->Submit(request.request())
+                              : batcher->Submit(request.request(), is_untold))
+                          .ok());
+        }
+        if (is_untold) {
+          batcher->ServeInline();
+        }
+        for (TestRequest& request : requests) {
+          request.completion().WaitUntilReleased();
+          ASSERT_TRUE(request.HasOwnRows());
+          request.Reset();
+        }
       }
     });
   }

@@ -28,6 +28,15 @@ void ScriptedBackend::Start(std::unique_ptr<Batch> batch,
   running_.push_back({std::move(batch), Step::kStage, OutputRef()});
 }
 
+bool ScriptedBackend::RunInline(absl::FunctionRef<void()> step) {
+  if (!running_.empty()) {
+    return false;
+  }
+  ++inline_count_;
+  step();
+  return true;
+}
+
 ScriptedBackend::Running& ScriptedBackend::Expect(size_t index, Step step) {
   Check(index < running_.size(), "that many batches are running");
   Check(running_[index].next == step, "a batch's steps come in their order");

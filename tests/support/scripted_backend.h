@@ -22,11 +22,13 @@
 namespace ferry {
 
 struct ScriptedBackendOptions {
-  ModelSpec spec;
+  ModelSpec spec = {};
   int32_t lanes = 1;
   int32_t slots = 1;
   const Clock* clock = nullptr;  // outlives the backend
   std::vector<ServiceTimeSample> warm_up_samples = {};
+  Duration max_inline_run{0};
+  Duration max_poll{0};
 };
 
 class ScriptedBackend final : public Backend {
@@ -40,8 +42,14 @@ class ScriptedBackend final : public Backend {
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return options_.warm_up_samples;
   }
+  Duration max_inline_run() const override { return options_.max_inline_run; }
+  Duration max_poll() const override { return options_.max_poll; }
+  // Where no batch is running, steps; the batch that starts is the test's.
+  bool RunInline(absl::FunctionRef<void()> step) override;
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
+  // How often RunInline() stepped.
+  int inline_count() const { return inline_count_; }
   // Batches that were ever started.
   int32_t started_count() const { return started_count_; }
   // Batches that are started and not finished, oldest first.
@@ -90,6 +98,7 @@ class ScriptedBackend final : public Backend {
   BackendEvents* events_ = nullptr;
   int32_t used_slots_ = 0;
   int32_t started_count_ = 0;
+  int inline_count_ = 0;
 };
 
 }  // namespace ferry

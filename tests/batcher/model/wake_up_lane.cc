@@ -56,7 +56,7 @@ void WakeUpModel::Look(State& state, int lane, bool is_second) const {
     at = 1;
   } else if (state.items > 0) {
     --state.items;
-    at = config_.hands_alarm_on && call_at != kNever ? 10 : kComputes;
+    at = config_.hands_alarm_on && call_at != kNever ? 10 : kTakesLane;
     call_at = kNever;
   } else if (call_at <= state.now) {
     at = config_.lane_calls_again ? 1 : 0;
@@ -111,13 +111,22 @@ bool WakeUpModel::StepLane(State& state, int lane, bool is_second) const {
       at = 11;
       return true;
     case 11:
-      at = state.left_until[actor] < state.alarm ? 12 : kComputes;
+      at = state.left_until[actor] < state.alarm ? 12 : kTakesLane;
       state.left_until[actor] = 0;
       return true;
     case 12:
     case 13:
       StepNotify(state, actor, 12);
-      at = at == 14 ? kComputes : at;
+      at = at == 14 ? kTakesLane : at;
+      return true;
+    case kTakesLane:
+      if (config_.runs_inline && config_.lane_is_locked) {
+        if (state.is_lane_locked != 0) {
+          return false;
+        }
+        state.is_lane_locked = 1;
+      }
+      at = kComputes;
       return true;
     case kLaneSleeps:
       if (state.now < state.call_at[lane]) {
@@ -136,8 +145,16 @@ bool WakeUpModel::StepLane(State& state, int lane, bool is_second) const {
     default:
       break;
   }
+  if (at == kLeavesLane) {
+    state.is_lane_locked = 0;
+    at = 0;
+    return true;
+  }
   StepEvents(state, actor, kComputes, is_second);
-  at = at == kComputes + 24 ? 0 : at;
+  if (at == kComputes + 24 &&
+      !(config_.runs_inline && config_.lane_is_locked)) {
+    at = 0;
+  }
   return true;
 }
 

@@ -15,7 +15,9 @@ Move WakeUpModel::Step(State& state, int choice) const {
   const int actor = choice / 2;
   const int8_t at = state.at[actor];
   const bool is_backend = actor >= kFirstBatch && actor < kOwnThread;
-  const bool is_slow = is_backend && at == (config_.lanes > 0 ? kComputes : 0);
+  const bool is_slow = is_backend
+                           ? at == (config_.lanes > 0 ? kComputes : 0)
+                           : actor < kFirstBatch && at == kComputesInline;
   const bool has_second =
       config_.lanes > 1 || (config_.lanes == 1 && is_backend);
   if (choice % 2 == 1 && !has_second) {
@@ -107,138 +109,6 @@ bool WakeUpModel::StepAsk(State& state, int actor, int8_t first,
       return true;
     default:
       return StepNotify(state, actor, static_cast<int8_t>(first + 3));
-  }
-}
-
-// Batcher::Submit().
-bool WakeUpModel::StepProducer(State& state, int producer,
-                               bool is_second) const {
-  const auto request = static_cast<int8_t>(producer);
-  const bool has_holds = config_.is_cancelled && producer == 0;
-  const int8_t news = config_.lanes > 0 ? 20 : 9;
-  int8_t& at = state.at[producer];
-  switch (at) {
-    case 0:  // TryAdmit()
-      ++state.rows;
-      at = config_.is_drained ? 15 : 16;
-      if (state.rows > config_.capacity) {
-        at = 30;
-      } else if (!config_.is_drained && !has_holds) {
-        at = 1;
-      }
-      return true;
-    case 15:
-      at = state.is_closed != 0 ? 30 : (has_holds ? 16 : 1);
-      return true;
-    case 16:  // TakeFirstHolds()
-      state.holds = 2;
-      at = 1;
-      return true;
-    case 1:  // PushList: read the head and link
-      state.head_seen[producer] = state.head;
-      state.next[request] = state.head;
-      at = 2;
-      return true;
-    case 2:  // compare and swap the head; else read and link again
-      if (state.head == state.head_seen[producer]) {
-        state.head = request;
-        state.head_seen[producer] = kNone;
-        at = 3;
-      } else {
-        state.head_seen[producer] = state.head;
-        state.next[request] = state.head;
-      }
-      return true;
-    case 3:  // IsNews()
-      at = state.rows >= state.wake_at_rows ? news : 4;
-      return true;
-    case 4:
-      at = config_.is_drained ? 5 : 6;
-      if (config_.deadline_wakes && DueOf(request) < state.wait_until) {
-        at = news;
-      } else if (!config_.is_drained && !config_.producer_looks_for_slots) {
-        at = 14;
-      }
-      return true;
-    case 5:
-      at = state.is_closed != 0 ? news : 6;
-      return true;
-    case 6:  // SlotAwaitsRows()
-      at = state.wants_slot != 0 ? 7 : 14;
-      return true;
-    case 7:
-      at = state.free_slots > 0 ? 8 : 14;
-      return true;
-    case 8:
-      at = state.rows > 0 ? news : 14;
-      return true;
-    case 14:
-      if (!has_holds || state.is_refused[producer] != 0) {
-        return false;
-      }
-      at = config_.looks_for_cancel && state.is_cancelled != 0 ? 23 : 28;
-      return true;
-    case 20:
-    case 21:
-    case 22:
-      StepWakeOne(state, producer, 20, /*woken=*/14, /*not_woken=*/9,
-                  is_second);
-      return true;
-    case 28:  // GiveBackHold()
-      --state.holds;
-      at = 29;
-      return true;
-    case 29:
-      return false;
-    case 30:  // LeaveQueue()
-      state.rows =
-          static_cast<int8_t>(state.rows - (config_.takes_back ? 1 : 0));
-      state.is_refused[producer] = 1;
-      at = config_.is_drained && config_.refused_wakes_drain ? 31 : 14;
-      return true;
-    case 31:
-      at = state.is_closed != 0 ? 9 : 14;
-      return true;
-    default:  // from 23 on: it was cancelled meanwhile
-      return StepAsk(state, producer, at >= 23 ? 23 : 9, is_second);
-  }
-}
-
-// Batcher::Cancel() of the first producer's request.
-bool WakeUpModel::StepCanceller(State& state, bool is_second) const {
-  int8_t& at = state.at[kCanceller];
-  switch (at) {
-    case 0:
-      state.is_cancelled = 1;
-      at = 1;
-      return true;
-    case 1:  // TryHold()
-      state.holds = static_cast<int8_t>(state.holds + (state.holds > 0));
-      at = state.holds > 0 ? 2 : 8;
-      return true;
-    case 2:
-      state.cancelled_list = 1;
-      at = config_.cancel_wakes ? 3 : 8;
-      return true;
-    case 8:
-      return false;
-    default:
-      return StepAsk(state, kCanceller, 3, is_second);
-  }
-}
-
-// Batcher::BeginDrain().
-bool WakeUpModel::StepDrainer(State& state, bool is_second) const {
-  int8_t& at = state.at[kDrainer];
-  switch (at) {
-    case 0:
-      state.is_closed = 1;
-      at = 1;
-      return true;
-    case 6:
-      return false;
-    default:
-      return StepAsk(state, kDrainer, 1, is_second);
   }
 }
 

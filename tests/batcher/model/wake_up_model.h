@@ -1,15 +1,16 @@
 // WakeUpModel: the hand-over from producers to whoever steps and back from the
 // backend, step by step as in admission.cc, push_list.h, step_role.h,
-// event_count.{h,cc}, work_queue.cc, batcher.cc, batcher_step.cc and
-// batcher_thread.cc, each access to shared memory one step, and each section
-// under a lock.
+// event_count.{h,cc}, work_queue.cc, host_backend.cc, batcher.cc,
+// batcher_step.cc and batcher_thread.cc, each access to shared memory one step,
+// and each section under a lock.
 //
 // Modelled: the queue's bound and its closing, the push list (link,
 // compare-and-swap, exchange of the whole list), the list of the cancelled, the
 // role (ask, begin, leave, hand over), the published waits (rows, moment, slot,
 // lane) and the looks before leaving, the own thread's alarm, the event count
 // with its futex, lanes that poll or sleep, are woken to step and keep the
-// alarm meanwhile, and the end of a drain. Time stands still while anybody but
+// alarm meanwhile, producers that run their batch on an idle lane, and the end
+// of a drain. Time stands still while anybody but
 // a device moves; then the next alarm rings.
 //
 // Switches leave out one step each, to show that the check would see it.
@@ -37,6 +38,7 @@ struct WakeUpConfig {
   int8_t capacity = 3;          // requests that are queued at most
   bool is_cancelled = false;    // somebody cancels the first's request
   bool is_drained = false;      // somebody drains
+  bool runs_inline = false;     // a producer, where the only lane is idle
 
   // Bugs to be found.
   bool looks_before_leaving = true;
@@ -55,6 +57,8 @@ struct WakeUpConfig {
   bool looks_for_cancel = true;     // that came before the push
   bool refused_wakes_drain = true;  // where it counted for a moment
   bool finished_wakes_drain = true;
+  bool serves_beside_lane = true;  // where it is not idle
+  bool lane_is_locked = true;      // by whoever runs a batch on it
 };
 
 class WakeUpModel {
@@ -87,6 +91,7 @@ class WakeUpModel {
     int8_t to_tell = 0;
     int8_t waiting = 0;
     int8_t polling = 0;
+    int8_t is_lane_locked = 0;
     // Of each actor.
     int8_t at[kActors] = {};
     int8_t has_seen_word[kActors] = {};  // of the event count, as it is
@@ -102,6 +107,8 @@ class WakeUpModel {
     int8_t own_until = 0;
     // The stepper.
     int8_t has_stepper = 0;
+    int8_t is_inline = 0;    // it is a producer that has the lane
+    int8_t inline_work = 0;  // what it started there
     int8_t step_at = 0;
     int8_t steps = 0;
     int8_t queued = 0;  // requests taken, as bits
@@ -140,8 +147,12 @@ class WakeUpModel {
   static constexpr int kOwnThread = 6;
   static constexpr int kCanceller = 7;
   static constexpr int kDrainer = 8;
-  static constexpr int8_t kAsleep = 20;       // the own thread
-  static constexpr int8_t kComputes = 60;     // a lane
+  static constexpr int8_t kAsleep = 20;      // the own thread
+  static constexpr int8_t kRunsInline = 50;  // a producer, and what follows
+  static constexpr int8_t kComputesInline = 57;
+  static constexpr int8_t kTakesLane = 59;  // a lane
+  static constexpr int8_t kComputes = 60;
+  static constexpr int8_t kLeavesLane = 84;
   static constexpr int8_t kLaneSleeps = 100;  // and those that follow
   static constexpr int8_t kLanePolls = 101;
   static constexpr int8_t kLaneWoken = 102;
@@ -149,6 +160,7 @@ class WakeUpModel {
   // Each takes one step of an actor and returns whether it could.
   bool StepActor(State& state, int actor, bool is_second) const;
   bool StepProducer(State& state, int producer, bool is_second) const;
+  bool StepInline(State& state, int producer, bool is_second) const;
   bool StepBatch(State& state, int batch) const;
   bool StepLane(State& state, int lane, bool is_second) const;
   bool StepOwnThread(State& state, bool is_second) const;

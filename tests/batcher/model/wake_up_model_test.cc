@@ -86,6 +86,21 @@ TEST(WakeUpModel, LaneKeepsTheAlarmOrHandsItOn) {
                .has_deadline = true});
 }
 
+// Of a producer that runs its batch itself where the lane is idle.
+TEST(WakeUpModel, LaneThatIsLentLosesNothing) {
+  ExpectSound({.producers = 2, .lanes = 1, .slots = 1, .runs_inline = true});
+  ExpectSound({.producers = 2, .lanes = 1, .slots = 2, .runs_inline = true});
+  ExpectSound({.producers = 2,
+               .lanes = 1,
+               .slots = 2,
+               .has_deadline = true,
+               .runs_inline = true});
+  ExpectSound(
+      {.producers = 1, .lanes = 1, .is_cancelled = true, .runs_inline = true});
+  ExpectSound(
+      {.producers = 1, .lanes = 1, .is_drained = true, .runs_inline = true});
+}
+
 TEST(WakeUpModel, RefusedOnesAreTakenBackAndHideNothing) {
   ExpectSound({.producers = 2, .capacity = 1});
   ExpectSound({.producers = 2, .lanes = 1, .capacity = 1});
@@ -157,6 +172,19 @@ TEST(WakeUpModel, FindsWhatALaneLeavesOut) {
   EXPECT_EQ(
       Check({.lanes = 2, .slots = 2, .wakes_one_for_each = false}).problem,
       "a lane sleeps beside work");
+}
+
+TEST(WakeUpModel, FindsWhatALentLaneLeavesOut) {
+  EXPECT_EQ(
+      Check({.lanes = 1, .runs_inline = true, .serves_beside_lane = false})
+          .problem,
+      "a request waits beside an idle lane");
+  EXPECT_EQ(Check({.lanes = 1,
+                   .slots = 2,
+                   .runs_inline = true,
+                   .lane_is_locked = false})
+                .problem,
+            "a lane runs two batches at once");
 }
 
 TEST(WakeUpModel, FindsWhatACancelOrADrainLeavesOut) {

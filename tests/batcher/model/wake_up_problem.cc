@@ -40,6 +40,16 @@ const char* WakeUpModel::Problem(const State& state) const {
       }
     }
   }
+  int computing = 0;
+  for (int producer = 0; producer < config_.producers; ++producer) {
+    computing += state.at[producer] == kComputesInline ? 1 : 0;
+  }
+  for (int lane = 0; lane < config_.lanes; ++lane) {
+    computing += state.at[kFirstBatch + lane] == kComputes ? 1 : 0;
+  }
+  if (computing > std::max(config_.lanes, 0)) {
+    return "a lane runs two batches at once";
+  }
   if (state.wait_until < FirstAlarm(state)) {
     return "nobody wakes when it is time";
   }

@@ -115,7 +115,12 @@ WakeUpModel::Role WakeUpModel::StepAsStepper(State& state, bool has_limit,
       ++state.batches;
       at = config_.lanes > 0 ? 6 : 2;
       return Role::kKept;
-    case 6:  // WorkQueue::Push()
+    case 6:  // HostBackend::Start(), WorkQueue::Push()
+      if (state.is_inline != 0 && state.inline_work == 0) {
+        state.inline_work = 1;
+        at = 2;
+        return Role::kKept;
+      }
       ++state.items;
       at = MustWake(state) ? 7 : 2;
       return Role::kKept;
