@@ -56,6 +56,13 @@ class BackendEvents {
   ~BackendEvents() = default;
 };
 
+// What came of Backend::RunInline().
+enum class InlineRun {
+  kNotLent,  // no step was done: the lane has work, or waits for it awake
+  kStepped,  // and this started nothing here
+  kRan,      // a batch, on this thread
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -81,11 +88,13 @@ class Backend {
   // call; 0: never.
   virtual Duration max_inline_run() const { return Duration(0); }
 
-  // Where the only lane is idle and does not wait for work awake, calls step(),
-  // and runs a batch that this starts on the calling thread, replies included.
-  // False: step() was not called. Any thread; waits for nobody. REQUIRES: not
+  // Where the only lane is idle and sleeps, calls step(), and runs a batch that
+  // this starts on the calling thread, replies included as far as the lane
+  // would have written them itself. Any thread; waits for nobody. REQUIRES: not
   // called in step(), nor in an event of the backend.
-  virtual bool RunInline(absl::FunctionRef<void()> /*step*/) { return false; }
+  virtual InlineRun RunInline(absl::FunctionRef<void()> /*step*/) {
+    return InlineRun::kNotLent;
+  }
 
   // How long a thread that RunInline() made run a batch may poll for the next.
   virtual Duration max_poll() const { return Duration(0); }

@@ -119,9 +119,9 @@ class Batcher final : private BackendEvents {
   // Has what was submitted served: by waking a lane, or by a step here.
   void Serve();
 
-  // Serve() for a thread that has nothing else to do: where the lane is idle
-  // and the batch is short, runs it here, replies included, and returns true.
-  // REQUIRES: not called in Completion::Respond().
+  // Serve() for a thread that has nothing else to do: where the lane sleeps and
+  // the batch is short, runs it here, as Backend::RunInline() does. Returns
+  // whether it ran one. REQUIRES: not called in Completion::Respond().
   bool ServeInline();
 
   // How long a thread may poll for the next request after ServeInline().

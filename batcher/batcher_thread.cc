@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "batcher/batch_buckets.h"
 #include "batcher/batcher.h"
 
 namespace ferry {
@@ -22,19 +23,22 @@ void Batcher::Serve() {
 }
 
 bool Batcher::ServeInline() {
-  if (IsForInline() && backend_->RunInline([this] { AskForStep(); })) {
-    return true;
+  const InlineRun run = IsForInline()
+                            ? backend_->RunInline([this] { AskForStep(); })
+                            : InlineRun::kNotLent;
+  if (run == InlineRun::kNotLent) {
+    Serve();
   }
-  Serve();
-  return false;
+  return run == InlineRun::kRan;
 }
 
 // Other policies than `eager` mostly have a batch wait for a moment, to which a
 // lane sees.
 bool Batcher::IsForInline() const {
-  const double takes_ns =
-      alpha_ns_.load(std::memory_order_relaxed) +
-      beta_ns_.load(std::memory_order_relaxed) * admission_.rows();
+  const int32_t rows =
+      PaddedRows(options_.buckets, static_cast<int32_t>(admission_.rows()));
+  const double takes_ns = alpha_ns_.load(std::memory_order_relaxed) +
+                          beta_ns_.load(std::memory_order_relaxed) * rows;
   return takes_ns > 0 &&  // it is known
          takes_ns <= static_cast<double>(backend_->max_inline_run().count()) &&
          policy_.load(std::memory_order_relaxed) == PolicyKind::kEager;

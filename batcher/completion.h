@@ -10,7 +10,8 @@
 // Thread safety: both are called from a thread of the batcher or the backend,
 // or within any call of Batcher, on its caller's thread; never while a lock of
 // the batcher is held. They never block. Respond may call Batcher::Submit() for
-// another request. Neither may destroy the batcher.
+// another request, but not Batcher::ServeInline(), as the lane may be this
+// thread's. Neither may destroy the batcher.
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_
 

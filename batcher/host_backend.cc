@@ -41,8 +41,8 @@ bool HasRowsOfOneSize(const ModelSpec& spec) {
 Duration MaxInlineRun(const std::vector<std::unique_ptr<HostModel>>& models,
                       const HostBackendOptions& options) {
   const HostModel& model = *models.front();
-  return models.size() == 1 && model.runs_on_any_thread() &&
-                 HasRowsOfOneSize(model.spec())
+  return models.size() == 1 && options.slots_per_lane == 1 &&
+                 model.runs_on_any_thread() && HasRowsOfOneSize(model.spec())
              ? options.max_inline_run
              : Duration(0);
 }
@@ -101,28 +101,35 @@ void HostBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
   }
 }
 
-bool HostBackend::RunInline(absl::FunctionRef<void()> step) {
-  const Clock& clock = *options_.clock;
+InlineRun HostBackend::RunInline(absl::FunctionRef<void()> step) {
   Lane& lane = lanes_.front();
-  if (to_compute_.IsPolled() || !lane.mutex.TryLock()) {
-    return false;
+  if (max_inline_run_ == Duration(0) || !to_compute_.HasSleeper() ||
+      !lane.mutex.TryLock()) {
+    return InlineRun::kNotLent;
   }
-  lane.is_let_in = gate_.TryEnter(lane, clock.Now()).is_let_in;
-  const bool is_let_in = lane.is_let_in;
-  if (is_let_in) {
-    inline_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    step();
-    inline_thread_.store({}, std::memory_order_relaxed);
-    if (Work work = std::exchange(inline_work_, {}); work.batch != nullptr) {
-      work.batch->TakeLane(0, clock.Now());
-      RunBatch(lane, std::move(work));
-    }
-  }
-  if (!is_let_in || lane.is_let_in) {  // it waits there, or did not compute
-    EndTurn(lane, Duration(0), clock.Now());
-  }
+  inline_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  step();
+  inline_thread_.store({}, std::memory_order_relaxed);
+  Work work = std::exchange(inline_work_, {});
+  const InlineRun run = work.batch == nullptr
+                            ? InlineRun::kStepped
+                            : RunStarted(lane, std::move(work));
   lane.mutex.Unlock();
-  return is_let_in;
+  return run;
+}
+
+InlineRun HostBackend::RunStarted(Lane& lane, Work work) {
+  if (!TryEnter(lane)) {
+    EndTurn(lane, Duration(0), options_.clock->Now());
+    to_compute_.Push(std::move(work));  // its executor may wait
+    return InlineRun::kStepped;
+  }
+  work.batch->TakeLane(0, options_.clock->Now());
+  RunBatch(lane, std::move(work));
+  if (lane.is_let_in) {  // it could not be staged
+    EndTurn(lane, Duration(0), options_.clock->Now());
+  }
+  return InlineRun::kRan;
 }
 
 absl::Status HostBackend::StartLanes() {
@@ -232,16 +239,21 @@ Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
   return outcome;
 }
 
+bool HostBackend::TryEnter(Lane& lane) {
+  lane.is_let_in = gate_.TryEnter(lane, options_.clock->Now()).is_let_in;
+  return lane.is_let_in;
+}
+
 void HostBackend::WaitForTurn(Lane& lane) {
-  while (!lane.is_let_in) {
+  for (;;) {
     const EventCount::Key key = lane.turn.PrepareWait();
     const DeviceGate::Turn turn = gate_.TryEnter(lane, options_.clock->Now());
-    lane.is_let_in = turn.is_let_in;
-    if (lane.is_let_in) {
+    if (turn.is_let_in) {
       lane.turn.CancelWait();
-    } else {
-      lane.turn.Wait(key, turn.ask_again);
+      lane.is_let_in = true;
+      return;
     }
+    lane.turn.Wait(key, turn.ask_again);
   }
 }
 

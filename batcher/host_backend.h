@@ -40,8 +40,8 @@ struct HostBackendOptions {
   int32_t max_inline_replies = 2;
   Duration max_inline_compute = Milliseconds(0.3);
   // RunInline() is for batches that are expected to take at most that, where
-  // the model has one lane, runs on any thread, and has rows of one size, of
-  // which the expected time is known.
+  // the model has one lane with one slot, runs on any thread, and has rows of
+  // one size, so that the expected time is known.
   Duration max_inline_run = std::chrono::microseconds(300);
   // How long a lane that has worked may poll for the next batch before it
   // sleeps (idle_wait.h).
@@ -76,7 +76,7 @@ class HostBackend final : public Backend {
   }
   Duration max_inline_run() const override { return max_inline_run_; }
   Duration max_poll() const override { return options_.max_poll; }
-  bool RunInline(absl::FunctionRef<void()> step) override;
+  InlineRun RunInline(absl::FunctionRef<void()> step) override;
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:
@@ -105,6 +105,10 @@ class HostBackend final : public Backend {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   Outcome Compute(Lane& lane, Batch& batch, OutputRef& output)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+  // What the step started here, if the device lets it in at once.
+  InlineRun RunStarted(Lane& lane, Work work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
+  bool TryEnter(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   void WaitForTurn(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   void EndTurn(Lane& lane, Duration taken, TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);

@@ -60,9 +60,10 @@ bool WorkQueue::WakeOne(BackendEvents& events) {
   return true;
 }
 
-bool WorkQueue::IsPolled() {
+bool WorkQueue::HasSleeper() {
   MutexLock lock(mutex_);
-  return polling_ > 0;
+  return waiting_.load(std::memory_order_relaxed) > 0 && polling_ == 0 &&
+         open() == 0;
 }
 
 Work WorkQueue::Pop(IdleWait& idle) {

@@ -40,9 +40,9 @@ class WorkQueue {
   // false: none waits.
   bool WakeOne(BackendEvents& events);
 
-  // Whether a thread polls in Pop(): it has a processor, and is told at no
-  // cost.
-  bool IsPolled();
+  // Whether a thread sleeps in Pop(), none polls there, and none has anything
+  // to do.
+  bool HasSleeper();
 
   // The oldest; waits for one. None (batch is null) when closed and empty.
   // `idle`: what the calling thread has learned of its waits here.

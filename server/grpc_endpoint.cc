@@ -158,11 +158,16 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
     builder.RegisterService(&admin_);
     services.push_back(&admin_);
   }
+  // Where there are several, gRPC has one of them look at all sockets, and the
+  // others would poll in vain (docs/decisions/0035-short-batches-inline.md).
+  const InlineBatches batches = options.infer_thread_count == 1
+                                    ? InlineBatches::kOn
+                                    : InlineBatches::kOff;
   for (int i = 0; i < options.infer_thread_count; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(
         models_, options.status_codes,
         InferQueue::Sources{.calls = service_, .streams = service_}, unsent_,
-        services, builder));
+        services, batches, builder));
   }
 }
 

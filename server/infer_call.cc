@@ -59,7 +59,9 @@ absl::Status InferCall::Start() {
   for (const Run& run : runs_) {
     received_bytes += run.size;
   }
-  environment_.burst.MessageCame(received_bytes);
+  if (environment_.burst != nullptr) {
+    environment_.burst->MessageCame(received_bytes);
+  }
   if (absl::Status status = decoder_.Parse(runs_); !status.ok()) {
     environment_.models.table().CountMalformed();
     return status;
@@ -90,15 +92,18 @@ absl::Status InferCall::Submit() {
   // Taken before the submit: Released() may come before it returns.
   holds_.fetch_add(1, std::memory_order_relaxed);
   at_batcher_.store(AtBatcher::kInside, std::memory_order_relaxed);
+  Batcher& batcher = *entry_->model().batcher;
   bool is_untold = false;
-  absl::Status status = entry_->model().batcher->Submit(request_, is_untold);
+  absl::Status status = environment_.burst != nullptr
+                            ? batcher.Submit(request_, is_untold)
+                            : batcher.Submit(request_);
   if (!status.ok()) {
     holds_.fetch_sub(1, std::memory_order_relaxed);
     return status;
   }
   is_submitted_ = true;
   if (is_untold) {
-    environment_.burst.Add(*entry_);
+    environment_.burst->Add(*entry_);
   }
   LeaveBatcher();
   return status;

@@ -49,7 +49,7 @@ namespace ferry {
 struct InferEnvironment {
   // Both are the queue's thread's.
   ModelTableView& models;
-  ReceiveBurst& burst;
+  ReceiveBurst* burst = nullptr;  // null: batchers are told at once
   StatusCodes codes = StatusCodes::kFerry;
   const Clock& clock = Clock::Steady();
 };

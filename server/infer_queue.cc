@@ -18,9 +18,11 @@ thread_local const void* of_this_thread = nullptr;
 InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
                        const Sources& sources, UnsentReplies& unsent,
                        std::vector<QueuedService*> others,
-                       grpc::ServerBuilder& builder)
+                       InlineBatches batches, grpc::ServerBuilder& builder)
     : models_(models),
-      environment_{.models = models_, .burst = burst_, .codes = codes},
+      environment_{.models = models_,
+                   .burst = batches == InlineBatches::kOn ? &burst_ : nullptr,
+                   .codes = codes},
       service_(sources.calls),
       unsent_(unsent),
       others_(std::move(others)),
@@ -72,8 +74,9 @@ void InferQueue::Run() {
       queue_->Shutdown();
       continue;
     }
+    const bool was_empty = burst_.empty();
     static_cast<QueueTag*>(tag)->Ended(ok);
-    if (!burst_.empty()) {
+    if (was_empty && !burst_.empty()) {
       wait_.RequestCame();
     }
     burst_.TagTaken();
@@ -87,8 +90,8 @@ bool InferQueue::Next(void*& tag, bool& ok) {
     if (look != TagWait::Look::TIMEOUT) {
       return look == TagWait::Look::GOT_EVENT;
     }
-    if (const Duration max_poll = burst_.RunInline(); max_poll > Duration(0)) {
-      wait_.WorkEnded(max_poll);
+    if (const std::optional<Duration> max_poll = burst_.RunInline()) {
+      wait_.WorkEnded(*max_poll);
     }
   }
   return wait_.Next(tag, ok);

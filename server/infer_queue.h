@@ -6,9 +6,9 @@
 // what gRPC itself does. kPostedCalls wait ahead of the clients; each one
 // matched posts the next.
 //
-// What is received together is handed to the batcher together: when the
-// completion queue is empty, or ReceiveBurst says so. The thread may run the
-// batch itself then.
+// With InlineBatches, what is received together is handed to the batcher
+// together, where its batch is short: when the completion queue is empty, or
+// ReceiveBurst says so. The thread may run the batch itself then.
 //
 // Stopping: gRPC's server is shut down first, which gives the calls that were
 // never matched back and waits for the others. Then Stop(). The thread itself
@@ -38,6 +38,9 @@
 
 namespace ferry {
 
+// Whether a queue's thread may run batches.
+enum class InlineBatches { kOff, kOn };
+
 class InferQueue final : private InferCallPool {
  public:
   // Where the queue's calls come from.
@@ -50,7 +53,7 @@ class InferQueue final : private InferCallPool {
   // the queue.
   InferQueue(ModelTable& models, StatusCodes codes, const Sources& sources,
              UnsentReplies& unsent, std::vector<QueuedService*> others,
-             grpc::ServerBuilder& builder);
+             InlineBatches batches, grpc::ServerBuilder& builder);
 
   // REQUIRES: stopped, or never started.
   ~InferQueue();

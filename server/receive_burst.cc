@@ -14,34 +14,38 @@ void ReceiveBurst::Add(ModelEntry& entry) {
   End();
   entry.UseAgain();
   entry_ = ModelUse(entry);
+}
+
+ModelUse ReceiveBurst::Take() {
   tags_ = 0;
+  bytes_ = 0;
+  return std::move(entry_);
 }
 
 void ReceiveBurst::End() {
-  if (const ModelUse told = std::move(entry_)) {
+  if (const ModelUse told = Take()) {
     told->model().batcher->Serve();
   }
 }
 
-void ReceiveBurst::Pass() {
-  tags_ = 0;
-  End();
-  if (std::exchange(is_raised_, false)) {
-    LowerThreadPriority();
-  }
-}
-
-Duration ReceiveBurst::RunInline() {
-  const ModelUse told = std::move(entry_);
+std::optional<Duration> ReceiveBurst::RunInline() {
+  const ModelUse told = Take();
   Batcher& batcher = *told->model().batcher;
-  tags_ = 0;
   if (!batcher.ServeInline()) {
-    return Duration(0);
+    return std::nullopt;
   }
+  tags_since_run_ = 0;
   if (!std::exchange(is_raised_, true)) {
     RaiseThreadPriority();
   }
   return batcher.max_poll();
+}
+
+void ReceiveBurst::Lower() {
+  tags_since_run_ = 0;
+  if (std::exchange(is_raised_, false)) {
+    LowerThreadPriority();
+  }
 }
 
 }  // namespace ferry

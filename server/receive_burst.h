@@ -5,7 +5,7 @@
 // its lane before that.
 //
 // A thread that runs batches has the priority of those that do nothing else,
-// until it receives so much that it does not come to it.
+// until it has received so much since the last that it does not come to one.
 //
 // Invariant: the requests are of one model version, which is in use meanwhile.
 //
@@ -14,6 +14,7 @@
 #define FERRY_SERVER_RECEIVE_BURST_H_
 
 #include <cstddef>
+#include <optional>
 
 #include "batcher/clock.h"
 #include "server/model_entry.h"
@@ -22,11 +23,11 @@ namespace ferry {
 
 class ReceiveBurst {
  public:
-  // A call has three tags, two of them at its end; so the requests of a burst
-  // are fifty at most, and more where few calls end.
+  // A call has three tags, two of them at its end, which for those of the batch
+  // before come meanwhile.
   static constexpr int kMaxTags = 150;
-  // To read more than that takes as long as a short batch.
-  static constexpr size_t kMaxBytes = size_t{64} << 10;
+  // Of all its messages; to read more takes as long as a short batch.
+  static constexpr size_t kMaxBytes = size_t{256} << 10;
 
   bool empty() const { return !entry_; }
 
@@ -37,15 +38,19 @@ class ReceiveBurst {
 
   // A message of that size is about to be read.
   void MessageCame(size_t bytes) {
-    if (bytes > kMaxBytes) {
+    bytes_ += bytes;
+    if (bytes_ > kMaxBytes) {
       End();
     }
   }
 
   // One more thing that was received has been dealt with.
   void TagTaken() {
-    if (++tags_ == kMaxTags) {
-      Pass();
+    if (++tags_ >= kMaxTags) {
+      End();
+    }
+    if (++tags_since_run_ == kMaxTags) {
+      Lower();
     }
   }
 
@@ -53,15 +58,19 @@ class ReceiveBurst {
   void End();
 
   // Nothing more has been received. Tells the batcher, or runs the batch here.
-  // Returns how long this thread may poll for the next request after that; 0
-  // where it ran none. REQUIRES: !empty().
-  Duration RunInline();
+  // Returns how long this thread may poll for the next request after that, or
+  // nothing where it ran none. REQUIRES: !empty().
+  std::optional<Duration> RunInline();
 
  private:
-  void Pass();
+  ModelUse Take();
+  void Lower();
 
-  ModelUse entry_;          // none: there is nothing to tell
-  int tags_ = 0;            // taken since the burst began, or since the last
+  ModelUse entry_;  // none: there is nothing to tell
+  // Since the burst began, or since the last one ended.
+  int tags_ = 0;
+  size_t bytes_ = 0;
+  int tags_since_run_ = 0;  // of a batch here
   bool is_raised_ = false;  // this thread's priority
 };
 

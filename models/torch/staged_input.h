@@ -7,7 +7,7 @@
 // zeros, and a batch with zero rows (empty strings) to the rows that the
 // network is to see.
 //
-// Thread safety: thread-compatible; used on the lane's executor thread.
+// Thread safety: thread-compatible; used by whoever runs a batch of the lane.
 // Errors: may throw what LibTorch throws.
 #ifndef FERRY_MODELS_TORCH_STAGED_INPUT_H_
 #define FERRY_MODELS_TORCH_STAGED_INPUT_H_

@@ -9,9 +9,10 @@
 // Guarantees: a forward that fails or throws fails its batch with a constant
 // text and is told in full to the local log; the next batch runs.
 //
-// Thread safety: that of HostModel. Threads of LibTorch inside an operator are
-// set on the executor thread, where WarmUp() runs; a model that has one does
-// without them on any thread.
+// Thread safety: that of HostModel. How many threads LibTorch uses inside an
+// operator is set for each thread that runs batches. A model of one runs on
+// any; a package of AOTInductor may have the number of its threads compiled in,
+// which each thread would get.
 #ifndef FERRY_MODELS_TORCH_TORCH_MODEL_H_
 #define FERRY_MODELS_TORCH_TORCH_MODEL_H_
 
@@ -39,7 +40,10 @@ class TorchModel final : public HostModel {
   // As models/torch/warm_up.h says.
   absl::Status WarmUp() override;
   std::string warm_up_failure() const override { return warm_up_failure_; }
-  bool runs_on_any_thread() const override { return options_.threads == 1; }
+  bool runs_on_any_thread() const override {
+    return options_.threads == 1 &&
+           options_.backend != BackendKind::kAotInductor;
+  }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return warm_up_times_;
   }

@@ -2,6 +2,7 @@
 // that run on the thread that tells.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -99,6 +100,7 @@ TEST(BatcherInline, BatchThatMayWaitIsNotLeftToTheCaller) {
   stepped.Step();
   TestRequest request;
   ExpectIsToldAtOnce(Submit(stepped, request));
+  stepped.Destroy();  // while the request is there to be answered
 }
 
 TEST(BatcherInline, WhatIsNoNewsLeavesNothingToTell) {
@@ -145,9 +147,52 @@ TEST(BatcherInline, WhatHasGrownLongMeanwhileIsTheLanes) {
   stepped.Settle();
 }
 
-TEST(BatcherInline, AnswersOnTheThreadThatServes) {
+TEST(BatcherInline, OfABatchThatIsPaddedAllItsRowsCount) {
+  SteppedBatcherOptions options = Options();
+  options.batcher.buckets = {1, 64};
+  SteppedBatcher stepped(options);
+  stepped.Step();
+  TestRequest requests[2];
+  ExpectIsLeftToTheCaller(Submit(stepped, requests[0]));
+  ExpectIsToldAtOnce(Submit(stepped, requests[1]));
+  stepped.Step();
+  stepped.Settle();
+}
+
+TEST(BatcherInline, DrainServesWhatItWasNotTold) {
+  SteppedBatcher stepped(Options());
+  stepped.Step();
+  TestRequest request;
+  ExpectIsLeftToTheCaller(Submit(stepped, request));
+  stepped.batcher().BeginDrain();
+  EXPECT_TRUE(stepped.batcher().WasNotified());
+  stepped.Step();
+  stepped.Settle();
+  EXPECT_TRUE(request.HasOwnRows());
+  stepped.batcher().Serve();  // late, and nothing is left to do
+  stepped.Step();
+  EXPECT_EQ(stepped.backend().started_count(), 1);
+}
+
+// Notes on which thread it computed last.
+class NotingModel final : public EchoModel {
+ public:
+  explicit NotingModel(std::atomic<std::thread::id>& seen)
+      : EchoModel(RowSpec()), seen_(seen) {}
+
+  Outcome Compute(const Batch& batch, OutputRef& output) override {
+    seen_ = std::this_thread::get_id();
+    return EchoModel::Compute(batch, output);
+  }
+
+ private:
+  std::atomic<std::thread::id>& seen_;
+};
+
+TEST(BatcherInline, RunsOnTheThreadThatServes) {
+  std::atomic<std::thread::id> computed_on;
   std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(*EchoModel::Create(RowSpec()));
+  models.push_back(std::make_unique<NotingModel>(computed_on));
   const auto batcher = *Batcher::Create(
       *HostBackend::Create(std::move(models),
                            {.max_inline_run = std::chrono::hours(1)}),
@@ -156,6 +201,7 @@ TEST(BatcherInline, AnswersOnTheThreadThatServes) {
   EXPECT_TRUE(batcher->Submit(first.request()).ok());
   first.completion().WaitUntilReleased();
   bool is_served = false;
+  EXPECT_NE(computed_on.load(), std::this_thread::get_id());
   while (!is_served) {  // the lane may not have come back yet
     TestRequest requests[2];
     bool is_untold = false;
@@ -163,8 +209,8 @@ TEST(BatcherInline, AnswersOnTheThreadThatServes) {
       EXPECT_TRUE(batcher->Submit(request.request(), is_untold).ok());
     }
     is_served = is_untold && batcher->ServeInline();
+    EXPECT_TRUE(!is_served || computed_on.load() == std::this_thread::get_id());
     for (TestRequest& request : requests) {
-      EXPECT_TRUE(!is_served || request.completion().is_released());
       request.completion().WaitUntilReleased();
       EXPECT_TRUE(request.HasOwnRows());
     }

@@ -17,8 +17,6 @@
 namespace ferry {
 namespace {
 
-constexpr auto kNothing = [] {};
-
 // Where the batches of a model were computed, first to last.
 class Threads {
  public:
@@ -37,6 +35,16 @@ class Threads {
   std::vector<std::thread::id> seen_;
 };
 
+// Runs `step` once the lane's executor sleeps.
+template <typename Step>
+InlineRun RunInline(HostBackend& backend, const Step& step) {
+  InlineRun run = InlineRun::kNotLent;
+  while (run == InlineRun::kNotLent) {
+    run = backend.RunInline(step);
+  }
+  return run;
+}
+
 TEST(RunInline, RunsWhatTheStepStartsOnTheCallingThread) {
   Threads computed;
   Events events;
@@ -44,8 +52,9 @@ TEST(RunInline, RunsWhatTheStepStartsOnTheCallingThread) {
   events.on_finished = [&] { answered_on = std::this_thread::get_id(); };
   auto backend = MakeBackend(OneModel(computed.Noting()));
   TestRequest request;
-  EXPECT_TRUE(
-      backend->RunInline([&] { backend->Start(BatchOf(request), events); }));
+  EXPECT_EQ(
+      RunInline(*backend, [&] { backend->Start(BatchOf(request), events); }),
+      InlineRun::kRan);
   ASSERT_EQ(computed.count(), 1u);
   EXPECT_TRUE(computed.IsHere(0));
   EXPECT_EQ(answered_on, std::this_thread::get_id());
@@ -55,28 +64,20 @@ TEST(RunInline, RunsWhatTheStepStartsOnTheCallingThread) {
   EXPECT_TRUE(events.held_lane);
 }
 
-TEST(RunInline, WhatIsStartedElsewhereIsTheExecutors) {
+TEST(RunInline, WhatIsStartedBeforeOrAfterIsTheExecutors) {
   Threads computed;
   Events events;
-  auto backend =
-      MakeBackend(OneModel(computed.Noting()), {.slots_per_lane = 2});
-  TestRequest requests[4];
-  backend->Start(BatchOf(requests[0]), events);  // before
+  auto backend = MakeBackend(OneModel(computed.Noting()));
+  TestRequest requests[3];
+  backend->Start(BatchOf(requests[0]), events);
   events.WaitForFinished(1);
-  bool is_lent = false;
-  while (!is_lent) {  // its executor may not have come back yet
-    is_lent = backend->RunInline([&] {
-      backend->Start(BatchOf(requests[1]), events);
-      backend->Start(BatchOf(requests[2]), events);  // one too many
-    });
-  }
-  backend->Start(BatchOf(requests[3]), events);  // after
+  RunInline(*backend, [&] { backend->Start(BatchOf(requests[1]), events); });
+  backend->Start(BatchOf(requests[2]), events);
   backend.reset();
-  ASSERT_EQ(computed.count(), 4u);
+  ASSERT_EQ(computed.count(), 3u);
   EXPECT_FALSE(computed.IsHere(0));
   EXPECT_TRUE(computed.IsHere(1));
   EXPECT_FALSE(computed.IsHere(2));
-  EXPECT_FALSE(computed.IsHere(3));
 }
 
 TEST(RunInline, StepOfAnotherThreadStartsItsBatchesOnTheLane) {
@@ -84,72 +85,64 @@ TEST(RunInline, StepOfAnotherThreadStartsItsBatchesOnTheLane) {
   Events events;
   auto backend = MakeBackend(OneModel(computed.Noting()));
   TestRequest request;
-  EXPECT_TRUE(backend->RunInline([&] {
-    std::thread([&] { backend->Start(BatchOf(request), events); }).join();
-  }));
+  const auto start = [&] { backend->Start(BatchOf(request), events); };
+  EXPECT_EQ(RunInline(*backend, [&] { std::thread(start).join(); }),
+            InlineRun::kStepped);
   backend.reset();
   ASSERT_EQ(computed.count(), 1u);
   EXPECT_FALSE(computed.IsHere(0));
+}
+
+TEST(RunInline, StepThatStartsNothingReturnsTheLane) {
+  Events events;
+  auto backend = MakeBackend(OneModel());
+  EXPECT_EQ(RunInline(*backend, [] {}), InlineRun::kStepped);
+  TestRequest request;
+  backend->Start(BatchOf(request), events);
+  events.WaitForFinished(1);
 }
 
 TEST(RunInline, BusyLaneIsNotLent) {
   std::latch computes(1);
   std::latch may_end(1);
   Events events;
+  TestRequest request;
   auto backend = MakeBackend(OneModel([&](const Batch&) -> Outcome {
     computes.count_down();
     may_end.wait();
     return {};
   }));
-  TestRequest request;
   backend->Start(BatchOf(request), events);
   computes.wait();
-  EXPECT_FALSE(backend->RunInline([] { ADD_FAILURE() << "it stepped"; }));
+  EXPECT_EQ(backend->RunInline([] { ADD_FAILURE() << "it stepped"; }),
+            InlineRun::kNotLent);
   may_end.count_down();
 }
 
 TEST(RunInline, LaneThatIsLentRunsNothingElse) {
   std::atomic<int> computing{0};
   Events events;
-  auto backend = MakeBackend(OneModel([&](const Batch&) -> Outcome {
-                               EXPECT_EQ(++computing, 1);
-                               std::this_thread::yield();
-                               --computing;
-                               return {};
-                             }),
-                             {.slots_per_lane = 2});
-  constexpr int kRounds = 500;
-  std::vector<TestRequest> requests(2 * kRounds);
-  for (int i = 0; i < kRounds; ++i) {
-    TestRequest& first = requests[static_cast<size_t>(2 * i)];
-    TestRequest& second = requests[static_cast<size_t>(2 * i + 1)];
-    backend->Start(BatchOf(first), events);  // the executor's
-    if (!backend->RunInline([&] { backend->Start(BatchOf(second), events); })) {
-      backend->Start(BatchOf(second), events);
-    }
-    events.WaitForFinished(2 * i + 2);
-  }
-}
-
-TEST(RunInline, BatchThatCannotBeStagedFailsAndReturnsTheLane) {
-  auto model = std::make_unique<ScriptedModel>();
-  model->on_stage = [](const Batch&) -> Outcome {
-    return {absl::StatusCode::kInternal, "no"};
+  const auto compute = [&](const Batch&) -> Outcome {
+    EXPECT_EQ(++computing, 1);
+    std::this_thread::yield();
+    --computing;
+    return {};
   };
-  std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(std::move(model));
-  WeightedGate gate(/*permits=*/1);
-  Events events;
-  auto backend = MakeBackend(std::move(models), {.gate = &gate});
-  TestRequest requests[2];
-  for (TestRequest& request : requests) {
-    EXPECT_TRUE(
-        backend->RunInline([&] { backend->Start(BatchOf(request), events); }));
-    EXPECT_EQ(request.code(), absl::StatusCode::kInternal);
+  auto backend = MakeBackend(OneModel(compute), {.max_poll = Duration(0)});
+  constexpr int kBatches = 1000;
+  std::vector<TestRequest> requests(kBatches);
+  for (int i = 0; i < kBatches; ++i) {
+    const auto start = [&] {
+      backend->Start(BatchOf(requests[static_cast<size_t>(i)]), events);
+    };
+    if (i % 2 == 0 || backend->RunInline(start) == InlineRun::kNotLent) {
+      start();
+    }
+    events.WaitForFinished(i + 1);
   }
 }
 
-// --- beside another model's lane ---------------------------------------------
+// --- on a device that models share -------------------------------------------
 
 class Neighbour final : public GateClient {
  public:
@@ -157,34 +150,67 @@ class Neighbour final : public GateClient {
   void GateFree() override {}
 };
 
-TEST(RunInline, NeitherWaitsForItsTurnNorKeepsIt) {
-  WeightedGate gate(/*permits=*/1);
-  GateShare share;
-  Neighbour neighbour(share);
-  Threads computed;
-  Events events;
-  auto backend = MakeBackend(OneModel(computed.Noting()), {.gate = &gate});
-  const auto now = [] { return Clock::Steady().Now(); };
-  ASSERT_TRUE(gate.TryEnter(neighbour, now()).is_let_in);
-  EXPECT_FALSE(backend->RunInline([] { ADD_FAILURE() << "it stepped"; }));
-  gate.Leave(neighbour, Duration(0), now());
-  EXPECT_TRUE(backend->RunInline(kNothing));
-  TestRequest request;
-  EXPECT_TRUE(
-      backend->RunInline([&] { backend->Start(BatchOf(request), events); }));
-  EXPECT_TRUE(computed.IsHere(0));
-  // For a moment a place is kept for the model that left.
-  DeviceGate::Turn turn = gate.TryEnter(neighbour, now());
-  while (!turn.is_let_in) {
-    turn = gate.TryEnter(neighbour, now());
+class SharedDevice : public ::testing::Test {
+ protected:
+  // Whether another model's lane is let in at `now`; then it leaves again.
+  bool LetsInAt(TimePoint now) {
+    const bool is_let_in = gate_.TryEnter(neighbour_, now).is_let_in;
+    gate_.Leave(neighbour_, Duration(0), now);
+    return is_let_in;
   }
-  gate.Leave(neighbour, Duration(0), now());
+
+  WeightedGate gate_{/*permits=*/1};
+  GateShare share_;
+  Neighbour neighbour_{share_};
+  Threads computed_;
+  Events events_;
+  TestRequest request_;
+};
+
+TEST_F(SharedDevice, BatchThatIsNotLetInIsTheExecutors) {
+  auto backend = MakeBackend(OneModel(computed_.Noting()), {.gate = &gate_});
+  ASSERT_TRUE(gate_.TryEnter(neighbour_, Clock::Steady().Now()).is_let_in);
+  EXPECT_EQ(
+      RunInline(*backend, [&] { backend->Start(BatchOf(request_), events_); }),
+      InlineRun::kStepped);
+  EXPECT_EQ(computed_.count(), 0u) << "it waited for its turn";
+  gate_.Leave(neighbour_, Duration(0), Clock::Steady().Now());
+  events_.WaitForFinished(1);
+  EXPECT_FALSE(computed_.IsHere(0));
+}
+
+TEST_F(SharedDevice, StepThatStartsNothingTakesNoPlace) {
+  auto backend = MakeBackend(OneModel(), {.gate = &gate_});
+  EXPECT_EQ(RunInline(*backend,
+                      [&] { EXPECT_TRUE(LetsInAt(Clock::Steady().Now())); }),
+            InlineRun::kStepped);
+  EXPECT_TRUE(LetsInAt(Clock::Steady().Now()));
+}
+
+TEST_F(SharedDevice, BatchLeavesItsPlace) {
+  auto backend = MakeBackend(OneModel(computed_.Noting()), {.gate = &gate_});
+  RunInline(*backend, [&] { backend->Start(BatchOf(request_), events_); });
+  EXPECT_TRUE(computed_.IsHere(0));
+  EXPECT_TRUE(LetsInAt(Clock::Steady().Now() + 2 * WeightedGate::kKeep));
+}
+
+TEST_F(SharedDevice, BatchThatCannotBeStagedLeavesItsPlace) {
+  auto model = std::make_unique<ScriptedModel>();
+  model->on_stage = [](const Batch&) -> Outcome {
+    return {absl::StatusCode::kInternal, "no"};
+  };
+  std::vector<std::unique_ptr<HostModel>> models;
+  models.push_back(std::move(model));
+  auto backend = MakeBackend(std::move(models), {.gate = &gate_});
+  RunInline(*backend, [&] { backend->Start(BatchOf(request_), events_); });
+  EXPECT_EQ(request_.code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(LetsInAt(Clock::Steady().Now() + 2 * WeightedGate::kKeep));
 }
 
 // --- for which models --------------------------------------------------------
 
-Duration MaxInlineRun(ModelSpec spec, bool runs_on_any_thread = true,
-                      size_t lanes = 1) {
+Duration MaxInlineRun(const ModelSpec& spec, bool runs_on_any_thread = true,
+                      size_t lanes = 1, int32_t slots_per_lane = 1) {
   std::vector<std::unique_ptr<HostModel>> models;
   for (size_t i = 0; i < lanes; ++i) {
     auto model = std::make_unique<ScriptedModel>();
@@ -192,7 +218,8 @@ Duration MaxInlineRun(ModelSpec spec, bool runs_on_any_thread = true,
     model->on_any_thread = runs_on_any_thread;
     models.push_back(std::move(model));
   }
-  return MakeBackend(std::move(models), {.max_inline_run = Milliseconds(1)})
+  return MakeBackend(std::move(models), {.slots_per_lane = slots_per_lane,
+                                         .max_inline_run = Milliseconds(1)})
       ->max_inline_run();
 }
 
@@ -200,10 +227,18 @@ TEST(RunInline, IsForModelsWhoseBatchesMayRunHereAndAreOfKnownLength) {
   EXPECT_EQ(MaxInlineRun(RowSpec()), Milliseconds(1));
   EXPECT_EQ(MaxInlineRun(RowSpec(), /*runs_on_any_thread=*/false), Duration(0));
   EXPECT_EQ(MaxInlineRun(RowSpec(), true, /*lanes=*/2), Duration(0));
+  EXPECT_EQ(MaxInlineRun(RowSpec(), true, 1, /*slots_per_lane=*/2),
+            Duration(0));
   EXPECT_EQ(MaxInlineRun(RowSpec(kAnySize)), Duration(0));
   ModelSpec texts = RowSpec();
   texts.inputs[0].type = DataType::kBytes;
   EXPECT_EQ(MaxInlineRun(texts), Duration(0));
+}
+
+TEST(RunInline, LaneIsNeverLentWhereItMayNotBe) {
+  auto backend = MakeBackend(OneModel(), {.max_inline_run = Duration(0)});
+  EXPECT_EQ(backend->RunInline([] { ADD_FAILURE() << "it stepped"; }),
+            InlineRun::kNotLent);
 }
 
 }  // namespace

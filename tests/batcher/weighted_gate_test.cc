@@ -231,6 +231,22 @@ class WaitingClient final : public GateClient {
   EventCount turn;
 };
 
+TEST_F(WeightedGateTest, WhoNoLongerWaitsIsPassedOver) {
+  GateShare third_share;
+  Client third(third_share);
+  ASSERT_TRUE(TryEnter(client_));
+  EXPECT_FALSE(TryEnter(other_));
+  EXPECT_FALSE(TryEnter(third));
+  Leave(other_, Duration(0));
+  EXPECT_EQ(other_.state, GateClient::State::kOutside);
+  Leave(client_, Milliseconds(1));
+  now_ += WeightedGate::kKeep;  // for which places are kept
+  EXPECT_TRUE(TryEnter(third)) << "the one permit is free, and not twice";
+  EXPECT_FALSE(TryEnter(other_));
+  Leave(third, Milliseconds(1));
+  Leave(other_, Duration(0));
+}
+
 TEST(WeightedGate, NoMoreThanItsPermitsComputeAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kPermits = 2;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -50,6 +51,33 @@ TEST(WorkQueue, WhatIsInItIsTakenBeforeItEnds) {
   queue.Close();
   EXPECT_NE(queue.Pop(idle).batch, nullptr);
   EXPECT_EQ(queue.Pop(idle).batch, nullptr);
+}
+
+TEST(WorkQueue, HasASleeperWhereOneWaitsAsleepAndHasNothingToDo) {
+  WorkQueue queue;
+  std::latch has_taken(1);
+  std::latch may_go_on(1);
+  EXPECT_FALSE(queue.HasSleeper()) << "nobody is there";
+  std::thread thread([&] {
+    IdleWait idle = Sleeping();
+    queue.Pop(idle);
+    has_taken.count_down();
+    may_go_on.wait();
+    queue.Pop(idle);
+  });
+  while (!queue.HasSleeper()) {
+    std::this_thread::yield();
+  }
+  queue.Push(SomeWork());
+  EXPECT_FALSE(queue.HasSleeper()) << "it is woken, or works";
+  has_taken.wait();
+  EXPECT_FALSE(queue.HasSleeper());
+  may_go_on.count_down();
+  while (!queue.HasSleeper()) {
+    std::this_thread::yield();
+  }
+  queue.Close();
+  thread.join();
 }
 
 // Tells a thread whose waits are all of that kind, and gives it work, in turn.

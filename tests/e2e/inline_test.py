@@ -27,7 +27,8 @@ class InlineTest(unittest.TestCase):
 
     def turns_for(self, model):
         """Returns the turns that lanes had for requests one after the other."""
-        with FerryProcess(models=[model]) as server, Client(server) as client:
+        with FerryProcess("--grpc-infer-thread-count=1",
+                          models=[model]) as server, Client(server) as client:
             # How long a batch takes is not known before the first.
             self.assertEqual(code_of(client.start(one_row(model))), "OK")
             before = turns_of_lanes(server.process.pid)

@@ -101,10 +101,15 @@ class ReusedCall final : public InferCall {
 
   void Run(const grpc::Slice& message) {
     message_ = &message;
+    is_replied_.store(0);
     is_recycled_.store(0);
     Matched();
   }
-  void AwaitEnd() { is_recycled_.wait(0); }
+  void AwaitEnd() {
+    is_replied_.wait(0);
+    Done(Cancelled::kNo);
+    is_recycled_.wait(0);
+  }
   int replies() const { return replies_; }
 
  private:
@@ -117,12 +122,14 @@ class ReusedCall final : public InferCall {
   void SendReply(grpc::ByteBuffer&) override {
     ++replies_;
     Sent();
-    Done(Cancelled::kNo);
+    is_replied_.store(1);
+    is_replied_.notify_one();
   }
   void SendError(const grpc::Status& status, std::optional<int64_t>) override {
     ADD_FAILURE() << status.error_message();
     Sent();
-    Done(Cancelled::kNo);
+    is_replied_.store(1);
+    is_replied_.notify_one();
   }
   void Recycle() override {
     is_recycled_.store(1);
@@ -131,6 +138,7 @@ class ReusedCall final : public InferCall {
 
   const grpc::Slice* message_ = nullptr;
   int replies_ = 0;
+  std::atomic<int> is_replied_{1};
   std::atomic<int> is_recycled_{1};
 };
 
@@ -176,7 +184,7 @@ class InferAllocation : public ::testing::Test {
     table_.Publish(SetOf({&model_}));
     view_ = std::make_unique<ModelTableView>(table_);
     environment_ = std::make_unique<InferEnvironment>(
-        InferEnvironment{.models = *view_, .burst = burst_});
+        InferEnvironment{.models = *view_, .burst = &burst_});
     for (int i = 0; i < kCalls; ++i) {
       calls_.push_back(std::make_unique<ReusedCall>(*environment_));
     }

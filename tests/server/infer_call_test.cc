@@ -124,7 +124,7 @@ struct Scene {
   ModelTableView view{table};
   ReceiveBurst burst;
   InferEnvironment environment{
-      .models = view, .burst = burst, .clock = model.clock()};
+      .models = view, .burst = &burst, .clock = model.clock()};
   CallRecord record;
   TestCall* call = nullptr;
 };

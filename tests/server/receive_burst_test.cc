@@ -5,7 +5,8 @@
 #include <sys/resource.h>
 
 #include <deque>
-#include <thread>
+#include <memory>
+#include <optional>
 
 #include "batcher/thread_priority.h"
 #include "tests/server/borrowed_models.h"
@@ -25,6 +26,8 @@ struct Served {
         entry(Borrowed(model.model())) {
     model.batcher().Step();
   }
+  // RunInline() may have raised it, once a test has allowed that.
+  ~Served() { LowerThreadPriority(); }
 
   // A request of which the batcher is not told, and which is added.
   void Receive(ReceiveBurst& burst) {
@@ -81,7 +84,7 @@ TEST(ReceiveBurst, TellsABusyLaneAndDoesNotPollThen) {
   served.model.batcher().Step();
   ReceiveBurst burst;
   served.Receive(burst);
-  EXPECT_EQ(burst.RunInline(), Duration(0));
+  EXPECT_EQ(burst.RunInline(), std::nullopt);
   EXPECT_EQ(served.inline_count(), 0);
   EXPECT_TRUE(served.is_told());
   served.Settle();
@@ -108,13 +111,15 @@ TEST(ReceiveBurst, IsToldAfterSoManyTags) {
   served.Settle();
 }
 
-TEST(ReceiveBurst, IsToldBeforeALongMessageIsRead) {
+TEST(ReceiveBurst, IsToldBeforeSoManyBytesAreRead) {
   Served served;
   ReceiveBurst burst;
+  burst.MessageCame(ReceiveBurst::kMaxBytes);  // of what is not in the burst
   served.Receive(burst);
-  burst.MessageCame(ReceiveBurst::kMaxBytes);
+  burst.MessageCame(ReceiveBurst::kMaxBytes - 1);
+  burst.MessageCame(1);
   EXPECT_FALSE(served.is_told());
-  burst.MessageCame(ReceiveBurst::kMaxBytes + 1);
+  burst.MessageCame(1);
   EXPECT_TRUE(served.is_told());
   served.Settle();
 }
@@ -133,6 +138,19 @@ TEST(ReceiveBurst, IsToldWhereAnotherModelsRequestComes) {
   second.Settle();
 }
 
+TEST(ReceiveBurst, UsesTheModelWhileItsBatchRunsHere) {
+  Served served;
+  ReceiveBurst burst;
+  served.Receive(burst);
+  served.entry->Close();
+  served.model.backend().on_inline = [&] {
+    EXPECT_FALSE(served.entry->is_abandoned());
+  };
+  burst.RunInline();
+  EXPECT_TRUE(served.entry->is_abandoned());
+  served.Settle();
+}
+
 TEST(ReceiveBurst, UsesTheModelUntilItIsTold) {
   Served served;
   ReceiveBurst burst;
@@ -143,28 +161,51 @@ TEST(ReceiveBurst, UsesTheModelUntilItIsTold) {
   served.Settle();
 }
 
-// On a thread of its own, whose nice value it changes.
-TEST(ReceiveBurst, ThreadHasThePriorityOfThoseThatRunBatchesWhileItDoes) {
-  if (!AllowRaisedPriority()) {
-    GTEST_SKIP() << "the system does not let this process raise its priority";
-  }
-  std::thread([] {
-    const auto nice = [] { return getpriority(PRIO_PROCESS, 0); };
-    const int normal = nice();
-    Served served;
-    ReceiveBurst burst;
-    served.Receive(burst);
-    EXPECT_EQ(nice(), normal);
-    burst.RunInline();
-    EXPECT_LT(nice(), normal);
-    for (int tag = 1; tag < ReceiveBurst::kMaxTags; ++tag) {
-      burst.TagTaken();
+// --- priority ----------------------------------------------------------------
+
+int Nice() { return getpriority(PRIO_PROCESS, 0); }
+
+// Its tests change the nice value of the thread they are on.
+class ReceiveBurstPriority : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!AllowRaisedPriority()) {
+      GTEST_SKIP() << "the system does not let this process raise its priority";
     }
-    EXPECT_LT(nice(), normal);
-    burst.TagTaken();
-    EXPECT_EQ(nice(), normal) << "it has come to no batch for so long";
-    served.Settle();
-  }).join();
+    first_.Receive(burst_);
+    EXPECT_EQ(Nice(), normal_);
+    burst_.RunInline();
+    EXPECT_LT(Nice(), normal_);
+    first_.Settle();
+  }
+  void TearDown() override {
+    first_.Settle();
+    second_.Settle();
+  }
+
+  const int normal_ = Nice();
+  Served first_;
+  Served second_;
+  ReceiveBurst burst_;
+};
+
+TEST_F(ReceiveBurstPriority, IsThatOfThreadsThatRunBatchesWhileThisDoes) {
+  for (int tag = 1; tag < ReceiveBurst::kMaxTags; ++tag) {
+    burst_.TagTaken();
+  }
+  EXPECT_LT(Nice(), normal_);
+  burst_.TagTaken();
+  EXPECT_EQ(Nice(), normal_) << "it has come to no batch for so long";
+}
+
+TEST_F(ReceiveBurstPriority, IsLoweredWhereBurstsEndWithoutABatchHere) {
+  for (int tag = 0; tag < ReceiveBurst::kMaxTags; ++tag) {
+    Served& served = tag % 2 == 0 ? first_ : second_;
+    burst_.Add(*served.entry);  // and has the other told
+    burst_.TagTaken();
+  }
+  EXPECT_EQ(Nice(), normal_);
+  burst_.End();
 }
 
 }  // namespace

@@ -28,13 +28,16 @@ void ScriptedBackend::Start(std::unique_ptr<Batch> batch,
   running_.push_back({std::move(batch), Step::kStage, OutputRef()});
 }
 
-bool ScriptedBackend::RunInline(absl::FunctionRef<void()> step) {
+InlineRun ScriptedBackend::RunInline(absl::FunctionRef<void()> step) {
   if (!running_.empty()) {
-    return false;
+    return InlineRun::kNotLent;
   }
   ++inline_count_;
   step();
-  return true;
+  if (on_inline) {
+    on_inline();
+  }
+  return InlineRun::kRan;
 }
 
 ScriptedBackend::Running& ScriptedBackend::Expect(size_t index, Step step) {

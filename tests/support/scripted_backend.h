@@ -44,8 +44,9 @@ class ScriptedBackend final : public Backend {
   }
   Duration max_inline_run() const override { return options_.max_inline_run; }
   Duration max_poll() const override { return options_.max_poll; }
-  // Where no batch is running, steps; the batch that starts is the test's.
-  bool RunInline(absl::FunctionRef<void()> step) override;
+  // Where no batch is running, steps, and says that it ran what that starts;
+  // which is the test's.
+  InlineRun RunInline(absl::FunctionRef<void()> step) override;
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
   // How often RunInline() stepped.
@@ -79,6 +80,8 @@ class ScriptedBackend final : public Backend {
   // Reports the device as lost. REQUIRES: a batch was ever started.
   void Break();
 
+  // Called by RunInline() after its step.
+  std::function<void()> on_inline;
   // Called by Start() with the batch before it is taken.
   std::function<void(const Batch&)> on_start;
 

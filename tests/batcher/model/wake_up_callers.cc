@@ -106,8 +106,9 @@ bool WakeUpModel::StepInline(State& state, int producer, bool is_second) const {
   constexpr auto kTold = static_cast<int8_t>(kComputesInline + 24);
   int8_t& at = state.at[producer];
   switch (at) {
-    case kRunsInline:  // IsPolled(), TryLock()
-      if (state.polling > 0 || state.is_lane_locked != 0) {
+    case kRunsInline:  // HasSleeper(), TryLock()
+      if (state.waiting == 0 || state.polling > 0 || state.items > 0 ||
+          state.to_tell != 0 || state.is_lane_locked != 0) {
         at = config_.serves_beside_lane ? 20 : 14;
       } else {
         state.is_lane_locked = 1;
