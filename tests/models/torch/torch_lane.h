@@ -42,6 +42,7 @@ class TorchLane {
 
   const ModelSpec& spec() const { return model_->spec(); }
   std::string warm_up_failure() const { return model_->warm_up_failure(); }
+  bool runs_on_any_thread() const { return model_->runs_on_any_thread(); }
 
   // Runs one batch of single rows: row i of each input [rows, ...] is brought
   // by a request of its own, in two runs that split an element.

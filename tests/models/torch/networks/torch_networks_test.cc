@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -110,6 +111,31 @@ TEST_F(TorchNetworksTest, SeededWeightsAreTheSameInEveryLoad) {
   const at::Tensor x = at::randn({2, 64});
   const ModelOptions options = NetworkOptions("mlp");
   EXPECT_TRUE(at::equal(Serve(options, "", {x}), Serve(options, "", {x})));
+}
+
+TEST_F(TorchNetworksTest, BatchOnAnotherThreadIsTheSameAndHasOneThread) {
+  auto lane = TorchLane::Create(NetworkOptions("mlp"), "");
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_TRUE(lane->runs_on_any_thread());
+  const at::Tensor x = at::randn({5, 64});
+  const at::Tensor here = lane->Run({x}).outputs.at(0);
+  at::Tensor there;
+  int threads = 0;
+  std::thread([&] {
+    at::set_num_threads(2);  // as a thread of the server may find it
+    there = lane->Run({x}).outputs.at(0);
+    threads = at::get_num_threads();
+  }).join();
+  EXPECT_TRUE(at::equal(here, there));
+  EXPECT_EQ(threads, 1);
+}
+
+TEST_F(TorchNetworksTest, ModelOfSeveralThreadsKeepsToItsLane) {
+  ModelOptions options = NetworkOptions("mlp");
+  options.threads = 2;
+  const auto lane = TorchLane::Create(options, "");
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_FALSE(lane->runs_on_any_thread());
 }
 
 TEST_F(TorchNetworksTest, ResNet50IsItsPlainForward) {
