@@ -94,9 +94,10 @@ absl::Status InferCall::Submit() {
   at_batcher_.store(AtBatcher::kInside, std::memory_order_relaxed);
   Batcher& batcher = *entry_->model().batcher;
   bool is_untold = false;
-  absl::Status status = environment_.burst != nullptr
-                            ? batcher.Submit(request_, is_untold)
-                            : batcher.Submit(request_);
+  const bool may_add =
+      environment_.burst != nullptr && ReceiveBurst::Takes(request_.bytes);
+  absl::Status status =
+      may_add ? batcher.Submit(request_, is_untold) : batcher.Submit(request_);
   if (!status.ok()) {
     holds_.fetch_sub(1, std::memory_order_relaxed);
     return status;

@@ -26,10 +26,15 @@ class ReceiveBurst {
   // A call has three tags, two of them at its end, which for those of the batch
   // before come meanwhile.
   static constexpr int kMaxTags = 150;
-  // Of all its messages; to read more takes as long as a short batch.
-  static constexpr size_t kMaxBytes = size_t{256} << 10;
+  // Of a message: while a lane gathers rows of more, the next one is received.
+  static constexpr size_t kMaxMessageBytes = size_t{64} << 10;
+  // Of all messages; to read more takes as long as a short batch.
+  static constexpr size_t kMaxBytes = size_t{1} << 20;
 
   bool empty() const { return !entry_; }
+
+  // Whether a request with a message of that size may be added.
+  static bool Takes(size_t bytes) { return bytes <= kMaxMessageBytes; }
 
   // The entry's batcher has a request that it was not told of. Tells the one
   // that was added before, if that is another. REQUIRES: the caller uses the

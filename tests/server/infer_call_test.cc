@@ -146,21 +146,26 @@ TEST(InferCallTest, ReplyBringsTheCallersRowAndId) {
   EXPECT_EQ(scene.record.recycled, 1);
 }
 
-TEST(InferCallTest, ShortBatchIsLeftToTheThreadsBurst) {
-  Scene scene({}, {.warm_up_samples = {{.rows = 1, .took = Milliseconds(0.1)},
-                                       {.rows = 2, .took = Milliseconds(0.2)}},
-                   .max_inline_run = Milliseconds(1)});
-  scene.model.batcher().Step();
-  scene.Match(OneRow());
-  EXPECT_FALSE(scene.burst.empty());
-  EXPECT_FALSE(scene.model.batcher().WasNotified());
-  scene.burst.End();
-  EXPECT_TRUE(scene.model.batcher().WasNotified());
-  scene.Serve();
-  EXPECT_EQ(scene.record.replies, 1);
-  scene.call->Sent();
-  scene.call->Done(Cancelled::kNo);
-  EXPECT_EQ(scene.record.recycled, 1);
+TEST(InferCallTest, ShortBatchIsLeftToTheThreadsBurstUnlessItIsLarge) {
+  for (const bool is_large : {false, true}) {
+    Scene scene({}, {.warm_up_samples = {{.rows = 1, .took = Milliseconds(0.1)},
+                                         {.rows = 2, .took = Milliseconds(1)}},
+                     .max_inline_run = Milliseconds(1)});
+    scene.model.batcher().Step();
+    inference::ModelInferRequest request = OneRow();
+    request.set_id(
+        std::string(is_large ? ReceiveBurst::kMaxMessageBytes : 1, 'i'));
+    scene.Match(request);
+    EXPECT_EQ(scene.burst.empty(), is_large);
+    EXPECT_EQ(scene.model.batcher().WasNotified(), is_large);
+    scene.burst.End();
+    EXPECT_TRUE(scene.model.batcher().WasNotified());
+    scene.Serve();
+    EXPECT_EQ(scene.record.replies, 1);
+    scene.call->Sent();
+    scene.call->Done(Cancelled::kNo);
+    EXPECT_EQ(scene.record.recycled, 1);
+  }
 }
 
 // --- the ends, in every order ----------------------------------------------

@@ -111,6 +111,11 @@ TEST(ReceiveBurst, IsToldAfterSoManyTags) {
   served.Settle();
 }
 
+TEST(ReceiveBurst, TakesMessagesThatAreSoonGathered) {
+  EXPECT_TRUE(ReceiveBurst::Takes(ReceiveBurst::kMaxMessageBytes));
+  EXPECT_FALSE(ReceiveBurst::Takes(ReceiveBurst::kMaxMessageBytes + 1));
+}
+
 TEST(ReceiveBurst, IsToldBeforeSoManyBytesAreRead) {
   Served served;
   ReceiveBurst burst;

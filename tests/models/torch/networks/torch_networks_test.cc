@@ -117,7 +117,7 @@ TEST_F(TorchNetworksTest, BatchOnAnotherThreadIsTheSameAndHasOneThread) {
   auto lane = TorchLane::Create(NetworkOptions("mlp"), "");
   ASSERT_TRUE(lane.ok()) << lane.status();
   EXPECT_TRUE(lane->runs_on_any_thread());
-  const at::Tensor x = at::randn({5, 64});
+  const at::Tensor x = at::randn({3, 64});
   const at::Tensor here = lane->Run({x}).outputs.at(0);
   at::Tensor there;
   int threads = 0;
