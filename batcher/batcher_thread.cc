@@ -35,13 +35,17 @@ bool Batcher::ServeInline() {
 // Other policies than `eager` mostly have a batch wait for a moment, to which a
 // lane sees.
 bool Batcher::IsForInline() const {
+  const Duration max_run = backend_->max_inline_run();
+  if (max_run == Duration(0) ||
+      policy_.load(std::memory_order_relaxed) != PolicyKind::kEager) {
+    return false;
+  }
   const int32_t rows =
       PaddedRows(options_.buckets, static_cast<int32_t>(admission_.rows()));
   const double takes_ns = alpha_ns_.load(std::memory_order_relaxed) +
                           beta_ns_.load(std::memory_order_relaxed) * rows;
   return takes_ns > 0 &&  // it is known
-         takes_ns <= static_cast<double>(backend_->max_inline_run().count()) &&
-         policy_.load(std::memory_order_relaxed) == PolicyKind::kEager;
+         takes_ns <= static_cast<double>(max_run.count());
 }
 
 void Batcher::AskForStep() {

@@ -119,15 +119,16 @@ InlineRun HostBackend::RunInline(absl::FunctionRef<void()> step) {
 }
 
 InlineRun HostBackend::RunStarted(Lane& lane, Work work) {
-  if (!TryEnter(lane)) {
-    EndTurn(lane, Duration(0), options_.clock->Now());
+  const Clock& clock = *options_.clock;
+  if (!lane.turn.TryEnter(gate_, clock.Now())) {
+    lane.turn.Leave(gate_, Duration(0), clock.Now());
     to_compute_.Push(std::move(work));  // its executor may wait
     return InlineRun::kStepped;
   }
-  work.batch->TakeLane(0, options_.clock->Now());
+  work.batch->TakeLane(0, clock.Now());
   RunBatch(lane, std::move(work));
-  if (lane.is_let_in) {  // it could not be staged
-    EndTurn(lane, Duration(0), options_.clock->Now());
+  if (lane.turn.is_let_in()) {  // it could not be staged
+    lane.turn.Leave(gate_, Duration(0), clock.Now());
   }
   return InlineRun::kRan;
 }
@@ -227,39 +228,15 @@ bool HostBackend::DeliversInline(const Lane& lane, const Batch& batch) const {
 
 Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
   const Clock& clock = *options_.clock;
-  if (!lane.is_let_in) {
-    WaitForTurn(lane);
-  }
+  lane.turn.Enter(gate_, clock);
   Batch::Times& times = batch.times();
   times.compute_begin = clock.Now();
   const Outcome outcome =
       Guarded([&] { return lane.model.Compute(batch, output); });
   times.compute_end = clock.Now();
-  EndTurn(lane, times.compute_end - times.compute_begin, times.compute_end);
+  lane.turn.Leave(gate_, times.compute_end - times.compute_begin,
+                  times.compute_end);
   return outcome;
-}
-
-bool HostBackend::TryEnter(Lane& lane) {
-  lane.is_let_in = gate_.TryEnter(lane, options_.clock->Now()).is_let_in;
-  return lane.is_let_in;
-}
-
-void HostBackend::WaitForTurn(Lane& lane) {
-  for (;;) {
-    const EventCount::Key key = lane.turn.PrepareWait();
-    const DeviceGate::Turn turn = gate_.TryEnter(lane, options_.clock->Now());
-    if (turn.is_let_in) {
-      lane.turn.CancelWait();
-      lane.is_let_in = true;
-      return;
-    }
-    lane.turn.Wait(key, turn.ask_again);
-  }
-}
-
-void HostBackend::EndTurn(Lane& lane, Duration taken, TimePoint now) {
-  gate_.Leave(lane, taken, now);
-  lane.is_let_in = false;
 }
 
 }  // namespace ferry

@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/backend.h"
 #include "batcher/device_gate.h"
-#include "batcher/event_count.h"
+#include "batcher/gate_turn.h"
 #include "batcher/host_model.h"
 #include "batcher/mutex.h"
 #include "batcher/work_queue.h"
@@ -81,16 +81,14 @@ class HostBackend final : public Backend {
 
  private:
   // One executor thread's model, and its place at the gate.
-  struct Lane final : GateClient {
-    Lane(HostModel& its_model, GateShare& its_share)
-        : GateClient(its_share), model(its_model) {}
-    void GateFree() override { turn.Notify(); }
+  struct Lane {
+    Lane(HostModel& its_model, GateShare& share)
+        : model(its_model), turn(share) {}
 
     HostModel& model;
-    EventCount turn;
     // Held by who runs a batch on the lane, or is about to.
     Mutex mutex;
-    bool is_let_in ABSL_GUARDED_BY(mutex) = false;  // by the gate
+    GateTurn turn ABSL_GUARDED_BY(mutex);
     // Of its last batch.
     int32_t last_rows ABSL_GUARDED_BY(mutex) = 0;
     Duration last_compute ABSL_GUARDED_BY(mutex) = Duration(0);
@@ -107,10 +105,6 @@ class HostBackend final : public Backend {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   // What the step started here, if the device lets it in at once.
   InlineRun RunStarted(Lane& lane, Work work)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
-  bool TryEnter(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
-  void WaitForTurn(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
-  void EndTurn(Lane& lane, Duration taken, TimePoint now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   bool DeliversInline(const Lane& lane, const Batch& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);

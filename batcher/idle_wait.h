@@ -90,6 +90,10 @@ class IdleWait {
     return false;
   }
 
+  // Whether it waits, or is about to, for the first that comes after work.
+  // Where not, and there is no alarm, Next() says to sleep, whatever the time.
+  bool is_after_work() const { return is_after_work_; }
+
   // Whether it has waited since the last work ended; if not, NewsCame() learns
   // nothing from the time.
   bool has_waited() const { return idle_since_ != kNever; }

@@ -92,22 +92,10 @@ void StreamBackend::RunStarts() {
       return;
     }
     StreamPipeline::Flight flight = pipeline_.Begin(std::move(work));
-    EnterGate(turn_of(flight));
+    turn_of(flight).Enter(gate_, *options_.clock);
     pipeline_.Launch(flight);
     under_way_.Push(std::move(flight));
     idle.WorkEnded();
-  }
-}
-
-void StreamBackend::EnterGate(Turn& turn) {
-  for (;;) {
-    const EventCount::Key key = turn.free.PrepareWait();
-    const DeviceGate::Turn now = gate_.TryEnter(turn, options_.clock->Now());
-    if (now.is_let_in) {
-      turn.free.CancelWait();
-      return;
-    }
-    turn.free.Wait(key, now.ask_again);
   }
 }
 
@@ -118,8 +106,8 @@ void StreamBackend::RunWaits() {
     pipeline_.Land(*flight);
     // First, so that what comes next finds the gate open.
     const Batch::Times& times = flight->work.batch->times();
-    gate_.Leave(turn_of(*flight), times.compute_end - times.compute_begin,
-                options_.clock->Now());
+    turn_of(*flight).Leave(gate_, times.compute_end - times.compute_begin,
+                           options_.clock->Now());
     pipeline_.FreeSlot(*flight);
     Work work = pipeline_.Unload(*std::move(flight));
     if (DeliversInline(*work.batch)) {

@@ -23,8 +23,8 @@
 #include "absl/status/statusor.h"
 #include "batcher/backend.h"
 #include "batcher/device_gate.h"
-#include "batcher/event_count.h"
 #include "batcher/flight_queue.h"
+#include "batcher/gate_turn.h"
 #include "batcher/mutex.h"
 #include "batcher/stream_model.h"
 #include "batcher/stream_pipeline.h"
@@ -65,23 +65,14 @@ class StreamBackend final : public Backend {
   void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
 
  private:
-  // Where a batch waits for the gate.
-  struct Turn final : GateClient {
-    explicit Turn(GateShare& its_share) : GateClient(its_share) {}
-    void GateFree() override { free.Notify(); }
-
-    EventCount free;
-  };
-
   StreamBackend(std::unique_ptr<StreamModel> model,
                 const StreamBackendOptions& options);
 
   absl::Status Begin();
   void RunStarts();
   void RunWaits();
-  void EnterGate(Turn& turn);
   bool DeliversInline(const Batch& batch) const;
-  Turn& turn_of(const StreamPipeline::Flight& flight) {
+  GateTurn& turn_of(const StreamPipeline::Flight& flight) {
     return turns_[static_cast<size_t>(flight.place)];
   }
 
@@ -90,7 +81,7 @@ class StreamBackend final : public Backend {
   OpenGate open_gate_;
   DeviceGate& gate_;
   GateShare share_;
-  std::deque<Turn> turns_;  // [place]
+  std::deque<GateTurn> turns_;  // [place]
   StreamPipeline pipeline_;
   WorkQueue to_start_;
   FlightQueue under_way_;

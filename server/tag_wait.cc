@@ -6,6 +6,9 @@
 namespace ferry {
 
 bool TagWait::Next(void*& tag, bool& ok) {
+  if (!idle_.is_after_work()) {
+    return queue_.Next(&tag, &ok);  // each tag would pay for the time
+  }
   TimePoint now = Clock::Steady().Now();
   while (idle_.Next(now, kNever).polls) {
     if (const Look look = TryNext(tag, ok); look != Look::TIMEOUT) {
