@@ -71,6 +71,10 @@ class Backend {
   virtual int32_t lanes() const = 0;
   virtual int32_t slots() const = 0;  // >= lanes()
 
+  // Whether only a full batch is worth a start before a lane is free for it: to
+  // stage takes so little that a batch which can grow wins more by growing.
+  virtual bool starts_only_full_ahead() const { return false; }
+
   // How long batches took before the first was started; may be none.
   virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
     return {};

@@ -92,15 +92,21 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
   const BatchPolicy& policy = GetPolicy(knobs.policy);
   const LaneState lanes = Lanes(free_slots, now);
   Choice choice;
-  if (queue_.empty() || free_slots == 0 || now < lanes.close_at) {
+  choice.waits_for_slot = lanes.free_slots == 0 || lanes.takes_only_full;
+  if (queue_.empty() || lanes.free_slots == 0 ||
+      (now < lanes.close_at && !lanes.takes_only_full)) {
     // No policy closes a batch then, whatever is queued.
-    choice.wait =
-        std::get<Wait>(policy.Decide({.rows = queue_.rows()}, lanes, {}, now));
+    const BatchLimits limits = Limits(knobs);
+    choice.wait = std::get<Wait>(
+        policy.Decide({.rows = queue_.rows(),
+                       .full_at_rows = std::min(limits.rows, limits.requests)},
+                      lanes, {}, now));
     return choice;
   }
-  choice.can_be_pressed = policy.looks_ahead();
+  choice.can_be_pressed = policy.looks_ahead() && !lanes.takes_only_full;
   const Forecast forecast = policy.looks_ahead() ? ForecastAt(now) : Forecast{};
-  Rank least;
+  Rank least;  // of the choice
+  Rank first = {true, kMaxLevels, true, kNever};
   const ShapeGroup* const only =
       options_.preserve_ordering ? OldestGroup() : nullptr;
   for (const ShapeGroup* group : queue_.groups()) {
@@ -109,11 +115,12 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
     }
     const BatchPlan plan = PlanBatch(*group, shares_, LimitsOf(*group, knobs));
     const Rank rank = RankOf(*group, plan, knobs);
+    first = std::min(first, rank);
     if (choice.group != nullptr && rank >= least) {
       continue;
     }
     const Decision decision = policy.Decide(
-        State(*group, plan, knobs, is_drained), lanes, forecast, now);
+        State(*group, plan, knobs, lanes, is_drained), lanes, forecast, now);
     if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
       choice.group = group;
       choice.reason = dispatch->reason;
@@ -125,6 +132,9 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
           std::min(choice.wait.wake_at_rows,
                    OfWholeQueue(wait.wake_at_rows, *group, queue_));
     }
+  }
+  if (lanes.takes_only_full && least > first) {
+    choice.group = nullptr;  // it would overtake who may yet grow
   }
   return choice;
 }
@@ -173,8 +183,19 @@ int32_t BatchFormer::LeadingLevel(const ShapeGroup& group,
 
 LaneState BatchFormer::Lanes(int32_t free_slots, TimePoint now) const {
   LaneState lanes{.free_slots = free_slots, .close_at = now};
+  Duration ahead = staging_ + kHandOver;
+  if (options_.starts_only_full_ahead &&
+      free_slots <= options_.slots - options_.lanes) {
+    lanes.takes_only_full = true;
+    const Duration running = lanes_.longest();
+    ahead += running / kShareAhead;
+    // Among several levels the next to come may be the most urgent.
+    if (running < kWorthAhead || options_.levels > 1) {
+      lanes.free_slots = 0;
+    }
+  }
   if (lanes_.idle_lanes() == 0) {
-    lanes.close_at = std::max(now, lanes_.FreeAt(now) - staging_ - kHandOver);
+    lanes.close_at = std::max(now, lanes_.FreeAt(now) - ahead);
   }
   return lanes;
 }
@@ -187,7 +208,8 @@ Forecast BatchFormer::ForecastAt(TimePoint now) const {
 }
 
 QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
-                              const Knobs& knobs, bool is_drained) const {
+                              const Knobs& knobs, const LaneState& lanes,
+                              bool is_drained) const {
   const BatchLimits limits = Limits(knobs);
   QueueState state{.rows = plan.rows,
                    .oldest_arrival = group.oldest_arrival(),
@@ -199,7 +221,8 @@ QueueState BatchFormer::State(const ShapeGroup& group, const BatchPlan& plan,
   // Whoever arrives from now on stands behind the other shapes.
   const bool is_closed_by_others =
       options_.preserve_ordering && queue_.groups().size() > 1;
-  const int32_t enough = options_.enough_rows;
+  // Beside a batch on the lane more may join.
+  const int32_t enough = lanes.takes_only_full ? 0 : options_.enough_rows;
   if (enough > 0) {
     state.full_at_rows = std::min(state.full_at_rows, enough);
   }

@@ -60,7 +60,9 @@ class BatchFormer {
     int32_t max_queued_requests = 1;
     int32_t levels = 1;
     int32_t lanes = 1;
-    int32_t max_batches = 1;  // under way at once
+    int32_t slots = 1;
+    bool starts_only_full_ahead = false;  // as the backend
+    int32_t max_batches = 1;              // under way at once
     // Nobody overtakes: another shape closes the batch.
     bool preserve_ordering = false;
     int32_t enough_rows = 0;  // as in BatcherOptions
@@ -73,6 +75,11 @@ class BatchFormer {
   static constexpr Duration kLateWakeUp = std::chrono::microseconds(500);
   // The way of a closed batch to a lane that is about to be free.
   static constexpr Duration kHandOver = std::chrono::microseconds(100);
+  // Where only full batches leave before a lane is free, they do so beside
+  // batches that are expected to take at least that, and that share of it
+  // earlier: a full one loses nothing, and forecasts err.
+  static constexpr Duration kWorthAhead = std::chrono::milliseconds(1);
+  static constexpr int kShareAhead = 8;
 
   explicit BatchFormer(const Options& options);
 
@@ -108,6 +115,8 @@ class BatchFormer {
     const ShapeGroup* group = nullptr;
     CloseReason reason = CloseReason::kFull;
     Wait wait;
+    // Whether one more free slot could make a batch leave.
+    bool waits_for_slot = false;
     // Whether a request that is due soon could make a batch leave.
     bool can_be_pressed = false;
   };
@@ -167,7 +176,8 @@ class BatchFormer {
   LaneState Lanes(int32_t free_slots, TimePoint now) const;
   Forecast ForecastAt(TimePoint now) const;
   QueueState State(const ShapeGroup& group, const BatchPlan& plan,
-                   const Knobs& knobs, bool is_drained) const;
+                   const Knobs& knobs, const LaneState& lanes,
+                   bool is_drained) const;
   int32_t FullRows(const Knobs& knobs) const;
   // What batches of each level and more urgent ones take longer than full ones
   // of the same rows; [level]. Tells shape_times_ of each shape's last one.

@@ -27,6 +27,9 @@ std::optional<Wait> Blocked(const QueueState& queue, const LaneState& lanes,
   if (lanes.free_slots == 0) {
     return Wait{};
   }
+  if (lanes.takes_only_full && queue.growth == Growth::kOpen) {
+    return Wait{.wake_at_rows = queue.full_at_rows};
+  }
   if (queue.rows == 0) {
     return Wait{.wake_at_rows = 1};
   }

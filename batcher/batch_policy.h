@@ -47,6 +47,8 @@ struct LaneState {
   // Before it no lane needs a batch: closed earlier, it would leave behind who
   // arrives until then. Now, if a lane is idle.
   TimePoint close_at = {};
+  // Only a batch that cannot grow leaves; others wait for the next slot.
+  bool takes_only_full = false;
 };
 
 // What is coming, and what it takes. All zero: nothing is known yet.

@@ -139,6 +139,8 @@ BatchFormer::Options Batcher::FormerOptions(const Backend& backend) const {
           .max_queued_requests = options_.queue.requests,
           .levels = static_cast<int32_t>(options_.levels.size()),
           .lanes = backend.lanes(),
+          .slots = backend.slots(),
+          .starts_only_full_ahead = backend.starts_only_full_ahead(),
           .max_batches = backend.slots() + options_.max_undelivered_batches,
           .preserve_ordering = options_.preserve_ordering,
           .enough_rows = options_.enough_rows,

@@ -169,6 +169,7 @@ class Batcher final : private BackendEvents {
   bool idle() const { return admission_.requests() == 0 && running_ == 0; }
 
  private:
+  static constexpr int32_t kNoSlots = std::numeric_limits<int32_t>::max();
   static constexpr Outcome kDeviceLost = {absl::StatusCode::kUnavailable,
                                           "model's device is lost"};
 
@@ -268,8 +269,8 @@ class Batcher final : private BackendEvents {
   std::atomic<int64_t> wait_until_nanos_{0};
   // A request that is due sooner than that after it presses a batch to leave.
   std::atomic<int64_t> pressing_nanos_{0};
-  // It found no free slot, so that rows alone are no news to it.
-  std::atomic<bool> wants_slot_{false};
+  // With that many free slots rows are news to it: it found one fewer.
+  std::atomic<int32_t> awaited_slots_{kNoSlots};
   // It found no idle lane, and waits until one is about to be.
   std::atomic<bool> wants_lane_{false};
   // It found no empty batch.

@@ -70,9 +70,10 @@ void Batcher::PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
                           std::memory_order_seq_cst);
   wake_at_rows_.store(choice.wait.wake_at_rows, std::memory_order_seq_cst);
   wants_batch_.store(batches_.empty(), std::memory_order_seq_cst);
-  wants_slot_.store(free_slots == 0 && !batches_.empty(),
-                    std::memory_order_seq_cst);
-  wants_lane_.store(free_slots > 0 && !former_.queue().empty(),
+  awaited_slots_.store(
+      choice.waits_for_slot && !batches_.empty() ? free_slots + 1 : kNoSlots,
+      std::memory_order_seq_cst);
+  wants_lane_.store(!choice.waits_for_slot && !former_.queue().empty(),
                     std::memory_order_seq_cst);
 }
 
@@ -124,7 +125,9 @@ void Batcher::TakeFinished() {
              .took = (times.holds_lane ? times.delivered : times.compute_end) -
                      times.lane_begin},
             batch->shape_key());
-      former_.LearnStaging(times.staging);
+      if (times.staging > Duration(0)) {
+        former_.LearnStaging(times.staging);
+      }
       former_.Answered(*batch);
     }
     batch->Clear();

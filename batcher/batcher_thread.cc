@@ -152,8 +152,8 @@ bool Batcher::HasNews() const {
 // other: the slot is counted before the rows are read, and the rows before the
 // slot is.
 bool Batcher::SlotAwaitsRows() const {
-  return wants_slot_.load(std::memory_order_seq_cst) &&
-         free_slots_.load(std::memory_order_seq_cst) > 0 &&
+  const int32_t awaited = awaited_slots_.load(std::memory_order_seq_cst);
+  return free_slots_.load(std::memory_order_seq_cst) >= awaited &&
          admission_.rows() > 0;
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -18,6 +19,17 @@ constexpr Outcome kModelThrew = {absl::StatusCode::kInternal,
                                  "model failed on this batch"};
 constexpr Outcome kNoOutput = {absl::StatusCode::kInternal,
                                "model gave no output for this batch"};
+
+// For how long the replies of a batch that computed for so long may wait for
+// the thread that delivers to look, instead of its being woken.
+Duration Patience(Duration compute) {
+  return std::min<Duration>(compute / 16, std::chrono::microseconds(250));
+}
+
+// Whether batches of so many rows can be expected to take about as long.
+bool IsLike(int32_t rows, int32_t other_rows) {
+  return 8 * std::abs(rows - other_rows) <= rows;
+}
 
 // Runs one step of a model; an exception becomes an outcome.
 template <typename Step>
@@ -38,10 +50,18 @@ bool HasRowsOfOneSize(const ModelSpec& spec) {
       });
 }
 
+bool StagesAhead(const std::vector<std::unique_ptr<HostModel>>& models,
+                 const HostBackendOptions& options) {
+  return models.size() == 1 && options.slots_per_lane > 1 &&
+         models.front()->staging_places() >= options.slots_per_lane;
+}
+
 Duration MaxInlineRun(const std::vector<std::unique_ptr<HostModel>>& models,
                       const HostBackendOptions& options) {
   const HostModel& model = *models.front();
-  return models.size() == 1 && options.slots_per_lane == 1 &&
+  return models.size() == 1 &&
+                 (options.slots_per_lane == 1 ||
+                  StagesAhead(models, options)) &&
                  model.runs_on_any_thread() && HasRowsOfOneSize(model.spec())
              ? options.max_inline_run
              : Duration(0);
@@ -72,6 +92,7 @@ HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
       models_(std::move(models)),
       gate_(options.gate == nullptr ? open_gate_ : *options.gate),
       share_{.weight = options.weight},
+      stages_ahead_(StagesAhead(models_, options)),
       max_inline_run_(MaxInlineRun(models_, options)) {
   for (const std::unique_ptr<HostModel>& model : models_) {
     lanes_.emplace_back(*model, share_);
@@ -79,6 +100,10 @@ HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
 }
 
 HostBackend::~HostBackend() {
+  to_stage_.Close();
+  if (stager_.joinable()) {
+    stager_.join();
+  }
   to_compute_.Close();
   for (std::thread& executor : executors_) {
     executor.join();
@@ -91,10 +116,14 @@ HostBackend::~HostBackend() {
 }
 
 void HostBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
-  Work work = {std::move(batch), &events};
-  if (inline_thread_.load(std::memory_order_relaxed) ==
-          std::this_thread::get_id() &&
-      inline_work_.batch == nullptr) {
+  Work work = {std::move(batch), &events, /*number=*/started_++};
+  const bool is_lane_busy =
+      in_flight_.fetch_add(1, std::memory_order_relaxed) > 0;
+  if (is_lane_busy && stages_ahead_) {
+    to_stage_.Push(std::move(work));
+  } else if (inline_thread_.load(std::memory_order_relaxed) ==
+                 std::this_thread::get_id() &&
+             inline_work_.batch == nullptr) {
     inline_work_ = std::move(work);
   } else {
     to_compute_.Push(std::move(work));
@@ -104,7 +133,7 @@ void HostBackend::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
 InlineRun HostBackend::RunInline(absl::FunctionRef<void()> step) {
   Lane& lane = lanes_.front();
   if (max_inline_run_ == Duration(0) || !to_compute_.HasSleeper() ||
-      !lane.mutex.TryLock()) {
+      in_flight_.load(std::memory_order_relaxed) > 0 || !lane.mutex.TryLock()) {
     return InlineRun::kNotLent;
   }
   inline_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -137,7 +166,13 @@ absl::Status HostBackend::StartLanes() {
   for (int32_t lane = 0; lane < lanes(); ++lane) {
     executors_.emplace_back([this, lane] { RunLane(lane); });
   }
-  deliverer_ = std::thread([this] { RunDeliveries(to_deliver_); });
+  if (stages_ahead_) {
+    stager_ = std::thread([this] { RunStaging(); });
+  }
+  deliverer_ = std::thread([this] {
+    RunDeliveries(to_deliver_,
+                  [this](BackendEvents& events) { FreeSlots(events); });
+  });
   MutexLock lock(warm_up_mutex_);
   while (warm_up_results_.size() < models_.size()) {
     warm_up_changed_.Wait(warm_up_mutex_);
@@ -184,10 +219,39 @@ void HostBackend::RunLane(int32_t index) {
   }
 }
 
-void HostBackend::RunBatch(Lane& lane, Work work) {
+void HostBackend::RunStaging() {
+  pthread_setname_np(pthread_self(), "ferry-stage");
+  RaiseThreadPriority();
+  HostModel& model = *models_.front();
+  IdleWait idle(/*max_poll=*/Duration(0));
+  for (;;) {
+    Work work = to_stage_.Pop(idle);
+    if (work.batch == nullptr) {
+      return;
+    }
+    // Else the lane has one to stage yet, and stages this one after it.
+    if (staged_.load(std::memory_order_acquire) == work.number) {
+      const TimePoint begin = options_.clock->Now();
+      Stage(model, work);
+      work.batch->times().staging = options_.clock->Now() - begin;
+    }
+    to_compute_.Push(std::move(work));
+  }
+}
+
+void HostBackend::Stage(HostModel& model, Work& work) {
   Batch& batch = *work.batch;
-  Outcome outcome = Guarded([&] { return lane.model.Stage(batch); });
+  work.staged = Guarded([&] { return model.Stage(batch); });
+  staged_.fetch_add(1, std::memory_order_release);
   work.events->Staged(batch);
+}
+
+void HostBackend::RunBatch(Lane& lane, Work work) {
+  if (!work.staged.has_value()) {
+    Stage(lane.model, work);
+  }
+  Batch& batch = *work.batch;
+  Outcome outcome = *work.staged;
   OutputRef output;
   if (outcome.ok()) {
     outcome = Compute(lane, batch, output);
@@ -200,6 +264,7 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   batch.SetResult(outcome, std::move(output));
   BackendEvents& events = *work.events;
   events.ComputeEnded(batch);
+  in_flight_.fetch_sub(1, std::memory_order_relaxed);
   const bool is_inline = DeliversInline(lane, batch);
   if (outcome.ok()) {
     lane.last_rows = batch.rows();
@@ -208,10 +273,25 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   if (is_inline) {
     batch.times().holds_lane = true;
     events.Finished(std::move(work.batch));
-    events.SlotFree();  // the next batch closes when this lane is free for it
-  } else {
+  }
+  // What a step takes is the lane's time, if it has a batch to go on with; the
+  // thread that delivers reports the slot then.
+  owed_slots_.fetch_add(1, std::memory_order_relaxed);
+  if (is_inline || !stages_ahead_ || !to_compute_.has_work()) {
+    FreeSlots(events);  // the next batch closes when this lane is free for it
+  }
+  if (!is_inline) {
+    // And so is the time to wake that thread.
+    const bool goes_on = stages_ahead_ && to_compute_.has_work();
+    to_deliver_.Push(std::move(work),
+                     goes_on ? Patience(ComputeTime(batch)) : Duration(0));
+  }
+}
+
+void HostBackend::FreeSlots(BackendEvents& events) {
+  for (int32_t owed = owed_slots_.exchange(0, std::memory_order_relaxed);
+       owed > 0; --owed) {
     events.SlotFree();
-    to_deliver_.Push(std::move(work));
   }
 }
 
@@ -231,6 +311,12 @@ Outcome HostBackend::Compute(Lane& lane, Batch& batch, OutputRef& output) {
   lane.turn.Enter(gate_, clock);
   Batch::Times& times = batch.times();
   times.compute_begin = clock.Now();
+  if (stages_ahead_ && IsLike(batch.rows(), lane.last_rows) &&
+      lane.last_compute >= options_.max_inline_compute &&
+      std::ssize(batch.entries()) > options_.max_inline_replies) {
+    to_deliver_.Expect(times.compute_begin + lane.last_compute,
+                       Patience(lane.last_compute));
+  }
   const Outcome outcome =
       Guarded([&] { return lane.model.Compute(batch, output); });
   times.compute_end = clock.Now();

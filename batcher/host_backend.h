@@ -1,9 +1,11 @@
 // HostBackend: a Backend on this machine's processors. One executor thread a
 // lane stages and computes; one more thread delivers, so that a lane computes
 // the next batch while the replies of the last are written, unless that is not
-// worth the hand-over. A lane that is the only one, and whose executor sleeps,
-// is lent to a thread that brings a short batch and has nothing else to do
-// (RunInline()): to wake the executor would take as long.
+// worth the hand-over. Where the only lane has two slots or more, another
+// thread stages what comes while it computes, so that it goes from one batch to
+// the next. A lane that is the only one, and whose executor sleeps, is lent to
+// a thread that brings a short batch and has nothing else to do (RunInline()):
+// to wake the executor would take as long.
 //
 // Guarantees: those of Backend. A model that throws fails only its batch. A
 // lane runs one batch at a time, whoever runs it.
@@ -22,6 +24,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "batcher/backend.h"
+#include "batcher/delivery_queue.h"
 #include "batcher/device_gate.h"
 #include "batcher/gate_turn.h"
 #include "batcher/host_model.h"
@@ -31,7 +34,9 @@
 namespace ferry {
 
 struct HostBackendOptions {
-  int32_t slots_per_lane = 1;  // >= 1
+  // >= 1. Of the only lane, batches are staged ahead where there are several
+  // and the model has as many staging_places().
+  int32_t slots_per_lane = 1;
   // An executor delivers a batch of so few replies itself, or one that it
   // computed so fast: waking the deliverer would take longer than is won. A
   // slow one after a fast one of half its rows or more counts as fast: others
@@ -40,8 +45,8 @@ struct HostBackendOptions {
   int32_t max_inline_replies = 2;
   Duration max_inline_compute = Milliseconds(0.3);
   // RunInline() is for batches that are expected to take at most that, where
-  // the model has one lane with one slot, runs on any thread, and has rows of
-  // one size, so that the expected time is known.
+  // the model has one lane, with one slot or staged ahead, runs on any thread,
+  // and has rows of one size, so that the expected time is known.
   Duration max_inline_run = std::chrono::microseconds(300);
   // How long a lane that has worked may poll for the next batch before it
   // sleeps (idle_wait.h).
@@ -68,6 +73,7 @@ class HostBackend final : public Backend {
     return static_cast<int32_t>(models_.size());
   }
   int32_t slots() const override { return lanes() * options_.slots_per_lane; }
+  bool starts_only_full_ahead() const override { return stages_ahead_; }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return models_.front()->warm_up_samples();
   }
@@ -99,6 +105,9 @@ class HostBackend final : public Backend {
 
   absl::Status StartLanes();
   void RunLane(int32_t index);
+  void RunStaging();
+  void Stage(HostModel& model, Work& work);
+  void FreeSlots(BackendEvents& events);
   void RunBatch(Lane& lane, Work work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(lane.mutex);
   Outcome Compute(Lane& lane, Batch& batch, OutputRef& output)
@@ -115,18 +124,26 @@ class HostBackend final : public Backend {
   DeviceGate& gate_;
   GateShare share_;
   std::deque<Lane> lanes_;
+  const bool stages_ahead_;
   const Duration max_inline_run_;
+  int64_t started_ = 0;  // batches; whoever starts them
+  std::atomic<int64_t> staged_{0};
+  // Started, and not computed.
+  std::atomic<int32_t> in_flight_{0};
+  std::atomic<int32_t> owed_slots_{0};  // free, and not reported
   // The thread whose call of RunInline() steps, and what it started there.
   std::atomic<std::thread::id> inline_thread_{};
   Work inline_work_;  // that thread's
+  WorkQueue to_stage_;
   WorkQueue to_compute_;
-  WorkQueue to_deliver_;
+  DeliveryQueue to_deliver_;
 
   Mutex warm_up_mutex_;
   CondVar warm_up_changed_;
   std::vector<absl::Status> warm_up_results_ ABSL_GUARDED_BY(warm_up_mutex_);
 
   std::vector<std::thread> executors_;
+  std::thread stager_;  // where batches are staged ahead
   std::thread deliverer_;
 };
 

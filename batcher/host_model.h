@@ -4,7 +4,9 @@
 // Thread safety: created on any thread; WarmUp, Stage and Compute are called
 // from one executor thread only, the destructor after it has ended. Stage and
 // Compute of a model that runs_on_any_thread() may be called from others
-// instead, both of a batch on the same one, one batch at a time.
+// instead, both of a batch on the same one, one batch at a time. Stage of a
+// model with several staging_places() may be called on another thread than
+// Compute, one call at a time, also while the batch before it computes.
 // Errors: an implementation may throw; its batch fails and the lane goes on.
 #ifndef FERRY_BATCHER_HOST_MODEL_H_
 #define FERRY_BATCHER_HOST_MODEL_H_
@@ -40,12 +42,17 @@ class HostModel {
   // Whether batches may run on other threads than WarmUp() did.
   virtual bool runs_on_any_thread() const { return false; }
 
+  // How many batches may be staged and not computed, that included which is
+  // computing.
+  virtual int32_t staging_places() const { return 1; }
+
   // Gathers the batch's rows. When it returns, the received bytes of the
-  // requests are no longer needed.
+  // requests are no longer needed. One that fails takes no place.
   virtual Outcome Stage(const Batch& batch) = 0;
 
-  // Computes what was staged last. On success `output` holds batch.rows() rows
-  // of every output.
+  // Computes what was staged first of what has not been computed. On success
+  // `output` holds batch.rows() rows of every output. Its place is free again,
+  // also when this fails or throws.
   virtual Outcome Compute(const Batch& batch, OutputRef& output) = 0;
 };
 

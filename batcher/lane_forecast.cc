@@ -38,6 +38,14 @@ void LaneForecast::Ended(const Batch& batch, TimePoint end) {
   }
 }
 
+Duration LaneForecast::longest() const {
+  Duration longest{0};
+  for (const UnderWay& each : under_way_) {
+    longest = std::max(longest, each.expected);
+  }
+  return longest;
+}
+
 TimePoint LaneForecast::FreeAt(TimePoint now) const {
   if (idle_lanes() > 0) {
     return now;

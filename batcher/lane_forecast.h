@@ -37,6 +37,9 @@ class LaneForecast {
     return static_cast<int32_t>(under_way_.size()) > lanes_;
   }
 
+  // Expected compute of the longest batch that is under way; 0: none is.
+  Duration longest() const;
+
   // When one more batch could begin to compute: `now` or later.
   TimePoint FreeAt(TimePoint now) const;
 

@@ -22,6 +22,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "batcher/backend.h"
+#include "batcher/delivery_queue.h"
 #include "batcher/device_gate.h"
 #include "batcher/flight_queue.h"
 #include "batcher/gate_turn.h"
@@ -85,7 +86,7 @@ class StreamBackend final : public Backend {
   StreamPipeline pipeline_;
   WorkQueue to_start_;
   FlightQueue under_way_;
-  WorkQueue to_deliver_;
+  DeliveryQueue to_deliver_;
 
   Mutex warm_up_mutex_;
   CondVar warm_up_changed_;

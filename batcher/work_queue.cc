@@ -1,12 +1,9 @@
 // Waiting for batches: polling, then asleep.
 #include "batcher/work_queue.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <utility>
-
-#include "batcher/thread_priority.h"
 
 namespace ferry {
 namespace {
@@ -58,6 +55,11 @@ bool WorkQueue::WakeOne(BackendEvents& events) {
     changed_.SignalOne();
   }
   return true;
+}
+
+bool WorkQueue::has_work() {
+  MutexLock lock(mutex_);
+  return !items_.empty();
 }
 
 bool WorkQueue::HasSleeper() {
@@ -137,19 +139,6 @@ void WorkQueue::Close() {
     changes_.fetch_add(1, std::memory_order_release);
   }
   changed_.SignalAll();
-}
-
-void RunDeliveries(WorkQueue& to_deliver) {
-  pthread_setname_np(pthread_self(), "ferry-deliver");
-  RaiseThreadPriority();
-  IdleWait idle(/*max_poll=*/Duration(0));
-  for (;;) {
-    Work work = to_deliver.Pop(idle);
-    if (work.batch == nullptr) {
-      return;
-    }
-    work.events->Finished(std::move(work.batch));
-  }
 }
 
 }  // namespace ferry

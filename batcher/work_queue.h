@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,6 +30,8 @@ namespace ferry {
 struct Work {
   std::unique_ptr<Batch> batch;
   BackendEvents* events = nullptr;
+  int64_t number = 0;               // of those started, where that matters
+  std::optional<Outcome> staged{};  // what came of it; none: it is not staged
 };
 
 class WorkQueue {
@@ -39,6 +42,8 @@ class WorkQueue {
   // events.LaneAwake() before it goes on, and again when that asks for it;
   // false: none waits.
   bool WakeOne(BackendEvents& events);
+
+  bool has_work();
 
   // Whether a thread sleeps in Pop(), none polls there, and none has anything
   // to do.
@@ -76,10 +81,6 @@ class WorkQueue {
   std::vector<Work> items_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
-
-// Runs a thread that delivers: ends the requests of what is put in, oldest
-// first, until the queue is closed and empty.
-void RunDeliveries(WorkQueue& to_deliver);
 
 }  // namespace ferry
 

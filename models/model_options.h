@@ -107,6 +107,7 @@ struct ModelOptions {
   int32_t instance_count = 1;  // lanes
   double weight = 1;           // of the device's time, against other models
   int32_t slots_per_lane = 1;
+  bool is_slots_chosen = false;  // by the config; else a default
   int32_t poll_us = 250;    // of a lane that has just worked; 0: sleeps at once
   int32_t inline_us = 300;  // as max_inline_run of HostBackendOptions
   int32_t threads = 1;      // intra-op threads of one lane

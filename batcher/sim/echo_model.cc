@@ -50,25 +50,28 @@ EchoModel::EchoModel(ModelSpec spec)
     : spec_(std::move(spec)), pool_(spec_.outputs.size(), kMaxIdleBuffers) {}
 
 Outcome EchoModel::Stage(const Batch& batch) {
-  staged_ = pool_.Take();
+  OutputRef& place = staged_[staged_count_ % staged_.size()];
+  place = pool_.Take();
   for (size_t i = 0; i < spec_.inputs.size(); ++i) {
-    OutputTensor& staged = staged_->mutable_tensors()[i];
+    OutputTensor& staged = place->mutable_tensors()[i];
     if (spec_.inputs[i].type == DataType::kBytes) {
       const size_t bytes = GatheredBytes(batch, i);
-      HostOutputPool::LayoutBytes(*staged_.get(), i, bytes, batch.row_dims(i));
+      HostOutputPool::LayoutBytes(*place.get(), i, bytes, batch.row_dims(i));
       GatherRows(batch, i, staged.data);
       IndexBytesRows(batch.rows(), bytes, staged);
     } else {
-      HostOutputPool::Layout(*staged_.get(), i, batch.rows(),
+      HostOutputPool::Layout(*place.get(), i, batch.rows(),
                              spec_.inputs[i].type, batch.row_dims(i));
       GatherRows(batch, i, staged.data);
     }
   }
+  ++staged_count_;
   return {};
 }
 
 Outcome EchoModel::Compute(const Batch&, OutputRef& output) {
-  output = std::exchange(staged_, OutputRef());
+  output =
+      std::exchange(staged_[computed_count_++ % staged_.size()], OutputRef());
   return {};
 }
 

@@ -5,6 +5,8 @@
 #ifndef FERRY_BATCHER_SIM_ECHO_MODEL_H_
 #define FERRY_BATCHER_SIM_ECHO_MODEL_H_
 
+#include <array>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -25,6 +27,9 @@ class EchoModel : public HostModel {
   const ModelSpec& spec() const override { return spec_; }
   absl::Status WarmUp() override { return absl::OkStatus(); }
   bool runs_on_any_thread() const override { return true; }
+  int32_t staging_places() const override {
+    return static_cast<int32_t>(staged_.size());
+  }
   Outcome Stage(const Batch& batch) override;
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
@@ -35,7 +40,10 @@ class EchoModel : public HostModel {
  private:
   const ModelSpec spec_;
   HostOutputPool pool_;
-  OutputRef staged_;  // rows are gathered straight into their reply
+  // Rows are gathered straight into their reply. Places are used in turn.
+  std::array<OutputRef, 16> staged_;
+  uint64_t staged_count_ = 0;    // whoever stages
+  uint64_t computed_count_ = 0;  // whoever computes
 };
 
 }  // namespace ferry

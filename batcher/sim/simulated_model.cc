@@ -49,6 +49,7 @@ SimulatedModel::SimulatedModel(ModelSpec spec,
       random_(options.seed) {}
 
 Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
+  const Outcome echoed = EchoModel::Compute(batch, output);
   const Clock& clock = Clock::Steady();
   const TimePoint end = clock.Now() + ServiceTime(batch.rows());
   ++batch_count_;
@@ -64,7 +65,7 @@ Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
   if (options_.fail_every > 0 && batch_count_ % options_.fail_every == 0) {
     return kFailed;
   }
-  return EchoModel::Compute(batch, output);
+  return echoed;
 }
 
 Duration SimulatedModel::ServiceTime(int32_t rows) {

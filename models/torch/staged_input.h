@@ -1,4 +1,4 @@
-// StagedInput: one input of the batches of one lane, in memory of its own and
+// StagedInput: one input of a lane's batches, in memory of its own and
 // in the type that the network computes in.
 //
 // Rows are gathered and cast on the way: floats to the model's precision, bytes

@@ -3,6 +3,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
 #include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
 #include "models/torch/cast.h"
@@ -18,6 +20,12 @@ namespace {
 
 constexpr int32_t kMaxIdleOutputs = 8;
 
+// Another thread stages the only lane's batches, but with one thread only: of
+// several it would start as many of its own.
+bool HasPlaces(const ModelOptions& options) {
+  return options.instance_count == 1 && options.threads == 1;
+}
+
 }  // namespace
 
 TorchModel::TorchModel(std::shared_ptr<Network> network,
@@ -27,9 +35,13 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       has_rows_(options.spec.max_batch_size > 0),
       fit_(options_),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
-      inputs_(options.spec.inputs.size()) {
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    staged_.emplace_back(options_, i, network_->input_type(i));
+      places_(HasPlaces(options) ? static_cast<size_t>(options.slots_per_lane)
+                                 : 1) {
+  for (Place& place : places_) {
+    place.inputs.resize(options.spec.inputs.size());
+    for (size_t i = 0; i < place.inputs.size(); ++i) {
+      place.rooms.emplace_back(options_, i, network_->input_type(i));
+    }
   }
 }
 
@@ -38,7 +50,8 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
 absl::Status TorchModel::WarmUp() {
   at::set_num_threads(options_.threads);
   const auto run_batch = [this](const Batch& batch) { return Run(batch); };
-  ferry::WarmUp warm_up(options_, network_->warm_up_runs(), run_batch);
+  const int runs = std::max(network_->warm_up_runs(), staging_places());
+  ferry::WarmUp warm_up(options_, runs, run_batch);  // in each place
   const absl::Status status = warm_up.Run();
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
@@ -48,12 +61,13 @@ absl::Status TorchModel::WarmUp() {
 
 // Stages and computes; of what is thrown, says with which inputs.
 absl::Status TorchModel::Run(const Batch& batch) {
-  OutputRef output;
+  const Values& inputs = PlaceOf(staged_).inputs;
   absl::Status status = StageRows(batch);
   if (status.ok()) {
-    status = ComputeRows(batch, output);
+    OutputRef output;
+    status = ComputeRows(batch, PlaceOf(computed_++).inputs, output);
   }
-  return WithInputs(status, options_.spec, inputs_);
+  return WithInputs(status, options_.spec, inputs);
 }
 
 // --- a batch -----------------------------------------------------------------
@@ -63,16 +77,19 @@ absl::Status TorchModel::StageRows(const Batch& batch) {
     if (at::get_num_threads() != options_.threads) {
       at::set_num_threads(options_.threads);  // the first batch on this thread
     }
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i] = staged_[i].Stage(batch, BucketFor(batch.rows()));
+    Place& place = PlaceOf(staged_);
+    for (size_t i = 0; i < place.inputs.size(); ++i) {
+      place.inputs[i] = place.rooms[i].Stage(batch, BucketFor(batch.rows()));
     }
+    ++staged_;
     return absl::OkStatus();
   });
 }
 
-absl::Status TorchModel::ComputeRows(const Batch& batch, OutputRef& output) {
+absl::Status TorchModel::ComputeRows(const Batch& batch, const Values& inputs,
+                                     OutputRef& output) {
   return Guarded([&] {
-    absl::Status computed = Forward(BucketFor(batch.rows()));
+    absl::Status computed = Forward(inputs, BucketFor(batch.rows()));
     if (computed.ok()) {
       output = pool_.Take();
       CopyOut(batch, *output.get());
@@ -91,11 +108,12 @@ Outcome TorchModel::Stage(const Batch& batch) {
 }
 
 Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
-  const absl::Status status = ComputeRows(batch, output);
+  Values& inputs = PlaceOf(computed_++).inputs;
+  const absl::Status status = ComputeRows(batch, inputs, output);
   outputs_.clear();
-  for (size_t i = 0; i < inputs_.size(); ++i) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
     if (options_.spec.inputs[i].type == DataType::kBytes) {
-      inputs_[i] = {};  // strings of their own, not a view of a room
+      inputs[i] = {};  // strings of their own, not a view of a room
     }
   }
   if (!status.ok()) {
@@ -109,10 +127,10 @@ int32_t TorchModel::BucketFor(int32_t rows) const {
   return PaddedRows(options_.buckets, rows);
 }
 
-absl::Status TorchModel::Forward(int32_t rows) {
+absl::Status TorchModel::Forward(const Values& inputs, int32_t rows) {
   outputs_.clear();
-  const absl::Status status = network_->Forward(inputs_, outputs_);
-  return status.ok() ? fit_.Fit(inputs_, rows, outputs_) : status;
+  const absl::Status status = network_->Forward(inputs, outputs_);
+  return status.ok() ? fit_.Fit(inputs, rows, outputs_) : status;
 }
 
 void TorchModel::CopyOut(const Batch& batch, OutputBuffer& buffer) {

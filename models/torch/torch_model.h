@@ -48,15 +48,28 @@ class TorchModel final : public HostModel {
     return warm_up_times_;
   }
 
+  int32_t staging_places() const override {
+    return static_cast<int32_t>(places_.size());
+  }
   Outcome Stage(const Batch& batch) override;
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:
+  // Of a batch, from when it is staged until it is computed.
+  struct Place {
+    std::vector<StagedInput> rooms;  // [spec input]
+    Values inputs;                   // views of them
+  };
+
   int32_t BucketFor(int32_t rows) const;
   absl::Status Run(const Batch& batch);
+  Place& PlaceOf(int64_t number) {
+    return places_[static_cast<size_t>(number) % places_.size()];
+  }
   absl::Status StageRows(const Batch& batch);
-  absl::Status ComputeRows(const Batch& batch, OutputRef& output);
-  absl::Status Forward(int32_t rows);
+  absl::Status ComputeRows(const Batch& batch, const Values& inputs,
+                           OutputRef& output);
+  absl::Status Forward(const Values& inputs, int32_t rows);
   void CopyOut(const Batch& batch, OutputBuffer& buffer);
   void CopyOut(int32_t rows, size_t output, OutputBuffer& buffer);
 
@@ -67,9 +80,10 @@ class TorchModel final : public HostModel {
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;
   HostOutputPool pool_;
-  std::vector<StagedInput> staged_;  // [spec input]
-  Values inputs_;                    // of the staged batch
-  Values outputs_;                   // of the batch computed last
+  std::vector<Place> places_;  // used in turn
+  int64_t staged_ = 0;         // batches; whoever stages
+  int64_t computed_ = 0;       // batches; whoever computes
+  Values outputs_;             // of the batch computed last
 };
 
 }  // namespace ferry

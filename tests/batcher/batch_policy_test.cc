@@ -24,10 +24,10 @@ QueueState Queue(int32_t rows, Growth growth) {
 }
 
 // Says in one line what was decided, so that a failure reads as a sentence.
-std::string Decide(PolicyKind kind, const QueueState& queue, int32_t free_slots,
-                   TimePoint now, const Forecast& forecast = {}) {
-  const Decision decision =
-      GetPolicy(kind).Decide(queue, {.free_slots = free_slots}, forecast, now);
+std::string Decide(PolicyKind kind, const QueueState& queue,
+                   const LaneState& lanes, TimePoint now,
+                   const Forecast& forecast = {}) {
+  const Decision decision = GetPolicy(kind).Decide(queue, lanes, forecast, now);
   if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
     return absl::StrCat("dispatch: ", CloseReasonName(dispatch->reason));
   }
@@ -40,6 +40,12 @@ std::string Decide(PolicyKind kind, const QueueState& queue, int32_t free_slots,
       wait.wake_at_rows == Wait::kNoRows
           ? ""
           : absl::StrCat(" for ", wait.wake_at_rows, " rows"));
+}
+
+std::string Decide(PolicyKind kind, const QueueState& queue, int32_t free_slots,
+                   TimePoint now, const Forecast& forecast = {}) {
+  return Decide(kind, queue, LaneState{.free_slots = free_slots}, now,
+                forecast);
 }
 
 struct Case {
@@ -65,6 +71,27 @@ TEST(EagerPolicy, DispatchesWhateverIsThereToAFreeSlot) {
                      kArrival + c.since_arrival),
               c.expected)
         << c.queue.rows << " rows, " << c.free_slots << " free slots";
+  }
+}
+
+// Beside a batch on the lane, from `close_at` on.
+TEST(EveryPolicy, OnlyWhatCannotGrowLeavesWhereOnlyThatIsTaken) {
+  const TimePoint close_at = kArrival + Milliseconds(1);
+  const LaneState lanes = {
+      .free_slots = 1, .close_at = close_at, .takes_only_full = true};
+  for (const PolicyKind kind :
+       {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
+    EXPECT_EQ(Decide(kind, Queue(0, Growth::kOpen), lanes, close_at),
+              "wait for 6 rows");
+    EXPECT_EQ(
+        Decide(kind, Queue(3, Growth::kOpen), lanes, kArrival + kMaxWait * 2),
+        "wait for 6 rows");
+    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), lanes, kArrival),
+              "wait until +1000000");
+    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), lanes, close_at),
+              "dispatch: full");
+    EXPECT_EQ(Decide(kind, Queue(3, Growth::kDrained), lanes, close_at),
+              "dispatch: drain");
   }
 }
 

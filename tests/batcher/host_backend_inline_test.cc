@@ -210,12 +210,14 @@ TEST_F(SharedDevice, BatchThatCannotBeStagedLeavesItsPlace) {
 // --- for which models --------------------------------------------------------
 
 Duration MaxInlineRun(const ModelSpec& spec, bool runs_on_any_thread = true,
-                      size_t lanes = 1, int32_t slots_per_lane = 1) {
+                      size_t lanes = 1, int32_t slots_per_lane = 1,
+                      int32_t staging_places = 1) {
   std::vector<std::unique_ptr<HostModel>> models;
   for (size_t i = 0; i < lanes; ++i) {
     auto model = std::make_unique<ScriptedModel>();
     model->spec_of_rows = spec;
     model->on_any_thread = runs_on_any_thread;
+    model->places = staging_places;
     models.push_back(std::move(model));
   }
   return MakeBackend(std::move(models), {.slots_per_lane = slots_per_lane,
@@ -229,6 +231,9 @@ TEST(RunInline, IsForModelsWhoseBatchesMayRunHereAndAreOfKnownLength) {
   EXPECT_EQ(MaxInlineRun(RowSpec(), true, /*lanes=*/2), Duration(0));
   EXPECT_EQ(MaxInlineRun(RowSpec(), true, 1, /*slots_per_lane=*/2),
             Duration(0));
+  EXPECT_EQ(MaxInlineRun(RowSpec(), true, 1, 2, /*staging_places=*/2),
+            Milliseconds(1))
+      << "which are staged ahead";
   EXPECT_EQ(MaxInlineRun(RowSpec(kAnySize)), Duration(0));
   ModelSpec texts = RowSpec();
   texts.inputs[0].type = DataType::kBytes;

@@ -47,6 +47,16 @@ TEST_F(LaneForecastTest, LateBatchIsExpectedToEndNow) {
   EXPECT_EQ(lanes.FreeAt(At(10)), At(12));
 }
 
+TEST_F(LaneForecastTest, LongestIsOfThoseUnderWay) {
+  LaneForecast lanes(2, 4);
+  EXPECT_EQ(lanes.longest(), Duration(0));
+  lanes.Started(a_, At(0), Milliseconds(3));
+  lanes.Started(b_, At(0), Milliseconds(2));
+  EXPECT_EQ(lanes.longest(), Milliseconds(3));
+  lanes.Ended(a_, At(1));
+  EXPECT_EQ(lanes.longest(), Milliseconds(2));
+}
+
 TEST_F(LaneForecastTest, WaitingBatchTakesTheLaneThatIsFreeFirst) {
   LaneForecast lanes(2, 4);
   lanes.Started(a_, At(0), Milliseconds(10));

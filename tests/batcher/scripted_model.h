@@ -28,6 +28,7 @@ class ScriptedModel final : public HostModel {
 
   const ModelSpec& spec() const override { return spec_of_rows; }
   bool runs_on_any_thread() const override { return on_any_thread; }
+  int32_t staging_places() const override { return places; }
   absl::Status WarmUp() override {
     return on_warm_up ? on_warm_up() : absl::OkStatus();
   }
@@ -41,6 +42,7 @@ class ScriptedModel final : public HostModel {
 
   ModelSpec spec_of_rows = RowSpec();
   bool on_any_thread = true;
+  int32_t places = 1;
   std::function<absl::Status()> on_warm_up;
   std::function<Outcome(const Batch&)> on_stage;
   std::function<Outcome(const Batch&)> on_compute;

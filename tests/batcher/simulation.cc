@@ -63,6 +63,7 @@ SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random,
     batcher.levels.assign(static_cast<size_t>(uniform(2, 3)),
                           {.max_requests = 20});
   }
+  options.backend.starts_only_full_ahead = uniform(0, 1) == 0;
   return options;
 }
 

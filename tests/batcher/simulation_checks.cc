@@ -345,7 +345,11 @@ bool Simulation::CanGrow(const Call& oldest) const {
 // Whether the batcher may start one more batch.
 bool Simulation::HasRoom() const {
   const ScriptedBackend& backend = stepped_.backend();
-  return backend.free_slots() > 0 &&
+  const int32_t used_by_others =
+      options_.backend.starts_only_full_ahead
+          ? options_.backend.slots - options_.backend.lanes
+          : 0;
+  return backend.free_slots() > used_by_others &&
          static_cast<int32_t>(backend.running_count()) <
              options_.backend.slots + options_.batcher.max_undelivered_batches;
 }

@@ -55,6 +55,29 @@ TEST(ModelOverridesTest, MessageSaysHowLongABatchMayBeToRunInline) {
   EXPECT_FALSE(ParseWith(parameter("-1")).ok());
 }
 
+TEST(ModelOverridesTest, OnlyLaneOfOneThreadHasTwoSlotsOfLibTorch) {
+  const auto slots_of = [](const std::string& text,
+                           const ModelOverrides& overrides = {}) {
+    auto config = Parse(text + kTensors);
+    EXPECT_TRUE(config.ok()) << text << config.status();
+    EXPECT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
+    return config->options.slots_per_lane;
+  };
+  const std::string torch = "backend: \"pytorch\" ";
+  ModelOverrides two_threads;
+  two_threads.threads = 2;
+  ModelOverrides three_slots;
+  three_slots.slots = 3;
+  EXPECT_EQ(slots_of(torch), 2);
+  EXPECT_EQ(slots_of(torch + "instance_group { count: 2 }"), 1);
+  EXPECT_EQ(slots_of(torch, two_threads), 1);
+  EXPECT_EQ(slots_of("backend: \"ferry_sim\""), 1);
+  EXPECT_EQ(slots_of(torch + "parameters { key: \"ferry.slots\" value { "
+                             "string_value: \"1\" } }"),
+            1);
+  EXPECT_EQ(slots_of(torch, three_slots), 3);
+}
+
 TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
   auto config = ParseWith("");
   ASSERT_TRUE(config.ok()) << config.status();

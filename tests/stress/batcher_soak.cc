@@ -40,6 +40,7 @@ struct Round {
   BatcherOptions batcher;
   int32_t lanes = 1;
   int32_t slots = 1;
+  Duration alpha{0};        // of the simulated device
   bool is_drained = false;  // else destroyed with requests queued
 };
 
@@ -54,6 +55,8 @@ Round RandomRound(std::mt19937_64& random) {
   round.lanes = 1 + static_cast<int32_t>(random() % 2);
   round.slots = 1 + static_cast<int32_t>(random() % 2);
   round.is_drained = random() % 2 == 0;
+  // With two slots, full batches are staged beside the slower one's.
+  round.alpha = Milliseconds(random() % 2 == 0 ? 0.2 : 1.2);
   return round;
 }
 
@@ -65,7 +68,7 @@ std::unique_ptr<Batcher> MakeBatcher(const Round& round, uint64_t seed) {
   std::vector<std::unique_ptr<HostModel>> models;
   for (int32_t lane = 0; lane < round.lanes; ++lane) {
     SimulatedModelOptions options;
-    options.alpha = Milliseconds(0.2);
+    options.alpha = round.alpha;
     options.beta = Milliseconds(0.02);
     options.jitter = 0.5;
     options.fail_every = 37;

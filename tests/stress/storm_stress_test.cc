@@ -31,13 +31,14 @@ struct FleetOptions {
   HostBackendOptions backend = {};
   int64_t fail_every = 11;
   int64_t throw_every = 17;
+  Duration alpha = Milliseconds(0.05);
 };
 
 std::unique_ptr<Backend> MakeBackend(const FleetOptions& options) {
   std::vector<std::unique_ptr<HostModel>> models;
   for (int32_t lane = 0; lane < options.lanes; ++lane) {
     models.push_back(*SimulatedModel::Create(
-        RowSpec(kAnySize), {.alpha = Milliseconds(0.05),
+        RowSpec(kAnySize), {.alpha = options.alpha,
                             .beta = Milliseconds(0.005),
                             .jitter = 0.5,
                             .fail_every = options.fail_every,
@@ -195,6 +196,19 @@ TEST(Storm, EveryCallEndsOnceUnderEachPolicyAndShape) {
     EXPECT_TRUE(batcher->Drain(kNever).ok());
     ExpectCounted(*batcher, fleet.accepted_by_code());
   }
+}
+
+// Batches are slow enough for the next to be staged meanwhile.
+TEST(Storm, EveryCallEndsOnceWhereFullBatchesAreStagedAhead) {
+  const FleetOptions slow = {
+      .lanes = 1, .backend = {.slots_per_lane = 2}, .alpha = Milliseconds(1.2)};
+  const auto batcher = MakeBatcher(MakeBackend(slow), {.max_batch_size = 4});
+  Fleet fleet(*batcher, 150);
+  fleet.Launch();
+  fleet.Join();
+  fleet.Check(kServed);
+  EXPECT_TRUE(batcher->Drain(kNever).ok());
+  ExpectCounted(*batcher, fleet.accepted_by_code());
 }
 
 TEST(Storm, DrainUnderFireServesWhatWasAdmitted) {

@@ -25,6 +25,7 @@ struct ScriptedBackendOptions {
   ModelSpec spec = {};
   int32_t lanes = 1;
   int32_t slots = 1;
+  bool starts_only_full_ahead = false;
   const Clock* clock = nullptr;  // outlives the backend
   std::vector<ServiceTimeSample> warm_up_samples = {};
   Duration max_inline_run{0};
@@ -39,6 +40,9 @@ class ScriptedBackend final : public Backend {
   const ModelSpec& spec() const override { return options_.spec; }
   int32_t lanes() const override { return options_.lanes; }
   int32_t slots() const override { return options_.slots; }
+  bool starts_only_full_ahead() const override {
+    return options_.starts_only_full_ahead;
+  }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return options_.warm_up_samples;
   }

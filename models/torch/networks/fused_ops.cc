@@ -60,6 +60,13 @@ at::Tensor FusedLinear::operator()(const at::Tensor& x,
   return Activate(at::linear(x, weight_, bias_), activation);
 }
 
+int64_t FusedLinear::FastRows(int64_t rows) const {
+  return is_packed() && !small_.has_value() &&
+                 packed_.scalar_type() == at::kBFloat16
+             ? onednn::FastRows(rows)
+             : rows;
+}
+
 at::Tensor FusedLinear::Add(const at::Tensor& x,
                             const at::Tensor& residual) const {
   if (is_packed()) {

@@ -50,6 +50,9 @@ class FusedLinear {
   // Whether the reordered weights serve.
   bool is_packed() const { return packed_.defined(); }
 
+  // Returns with how many rows, `rows` or a few more, it takes the least time.
+  int64_t FastRows(int64_t rows) const;
+
  private:
   at::Tensor weight_;  // undefined where packed
   at::Tensor packed_;

@@ -2,6 +2,7 @@
 #include "models/torch/networks/onednn_ops.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/native/CPUBlas.h>
 
 namespace ferry::onednn {
 namespace {
@@ -26,6 +27,12 @@ Sizes Symbolic(at::IntArrayRef sizes) {
 }  // namespace
 
 bool HasMatrixKernels() { return __builtin_cpu_supports("avx512bf16") > 0; }
+
+int64_t FastRows(int64_t rows) {
+  // Whether there is AMX, and the system gives leave to use it.
+  static const bool has_tiles = at::native::cpublas::could_pack(at::kBFloat16);
+  return has_tiles && rows > 16 && rows < 64 ? (rows + 3) / 4 * 4 : rows;
+}
 
 at::Tensor PackLinear(const at::Tensor& weight, int64_t rows) {
   using Signature = at::Tensor(const at::Tensor&, std::optional<c10::SymInt>);

@@ -61,10 +61,10 @@ bool WakeUpModel::StepProducer(State& state, int producer,
       at = state.is_closed != 0 ? news : 6;
       return true;
     case 6:  // SlotAwaitsRows()
-      at = state.wants_slot != 0 ? 7 : 14;
+      at = state.awaited_slots != 0 ? 7 : 14;
       return true;
     case 7:
-      at = state.free_slots > 0 ? 8 : 14;
+      at = state.free_slots >= state.awaited_slots ? 8 : 14;
       return true;
     case 8:
       at = state.rows > 0 ? news : 14;

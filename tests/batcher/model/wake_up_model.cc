@@ -119,10 +119,10 @@ bool WakeUpModel::StepSlotAwaitsRows(State& state, int actor, int8_t first,
   const auto next = static_cast<int8_t>(at + 1);
   switch (at - first) {
     case 0:
-      at = state.wants_slot != 0 ? next : end;
+      at = state.awaited_slots != 0 ? next : end;
       return true;
     case 1:
-      at = state.free_slots > 0 ? next : end;
+      at = state.free_slots >= state.awaited_slots ? next : end;
       return true;
     case 2:
       at = state.rows > 0 ? next : end;

@@ -30,19 +30,21 @@ struct WakeUpConfig {
   int producers = 2;  // of one request of one row each, at most 3
   // Lanes that may be woken to step, at most 2; 0: one that may not.
   int lanes = 0;
-  int slots = 1;                // of all lanes
-  int batch_rows = 3;           // a batch is full with them
-  int8_t max_steps = 2;         // on the spot
-  bool waits_for_rows = false;  // `window`; else `eager`
-  bool has_deadline = false;    // the last producer's request is due first
-  int8_t capacity = 3;          // requests that are queued at most
-  bool is_cancelled = false;    // somebody cancels the first's request
-  bool is_drained = false;      // somebody drains
-  bool runs_inline = false;     // a producer, where the only lane is idle
+  int slots = 1;                 // of all lanes
+  int batch_rows = 3;            // a batch is full with them
+  int8_t max_steps = 2;          // on the spot
+  bool waits_for_rows = false;   // `window`; else `eager`
+  bool has_deadline = false;     // the last producer's request is due first
+  int8_t capacity = 3;           // requests that are queued at most
+  bool is_cancelled = false;     // somebody cancels the first's request
+  bool is_drained = false;       // somebody drains
+  bool runs_inline = false;      // a producer, where the only lane is idle
+  bool only_full_ahead = false;  // beside a batch on the only lane
 
   // Bugs to be found.
   bool looks_before_leaving = true;
   bool producer_looks_for_slots = true;
+  bool awaits_one_more = true;  // slot than the one that is free
   bool lane_wakes = true;
   bool deadline_wakes = true;
   bool sees_who_asked = true;       // TryLeave() fails for them
@@ -75,7 +77,7 @@ class WakeUpModel {
     int8_t cancelled_list = 0;  // it is there
     int8_t wake_at_rows = 1;
     int8_t wait_until = 0;
-    int8_t wants_slot = 0;
+    int8_t awaited_slots = 0;  // 0: none
     int8_t wants_lane = 0;
     int8_t free_slots = 0;
     int8_t ends = 0;
@@ -142,6 +144,7 @@ class WakeUpModel {
 
  private:
   static constexpr int8_t kNone = -1;
+  static constexpr int8_t kLaneFreeAt = 3;  // just in time
   static constexpr int kMaxBatches = 3;
   static constexpr int kFirstBatch = 3;  // or lane
   static constexpr int kOwnThread = 6;
@@ -196,6 +199,10 @@ class WakeUpModel {
   bool MustWake(const State& state) const;
   void Signal(State& state, bool is_second) const;
 
+  // Whether what may grow waits for one more slot than there are.
+  bool TakesOnlyFull(int8_t free_slots) const {
+    return config_.only_full_ahead && free_slots < config_.slots;
+  }
   bool HasIdleLane(const State& state, int8_t ends) const {
     return state.batches - ends < std::max(config_.lanes, 1);
   }

@@ -86,6 +86,34 @@ TEST(WakeUpModel, LaneKeepsTheAlarmOrHandsItOn) {
                .has_deadline = true});
 }
 
+// Beside a batch on the lane a full one leaves just in time, others when a slot
+// is free.
+TEST(WakeUpModel, OnlyFullBatchesLeaveAheadAndNothingIsLost) {
+  for (const int batch_rows : {1, 2}) {
+    ExpectSound({.producers = 2,
+                 .slots = 2,
+                 .batch_rows = batch_rows,
+                 .only_full_ahead = true});
+    ExpectSound({.producers = 2,
+                 .lanes = 1,
+                 .slots = 2,
+                 .batch_rows = batch_rows,
+                 .only_full_ahead = true});
+  }
+  ExpectSound({.producers = 2,
+               .lanes = 1,
+               .slots = 2,
+               .batch_rows = 1,
+               .has_deadline = true,
+               .only_full_ahead = true});
+  ExpectSound({.producers = 2,
+               .lanes = 1,
+               .slots = 2,
+               .batch_rows = 1,
+               .runs_inline = true,
+               .only_full_ahead = true});
+}
+
 // Of a producer that runs its batch itself where the lane is idle.
 TEST(WakeUpModel, LaneThatIsLentLosesNothing) {
   ExpectSound({.producers = 2, .lanes = 1, .slots = 1, .runs_inline = true});
@@ -172,6 +200,15 @@ TEST(WakeUpModel, FindsWhatALaneLeavesOut) {
   EXPECT_EQ(
       Check({.lanes = 2, .slots = 2, .wakes_one_for_each = false}).problem,
       "a lane sleeps beside work");
+}
+
+TEST(WakeUpModel, FindsThatOneMoreSlotIsNotAwaited) {
+  EXPECT_EQ(Check({.lanes = 1,
+                   .slots = 2,
+                   .only_full_ahead = true,
+                   .awaits_one_more = false})
+                .problem,
+            "a request waits beside an idle lane");
 }
 
 TEST(WakeUpModel, FindsWhatALentLaneLeavesOut) {

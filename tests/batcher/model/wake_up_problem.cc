@@ -87,8 +87,16 @@ const char* WakeUpModel::ProblemOf(const State& state, int request) const {
   if (DueOf(request) < FirstAlarm(state)) {
     return "nobody wakes when a request is due";
   }
-  if (state.free_slots == 0 || !HasIdleLane(state, state.ends)) {
+  if (state.free_slots == 0) {
     return "";
+  }
+  if (!HasIdleLane(state, state.ends)) {
+    const bool may_leave =
+        config_.only_full_ahead && state.rows >= config_.batch_rows;
+    return may_leave &&
+                   (state.now >= kLaneFreeAt || FirstAlarm(state) > kLaneFreeAt)
+               ? "a full batch waits"
+               : "";
   }
   if (!config_.waits_for_rows) {
     return "a request waits beside an idle lane";

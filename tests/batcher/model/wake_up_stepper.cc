@@ -9,8 +9,7 @@
 namespace ferry {
 namespace {
 
-constexpr int8_t kLeaveAt = 5;     // when a window ends
-constexpr int8_t kLaneFreeAt = 3;  // just in time
+constexpr int8_t kLeaveAt = 5;  // when a window ends
 
 // What is of no use any more is set to 0, or equal states would count as many.
 void ForgetStep(WakeUpModel::State& state) {
@@ -137,7 +136,11 @@ WakeUpModel::Role WakeUpModel::StepAsStepper(State& state, bool has_limit,
       at = 12;
       return Role::kKept;
     case 12:
-      state.wants_slot = state.free_seen == 0 ? 1 : 0;
+      state.awaited_slots = 0;
+      if (state.free_seen == 0 ||
+          (config_.awaits_one_more && TakesOnlyFull(state.free_seen))) {
+        state.awaited_slots = static_cast<int8_t>(state.free_seen + 1);
+      }
       state.free_seen = 0;
       at = 13;
       return Role::kKept;
@@ -181,7 +184,9 @@ WakeUpModel::Role WakeUpModel::StepToLeave(State& state, bool has_limit) const {
       at = state.finished != state.finished_seen ? 19 : 15;
       return Role::kKept;
     case 15:
-      at = state.wants_slot != 0 && state.free_slots > 0 ? 16 : 17;
+      at = state.awaited_slots != 0 && state.free_slots >= state.awaited_slots
+               ? 16
+               : 17;
       return Role::kKept;
     case 16:
       at = state.rows > 0 ? 19 : 17;
@@ -229,7 +234,17 @@ void WakeUpModel::Decide(State& state) const {
   state.wake_at = kNever;
   state.wants_lane_next = 0;
   state.step_at = 10;
-  if (state.free_seen > 0 && rows == 0) {
+  if (state.free_seen > 0 && TakesOnlyFull(state.free_seen)) {
+    if (rows < config_.batch_rows && state.closed_seen == 0) {
+      state.wake_at = static_cast<int8_t>(config_.batch_rows);
+    } else if (rows > 0 && HasIdleLane(state, state.ends_seen)) {
+      // its slot comes
+    } else if (rows > 0 && state.now < kLaneFreeAt) {
+      state.until = kLaneFreeAt;
+    } else if (rows > 0) {
+      state.step_at = 4;
+    }
+  } else if (state.free_seen > 0 && rows == 0) {
     state.wake_at = 1;
   } else if (state.free_seen > 0) {
     state.wants_lane_next = 1;

@@ -23,53 +23,6 @@ struct LaneResult {
 };
 
 class TorchLane {
- public:
-  // Loads and warms up.
-  static absl::StatusOr<TorchLane> Create(const ModelOptions& options,
-                                          const std::string& path) {
-    HostModelsOrStatus models = absl::InternalError("not loaded");
-    FerryLoadTorchModels(options, path, models);
-    if (!models.ok()) {
-      return models.status();
-    }
-    TorchLane lane;
-    lane.model_ = std::move(models->front());
-    if (absl::Status status = lane.model_->WarmUp(); !status.ok()) {
-      return status;
-    }
-    return lane;
-  }
-
-  const ModelSpec& spec() const { return model_->spec(); }
-  std::string warm_up_failure() const { return model_->warm_up_failure(); }
-  bool runs_on_any_thread() const { return model_->runs_on_any_thread(); }
-
-  // Runs one batch of single rows: row i of each input [rows, ...] is brought
-  // by a request of its own, in two runs that split an element.
-  LaneResult Run(const std::vector<at::Tensor>& inputs) {
-    const int64_t rows =
-        model_->spec().max_batch_size == 0 ? 1 : inputs.front().size(0);
-    std::vector<std::unique_ptr<Row>> requests;
-    Batch batch(static_cast<int32_t>(rows), static_cast<int32_t>(rows));
-    for (int64_t row = 0; row < rows; ++row) {
-      requests.push_back(std::make_unique<Row>(
-          inputs, model_->spec().max_batch_size == 0 ? -1 : row));
-      batch.Add(requests.back()->request);
-    }
-    batch.Close(TimePoint(), CloseReason::kFull);
-    LaneResult result;
-    result.outcome = model_->Stage(batch);
-    OutputRef output;
-    if (result.outcome.ok()) {
-      result.outcome = model_->Compute(batch, output);
-    }
-    if (result.outcome.ok()) {
-      result.outputs = Copy(*output.get(), rows);
-    }
-    return result;
-  }
-
- private:
   struct Row {
     // row -1: all of the tensors.
     Row(const std::vector<at::Tensor>& inputs, int64_t row)
@@ -92,6 +45,73 @@ class TorchLane {
     InferRequest request;
   };
 
+ public:
+  // Loads and warms up.
+  static absl::StatusOr<TorchLane> Create(const ModelOptions& options,
+                                          const std::string& path) {
+    HostModelsOrStatus models = absl::InternalError("not loaded");
+    FerryLoadTorchModels(options, path, models);
+    if (!models.ok()) {
+      return models.status();
+    }
+    TorchLane lane;
+    lane.model_ = std::move(models->front());
+    if (absl::Status status = lane.model_->WarmUp(); !status.ok()) {
+      return status;
+    }
+    return lane;
+  }
+
+  const ModelSpec& spec() const { return model_->spec(); }
+  std::string warm_up_failure() const { return model_->warm_up_failure(); }
+  bool runs_on_any_thread() const { return model_->runs_on_any_thread(); }
+
+  int32_t staging_places() const { return model_->staging_places(); }
+
+  // A batch that is staged, and its requests.
+  struct Staged {
+    std::vector<std::unique_ptr<Row>> requests;
+    std::unique_ptr<Batch> batch;
+    Outcome outcome;
+  };
+
+  // Runs one batch of single rows: row i of each input [rows, ...] is brought
+  // by a request of its own, in two runs that split an element.
+  LaneResult Run(const std::vector<at::Tensor>& inputs) {
+    Staged staged = Stage(inputs);
+    return Compute(staged);
+  }
+
+  // The halves of Run().
+  Staged Stage(const std::vector<at::Tensor>& inputs) {
+    const int64_t rows =
+        model_->spec().max_batch_size == 0 ? 1 : inputs.front().size(0);
+    const auto count = static_cast<int32_t>(rows);
+    Staged staged;
+    staged.batch = std::make_unique<Batch>(count, count);
+    for (int64_t row = 0; row < rows; ++row) {
+      staged.requests.push_back(std::make_unique<Row>(
+          inputs, model_->spec().max_batch_size == 0 ? -1 : row));
+      staged.batch->Add(staged.requests.back()->request);
+    }
+    staged.batch->Close(TimePoint(), CloseReason::kFull);
+    staged.outcome = model_->Stage(*staged.batch);
+    return staged;
+  }
+  LaneResult Compute(Staged& staged) {
+    LaneResult result;
+    result.outcome = staged.outcome;
+    OutputRef output;
+    if (result.outcome.ok()) {
+      result.outcome = model_->Compute(*staged.batch, output);
+    }
+    if (result.outcome.ok()) {
+      result.outputs = Copy(*output.get(), staged.batch->rows());
+    }
+    return result;
+  }
+
+ private:
   std::vector<at::Tensor> Copy(const OutputBuffer& buffer, int64_t rows) const {
     std::vector<at::Tensor> outputs;
     const ModelSpec& spec = model_->spec();

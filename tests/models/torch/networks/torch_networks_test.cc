@@ -13,6 +13,7 @@
 #include "models/torch/networks/load_weights.h"
 #include "models/torch/networks/mlp.h"
 #include "models/torch/networks/network_factory.h"
+#include "models/torch/networks/onednn_ops.h"
 #include "models/torch/networks/resnet50.h"
 #include "models/torch/types.h"
 #include "nlohmann/json.hpp"
@@ -107,6 +108,23 @@ TEST_F(TorchNetworksTest, MlpInBothPrecisionsIsItsPlainForward) {
   EXPECT_LT(RelativeError(Serve(options, weights, {x}), expected), 1e-5);
 }
 
+// Some of which are run with a few rows of zeros more.
+TEST_F(TorchNetworksTest, MlpOfAnyNumberOfRowsIsItsPlainForward) {
+  const std::vector<int64_t> widths = {1024, 512, 32};
+  MlpModule module(widths);
+  const std::string weights = WriteWeights(module, folder_);
+  ModelOptions options = NetworkOptions("mlp", widths);
+  options.spec.max_batch_size = 64;
+  for (const int64_t rows : {16, 17, 34, 62, 63, 64}) {
+    EXPECT_GE(onednn::FastRows(rows), rows);
+    EXPECT_LE(onednn::FastRows(rows), 64);
+    const at::Tensor x = at::randn({rows, 1024});
+    const at::Tensor served = Serve(options, weights, {x});
+    ASSERT_EQ(served.size(0), rows);
+    EXPECT_LT(RelativeError(served, module.forward(x)), 0.02) << rows;
+  }
+}
+
 TEST_F(TorchNetworksTest, SeededWeightsAreTheSameInEveryLoad) {
   const at::Tensor x = at::randn({2, 64});
   const ModelOptions options = NetworkOptions("mlp");
@@ -128,6 +146,28 @@ TEST_F(TorchNetworksTest, BatchOnAnotherThreadIsTheSameAndHasOneThread) {
   }).join();
   EXPECT_TRUE(at::equal(here, there));
   EXPECT_EQ(threads, 1);
+}
+
+TEST_F(TorchNetworksTest, BatchesAreStagedAheadInPlacesOfTheirOwn) {
+  ModelOptions options = NetworkOptions("mlp");
+  options.slots_per_lane = 2;
+  auto lane = TorchLane::Create(options, "");
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  EXPECT_EQ(lane->staging_places(), 2);
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> expected;
+  for (int64_t rows = 1; rows <= 4; ++rows) {
+    inputs.push_back(at::randn({rows, 64}));
+    expected.push_back(lane->Run({inputs.back()}).outputs.at(0));
+  }
+  auto staged = lane->Stage({inputs[0]});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto next = lane->Stage({inputs[(i + 1) % inputs.size()]});
+    const LaneResult result = lane->Compute(staged);
+    ASSERT_TRUE(result.outcome.ok());
+    EXPECT_TRUE(at::equal(result.outputs.at(0), expected[i])) << i;
+    staged = std::move(next);
+  }
 }
 
 TEST_F(TorchNetworksTest, ModelOfSeveralThreadsKeepsToItsLane) {
