@@ -25,7 +25,6 @@ FULL = 64
 ECHO_NUMBER = 1
 WINDOW_NUMBER = 2
 WINDOW = ["--policy", "window", "--max-wait-ms", 10]
-LEAST_BY_TURNS = 0.9  # of what half batches by turns reach
 
 
 def allowed(programs, seconds):
@@ -84,9 +83,9 @@ def summary(pairs):
 
 
 def asked(total, least):
-    """Returns the least ratio, or less where half batches by turns are less."""
+    """Returns the least ratio; of half batches by turns, where they reach less."""
     by_turns = total["allowed"]["by_turns"] if "allowed" in total else 1
-    return least if by_turns >= least else LEAST_BY_TURNS * by_turns
+    return least if by_turns >= least else least * by_turns
 
 
 def told(count, total, least, least_busy):
@@ -105,7 +104,7 @@ def told_allowed(total, least):
             "processor" +
             ("" if least_here == least else
              f": {least} is not to be had where no lane idles beside a request, "
-             f"and {LEAST_BY_TURNS} of that, {least_here:.3f}, is asked") +
+             f"and {least} of that, {least_here:.3f}, is asked") +
             f". Full batches with the way of 64 replies between would reach "
             f"{ways['full']:.3f}, if a lane that has idled computed as fast: "
             f"`window`, which waits for them, reaches {ways['window']:.3f}.")
