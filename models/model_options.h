@@ -119,6 +119,10 @@ struct ModelOptions {
   std::vector<int64_t> widths;       // of the mlp: input, hidden ..., output
   std::string weights;               // a .safetensors file; empty: seeded
   SimulatedModelOptions simulation;  // with kSimulated
+
+  // Whether another thread may stage the batches of the only lane, with
+  // LibTorch: beside several threads it would have as many of its own.
+  bool may_stage_ahead() const { return instance_count == 1 && threads == 1; }
 };
 
 }  // namespace ferry

@@ -14,13 +14,6 @@ bool RunsOnTorch(BackendKind backend) {
   return IsPytorch(backend) || backend == BackendKind::kNetwork;
 }
 
-// Whether the only lane's batches can be staged by another thread. Where a lane
-// has several threads, that one would have as many of its own.
-bool StagesAhead(const ModelOptions& options) {
-  return RunsOnTorch(options.backend) && options.instance_count == 1 &&
-         options.threads == 1;
-}
-
 absl::Status OverrideBatchSize(int32_t rows, ConfigOrigin origin,
                                ModelOptions& options) {
   const int32_t configured = options.spec.max_batch_size;
@@ -108,7 +101,8 @@ absl::Status ApplyOverrides(const ModelOverrides& overrides,
   if (overrides.slots.has_value()) {
     options.slots_per_lane = *overrides.slots;
   } else if (!options.is_slots_chosen) {
-    options.slots_per_lane = StagesAhead(options) ? 2 : 1;
+    options.slots_per_lane =
+        RunsOnTorch(options.backend) && options.may_stage_ahead() ? 2 : 1;
   }
   Complete(config);
   return absl::OkStatus();

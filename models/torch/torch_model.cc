@@ -20,12 +20,6 @@ namespace {
 
 constexpr int32_t kMaxIdleOutputs = 8;
 
-// Another thread stages the only lane's batches, but with one thread only: of
-// several it would start as many of its own.
-bool HasPlaces(const ModelOptions& options) {
-  return options.instance_count == 1 && options.threads == 1;
-}
-
 }  // namespace
 
 TorchModel::TorchModel(std::shared_ptr<Network> network,
@@ -35,8 +29,9 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       has_rows_(options.spec.max_batch_size > 0),
       fit_(options_),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
-      places_(HasPlaces(options) ? static_cast<size_t>(options.slots_per_lane)
-                                 : 1) {
+      places_(options.may_stage_ahead()
+                  ? static_cast<size_t>(options.slots_per_lane)
+                  : 1) {
   for (Place& place : places_) {
     place.inputs.resize(options.spec.inputs.size());
     for (size_t i = 0; i < place.inputs.size(); ++i) {

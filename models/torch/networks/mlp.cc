@@ -18,19 +18,22 @@ class MlpNetwork final : public Network {
 
   absl::Status Forward(const Values& inputs, Values& outputs) override {
     const at::Tensor& given = inputs[0].toTensor();
-    const int64_t rows = given.size(0);
-    at::Tensor x = given.dim() == 2 ? WithFastRows(given) : given;
+    at::Tensor x = WithFastRows(given);
+    const bool has_more = x.sizes() != given.sizes();
     for (size_t i = 0; i + 1 < layers_.size(); ++i) {
       x = layers_[i](x, Activation::kRelu);
     }
     x = layers_.back()(x, Activation::kNone);
-    outputs.push_back(x.size(0) == rows ? x : x.narrow(0, 0, rows));
+    outputs.push_back(has_more ? x.narrow(0, 0, given.size(0)) : x);
     return absl::OkStatus();
   }
 
  private:
   // The same rows, and rows of zeros with which the layers are faster.
   at::Tensor WithFastRows(const at::Tensor& x) const {
+    if (x.dim() != 2) {
+      return x;  // a model without rows
+    }
     const int64_t rows = x.size(0);
     int64_t fast_rows = rows;
     for (const FusedLinear& layer : layers_) {
