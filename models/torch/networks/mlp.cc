@@ -31,9 +31,6 @@ class MlpNetwork final : public Network {
  private:
   // The same rows, and rows of zeros with which the layers are faster.
   at::Tensor WithFastRows(const at::Tensor& x) const {
-    if (x.dim() != 2) {
-      return x;  // a model without rows
-    }
     const int64_t rows = x.size(0);
     int64_t fast_rows = rows;
     for (const FusedLinear& layer : layers_) {

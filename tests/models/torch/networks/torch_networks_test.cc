@@ -125,16 +125,6 @@ TEST_F(TorchNetworksTest, MlpOfAnyNumberOfRowsIsItsPlainForward) {
   }
 }
 
-TEST_F(TorchNetworksTest, MlpWithoutRowsIsItsPlainForward) {
-  MlpModule module({64, 128, 32});
-  const std::string weights = WriteWeights(module, folder_);
-  ModelOptions options = NetworkOptions("mlp");
-  options.spec.max_batch_size = 0;
-  const at::Tensor x = at::randn({64});
-  EXPECT_LT(RelativeError(Serve(options, weights, {x}), module.forward(x)),
-            0.02);
-}
-
 TEST_F(TorchNetworksTest, SeededWeightsAreTheSameInEveryLoad) {
   const at::Tensor x = at::randn({2, 64});
   const ModelOptions options = NetworkOptions("mlp");
