@@ -57,11 +57,9 @@ bool StagesAhead(const std::vector<std::unique_ptr<HostModel>>& models,
 }
 
 Duration MaxInlineRun(const std::vector<std::unique_ptr<HostModel>>& models,
-                      const HostBackendOptions& options) {
+                      const HostBackendOptions& options, bool stages_ahead) {
   const HostModel& model = *models.front();
-  return models.size() == 1 &&
-                 (options.slots_per_lane == 1 ||
-                  StagesAhead(models, options)) &&
+  return models.size() == 1 && (options.slots_per_lane == 1 || stages_ahead) &&
                  model.runs_on_any_thread() && HasRowsOfOneSize(model.spec())
              ? options.max_inline_run
              : Duration(0);
@@ -93,7 +91,7 @@ HostBackend::HostBackend(std::vector<std::unique_ptr<HostModel>> models,
       gate_(options.gate == nullptr ? open_gate_ : *options.gate),
       share_{.weight = options.weight},
       stages_ahead_(StagesAhead(models_, options)),
-      max_inline_run_(MaxInlineRun(models_, options)) {
+      max_inline_run_(MaxInlineRun(models_, options, stages_ahead_)) {
   for (const std::unique_ptr<HostModel>& model : models_) {
     lanes_.emplace_back(*model, share_);
   }
@@ -277,12 +275,13 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   // What a step takes is the lane's time, if it has a batch to go on with; the
   // thread that delivers reports the slot then.
   owed_slots_.fetch_add(1, std::memory_order_relaxed);
-  if (is_inline || !stages_ahead_ || !to_compute_.has_work()) {
+  bool goes_on = stages_ahead_ && to_compute_.has_work();
+  if (is_inline || !goes_on) {
     FreeSlots(events);  // the next batch closes when this lane is free for it
+    goes_on = stages_ahead_ && to_compute_.has_work();
   }
   if (!is_inline) {
     // And so is the time to wake that thread.
-    const bool goes_on = stages_ahead_ && to_compute_.has_work();
     to_deliver_.Push(std::move(work),
                      goes_on ? Patience(ComputeTime(batch)) : Duration(0));
   }

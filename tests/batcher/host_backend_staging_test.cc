@@ -57,6 +57,16 @@ class HostBackendStaging : public ::testing::Test {
     backend_->Start(BatchOf(requests_.back()), events_);
   }
 
+  // Batches 1 and 2, that when the first is staged: else the lane has the first
+  // to stage, and stages the second after it.
+  void StartTwo() {
+    Start(1);
+    while (events_.staged < 1) {
+      std::this_thread::yield();
+    }
+    Start(2);
+  }
+
   // After which all notes are written.
   void End() {
     events_.WaitForFinished(static_cast<int>(requests_.size()));
@@ -83,12 +93,7 @@ TEST_F(HostBackendStaging, TheNextIsStagedWhileOneComputes) {
   on_compute_ = [&](const Batch&) { both_staged.wait(); };
   EXPECT_TRUE(backend_->starts_only_full_ahead());
   EXPECT_EQ(backend_->slots(), 2);
-  Start(1);
-  // Else the lane has the first to stage, and stages the second after it.
-  while (events_.staged == 0) {
-    std::this_thread::yield();
-  }
-  Start(2);
+  StartTwo();
   End();
   EXPECT_EQ(notes_, (std::vector<std::string>{"stage 1", "stage 2", "compute 1",
                                               "compute 2"}));
@@ -132,11 +137,7 @@ TEST_F(HostBackendStaging, WhatCannotBeStagedFailsAloneAndIsNotComputed) {
     return {};
   };
   on_compute_ = [&](const Batch&) { may_compute.wait(false); };
-  Start(1);
-  while (events_.staged == 0) {
-    std::this_thread::yield();
-  }
-  Start(2);
+  StartTwo();
   while (events_.staged < 2) {
     std::this_thread::yield();
   }
@@ -200,11 +201,7 @@ TEST_F(HostBackendStaging, LaneIsNotLentWhileTheNextIsStaged) {
       second_started.wait();
     }
   };
-  Start(1);
-  while (events_.staged < 1) {
-    std::this_thread::yield();
-  }
-  Start(2);
+  StartTwo();
   is_staging.wait();
   second_started.count_down();
   events_.WaitForFinished(1);
