@@ -198,8 +198,7 @@ constexpr Parameter kParameters[] = {
     {"ferry.policy", kEvery, ReadPolicy},
     {"ferry.slots", kEvery,
      [](Text text, ModelOptions& o) {
-       o.is_slots_chosen = true;
-       return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots_per_lane);
+       return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots.emplace());
      }},
     {"ferry.poll_us", kEvery,
      [](Text text, ModelOptions& o) {

@@ -221,7 +221,7 @@ absl::StatusOr<std::vector<Measurement>> RunThere(LoadedModel& model,
     return cuda.status();
   }
   ModelOptions& options = model.config.options;
-  if (!RunsOnTorch(options)) {
+  if (!RunsOnTorch(options.backend)) {
     return absl::InvalidArgumentError(
         "--device: expected a model that LibTorch runs");
   }

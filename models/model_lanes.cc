@@ -90,10 +90,6 @@ Result LoadOnTorch(const ModelOptions& options, const std::string& folder,
 
 }  // namespace
 
-bool RunsOnTorch(const ModelOptions& options) {
-  return IsPytorch(options.backend) || options.backend == BackendKind::kNetwork;
-}
-
 std::vector<int32_t> DeviceBuckets(int32_t max_batch_size) {
   std::vector<int32_t> buckets;
   for (int32_t rows = 1; rows < max_batch_size; rows *= 2) {
@@ -121,7 +117,7 @@ StreamModelOrStatus MakeStreamModel(const ModelOptions& options,
 
 HostModelsOrStatus MakeLanes(const ModelOptions& options,
                              const std::string& folder) {
-  if (RunsOnTorch(options)) {
+  if (RunsOnTorch(options.backend)) {
     return LoadOnTorch<HostModelsOrStatus>(options, folder, LoadTorchModels);
   }
   std::vector<std::unique_ptr<HostModel>> lanes;

@@ -27,13 +27,11 @@ bool NeedsFile(const ModelOptions& options);
 HostModelsOrStatus MakeLanes(const ModelOptions& options,
                              const std::string& folder);
 
-// The same on a device, which outlives it. REQUIRES: RunsOnTorch(options).
+// The same on a device, which outlives it.
+// REQUIRES: RunsOnTorch(options.backend).
 StreamModelOrStatus MakeStreamModel(const ModelOptions& options,
                                     const std::string& folder,
                                     DeviceRuntime& device);
-
-// Whether LibTorch computes it, and so a device that the process has.
-bool RunsOnTorch(const ModelOptions& options);
 
 // The sizes of a batch that a device runs, where the config says none: a graph
 // has one size, and kernels are chosen by it. Powers of two, and the largest.

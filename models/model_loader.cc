@@ -72,7 +72,7 @@ BackendOrStatus MakeStreamBackend(std::unique_ptr<StreamModel> model,
 BackendOrStatus MakeHostBackend(std::vector<std::unique_ptr<HostModel>> lanes,
                                 const ModelOptions& options, DeviceGate* gate) {
   HostBackendOptions backend_options;
-  backend_options.slots_per_lane = options.slots_per_lane;
+  backend_options.slots_per_lane = options.slots_per_lane();
   backend_options.max_poll = std::chrono::microseconds(options.poll_us);
   backend_options.max_inline_run = std::chrono::microseconds(options.inline_us);
   backend_options.gate = gate;
@@ -117,7 +117,7 @@ absl::Status ReadLabelFiles(const ModelOptions& options,
 
 absl::Status Load(const ModelOptions& options, const std::string& folder,
                   const ComputePlace& place, Loaded& loaded) {
-  if (place.device != nullptr && RunsOnTorch(options)) {
+  if (place.device != nullptr && RunsOnTorch(options.backend)) {
     auto model = MakeStreamModel(options, folder, *place.device);
     loaded.on_device = model.ok() ? *std::move(model) : nullptr;
     return model.status();
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
                                     folder.version, ": ", status.message()));
   };
   ModelConfig config = given;
-  if (place.device != nullptr && RunsOnTorch(given.options) &&
+  if (place.device != nullptr && RunsOnTorch(given.options.backend) &&
       config.options.buckets.empty()) {
     config.options.buckets = DeviceBuckets(given.options.spec.max_batch_size);
   }

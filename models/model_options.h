@@ -34,6 +34,11 @@ inline bool IsPytorch(BackendKind backend) {
          backend == BackendKind::kAotInductor;
 }
 
+// Whether LibTorch computes its batches, on the device that the process has.
+inline bool RunsOnTorch(BackendKind backend) {
+  return IsPytorch(backend) || backend == BackendKind::kNetwork;
+}
+
 // Type of weights and matrix kernels. Tensors on the wire keep their own.
 // kNative: of TorchScript, as the file has it; floats go in as they come. A
 // .pt2 file has the types it was compiled with, whatever this says.
@@ -104,10 +109,9 @@ struct ModelOptions {
   bool use_graphs = true;        // on a device that has them
   bool use_channels_last = true;  // for convolutions, where they suit
 
-  int32_t instance_count = 1;  // lanes
-  double weight = 1;           // of the device's time, against other models
-  int32_t slots_per_lane = 1;
-  bool is_slots_chosen = false;  // by the config; else a default
+  int32_t instance_count = 1;    // lanes
+  double weight = 1;             // of the device's time, against other models
+  std::optional<int32_t> slots;  // of a lane; none: as slots_per_lane() says
   int32_t poll_us = 250;    // of a lane that has just worked; 0: sleeps at once
   int32_t inline_us = 300;  // as max_inline_run of HostBackendOptions
   int32_t threads = 1;      // intra-op threads of one lane
@@ -120,9 +124,16 @@ struct ModelOptions {
   std::string weights;               // a .safetensors file; empty: seeded
   SimulatedModelOptions simulation;  // with kSimulated
 
-  // Whether another thread may stage the batches of the only lane, with
-  // LibTorch: beside several threads it would have as many of its own.
-  bool may_stage_ahead() const { return instance_count == 1 && threads == 1; }
+  // Whether another thread may stage the batches of the only lane: LibTorch
+  // would give it as many threads of its own as the lane has.
+  bool may_stage_ahead() const {
+    return RunsOnTorch(backend) && instance_count == 1 && threads == 1;
+  }
+
+  // Batches staged or computing at once in a lane.
+  int32_t slots_per_lane() const {
+    return slots.value_or(may_stage_ahead() ? 2 : 1);
+  }
 };
 
 }  // namespace ferry

@@ -10,10 +10,6 @@
 namespace ferry {
 namespace {
 
-bool RunsOnTorch(BackendKind backend) {
-  return IsPytorch(backend) || backend == BackendKind::kNetwork;
-}
-
 absl::Status OverrideBatchSize(int32_t rows, ConfigOrigin origin,
                                ModelOptions& options) {
   const int32_t configured = options.spec.max_batch_size;
@@ -61,7 +57,7 @@ void Complete(ModelConfig& config) {
   }
   SetParameter("ferry.policy", PolicyName(options.policy), message);
   SetParameter("ferry.weight", absl::StrCat(options.weight), message);
-  SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane), message);
+  SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane()), message);
   SetParameter("ferry.poll_us", absl::StrCat(options.poll_us), message);
   if (options.backend != BackendKind::kSimulated) {
     SetParameter("ferry.inline_us", absl::StrCat(options.inline_us), message);
@@ -99,10 +95,7 @@ absl::Status ApplyOverrides(const ModelOverrides& overrides,
   options.policy = overrides.policy.value_or(options.policy);
   options.threads = overrides.threads.value_or(options.threads);
   if (overrides.slots.has_value()) {
-    options.slots_per_lane = *overrides.slots;
-  } else if (!options.is_slots_chosen) {
-    options.slots_per_lane =
-        RunsOnTorch(options.backend) && options.may_stage_ahead() ? 2 : 1;
+    options.slots = overrides.slots;
   }
   Complete(config);
   return absl::OkStatus();

@@ -30,7 +30,7 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       fit_(options_),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
       places_(options.may_stage_ahead()
-                  ? static_cast<size_t>(options.slots_per_lane)
+                  ? static_cast<size_t>(options.slots_per_lane())
                   : 1) {
   for (Place& place : places_) {
     place.inputs.resize(options.spec.inputs.size());

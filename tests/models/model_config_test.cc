@@ -58,7 +58,7 @@ parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
   EXPECT_EQ(options.policy, PolicyKind::kWindow);
   EXPECT_EQ(options.precision, Precision::kFp32);
   EXPECT_EQ(options.instance_count, 2);
-  EXPECT_EQ(options.slots_per_lane, 2);
+  EXPECT_EQ(options.slots, 2);
   EXPECT_EQ(options.poll_us, 0);
   EXPECT_FALSE(options.use_channels_last);
   EXPECT_TRUE(options.use_graphs) << "which is another switch";

@@ -61,7 +61,7 @@ TEST(ModelOverridesTest, OnlyLaneOfOneThreadHasTwoSlotsOfLibTorch) {
     auto config = Parse(text + kTensors);
     EXPECT_TRUE(config.ok()) << text << config.status();
     EXPECT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
-    return config->options.slots_per_lane;
+    return config->options.slots_per_lane();
   };
   const std::string torch = "backend: \"pytorch\" ";
   ModelOverrides two_threads;

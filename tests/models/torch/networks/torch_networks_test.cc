@@ -150,7 +150,7 @@ TEST_F(TorchNetworksTest, BatchOnAnotherThreadIsTheSameAndHasOneThread) {
 
 TEST_F(TorchNetworksTest, BatchesAreStagedAheadInPlacesOfTheirOwn) {
   ModelOptions options = NetworkOptions("mlp");
-  options.slots_per_lane = 2;
+  options.slots = 2;
   auto lane = TorchLane::Create(options, "");
   ASSERT_TRUE(lane.ok()) << lane.status();
   EXPECT_EQ(lane->staging_places(), 2);
