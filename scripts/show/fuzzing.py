@@ -41,7 +41,7 @@ BUGS = (
         "if (std::memcmp(run.data, kept, run.size / 2) != 0) {",
         "fields of the message before taken for this one's"),
     Bug("codec", "server/infer_response.cc",
-        "packed += VarintBytes(static_cast<uint64_t>(dim));",
+        "packed += VarintBytes(SizeOf(dim));",
         "packed += 1;",
         "a shape of larger sizes said to be shorter than it is"),
     Bug("codec", "server/typed_contents.cc",

@@ -1,0 +1,61 @@
+"""Checks that the claims of scripts/show.sh can be run where they are named.
+
+Usage: claims_test.py --source DIR
+
+Measurements take minutes to hours and run seldom; what they ask of the sources
+is held against them here.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+import unittest
+
+SOURCE = pathlib.Path(".")
+ELSEWHERE = {"A6"}  # show.sh runs a script of its own
+
+
+def read(path):
+    return (SOURCE / path).read_text(encoding="utf-8")
+
+
+def claims():
+    """Returns the claims that show.sh takes, by the lines it looks for."""
+    table = read("scripts/show/main.py").partition("\nCLAIMS = {")[2]
+    return set(re.findall(r'^    "([\w-]+)": ', table.partition("\n}")[0], re.M))
+
+
+class ClaimsTest(unittest.TestCase):
+
+    def test_help_of_show_names_each_claim(self):
+        usage = read("scripts/show.sh").partition("\nset -euo")[0]
+        self.assertGreater(len(claims()), 30)
+        for claim in claims():
+            with self.subTest(claim=claim):
+                self.assertRegex(usage, rf"(^# |[ ,])\b{claim}\b")
+
+    def test_commands_in_documents_are_of_claims(self):
+        named = set()
+        for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/**/*.md"),
+                     *SOURCE.glob("bench/**/*.md")]:
+            named |= set(re.findall(r"scripts/show\.sh ([A-Z]\d[\w-]*|[a-z][\w-]*)",
+                                    path.read_text(encoding="utf-8")))
+        self.assertGreater(len(named), 10)
+        self.assertLessEqual(named, claims() | ELSEWHERE)
+
+    def test_bugs_to_be_planted_have_their_place(self):
+        sys.path.insert(0, str(SOURCE / "scripts/show"))
+        import fuzzing  # pylint: disable=import-outside-toplevel
+        for bug in fuzzing.BUGS:
+            with self.subTest(bug=bug.what):
+                self.assertEqual(read(bug.path).count(bug.right), 1)
+                self.assertIn(f"B4-{bug.target}", claims())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    arguments, rest = parser.parse_known_args()
+    SOURCE = arguments.source
+    unittest.main(argv=sys.argv[:1] + rest, verbosity=2)
