@@ -185,8 +185,12 @@ class BatchFormer {
                                              Duration full_batch);
   static WaitForecast::OwnTimes OwnTimes(const ServiceTimeModel& times,
                                          int32_t full_rows) {
-    return {.one_row = times.Bound(1) + kMargin,
-            .full = times.Bound(full_rows) + kMargin};
+    const Duration one_row = times.Expected(1);
+    const Duration full = times.Expected(full_rows);
+    return {.one_row = one_row + kMargin,
+            .full = full + kMargin,
+            .one_row_care = times.Bound(1) - one_row,
+            .full_care = times.Bound(full_rows) - full};
   }
   // Into shape_times_.
   void ListShapes(int32_t full_rows);

@@ -16,10 +16,11 @@
 //       those that their level delays after the others.
 //   G3  Under `eager` no request waits while a lane is idle, unless its caller
 //       has yet to tell (Serve()); under `window` and `adaptive` none waits
-//       longer than max_wait while one is.
+//       longer than max_wait and 1 ms while one is.
 //   G4  What is cancelled or past its deadline when its batch closes, or would
-//       be when it ends, never reaches the backend; what expires while queued
-//       is answered then, by the batcher's own timer.
+//       be when it ends, never reaches the backend; what expires or is
+//       cancelled while queued is answered within 1 ms, by the batcher's own
+//       timer, where the threads that are due get a processor.
 //   G5  The queue is bounded in requests, rows and bytes, and the batches in
 //       flight by the backend's slots and max_undelivered_batches.
 //

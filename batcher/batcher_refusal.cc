@@ -38,7 +38,7 @@ bool Batcher::WouldMiss(const InferRequest& request) const {
           compute_ends_published_.load(std::memory_order_relaxed)};
   const auto misses = [&](TimePoint due) {
     return wait_forecast_.FinishOf(request.level, ahead,
-                                   {request.rows, request.shape_key},
+                                   {request.rows, request.shape_key, due},
                                    request.arrival) > due;
   };
   if (!IsToBeDelayed(request)) {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr double kMinShare = 0.01;
+constexpr double kMostCare = 0.25;  // of the time to spare
 
 double Nanos(Duration duration) {
   return static_cast<double>(duration.count());
@@ -51,6 +52,8 @@ void WaitForecast::Publish(const Facts& facts, int32_t levels) {
 void WaitForecast::Store(const OwnTimes& own, Times& times) {
   times.one_row_ns.store(Nanos(own.one_row), kRelaxed);
   times.full_ns.store(Nanos(own.full), kRelaxed);
+  times.one_row_care_ns.store(Nanos(own.one_row_care), kRelaxed);
+  times.full_care_ns.store(Nanos(own.full_care), kRelaxed);
 }
 
 const WaitForecast::Shape* WaitForecast::Find(uint64_t shape_key) const {
@@ -126,12 +129,20 @@ TimePoint WaitForecast::FinishOf(int32_t level, const Ahead& ahead,
           : std::min(1.0, static_cast<double>(ahead.rows_up_to_level +
                                               own.rows - 1) /
                               static_cast<double>(full_rows - 1));
-  const double one_ns = times.one_row_ns.load(kRelaxed);
-  const double own_ns = one_ns + fill * (times.full_ns.load(kRelaxed) - one_ns);
+  const auto between = [fill](const std::atomic<double>& one_row,
+                              const std::atomic<double>& full) {
+    const double least = one_row.load(kRelaxed);
+    return least + fill * (full.load(kRelaxed) - least);
+  };
+  const double own_ns = between(times.one_row_ns, times.full_ns);
+  const double spare_ns = Nanos(own.due - now) - own_ns;
+  const double care_ns =
+      std::min(between(times.one_row_care_ns, times.full_care_ns),
+               std::max(0.0, spare_ns * kMostCare));
   const TimePoint begin =
       lane_is_free ? now
                    : std::max(now, FromNanos(lane_free_at_ns_.load(kRelaxed)));
-  return begin + Duration(std::llround(wait_ns + own_ns));
+  return begin + Duration(std::llround(wait_ns + own_ns + care_ns));
 }
 
 }  // namespace ferry

@@ -5,6 +5,11 @@
 // The stepper publishes what it knows; a producer adds what is queued
 // ahead. Requests ahead form full batches, which take turns on the lanes.
 //
+// Of its own batch a request is promised a time that few batches pass, but that
+// care takes at most half of the time that it has to spare: where service times
+// vary as much as deadlines are long, nobody would be let in, and the device
+// would idle.
+//
 // A forecast is believed for kTrust and eight batches after one was started:
 // what nobody has tried lately is tried, or one slow moment could close the
 // door for good. From then on an answer takes as long as that of the fastest
@@ -36,10 +41,13 @@ class WaitForecast {
   static constexpr Duration kTrust = std::chrono::milliseconds(10);
   static constexpr uint32_t kTrial = 16;
 
-  // Bounds of a request's own batch.
+  // Of a request's own batch: what is expected, and how much longer it takes
+  // where few take longer.
   struct OwnTimes {
     Duration one_row{0};
     Duration full{0};
+    Duration one_row_care{0};
+    Duration full_care{0};
   };
   struct ShapeTimes {
     uint64_t shape_key = 0;
@@ -90,6 +98,7 @@ class WaitForecast {
   struct Own {
     int32_t rows = 1;
     uint64_t shape_key = 0;
+    TimePoint due = kNever;
   };
 
   // Rows of the level that a request in time overtakes.
@@ -98,7 +107,7 @@ class WaitForecast {
         std::memory_order_relaxed);
   }
 
-  // Returns when a request would be answered; where there is no
+  // Returns when a request would be answered, with care; where there is no
   // forecast to believe, when it would be at the earliest.
   TimePoint FinishOf(int32_t level, const Ahead& ahead, const Own& own,
                      TimePoint now) const;
@@ -112,6 +121,8 @@ class WaitForecast {
   struct Times {
     std::atomic<double> one_row_ns{0};
     std::atomic<double> full_ns{0};
+    std::atomic<double> one_row_care_ns{0};
+    std::atomic<double> full_care_ns{0};
   };
   struct Shape {
     std::atomic<uint64_t> key{0};

@@ -209,6 +209,7 @@ def judged(rounds):
             table.append(row | {
                 "at_most": most, "of_ideal": of_ideal,
                 "of_ideal_at_most": of_ideal_at_most,
+                "literal": row["p99_of_mean"] <= most,
                 "holds": row["p99_of_mean"] <= most or
                          of_ideal <= of_ideal_at_most})
     return table
@@ -316,6 +317,8 @@ def measure(options):
                "changes": changes, "same_on_the_virtual_clock": simulated,
                "ratio": tails[WAITS_MS.index(5)]["p99_of_mean"],
                "passed": holds if measuring.has_bf16() else None}
+    if result["passed"] and not all(row["literal"] for row in tails):
+        result["verdict"] = "holds beside the ideal on this machine, not literally"
     return result, page_of(tails, changes, simulated, len(rounds))
 
 

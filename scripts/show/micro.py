@@ -21,6 +21,7 @@ PROGRAMS = {
     "work-queue-benchmark": "Batches handed to a lane",
     "gate-benchmark": "The gate of a shared device",
     "future-benchmark": "A request in the same process, submit to reply",
+    "answer-benchmark": "Queued requests that end while a batch runs",
     "deadline-heap-benchmark": "Queued requests by when they are due",
     "batcher-benchmark": "Admission, decisions, forecasts",
     "histogram-benchmark": "Counting latencies",
@@ -32,7 +33,8 @@ PROGRAMS = {
 # Contestants that are Ferry's. The first of an operation is compared.
 OURS = {
     "push_list", "event_count", "event_count_default_slack", "work_queue",
-    "work_queue_asleep", "weighted_gate", "open_gate", "in_process_client",
+    "work_queue_asleep", "weighted_gate", "open_gate", "batcher",
+    "in_process_client",
     "in_process_client_asleep", "deadline_heap", "admission", "eager",
     "window", "adaptive", "service_time_model", "wait_forecast",
     "histogram_4_bits", "histogram_7_bits", "batch_statistics",
@@ -120,14 +122,19 @@ def run_times(program, seconds):
                 measured.setdefault(counter, []).append(one[counter])
         if "bytes_copied" in one:
             measured["bytes_copied"] = one["bytes_copied"]
+        for counter in ("late_p99_us", "late_max_us"):
+            if counter in one:
+                measured.setdefault(counter, []).append(one[counter])
     # As the program lists them: the results come in the order of a shuffle.
     listed = measuring.run([program, "--benchmark_list_tests"]).split()
     found = {name: found[name] for name in listed if name in found}
     for measured in found.values():
         measured["median_ns"] = measuring.median(measured["ns"])
-        for counter in ("items_per_second", "bytes_per_second"):
+        for counter in ("items_per_second", "bytes_per_second", "late_p99_us"):
             if counter in measured:
                 measured[counter] = measuring.median(measured[counter])
+        if "late_max_us" in measured:
+            measured["late_max_us"] = max(measured["late_max_us"])
     return found
 
 
@@ -297,21 +304,34 @@ def copied(measured):
                              "GB/s"], rows))
 
 
+def late(measured):
+    rows = [[*parse(name)[:2], f"{one['median_ns'] / 1e3:.1f}",
+             f"{one['late_p99_us']:.1f}", f"{one['late_max_us']:.1f}"]
+            for name, one in measured.items() if "late_p99_us" in one]
+    if not rows:
+        return ""
+    return ("\nHow late they are answered, in us; the last is the most of all "
+            "repetitions, and G4 says 1,000:\n\n" +
+            measuring.table(["operation", "contestant", "mean", "p99", "most"],
+                            rows))
+
+
 def page(result):
     text = (f"Nanoseconds of one pass, the median of {result['repetitions']} "
-            "interleaved repetitions; \"timed_wait\" is how late it ends. With "
-            "one thread it is the thread's own time, else time on the wall, "
-            "for all producers together. Ratio: ours / peer, below 1 ours is "
-            "faster. Faster is called who is so in every repetition and by "
-            f"{ALIKE:.0%}. Instructions, of user space, by callgrind where one "
-            "thread does not wait; it counts each byte of a large memcpy.\n")
+            "interleaved repetitions; of what waits for a moment (\"timed_wait\", "
+            "\"expires\", \"cancelled\") how late it ends. With one thread it is the "
+            "thread's own time, else time on the wall, for all producers together. "
+            "Ratio: ours / peer, below 1 ours is faster. Faster is called who is so in "
+            f"every repetition and by {ALIKE:.0%}. Instructions, of user space, by "
+            "callgrind where one thread does not wait; it counts each byte of a large "
+            "memcpy.\n")
     for program, title in PROGRAMS.items():
         measured = result["benchmarks"][program]
         text += f"\n## {title}\n\n" + measuring.table(
             ["operation", "size", "ours", "ns", "peer", "ns", "ratio",
              "instr. ours", "instr. peer", "faster"],
             [row(measured, one) for one in result["comparisons"][program]])
-        text += copied(measured)
+        text += copied(measured) + late(measured)
     peers = {one["peer"] for many in result["comparisons"].values()
              for one in many}
     text += "\n## What those peers lack\n\n"

@@ -71,6 +71,28 @@ TEST_F(BatcherDeadlineTest, WhatAnIdleLaneCannotDoInTimeIsRefused) {
   EXPECT_TRUE(requests_[1].HasOwnRows());
 }
 
+TEST_F(BatcherDeadlineTest, TimesThatVaryDoNotCloseTheDoor) {
+  SteppedBatcher varying({.batcher = {.max_batch_size = 8}});
+  std::deque<TestRequest> requests;
+  const auto submit = [&](Duration timeout) {
+    requests.emplace_back(
+        TestRequestOptions{.id = std::ssize(requests), .timeout = timeout});
+    return varying.TrySubmit(requests.back());
+  };
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(submit(Duration(0)).ok());
+    varying.Step();
+    varying.backend().Stage(0);
+    varying.clock().Advance(Milliseconds(i % 2 == 0 ? 2 : 38));
+    varying.backend().Complete(0);
+    varying.Step();
+  }
+  // Three deviations of 18 ms more than 20 ms is what few batches pass.
+  EXPECT_TRUE(submit(Milliseconds(40)).ok()) << "the lane idles";
+  varying.Settle();
+  EXPECT_FALSE(submit(Milliseconds(15)).ok()) << "less than is expected";
+}
+
 TEST_F(BatcherDeadlineTest, QueueTooLongForTheDeadlineIsRefused) {
   ASSERT_TRUE(Submit({.rows = 8}).ok());
   stepped_.Step();  // runs for 5 ms

@@ -41,6 +41,24 @@ TEST(WaitForecast, WaitsForFullBatchesAheadAndLeavesWithAFullOne) {
   EXPECT_EQ(FinishOf(Device(), 6, 3), At(110)) << "does not fit behind 6";
 }
 
+TEST(WaitForecast, CareTakesAQuarterOfTheTimeToSpareAtMost) {
+  WaitForecast::Facts facts = Device();
+  facts.own.one_row_care = Milliseconds(2);
+  facts.own.full_care = Milliseconds(9);
+  WaitForecast forecast;
+  forecast.Publish(facts, 1);
+  const auto finish = [&](int64_t rows_ahead, TimePoint due) {
+    return forecast.FinishOf(0, {rows_ahead, rows_ahead}, {.due = due},
+                             At(100));
+  };
+  EXPECT_EQ(finish(0, kNever), At(103.5));
+  EXPECT_EQ(finish(0, At(101.5 + 8)), At(103.5));
+  EXPECT_EQ(finish(0, At(101.5 + 4)), At(102.5));
+  EXPECT_EQ(finish(0, At(101)), At(101.5)) << "it has none";
+  EXPECT_EQ(finish(7, kNever), At(114)) << "of a full batch";
+  EXPECT_EQ(finish(8, At(105 + 8)), At(112)) << "of its own batch alone";
+}
+
 TEST(WaitForecast, WaitsForTheLane) {
   WaitForecast::Facts facts = Device();
   facts.lane_free_at = At(103);

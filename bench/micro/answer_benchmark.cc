@@ -1,0 +1,148 @@
+// How late a queued request is answered that expires, or is cancelled, while a
+// batch runs that takes far longer: from that moment until the thread that
+// waits for its future has the answer. G4 says within 1 ms.
+//
+// The lane waits, as for a device, or computes, as on a processor, which takes
+// a core from those who answer and wait.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "batcher/check.h"
+#include "batcher/future.h"
+#include "batcher/host_backend.h"
+#include "batcher/sim/echo_model.h"
+#include "benchmark/benchmark.h"
+
+namespace ferry::bench {
+namespace {
+
+enum class Lane { kWaits, kComputes };
+
+ModelSpec RowSpec() {
+  return {.inputs = {{"x", DataType::kFp32, {1}}},
+          .outputs = {{"y", DataType::kFp32, {1}}},
+          .max_batch_size = 8};
+}
+
+// Has its lane for as long as it is held.
+class HeldModel final : public EchoModel {
+ public:
+  struct Hold {
+    std::atomic<bool> has_begun{false};
+    std::atomic<bool> may_end{false};
+  };
+
+  HeldModel(Hold& hold, Lane lane)
+      : EchoModel(RowSpec()), hold_(hold), lane_(lane) {}
+
+  Outcome Compute(const Batch& batch, OutputRef& output) override {
+    hold_.has_begun = true;
+    hold_.has_begun.notify_one();
+    if (lane_ == Lane::kWaits) {
+      hold_.may_end.wait(false);
+    }
+    while (!hold_.may_end.load(std::memory_order_relaxed)) {
+    }
+    return EchoModel::Compute(batch, output);
+  }
+
+ private:
+  Hold& hold_;
+  const Lane lane_;
+};
+
+// A batcher whose only lane is held.
+class HeldBatcher {
+ public:
+  explicit HeldBatcher(Lane lane) {
+    std::vector<std::unique_ptr<HostModel>> models;
+    models.push_back(std::make_unique<HeldModel>(hold_, lane));
+    batcher_ =
+        *Batcher::Create(*HostBackend::Create(std::move(models), {}), {});
+    client_ = std::make_unique<InProcessClient>(*batcher_, 2);
+    running_ = std::make_unique<Future>(Submit(kNever));
+    hold_.has_begun.wait(false);
+  }
+  ~HeldBatcher() {
+    hold_.may_end = true;
+    hold_.may_end.notify_one();
+    Check(running_->Get().outcome.ok(), "what runs is served");
+  }
+
+  Future Submit(TimePoint deadline) {
+    return *client_->Submit({.inputs = {&view_, 1}, .deadline = deadline});
+  }
+
+ private:
+  HeldModel::Hold hold_;
+  const float value_ = 1;
+  const std::vector<int64_t> dims_ = {1};
+  const Run run_ = {reinterpret_cast<const std::byte*>(&value_), sizeof(float)};
+  const TensorView view_ = {.dims = dims_, .runs = {&run_, 1}};
+  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<InProcessClient> client_;
+  std::unique_ptr<Future> running_;
+};
+
+// Of one repetition: the mean, and what few and none were later than.
+void Tell(std::vector<double>& late_us, benchmark::State& state) {
+  std::sort(late_us.begin(), late_us.end());
+  double sum = 0;
+  for (const double late : late_us) {
+    sum += late;
+  }
+  const auto count = static_cast<double>(late_us.size());
+  state.counters["late_us"] = sum / count;
+  state.counters["late_p99_us"] =
+      late_us[static_cast<size_t>(0.99 * (count - 1))];
+  state.counters["late_max_us"] = late_us.back();
+}
+
+void BM_Expires(benchmark::State& state, Lane lane) {
+  HeldBatcher batcher(lane);
+  std::vector<double> late_us;
+  for (auto _ : state) {
+    const TimePoint due = Clock::Steady().Now() + Milliseconds(1);
+    const Reply reply = batcher.Submit(due).Get();
+    const Duration late = Clock::Steady().Now() - due;
+    Check(reply.outcome.code == absl::StatusCode::kDeadlineExceeded &&
+              late >= Duration(0),
+          "it expires, and not before it is due");
+    late_us.push_back(static_cast<double>(late.count()) / 1e3);
+  }
+  Tell(late_us, state);
+}
+BENCHMARK_CAPTURE(BM_Expires, waits, Lane::kWaits)
+    ->Name("expires_while_a_lane_waits/batcher")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_Expires, computes, Lane::kComputes)
+    ->Name("expires_while_a_lane_computes/batcher")
+    ->UseRealTime();
+
+void BM_IsCancelled(benchmark::State& state, Lane lane) {
+  HeldBatcher batcher(lane);
+  std::vector<double> late_us;
+  for (auto _ : state) {
+    Future future = batcher.Submit(kNever);
+    const TimePoint cancelled_at = Clock::Steady().Now();
+    future.Cancel();
+    const Reply reply = future.Get();
+    const Duration late = Clock::Steady().Now() - cancelled_at;
+    Check(reply.outcome.code == absl::StatusCode::kCancelled,
+          "it is cancelled");
+    late_us.push_back(static_cast<double>(late.count()) / 1e3);
+  }
+  Tell(late_us, state);
+}
+BENCHMARK_CAPTURE(BM_IsCancelled, waits, Lane::kWaits)
+    ->Name("cancelled_while_a_lane_waits/batcher")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_IsCancelled, computes, Lane::kComputes)
+    ->Name("cancelled_while_a_lane_computes/batcher")
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace ferry::bench
