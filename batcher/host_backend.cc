@@ -274,7 +274,7 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
   }
   // What a step takes is the lane's time, if it has a batch to go on with; the
   // thread that delivers reports the slot then.
-  owed_slots_.fetch_add(1, std::memory_order_relaxed);
+  owed_slots_.fetch_add(1, std::memory_order_release);
   bool goes_on = stages_ahead_ && to_compute_.has_work();
   if (is_inline || !goes_on) {
     FreeSlots(events);  // the next batch closes when this lane is free for it
@@ -288,7 +288,7 @@ void HostBackend::RunBatch(Lane& lane, Work work) {
 }
 
 void HostBackend::FreeSlots(BackendEvents& events) {
-  for (int32_t owed = owed_slots_.exchange(0, std::memory_order_relaxed);
+  for (int32_t owed = owed_slots_.exchange(0, std::memory_order_acq_rel);
        owed > 0; --owed) {
     events.SlotFree();
   }

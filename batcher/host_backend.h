@@ -130,7 +130,8 @@ class HostBackend final : public Backend {
   std::atomic<int64_t> staged_{0};
   // Started, and not computed.
   std::atomic<int32_t> in_flight_{0};
-  std::atomic<int32_t> owed_slots_{0};  // free, and not reported
+  // Free, and not reported: who reports one is behind the compute that had it.
+  std::atomic<int32_t> owed_slots_{0};
   // The thread whose call of RunInline() steps, and what it started there.
   std::atomic<std::thread::id> inline_thread_{};
   Work inline_work_;  // that thread's
