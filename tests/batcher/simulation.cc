@@ -1,4 +1,5 @@
-// What happens in a simulation; what is checked is in simulation_checks.cc.
+// What happens in a simulation; what is checked is in simulation_checks.cc and
+// simulation_forecast.cc.
 #include "tests/batcher/simulation.h"
 
 #include <gtest/gtest.h>
@@ -12,59 +13,17 @@ constexpr Outcome kFailed = {absl::StatusCode::kInternal, "batch failed"};
 
 }  // namespace
 
-Simulation::Simulation(uint64_t seed, Load load)
+Simulation::Simulation(uint64_t seed, Load load, Draws draws)
     : load_(load),
+      draws_(draws),
       random_(seed),
-      options_(RandomOptions(random_, load)),
-      stepped_(options_) {
+      later_(~seed),
+      options_(DrawOptions()),
+      stepped_(options_),
+      forecasts_(options_) {
   knobs_ = stepped_.batcher().knobs();
   bounds_ = knobs_.queue;
   stepped_.backend().on_start = [this](const Batch& batch) { OnStart(batch); };
-}
-
-SteppedBatcherOptions Simulation::RandomOptions(std::mt19937_64& random,
-                                                Load load) {
-  const auto uniform = [&random](int32_t low, int32_t high) {
-    return std::uniform_int_distribution<int32_t>(low, high)(random);
-  };
-  SteppedBatcherOptions options;
-  BatcherOptions& batcher = options.batcher;
-  batcher.max_batch_size = uniform(1, 12);
-  if (uniform(1, 3) == 1) {
-    batcher.max_requests_per_batch = uniform(1, 5);
-  }
-  constexpr PolicyKind kPolicies[] = {PolicyKind::kEager, PolicyKind::kWindow,
-                                      PolicyKind::kAdaptive};
-  batcher.policy = kPolicies[uniform(0, 2)];
-  batcher.max_wait = Milliseconds(uniform(0, 4));
-  batcher.queue.requests = uniform(1, 30);
-  batcher.queue.rows = uniform(1, 80);
-  batcher.queue.bytes = uniform(8, 1000);
-  batcher.levels.resize(static_cast<size_t>(uniform(1, 3)));
-  for (LevelOptions& level : batcher.levels) {
-    level.default_timeout = Milliseconds(uniform(0, 1) * uniform(1, 30));
-    level.may_shorten = uniform(0, 1) == 0;
-    level.delays_late = uniform(0, 2) == 0;
-    level.max_requests = uniform(0, 1) * uniform(1, 10);
-  }
-  if (uniform(0, 2) == 0) {
-    batcher.buckets = {batcher.max_batch_size};
-    if (batcher.max_batch_size > 2) {
-      batcher.buckets.insert(batcher.buckets.begin(),
-                             batcher.max_batch_size / 2);
-    }
-  }
-  batcher.max_undelivered_batches = uniform(1, 3);
-  options.backend.lanes = uniform(1, 3);
-  options.backend.slots = options.backend.lanes * uniform(1, 2);
-  options.backend.spec = RowSpec(uniform(0, 1) == 0 ? 1 : kAnySize);
-  if (load == Load::kOverload) {
-    batcher.queue = {.requests = uniform(20, 60)};
-    batcher.levels.assign(static_cast<size_t>(uniform(2, 3)),
-                          {.max_requests = 20});
-  }
-  options.backend.starts_only_full_ahead = uniform(0, 1) == 0;
-  return options;
 }
 
 void Simulation::Run(int actions) {
@@ -133,6 +92,9 @@ void Simulation::SubmitNew() {
   }
   if (load_ == Load::kMixed && OneIn(2)) {
     options.deadline = Now() + Duration(Uniform(-2, 40) * 100'000);
+    if (LaterOneIn(3)) {  // up to 26 s
+      options.deadline = Now() + Duration(100'000 << LaterUniform(0, 18));
+    }
   }
   if (load_ == Load::kMixed && OneIn(4)) {
     options.timeout = Milliseconds(static_cast<double>(Uniform(1, 20)));
@@ -164,9 +126,13 @@ void Simulation::SubmitAgain() {
 }
 
 void Simulation::Submit(Call& call) {
+  if (options_.batcher.preserve_ordering) {
+    stepped_.clock().Advance(Duration(1));  // no two arrive at once
+  }
   const InferRequest& request = call.test.request();
   const TimePoint due = DueOf(request);
   std::optional<Refusal> refusal = ExpectedRefusal(request);
+  const TimePoint latest_answer = LatestAnswer(request);
   if (!refusal.has_value()) {
     call.state = State::kQueued;
     queued_.push_back(&call);
@@ -175,7 +141,7 @@ void Simulation::Submit(Call& call) {
   const absl::Status status = stepped_.TrySubmit(call.test);
   if (status.message() ==
       "the queue and the model need longer than the request's deadline") {
-    EXPECT_TRUE(MayForecast() && due != kNever);
+    CheckRefusedAsLate(request, latest_answer);
     if (!refusal.has_value()) {
       call.state = State::kOutside;
       queued_.pop_back();
@@ -190,6 +156,7 @@ void Simulation::Submit(Call& call) {
   }
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(request.due, due);
+  CheckLetIn(request);
 }
 
 void Simulation::CancelAny() {
@@ -209,15 +176,44 @@ void Simulation::MoveBackend() {
   const auto index = static_cast<size_t>(
       Uniform(0, static_cast<int64_t>(backend.running_count()) - 1));
   const Outcome outcome = OneIn(10) || is_broken_ ? kFailed : Outcome{};
+  const Batch& batch = backend.batch(index);
   if (backend.is_staged(index) && !backend.is_computed(index)) {
-    for (const Batch::Entry& entry : backend.batch(index).entries()) {
-      calls_[static_cast<size_t>(IdOf(*entry.request))].result = outcome.code;
-    }
+    Compute(batch, outcome);
   }
-  const bool ends_compute =
-      backend.is_staged(index) && !backend.is_computed(index);
-  computed_count_ += ends_compute ? 1 : 0;
+  const size_t running_before = backend.running_count();
   backend.Advance(index, outcome);
+  if (backend.running_count() < running_before) {
+    EndBatch(batch);
+  }
+}
+
+void Simulation::Compute(const Batch& batch, Outcome outcome) {
+  const TimePoint begin = batch.times().lane_begin;
+  if (Now() < begin + least_compute_) {
+    stepped_.clock().Advance(begin + least_compute_ - Now());
+  }
+  for (const Batch::Entry& entry : batch.entries()) {
+    calls_[static_cast<size_t>(IdOf(*entry.request))].result = outcome.code;
+  }
+  if (outcome.ok()) {
+    forecasts_.Computed(batch.rows(), Now() - begin);
+  }
+}
+
+// Where order is preserved it is under way until those before it have ended.
+void Simulation::EndBatch(const Batch& batch) {
+  const auto ended = std::find_if(
+      under_way_.begin(), under_way_.end(),
+      [&batch](const UnderWay& each) { return each.batch == &batch; });
+  ASSERT_NE(ended, under_way_.end());
+  if (!options_.batcher.preserve_ordering) {
+    under_way_.erase(ended);
+    return;
+  }
+  ended->has_ended = true;
+  while (!under_way_.empty() && under_way_.front().has_ended) {
+    under_way_.pop_front();
+  }
 }
 
 void Simulation::TurnKnobs() {
@@ -249,6 +245,9 @@ void Simulation::TurnKnobs() {
 }
 
 void Simulation::MoveTime() {
+  if (stepped_.backend().running_count() == 0 && LaterOneIn(8)) {
+    stepped_.clock().Advance(Milliseconds(60'000));  // nothing to be believed
+  }
   if (OneIn(3) && wait_.until != kNever && wait_.until > Now()) {
     stepped_.clock().Advance(wait_.until - Now());
   } else {
@@ -259,6 +258,7 @@ void Simulation::MoveTime() {
 void Simulation::Step() {
   has_stepped_ = true;
   wait_ = stepped_.Step();
+  forecasts_.Stepped(ComputingCount());
 }
 
 void Simulation::End() {

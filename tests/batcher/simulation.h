@@ -15,6 +15,11 @@
 // than is served, so that what they are owed has a say, for as long as it
 // lasts.
 //
+// What is drawn that was not from the beginning comes from a generator of its
+// own, so that the draws of a seed stay what they were; new ones come last.
+// What they change in a run they change all the same: so a seed that is named
+// for what it found is played with Draws::kFirst, which leaves all that out.
+//
 // Thread safety: one thread. Errors: test failures.
 #ifndef FERRY_TESTS_BATCHER_SIMULATION_H_
 #define FERRY_TESTS_BATCHER_SIMULATION_H_
@@ -27,6 +32,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/batcher/simulation_forecast.h"
 #include "tests/support/stepped_batcher.h"
 
 namespace ferry {
@@ -35,7 +41,10 @@ class Simulation {
  public:
   enum class Load { kMixed, kOverload };
 
-  explicit Simulation(uint64_t seed, Load load = Load::kMixed);
+  enum class Draws { kAll, kFirst };
+
+  explicit Simulation(uint64_t seed, Load load = Load::kMixed,
+                      Draws draws = Draws::kAll);
 
   // Plays that many actions, then ends the batcher one way or another.
   void Run(int actions);
@@ -60,8 +69,17 @@ class Simulation {
     int64_t own_rows = 0;
   };
 
+  // A batch that was started and not answered.
+  struct UnderWay {
+    const Batch* batch;
+    bool has_ended = false;  // it waits for those before it
+  };
+
+  SteppedBatcherOptions DrawOptions();
   static SteppedBatcherOptions RandomOptions(std::mt19937_64& random,
                                              Load load);
+  static void DrawLaterOptions(std::mt19937_64& later,
+                               SteppedBatcherOptions& options);
 
   // --- what happens ---
   void Act();
@@ -71,6 +89,9 @@ class Simulation {
   void Submit(Call& call);
   void CancelAny();
   void MoveBackend();
+  // The batch's compute ends so, and once it is answered.
+  void Compute(const Batch& batch, Outcome outcome);
+  void EndBatch(const Batch& batch);
   void MoveTime();
   void TurnKnobs();
   void Step();
@@ -85,9 +106,21 @@ class Simulation {
   void CheckTotals();
 
   void CheckOrder(const Batch& batch) const;
+  void CheckArrivals(const Batch& batch) const;
   void CheckLevels(const Batch& batch) const;
   void CheckShares(const Batch& batch);
   void CheckFill(const Batch& batch) const;
+  void CheckReplyOrder(const InferRequest& request);
+
+  // --- what is forecast, checked ---
+  void CheckRefusedAsLate(const InferRequest& request,
+                          TimePoint latest_answer) const;
+  void CheckDropped(const InferRequest& request) const;
+  void CheckLetIn(const InferRequest& request);
+  // The last moment at which an answer is in time.
+  TimePoint LastMoment(const InferRequest& request) const;
+  // The latest that may be forecast for a request that is not queued yet.
+  TimePoint LatestAnswer(const InferRequest& request) const;
 
   // --- the model ---
   TimePoint DueOf(const InferRequest& request) const;
@@ -95,13 +128,20 @@ class Simulation {
   // Whether a batch that holds that much may take the call, too.
   bool Fits(size_t requests, int32_t rows, const Call& call) const;
   // Whether all calls like this one, which is the oldest of them, fit into one
-  // batch with room to spare.
+  // batch with room to spare. That another shape has closed it counts not: a
+  // step sees that, and nobody asks for one.
   bool CanGrow(const Call& oldest) const;
+  // Whether nobody joins a batch of its shape any more, for another's sake.
+  bool IsClosedByAnother(const InferRequest& first) const;
+  // Whether it does not join one for that.
+  bool IsBehindAnother(const InferRequest& request) const;
+  bool IsEnough(int32_t rows) const;
   bool HasRoom() const;
-  bool HasIdleLane() const;
+  bool TakesOnlyFull() const;
+  int32_t ComputingCount() const;
   // Whether something is known about how long batches take, so that requests
   // may be refused or dropped for it.
-  bool MayForecast() const { return computed_count_ > 0; }
+  bool MayForecast() const { return forecasts_.has_times(); }
   int32_t QueuedRows() const;
   // Of one level.
   int32_t QueuedRequests(int32_t level) const;
@@ -118,9 +158,18 @@ class Simulation {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   }
   bool OneIn(int64_t n) { return Uniform(1, n) == 1; }
+  int64_t LaterUniform(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(later_);
+  }
+  bool LaterOneIn(int64_t n) {
+    return draws_ == Draws::kAll && LaterUniform(1, n) == 1;
+  }
 
   const Load load_;
+  const Draws draws_;
   std::mt19937_64 random_;
+  std::mt19937_64 later_;      // for what was not drawn from the beginning
+  Duration least_compute_{0};  // that a batch takes
   const SteppedBatcherOptions options_;
   Knobs knobs_;
   // Of what is queued: the knobs', or what was there when they were turned.
@@ -135,7 +184,11 @@ class Simulation {
   bool is_broken_ = false;
   bool is_ending_ = false;  // the batcher is being destroyed
   uint64_t accepted_count_ = 0;
-  int64_t computed_count_ = 0;
+  std::deque<UnderWay> under_way_;  // in the order in which they started
+  TimePoint last_replied_ = TimePoint::min();  // its arrival
+  ForecastBounds forecasts_;
+  uint64_t trial_count_ = 0;
+  TimePoint next_trial_ = TimePoint::min();
   std::array<Share, kMaxLevels> shares_{};
   std::array<uint64_t, kRefusalCount> refused_count_{};
 };

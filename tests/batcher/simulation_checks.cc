@@ -12,6 +12,8 @@ using absl::StatusCode;
 // G2, G4: calls of one shape, in order, none that has ended, all that fit.
 void Simulation::OnStart(const Batch& batch) {
   EXPECT_FALSE(is_broken_) << "a batch was given to a broken backend";
+  under_way_.push_back({&batch});
+  forecasts_.Started(Now());
   ASSERT_FALSE(batch.entries().empty());
   CheckOrder(batch);
   int32_t row = 0;
@@ -31,6 +33,7 @@ void Simulation::OnStart(const Batch& batch) {
   }
   EXPECT_EQ(batch.rows(), row);
   CheckFill(batch);
+  CheckArrivals(batch);
   CheckLevels(batch);
   CheckShares(batch);
 }
@@ -69,6 +72,18 @@ void Simulation::CheckOrder(const Batch& batch) const {
         });
     EXPECT_EQ(entries[0].arrival, (*first)->test.request().arrival)
         << "a younger shape left first";
+  }
+}
+
+// After those that left were taken from the model: where order is preserved
+// nobody older is left behind, whatever its shape.
+void Simulation::CheckArrivals(const Batch& batch) const {
+  if (!options_.batcher.preserve_ordering) {
+    return;
+  }
+  for (const Call* call : queued_) {
+    EXPECT_GT(call->test.request().arrival, batch.entries().back().arrival)
+        << "call " << call->test.id() << " was overtaken";
   }
 }
 
@@ -131,9 +146,11 @@ void Simulation::CheckShares(const Batch& batch) {
 }
 
 // After those that left were taken from the model: nobody who fits was left
-// behind, and a window closes when it is full or its time has come.
+// behind, a window closes when it is full or its time has come, and what leaves
+// beside batches that compute is full.
 void Simulation::CheckFill(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
+  const InferRequest& first = *entries[0].request;
   EXPECT_TRUE(batch.rows() <= knobs_.max_batch_size || entries.size() == 1);
   EXPECT_LE(std::ssize(entries), options_.batcher.max_requests_per_batch);
   bool is_full = batch.rows() >= knobs_.max_batch_size ||
@@ -143,24 +160,28 @@ void Simulation::CheckFill(const Batch& batch) const {
   // bucket.
   bool is_cut = !options_.batcher.buckets.empty();
   bool may_press = false;  // a deadline of one of it
+  TimePoint oldest = kNever;
   for (const Batch::Entry& entry : entries) {
     may_press = may_press || entry.request->due != kNever;
+    oldest = std::min(oldest, entry.arrival);
   }
   is_cut = is_cut || (MayForecast() && may_press);
   for (const Call* call : queued_) {
-    if (SameShape(call->test.request().inputs, entries[0].request->inputs)) {
+    if (SameShape(call->test.request().inputs, first.inputs) &&
+        !IsBehindAnother(call->test.request())) {
       has_left_behind = true;
       is_full = is_full || !Fits(entries.size(), batch.rows(), *call);
     }
   }
   EXPECT_TRUE(is_full || is_cut || !has_left_behind)
       << "a call that fits was left";
-  TimePoint oldest = kNever;
-  for (const Batch::Entry& entry : entries) {
-    oldest = std::min(oldest, entry.arrival);
+  is_full = is_full || IsClosedByAnother(first);
+  if (IsDraining() || is_full || is_cut) {
+    return;
   }
-  if (knobs_.policy == PolicyKind::kWindow && !is_full && !is_cut &&
-      !may_press && !IsDraining()) {
+  EXPECT_FALSE(TakesOnlyFull()) << "one that may grow left before a lane is";
+  if (knobs_.policy == PolicyKind::kWindow && !may_press &&
+      !IsEnough(batch.rows())) {
     EXPECT_GE(Now(), oldest + knobs_.max_wait) << "a window closed early";
   }
 }
@@ -176,15 +197,21 @@ void Simulation::OnRespond(Call& call) {
                                                               : call.result);
     EXPECT_TRUE(code != StatusCode::kOk || call.test.HasOwnRows())
         << "call " << call.test.id() << " got rows of another";
+    CheckReplyOrder(call.test.request());
+    if (code == StatusCode::kOk) {
+      forecasts_.Answered();
+    }
   } else if (code == StatusCode::kCancelled) {
     EXPECT_TRUE(call.is_cancelled);
   } else if (code == StatusCode::kDeadlineExceeded) {
     const bool is_dropped =
         absl::string_view(call.test.completion().outcome().text) ==
         "request would have passed its deadline before it was answered";
-    EXPECT_TRUE(is_dropped ? MayForecast() && call.test.request().due != kNever
-                           : call.test.request().due <= Now())
-        << "expired too early";
+    if (is_dropped) {
+      CheckDropped(call.test.request());
+    } else {
+      EXPECT_LE(call.test.request().due, Now()) << "expired too early";
+    }
   } else {
     EXPECT_EQ(code, StatusCode::kUnavailable);
     EXPECT_TRUE(is_broken_ || is_ending_);
@@ -196,6 +223,15 @@ void Simulation::OnRespond(Call& call) {
   }
 }
 
+// Where order is preserved results leave as their calls arrived, failed ones
+// among them; what never started is answered when that is known.
+void Simulation::CheckReplyOrder(const InferRequest& request) {
+  if (options_.batcher.preserve_ordering) {
+    EXPECT_GT(request.arrival, last_replied_) << "a reply overtook another";
+    last_replied_ = request.arrival;
+  }
+}
+
 // G3, G4: what must hold while the batcher's thread sleeps.
 void Simulation::CheckAtRest() {
   for (const Call* call : queued_) {
@@ -204,7 +240,7 @@ void Simulation::CheckAtRest() {
         << "an expired call is still queued";
   }
   EXPECT_TRUE(!is_broken_ || queued_.empty());
-  const bool has_room = HasRoom() && HasIdleLane();
+  const bool has_room = HasRoom() && ComputingCount() < options_.backend.lanes;
   if (has_room && !queued_.empty()) {
     EXPECT_NE(knobs_.policy, PolicyKind::kEager)
         << "a request waits beside an idle lane";
@@ -251,7 +287,7 @@ void Simulation::CheckCounts() {
       .requests = std::max(knobs_.queue.requests, counts.queued_requests),
       .rows = std::max(knobs_.queue.rows, counts.queued_rows),
       .bytes = std::max(knobs_.queue.bytes, counts.queued_bytes)};
-  EXPECT_LE(static_cast<int32_t>(stepped_.backend().running_count()),
+  EXPECT_LE(std::ssize(under_way_),
             options_.backend.slots + options_.batcher.max_undelivered_batches);
 }
 
@@ -272,123 +308,6 @@ void Simulation::CheckTotals() {
     closed += reason.value();
   }
   EXPECT_EQ(closed, static_cast<uint64_t>(stepped_.backend().started_count()));
-}
-
-TimePoint Simulation::DueOf(const InferRequest& request) const {
-  const LevelOptions& level =
-      options_.batcher.levels[static_cast<size_t>(request.level)];
-  TimePoint due = request.deadline;
-  const bool has_default = level.default_timeout > Duration(0);
-  if (has_default) {
-    due = std::min(due, Now() + level.default_timeout);
-  }
-  if (request.timeout > Duration(0) && (!has_default || level.may_shorten)) {
-    due = std::min(due, Now() + request.timeout);
-  }
-  return due;
-}
-
-std::optional<Refusal> Simulation::ExpectedRefusal(
-    const InferRequest& request) const {
-  const Knobs& options = knobs_;
-  if (request.rows > options.queue.rows ||
-      static_cast<int64_t>(request.bytes) > options.queue.bytes) {
-    return Refusal::kTooLarge;
-  }
-  if (is_broken_) {
-    return Refusal::kBroken;
-  }
-  if (DueOf(request) <= Now()) {
-    return Refusal::kExpired;
-  }
-  if (is_draining_) {
-    return Refusal::kDraining;
-  }
-  if (std::ssize(queued_) + 1 > options.queue.requests) {
-    return Refusal::kQueueRequests;
-  }
-  if (QueuedRows() + request.rows > options.queue.rows) {
-    return Refusal::kQueueRows;
-  }
-  const int32_t max_of_level =
-      options_.batcher.levels[static_cast<size_t>(request.level)].max_requests;
-  if (options_.batcher.levels.size() > 1 && max_of_level > 0 &&
-      QueuedRequests(request.level) + 1 > max_of_level) {
-    return Refusal::kQueueLevel;
-  }
-  if (KeptBytes() + static_cast<int64_t>(request.bytes) > options.queue.bytes) {
-    return Refusal::kQueueBytes;
-  }
-  return std::nullopt;
-}
-
-bool Simulation::Fits(size_t requests, int32_t rows, const Call& call) const {
-  return static_cast<int32_t>(requests) <
-             options_.batcher.max_requests_per_batch &&
-         rows + call.test.request().rows <= knobs_.max_batch_size;
-}
-
-bool Simulation::CanGrow(const Call& oldest) const {
-  size_t requests = 0;
-  int32_t rows = 0;
-  for (const Call* call : queued_) {
-    if (SameShape(call->test.request().inputs, oldest.test.request().inputs)) {
-      ++requests;
-      rows += call->test.request().rows;
-    }
-  }
-  return rows < knobs_.max_batch_size &&
-         static_cast<int32_t>(requests) <
-             options_.batcher.max_requests_per_batch;
-}
-
-// Whether the batcher may start one more batch.
-bool Simulation::HasRoom() const {
-  const ScriptedBackend& backend = stepped_.backend();
-  const int32_t used_by_others =
-      options_.backend.starts_only_full_ahead
-          ? options_.backend.slots - options_.backend.lanes
-          : 0;
-  return backend.free_slots() > used_by_others &&
-         static_cast<int32_t>(backend.running_count()) <
-             options_.backend.slots + options_.batcher.max_undelivered_batches;
-}
-
-bool Simulation::HasIdleLane() const {
-  const ScriptedBackend& backend = stepped_.backend();
-  int32_t computing = 0;
-  for (size_t i = 0; i < backend.running_count(); ++i) {
-    computing += backend.is_computed(i) ? 0 : 1;
-  }
-  return computing < options_.backend.lanes;
-}
-
-int32_t Simulation::QueuedRows() const {
-  int32_t rows = 0;
-  for (const Call* call : queued_) {
-    rows += call->test.request().rows;
-  }
-  return rows;
-}
-
-int32_t Simulation::QueuedRequests(int32_t level) const {
-  return static_cast<int32_t>(
-      std::count_if(queued_.begin(), queued_.end(), [level](const Call* call) {
-        return call->test.request().level == level;
-      }));
-}
-
-// Bytes of what is queued or started and not staged.
-int64_t Simulation::KeptBytes() const {
-  size_t bytes = 0;
-  for (const Call* call : queued_) {
-    bytes += call->test.request().bytes;
-  }
-  const ScriptedBackend& backend = stepped_.backend();
-  for (size_t i = 0; i < backend.running_count(); ++i) {
-    bytes += backend.is_staged(i) ? 0 : backend.batch(i).bytes();
-  }
-  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace ferry

@@ -21,7 +21,7 @@ constexpr int kOverloadedActions = 2000;
 constexpr uint64_t kSeeds = 50;
 constexpr uint64_t kOverloadedSeeds = 5;
 #else
-constexpr uint64_t kSeeds = 300;
+constexpr uint64_t kSeeds = 1000;
 constexpr uint64_t kOverloadedSeeds = 50;
 #endif
 
@@ -30,10 +30,11 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-void Play(Simulation::Load load, uint64_t seed) {
+void Play(Simulation::Load load, uint64_t seed,
+          Simulation::Draws draws = Simulation::Draws::kAll) {
   SCOPED_TRACE("replay with FERRY_SIMULATION_SEED=" + std::to_string(seed));
   const bool is_mixed = load == Simulation::Load::kMixed;
-  Simulation(seed, load).Run(is_mixed ? kActions : kOverloadedActions);
+  Simulation(seed, load, draws).Run(is_mixed ? kActions : kOverloadedActions);
 }
 
 void PlayAll(Simulation::Load load, uint64_t otherwise) {
@@ -57,7 +58,7 @@ TEST(Simulation, NoLevelStarvesUnderOverload) {
 
 // A less urgent request of more rows than a batch held by then waited for ever.
 TEST(Simulation, RequestLargerThanABatchIsNowDoesNotStarve) {
-  Play(Simulation::Load::kOverload, 12);
+  Play(Simulation::Load::kOverload, 12, Simulation::Draws::kFirst);
 }
 
 }  // namespace

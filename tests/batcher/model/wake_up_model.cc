@@ -134,6 +134,7 @@ bool WakeUpModel::StepSlotAwaitsRows(State& state, int actor, int8_t first,
   }
 }
 
+// One thread reports all; others may: hand_over_run.cc.
 bool WakeUpModel::StepEvents(State& state, int actor, int8_t first,
                              bool is_second) const {
   int8_t& at = state.at[actor];

@@ -1,8 +1,17 @@
 // WakeUpModel: the hand-over from producers to whoever steps and back from the
 // backend, step by step as in admission.cc, push_list.h, step_role.h,
-// event_count.{h,cc}, work_queue.cc, host_backend.cc, batcher.cc,
-// batcher_step.cc and batcher_thread.cc, each access to shared memory one step,
-// and each section under a lock.
+// event_count.{h,cc}, work_queue.cc, batcher.cc, batcher_step.cc and
+// batcher_thread.cc, each access to shared memory one step, and each section
+// under a lock. Of host_backend.cc only what a batch is to these: started, it
+// is put into the queue of the lanes, or a producer runs it; then one thread
+// reports ComputeEnded, Finished (where somebody drains) and SlotFree in this
+// order, as a lane does that delivers itself. Where `lanes` is 0 each batch's
+// reports come from a thread of their own, so those of two batches interleave.
+//
+// Left to hand_over_model.h: batches that are staged ahead by a thread of their
+// own (with `only_full_ahead` they go to the lane at once here), in_flight_,
+// who reports a slot that is owed, the thread that delivers, and when it is
+// woken.
 //
 // Modelled: the queue's bound and its closing, the push list (link,
 // compare-and-swap, exchange of the whole list), the list of the cancelled, the
@@ -10,8 +19,18 @@
 // lane) and the looks before leaving, the own thread's alarm, the event count
 // with its futex, lanes that poll or sleep, are woken to step and keep the
 // alarm meanwhile, producers that run their batch on an idle lane, and the end
-// of a drain. Time stands still while anybody but
-// a device moves; then the next alarm rings.
+// of a drain. Time stands still while anybody but a device moves; then the next
+// alarm rings.
+//
+// All interleavings are sequentially consistent ones. Of what is modelled,
+// weaker in the code are: PushList's exchange, which acquires what the pushes
+// released, and its first read of the head, which the compare-and-swap
+// confirms; waiting_ of WorkQueue, written under its lock and read outside it
+// for a hint; changes_, by which a poll ends, and which only hastens that; and
+// what a thread reads of its own writes (wants_lane_, alarm_nanos_). The look
+// at the queue of the lanes and the lock of a lane are one step in RunInline()
+// here, in HandOverModel two. tests/stress/wake_up_stress_test.cc and
+// storm_stress_test.cc run the code under ThreadSanitizer.
 //
 // Switches leave out one step each, to show that the check would see it.
 //

@@ -1,0 +1,123 @@
+// What may be forecast, and who was refused, dropped or let in for it.
+#include "tests/batcher/simulation_forecast.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "batcher/batch_former.h"
+#include "batcher/wait_forecast.h"
+#include "tests/batcher/simulation.h"
+
+namespace ferry {
+namespace {
+
+constexpr int32_t kLeastShare = 100;  // 1 / of the time, of any level
+constexpr int32_t kMostStretch = 2;
+// A batch and three deviations of it, which are as long at most; and far fewer
+// of the slowest there was, where nothing has to be told of other sizes.
+constexpr int32_t kWithDeviations = 4;
+constexpr int32_t kSlowestWithDeviations = 8;
+
+}  // namespace
+
+ForecastBounds::ForecastBounds(const SteppedBatcherOptions& options)
+    : max_rows_(options.batcher.max_batch_size),
+      lanes_(options.backend.lanes),
+      has_levels_(options.batcher.levels.size() > 1) {}
+
+void ForecastBounds::Computed(int32_t rows, Duration took) {
+  full_ = std::max(full_, took * max_rows_ / rows);
+  slowest_ = std::max(slowest_, took);
+  fastest_ = has_times_ ? std::min(fastest_, took) : took;
+  has_times_ = true;
+}
+
+void ForecastBounds::Stepped(int32_t computing) {
+  has_learned_ = has_answered_;
+  computing_ = computing;
+}
+
+bool ForecastBounds::MayBeBelieved(TimePoint now) const {
+  return has_times_ &&
+         now <= last_start_ + WaitForecast::kTrust + 8 * LongestBatch();
+}
+
+Duration ForecastBounds::LongestTurn(int32_t computing) const {
+  return computing < lanes_ ? Duration(0) : computing * LongestBatch() / lanes_;
+}
+
+TimePoint ForecastBounds::LatestAnswer(const Request& request,
+                                       TimePoint now) const {
+  if (!MayBeBelieved(now)) {
+    return now + slowest_;  // the fastest that was learned is not known here
+  }
+  const TimePoint begin = now + LongestTurn(computing_) + BatchFormer::kMargin;
+  const int32_t rows_before = request.rows_up_to_level + request.rows - 1;
+  if (rows_before == 0) {
+    return begin + std::min(kWithDeviations * LongestBatch(),
+                            kSlowestWithDeviations * slowest_);
+  }
+  const int32_t others = request.rows_up_to_level > 0 ? 1 : 0;
+  const int32_t batches =
+      std::max(rows_before + others,
+               request.rows_of_level * (has_levels_ ? kLeastShare : 1));
+  return begin + batches * LongestBatch() * kMostStretch / lanes_ +
+         kWithDeviations * LongestBatch();
+}
+
+TimePoint ForecastBounds::LatestEnd(int32_t computing, TimePoint now) const {
+  return MayBeBelieved(now) ? now + LongestTurn(computing) +
+                                  BatchFormer::kMargin + LongestBatch()
+                            : now;
+}
+
+// Who is delayed when late is refused only if it would miss its deadline, too.
+TimePoint Simulation::LastMoment(const InferRequest& request) const {
+  return options_.batcher.levels[static_cast<size_t>(request.level)].delays_late
+             ? request.deadline
+             : DueOf(request);
+}
+
+TimePoint Simulation::LatestAnswer(const InferRequest& request) const {
+  ForecastBounds::Request bound{.rows = request.rows};
+  for (const Call* call : queued_) {
+    const InferRequest& other = call->test.request();
+    bound.rows_of_level += other.level == request.level ? other.rows : 0;
+    bound.rows_up_to_level += other.level <= request.level ? other.rows : 0;
+  }
+  return forecasts_.LatestAnswer(bound, Now());
+}
+
+void Simulation::CheckRefusedAsLate(const InferRequest& request,
+                                    TimePoint latest_answer) const {
+  EXPECT_TRUE(MayForecast()) << "refused for what nobody knows";
+  EXPECT_LT(LastMoment(request), latest_answer)
+      << "call " << IdOf(request) << " was refused and had time";
+}
+
+// At its close.
+void Simulation::CheckDropped(const InferRequest& request) const {
+  EXPECT_TRUE(MayForecast()) << "dropped for what nobody knows";
+  EXPECT_FALSE(request.is_trial) << "what was to be tried was dropped";
+  EXPECT_LT(request.due, forecasts_.LatestEnd(ComputingCount(), Now()))
+      << "call " << IdOf(request) << " was dropped and had time";
+}
+
+// What cannot be in time is tried now and then, and never two at once.
+void Simulation::CheckLetIn(const InferRequest& request) {
+  if (!request.is_trial) {
+    EXPECT_TRUE(forecasts_.MayBeBelieved(Now()) ||
+                LastMoment(request) >= forecasts_.EarliestAnswer(Now()))
+        << "call " << IdOf(request) << " has less time than any batch took";
+    return;
+  }
+  ++trial_count_;
+  EXPECT_LE(trial_count_ * (WaitForecast::kTrial - 1),
+            refused_count_[static_cast<size_t>(Refusal::kWouldMiss)])
+      << "more than one of so many is tried";
+  EXPECT_GE(Now(), next_trial_) << "another is still being tried";
+  next_trial_ = Now() + WaitForecast::kTrust;
+}
+
+}  // namespace ferry

@@ -1,0 +1,85 @@
+// ForecastBounds: the latest and the earliest moment that the batcher may
+// forecast for an answer, from nothing but what was started and how long it
+// took. Wrong is who refuses or drops what even the latest would be in time
+// for, and who lets in what not even the earliest is.
+//
+// Of a batch: a line through times that were seen, with neither coefficient
+// below zero, passes at full size at most the longest of them at its rows; a
+// deviation is the difference of two such times. A quarter more is for what a
+// line through few batches, or that of another shape, errs.
+//
+// Of the queue: each row ahead is a batch of its own and takes as long as a
+// full one, twice that where many missed (WaitStretch::kMax), on all lanes; and
+// one batch is the last of another shape. Where others are more urgent the
+// level has as little of the time as any may have.
+//
+// Thread safety: thread-compatible.
+#ifndef FERRY_TESTS_BATCHER_SIMULATION_FORECAST_H_
+#define FERRY_TESTS_BATCHER_SIMULATION_FORECAST_H_
+
+#include <cstdint>
+
+#include "tests/support/stepped_batcher.h"
+
+namespace ferry {
+
+class ForecastBounds {
+ public:
+  explicit ForecastBounds(const SteppedBatcherOptions& options);
+
+  // --- what happened ---
+  void Started(TimePoint now) { last_start_ = now; }
+  // A batch ended well.
+  void Computed(int32_t rows, Duration took);
+  // One was answered with its results.
+  void Answered() { has_answered_ = true; }
+  // A step ended, with so many batches that were started and not computed.
+  void Stepped(int32_t computing);
+
+  // --- what that allows ---
+  // Whether anything is known.
+  bool has_times() const { return has_times_; }
+
+  // Whether somebody may still go by how long batches take; surely not once
+  // none was started for long.
+  bool MayBeBelieved(TimePoint now) const;
+
+  struct Request {
+    int32_t rows = 1;
+    int32_t rows_of_level = 0;     // queued, of its level
+    int32_t rows_up_to_level = 0;  // and of more urgent ones
+  };
+
+  // The latest answer that the door may expect.
+  TimePoint LatestAnswer(const Request& request, TimePoint now) const;
+
+  // The latest end of a batch that closes now beside so many that compute.
+  TimePoint LatestEnd(int32_t computing, TimePoint now) const;
+
+  // Who is due before that is not let in where there is no forecast to believe.
+  TimePoint EarliestAnswer(TimePoint now) const {
+    return has_learned_ ? now + fastest_ : now;
+  }
+
+ private:
+  // The longest that a batch may be expected to take.
+  Duration LongestBatch() const { return full_ * 5 / 4; }
+  // Until a lane is free.
+  Duration LongestTurn(int32_t computing) const;
+
+  const int32_t max_rows_;
+  const int32_t lanes_;
+  const bool has_levels_;
+  bool has_times_ = false;
+  bool has_answered_ = false;
+  bool has_learned_ = false;  // of a batch that was answered; at its last step
+  Duration full_{0};          // if each row takes as long as any ever did
+  Duration slowest_{0};
+  Duration fastest_{0};
+  TimePoint last_start_ = TimePoint::min();
+  int32_t computing_ = 0;  // at its last step
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_TESTS_BATCHER_SIMULATION_FORECAST_H_
