@@ -131,6 +131,7 @@ BatchFormer::Choice BatchFormer::Choose(const Knobs& knobs, int32_t free_slots,
       choice.wait.wake_at_rows =
           std::min(choice.wait.wake_at_rows,
                    OfWholeQueue(wait.wake_at_rows, *group, queue_));
+      choice.ordered_shape = only != nullptr ? group->any().shape_key : 0;
     }
   }
   if (lanes.takes_only_full && least > first) {

@@ -119,6 +119,9 @@ class BatchFormer {
     bool waits_for_slot = false;
     // Whether a request that is due soon could make a batch leave.
     bool can_be_pressed = false;
+    // With preserve_ordering, of the batch that waits: a request of another
+    // shape closes it. 0: none waits.
+    uint64_t ordered_shape = 0;
   };
   Choice Choose(const Knobs& knobs, int32_t free_slots, bool is_drained,
                 TimePoint now) const;

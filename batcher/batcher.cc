@@ -213,9 +213,10 @@ absl::Status Batcher::Submit(InferRequest& request, bool& is_untold) {
     request.split->Stamp();
   }
   request.TakeFirstHolds();
-  const TimePoint due = request.due;  // from now on the stepper's
-  Push(request);
-  if (IsNews(due)) {
+  const TimePoint due = request.due;
+  const uint64_t shape_key = request.shape_key;
+  Push(request);  // from now on the stepper's
+  if (IsNews(due, shape_key)) {
     if (IsForInline()) {
       is_untold = true;
     } else {

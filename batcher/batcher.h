@@ -190,8 +190,8 @@ class Batcher final : private BackendEvents {
   void Stamp(InferRequest& request);
   void Push(InferRequest& request);
   void CancelParts(InferRequest& request);
-  // Whether a request that is due then changes what the stepper waits for.
-  bool IsNews(TimePoint due) const;
+  // Whether a request of that shape, due then, changes what is waited for.
+  bool IsNews(TimePoint due, uint64_t shape_key) const;
   // Whether a batch of what is queued would start at once and take no longer
   // than ServeInline() is for.
   bool IsForInline() const;
@@ -270,6 +270,8 @@ class Batcher final : private BackendEvents {
   std::atomic<int64_t> wait_until_nanos_{0};
   // A request that is due sooner than that after it presses a batch to leave.
   std::atomic<int64_t> pressing_nanos_{0};
+  // As Choice::ordered_shape.
+  std::atomic<uint64_t> ordered_shape_{0};
   // With that many free slots rows are news to it: it found one fewer.
   std::atomic<int32_t> awaited_slots_{kNoSlots};
   // It found no idle lane, and waits until one is about to be.

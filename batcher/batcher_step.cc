@@ -69,6 +69,7 @@ void Batcher::PublishWait(const BatchFormer::Choice& choice, int32_t free_slots,
   wait_until_nanos_.store(ToNanos(choice.wait.until),
                           std::memory_order_seq_cst);
   wake_at_rows_.store(choice.wait.wake_at_rows, std::memory_order_seq_cst);
+  ordered_shape_.store(choice.ordered_shape, std::memory_order_seq_cst);
   wants_batch_.store(batches_.empty(), std::memory_order_seq_cst);
   awaited_slots_.store(
       choice.waits_for_slot && !batches_.empty() ? free_slots + 1 : kNoSlots,

@@ -127,13 +127,15 @@ bool Batcher::SetAlarm() {
   }
 }
 
-bool Batcher::IsNews(TimePoint due) const {
+bool Batcher::IsNews(TimePoint due, uint64_t shape_key) const {
   // Rows are counted before they are pushed and read after: whoever pushes last
   // sees those of all, whatever the order of their admission.
   if (due != kNever) {
     due -= Duration(pressing_nanos_.load(std::memory_order_seq_cst));
   }
-  return admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
+  const uint64_t ordered = ordered_shape_.load(std::memory_order_seq_cst);
+  return (ordered != 0 && shape_key != ordered) ||
+         admission_.rows() >= wake_at_rows_.load(std::memory_order_seq_cst) ||
          ToNanos(due) < wait_until_nanos_.load(std::memory_order_seq_cst) ||
          admission_.closed() ||  // and what is queued may have been given up
          SlotAwaitsRows();

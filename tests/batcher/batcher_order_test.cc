@@ -86,7 +86,11 @@ TEST(BatcherOrder, WhatAnotherShapeClosedDoesNotWaitForTheWindow) {
   stepped.Step();
   EXPECT_EQ(stepped.backend().running_count(), 0u);
   stepped.clock().Advance(Duration(10));
+  TestRequest another({.id = 3, .width = 1});
+  stepped.Submit(another);
+  EXPECT_FALSE(stepped.batcher().WasNotified()) << "it waits with the first";
   stepped.Submit(wide);
+  EXPECT_TRUE(stepped.batcher().WasNotified());
   stepped.Step();
   EXPECT_EQ(stepped.backend().running_count(), 1u);
   stepped.clock().Advance(Milliseconds(5));

@@ -128,8 +128,7 @@ class Simulation {
   // Whether a batch that holds that much may take the call, too.
   bool Fits(size_t requests, int32_t rows, const Call& call) const;
   // Whether all calls like this one, which is the oldest of them, fit into one
-  // batch with room to spare. That another shape has closed it counts not: a
-  // step sees that, and nobody asks for one.
+  // batch with room to spare, and no other shape has closed it.
   bool CanGrow(const Call& oldest) const;
   // Whether nobody joins a batch of its shape any more, for another's sake.
   bool IsClosedByAnother(const InferRequest& first) const;

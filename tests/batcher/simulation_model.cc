@@ -89,7 +89,8 @@ bool Simulation::CanGrow(const Call& oldest) const {
       rows += call->test.request().rows;
     }
   }
-  return rows < knobs_.max_batch_size && !IsEnough(rows) &&
+  return !IsClosedByAnother(oldest.test.request()) &&
+         rows < knobs_.max_batch_size && !IsEnough(rows) &&
          static_cast<int32_t>(requests) <
              options_.batcher.max_requests_per_batch;
 }
