@@ -90,6 +90,9 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
                  : reply.status();
     }
     const TimePoint again = std::min(until, now + kReadyPoll);
+    // A call that fails at once polls nothing: who was refused a connection
+    // would come by another only when gRPC itself polls, after seconds.
+    channel_->WaitForConnected(DeadlineIn(again - now));
     never_notified.Wait(never_notified.PrepareWait(), again);
   }
 }

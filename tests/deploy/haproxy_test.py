@@ -161,7 +161,8 @@ class HaproxyTest(unittest.TestCase):
                 began = wait_until(
                     lambda: served(servers) >= BEFORE_DRAIN or load.has_ended(),
                     LIMIT_S)
-                self.assertFalse(load.has_ended(), "".join(load.said()))
+                self.assertFalse(load.has_ended(), "".join(load.said()) +
+                                 f"HAProxy: {proxy.log}")
                 self.assertTrue(began, proxy.log)
                 shares = [served([server]) for server in servers]
                 os.kill(leaver["pid"], signal.SIGTERM)

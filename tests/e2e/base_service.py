@@ -67,12 +67,12 @@ class BaseService(service_pb2_grpc.GRPCInferenceServiceServicer):
 
 
 @contextlib.contextmanager
-def serving(service, credentials=None):
+def serving(service, credentials=None, at="127.0.0.1:0"):
     """Yields the address of a server of it, on loopback."""
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(service, server)
-    port = (server.add_insecure_port("127.0.0.1:0") if credentials is None
-            else server.add_secure_port("127.0.0.1:0", credentials))
+    port = (server.add_insecure_port(at) if credentials is None
+            else server.add_secure_port(at, credentials))
     server.start()
     try:
         yield f"127.0.0.1:{port}"

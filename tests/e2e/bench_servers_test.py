@@ -1,13 +1,16 @@
 """ferry-bench at servers of the protocol that are not Ferry: those with its base
 service alone, replies in either form, headers and TLS."""
 
+import concurrent.futures
 import json
+import time
 import unittest
 
 import base_service
 from base_service import BaseService, serving
 from bench_results_test import RESULT
 from bench_runner import BenchRunner
+from ferry_process import free_port
 
 NO_CONFIG = "the server has no ModelConfig"
 # Of the first window, whatever comes after.
@@ -79,6 +82,15 @@ class BaseServiceTest(ServersCase):
             model = json.load(file)["runs"][0]["model"]
         self.assertIsNone(model["max_batch_size"])
         self.assertIsNone(model["simulated"])
+
+    def test_server_that_comes_after_its_client_was_refused(self):
+        address = f"127.0.0.1:{free_port()}"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            run = pool.submit(self.measure, address, "--outstanding", 1,
+                              "--wait-ready-secs", 4)
+            time.sleep(0.5)
+            with serving(BaseService({"x": [-1, 4]}), at=address):
+                self.assertGreater(run.result()["points"][0]["ok"], 0)
 
     def test_rows_of_whole_shapes(self):
         with serving(BaseService({"x": [8, 4]})) as address:
