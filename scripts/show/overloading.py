@@ -102,13 +102,17 @@ def overload(programs, name, running, full_ms, seconds):
     without."""
     points = []
     with running:
+        # Taken anew before and after each: a machine that others share changes
+        # its speed.
+        before = saturation(programs, seconds / 2)
         for load, least in LOADS.items():
             for timeout_ms in (10 * full_ms, 0):
-                # Taken anew: a machine that others share changes its speed.
-                capacity = saturation(programs, seconds / 2)
-                rate = load * capacity
+                rate = load * before
                 done = play(programs, seconds, 10 * full_ms, "--rates", rate, "--timeout-ms",
                             timeout_ms, "--max-outstanding", 1 << 16)
+                after = saturation(programs, seconds / 2)
+                capacity = (before + after) / 2
+                before = after
                 admitted = done["ok"] + done["failed"]
                 points.append({
                     "model": name, "load": load, "timeout_ms": timeout_ms,
@@ -169,7 +173,8 @@ def measure(options):
     if passed:
         result["verdict"] = ("holds literally" if literal else
                              "holds beside the traffic ignored, not literally")
-    page = (f"Medians of {options.pairs} runs. The device is simulated, in real "
+    page = (f"Medians of {options.pairs} runs; saturation is the mean of what was "
+            "measured before and after each turn. The device is simulated, in real "
             "time, in the rows that say so. Without a timeout the server cannot "
             "know what is of use, and all that the client's two connections "
             "carry at once is ahead of each; its goodput is what was answered "

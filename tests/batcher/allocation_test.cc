@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "batcher/batcher.h"
+#include "batcher/event_count.h"
 #include "batcher/future.h"
 #include "batcher/host_backend.h"
 #include "batcher/sim/echo_model.h"
@@ -43,10 +44,12 @@ namespace {
 constexpr int kRequests = 16;
 constexpr int kRounds = 50;
 
-std::unique_ptr<Batcher> MakeEchoBatcher(PolicyKind policy) {
+std::unique_ptr<Batcher> MakeBatcher(std::unique_ptr<HostModel> model,
+                                     PolicyKind policy,
+                                     const HostBackendOptions& options = {}) {
   std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(*EchoModel::Create(RowSpec()));
-  auto backend = HostBackend::Create(std::move(models), {});
+  models.push_back(std::move(model));
+  auto backend = HostBackend::Create(std::move(models), options);
   EXPECT_TRUE(backend.ok());
   auto batcher = Batcher::Create(
       *std::move(backend),
@@ -91,31 +94,69 @@ void RunRound(Batcher& batcher, std::deque<TestRequest>& requests,
   }
 }
 
+void ExpectSteady(Batcher& batcher) {
+  std::deque<TestRequest> requests(kRequests);
+  std::deque<Ending> endings(kRequests);
+  // Until what grows has grown: buffers of the pool, hand-over queues.
+  for (int round = 0; round < kRounds; ++round) {
+    RunRound(batcher, requests, endings);
+  }
+  const int64_t before = allocation_count.load();
+  for (int round = 0; round < kRounds; ++round) {
+    RunRound(batcher, requests, endings);
+  }
+  // An output buffer more may be under way at once than ever before: that
+  // grows the pool by a few allocations, not by one a request.
+  EXPECT_LE(allocation_count.load() - before, 4 * 5)
+      << "in " << kRounds * kRequests << " requests";
+}
+
 TEST(Allocation, SteadyStateOfTheBatcherAllocatesNothing) {
   for (PolicyKind policy :
        {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
-    std::deque<TestRequest> requests(kRequests);
-    std::deque<Ending> endings(kRequests);
-    const auto batcher = MakeEchoBatcher(policy);
-    // Until what grows has grown: buffers of the pool, hand-over queues.
-    for (int round = 0; round < kRounds; ++round) {
-      RunRound(*batcher, requests, endings);
-    }
-    const int64_t before = allocation_count.load();
-    for (int round = 0; round < kRounds; ++round) {
-      RunRound(*batcher, requests, endings);
-    }
-    // An output buffer more may be under way at once than ever before: that
-    // grows the pool by a few allocations, not by one a request.
-    EXPECT_LE(allocation_count.load() - before, 4 * 5)
-        << "in " << kRounds * kRequests << " requests, " << PolicyName(policy);
+    SCOPED_TRACE(PolicyName(policy));
+    const auto batcher = MakeBatcher(*EchoModel::Create(RowSpec()), policy);
+    ExpectSteady(*batcher);
   }
+}
+
+// Slow enough that the next batch is staged beside one.
+class SlowModel final : public EchoModel {
+ public:
+  explicit SlowModel(std::atomic<int>& staged_beside)
+      : EchoModel(RowSpec()), staged_beside_(staged_beside) {}
+
+  Outcome Stage(const Batch& batch) override {
+    staged_beside_ += computes_ ? 1 : 0;
+    return EchoModel::Stage(batch);
+  }
+  Outcome Compute(const Batch& batch, OutputRef& output) override {
+    computes_ = true;
+    never_notified_.Wait(never_notified_.PrepareWait(),
+                         Clock::Steady().Now() + Milliseconds(1.2));
+    computes_ = false;
+    return EchoModel::Compute(batch, output);
+  }
+
+ private:
+  std::atomic<int>& staged_beside_;
+  std::atomic<bool> computes_{false};
+  EventCount never_notified_;
+};
+
+TEST(Allocation, BatchesThatAreStagedAheadAllocateNothing) {
+  std::atomic<int> staged_beside{0};
+  const auto batcher = MakeBatcher(std::make_unique<SlowModel>(staged_beside),
+                                   PolicyKind::kEager, {.slots_per_lane = 2});
+  ExpectSteady(*batcher);
+  EXPECT_GT(staged_beside, kRounds / 10);
 }
 
 TEST(Allocation, FuturesAllocateNothing) {
   TestRequest request;
   const InferArguments arguments = {.inputs = request.request().inputs};
-  const auto batcher = MakeEchoBatcher(PolicyKind::kEager);
+  const auto batcher =
+      MakeBatcher(*EchoModel::Create(RowSpec()), PolicyKind::kEager);
   InProcessClient client(*batcher, 2);
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(client.Submit(arguments)->Get().outcome.ok());
