@@ -6,9 +6,9 @@
 // ahead. Requests ahead form full batches, which take turns on the lanes.
 //
 // Of its own batch a request is promised a time that few batches pass, but that
-// care takes at most half of the time that it has to spare: where service times
-// vary as much as deadlines are long, nobody would be let in, and the device
-// would idle.
+// care takes at most a quarter of the time that it has to spare: where service
+// times vary as much as deadlines are long, nobody would be let in, and the
+// device would idle.
 //
 // A forecast is believed for kTrust and eight batches after one was started:
 // what nobody has tried lately is tried, or one slow moment could close the

@@ -54,7 +54,7 @@ def lanes(options):
                "carried": {policy: carried(policy) for policy in POLICIES}}
     result["passed"] = result["carried"]["adaptive"] >= LEAST_CARRIED
     beyond = [f"{p['load']} ({p['adaptive']['latency_ms']['p99']:.3f} ms)"
-              for p in points if p["load"] < carried("adaptive") and
+              for p in points if p["load"] < result["carried"]["adaptive"] and
               p["adaptive"]["latency_ms"]["p99"] > LANES_P99_MS]
     page = "Simulated. The highest load of those tried with p99 within it: "
     page += ", ".join(f"{policy} {carried(policy)}" for policy in POLICIES)

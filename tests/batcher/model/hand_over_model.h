@@ -24,18 +24,16 @@
 // that fail, a gate that holds up. Not looked for: threads that go round for
 // ever.
 //
-// All interleavings are sequentially consistent ones; what a relaxed atomic
-// allows beyond them is not seen. Why those of HostBackend may be relaxed:
+// All interleavings are sequentially consistent ones; what a weaker order
+// allows beyond them is not seen. Why atomics of HostBackend may have one:
 //   - in_flight_: who adds to it is the stepper, one after the other. Where it
 //     is too high a batch goes by the stager, who stages only what is next
 //     (staged_: acquire, release); it is never too low. To RunInline() it is a
 //     hint, the lane's lock decides.
 //   - owed_slots_: only added to and exchanged, so no slot is counted twice or
 //     lost; who adds then exchanges, or puts its batch where the deliverer
-//     takes it, under a lock, and then exchanges. It does not carry the end of
-//     the compute that had the slot: that comes by Batcher's compute_ends_,
-//     which is written before and read after the count of slots (seq_cst). That
-//     the reader sees it holds on x86 and ARMv8, C++ by itself does not promise
+//     takes it, under a lock, and then exchanges. Added with release and taken
+//     with acquire, so that who reports a slot is behind the compute that had
 //     it.
 //   - inline_thread_: equals a thread's id only if that thread has stored it.
 //   - waiting_ of a queue: written under its lock, and read there or as a hint;
