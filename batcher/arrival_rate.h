@@ -5,7 +5,7 @@
 // Each is a count that decays exponentially with the horizon as time constant:
 // an arrival adds rows / horizon.
 //
-// Thread safety: thread-compatible; the stepper's.
+// Thread safety: thread-compatible; the scheduler's.
 #ifndef FERRY_BATCHER_ARRIVAL_RATE_H_
 #define FERRY_BATCHER_ARRIVAL_RATE_H_
 

@@ -1,16 +1,29 @@
-// Batch: filling, counting and ending its requests.
+// Filling a batch, counting it, and telling its requests.
 #include "batcher/batch.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "batcher/batch_pool.h"
 #include "batcher/check.h"
 #include "batcher/checked_math.h"
+#include "batcher/split_request.h"
 
 namespace ferry {
 
-Batch::Batch(int32_t max_requests, int32_t max_rows) : statistics_(max_rows) {
+void BatchRecycler::operator()(Batch* batch) const {
+  batch->Clear();
+  batch->pool_->Put(*batch);
+}
+
+void Deliver(BatchPtr batch) {
+  BatchPool& pool = *batch->pool_;
+  pool.Deliver(std::move(batch));
+}
+
+Batch::Batch(int32_t max_requests, int32_t max_rows, BatchPool* pool)
+    : pool_(pool), statistics_(max_rows) {
   entries_.reserve(static_cast<size_t>(max_requests));
 }
 
@@ -21,26 +34,18 @@ void Batch::Add(InferRequest& request) {
                       .due = request.due,
                       .first_row = rows_,
                       .rows = request.rows,
-                      .level = request.level,
-                      .is_trial = request.is_trial});
+                      .level = request.level});
   rows_ += request.rows;
   bytes_ += request.bytes;
   shape_key_ = request.shape_key;
 }
 
-void Batch::Close(TimePoint now, CloseReason reason) {
+void Batch::Close(TimePoint now, CloseReason reason, int64_t sequence) {
   Check(!entries_.empty(), "a closed batch holds requests");
-  // A backend that fails before it computes leaves these as they are.
-  times_ = {.closed = now,
-            .lane_begin = now,
-            .staging = Duration(0),
-            .compute_begin = now,
-            .compute_end = now,
-            .holds_lane = false,
-            .delivered = now};
-  running_.store(true, std::memory_order_relaxed);
-  has_compute_ended_.store(false, std::memory_order_relaxed);
-  outcome_ = {absl::StatusCode::kInternal, "backend gave no result"};
+  closed_ = now;
+  sequence_ = sequence;
+  times_ = {.compute_begin = now, .compute_end = now};
+  outcome_ = {absl::StatusCode::kInternal, "instance gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);
 }
 
@@ -57,55 +62,40 @@ void Batch::SetResult(Outcome outcome, OutputRef output) {
   output_ = std::move(output);
 }
 
-void Batch::Resolve(const Clock& clock, ReplyBurst* burst) {
-  // Counted before it is told: who has a reply finds it in the statistics.
+void Batch::Deliver(const Clock& clock) {
+  // It counts before it tells: a client that has a reply finds it counted.
   if (outcome_.ok()) {
     CountBatch();
-  }
-  // What copies parts together would keep the other replies.
-  const bool is_burst = burst != nullptr && entries_.size() > 1 && !has_parts();
-  if (is_burst) {
-    burst->Begin();
   }
   TimePoint now = clock.Now();
   for (Entry& entry : entries_) {
     InferRequest& request = *std::exchange(entry.request, nullptr);
-    const std::optional<Ending> ending = request.EndingOf(
+    const std::optional<RequestResult> result = JoinResult(
+        request,
         {outcome_, outcome_.ok()
                        ? OutputRows{output_.get(), entry.first_row, entry.rows}
                        : OutputRows{}});
-    if (ending.has_value()) {
-      CountRequest(entry, *ending, now);
+    if (result.has_value()) {
+      CountRequest(entry, *result, now);
+      Respond(request, *result);
     }
-    request.End(ending);
-    now = clock.Now();
-    if (is_burst) {
-      burst->Passed(now);
-    }
-  }
-  if (is_burst) {
-    burst->End();
     now = clock.Now();
   }
   if (outcome_.ok()) {
     statistics_.by_rows[static_cast<size_t>(rows_)].deliver_ns.Add(
         ElapsedNanos(now - times_.compute_end));
   }
-  times_.delivered = now;
   output_ = OutputRef();
-  on_lane_since_nanos_.store(ToNanos(kNever), std::memory_order_relaxed);
-  running_.store(false, std::memory_order_relaxed);
 }
 
 void Batch::Clear() {
   entries_.clear();
   rows_ = 0;
   bytes_ = 0;
-  lane_ = 0;
 }
 
 void Batch::CountBatch() {
-  const uint64_t stage = ElapsedNanos(times_.compute_begin - times_.closed);
+  const uint64_t stage = ElapsedNanos(times_.compute_begin - closed_);
   const uint64_t compute =
       ElapsedNanos(times_.compute_end - times_.compute_begin);
   statistics_.stage.Record(stage);
@@ -139,19 +129,19 @@ void Batch::CountPadding() {
   }
 }
 
-void Batch::CountRequest(const Entry& entry, const Ending& ending,
+void Batch::CountRequest(const Entry& entry, const RequestResult& result,
                          TimePoint now) {
   const uint64_t request_time = ElapsedNanos(now - entry.arrival);
-  if (!ending.outcome.ok()) {
-    statistics_.failed_requests[static_cast<size_t>(ending.outcome.code)].Add(
+  if (!result.outcome.ok()) {
+    statistics_.failed_requests[static_cast<size_t>(result.outcome.code)].Add(
         1);
     statistics_.failed_ns.Add(request_time);
     return;
   }
-  statistics_.queue_wait.Record(ElapsedNanos(times_.closed - entry.arrival));
+  statistics_.queue_wait.Record(ElapsedNanos(closed_ - entry.arrival));
   statistics_.deliver.Record(ElapsedNanos(now - times_.compute_end));
   statistics_.request_time.Record(request_time);
-  statistics_.ok_rows.Add(static_cast<uint64_t>(ending.rows.count));
+  statistics_.ok_rows.Add(static_cast<uint64_t>(result.rows.count));
   statistics_.late_requests.Add(now > entry.due ? 1 : 0);
 }
 

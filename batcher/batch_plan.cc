@@ -1,4 +1,4 @@
-// First what levels are owed, then all by urgency.
+// JoinOrder: first what levels are owed, then all by urgency.
 #include "batcher/batch_plan.h"
 
 namespace ferry {
@@ -43,28 +43,6 @@ void JoinOrder::FindLevel() {
       return;
     }
   }
-}
-
-BatchPlan PlanBatch(const ShapeGroup& group, const LevelShares& shares,
-                    const BatchLimits& limits) {
-  BatchPlan plan;
-  if (group.rows() <= limits.rows && group.requests() <= limits.requests &&
-      limits.newest == kNever) {
-    plan = {.requests = group.requests(), .rows = group.rows()};
-  } else {
-    JoinOrder order(group, shares);
-    while (const InferRequest* const next = order.Peek()) {
-      if (!plan.Fits(*next, limits)) {
-        plan.is_full = true;
-        break;
-      }
-      plan.Join(*next);
-      order.Pop();
-    }
-  }
-  plan.is_full = plan.is_full || plan.rows >= limits.rows ||
-                 plan.requests >= limits.requests;
-  return plan;
 }
 
 }  // namespace ferry

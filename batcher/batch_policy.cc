@@ -22,19 +22,18 @@ CloseReason ReasonFor(Growth growth, CloseReason otherwise) {
 }
 
 // Returns what to wait for while no batch can close, or nothing.
-std::optional<Wait> Blocked(const QueueState& queue, const LaneState& lanes,
-                            TimePoint now) {
-  if (lanes.free_slots == 0) {
-    return Wait{};
-  }
-  if (lanes.takes_only_full && queue.growth == Growth::kOpen) {
-    return Wait{.wake_at_rows = queue.full_at_rows};
+std::optional<Wait> Blocked(const QueueState& queue,
+                            const InstanceState& instance, TimePoint now) {
+  if (now < instance.ready_at) {
+    if (instance.takes_full_early && queue.growth == Growth::kFull) {
+      return std::nullopt;
+    }
+    return Wait{.until = instance.ready_at,
+                .wake_at_rows = instance.takes_full_early ? queue.full_at_rows
+                                                          : Wait::kNoRows};
   }
   if (queue.rows == 0) {
     return Wait{.wake_at_rows = 1};
-  }
-  if (now < lanes.close_at) {
-    return Wait{.until = lanes.close_at};
   }
   return std::nullopt;
 }
@@ -48,20 +47,20 @@ TimePoint LeaveAt(const QueueState& queue) {
 
 class EagerPolicy final : public BatchPolicy {
  public:
-  Decision Decide(const QueueState& queue, const LaneState& lanes,
+  Decision Decide(const QueueState& queue, const InstanceState& instance,
                   const Forecast&, TimePoint now) const override {
-    if (const std::optional<Wait> wait = Blocked(queue, lanes, now)) {
+    if (const std::optional<Wait> wait = Blocked(queue, instance, now)) {
       return *wait;
     }
-    return Dispatch{ReasonFor(queue.growth, CloseReason::kLaneFree)};
+    return Dispatch{ReasonFor(queue.growth, CloseReason::kInstanceFree)};
   }
 };
 
 class WindowPolicy final : public BatchPolicy {
  public:
-  Decision Decide(const QueueState& queue, const LaneState& lanes,
+  Decision Decide(const QueueState& queue, const InstanceState& instance,
                   const Forecast&, TimePoint now) const override {
-    if (const std::optional<Wait> wait = Blocked(queue, lanes, now)) {
+    if (const std::optional<Wait> wait = Blocked(queue, instance, now)) {
       return *wait;
     }
     const TimePoint leave_at = LeaveAt(queue);
@@ -76,9 +75,9 @@ class AdaptivePolicy final : public BatchPolicy {
  public:
   bool looks_ahead() const override { return true; }
 
-  Decision Decide(const QueueState& queue, const LaneState& lanes,
+  Decision Decide(const QueueState& queue, const InstanceState& instance,
                   const Forecast& forecast, TimePoint now) const override {
-    if (const std::optional<Wait> wait = Blocked(queue, lanes, now)) {
+    if (const std::optional<Wait> wait = Blocked(queue, instance, now)) {
       return *wait;
     }
     const int32_t target = TargetRows(forecast, queue.max_batch_size);
@@ -102,9 +101,10 @@ constexpr std::array<const char*, 3> kNames = {"eager", "window", "adaptive"};
 }  // namespace
 
 int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size) {
-  // Rows that come while a lane computes for that long, at the target.
+  // Rows that come while an instance computes for that long, at the target.
   const auto rows_of = [&](double service_ns) {
-    return forecast.rows_per_ns * service_ns / (kBusyTarget * forecast.lanes);
+    return forecast.rows_per_ns * service_ns /
+           (kBusyTarget * forecast.instances);
   };
   const auto rounded = [&](double rows) {
     return std::clamp(static_cast<int32_t>(std::ceil(rows)), 1, max_batch_size);

@@ -1,5 +1,5 @@
-// BatchPolicy decides when an open batch leaves: now, or not before a moment
-// or a number of rows.
+// BatchPolicy decides when an open batch leaves: now, or not before a moment or
+// a number of rows.
 //
 // Pure: values in, a value out; no thread, no clock, no state. Decide() is
 // called again whenever something it looks at may have changed.
@@ -42,32 +42,33 @@ struct QueueState {
   TimePoint latest_start = kNever;
 };
 
-struct LaneState {
-  int32_t free_slots = 0;  // batches the backend takes now
-  // Before it no lane needs a batch: closed earlier, it would leave behind who
-  // arrives until then. Now, if a lane is idle.
-  TimePoint close_at = {};
-  // Only a batch that cannot grow leaves; others wait for the next slot.
-  bool takes_only_full = false;
+// The instance that asks for a batch.
+struct InstanceState {
+  // Before it the instance still computes its last batch, and only a batch that
+  // cannot grow leaves: closed earlier, a batch would leave behind what arrives
+  // until then. In the past for an idle instance.
+  TimePoint ready_at = {};
+  // Whether a full batch leaves before that, too.
+  bool takes_full_early = false;
 };
 
 // What is coming, and what it takes. All zero: nothing is known yet.
 struct Forecast {
   double rows_per_ns = 0;  // arrival rate
   ServiceTimeLine service;
-  int32_t lanes = 1;
+  int32_t instances = 1;
   absl::Span<const int32_t> buckets = {};  // batch_buckets.h
 };
 
-// Returns the fewest rows a batch that carry the arrival rate while the lanes
-// compute for a share kBusyTarget of the time, at least 1 and at most
-// `max_batch_size`: the smallest b with lanes * b / s(b) >= rate / kBusyTarget,
-// where s(b) is that of the bucket that b is padded to.
+// Returns the fewest rows a batch that carry the arrival rate while the
+// instances compute for a share kBusyTarget of the time, at least 1 and at most
+// `max_batch_size`: the smallest b with instances * b / s(b) >=
+// rate / kBusyTarget, where s(b) is that of the bucket that b is padded to.
 inline constexpr double kBusyTarget = 0.7;
 int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size);
 
-// Not now. The batcher looks again at `until`, or as soon as that many rows
-// are queued, or a slot is freed.
+// Not now. The scheduler decides again at `until`, or as soon as that many rows
+// are queued.
 struct Wait {
   static constexpr int32_t kNoRows = std::numeric_limits<int32_t>::max();
 
@@ -85,16 +86,17 @@ using Decision = std::variant<Wait, Dispatch>;
 class BatchPolicy {
  public:
   virtual ~BatchPolicy() = default;
-  virtual Decision Decide(const QueueState& queue, const LaneState& lanes,
+  virtual Decision Decide(const QueueState& queue,
+                          const InstanceState& instance,
                           const Forecast& forecast, TimePoint now) const = 0;
   // Whether it reads the forecast and latest_start.
   virtual bool looks_ahead() const { return false; }
 };
 
 enum class PolicyKind : uint8_t {
-  kEager,     // a free slot takes whatever is there; G3: no wait beside one
+  kEager,     // an idle instance takes whatever is there; G3
   kWindow,    // full, or max_wait since the oldest arrived
-  kAdaptive,  // TargetRows(), or max_wait, or a deadline that presses
+  kAdaptive,  // TargetRows(), or max_wait, or a critical deadline
 };
 
 // Returns the policy's name in flags and configs: "eager", "window",

@@ -8,19 +8,19 @@
 namespace ferry {
 
 enum class CloseReason : uint8_t {
-  kFull,      // no further queued request fits
-  kLaneFree,  // a lane was free and the policy waits for nothing (eager)
-  kMaxWait,   // the oldest request had waited max_wait
-  kTarget,    // as many rows as the arrival rate needs (adaptive)
-  kDeadline,  // a request could not have waited longer (adaptive)
-  kDrain,     // no further request can arrive
+  kFull,          // no further queued request fits
+  kInstanceFree,  // an instance was idle and the policy waits for nothing
+  kMaxWait,       // the oldest request had waited max_wait
+  kTarget,        // as many rows as the arrival rate needs (adaptive)
+  kDeadline,      // a request could not have waited longer (adaptive)
+  kDrain,         // no further request can arrive
 };
 inline constexpr size_t kCloseReasonCount = 6;
 
-// Returns the reason's name in metrics: "full", "lane_free", ...
+// Returns the reason's name in metrics: "full", "instance_free", ...
 constexpr const char* CloseReasonName(CloseReason reason) {
   constexpr const char* kNames[kCloseReasonCount] = {
-      "full", "lane_free", "max_wait", "target", "deadline", "drain"};
+      "full", "instance_free", "max_wait", "target", "deadline", "drain"};
   return kNames[static_cast<size_t>(reason)];
 }
 

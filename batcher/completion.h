@@ -1,17 +1,14 @@
-// Completion: the end of a request, seen from the one who sent it.
+// Completion receives the result of one request.
 //
-// Guarantees (G1):
-//   1. After Submit() accepted a request, Respond(.., Last::kYes) is called
-//      exactly once, on success, failure, deadline, cancel, drain or shutdown.
-//   2. Released() is called exactly once, after that Respond() has returned
-//      and after a Cancel() that was under way has been consumed: from then on
-//      nothing in the batcher points to the request.
+// Guarantee (G1): after Scheduler::Submit() accepted a request, Respond() is
+// called exactly once, on success, failure, deadline, cancel, drain or
+// shutdown. It is the scheduler's last touch of the request: within the call
+// the owner may free the request or submit it again.
 //
-// Thread safety: both are called from a thread of the batcher or the backend,
-// or within any call of Batcher, on its caller's thread; never while a lock of
-// the batcher is held. They never block. Respond may call Batcher::Submit() for
-// another request, but not Batcher::ServeInline(), as the lane may be this
-// thread's. Neither may destroy the batcher.
+// Thread safety: Respond() is called from a thread of an instance, from the
+// scheduler's timer, or within a call of Scheduler, never while a lock of the
+// scheduler is held. It never blocks. It may submit other requests; it may not
+// destroy the scheduler.
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_
 
@@ -20,7 +17,7 @@
 
 namespace ferry {
 
-// How a request or a batch ended. Crosses threads, so it is plain: an
+// How a request or a batch ended. It crosses threads, so it is plain: an
 // absl::Status would carry a shared, reference-counted text.
 struct Outcome {
   absl::StatusCode code = absl::StatusCode::kOk;
@@ -29,12 +26,15 @@ struct Outcome {
   bool ok() const { return code == absl::StatusCode::kOk; }
 };
 
-enum class Last { kNo, kYes };
+// The result of one request: its rows if the outcome is ok, else none.
+struct RequestResult {
+  Outcome outcome;
+  OutputRows rows;  // borrowed for the call: an OutputRef keeps them
+};
 
 class Completion {
  public:
-  virtual void Respond(Outcome outcome, OutputRows rows, Last last) = 0;
-  virtual void Released() = 0;
+  virtual void Respond(const RequestResult& result) = 0;
 
  protected:
   ~Completion() = default;

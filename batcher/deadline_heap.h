@@ -4,7 +4,7 @@
 // knows its place (InferRequest::deadline_index), so that any of them is
 // removed in O(log n).
 //
-// Thread safety: stepper only.
+// Thread safety: guarded by the scheduler's mutex.
 #ifndef FERRY_BATCHER_DEADLINE_HEAP_H_
 #define FERRY_BATCHER_DEADLINE_HEAP_H_
 

@@ -6,9 +6,7 @@
 
 namespace ferry {
 
-// One request of an InProcessClient. It is ready once the batcher has let go of
-// it, not as soon as it is answered: so the reader alone returns it to the
-// pool, and finds room there for its next request.
+// One request of an InProcessClient. The reader alone returns it to the pool.
 class InProcessCall final : public Completion {
  public:
   explicit InProcessCall(InProcessClient& client) : client_(client) {
@@ -26,11 +24,11 @@ class InProcessCall final : public Completion {
         request_.bytes += run.size;
       }
     }
-    request_.shape_key = RequestsMayDiffer(client_.batcher_.spec())
+    request_.shape_key = RequestsMayDiffer(client_.scheduler_.spec())
                              ? ShapeKey(arguments.inputs)
                              : 0;
     is_ready_.store(0, std::memory_order_relaxed);
-    return client_.batcher_.Submit(request_);
+    return client_.scheduler_.Submit(request_);
   }
 
   bool IsReady() const {
@@ -42,17 +40,15 @@ class InProcessCall final : public Completion {
     return std::move(reply_);
   }
 
-  void Cancel() { client_.batcher_.Cancel(request_); }
+  void Cancel() { client_.scheduler_.Cancel(request_); }
 
   void ReturnToPool() { client_.Return(*this); }
 
-  void Respond(Outcome outcome, OutputRows rows, Last) override {
-    reply_ = {outcome, OutputRef(rows.buffer), rows.first, rows.count};
-  }
-
-  void Released() override {
-    // Under the lock that returning the call takes: whoever has it in the pool
-    // may destroy it, so nothing here comes after that.
+  void Respond(const RequestResult& result) override {
+    reply_ = {result.outcome, OutputRef(result.rows.buffer), result.rows.first,
+              result.rows.count};
+    // Under the lock that returning the call takes: the thread that has it in
+    // the pool may destroy it, so nothing here comes after that.
     MutexLock lock(client_.mutex_);
     is_ready_.store(1, std::memory_order_release);
     is_ready_.notify_one();
@@ -83,8 +79,8 @@ Reply Future::Get() {
 
 void Future::Cancel() { call_->Cancel(); }
 
-InProcessClient::InProcessClient(Batcher& batcher, int32_t max_calls)
-    : batcher_(batcher), max_calls_(max_calls) {
+InProcessClient::InProcessClient(Scheduler& scheduler, int32_t max_calls)
+    : scheduler_(scheduler), max_calls_(max_calls) {
   for (int32_t i = 0; i < max_calls; ++i) {
     calls_.push_back(std::make_unique<InProcessCall>(*this));
   }

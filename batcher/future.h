@@ -1,7 +1,7 @@
-// InProcessClient and Future: requests to a Batcher from C++ in the same
+// InProcessClient and Future: requests to a Scheduler from C++ in the same
 // process, without gRPC, answered through futures of their own.
 //
-//   InProcessClient client(batcher, 64);
+//   InProcessClient client(scheduler, 64);
 //   absl::StatusOr<Future> future =
 //       client.Submit({.inputs = views, .rows = 1});
 //   Reply reply = future->Get();        // waits
@@ -21,10 +21,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "batcher/batcher.h"
 #include "batcher/clock.h"
 #include "batcher/mutex.h"
 #include "batcher/output_buffer.h"
+#include "batcher/scheduler.h"
 #include "batcher/tensor.h"
 
 namespace ferry {
@@ -61,8 +61,7 @@ class Future {
   // Returns whether Get() would return at once.
   bool IsReady() const;
 
-  // Waits for the answer, and until the batcher has let go of the request, and
-  // returns it. REQUIRES: called once.
+  // Waits for the answer and returns it. REQUIRES: called once.
   Reply Get();
 
   // Asks for an end with CANCELLED; Get() still tells how it ended.
@@ -74,14 +73,15 @@ class Future {
 
 class InProcessClient {
  public:
-  // At most `max_calls` requests are under way at once. `batcher` outlives it.
-  InProcessClient(Batcher& batcher, int32_t max_calls);
+  // At most `max_calls` requests are under way at once. `scheduler` outlives
+  // it.
+  InProcessClient(Scheduler& scheduler, int32_t max_calls);
 
   // REQUIRES: every Future has ended.
   ~InProcessClient();
 
-  // Errors: those of Batcher::Submit(); RESOURCE_EXHAUSTED where max_calls are
-  // under way.
+  // Errors: those of Scheduler::Submit(); RESOURCE_EXHAUSTED where max_calls
+  // are under way.
   absl::StatusOr<Future> Submit(const InferArguments& arguments);
 
  private:
@@ -89,7 +89,7 @@ class InProcessClient {
 
   void Return(InProcessCall& call);
 
-  Batcher& batcher_;
+  Scheduler& scheduler_;
   const int32_t max_calls_;
   Mutex mutex_;
   std::vector<InProcessCall*> idle_ ABSL_GUARDED_BY(mutex_);

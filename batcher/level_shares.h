@@ -10,7 +10,7 @@
 // has work, as a moving average: so much longer its requests wait than their
 // number says. What less urgent levels get of a batch that has room counts not.
 //
-// Thread safety: thread-compatible; the stepper's.
+// Thread safety: thread-compatible; the scheduler's.
 #ifndef FERRY_BATCHER_LEVEL_SHARES_H_
 #define FERRY_BATCHER_LEVEL_SHARES_H_
 

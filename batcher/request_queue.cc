@@ -112,11 +112,10 @@ void RequestQueue::Append(InferRequest& request) {
     deadlines_.Insert(request);
   }
   request.group = &group;
-  request.is_queued = true;
 }
 
 void RequestQueue::Remove(InferRequest& request) {
-  Check(request.is_queued, "only a queued request is removed");
+  Check(request.group != nullptr, "only a queued request is removed");
   ShapeGroup& group = *request.group;
   group.Remove(request);
   --requests_;
@@ -127,14 +126,13 @@ void RequestQueue::Remove(InferRequest& request) {
   }
   deadlines_.Remove(request);
   request.group = nullptr;
-  request.is_queued = false;
   if (group.requests() == 0) {
     DropGroup(group);
   }
 }
 
 void RequestQueue::Delay(InferRequest& request) {
-  Check(request.is_queued && !request.is_delayed,
+  Check(request.group != nullptr && !request.is_delayed,
         "only a queued request is delayed, and once");
   request.group->Delay(request);
   delayed_rows_[static_cast<size_t>(request.level)] += request.rows;

@@ -1,16 +1,15 @@
-// RequestQueue: the admitted requests after the stepper took them from
-// the push list, in groups of one shape, and in each by level of priority and
-// then by arrival, the delayed ones last. Each group is an open batch, or
-// several: requests of different shapes never share one, and never close each
-// other's.
+// RequestQueue holds the admitted requests after the scheduler took them from
+// the inbox: in groups of one shape, and in each by level of priority and then
+// by arrival, the delayed ones last. Each group is an open batch, or several:
+// requests of different shapes never share one, and never close each other's.
 //
 // Intrusive. Allocates only when more shapes are queued at once than ever
 // before.
 //
 // Invariant: a request is in its group and, if it is ever due, in the heap,
-// exactly while is_queued is true. No group in groups() is empty.
+// exactly while its `group` is set. No group in groups() is empty.
 //
-// Thread safety: stepper only.
+// Thread safety: thread-compatible; the scheduler's mutex guards it.
 #ifndef FERRY_BATCHER_REQUEST_QUEUE_H_
 #define FERRY_BATCHER_REQUEST_QUEUE_H_
 
@@ -74,11 +73,11 @@ class RequestQueue {
 
   void Append(InferRequest& request);
 
-  // REQUIRES: request.is_queued.
+  // REQUIRES: the request is queued.
   void Remove(InferRequest& request);
 
   // From now on the request comes after the others of its level, and is due at
-  // its deadline only. REQUIRES: request.is_queued.
+  // its deadline only. REQUIRES: the request is queued.
   void Delay(InferRequest& request);
 
   // In no order.
@@ -95,6 +94,19 @@ class RequestQueue {
   }
   // REQUIRES: not empty.
   InferRequest& any() const { return groups_.front()->any(); }
+
+  // Calls visit(request) for each request. The queue does not change meanwhile.
+  template <typename Visitor>
+  void Visit(const Visitor& visit) const {
+    for (const ShapeGroup* group : groups_) {
+      for (const ShapeGroup::Level& level : group->levels()) {
+        for (InferRequest* each = level.oldest; each != nullptr;
+             each = each->newer) {
+          visit(*each);
+        }
+      }
+    }
+  }
 
   const DeadlineHeap& deadlines() const { return deadlines_; }
 

@@ -19,7 +19,7 @@
 // starts afresh with these, which is counted. Until such a run has ended
 // nothing of it is learned, so that it is judged by what was known before.
 //
-// Thread safety: thread-compatible; the stepper's.
+// Thread safety: thread-compatible; the scheduler's.
 #ifndef FERRY_BATCHER_SERVICE_TIME_MODEL_H_
 #define FERRY_BATCHER_SERVICE_TIME_MODEL_H_
 

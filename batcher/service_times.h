@@ -8,7 +8,7 @@
 // at once than there are places, all speak. While no two shapes came there is
 // nothing but all.
 //
-// Thread safety: thread-compatible; the stepper's. Allocates for each of the
+// Thread safety: thread-compatible; the scheduler's. Allocates for each of the
 // first kMaxShapes shapes, and nothing after.
 #ifndef FERRY_BATCHER_SERVICE_TIMES_H_
 #define FERRY_BATCHER_SERVICE_TIMES_H_

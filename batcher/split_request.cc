@@ -86,7 +86,6 @@ SplitRequest::SplitRequest(InferRequest& whole, int32_t max_part_rows,
     : whole_(whole),
       budget_(std::move(budget)),
       parts_(static_cast<size_t>(PartsOf(whole.rows, max_part_rows))),
-      unreleased_(static_cast<int32_t>(parts_.size())),
       not_ended_(static_cast<int32_t>(parts_.size())) {
   std::vector<RowCutter> cutters;
   for (const TensorView& input : whole.inputs) {
@@ -101,7 +100,6 @@ SplitRequest::SplitRequest(InferRequest& whole, int32_t max_part_rows,
     part.level = whole.level;
     part.completion = whole.completion;
     part.part_of = this;
-    part.TakeFirstHold();
     CutInputs(whole, cutters, part);
   }
   // The message is kept until the last part is staged, and counts until then.
@@ -113,15 +111,15 @@ void SplitRequest::Stamp() {
     part.arrival = whole_.arrival;
     part.due = whole_.due;
     part.deadline = whole_.deadline;
-    part.is_trial = whole_.is_trial;
+    part.is_probe = whole_.is_probe;
   }
 }
 
-std::optional<Ending> SplitRequest::Join(const InferRequest& part,
-                                         const Ending& ending) {
-  Outcome outcome = ending.outcome;
-  if (outcome.ok() && !has_failed()) {
-    outcome = Copy(static_cast<const Part&>(part), ending.rows);
+std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
+                                                const RequestResult& result) {
+  Outcome outcome = result.outcome;
+  if (outcome.ok() && !has_failed_.load(std::memory_order_relaxed)) {
+    outcome = Copy(static_cast<const Part&>(part), result.rows);
   }
   MutexLock lock(mutex_);
   if (outcome_.ok() && !outcome.ok()) {
@@ -134,8 +132,8 @@ std::optional<Ending> SplitRequest::Join(const InferRequest& part,
   if (outcome_.ok() && !joined_->Finish()) {
     outcome_ = kNoMemory;
   }
-  return outcome_.ok() ? Ending{outcome_, {joined_, 0, whole_.rows}}
-                       : Ending{outcome_, {}};
+  return outcome_.ok() ? RequestResult{outcome_, {joined_, 0, whole_.rows}}
+                       : RequestResult{outcome_, {}};
 }
 
 JoinedOutput* SplitRequest::RoomFor(const OutputRows& rows, Outcome& outcome) {
@@ -164,10 +162,19 @@ Outcome SplitRequest::Copy(const Part& part, const OutputRows& rows) {
   return outcome;
 }
 
-void SplitRequest::PartReleased() {
-  if (unreleased_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    whole_.GiveBackHold();  // which may destroy this
-  }
+std::optional<RequestResult> JoinResult(InferRequest& request,
+                                        const RequestResult& result) {
+  return request.part_of == nullptr ? result
+                                    : request.part_of->Join(request, result);
+}
+
+void Respond(InferRequest& request, const RequestResult& result) {
+  InferRequest& whole =
+      request.part_of == nullptr ? request : request.part_of->whole();
+  // The joined rows live until the owner has been told.
+  const std::unique_ptr<SplitRequest> parts(
+      std::exchange(whole.split, nullptr));
+  whole.completion->Respond(result);
 }
 
 }  // namespace ferry

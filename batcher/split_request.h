@@ -1,17 +1,16 @@
-// SplitRequest: a request of more rows than a batch holds, served in parts.
+// SplitRequest serves a request of more rows than a batch holds, in parts.
 //
-// Each part is queued, batched and staged as a request of its own; its rows are
-// copied to where those of the whole are joined, and the last part to end tells
-// the owner. The first error is the whole's: parts that still wait are then
-// dropped when their batch would close.
+// Each part is queued, batched and gathered as a request of its own. Its result
+// rows are copied to where those of the whole are joined, and the last part to
+// end tells the owner. The first error of a part is the whole's: the parts that
+// still wait are dropped when their batch would close.
 //
 // Memory: the joined rows of all requests count against a JoinBudget.
 //
-// Lifetime: owned by the whole, from Submit() until its last hold is given
-// back; the parts together are one of its holds.
+// Lifetime: the whole owns it, from Submit() until its owner has been told.
 //
-// Thread safety: Join() and PartReleased() from any thread; the rest is
-// constant after construction.
+// Thread safety: Join() and IsOfNoUse() from any thread; the rest is constant
+// after construction.
 // Errors: RESOURCE_EXHAUSTED where the budget has no room for the joined rows;
 // INTERNAL where the model gave parts of one request outputs of different
 // shapes.
@@ -58,18 +57,20 @@ class SplitRequest {
 
   absl::Span<Part> parts() { return absl::MakeSpan(parts_); }
 
-  // A part has ended so. Returns how the whole has, where it was the last; the
-  // rows live as long as this.
-  std::optional<Ending> Join(const InferRequest& part, const Ending& ending)
+  InferRequest& whole() const { return whole_; }
+
+  // Takes the result of a part. Returns that of the whole where the part was
+  // the last; its rows live as long as this.
+  std::optional<RequestResult> Join(const InferRequest& part,
+                                    const RequestResult& result)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether a part has failed, so that the others are of no use.
-  bool has_failed() const {
-    return has_failed_.load(std::memory_order_relaxed);
+  // Whether parts that have not ended are of no use: one has failed, or the
+  // client has gone.
+  bool IsOfNoUse() const {
+    return has_failed_.load(std::memory_order_relaxed) ||
+           whole_.cancelled.load(std::memory_order_seq_cst);
   }
-
-  // Nothing points to a part any more; after the last one, to none.
-  void PartReleased();
 
  private:
   // Where the rows are joined; null, and why in `outcome`, where they cannot
@@ -82,13 +83,21 @@ class SplitRequest {
   const std::shared_ptr<JoinBudget> budget_;
   std::vector<Part> parts_;
   std::atomic<bool> has_failed_{false};
-  std::atomic<int32_t> unreleased_;
   Mutex mutex_;
   int32_t not_ended_ ABSL_GUARDED_BY(mutex_);
   Outcome outcome_ ABSL_GUARDED_BY(mutex_);
   JoinedOutput* joined_ ABSL_GUARDED_BY(mutex_) = nullptr;
   OutputRef joined_ref_ ABSL_GUARDED_BY(mutex_);  // keeps it
 };
+
+// Takes the result of a request that has ended. Returns what its owner is to be
+// told; nothing for a part while other parts have not ended.
+std::optional<RequestResult> JoinResult(InferRequest& request,
+                                        const RequestResult& result);
+
+// Tells the owner of the request, or of its whole, what JoinResult() returned.
+// Nothing may touch the request afterwards.
+void Respond(InferRequest& request, const RequestResult& result);
 
 }  // namespace ferry
 

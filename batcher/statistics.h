@@ -1,17 +1,17 @@
-// What the batcher counts: BatchStatistics, written while it serves, and
-// BatcherStatistics, a copy of their sum for whoever asks.
+// BatchStatistics and SchedulerStatistics count what a scheduler serves: the
+// first while it serves, the second as a copy of the sum.
 //
 // The durations of a request, in the words used everywhere:
 //   queue wait  arrival to batch closed
-//   stage       batch closed to compute begun: gather, copy in, a lane's turn
-//   compute     on the lane
+//   stage       batch closed to compute begun: gather, copy in
+//   compute     on the instance
 //   deliver     compute ended to reply handed over
 //   request time  the sum
 //
 // Thread safety: a BatchStatistics has one writer at a time and any number of
-// readers. Each batch carries one, written by whoever owns the batch; handing
-// the batch over orders the writers. The stepper has one more for what
-// it answers itself. BatcherStatistics is a plain value.
+// readers. Each batch carries one, written by the thread that owns the batch;
+// handing the batch over orders the writers. The scheduler has one more for
+// what ends in the queue. SchedulerStatistics is a plain value.
 #ifndef FERRY_BATCHER_STATISTICS_H_
 #define FERRY_BATCHER_STATISTICS_H_
 
@@ -91,29 +91,31 @@ enum class Refusal : uint8_t {
   kQueueBytes,     // queue full, in bytes
   kExpired,        // its deadline had passed
   kWouldMiss,      // its deadline would pass before it could be answered
-  kDraining,       // the batcher takes no more
-  kBroken,         // the backend is broken
+  kDraining,       // the scheduler takes no more
+  kBroken,         // the device is lost
 };
 inline constexpr size_t kRefusalCount = 9;
 
 // Returns the reason's name in metrics: "too_large", "queue_requests", ...
 const char* RefusalName(Refusal reason);
 
-struct BatcherStatistics {
-  explicit BatcherStatistics(int32_t max_batch_size) : served(max_batch_size) {}
+struct SchedulerStatistics {
+  explicit SchedulerStatistics(int32_t max_batch_size)
+      : served(max_batch_size) {}
 
   BatchStatistics served;
   uint64_t padding_rows = 0;  // PaddingRows() of what was served
   std::array<uint64_t, kRefusalCount> refused{};
-  std::vector<Duration> busy;    // compute time so far, by lane
+  std::vector<Duration> busy;    // compute time so far, by instance
   ServiceTimeLine service_time;  // as learned so far
   uint64_t service_time_drifts = 0;
   int32_t queued_requests = 0;
   int32_t queued_rows = 0;
   int64_t queued_bytes = 0;
-  int32_t running_batches = 0;        // closed, and not all answered
-  TimePoint oldest_on_lane = kNever;  // when a lane took the oldest it has
-  TimePoint last_arrival;             // the clock's epoch: none yet
+  int32_t running_batches = 0;  // closed, and not all answered
+  TimePoint oldest_begin =
+      kNever;              // of the batches whose compute has not ended
+  TimePoint last_arrival;  // the clock's epoch: none yet
 };
 
 }  // namespace ferry

@@ -18,9 +18,6 @@
 namespace ferry {
 namespace {
 
-constexpr int32_t kMaxSlots = 16;
-constexpr int kMaxPollUs = 10000;
-constexpr int kMaxInlineUs = 10000;
 constexpr int32_t kMaxThreads = 1024;
 constexpr int64_t kMaxWidth = 1 << 20;
 constexpr double kMaxServiceMs = 60'000;
@@ -196,18 +193,6 @@ struct Parameter {
 using Text = absl::string_view;
 constexpr Parameter kParameters[] = {
     {"ferry.policy", kEvery, ReadPolicy},
-    {"ferry.slots", kEvery,
-     [](Text text, ModelOptions& o) {
-       return ReadInteger<int32_t>(text, 1, kMaxSlots, o.slots.emplace());
-     }},
-    {"ferry.poll_us", kEvery,
-     [](Text text, ModelOptions& o) {
-       return ReadInteger<int32_t>(text, 0, kMaxPollUs, o.poll_us);
-     }},
-    {"ferry.inline_us", kTorch | kEcho,
-     [](Text text, ModelOptions& o) {
-       return ReadInteger<int32_t>(text, 0, kMaxInlineUs, o.inline_us);
-     }},
     {"ferry.weight", kEvery, ReadWeight},
     {"ferry.precision", kScript | kNetwork, ReadPrecision},
     {"ferry.threads", kTorch,
@@ -284,6 +269,10 @@ std::string UnknownKey(absl::string_view key) {
   if (key == "INTER_OP_THREAD_COUNT") {
     return "write 'ferry.threads' for the threads of one operator, or more "
            "instances";
+  }
+  if (key == "ferry.slots" || key == "ferry.poll_us" ||
+      key == "ferry.inline_us") {
+    return "remove it; an instance pulls its batches without it";
   }
   std::string known;
   for (const Parameter& parameter : kParameters) {

@@ -27,7 +27,7 @@
 #include "models/forward_report.h"
 #include "models/made_up_row.h"
 #include "models/model_config.h"
-#include "models/model_lanes.h"
+#include "models/model_copies.h"
 #include "models/repository_folder.h"
 #include "models/row_requests.h"
 
@@ -94,7 +94,7 @@ double Ms(Duration time) {
 
 // Runs batches of `rows` single requests for that long, with that pause between
 // them.
-absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
+absl::StatusOr<Measurement> Measure(CpuModel& model, int32_t rows,
                                     const Flags& flags) {
   const Clock& clock = Clock::Steady();
   const Duration pause = Milliseconds(flags.pause_us / 1000);
@@ -107,7 +107,7 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
   const TimePoint end = clock.Now() + Milliseconds(flags.seconds * 1000);
   for (int run = 0; run < kMinRuns || clock.Now() < end; ++run) {
     const TimePoint begin = clock.Now();
-    Outcome outcome = model.Stage(batch);
+    Outcome outcome = model.Gather(batch);
     const TimePoint staged = clock.Now();
     OutputRef output;
     if (outcome.ok()) {
@@ -129,7 +129,7 @@ absl::StatusOr<Measurement> Measure(HostModel& model, int32_t rows,
 
 // On a device: what is copied in is the stage, and the total is the time from
 // one batch's end to the next. Stage, compute and idle are the device's times.
-absl::StatusOr<Measurement> MeasureOnDevice(StreamModel& model, int32_t rows,
+absl::StatusOr<Measurement> MeasureOnDevice(DeviceModel& model, int32_t rows,
                                             const Flags& flags) {
   const std::vector<RowInput> row = RandomRow(model.spec(), kAnySizeHere);
   const RowRequests requests(model.spec(), row, rows);
@@ -202,11 +202,11 @@ absl::StatusOr<std::vector<Measurement>> MeasureAll(const Flags& flags,
 
 absl::StatusOr<std::vector<Measurement>> RunHere(const LoadedModel& model,
                                                  const Flags& flags) {
-  HostModelsOrStatus lanes = MakeLanes(model.config.options, model.folder.path);
+  CpuModelsOrStatus lanes = MakeCopies(model.config.options, model.folder.path);
   if (!lanes.ok()) {
     return lanes.status();
   }
-  HostModel& lane = *lanes->front();
+  CpuModel& lane = *lanes->front();
   if (absl::Status status = lane.WarmUp(); !status.ok()) {
     return status;
   }
@@ -231,8 +231,8 @@ absl::StatusOr<std::vector<Measurement>> RunThere(LoadedModel& model,
     options.buckets.assign(sizes.begin(), sizes.end());
     options.spec.max_batch_size = options.buckets.back();
   }
-  StreamModelOrStatus there =
-      MakeStreamModel(options, model.folder.path, *cuda->device);
+  DeviceModelOrStatus there =
+      MakeDeviceModel(options, model.folder.path, *cuda->device);
   if (!there.ok()) {
     return there.status();
   }

@@ -17,7 +17,7 @@ absl::Status StatusOf(const DeviceOutcome& outcome) {
 
 }  // namespace
 
-absl::StatusOr<DeviceForwards> RunOnDevice(StreamModel& model,
+absl::StatusOr<DeviceForwards> RunOnDevice(DeviceModel& model,
                                            const Batch& batch,
                                            const ForwardLoad& load) {
   const Clock& clock = Clock::Steady();

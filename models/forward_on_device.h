@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/batch.h"
 #include "batcher/clock.h"
-#include "batcher/stream_model.h"
+#include "batcher/device_model.h"
 
 namespace ferry {
 
@@ -32,7 +32,7 @@ struct DeviceForwards {
 
 // Runs the batch again and again for that long, and at least `min_runs` times.
 // REQUIRES: the model is warmed up; 1 <= load.ahead < model.places().
-absl::StatusOr<DeviceForwards> RunOnDevice(StreamModel& model,
+absl::StatusOr<DeviceForwards> RunOnDevice(DeviceModel& model,
                                            const Batch& batch,
                                            const ForwardLoad& load);
 

@@ -14,7 +14,7 @@
 #define FERRY_MODELS_MANIFEST_H_
 
 #include "absl/status/status.h"
-#include "models/model_lanes.h"
+#include "models/model_copies.h"
 
 namespace ferry {
 

@@ -1,4 +1,4 @@
-// What computes, then backend and batcher.
+// What computes, then its instances and their scheduler.
 #include "models/model_loader.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "batcher/host_backend.h"
-#include "batcher/stream_backend.h"
+#include "batcher/cpu_instance.h"
+#include "batcher/device_instance.h"
 #include "models/config_completion.h"
 #include "models/label_file.h"
 
@@ -31,12 +31,10 @@ const char* Platform(BackendKind backend) {
   }
 }
 
-BatcherOptions MakeBatcherOptions(const ModelOptions& options,
-                                  const ModelOverrides& overrides,
-                                  ReplyBurst* burst) {
-  BatcherOptions result;
-  // In their order on all connections, not only on each.
-  result.burst = options.preserve_ordering ? nullptr : burst;
+SchedulerOptions MakeSchedulerOptions(const ModelOptions& options,
+                                      const ModelOverrides& overrides,
+                                      const ComputePlace& place) {
+  SchedulerOptions result;
   result.max_batch_size = std::max(options.spec.max_batch_size, 1);
   if (options.batching == Batching::kOwnRowsOnly) {
     result.max_requests_per_batch = 1;
@@ -54,44 +52,47 @@ BatcherOptions MakeBatcherOptions(const ModelOptions& options,
     result.queue.requests = std::min(result.queue.requests, max);
   }
   result.queue.bytes = overrides.queue_bytes.value_or(result.queue.bytes);
+  result.device = place.share;
+  result.weight = options.weight;
   return result;
 }
 
-using BackendOrStatus = absl::StatusOr<std::unique_ptr<Backend>>;
+using Instances = std::vector<std::unique_ptr<Instance>>;
 
-BackendOrStatus MakeStreamBackend(std::unique_ptr<StreamModel> model,
-                                  const ModelOptions& options,
-                                  DeviceGate* gate) {
-  StreamBackendOptions backend_options;
-  backend_options.max_poll = std::chrono::microseconds(options.poll_us);
-  backend_options.gate = gate;
-  backend_options.weight = options.weight;
-  return StreamBackend::Create(std::move(model), backend_options);
-}
-
-BackendOrStatus MakeHostBackend(std::vector<std::unique_ptr<HostModel>> lanes,
-                                const ModelOptions& options, DeviceGate* gate) {
-  HostBackendOptions backend_options;
-  backend_options.slots_per_lane = options.slots_per_lane();
-  backend_options.max_poll = std::chrono::microseconds(options.poll_us);
-  backend_options.max_inline_run = std::chrono::microseconds(options.inline_us);
-  backend_options.gate = gate;
-  backend_options.weight = options.weight;
-  if (options.preserve_ordering && std::ssize(lanes) > 1) {
-    // A lane would deliver for all others while it is their turn.
-    backend_options.max_inline_replies = 0;
-    backend_options.max_inline_compute = Duration(0);
+absl::StatusOr<Instances> MakeInstances(
+    std::vector<std::unique_ptr<CpuModel>> copies,
+    std::unique_ptr<DeviceModel> on_device, const ModelOptions& options) {
+  Instances instances;
+  if (on_device != nullptr) {
+    auto instance = DeviceInstance::Create(std::move(on_device));
+    if (!instance.ok()) {
+      return instance.status();
+    }
+    instances.push_back(*std::move(instance));
   }
-  return HostBackend::Create(std::move(lanes), backend_options);
+  CpuInstance::Options instance_options;
+  if (options.preserve_ordering && copies.size() > 1) {
+    // One batcher thread would deliver for all others while it is their turn.
+    instance_options.max_own_replies = 0;
+    instance_options.max_own_compute = Duration(0);
+  }
+  for (std::unique_ptr<CpuModel>& copy : copies) {
+    auto instance = CpuInstance::Create(std::move(copy), instance_options);
+    if (!instance.ok()) {
+      return instance.status();
+    }
+    instances.push_back(*std::move(instance));
+  }
+  return instances;
 }
 
-// What runs a model's batches, loaded: lanes of the processor, or a device.
+// What runs a model's batches, loaded: copies on the processor, or a device.
 struct Loaded {
-  std::vector<std::unique_ptr<HostModel>> lanes;
-  std::unique_ptr<StreamModel> on_device;
+  std::vector<std::unique_ptr<CpuModel>> copies;
+  std::unique_ptr<DeviceModel> on_device;
 
   const ModelSpec& spec() const {
-    return on_device != nullptr ? on_device->spec() : lanes.front()->spec();
+    return on_device != nullptr ? on_device->spec() : copies.front()->spec();
   }
 };
 
@@ -118,15 +119,15 @@ absl::Status ReadLabelFiles(const ModelOptions& options,
 absl::Status Load(const ModelOptions& options, const std::string& folder,
                   const ComputePlace& place, Loaded& loaded) {
   if (place.device != nullptr && RunsOnTorch(options.backend)) {
-    auto model = MakeStreamModel(options, folder, *place.device);
+    auto model = MakeDeviceModel(options, folder, *place.device);
     loaded.on_device = model.ok() ? *std::move(model) : nullptr;
     return model.status();
   }
-  auto lanes = MakeLanes(options, folder);
-  if (lanes.ok()) {
-    loaded.lanes = *std::move(lanes);
+  auto copies = MakeCopies(options, folder);
+  if (copies.ok()) {
+    loaded.copies = *std::move(copies);
   }
-  return lanes.status();
+  return copies.status();
 }
 
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
@@ -152,20 +153,18 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     model->completed = CompleteConfig(loaded.spec(), config);
   }
   const ModelOptions& options = config.options;
-  const StreamModel* const on_device = loaded.on_device.get();
-  const HostModel* const lane =
-      loaded.lanes.empty() ? nullptr : loaded.lanes.front().get();
-  BackendOrStatus backend =
-      on_device != nullptr
-          ? MakeStreamBackend(std::move(loaded.on_device), options, place.gate)
-          : MakeHostBackend(std::move(loaded.lanes), options, place.gate);
-  if (!backend.ok()) {
-    return named(backend.status());
+  const DeviceModel* const on_device = loaded.on_device.get();
+  const CpuModel* const copy =
+      loaded.copies.empty() ? nullptr : loaded.copies.front().get();
+  absl::StatusOr<Instances> instances = MakeInstances(
+      std::move(loaded.copies), std::move(loaded.on_device), options);
+  if (!instances.ok()) {
+    return named(instances.status());
   }
-  absl::StatusOr<std::unique_ptr<Batcher>> batcher = Batcher::Create(
-      *std::move(backend), MakeBatcherOptions(options, overrides, place.burst));
-  if (!batcher.ok()) {
-    return named(batcher.status());
+  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
+      *std::move(instances), MakeSchedulerOptions(options, overrides, place));
+  if (!scheduler.ok()) {
+    return named(scheduler.status());
   }
   model->name = options.name;
   model->version = folder.version;
@@ -181,10 +180,10 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     return status;
   }
   model->warm_up_failure = on_device != nullptr ? on_device->warm_up_failure()
-                                                : lane->warm_up_failure();
+                                                : copy->warm_up_failure();
   model->is_simulated = options.backend == BackendKind::kSimulated;
   model->default_level = options.default_level;
-  model->batcher = *std::move(batcher);
+  model->scheduler = *std::move(scheduler);
   return model;
 }
 

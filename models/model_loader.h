@@ -1,4 +1,4 @@
-// Makes a ServedModel from a config: its lanes, its backend, its batcher.
+// LoadModel makes a ServedModel from a config: its instances and its scheduler.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_MODEL_LOADER_H_
@@ -7,23 +7,20 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "batcher/device_gate.h"
-#include "batcher/reply_burst.h"
-#include "models/model_lanes.h"
+#include "batcher/device_share.h"
+#include "models/model_copies.h"
 #include "models/model_overrides.h"
 #include "models/served_model.h"
 
 namespace ferry {
 
-// What models compute on, and who is told of their replies. All outlive the
-// models.
+// What models compute on. Both outlive the models.
 struct ComputePlace {
   DeviceRuntime* device = nullptr;  // null: the processor
-  DeviceGate* gate = nullptr;   // says whose turn it is; null: the model has it
-  ReplyBurst* burst = nullptr;  // null: nobody
+  DeviceShare* share = nullptr;     // null: the model has all of it
 };
 
-// Loads, warms up, and starts a batcher. `config` has its overrides applied;
+// Loads, warms up, and starts a scheduler. `config` has its overrides applied;
 // `overrides` give the bounds of the queue. Errors name the model.
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const ModelConfig& config, const ModelOverrides& overrides,

@@ -102,19 +102,16 @@ struct ModelOptions {
   PolicyKind policy = PolicyKind::kEager;
   Duration max_wait{0};
   bool preserve_ordering = false;
-  int32_t enough_rows = 0;                  // as in BatcherOptions
+  int32_t enough_rows = 0;                  // as in SchedulerOptions
   std::vector<LevelOptions> levels = {{}};  // of priority, urgent first
   int32_t default_level = 0;
   std::vector<int32_t> buckets;  // ascending rows a batch is padded to, or none
   bool use_graphs = true;        // on a device that has them
   bool use_channels_last = true;  // for convolutions, where they suit
 
-  int32_t instance_count = 1;    // lanes
-  double weight = 1;             // of the device's time, against other models
-  std::optional<int32_t> slots;  // of a lane; none: as slots_per_lane() says
-  int32_t poll_us = 250;    // of a lane that has just worked; 0: sleeps at once
-  int32_t inline_us = 300;  // as max_inline_run of HostBackendOptions
-  int32_t threads = 1;      // intra-op threads of one lane
+  int32_t instance_count = 1;
+  double weight = 1;    // of the device's time, against other models
+  int32_t threads = 1;  // intra-op threads of one instance
   Precision precision = Precision::kBf16;
   bool is_precision_chosen = false;   // by the config; else a default
   std::vector<WarmUpSample> warm_up;  // run before it is ready; none: zeros
@@ -123,17 +120,6 @@ struct ModelOptions {
   std::vector<int64_t> widths;       // of the mlp: input, hidden ..., output
   std::string weights;               // a .safetensors file; empty: seeded
   SimulatedModelOptions simulation;  // with kSimulated
-
-  // Whether another thread may stage the batches of the only lane: LibTorch
-  // would give it as many threads of its own as the lane has.
-  bool may_stage_ahead() const {
-    return RunsOnTorch(backend) && instance_count == 1 && threads == 1;
-  }
-
-  // Batches staged or computing at once in a lane.
-  int32_t slots_per_lane() const {
-    return slots.value_or(may_stage_ahead() ? 2 : 1);
-  }
 };
 
 }  // namespace ferry

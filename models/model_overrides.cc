@@ -57,11 +57,6 @@ void Complete(ModelConfig& config) {
   }
   SetParameter("ferry.policy", PolicyName(options.policy), message);
   SetParameter("ferry.weight", absl::StrCat(options.weight), message);
-  SetParameter("ferry.slots", absl::StrCat(options.slots_per_lane()), message);
-  SetParameter("ferry.poll_us", absl::StrCat(options.poll_us), message);
-  if (options.backend != BackendKind::kSimulated) {
-    SetParameter("ferry.inline_us", absl::StrCat(options.inline_us), message);
-  }
   if (RunsOnTorch(options.backend)) {
     SetParameter("ferry.threads", absl::StrCat(options.threads), message);
   }
@@ -94,9 +89,6 @@ absl::Status ApplyOverrides(const ModelOverrides& overrides,
   options.max_wait = overrides.max_wait.value_or(options.max_wait);
   options.policy = overrides.policy.value_or(options.policy);
   options.threads = overrides.threads.value_or(options.threads);
-  if (overrides.slots.has_value()) {
-    options.slots = overrides.slots;
-  }
   Complete(config);
   return absl::OkStatus();
 }

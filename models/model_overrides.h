@@ -21,8 +21,7 @@ struct ModelOverrides {
   std::optional<int32_t> max_batch_size;
   std::optional<Duration> max_wait;
   std::optional<PolicyKind> policy;
-  std::optional<int32_t> threads;  // intra-op threads of one lane
-  std::optional<int32_t> slots;    // per lane
+  std::optional<int32_t> threads;  // intra-op threads of one instance
   std::optional<int32_t> queue_requests;
   std::optional<int64_t> queue_bytes;
 };

@@ -121,7 +121,7 @@ std::string ModelPlan::Fingerprint() const {
 }
 
 ModelRepository::ModelRepository(const ModelRepositoryOptions& options)
-    : options_(WithoutSlashes(options)), gate_(DeviceLanes(options)) {}
+    : options_(WithoutSlashes(options)), share_(DeviceLanes(options)) {}
 
 absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
   if (options_.single.has_value()) {
@@ -306,8 +306,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
   }
   return LoadModel(plan.config, options_.overrides, folder,
                    {.device = options_.device.get(),
-                    .gate = use == DeviceUse::kShared ? &gate_ : nullptr,
-                    .burst = options_.burst});
+                    .share = use == DeviceUse::kShared ? &share_ : nullptr});
 }
 
 absl::Status ModelRepository::ForClients(const absl::Status& status) const {

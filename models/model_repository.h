@@ -19,8 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/reply_burst.h"
-#include "batcher/weighted_gate.h"
+#include "batcher/device_share.h"
 #include "models/manifest.h"
 #include "models/model_config.h"
 #include "models/model_loader.h"
@@ -44,8 +43,6 @@ struct ModelRepositoryOptions {
   int32_t device_lanes = 0;
   // What LibTorch's models compute on; null: the processor.
   std::shared_ptr<DeviceRuntime> device = nullptr;
-  // Who is told of batches' replies; outlives the models. Null: nobody.
-  ReplyBurst* burst = nullptr;
 };
 
 // Whether a model shares the device with others.
@@ -106,7 +103,7 @@ class ModelRepository {
   ConfigOrigin origin() const;
 
   const ModelRepositoryOptions options_;
-  WeightedGate gate_;
+  DeviceShare share_;
 };
 
 }  // namespace ferry

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "models/model_lanes.h"
+#include "models/model_copies.h"
 
 namespace ferry {
 

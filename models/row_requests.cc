@@ -28,7 +28,7 @@ RowRequests::RowRequests(const ModelSpec& spec,
     request.bytes = row_bytes;
     batch_.Add(request);
   }
-  batch_.Close(Clock::Steady().Now(), CloseReason::kFull);
+  batch_.Close(Clock::Steady().Now(), CloseReason::kFull, 0);
 }
 
 }  // namespace ferry

@@ -1,6 +1,6 @@
 // ServedModel: one version of a model, ready to take requests.
 //
-// Thread safety: const after construction; its Batcher is thread-safe.
+// Thread safety: const after construction; its Scheduler is thread-safe.
 #ifndef FERRY_MODELS_SERVED_MODEL_H_
 #define FERRY_MODELS_SERVED_MODEL_H_
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "batcher/batcher.h"
+#include "batcher/scheduler.h"
 #include "batcher/tensor.h"
 #include "proto/model_config.pb.h"
 
@@ -41,14 +41,14 @@ struct ServedModel {
   bool is_simulated = false;
   // Of requests that name none.
   int32_t default_level = 0;
-  std::unique_ptr<Batcher> batcher;
+  std::unique_ptr<Scheduler> scheduler;
 };
 
-// Returns the batcher's level for a priority as clients write it: from 1, the
+// Returns the scheduler's level for a priority as clients write it: from 1, the
 // most urgent; 0 and what the model does not have mean its default, as in
 // Triton.
 inline int32_t LevelOf(uint64_t priority, const ServedModel& model) {
-  return priority >= 1 && priority <= model.batcher->options().levels.size()
+  return priority >= 1 && priority <= model.scheduler->options().levels.size()
              ? static_cast<int32_t>(priority - 1)
              : model.default_level;
 }

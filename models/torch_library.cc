@@ -75,23 +75,23 @@ void PrepareTorchEnvironment() {
   setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
 }
 
-HostModelsOrStatus LoadTorchModels(const ModelOptions& options,
-                                   const std::string& path) {
+CpuModelsOrStatus LoadTorchModels(const ModelOptions& options,
+                                  const std::string& path) {
   if (TheLibrary().load == nullptr) {
     return CannotOpen();
   }
-  HostModelsOrStatus models = absl::InternalError("not loaded");
+  CpuModelsOrStatus models = absl::InternalError("not loaded");
   TheLibrary().load(options, path, models);
   return models;
 }
 
-StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
+DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
                                     DeviceRuntime& runtime) {
   if (TheLibrary().load_on_device == nullptr) {
     return CannotOpen();
   }
-  StreamModelOrStatus model = absl::InternalError("not loaded");
+  DeviceModelOrStatus model = absl::InternalError("not loaded");
   TheLibrary().load_on_device(options, path, runtime, model);
   return model;
 }

@@ -21,11 +21,11 @@ void PrepareTorchEnvironment();
 
 // Loads a model for options.instance_count lanes: see FerryLoadTorchModels.
 // FAILED_PRECONDITION where the library cannot be opened.
-HostModelsOrStatus LoadTorchModels(const ModelOptions& options,
-                                   const std::string& path);
+CpuModelsOrStatus LoadTorchModels(const ModelOptions& options,
+                                  const std::string& path);
 
 // The same for a device, which outlives the model; of one lane.
-StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
+DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
                                     DeviceRuntime& runtime);
 

@@ -22,8 +22,6 @@
 # C3  latency under open-loop load, by policy and max_wait
 # C4  overload over gRPC, with timeouts
 # C5  the bytes moved for a large tensor      profile  instructions by stage
-# cork  replies of a batch sent together against --no-grpc-cork, and what a
-#     lone client beside them sees; ten minutes
 # E1  ferry-bench against the closed form, raw stamps and a stalled server
 # E2  ferry-bench and perf_analyzer on the same servers
 # E3  a real Triton by the same commands and in the same report (240 MB, once)
@@ -38,11 +36,11 @@
 #     valgrind; 4 minutes (bench/micro/README.md)
 #
 # On a simulated device and a virtual clock, the same on every machine:
-# C3-lanes    adaptive on four lanes          C6    priorities and shapes
+# C3-lanes    adaptive on four instances      C6    priorities and shapes
 # C4-virtual  overload with timeouts          phi1  the closed form
 # D-pipeline  a device that copies and computes at once: busy at saturation
 # channels-last  TorchScript convolutions in both layouts, on the processor
-# policies    the policies across loads, bursts, lanes and bounds of p99, as
+# policies    the policies across loads, bursts, instances, bounds of p99, as
 #             tables and as a picture (requirements/show.txt, into .venv)
 #
 # --bin DIR uses the programs there instead of building; leave the machine alone

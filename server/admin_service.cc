@@ -1,4 +1,4 @@
-// Knobs to and from their message.
+// RuntimeOptions to and from their message.
 #include "server/admin_service.h"
 
 #include <limits>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxMicroseconds = std::numeric_limits<int64_t>::max() / 1000;
 
-v1::Knobs ToMessage(const Knobs& knobs) {
+v1::Knobs ToMessage(const RuntimeOptions& knobs) {
   v1::Knobs message;
   message.set_max_batch_size(knobs.max_batch_size);
   message.set_policy(PolicyName(knobs.policy));
@@ -27,8 +27,8 @@ v1::Knobs ToMessage(const Knobs& knobs) {
   return message;
 }
 
-// Ranges are the batcher's to check.
-absl::Status Apply(const v1::Knobs& message, Knobs& knobs) {
+// Ranges are the scheduler's to check.
+absl::Status Apply(const v1::Knobs& message, RuntimeOptions& knobs) {
   if (message.has_policy()) {
     const std::optional<PolicyKind> policy = ParsePolicy(message.policy());
     if (!policy.has_value()) {
@@ -87,7 +87,8 @@ grpc::Status AdminService::AnswerGetKnobs(const v1::GetKnobsRequest& request,
   if (!entry.ok()) {
     return ToGrpcStatus(entry.status());
   }
-  *response.mutable_knobs() = ToMessage((*entry)->model().batcher->knobs());
+  *response.mutable_knobs() =
+      ToMessage((*entry)->model().scheduler->runtime_options());
   return grpc::Status::OK;
 }
 
@@ -98,16 +99,16 @@ grpc::Status AdminService::AnswerSetKnobs(const v1::SetKnobsRequest& request,
   if (!entry.ok()) {
     return ToGrpcStatus(entry.status());
   }
-  Batcher& batcher = *(*entry)->model().batcher;
-  Knobs knobs = batcher.knobs();
+  Scheduler& scheduler = *(*entry)->model().scheduler;
+  RuntimeOptions knobs = scheduler.runtime_options();
   absl::Status status = Apply(request.knobs(), knobs);
   if (status.ok()) {
-    status = batcher.SetKnobs(knobs);
+    status = scheduler.SetRuntimeOptions(knobs);
   }
   if (!status.ok()) {
     return ToGrpcStatus(status);
   }
-  *response.mutable_knobs() = ToMessage(batcher.knobs());
+  *response.mutable_knobs() = ToMessage(scheduler.runtime_options());
   return grpc::Status::OK;
 }
 

@@ -1,4 +1,4 @@
-// Looking at snapshots of the batchers.
+// Looking at snapshots of the schedulers.
 #include "server/backend_watch.h"
 
 #include <algorithm>
@@ -15,15 +15,15 @@ constexpr int64_t kMinPushbackMs = 1;
 constexpr int64_t kMaxPushbackMs = 1000;
 
 // How long a lane has been at its batch, the longest; 0 where none is.
-Duration LongestOnLane(const BatcherStatistics& counted, TimePoint now) {
-  return counted.oldest_on_lane == kNever ? Duration(0)
-                                          : now - counted.oldest_on_lane;
+Duration LongestBatch(const SchedulerStatistics& counted, TimePoint now) {
+  return counted.oldest_begin == kNever ? Duration(0)
+                                        : now - counted.oldest_begin;
 }
 
 }  // namespace
 
 std::optional<Duration> ModelWatch::TimeToEmpty(
-    const BatcherStatistics& counted, TimePoint now) {
+    const SchedulerStatistics& counted, TimePoint now) {
   const uint64_t rows = counted.served.ok_rows.value() - rows_;
   const Duration passed = now - rows_at_;
   const bool is_first = rows_at_ == TimePoint();
@@ -46,14 +46,14 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
   for (const ModelUse& use : uses) {
     ModelEntry& entry = *use;
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
-    const Batcher& batcher = *entry.model().batcher;
+    const Scheduler& scheduler = *entry.model().scheduler;
     const std::string which =
         absl::StrCat("model=", entry.model().name, " version=", entry.version);
-    if (batcher.broken()) {
+    if (scheduler.is_device_lost()) {
       return absl::StrCat("device is lost ", which);
     }
-    const BatcherStatistics counted = batcher.Snapshot();
-    const Duration age = LongestOnLane(counted, now);
+    const SchedulerStatistics counted = scheduler.Snapshot();
+    const Duration age = LongestBatch(counted, now);
     if (timeout_ > Duration(0) && age > timeout_) {
       return absl::StrCat(
           "backend hangs ", which, " seconds=",

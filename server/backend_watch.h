@@ -28,7 +28,7 @@ class ModelWatch {
  public:
   // Returns how long the queue takes to empty at the pace since the last
   // call, or nothing where that shows no pace.
-  std::optional<Duration> TimeToEmpty(const BatcherStatistics& counted,
+  std::optional<Duration> TimeToEmpty(const SchedulerStatistics& counted,
                                       TimePoint now);
 
  private:

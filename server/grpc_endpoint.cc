@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMinStreamsByModels = 256;
 constexpr int64_t kMaxStreamsByModels = 4096;
 // It computes one, another is ready, and two wait.
-constexpr int64_t kBatchesOfLane = 4;
+constexpr int64_t kBatchesOfInstance = 4;
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
@@ -79,7 +79,8 @@ int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
   int64_t streams = kMinStreamsByModels;
   for (const ModelUse& use : models.UseAll()) {
     const ServedModel& model = use->model();
-    streams = std::max(streams, kBatchesOfLane * model.batcher->lanes() *
+    streams = std::max(streams, kBatchesOfInstance *
+                                    model.scheduler->instance_count() *
                                     model.spec.max_batch_size);
   }
   return static_cast<int>(std::min(streams, kMaxStreamsByModels));
@@ -158,16 +159,11 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
     builder.RegisterService(&admin_);
     services.push_back(&admin_);
   }
-  // Where there are several, gRPC has one of them look at all sockets, and the
-  // others would poll in vain (docs/decisions/0035-short-batches-inline.md).
-  const InlineBatches batches = options.infer_thread_count == 1
-                                    ? InlineBatches::kOn
-                                    : InlineBatches::kOff;
   for (int i = 0; i < options.infer_thread_count; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(
         models_, options.status_codes,
         InferQueue::Sources{.calls = service_, .streams = service_}, unsent_,
-        services, batches, builder));
+        services, builder));
   }
 }
 

@@ -4,8 +4,8 @@
 // that nobody reads; one port, not shared; no compression, no reflection and
 // no admin RPC unless asked for.
 //
-// Life: Create() listens; Shutdown() when the batchers have answered all they
-// accepted; then the destructor, after the batchers are gone.
+// Life: Create() listens; Shutdown() when the schedulers have answered all they
+// accepted; then the destructor, after the schedulers are gone.
 //
 // Thread safety: created, shut down and destroyed by one thread; the rest from
 // any.
@@ -50,7 +50,8 @@ class GrpcEndpoint {
   void SetNotServing() { health_.Set(Health::kNotServing); }
 
   // Takes no more calls, waits for those under way, at most `grace`, and
-  // cancels the rest. REQUIRES: the batchers have answered what they accepted.
+  // cancels the rest. REQUIRES: the schedulers have answered what they
+  // accepted.
   void Shutdown(Duration grace);
 
  private:

@@ -11,7 +11,7 @@ namespace ferry {
 namespace {
 
 // The transport's ends: Sent() and Done().
-constexpr int32_t kTransportHolds = 2;
+constexpr int32_t kTransportReferences = 2;
 
 // A message in more slices than that is unusual; its list is given back.
 constexpr size_t kMaxKeptSlices = 4096;
@@ -28,10 +28,10 @@ absl::Status TakeSlices(grpc::ByteBuffer& message,
 }
 
 void InferCall::Matched() {
-  holds_.store(kTransportHolds, std::memory_order_relaxed);
+  references_.store(kTransportReferences, std::memory_order_relaxed);
   const absl::Status status = Start();
   if (status.ok()) {
-    return;  // the batcher has it: by now it may have been answered
+    return;  // the scheduler has it: by now it may have been answered
   }
   DropMessage();
   std::optional<int64_t> retry_pushback_ms;
@@ -39,7 +39,7 @@ void InferCall::Matched() {
     retry_pushback_ms =
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
-  entry_.Reset();  // the batcher does not have the request
+  entry_.Reset();  // the scheduler does not have the request
   SendError(
       WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
       retry_pushback_ms);
@@ -58,9 +58,6 @@ absl::Status InferCall::Start() {
   size_t received_bytes = 0;
   for (const Run& run : runs_) {
     received_bytes += run.size;
-  }
-  if (environment_.burst != nullptr) {
-    environment_.burst->MessageCame(received_bytes);
   }
   if (absl::Status status = decoder_.Parse(runs_); !status.ok()) {
     environment_.models.table().CountMalformed();
@@ -89,52 +86,45 @@ absl::Status InferCall::Submit() {
   request_.deadline = Deadline();
   request_.timeout = decoder_.parameters().timeout;
   request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
-  // Taken before the submit: Released() may come before it returns.
-  holds_.fetch_add(1, std::memory_order_relaxed);
-  at_batcher_.store(AtBatcher::kInside, std::memory_order_relaxed);
-  Batcher& batcher = *entry_->model().batcher;
-  bool is_untold = false;
-  const bool may_add =
-      environment_.burst != nullptr && ReceiveBurst::Takes(request_.bytes);
-  absl::Status status =
-      may_add ? batcher.Submit(request_, is_untold) : batcher.Submit(request_);
+  // Taken before the submit: Respond() may come before it returns.
+  references_.fetch_add(1, std::memory_order_relaxed);
+  at_scheduler_.store(AtScheduler::kInside, std::memory_order_relaxed);
+  absl::Status status = entry_->model().scheduler->Submit(request_);
   if (!status.ok()) {
-    holds_.fetch_sub(1, std::memory_order_relaxed);
+    references_.fetch_sub(1, std::memory_order_relaxed);
     return status;
   }
   is_submitted_ = true;
-  if (is_untold) {
-    environment_.burst->Add(*entry_);
-  }
-  LeaveBatcher();
+  LeaveScheduler();
   return status;
 }
 
-void InferCall::LeaveBatcher() {
-  AtBatcher inside = AtBatcher::kInside;
-  if (!at_batcher_.compare_exchange_strong(inside, AtBatcher::kOutside,
-                                           std::memory_order_acq_rel)) {
-    entry_.Reset();  // it was released meanwhile
+void InferCall::LeaveScheduler() {
+  AtScheduler inside = AtScheduler::kInside;
+  if (!at_scheduler_.compare_exchange_strong(inside, AtScheduler::kOutside,
+                                             std::memory_order_acq_rel)) {
+    entry_.Reset();  // it was answered meanwhile
   }
 }
 
-void InferCall::Released() {
-  if (at_batcher_.exchange(AtBatcher::kReleased, std::memory_order_acq_rel) ==
-      AtBatcher::kOutside) {
+void InferCall::Respond(const RequestResult& result) {
+  // The tensors are gathered or never will be: the message is no longer read,
+  // and admission has let its bytes go.
+  DropMessage();
+  Send(result);
+  if (at_scheduler_.exchange(AtScheduler::kAnswered,
+                             std::memory_order_acq_rel) ==
+      AtScheduler::kOutside) {
     entry_.Reset();
   }
-  DropHold();
+  Unref();
 }
 
-void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
-  Check(last == Last::kYes, "a unary call has one response");
-  // The tensors are staged or never will be: the message is no longer read, and
-  // admission has let its bytes go.
-  DropMessage();
-  if (!outcome.ok()) {
-    SendError(
-        WithRequestId(ToGrpcStatus(outcome, environment_.codes), decoder_.id()),
-        std::nullopt);
+void InferCall::Send(const RequestResult& result) {
+  if (!result.outcome.ok()) {
+    SendError(WithRequestId(ToGrpcStatus(result.outcome, environment_.codes),
+                            decoder_.id()),
+              std::nullopt);
     return;
   }
   grpc::ByteBuffer reply =
@@ -145,23 +135,23 @@ void InferCall::Respond(Outcome outcome, OutputRows rows, Last last) {
                            .outputs = decoder_.outputs(),
                            .classes = decoder_.classes(),
                            .labels = entry_->model().labels,
-                           .rows = rows});
+                           .rows = result.rows});
   SendReply(reply);
 }
 
 void InferCall::Done(Cancelled cancelled) {
-  AtBatcher outside = AtBatcher::kOutside;
+  AtScheduler outside = AtScheduler::kOutside;
   if (cancelled == Cancelled::kYes && is_submitted_ &&
-      at_batcher_.compare_exchange_strong(outside, AtBatcher::kInside,
-                                          std::memory_order_acq_rel)) {
-    entry_->model().batcher->Cancel(request_);
-    LeaveBatcher();
+      at_scheduler_.compare_exchange_strong(outside, AtScheduler::kInside,
+                                            std::memory_order_acq_rel)) {
+    entry_->model().scheduler->Cancel(request_);
+    LeaveScheduler();
   }
-  DropHold();
+  Unref();
 }
 
-void InferCall::DropHold() {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+void InferCall::Unref() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Clear();
     Recycle();
   }

@@ -1,26 +1,26 @@
 // InferCall: one ModelInfer, from its bytes to its end. Knows nothing of the
 // transport; GrpcInferCall is that.
 //
-// Life of a call, all of it on the queue's thread but Respond and Released:
+// Life of a call, all of it on the queue's thread but Respond:
 //   Matched()   decodes, submits; or fails, and the transport sends the error
-//   Respond()   from the batcher: the transport sends the reply (any thread)
-//   Released()  from the batcher: nothing there points here (any thread)
+//   Respond()   from the scheduler, which no longer points here: the transport
+//               sends the reply (any thread)
 //   Sent()      the transport has written the reply, or never will
 //   Done()      the transport is done with the call; it may have been
-//               cancelled, then the batcher is told
-// and then Recycle(), once, by whoever comes last.
+//               cancelled, then the scheduler is told
+// and then Recycle(), once, by the last of them.
 //
 // Guarantees:
 //   1. Exactly one of SendReply and SendError is called for each Matched().
-//   2. Recycle() comes after Sent(), Done() and, where the batcher accepted the
-//      request, Released(), in whatever order these come: a count of holds.
+//   2. Recycle() comes after Sent(), Done() and, where the scheduler accepted
+//      the request, Respond(), in whatever order these come: a count of
+//      references.
 //   3. The received bytes are kept until Respond(), or until Recycle() where
 //      there is none.
 //
 // Thread safety: Matched and Done come from one thread, one after the other.
 // Sent comes from any, after SendReply or SendError was called, or in it.
-// Respond and Released may come at any time after the submit, also while
-// Matched runs.
+// Respond may come at any time after the submit, also while Matched runs.
 #ifndef FERRY_SERVER_INFER_CALL_H_
 #define FERRY_SERVER_INFER_CALL_H_
 
@@ -40,7 +40,6 @@
 #include "batcher/infer_request.h"
 #include "server/infer_codec.h"
 #include "server/model_table.h"
-#include "server/receive_burst.h"
 #include "server/status.h"
 
 namespace ferry {
@@ -49,7 +48,6 @@ namespace ferry {
 struct InferEnvironment {
   // Both are the queue's thread's.
   ModelTableView& models;
-  ReceiveBurst* burst = nullptr;  // null: batchers are told at once
   StatusCodes codes = StatusCodes::kFerry;
   const Clock& clock = Clock::Steady();
 };
@@ -68,7 +66,7 @@ class InferCall : private Completion {
   InferCall& operator=(const InferCall&) = delete;
 
   void Matched();
-  void Sent() { DropHold(); }
+  void Sent() { Unref(); }
   void Done(Cancelled cancelled);
 
  protected:
@@ -93,18 +91,18 @@ class InferCall : private Completion {
   virtual void Recycle() = 0;
 
   // --- Completion ---
-  void Respond(Outcome outcome, OutputRows rows, Last last) override;
-  void Released() override;
+  void Respond(const RequestResult& result) override;
 
-  // Where the queue's thread is, and whether the batcher still has the request.
-  // Whoever leaves the batcher last ends the use of the model: a client that
-  // does not read its reply keeps no model in memory.
-  enum class AtBatcher : uint8_t { kInside, kOutside, kReleased };
+  // Where the queue's thread is, and whether the scheduler still has the
+  // request. The last of the two ends the use of the model: a client that does
+  // not read its reply keeps no model in memory.
+  enum class AtScheduler : uint8_t { kInside, kOutside, kAnswered };
 
   absl::Status Start();
   absl::Status Submit();
-  void LeaveBatcher();
-  void DropHold();
+  void Send(const RequestResult& result);
+  void LeaveScheduler();
+  void Unref();
   void DropMessage();
   void Clear();
 
@@ -113,10 +111,12 @@ class InferCall : private Completion {
   std::vector<Run> runs_;  // into slices_
   InferDecoder decoder_;
   InferRequest request_;
-  ModelUse entry_;  // none until the model is known; until LeaveBatcher()
-  std::atomic<AtBatcher> at_batcher_{AtBatcher::kOutside};
+  ModelUse entry_;  // none until the model is known; until LeaveScheduler()
+  std::atomic<AtScheduler> at_scheduler_{AtScheduler::kOutside};
   bool is_submitted_ = false;  // the queue's thread only
-  std::atomic<int32_t> holds_{0};
+  // The transport has two until Sent() and Done(), the scheduler has one from
+  // Submit() to Respond().
+  std::atomic<int32_t> references_{0};
 };
 
 }  // namespace ferry

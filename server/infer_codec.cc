@@ -21,8 +21,8 @@ namespace {
 constexpr int kNotSent = -1;
 constexpr int32_t kNoRows = 0;  // no input has said how many
 
-// What any queue holds at most; the batcher knows what its own does, and serves
-// more rows than a batch holds in parts.
+// What any queue holds at most; the scheduler knows what its own does, and
+// serves more rows than a batch holds in parts.
 constexpr int64_t kMaxRows = 1 << 26;
 
 // Above this, converted contents are given back and not kept.

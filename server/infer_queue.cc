@@ -18,11 +18,9 @@ thread_local const void* of_this_thread = nullptr;
 InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
                        const Sources& sources, UnsentReplies& unsent,
                        std::vector<QueuedService*> others,
-                       InlineBatches batches, grpc::ServerBuilder& builder)
+                       grpc::ServerBuilder& builder)
     : models_(models),
-      environment_{.models = models_,
-                   .burst = batches == InlineBatches::kOn ? &burst_ : nullptr,
-                   .codes = codes},
+      environment_{.models = models_, .codes = codes},
       service_(sources.calls),
       unsent_(unsent),
       others_(std::move(others)),
@@ -30,8 +28,7 @@ InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
       stream_environment_{.infer = environment_,
                           .unsent = unsent,
                           .source = sources.streams,
-                          .queue = *queue_},
-      wait_(*queue_) {}
+                          .queue = *queue_} {}
 
 InferQueue::~InferQueue() {
   Check(!thread_.joinable(), "the queue is stopped before it is destroyed");
@@ -69,32 +66,13 @@ void InferQueue::Run() {
   }
   void* tag = nullptr;
   bool ok = false;
-  while (Next(tag, ok)) {
+  while (queue_->Next(&tag, &ok)) {
     if (tag == nullptr) {  // of stop_alarm_
       queue_->Shutdown();
       continue;
     }
-    const bool was_empty = burst_.empty();
     static_cast<QueueTag*>(tag)->Ended(ok);
-    if (was_empty && !burst_.empty()) {
-      wait_.RequestCame();
-    }
-    burst_.TagTaken();
   }
-  burst_.End();
-}
-
-bool InferQueue::Next(void*& tag, bool& ok) {
-  if (!burst_.empty()) {
-    const TagWait::Look look = wait_.TryNext(tag, ok);
-    if (look != TagWait::Look::TIMEOUT) {
-      return look == TagWait::Look::GOT_EVENT;
-    }
-    if (const std::optional<Duration> max_poll = burst_.RunInline()) {
-      wait_.WorkEnded(*max_poll);
-    }
-  }
-  return wait_.Next(tag, ok);
 }
 
 void InferQueue::PostNext() {

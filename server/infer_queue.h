@@ -6,9 +6,6 @@
 // what gRPC itself does. kPostedCalls wait ahead of the clients; each one
 // matched posts the next.
 //
-// With InlineBatches, what is received together is handed to the batcher
-// together, where its batch is short: when the completion queue is empty, or
-// ReceiveBurst says so. The thread may run the batch itself then.
 //
 // Stopping: gRPC's server is shut down first, which gives the calls that were
 // never matched back and waits for the others. Then Stop(). The thread itself
@@ -33,13 +30,8 @@
 #include "server/infer_call.h"
 #include "server/infer_stream.h"
 #include "server/queue_tag.h"
-#include "server/receive_burst.h"
-#include "server/tag_wait.h"
 
 namespace ferry {
-
-// Whether a queue's thread may run batches.
-enum class InlineBatches { kOff, kOn };
 
 class InferQueue final : private InferCallPool {
  public:
@@ -53,7 +45,7 @@ class InferQueue final : private InferCallPool {
   // the queue.
   InferQueue(ModelTable& models, StatusCodes codes, const Sources& sources,
              UnsentReplies& unsent, std::vector<QueuedService*> others,
-             InlineBatches batches, grpc::ServerBuilder& builder);
+             grpc::ServerBuilder& builder);
 
   // REQUIRES: stopped, or never started.
   ~InferQueue();
@@ -62,7 +54,7 @@ class InferQueue final : private InferCallPool {
   void Start();
 
   // Waits until every call has ended. REQUIRES: the server is shut down, and
-  // the batchers have answered all they accepted.
+  // the schedulers have answered all they accepted.
   void Stop();
 
  private:
@@ -72,18 +64,15 @@ class InferQueue final : private InferCallPool {
   void GiveBack(GrpcInferCall& call) override;
   void PostNext() override;
   void Run();
-  bool Next(void*& tag, bool& ok);
   GrpcInferCall* TakeIdle();
 
   ModelTableView models_;
-  ReceiveBurst burst_;
   const InferEnvironment environment_;
   InferRpcSource& service_;
   UnsentReplies& unsent_;
   const std::vector<QueuedService*> others_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   const InferStream::Environment stream_environment_;
-  TagWait wait_;
   grpc::Alarm stop_alarm_;
 
   PushList<GrpcInferCall, &GrpcInferCall::next_idle> given_back_;

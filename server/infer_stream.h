@@ -12,8 +12,8 @@
 //
 // Life: posted; matched with a client's, when it posts the next one; it ends
 // when the client has no more requests and all are answered, or with its
-// cancel; and deletes itself when gRPC and the batcher are done with all of it:
-// a count of holds.
+// cancel; and deletes itself when gRPC and the scheduler are done with all of
+// it: a count of holds.
 //
 // Thread safety: gRPC's events come on the queue's thread, answers from any.
 // One lock a stream keeps the order and one write at a time.

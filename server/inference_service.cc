@@ -136,7 +136,7 @@ grpc::Status InferenceService::AnswerModelReady(
     return ToGrpcStatus(entry.status());
   }
   response.set_ready(entry.ok() && readiness_.is_ready() &&
-                     !(*entry)->model().batcher->broken());
+                     !(*entry)->model().scheduler->is_device_lost());
   return grpc::Status::OK;
 }
 
@@ -208,7 +208,7 @@ grpc::Status InferenceService::AnswerModelStatistics(
     const bool has_name =
         request.name().empty() || model.name == request.name();
     if (has_name && (!wanted || &*wanted == &*use)) {
-      FillModelStatistics(*use, model.batcher->Snapshot(),
+      FillModelStatistics(*use, model.scheduler->Snapshot(),
                           Clock::Steady().Now(), *response.add_model_stats());
     }
   }

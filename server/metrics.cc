@@ -99,10 +99,6 @@ constexpr MetricName kUnsentBytes = {
 constexpr MetricName kDropped = {
     "ferry_replies_dropped_total",
     "Replies dropped because nobody read them and newer ones needed the room"};
-constexpr MetricName kCorked = {
-    "ferry_corked_sends_total",
-    "Sends to clients that were held while other replies of their batch were "
-    "written, also where none of these went to the same connection"};
 constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
@@ -142,7 +138,7 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
   }
 }
 
-void AddPadding(const MetricLabels& labels, const BatcherStatistics& counted,
+void AddPadding(const MetricLabels& labels, const SchedulerStatistics& counted,
                 MetricFamilies& out) {
   const BatchStatistics& served = counted.served;
   out.AddCounter(kPaddingRows, labels,
@@ -154,9 +150,9 @@ void AddPadding(const MetricLabels& labels, const BatcherStatistics& counted,
 }
 
 void AddModel(const ModelEntry& entry, MetricFamilies& out) {
-  const Batcher& batcher = *entry.model().batcher;
-  const Knobs knobs = batcher.knobs();
-  const BatcherStatistics counted = batcher.Snapshot();
+  const Scheduler& scheduler = *entry.model().scheduler;
+  const RuntimeOptions options = scheduler.runtime_options();
+  const SchedulerStatistics counted = scheduler.Snapshot();
   const BatchStatistics& served = counted.served;
   const MetricLabels labels = {{"model", entry.model().name},
                                {"version", entry.version}};
@@ -171,7 +167,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   }
   out.AddCounter(kRefused, With(labels, "reason", "invalid"),
                  static_cast<double>(entry.invalid_requests.load()));
-  for (const DeviceCount& one : batcher.device_counts()) {
+  for (const DeviceCount& one : scheduler.device_counts()) {
     out.AddCounter(kDeviceEvents, With(labels, "event", one.event),
                    static_cast<double>(one.count));
   }
@@ -184,7 +180,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
   out.AddGauge(kQueuedRequests, labels, counted.queued_requests);
   out.AddGauge(kQueuedRows, labels, counted.queued_rows);
   out.AddGauge(kQueuedBytes, labels, static_cast<double>(counted.queued_bytes));
-  out.AddGauge(kQueueLimit, labels, knobs.queue.requests);
+  out.AddGauge(kQueueLimit, labels, options.queue.requests);
   out.AddGauge(kRunning, labels, counted.running_batches);
   out.AddGauge(kBatchCost, labels,
                counted.service_time.alpha_ns / kNanosPerSecond);
@@ -192,7 +188,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
                counted.service_time.beta_ns / kNanosPerSecond);
   out.AddCounter(kDrifts, labels,
                  static_cast<double>(counted.service_time_drifts));
-  out.AddGauge(kMaxBatch, labels, knobs.max_batch_size);
+  out.AddGauge(kMaxBatch, labels, options.max_batch_size);
   out.AddDurations(kQueueWait, labels, served.queue_wait);
   out.AddDurations(kStage, labels, served.stage);
   out.AddDurations(kCompute, labels, served.compute);
@@ -239,7 +235,6 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                  static_cast<double>(models_.unknown_model_requests()));
   out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
   out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));
-  out.AddCounter(kCorked, {}, static_cast<double>(corked_.held_count()));
   for (const ModelUse& use : models_.UseAll()) {
     AddModel(*use, out);
   }

@@ -1,4 +1,4 @@
-// ServerMetrics: what the batchers count, as Prometheus metrics, made when
+// ServerMetrics: what the schedulers count, as Prometheus metrics, made when
 // somebody asks. Nothing is counted twice and nothing on the request path is
 // touched.
 //
@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "batcher/statistics.h"
-#include "server/corked_replies.h"
 #include "server/metric_families.h"
 #include "server/model_table.h"
 #include "server/readiness.h"
@@ -30,12 +29,10 @@ class ServerMetrics final : public prometheus::Collectable {
  public:
   // All outlive it.
   ServerMetrics(const ModelTable& models, const Readiness& readiness,
-                const UnsentReplies& unsent, const CorkedReplies& corked,
-                Buckets buckets)
+                const UnsentReplies& unsent, Buckets buckets)
       : models_(models),
         readiness_(readiness),
         unsent_(unsent),
-        corked_(corked),
         buckets_(buckets) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;
@@ -44,7 +41,6 @@ class ServerMetrics final : public prometheus::Collectable {
   const ModelTable& models_;
   const Readiness& readiness_;
   const UnsentReplies& unsent_;
-  const CorkedReplies& corked_;
   const Buckets buckets_;
 };
 

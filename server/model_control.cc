@@ -174,18 +174,18 @@ void ModelControl::BeginDrain() {
     done(absl::UnavailableError(kStopped));
   }
   for (const ModelUse& use : table_.UseAll()) {
-    use->model().batcher->BeginDrain();
+    use->model().scheduler->BeginDrain();
   }
 }
 
 absl::Status ModelControl::Drain(TimePoint until) {
   absl::Status status;
   for (const ModelUse& use : table_.UseAll()) {
-    status.Update(use->model().batcher->Drain(until));
+    status.Update(use->model().scheduler->Drain(until));
   }
   // Of a model that goes, each user is a call that is under way.
   for (const ModelUse& use : table_.UseLeaving()) {
-    status.Update(use->model().batcher->Drain(until));
+    status.Update(use->model().scheduler->Drain(until));
   }
   return status;
 }

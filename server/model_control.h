@@ -79,10 +79,10 @@ class ModelControl {
   // All versions that are known and all models of the repository, by name.
   std::vector<IndexEntry> Index() const;
 
-  // Begins nothing new and tells every batcher to take no more requests.
+  // Begins nothing new and tells every scheduler to take no more requests.
   void BeginDrain();
 
-  // Waits until every batcher has answered what it admitted, at most until
+  // Waits until every scheduler has answered what it admitted, at most until
   // `until`. DEADLINE_EXCEEDED where one has not. REQUIRES: BeginDrain().
   absl::Status Drain(TimePoint until);
 

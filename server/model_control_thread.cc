@@ -24,7 +24,7 @@ double SecondsSince(TimePoint begin) {
 }
 
 void LogReady(const ServedModel& model, double seconds) {
-  const BatcherOptions& options = model.batcher->options();
+  const SchedulerOptions& options = model.scheduler->options();
   spdlog::info(
       "model {} version={} is ready platform={} max_batch_size={} policy={} "
       "max_wait_ms={} queue_requests={} queue_bytes={}{} seconds={:.1f}",

@@ -40,7 +40,7 @@ uint64_t ToEpochMilliseconds(TimePoint time, TimePoint now) {
 
 // Requests that named the model and got an error, whoever found it.
 uint64_t FailedRequests(const ModelEntry& entry,
-                        const BatcherStatistics& counted) {
+                        const SchedulerStatistics& counted) {
   uint64_t failed = entry.invalid_requests.load(std::memory_order_relaxed);
   for (const uint64_t refused : counted.refused) {
     failed += refused;
@@ -84,7 +84,7 @@ void FillModelMetadata(const ServedModel& model,
 }
 
 void FillModelStatistics(const ModelEntry& entry,
-                         const BatcherStatistics& counted, TimePoint now,
+                         const SchedulerStatistics& counted, TimePoint now,
                          inference::ModelStatistics& statistics) {
   const BatchStatistics& served = counted.served;
   statistics.set_name(entry.model().name);

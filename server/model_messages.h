@@ -16,11 +16,11 @@ namespace ferry {
 void FillModelMetadata(const ServedModel& model,
                        inference::ModelMetadataResponse& metadata);
 
-// Fills name, version and all that the batcher and the entry counted; requests
-// that were refused have failed. `now` is the moment of the snapshot on the
-// batcher's clock.
+// Fills name, version and all that the scheduler and the entry counted;
+// requests that were refused have failed. `now` is the moment of the snapshot
+// on the scheduler's clock.
 void FillModelStatistics(const ModelEntry& entry,
-                         const BatcherStatistics& counted, TimePoint now,
+                         const SchedulerStatistics& counted, TimePoint now,
                          inference::ModelStatistics& statistics);
 
 }  // namespace ferry

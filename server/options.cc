@@ -34,7 +34,6 @@ struct RawFlags {
   std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
   std::string compression = "none";
-  bool no_grpc_cork = false;
   bool no_raised_priority = false;
   bool grpc_reflection = false;
   bool admin_rpc = false;
@@ -112,13 +111,9 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
          "refuse a model whose config.pbtxt is missing or lacks inputs or "
          "outputs, also where its file says them")
       ->group(models);
-  app.add_option("--threads", overrides.threads, "intra-op threads of one lane")
+  app.add_option("--threads", overrides.threads,
+                 "intra-op threads of one instance")
       ->check(CLI::Range(1, 1024))
-      ->type_name("N")
-      ->group(models);
-  app.add_option("--slots", overrides.slots,
-                 "batches staged or computing at once in one lane")
-      ->check(CLI::Range(1, 16))
       ->type_name("N")
       ->group(models);
   app.add_option("--device-lanes", repository.device_lanes,
@@ -210,10 +205,6 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->check(CLI::IsMember({"none", "deflate", "gzip"}))
       ->type_name("none|deflate|gzip")
       ->capture_default_str()
-      ->group(group);
-  app.add_flag("--no-grpc-cork", raw.no_grpc_cork,
-               "send each reply by itself, also where others of its batch to "
-               "the same connection follow at once")
       ->group(group);
   app.add_option(
          "--grpc-max-streams", grpc.max_streams,
@@ -313,9 +304,6 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   }
   if (raw.no_raised_priority) {
     options.lifecycle.priority = Priority::kOfProcess;
-  }
-  if (raw.no_grpc_cork) {
-    options.grpc.corking = Corking::kOff;
   }
   if (raw.grpc_reflection) {
     options.grpc.reflection = Reflection::kOn;

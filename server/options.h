@@ -26,9 +26,6 @@ enum class AdminRpc { kOff, kOn };
 // Of requests that are taken and of replies to who takes it.
 enum class Compression { kNone, kDeflate, kGzip };
 
-// Whether replies of one batch to one connection are sent together.
-enum class Corking { kOff, kOn };
-
 // Returns "none", "deflate" or "gzip".
 const char* CompressionName(Compression compression);
 
@@ -48,7 +45,6 @@ struct GrpcOptions {
   Reflection reflection = Reflection::kOff;
   AdminRpc admin = AdminRpc::kOff;
   Compression compression = Compression::kNone;
-  Corking corking = Corking::kOn;
   int max_streams = 0;  // of a connection; 0: by the models
   StatusCodes status_codes = StatusCodes::kFerry;
 };

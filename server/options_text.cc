@@ -76,7 +76,6 @@ std::string DescribeOptions(const ServerOptions& options) {
     add("policy", PolicyName(*overrides.policy));
   }
   add_if_set("threads", overrides.threads);
-  add_if_set("slots", overrides.slots);
   if (repository.device_lanes > 0) {
     add("device-lanes", repository.device_lanes);
   }
@@ -86,7 +85,6 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("grpc-max-message-bytes", options.grpc.max_message_bytes);
   add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
   add("grpc-compression", CompressionName(options.grpc.compression));
-  add("grpc-cork", options.grpc.corking == Corking::kOn ? "on" : "off");
   if (options.grpc.max_streams > 0) {
     add("grpc-max-streams", options.grpc.max_streams);
   }

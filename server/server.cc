@@ -36,12 +36,6 @@ HttpReply Yes(bool condition) {
           .body = condition ? "ok\n" : "no\n"};
 }
 
-ModelRepositoryOptions WithBurst(ModelRepositoryOptions options,
-                                 ReplyBurst* burst) {
-  options.burst = burst;
-  return options;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
@@ -73,9 +67,7 @@ absl::Status Server::Listen() {
 Server::Server(const ServerOptions& options, const DeviceMetrics* device)
     : options_(options),
       device_(device),
-      repository_(
-          WithBurst(options.repository,
-                    options.grpc.corking == Corking::kOn ? &corked_ : nullptr)),
+      repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       watch_(models_, options.lifecycle.backend_timeout,
              options.lifecycle.is_device_lost) {}
@@ -100,8 +92,8 @@ absl::Status Server::OpenDoors() {
 }
 
 HttpReply Server::Metrics(Buckets buckets) const {
-  std::string text = ToPrometheusText(
-      ServerMetrics(models_, readiness_, unsent_, corked_, buckets));
+  std::string text =
+      ToPrometheusText(ServerMetrics(models_, readiness_, unsent_, buckets));
   if (device_ != nullptr) {
     text += ToPrometheusText(*device_);
   }
@@ -147,7 +139,7 @@ void Server::BeginDrain() {
 uint64_t Server::DrainRefusals() const {
   uint64_t sum = 0;
   for (const ModelUse& use : models_.UseAll()) {
-    sum += use->model().batcher->Snapshot().refused[static_cast<size_t>(
+    sum += use->model().scheduler->Snapshot().refused[static_cast<size_t>(
         Refusal::kDraining)];
   }
   return sum;

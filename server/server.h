@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "models/model_repository.h"
 #include "server/backend_watch.h"
-#include "server/corked_replies.h"
 #include "server/device_metrics.h"
 #include "server/grpc_endpoint.h"
 #include "server/http_listener.h"
@@ -72,7 +71,6 @@ class Server {
   const ServerOptions options_;
   const DeviceMetrics* const device_;  // or null
   Readiness readiness_;
-  CorkedReplies corked_;
   ModelRepository repository_;
   ModelTable models_;
   std::unique_ptr<ModelControl> control_;

@@ -49,29 +49,27 @@ absl::StatusOr<std::unique_ptr<EchoModel>> EchoModel::Create(ModelSpec spec) {
 EchoModel::EchoModel(ModelSpec spec)
     : spec_(std::move(spec)), pool_(spec_.outputs.size(), kMaxIdleBuffers) {}
 
-Outcome EchoModel::Stage(const Batch& batch) {
-  OutputRef& place = staged_[staged_count_ % staged_.size()];
-  place = pool_.Take();
+Outcome EchoModel::Gather(const Batch& batch) {
+  gathered_ = pool_.Take();
   for (size_t i = 0; i < spec_.inputs.size(); ++i) {
-    OutputTensor& staged = place->mutable_tensors()[i];
+    OutputTensor& gathered = gathered_->mutable_tensors()[i];
     if (spec_.inputs[i].type == DataType::kBytes) {
       const size_t bytes = GatheredBytes(batch, i);
-      HostOutputPool::LayoutBytes(*place.get(), i, bytes, batch.row_dims(i));
-      GatherRows(batch, i, staged.data);
-      IndexBytesRows(batch.rows(), bytes, staged);
+      HostOutputPool::LayoutBytes(*gathered_.get(), i, bytes,
+                                  batch.row_dims(i));
+      GatherRows(batch, i, gathered.data);
+      IndexBytesRows(batch.rows(), bytes, gathered);
     } else {
-      HostOutputPool::Layout(*place.get(), i, batch.rows(),
+      HostOutputPool::Layout(*gathered_.get(), i, batch.rows(),
                              spec_.inputs[i].type, batch.row_dims(i));
-      GatherRows(batch, i, staged.data);
+      GatherRows(batch, i, gathered.data);
     }
   }
-  ++staged_count_;
   return {};
 }
 
 Outcome EchoModel::Compute(const Batch&, OutputRef& output) {
-  output =
-      std::exchange(staged_[computed_count_++ % staged_.size()], OutputRef());
+  output = std::exchange(gathered_, OutputRef());
   return {};
 }
 

@@ -54,7 +54,7 @@ Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
   const TimePoint end = clock.Now() + ServiceTime(batch.rows());
   ++batch_count_;
   if (batch_count_ == 1) {
-    UsePreciseTimers();  // of this executor thread
+    UsePreciseTimers();  // of this batcher thread
   }
   while (clock.Now() < end) {
     never_notified_.Wait(never_notified_.PrepareWait(), end);

@@ -1,8 +1,9 @@
-// SimulatedModel: an echo that takes s(b) = alpha + beta * b for a batch of b
-// rows, with jitter, and fails on demand. A device of known speed for tests and
-// for measuring the batcher; what is measured on it is marked as simulated.
+// SimulatedModel is an echo that takes s(b) = alpha + beta * b for a batch of b
+// rows, with jitter, and fails on demand. It is a device of known speed for
+// tests and for measuring the scheduler; what is measured on it is marked as
+// simulated.
 //
-// Thread safety: that of HostModel.
+// Thread safety: that of CpuModel.
 #ifndef FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
 #define FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
 
@@ -40,8 +41,6 @@ class SimulatedModel final : public EchoModel {
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return warm_up_samples_;
   }
-  // Stands for a device, on which a thread of its own waits.
-  bool runs_on_any_thread() const override { return false; }
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:

@@ -1,26 +1,19 @@
-// Lanes with ends in the future.
+// Instances with ends in the future.
 #include "batcher/sim/virtual_device.h"
 
 #include <cmath>
 #include <utility>
 
-#include "batcher/check.h"
-
 namespace ferry {
 
 VirtualDevice::VirtualDevice(const VirtualDeviceOptions& options,
                              const VirtualClock& clock)
-    : options_(options),
+    : VirtualInstances(clock),
+      options_(options),
       clock_(clock),
-      spec_{.inputs = {{"input", DataType::kFp32, {kAnySize}}},
-            .outputs = {},
-            .max_batch_size = options.max_batch_size},
-      warm_up_samples_(
-          {ServiceTimeSample{1, ServiceTime(1)},
-           {options.max_batch_size, ServiceTime(options.max_batch_size)}}),
       pool_(0, 16),
       random_(options.seed),
-      on_lanes_(static_cast<size_t>(options.lanes)) {}
+      copies_(static_cast<size_t>(options.instances)) {}
 
 VirtualDevice::~VirtualDevice() {
   while (next_event() != kNever) {
@@ -28,65 +21,73 @@ VirtualDevice::~VirtualDevice() {
   }
 }
 
-void VirtualDevice::Start(std::unique_ptr<Batch> batch, BackendEvents& events) {
-  events_ = &events;
-  events.Staged(*batch);
-  for (size_t lane = 0; lane < on_lanes_.size(); ++lane) {
-    if (on_lanes_[lane].batch == nullptr) {
-      return BeginOn(lane, std::move(batch));
-    }
-  }
-  Check(std::ssize(waiting_) < slots() - lanes(), "a batch has a free slot");
-  waiting_.push_back(std::move(batch));
+PulledInstances VirtualDevice::pulled() const {
+  return {.count = options_.instances,
+          .max_in_flight = options_.max_in_flight,
+          .warm_up_samples = {{.rows = 1, .took = ServiceTime(1)},
+                              {.rows = options_.max_batch_size,
+                               .took = ServiceTime(options_.max_batch_size)}}};
 }
 
-void VirtualDevice::BeginOn(size_t lane, std::unique_ptr<Batch> batch) {
-  Duration takes = ServiceTime(batch->rows());
+bool VirtualDevice::HasRoom(InstanceId id) const {
+  return std::ssize(copies_[static_cast<size_t>(id)].batches) <
+         options_.max_in_flight;
+}
+
+void VirtualDevice::Begin(InstanceId id, BatchPtr batch) {
+  Copy& copy = copies_[static_cast<size_t>(id)];
+  copy.batches.push_back(std::move(batch));
+  if (copy.batches.size() == 1) {
+    Compute(copy);
+  }
+}
+
+void VirtualDevice::Compute(Copy& copy) {
+  Duration takes = ServiceTime(copy.batches.front()->rows());
   if (options_.jitter > 0) {
     std::uniform_real_distribution<double> factor(1 - options_.jitter,
                                                   1 + options_.jitter);
     takes = Duration(
         std::llround(static_cast<double>(takes.count()) * factor(random_)));
   }
-  const TimePoint now = clock_.Now();
-  batch->TakeLane(static_cast<int32_t>(lane), now);
-  batch->times().compute_begin = now;
-  batch->times().compute_end = now + takes;
-  on_lanes_[lane] = {std::move(batch), now + takes};
+  copy.begin = clock_.Now();
+  copy.end = copy.begin + takes;
 }
 
-size_t VirtualDevice::NextLane() const {
+size_t VirtualDevice::NextCopy() const {
   size_t next = 0;
-  for (size_t lane = 1; lane < on_lanes_.size(); ++lane) {
-    const bool is_idle = on_lanes_[next].batch == nullptr;
-    if (on_lanes_[lane].batch != nullptr &&
-        (is_idle || on_lanes_[lane].end < on_lanes_[next].end)) {
-      next = lane;
+  for (size_t i = 1; i < copies_.size(); ++i) {
+    const bool is_idle = copies_[next].batches.empty();
+    if (!copies_[i].batches.empty() &&
+        (is_idle || copies_[i].end < copies_[next].end)) {
+      next = i;
     }
   }
   return next;
 }
 
 TimePoint VirtualDevice::next_event() const {
-  const Running& next = on_lanes_[NextLane()];
-  return next.batch == nullptr ? kNever : next.end;
+  const Copy& next = copies_[NextCopy()];
+  return next.batches.empty() ? kNever : next.end;
 }
 
 void VirtualDevice::PlayNext() {
-  const size_t lane = NextLane();
-  std::unique_ptr<Batch> batch = std::move(on_lanes_[lane].batch);
-  const Batch::Times& times = batch->times();
+  const size_t index = NextCopy();
+  Copy& copy = copies_[index];
+  BatchPtr batch = std::move(copy.batches.front());
+  copy.batches.pop_front();
+  const BatchTimes times = {.compute_begin = copy.begin,
+                            .compute_end = copy.end};
   busy_ += times.compute_end - times.compute_begin;
   ++batches_;
   rows_ += batch->rows();
-  batch->SetResult({}, pool_.Take());
-  events_->ComputeEnded(*batch);
-  if (!waiting_.empty()) {
-    BeginOn(lane, std::move(waiting_.front()));
-    waiting_.pop_front();
+  if (!copy.batches.empty()) {
+    Compute(copy);
   }
-  events_->SlotFree();
-  events_->Finished(std::move(batch));
+  batch->SetResult({}, pool_.Take());
+  scheduler().Finished(*batch, static_cast<InstanceId>(index), times,
+                       Computed::kOk);
+  Deliver(std::move(batch));
 }
 
 }  // namespace ferry

@@ -1,28 +1,26 @@
-// VirtualDevice: a Backend that takes s(b) = alpha + beta * b, on a clock that
-// its user moves.
+// VirtualDevice takes s(b) = alpha + beta * b for a batch of b rows, in several
+// instances, on a clock that its user moves.
 //
 // It computes nothing: outputs have no tensors. Hand-overs take no time.
 //
-// Thread safety: one thread, which also steps the batcher.
+// Thread safety: one thread.
 #ifndef FERRY_BATCHER_SIM_VIRTUAL_DEVICE_H_
 #define FERRY_BATCHER_SIM_VIRTUAL_DEVICE_H_
 
-#include <array>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <random>
 #include <vector>
 
 #include "batcher/batch_buckets.h"
 #include "batcher/host_output_pool.h"
-#include "batcher/sim/virtual_backend.h"
+#include "batcher/sim/virtual_instances.h"
 
 namespace ferry {
 
 struct VirtualDeviceOptions {
-  int32_t lanes = 1;
-  int32_t slots_per_lane = 1;
+  int32_t instances = 1;
+  int32_t max_in_flight = 1;  // batches of an instance
   int32_t max_batch_size = 64;
   std::vector<int32_t> buckets = {};  // batch_buckets.h
   Duration alpha = Milliseconds(1);   // per batch
@@ -31,21 +29,15 @@ struct VirtualDeviceOptions {
   uint64_t seed = 1;
 };
 
-class VirtualDevice final : public VirtualBackend {
+class VirtualDevice final : public VirtualInstances {
  public:
   // `clock` outlives it.
   VirtualDevice(const VirtualDeviceOptions& options, const VirtualClock& clock);
+
+  // Finishes what it has at once, whatever the clock says.
   ~VirtualDevice() override;
 
-  const ModelSpec& spec() const override { return spec_; }
-  int32_t lanes() const override { return options_.lanes; }
-  int32_t slots() const override {
-    return options_.lanes * options_.slots_per_lane;
-  }
-  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
-    return warm_up_samples_;
-  }
-  void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
+  PulledInstances pulled() const override;
 
   // The next batch ends.
   TimePoint next_event() const override;
@@ -61,23 +53,22 @@ class VirtualDevice final : public VirtualBackend {
   }
 
  private:
-  struct Running {
-    std::unique_ptr<Batch> batch;  // null: the lane is idle
+  struct Copy {
+    std::deque<BatchPtr> batches;  // the first computes
+    TimePoint begin;               // of the first
     TimePoint end;
   };
 
-  void BeginOn(size_t lane, std::unique_ptr<Batch> batch);
-  size_t NextLane() const;
+  bool HasRoom(InstanceId id) const override;
+  void Begin(InstanceId id, BatchPtr batch) override;
+  void Compute(Copy& copy);
+  size_t NextCopy() const;
 
   const VirtualDeviceOptions options_;
   const VirtualClock& clock_;
-  const ModelSpec spec_;
-  const std::array<ServiceTimeSample, 2> warm_up_samples_;
   HostOutputPool pool_;
   std::mt19937_64 random_;
-  BackendEvents* events_ = nullptr;
-  std::vector<Running> on_lanes_;
-  std::deque<std::unique_ptr<Batch>> waiting_;
+  std::vector<Copy> copies_;  // [instance]
   Duration busy_{0};
   int64_t batches_ = 0;
   int64_t rows_ = 0;

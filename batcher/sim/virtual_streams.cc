@@ -1,4 +1,4 @@
-// Three streams, the thread that starts and the one that waits.
+// Three streams, the thread that starts batches and the one that waits.
 #include "batcher/sim/virtual_streams.h"
 
 #include <algorithm>
@@ -24,11 +24,8 @@ VirtualStreams::Model::Model(const VirtualStreamsOptions& options,
       spec_{.inputs = {{"input", DataType::kFp32, {kAnySize}}},
             .outputs = {},
             .max_batch_size = options.max_batch_size},
-      warm_up_samples_({ServiceTimeSample{1, options.compute.Of(1)},
-                        {options.max_batch_size,
-                         options.compute.Of(options.max_batch_size)}}),
       pool_(0, 16),
-      places_(static_cast<size_t>(options.slots) + 1) {}
+      places_(static_cast<size_t>(options.max_in_flight) + 1) {}
 
 DeviceOutcome VirtualStreams::Model::CopyIn(int32_t place, const Batch& batch) {
   const Duration takes = options_.copy_in.Of(batch.rows());
@@ -73,7 +70,8 @@ DeviceOutcome VirtualStreams::Model::AwaitCopiedOut(int32_t) { return {}; }
 
 VirtualStreams::VirtualStreams(const VirtualStreamsOptions& options,
                                const VirtualClock& clock)
-    : options_(options),
+    : VirtualInstances(clock),
+      options_(options),
       clock_(clock),
       model_(options, clock),
       pipeline_(model_, clock) {}
@@ -84,25 +82,36 @@ VirtualStreams::~VirtualStreams() {
   }
 }
 
-void VirtualStreams::Start(std::unique_ptr<Batch> batch,
-                           BackendEvents& events) {
-  if (to_start_.empty()) {
-    gathered_ = clock_.Now() + options_.gather.Of(batch->rows());
-  }
-  to_start_.push_back({std::move(batch), &events});
+PulledInstances VirtualStreams::pulled() const {
+  const int32_t most = options_.max_batch_size;
+  return {
+      .count = 1,
+      .max_in_flight = options_.max_in_flight,
+      .warm_up_samples = {{.rows = 1, .took = options_.compute.Of(1)},
+                          {.rows = most, .took = options_.compute.Of(most)}}};
+}
+
+bool VirtualStreams::HasRoom(InstanceId) const {
+  return gathering_ == nullptr && not_computed_ < options_.max_in_flight;
+}
+
+void VirtualStreams::Begin(InstanceId, BatchPtr batch) {
+  gathered_ = clock_.Now() + options_.gather.Of(batch->rows());
+  gathering_ = std::move(batch);
+  ++not_computed_;
 }
 
 TimePoint VirtualStreams::next_start() const {
-  return to_start_.empty() ? kNever : gathered_;
+  return gathering_ == nullptr ? kNever : gathered_;
 }
 
 TimePoint VirtualStreams::next_seen() const {
-  if (under_way_.empty()) {
+  if (in_flight_.empty()) {
     return kNever;
   }
-  const int32_t place = under_way_.front().place;
-  return std::max(waits_since_, has_landed_ ? model_.copied_out(place)
-                                            : model_.computed(place));
+  const int32_t place = in_flight_.front().place;
+  return std::max(waits_since_, is_computed_ ? model_.copied_out(place)
+                                             : model_.computed(place));
 }
 
 TimePoint VirtualStreams::next_event() const {
@@ -111,31 +120,25 @@ TimePoint VirtualStreams::next_event() const {
 
 void VirtualStreams::PlayNext() {
   if (next_start() <= next_seen()) {
-    Work work = std::move(to_start_.front());
-    to_start_.pop_front();
-    StreamPipeline::Flight flight = pipeline_.Begin(std::move(work));
-    flight.gather = options_.gather.Of(flight.work.batch->rows());
-    pipeline_.Launch(flight);
-    under_way_.push_back(std::move(flight));
-    if (!to_start_.empty()) {
-      gathered_ =
-          clock_.Now() + options_.gather.Of(to_start_.front().batch->rows());
-    }
+    DevicePipeline::InFlight next = pipeline_.Begin(std::move(gathering_));
+    next.gather = options_.gather.Of(next.batch->rows());
+    pipeline_.Submit(next);
+    in_flight_.push_back(std::move(next));
     return;
   }
   waits_since_ = clock_.Now();
-  if (!has_landed_) {
-    has_landed_ = true;
-    pipeline_.Land(under_way_.front());
-    pipeline_.FreeSlot(under_way_.front());
+  if (!is_computed_) {
+    is_computed_ = true;
+    BatchTimes times;
+    const Computed computed = pipeline_.Await(in_flight_.front(), times);
+    --not_computed_;
+    scheduler().Finished(*in_flight_.front().batch, 0, times, computed);
     return;
   }
-  has_landed_ = false;
-  StreamPipeline::Flight flight = std::move(under_way_.front());
-  under_way_.pop_front();
-  Work work = pipeline_.Unload(std::move(flight));
-  BackendEvents& events = *work.events;
-  events.Finished(std::move(work.batch));
+  is_computed_ = false;
+  DevicePipeline::InFlight done = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  Deliver(pipeline_.Unload(std::move(done)));
 }
 
 }  // namespace ferry

@@ -1,28 +1,26 @@
-// VirtualStreams: a Backend with a copy in, a compute and a copy out that run
-// at once, on a clock that its user moves. It takes a batch through the same
-// StreamPipeline as a real device: order, overlap, slots and errors are those
-// of StreamBackend, without its threads.
+// VirtualStreams is an instance on a device whose copy in, compute and copy out
+// run at once, on a clock that its user moves. It takes a batch through the
+// same DevicePipeline as a real device: order, overlap and errors are those of
+// DeviceInstance, without its threads.
 //
 // One thread gathers and starts batches, each in its turn, and one waits: what
 // ends while that one waits for something else is seen later, as in the real
 // one. It computes nothing: outputs have no tensors.
 //
-// Thread safety: one thread, which also steps the batcher.
+// Thread safety: one thread.
 #ifndef FERRY_BATCHER_SIM_VIRTUAL_STREAMS_H_
 #define FERRY_BATCHER_SIM_VIRTUAL_STREAMS_H_
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "batcher/backend.h"
+#include "batcher/device_model.h"
+#include "batcher/device_pipeline.h"
 #include "batcher/host_output_pool.h"
-#include "batcher/sim/virtual_backend.h"
-#include "batcher/stream_model.h"
-#include "batcher/stream_pipeline.h"
+#include "batcher/sim/virtual_instances.h"
 
 namespace ferry {
 
@@ -35,7 +33,7 @@ struct StepTime {
 };
 
 struct VirtualStreamsOptions {
-  int32_t slots = 2;
+  int32_t max_in_flight = 2;  // batches whose compute has not ended
   int32_t max_batch_size = 64;
   StepTime gather = {};   // on the thread that starts batches
   StepTime copy_in = {};  // on the device, as the two below
@@ -45,20 +43,14 @@ struct VirtualStreamsOptions {
   int64_t lost_after = -1;  // the device is lost after so many; -1: never
 };
 
-class VirtualStreams final : public VirtualBackend {
+class VirtualStreams final : public VirtualInstances {
  public:
   // `clock` outlives it.
   VirtualStreams(const VirtualStreamsOptions& options,
                  const VirtualClock& clock);
   ~VirtualStreams() override;
 
-  const ModelSpec& spec() const override { return model_.spec(); }
-  int32_t lanes() const override { return 1; }
-  int32_t slots() const override { return options_.slots; }
-  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
-    return model_.warm_up_samples();
-  }
-  void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override;
+  PulledInstances pulled() const override;
 
   // A batch is gathered, or is seen to have been computed or copied out.
   TimePoint next_event() const override;
@@ -70,16 +62,13 @@ class VirtualStreams final : public VirtualBackend {
 
  private:
   // The device: each of its three streams takes its steps in order.
-  class Model final : public StreamModel {
+  class Model final : public DeviceModel {
    public:
     Model(const VirtualStreamsOptions& options, const VirtualClock& clock);
 
     const ModelSpec& spec() const override { return spec_; }
-    int32_t places() const override { return options_.slots + 1; }
+    int32_t places() const override { return options_.max_in_flight + 1; }
     absl::Status WarmUp() override { return absl::OkStatus(); }
-    absl::Span<const ServiceTimeSample> warm_up_samples() const override {
-      return warm_up_samples_;
-    }
     DeviceOutcome CopyIn(int32_t place, const Batch& batch) override;
     DeviceOutcome Compute(int32_t place, const Batch& batch,
                           OutputRef& output) override;
@@ -110,7 +99,6 @@ class VirtualStreams final : public VirtualBackend {
     const VirtualStreamsOptions options_;
     const VirtualClock& clock_;
     const ModelSpec spec_;
-    const std::array<ServiceTimeSample, 2> warm_up_samples_;
     HostOutputPool pool_;
     std::vector<Place> places_;
     // When each stream has done all that it was given.
@@ -123,18 +111,21 @@ class VirtualStreams final : public VirtualBackend {
     int64_t computed_rows_ = 0;
   };
 
+  bool HasRoom(InstanceId id) const override;
+  void Begin(InstanceId id, BatchPtr batch) override;
   TimePoint next_start() const;
   TimePoint next_seen() const;
 
   const VirtualStreamsOptions options_;
   const VirtualClock& clock_;
   Model model_;
-  StreamPipeline pipeline_;
-  std::deque<Work> to_start_;
-  TimePoint gathered_;  // what is first of those, once it is there
-  std::deque<StreamPipeline::Flight> under_way_;
-  bool has_landed_ = false;  // the first of those
-  TimePoint waits_since_;    // the waiting thread, for what it waits for now
+  DevicePipeline pipeline_;
+  BatchPtr gathering_;  // at most one: the thread that gathers pulls it
+  TimePoint gathered_;  // when it is gathered
+  std::deque<DevicePipeline::InFlight> in_flight_;
+  int32_t not_computed_ = 0;  // batches, that which is gathered included
+  bool is_computed_ = false;  // the first of those in flight
+  TimePoint waits_since_;     // the waiting thread, for what it waits for now
 };
 
 }  // namespace ferry

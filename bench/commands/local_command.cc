@@ -26,7 +26,7 @@ struct LocalFlags {
   double beta_ms = 0.1;
   int32_t max_batch_size = 64;
   int32_t queue_requests = 4096;
-  int32_t lanes = 1;
+  int32_t instances = 1;
 };
 
 struct LocalTarget {
@@ -39,20 +39,20 @@ absl::StatusOr<LocalTarget> MakeTarget(const LocalFlags& flags) {
     return LocalTarget{std::make_unique<NullTarget>(), nullptr};
   }
   SimulatedTargetOptions options;
-  options.batcher.max_batch_size = flags.max_batch_size;
-  options.batcher.policy = *ParsePolicy(flags.policy);
-  options.batcher.max_wait = Milliseconds(flags.max_wait_ms);
-  options.batcher.queue.requests = flags.queue_requests;
+  options.scheduler.max_batch_size = flags.max_batch_size;
+  options.scheduler.policy = *ParsePolicy(flags.policy);
+  options.scheduler.max_wait = Milliseconds(flags.max_wait_ms);
+  options.scheduler.queue.requests = flags.queue_requests;
   options.device.alpha = Milliseconds(flags.alpha_ms);
   options.device.beta = Milliseconds(flags.beta_ms);
-  options.lanes = flags.lanes;
+  options.instances = flags.instances;
   options.rows = flags.run.requests.rows;
   options.timeout = Milliseconds(flags.run.timeout_ms);
   auto target = SimulatedTarget::Create(options);
   if (!target.ok()) {
     return target.status();
   }
-  auto counters = std::make_unique<BatcherCounters>((*target)->batcher());
+  auto counters = std::make_unique<BatcherCounters>((*target)->scheduler());
   return LocalTarget{*std::move(target), std::move(counters)};
 }
 
@@ -91,7 +91,7 @@ int Run(LocalFlags flags, const Invocation& invocation) {
   }
   if (flags.run.offline.samples > 0) {
     flags.run.sweep.offline =
-        PlanOffline(flags.run.offline, flags.max_batch_size, flags.lanes);
+        PlanOffline(flags.run.offline, flags.max_batch_size, flags.instances);
     flags.run.requests.rows = flags.run.sweep.offline->rows;
   }
   const auto target = MakeTarget(flags);
@@ -110,7 +110,7 @@ int Run(LocalFlags flags, const Invocation& invocation) {
     return Fail(loads.status());
   }
   Sweep sweep(flags.run.sweep, *std::move(loads), target->counters.get(),
-              flags.lanes);
+              flags.instances);
   return ReportLoads(flags.run, sweep, std::move(run));
 }
 
@@ -135,7 +135,7 @@ void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
                   "that the batcher queues at most")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  command.add_option("--lanes", flags.lanes, "of the device")
+  command.add_option("--instances", flags.instances, "of the device")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command

@@ -90,8 +90,8 @@ std::optional<VirtualStreamsOptions> StreamsOf(const SimulateFlags& flags) {
                     Milliseconds(of.value_or(0) * flags.beta_ms)};
   };
   return VirtualStreamsOptions{
-      .slots = flags.run.device.slots_per_lane,
-      .max_batch_size = flags.run.batcher.max_batch_size,
+      .max_in_flight = flags.run.device.max_in_flight,
+      .max_batch_size = flags.run.scheduler.max_batch_size,
       .gather = share(flags.gather),
       .copy_in = share(flags.copy_in),
       .compute = share(1.0),
@@ -107,22 +107,22 @@ absl::Status Complete(SimulateFlags& flags) {
                      "got '",
                      flags.policy, "'"));
   }
-  run.batcher.policy = *policy;
-  run.batcher.max_wait = Milliseconds(flags.max_wait_ms);
+  run.scheduler.policy = *policy;
+  run.scheduler.max_wait = Milliseconds(flags.max_wait_ms);
   run.device.alpha = Milliseconds(flags.alpha_ms);
   run.device.beta = Milliseconds(flags.beta_ms);
-  run.device.max_batch_size = run.batcher.max_batch_size;
-  run.device.buckets = run.batcher.buckets;
+  run.device.max_batch_size = run.scheduler.max_batch_size;
+  run.device.buckets = run.scheduler.buckets;
   run.streams = StreamsOf(flags);
   run.duration = Milliseconds(flags.duration_s * 1e3);
-  const int32_t rows = run.batcher.max_batch_size;
+  const int32_t rows = run.scheduler.max_batch_size;
   const Duration full = run.ServiceTime(rows);
   if (full <= Duration(0)) {
     return absl::InvalidArgumentError(
         "--alpha-ms, --beta-ms: expected one of them above 0");
   }
   const double saturation =
-      1e9 * run.lanes() * rows / static_cast<double>(full.count());
+      1e9 * run.instances() * rows / static_cast<double>(full.count());
   if (flags.classes.empty()) {
     flags.classes.push_back("share=1");
   }
@@ -135,7 +135,7 @@ absl::Status Complete(SimulateFlags& flags) {
     }
     levels = std::max(levels, added.level + 1);
   }
-  run.batcher.levels.resize(static_cast<size_t>(levels));
+  run.scheduler.levels.resize(static_cast<size_t>(levels));
   return absl::OkStatus();
 }
 
@@ -204,7 +204,7 @@ void AddStreamFlags(CLI::App& command, SimulateFlags& flags,
 
 void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<SimulateFlags>();
-  BatcherOptions& batcher = flags->run.batcher;
+  SchedulerOptions& scheduler = flags->run.scheduler;
   VirtualDeviceOptions& device = flags->run.device;
   CLI::App& command = *app.add_subcommand(
       "simulate",
@@ -224,35 +224,38 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
           .add_option("--jitter", device.jitter, "s(b) varies by this share")
           ->check(NumberFrom(0.0, 0.99))
           ->capture_default_str();
-  CLI::Option* const lanes =
-      command.add_option("--lanes", device.lanes, "batches computed at once")
+  CLI::Option* const instances =
+      command
+          .add_option("--instances", device.instances,
+                      "batches computed at once")
           ->check(CLI::Range(1, 1024))
           ->capture_default_str();
   command
-      .add_option("--slots", device.slots_per_lane,
-                  "batches a lane takes, the one it computes included")
+      .add_option("--pipeline-depth", device.max_in_flight,
+                  "batches an instance takes, the one it computes included")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  command.add_option("--max-batch-size", batcher.max_batch_size, "rows")
+  command.add_option("--max-batch-size", scheduler.max_batch_size, "rows")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   CLI::Option* const buckets =
       command
-          .add_option("--buckets", batcher.buckets,
+          .add_option("--buckets", scheduler.buckets,
                       "rows that batches are padded to, max_batch_size last")
           ->delimiter(',');
-  AddStreamFlags(command, *flags, {jitter, lanes, buckets});
+  AddStreamFlags(command, *flags, {jitter, instances, buckets});
   command.add_option("--max-wait-ms", flags->max_wait_ms, "bound of the wait")
       ->check(NumberFrom(0.0, 1e6))
       ->capture_default_str();
   command
-      .add_option("--queue-requests", batcher.queue.requests,
+      .add_option("--queue-requests", scheduler.queue.requests,
                   "requests that may wait")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   command
-      .add_option("--load", flags->load,
-                  "offered rows, of lanes * B / s(B) with B = max_batch_size")
+      .add_option(
+          "--load", flags->load,
+          "offered rows, of instances * B / s(B) with B = max_batch_size")
       ->check(NumberFrom(1e-6, 1e3))
       ->capture_default_str();
   command

@@ -32,13 +32,13 @@ void AddModelFlags(CLI::App& app, InProcessFlags& flags) {
                  "config's")
       ->check(CLI::Range(1, 1 << 16))
       ->type_name("ROWS");
-  app.add_option("--policy", flags.policy, "of the batcher")
+  app.add_option("--policy", flags.policy, "of the scheduler")
       ->check(CLI::IsMember({"eager", "window", "adaptive"}));
-  app.add_option("--max-wait-ms", flags.max_wait_ms, "of the batcher")
+  app.add_option("--max-wait-ms", flags.max_wait_ms, "of the scheduler")
       ->check(NumberFrom(0.0, 60'000.0))
       ->type_name("MS");
   app.add_option("--queue-requests", overrides.queue_requests,
-                 "that the batcher queues at most")
+                 "that the scheduler queues at most")
       ->check(CLI::Range(1, 1 << 24))
       ->type_name("N");
   app.add_option("--threads", overrides.threads,
@@ -65,7 +65,7 @@ void AddInProcessFlags(CLI::App& app, InProcessFlags& flags) {
   AddModelFlags(app, flags);
   AddContentFlags(app, flags.options());
   app.add_option("--timeout-ms", flags.options().timeout_ms,
-                 "of each request in the batcher's queue; 0: none")
+                 "of each request in the scheduler's queue; 0: none")
       ->check(NumberFrom(0.0, 1e9))
       ->capture_default_str();
   AddWindowFlags(app, flags.options());

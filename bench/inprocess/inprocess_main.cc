@@ -1,6 +1,6 @@
-// ferry-inprocess: loads on a model in this process, through Ferry's batcher,
-// without gRPC: what the batcher makes of what ferry-forward says the model can
-// do, and what a served model is measured against.
+// ferry-inprocess: loads on a model in this process, through Ferry's scheduler,
+// without gRPC: what the scheduler makes of what ferry-forward says the model
+// can do, and what a served model is measured against.
 //
 // A program of its own and no target of `ferry-bench local`: what runs models
 // links tcmalloc, as ferry-forward does (docs/decisions/0013-allocator.md), and
@@ -128,7 +128,7 @@ int Measure(InProcessFlags flags, const std::string& command_line,
     spdlog::warn("model '{}' did not run in warm-up: {}; {}", model.name,
                  model.warm_up_failure, kWarmUpAdvice);
   }
-  const BatcherCounters counters(*model.batcher, opened.told.get());
+  const BatcherCounters counters(*model.scheduler, opened.told.get());
   PlanOfflineRun(model.spec.max_batch_size, counters.lanes(), flags.options());
   const RunOptions& options = flags.options();
   const auto requests = ModelRequests::Make(model, options.requests);
@@ -136,14 +136,15 @@ int Measure(InProcessFlags flags, const std::string& command_line,
     return Fail(requests.status());
   }
   const RequestInputs& first = (*requests)->inputs().front();
-  if (const auto answered = CheckFirstAnswer(*model.batcher, first);
+  if (const auto answered = CheckFirstAnswer(*model.scheduler, first);
       !answered.ok()) {
     return Fail(answered);
   }
   watcher.reset();  // loads have their own
   RunResult run =
       DescribeRun(options, command_line, model, first, opened.told.get());
-  BatcherTarget target(std::move(loaded->model->batcher), (*requests)->inputs(),
+  BatcherTarget target(std::move(loaded->model->scheduler),
+                       (*requests)->inputs(),
                        {.timeout = Milliseconds(options.timeout_ms),
                         .level = model.default_level});
   if (flags.is_search) {
@@ -189,7 +190,7 @@ int main(int argc, char** argv) {
   }
   CLI::App app{
       "ferry-inprocess puts loads on a model in this process, through Ferry's "
-      "batcher, without gRPC"};
+      "scheduler, without gRPC"};
   app.set_version_flag("--version", "ferry-inprocess " FERRY_VERSION);
   ferry::bench::InProcessFlags flags;
   ferry::bench::AddInProcessFlags(app, flags);

@@ -121,8 +121,9 @@ absl::StatusOr<std::unique_ptr<ModelRequests>> ModelRequests::Make(
   return made;
 }
 
-absl::Status CheckFirstAnswer(Batcher& batcher, const RequestInputs& request) {
-  InProcessClient client(batcher, 1);
+absl::Status CheckFirstAnswer(Scheduler& scheduler,
+                              const RequestInputs& request) {
+  InProcessClient client(scheduler, 1);
   auto future = client.Submit({.inputs = request.inputs, .rows = request.rows});
   if (!future.ok()) {
     return absl::Status(

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/batcher.h"
+#include "batcher/scheduler.h"
 #include "bench/client/request_pool.h"
 #include "bench/local/batcher_target.h"
 #include "models/served_model.h"
@@ -42,7 +42,8 @@ class ModelRequests {
 // Sends the request and waits for its answer, for as long as that takes;
 // warm-up had zeros, which some models take where they do not take what is
 // sent. Errors: the answer's; INTERNAL where it has not the request's rows.
-absl::Status CheckFirstAnswer(Batcher& batcher, const RequestInputs& request);
+absl::Status CheckFirstAnswer(Scheduler& scheduler,
+                              const RequestInputs& request);
 
 }  // namespace ferry::bench
 

@@ -1,4 +1,4 @@
-// Calls of the batcher, pooled; its statistics as counters.
+// Calls of the scheduler, pooled; its statistics as counters.
 #include "bench/local/batcher_target.h"
 
 #include <algorithm>
@@ -24,18 +24,14 @@ class BatcherTarget::Call final : public Completion {
     request_.rows = brought.rows;
     request_.bytes = brought.bytes;
     request_.shape_key = brought.shape_key;
-    return owner_.batcher_->Submit(request_);
+    return owner_.scheduler_->Submit(request_);
   }
 
   InferRequest& request() { return request_; }
 
-  void Respond(Outcome outcome, OutputRows, Last) override {
-    code_ = outcome.code;
-  }
-
-  void Released() override {
+  void Respond(const RequestResult& result) override {
     Caller& caller = *caller_;
-    const absl::StatusCode code = code_;
+    const absl::StatusCode code = result.outcome.code;
     owner_.Return(*this);
     caller.Ended(code);
   }
@@ -44,18 +40,17 @@ class BatcherTarget::Call final : public Completion {
   BatcherTarget& owner_;
   InferRequest request_;
   Caller* caller_ = nullptr;
-  absl::StatusCode code_ = absl::StatusCode::kOk;
 };
 
-BatcherTarget::BatcherTarget(std::unique_ptr<Batcher> batcher,
+BatcherTarget::BatcherTarget(std::unique_ptr<Scheduler> scheduler,
                              std::vector<RequestInputs> requests,
                              const Options& options)
     : requests_(std::move(requests)),
       options_(options),
-      batcher_(std::move(batcher)) {}
+      scheduler_(std::move(scheduler)) {}
 
-// The batcher first: it answers what it has.
-BatcherTarget::~BatcherTarget() { batcher_.reset(); }
+// The scheduler first: it answers what it has.
+BatcherTarget::~BatcherTarget() { scheduler_.reset(); }
 
 void BatcherTarget::Send(uint64_t number, Caller& caller) {
   Call& call = Take();
@@ -76,7 +71,7 @@ void BatcherTarget::CancelAll() {
     }
   }
   for (Call* const call : all) {
-    batcher_->Cancel(call->request());
+    scheduler_->Cancel(call->request());
   }
 }
 
@@ -99,7 +94,7 @@ void BatcherTarget::Return(Call& call) {
 // As the server answers ModelStatistics, and writes its metrics.
 ServerCounters BatcherCounters::Read() const {
   ServerCounters counters;
-  const BatcherStatistics counted = batcher_.Snapshot();
+  const SchedulerStatistics counted = scheduler_.Snapshot();
   counters.metrics_at = counters.statistics_at = Clock::Steady().Now();
   counters.has_statistics = true;
   const BatchStatistics& served = counted.served;
@@ -130,7 +125,7 @@ ServerCounters BatcherCounters::Read() const {
 }
 
 int32_t BatcherCounters::lanes() const {
-  return std::max(static_cast<int32_t>(batcher_.Snapshot().busy.size()), 1);
+  return std::max(static_cast<int32_t>(scheduler_.Snapshot().busy.size()), 1);
 }
 
 }  // namespace ferry::bench

@@ -1,4 +1,4 @@
-// BatcherTarget: Ferry's batcher in this process as a Target, whatever it
+// BatcherTarget: Ferry's scheduler in this process as a Target, whatever it
 // computes with; and BatcherCounters, what it has counted. No gRPC.
 //
 // Thread safety: thread-safe.
@@ -12,8 +12,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
-#include "batcher/batcher.h"
 #include "batcher/mutex.h"
+#include "batcher/scheduler.h"
 #include "batcher/tensor.h"
 #include "bench/client/counter_source.h"
 #include "bench/load/target.h"
@@ -38,8 +38,8 @@ class BatcherTarget final : public Target {
   };
 
   // Sends request n % size. What `requests`, one at least, point to outlives
-  // it. REQUIRES: they fit the batcher's spec, and 0 <= level.
-  BatcherTarget(std::unique_ptr<Batcher> batcher,
+  // it. REQUIRES: they fit the scheduler's spec, and 0 <= level.
+  BatcherTarget(std::unique_ptr<Scheduler> scheduler,
                 std::vector<RequestInputs> requests, const Options& options);
 
   ~BatcherTarget() override;
@@ -47,7 +47,7 @@ class BatcherTarget final : public Target {
   void Send(uint64_t number, Caller& caller) override;
   void CancelAll() override;
 
-  Batcher& batcher() { return *batcher_; }
+  Scheduler& scheduler() { return *scheduler_; }
 
  private:
   class Call;
@@ -57,20 +57,20 @@ class BatcherTarget final : public Target {
 
   const std::vector<RequestInputs> requests_;
   const Options options_;
-  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<Scheduler> scheduler_;
   DeferredEnds refused_;
   Mutex mutex_;
   std::vector<std::unique_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
   std::vector<Call*> idle_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What a batcher has counted, in the words of ModelStatistics.
+// What a scheduler has counted, in the words of ModelStatistics.
 class BatcherCounters final : public CounterSource {
  public:
   // Both, of which `device` may be null, outlive it.
-  explicit BatcherCounters(const Batcher& batcher,
+  explicit BatcherCounters(const Scheduler& scheduler,
                            DeviceSource* device = nullptr)
-      : batcher_(batcher), device_(device) {}
+      : scheduler_(scheduler), device_(device) {}
 
   ServerCounters Read() const override;
   DeviceSource* device() const override { return device_; }
@@ -78,7 +78,7 @@ class BatcherCounters final : public CounterSource {
   int32_t lanes() const;
 
  private:
-  const Batcher& batcher_;
+  const Scheduler& scheduler_;
   DeviceSource* const device_;
 };
 

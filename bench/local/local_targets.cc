@@ -1,40 +1,40 @@
-// The batcher on lanes that are simulated.
+// The scheduler with instances that are simulated.
 #include "bench/local/local_targets.h"
 
 #include <utility>
 
-#include "batcher/host_backend.h"
+#include "batcher/cpu_instance.h"
 
 namespace ferry::bench {
 
 absl::StatusOr<std::unique_ptr<SimulatedTarget>> SimulatedTarget::Create(
     const SimulatedTargetOptions& options) {
   std::unique_ptr<SimulatedTarget> target(new SimulatedTarget(options));
-  std::vector<std::unique_ptr<HostModel>> lanes;
-  for (int32_t lane = 0; lane < options.lanes; ++lane) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  for (int32_t i = 0; i < options.instances; ++i) {
     auto model = SimulatedModel::Create(
         {.inputs = {{"input", DataType::kFp32, target->dims_}},
          .outputs = {{"output", DataType::kFp32, target->dims_}},
-         .max_batch_size = options.batcher.max_batch_size},
+         .max_batch_size = options.scheduler.max_batch_size},
         options.device);
     if (!model.ok()) {
       return model.status();
     }
-    lanes.push_back(*std::move(model));
+    auto instance = CpuInstance::Create(*std::move(model));
+    if (!instance.ok()) {
+      return instance.status();
+    }
+    instances.push_back(*std::move(instance));
   }
-  auto backend = HostBackend::Create(std::move(lanes), {});
-  if (!backend.ok()) {
-    return backend.status();
-  }
-  auto batcher = Batcher::Create(*std::move(backend), options.batcher);
-  if (!batcher.ok()) {
-    return batcher.status();
+  auto scheduler = Scheduler::Create(std::move(instances), options.scheduler);
+  if (!scheduler.ok()) {
+    return scheduler.status();
   }
   const RequestInputs brought = {.inputs = target->inputs_,
                                  .rows = options.rows,
                                  .bytes = target->rows_.size()};
   target->target_ = std::make_unique<BatcherTarget>(
-      *std::move(batcher), std::vector<RequestInputs>{brought},
+      *std::move(scheduler), std::vector<RequestInputs>{brought},
       BatcherTarget::Options{.timeout = options.timeout});
   return target;
 }

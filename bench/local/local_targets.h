@@ -2,7 +2,7 @@
 //
 //   NullTarget        ends each call at once: what the load generator itself
 //                     does
-//   SimulatedTarget   Ferry's batcher and a simulated device, without gRPC
+//   SimulatedTarget   Ferry's scheduler and a simulated device, without gRPC
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_BENCH_LOCAL_LOCAL_TARGETS_H_
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/batcher.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/simulated_model.h"
 #include "bench/load/target.h"
 #include "bench/local/batcher_target.h"
@@ -34,9 +34,9 @@ class NullTarget final : public Target {
 };
 
 struct SimulatedTargetOptions {
-  BatcherOptions batcher;
+  SchedulerOptions scheduler;
   SimulatedModelOptions device;
-  int32_t lanes = 1;
+  int32_t instances = 1;
   int32_t rows = 1;         // of each request
   int32_t row_floats = 16;  // elements of a row, FP32
   Duration timeout{0};      // of each request; 0: none
@@ -44,7 +44,7 @@ struct SimulatedTargetOptions {
 
 class SimulatedTarget final : public Target {
  public:
-  // Errors: those of the batcher and the device.
+  // Errors: those of the scheduler and the device.
   static absl::StatusOr<std::unique_ptr<SimulatedTarget>> Create(
       const SimulatedTargetOptions& options);
 
@@ -53,7 +53,7 @@ class SimulatedTarget final : public Target {
   }
   void CancelAll() override { target_->CancelAll(); }
 
-  Batcher& batcher() { return target_->batcher(); }
+  Scheduler& scheduler() { return target_->scheduler(); }
 
  private:
   explicit SimulatedTarget(const SimulatedTargetOptions& options);

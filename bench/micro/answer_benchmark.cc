@@ -2,8 +2,8 @@
 // batch runs that takes far longer: from that moment until the thread that
 // waits for its future has the answer. G4 says within 1 ms.
 //
-// The lane waits, as for a device, or computes, as on a processor, which takes
-// a core from those who answer and wait.
+// The instance waits, as for a device, or computes, as on a processor, which
+// takes a core from the threads that answer and wait.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "batcher/check.h"
+#include "batcher/cpu_instance.h"
 #include "batcher/future.h"
-#include "batcher/host_backend.h"
 #include "batcher/sim/echo_model.h"
 #include "benchmark/benchmark.h"
 
 namespace ferry::bench {
 namespace {
 
-enum class Lane { kWaits, kComputes };
+enum class Held { kWaits, kComputes };
 
 ModelSpec RowSpec() {
   return {.inputs = {{"x", DataType::kFp32, {1}}},
@@ -27,7 +27,7 @@ ModelSpec RowSpec() {
           .max_batch_size = 8};
 }
 
-// Has its lane for as long as it is held.
+// Has its instance for as long as it is held.
 class HeldModel final : public EchoModel {
  public:
   struct Hold {
@@ -35,13 +35,13 @@ class HeldModel final : public EchoModel {
     std::atomic<bool> may_end{false};
   };
 
-  HeldModel(Hold& hold, Lane lane)
-      : EchoModel(RowSpec()), hold_(hold), lane_(lane) {}
+  HeldModel(Hold& hold, Held held)
+      : EchoModel(RowSpec()), hold_(hold), held_(held) {}
 
   Outcome Compute(const Batch& batch, OutputRef& output) override {
     hold_.has_begun = true;
     hold_.has_begun.notify_one();
-    if (lane_ == Lane::kWaits) {
+    if (held_ == Held::kWaits) {
       hold_.may_end.wait(false);
     }
     while (!hold_.may_end.load(std::memory_order_relaxed)) {
@@ -51,22 +51,22 @@ class HeldModel final : public EchoModel {
 
  private:
   Hold& hold_;
-  const Lane lane_;
+  const Held held_;
 };
 
-// A batcher whose only lane is held.
-class HeldBatcher {
+// A scheduler whose only instance is held.
+class HeldScheduler {
  public:
-  explicit HeldBatcher(Lane lane) {
-    std::vector<std::unique_ptr<HostModel>> models;
-    models.push_back(std::make_unique<HeldModel>(hold_, lane));
-    batcher_ =
-        *Batcher::Create(*HostBackend::Create(std::move(models), {}), {});
-    client_ = std::make_unique<InProcessClient>(*batcher_, 2);
+  explicit HeldScheduler(Held held) {
+    std::vector<std::unique_ptr<Instance>> instances;
+    instances.push_back(
+        *CpuInstance::Create(std::make_unique<HeldModel>(hold_, held)));
+    scheduler_ = *Scheduler::Create(std::move(instances), {});
+    client_ = std::make_unique<InProcessClient>(*scheduler_, 2);
     running_ = std::make_unique<Future>(Submit(kNever));
     hold_.has_begun.wait(false);
   }
-  ~HeldBatcher() {
+  ~HeldScheduler() {
     hold_.may_end = true;
     hold_.may_end.notify_one();
     Check(running_->Get().outcome.ok(), "what runs is served");
@@ -82,7 +82,7 @@ class HeldBatcher {
   const std::vector<int64_t> dims_ = {1};
   const Run run_ = {reinterpret_cast<const std::byte*>(&value_), sizeof(float)};
   const TensorView view_ = {.dims = dims_, .runs = {&run_, 1}};
-  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<InProcessClient> client_;
   std::unique_ptr<Future> running_;
 };
@@ -101,12 +101,12 @@ void Tell(std::vector<double>& late_us, benchmark::State& state) {
   state.counters["late_max_us"] = late_us.back();
 }
 
-void BM_Expires(benchmark::State& state, Lane lane) {
-  HeldBatcher batcher(lane);
+void BM_Expires(benchmark::State& state, Held held) {
+  HeldScheduler scheduler(held);
   std::vector<double> late_us;
   for (auto _ : state) {
     const TimePoint due = Clock::Steady().Now() + Milliseconds(1);
-    const Reply reply = batcher.Submit(due).Get();
+    const Reply reply = scheduler.Submit(due).Get();
     const Duration late = Clock::Steady().Now() - due;
     Check(reply.outcome.code == absl::StatusCode::kDeadlineExceeded &&
               late >= Duration(0),
@@ -115,18 +115,18 @@ void BM_Expires(benchmark::State& state, Lane lane) {
   }
   Tell(late_us, state);
 }
-BENCHMARK_CAPTURE(BM_Expires, waits, Lane::kWaits)
-    ->Name("expires_while_a_lane_waits/batcher")
+BENCHMARK_CAPTURE(BM_Expires, waits, Held::kWaits)
+    ->Name("expires_while_an_instance_waits/scheduler")
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_Expires, computes, Lane::kComputes)
-    ->Name("expires_while_a_lane_computes/batcher")
+BENCHMARK_CAPTURE(BM_Expires, computes, Held::kComputes)
+    ->Name("expires_while_an_instance_computes/scheduler")
     ->UseRealTime();
 
-void BM_IsCancelled(benchmark::State& state, Lane lane) {
-  HeldBatcher batcher(lane);
+void BM_IsCancelled(benchmark::State& state, Held held) {
+  HeldScheduler scheduler(held);
   std::vector<double> late_us;
   for (auto _ : state) {
-    Future future = batcher.Submit(kNever);
+    Future future = scheduler.Submit(kNever);
     const TimePoint cancelled_at = Clock::Steady().Now();
     future.Cancel();
     const Reply reply = future.Get();
@@ -137,11 +137,11 @@ void BM_IsCancelled(benchmark::State& state, Lane lane) {
   }
   Tell(late_us, state);
 }
-BENCHMARK_CAPTURE(BM_IsCancelled, waits, Lane::kWaits)
-    ->Name("cancelled_while_a_lane_waits/batcher")
+BENCHMARK_CAPTURE(BM_IsCancelled, waits, Held::kWaits)
+    ->Name("cancelled_while_an_instance_waits/scheduler")
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_IsCancelled, computes, Lane::kComputes)
-    ->Name("cancelled_while_a_lane_computes/batcher")
+BENCHMARK_CAPTURE(BM_IsCancelled, computes, Held::kComputes)
+    ->Name("cancelled_while_an_instance_computes/scheduler")
     ->UseRealTime();
 
 }  // namespace

@@ -24,7 +24,7 @@
 
 namespace ferry::bench {
 
-// As the batcher uses it: news are published, then whoever waits is notified.
+// As the scheduler uses it: news are published, then whoever waits is notified.
 class EventCountEvent {
  public:
   void Notify() {

@@ -1,6 +1,6 @@
-// What a request and a batch cost in the batcher beside its queue: admission at
-// the door, a policy's decision, learning how long batches take, and when the
-// next could be answered.
+// What a request and a batch cost in the scheduler beside its queue: admission
+// at the door, a policy's decision, learning how long batches take, and when
+// the next could be answered.
 #include <cstdint>
 #include <mutex>
 #include <variant>
@@ -9,7 +9,7 @@
 #include "batcher/batch_policy.h"
 #include "batcher/check.h"
 #include "batcher/service_time_model.h"
-#include "batcher/wait_forecast.h"
+#include "batcher/wait_estimate.h"
 #include "bench/micro/counted.h"
 
 namespace ferry::bench {
@@ -95,7 +95,7 @@ BENCHMARK(BM_Admit<MutexAdmission>)
     ->Threads(2)
     ->UseRealTime();
 
-// Rows from 0 to 63 and a free slot beside those that are odd, twice:
+// Rows from 0 to 63 and an idle instance beside those that are odd, twice:
 // `expected` is how often that is a batch. The rate needs 34 rows a batch, and
 // the window does not end.
 void BM_Decide(benchmark::State& state, PolicyKind kind, int expected) {
@@ -104,14 +104,14 @@ void BM_Decide(benchmark::State& state, PolicyKind kind, int expected) {
   queue.max_batch_size = 64;
   queue.max_wait = Milliseconds(5);
   queue.oldest_arrival = FromNanos(1);
-  LaneState lanes;
+  InstanceState instance;
   const Forecast forecast = {.rows_per_ns = 5e-6,
                              .service = {.alpha_ns = 4e6, .beta_ns = 2e4}};
   uint32_t turn = 0;
   const auto decide = [&] {
     queue.rows = static_cast<int32_t>(++turn & 63);
-    lanes.free_slots = static_cast<int32_t>(turn & 1);
-    return policy.Decide(queue, lanes, forecast, FromNanos(turn & 0xFFFF));
+    instance.ready_at = (turn & 1) != 0 ? TimePoint() : kNever;
+    return policy.Decide(queue, instance, forecast, FromNanos(turn & 0xFFFF));
   };
   int dispatched = 0;
   for (int i = 0; i < 128; ++i) {
@@ -179,26 +179,26 @@ void BM_Expect(benchmark::State& state) {
 BENCHMARK(BM_Expect)->Name("expect/service_time_model")->Apply(Counted);
 
 void BM_FinishOf(benchmark::State& state) {
-  WaitForecast forecast;
-  WaitForecast::Facts facts;
+  WaitEstimate estimate;
+  WaitEstimate::Queue queue;
   const TimePoint now = FromNanos(1'000'000'000);
-  facts.full_rows = kMaxRows;
-  facts.full_batch = Milliseconds(5);
-  facts.own = {.one_row = Milliseconds(2), .full = Milliseconds(5)};
-  facts.lane_free_at = now + Milliseconds(3);
-  facts.believed_until = now + Milliseconds(100);
-  forecast.Publish(facts, 1);
-  WaitForecast::Ahead ahead{.rows_of_level = 200, .rows_up_to_level = 200};
-  Check(forecast.FinishOf(0, ahead, {1}, now) > now + Milliseconds(3),
-        "who comes after 200 rows waits for them");
+  queue.full_rows = kMaxRows;
+  queue.full_batch = Milliseconds(5);
+  queue.own = {.one_row = Milliseconds(2), .full = Milliseconds(5)};
+  queue.free_at = now + Milliseconds(3);
+  queue.valid_until = now + Milliseconds(100);
+  estimate.Publish(queue, {});
+  WaitEstimate::Ahead ahead{.rows_of_level = 200, .rows_up_to_level = 200};
+  Check(estimate.FinishOf({.rows = 1}, ahead, now) > now + Milliseconds(3),
+        "what comes after 200 rows waits for them");
   for (auto _ : state) {
     ahead.rows_of_level = ahead.rows_up_to_level =
         (ahead.rows_of_level + 1) & 255;
-    benchmark::DoNotOptimize(forecast.FinishOf(0, ahead, {1}, now));
+    benchmark::DoNotOptimize(estimate.FinishOf({.rows = 1}, ahead, now));
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(BM_FinishOf)->Name("forecast/wait_forecast")->Apply(Counted);
+BENCHMARK(BM_FinishOf)->Name("forecast/wait_estimate")->Apply(Counted);
 
 }  // namespace
 }  // namespace ferry::bench

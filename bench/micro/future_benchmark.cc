@@ -1,8 +1,8 @@
 // What a request in the same process costs from Submit() to its reply: the
-// batcher with InProcessClient's futures, and what one writes first, a deque of
-// std::promise under a lock with one thread that answers.
+// scheduler with InProcessClient's futures, and what one writes first, a deque
+// of std::promise under a lock with one thread that answers.
 //
-// Alone on one thread nobody waits: there it is the instructions. With the
+// Alone on one thread nothing waits: there it is the instructions. With the
 // threads that serve, it is two wake-ups as well.
 #include <condition_variable>
 #include <cstdint>
@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "batcher/check.h"
+#include "batcher/cpu_instance.h"
 #include "batcher/future.h"
-#include "batcher/host_backend.h"
 #include "batcher/host_output_pool.h"
 #include "batcher/row_gather.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/echo_model.h"
 #include "bench/micro/counted.h"
 
@@ -60,53 +61,31 @@ class Row {
   const TensorView view_ = {.dims = dims_, .runs = {&run_, 1}};
 };
 
-// Answers a batch with its own rows when it is told to, on that thread.
-class HandBackend final : public Backend {
- public:
-  const ModelSpec& spec() const override { return spec_; }
-  int32_t lanes() const override { return 1; }
-  int32_t slots() const override { return 1; }
-
-  void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override {
-    batch_ = std::move(batch);
-    events_ = &events;
-    batch_->TakeLane(0, Clock::Steady().Now());
-  }
-
-  void Finish() {
-    OutputRef output = pool_.Take();
-    HostOutputPool::Layout(*output.get(), 0, batch_->rows(), DataType::kFp32,
-                           batch_->row_dims(0));
-    GatherRows(*batch_, 0, output->tensors()[0].data);
-    batch_->times().compute_begin = Clock::Steady().Now();
-    events_->Staged(*batch_);
-    batch_->times().compute_end = Clock::Steady().Now();
-    batch_->SetResult({}, std::move(output));
-    events_->ComputeEnded(*batch_);
-    events_->SlotFree();
-    events_->Finished(std::move(batch_));
-  }
-
- private:
-  const ModelSpec spec_ = EchoSpec();
-  HostOutputPool pool_{1, 4};
-  std::unique_ptr<Batch> batch_;
-  BackendEvents* events_ = nullptr;
-};
+// Pulls a batch, answers it with its own rows and delivers it.
+void ServeByHand(Scheduler& scheduler, HostOutputPool& pool) {
+  BatchPtr batch = scheduler.TryNextBatch(0);
+  OutputRef output = pool.Take();
+  HostOutputPool::Layout(*output.get(), 0, batch->rows(), DataType::kFp32,
+                         batch->row_dims(0));
+  const TimePoint begin = Clock::Steady().Now();
+  GatherRows(*batch, 0, output->tensors()[0].data);
+  batch->SetResult({}, std::move(output));
+  scheduler.Finished(
+      *batch, 0, {.compute_begin = begin, .compute_end = Clock::Steady().Now()},
+      Computed::kOk);
+  Deliver(std::move(batch));
+}
 
 void BM_FerryByHand(benchmark::State& state) {
-  auto owned = std::make_unique<HandBackend>();
-  HandBackend& backend = *owned;
-  const auto batcher =
-      *Batcher::Create(std::move(owned), {.stepping = Stepping::kByCaller});
-  InProcessClient client(*batcher, 1);
+  HostOutputPool pool(1, 4);
+  const auto scheduler =
+      *Scheduler::Create(PulledInstances{.spec = EchoSpec()}, {});
+  InProcessClient client(*scheduler, 1);
   const Row row;
   bool is_equal = true;
   for (auto _ : state) {
     absl::StatusOr<Future> future = client.Submit(row.arguments());
-    batcher->Step();
-    backend.Finish();
-    batcher->Step();
+    ServeByHand(*scheduler, pool);
     const Reply reply = future->Get();
     const std::byte* const data = reply.output->tensors()[0].data;
     benchmark::DoNotOptimize(is_equal = is_equal && data[4] == row.data()[4]);
@@ -184,14 +163,12 @@ BENCHMARK(BM_PromiseByHand)
     ->Name("request_on_one_thread/std_promise")
     ->Apply(Counted);
 
-// One request at a time: the lane sleeps or polls in between, as it has
-// learned.
-void BM_FerryRoundTrip(benchmark::State& state, Duration max_poll) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(*EchoModel::Create(EchoSpec()));
-  const auto batcher = *Batcher::Create(
-      *HostBackend::Create(std::move(models), {.max_poll = max_poll}), {});
-  InProcessClient client(*batcher, 1);
+// One request at a time: the instance sleeps in between.
+void BM_FerryRoundTrip(benchmark::State& state) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  instances.push_back(*CpuInstance::Create(*EchoModel::Create(EchoSpec())));
+  const auto scheduler = *Scheduler::Create(std::move(instances), {});
+  InProcessClient client(*scheduler, 1);
   const Row row;
   Reply reply;
   for (auto _ : state) {
@@ -201,11 +178,8 @@ void BM_FerryRoundTrip(benchmark::State& state, Duration max_poll) {
         "the reply has the row");
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK_CAPTURE(BM_FerryRoundTrip, polls, std::chrono::microseconds(250))
+BENCHMARK(BM_FerryRoundTrip)
     ->Name("request_round_trip/in_process_client")
-    ->UseRealTime();
-BENCHMARK_CAPTURE(BM_FerryRoundTrip, sleeps, Duration(0))
-    ->Name("request_round_trip/in_process_client_asleep")
     ->UseRealTime();
 
 void BM_PromiseRoundTrip(benchmark::State& state) {

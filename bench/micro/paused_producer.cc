@@ -4,7 +4,7 @@
 // The stopped producer stands between link and publish (push list), between
 // drawing its ticket and filling the slot (ticket ring), or inside the critical
 // section (mutex and swap), as a descheduled thread would. The others push at a
-// steady pace and wake the consumer as Ferry's producers wake the batcher.
+// steady pace and wake the consumer as Ferry's producers wake the scheduler.
 // Prints JSON: per queue, latencies with and without the pause.
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -104,7 +104,7 @@ class Experiment {
     }
   }
 
-  // As the batcher does: take everything, else sleep until notified.
+  // As the scheduler does: take everything, else sleep until notified.
   void Consume() {
     while (!is_done_.load(std::memory_order_seq_cst)) {
       if (TakeAll() > 0) {

@@ -4,8 +4,9 @@
 //
 // A producer has 8192 items and pushes one again only after the consumer has
 // had it, so the rate is that of the whole path and memory stays bounded. The
-// consumer drains and then sleeps for some tens of microseconds, as the batcher
-// does between batches: one that polled would measure its own contention.
+// consumer drains and then sleeps for some tens of microseconds, as the
+// scheduler does between batches: one that polled would measure its own
+// contention.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

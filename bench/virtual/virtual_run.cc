@@ -1,4 +1,5 @@
-// Arrivals, ends and the batcher's own timer, in the order of their moments.
+// Arrivals, ends, and the moments at which instances pull, in the order of
+// their moments.
 #include "bench/virtual/virtual_run.h"
 
 #include <algorithm>
@@ -32,8 +33,7 @@ class VirtualCall final : public Completion {
 
   InferRequest& Prepare(const VirtualClass& its_class, int32_t class_index);
 
-  void Respond(Outcome outcome, OutputRows, Last) override;
-  void Released() override;
+  void Respond(const RequestResult& result) override;
 
  private:
   VirtualRun& run_;
@@ -72,22 +72,22 @@ class VirtualRun {
   }
 
   absl::StatusOr<VirtualRunResult> Run() {
-    std::unique_ptr<VirtualBackend> device = MakeDevice();
-    device_ = device.get();
-    BatcherOptions batching = options_.batcher;
-    batching.stepping = Stepping::kByCaller;
-    batching.clock = &clock_;
-    auto batcher = Batcher::Create(std::move(device), batching);
-    if (!batcher.ok()) {
-      return batcher.status();
+    device_ = MakeDevice();
+    SchedulerOptions scheduling = options_.scheduler;
+    scheduling.clock = &clock_;
+    auto scheduler = Scheduler::Create(device_->pulled(), scheduling);
+    if (!scheduler.ok()) {
+      return scheduler.status();
     }
-    batcher_ = std::move(*batcher);
-    VirtualRunResult result{.counted = BatcherStatistics(1)};
+    scheduler_ = *std::move(scheduler);
+    device_->Attach(*scheduler_);
+    VirtualRunResult result{.counted = SchedulerStatistics(1)};
     Play(result);
     result.batches = device_->batches();
     result.rows = device_->rows();
-    result.counted = batcher_->Snapshot();
-    batcher_.reset();
+    result.counted = scheduler_->Snapshot();
+    device_.reset();  // gives back its batches
+    scheduler_.reset();
     return result;
   }
 
@@ -98,7 +98,7 @@ class VirtualRun {
   void TakeBack(VirtualCall& call) { idle_calls_.push_back(&call); }
 
  private:
-  std::unique_ptr<VirtualBackend> MakeDevice() const {
+  std::unique_ptr<VirtualInstances> MakeDevice() const {
     if (options_.streams.has_value()) {
       return std::make_unique<VirtualStreams>(*options_.streams, clock_);
     }
@@ -108,13 +108,13 @@ class VirtualRun {
   }
 
   void Play(VirtualRunResult& result) {
-    Wait wait = batcher_->Step();
+    device_->Pull();
     for (;;) {
       Source& source = *std::min_element(
           sources_.begin(), sources_.end(),
           [](const Source& a, const Source& b) { return a.next < b.next; });
       const TimePoint next =
-          std::min({source.next, device_->next_event(), wait.until});
+          std::min({source.next, device_->next_event(), device_->next_pull()});
       if (next > end_ && !has_ended_) {
         has_ended_ = true;
         result.busy = device_->busy();
@@ -132,7 +132,7 @@ class VirtualRun {
       } else if (source.next <= clock_.Now()) {
         Arrive(source);
       }
-      wait = batcher_->Step();
+      device_->Pull();
     }
   }
 
@@ -145,7 +145,7 @@ class VirtualRun {
       VirtualCall& call = *idle_calls_.back();
       idle_calls_.pop_back();
       InferRequest& request = call.Prepare(source.what, source.index);
-      const absl::Status status = batcher_->Submit(request);
+      const absl::Status status = scheduler_->Submit(request);
       if (!status.ok()) {
         Ended(request, source.index, status.code(), true);
         TakeBack(call);
@@ -162,8 +162,8 @@ class VirtualRun {
   std::deque<Source> sources_;
   std::deque<VirtualCall> calls_;
   std::vector<VirtualCall*> idle_calls_;
-  VirtualBackend* device_ = nullptr;
-  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<VirtualInstances> device_;
 };
 
 InferRequest& VirtualCall::Prepare(const VirtualClass& its_class,
@@ -181,11 +181,10 @@ InferRequest& VirtualCall::Prepare(const VirtualClass& its_class,
   return request_;
 }
 
-void VirtualCall::Respond(Outcome outcome, OutputRows, Last) {
-  run_.Ended(request_, class_index_, outcome.code, false);
+void VirtualCall::Respond(const RequestResult& result) {
+  run_.Ended(request_, class_index_, result.outcome.code, false);
+  run_.TakeBack(*this);
 }
-
-void VirtualCall::Released() { run_.TakeBack(*this); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
-// RunVirtual: the real Batcher, policies and admission, on a virtual device and
-// a virtual clock, under open-loop load. What it says is simulated: no wire, no
-// wake-ups, no noise; so it compares policies and checks formulas exactly.
+// RunVirtual plays the real Scheduler, policies and admission on a virtual
+// device and a virtual clock, under open-loop load. What it says is simulated:
+// no wire, no wake-ups, no noise; so it compares policies and checks formulas
+// exactly.
 //
 // Deterministic: the same options give the same log.
 //
@@ -14,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/batcher.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/virtual_device.h"
 #include "batcher/sim/virtual_streams.h"
 
@@ -32,7 +33,7 @@ struct VirtualClass {
 };
 
 struct VirtualRunOptions {
-  BatcherOptions batcher;  // clock and stepping are set by the run
+  SchedulerOptions scheduler;  // the run sets its clock
   VirtualDeviceOptions device;
   // Instead of that: a device that copies and computes at once.
   std::optional<VirtualStreamsOptions> streams;
@@ -40,7 +41,9 @@ struct VirtualRunOptions {
   Duration duration = std::chrono::seconds(10);  // of arrivals
   uint64_t seed = 1;
 
-  int32_t lanes() const { return streams.has_value() ? 1 : device.lanes; }
+  int32_t instances() const {
+    return streams.has_value() ? 1 : device.instances;
+  }
   // Compute of a batch of so many rows, without jitter and buckets.
   Duration ServiceTime(int32_t rows) const {
     return streams.has_value() ? streams->compute.Of(rows)
@@ -58,14 +61,14 @@ struct VirtualRecord {
 };
 
 struct VirtualRunResult {
-  Duration busy{0};     // of all lanes, in batches that ended before arrivals
+  Duration busy{0};  // of all instances, in batches that ended before arrivals
   int64_t batches = 0;  // in all
   int64_t rows = 0;     // of those
-  BatcherStatistics counted;
+  SchedulerStatistics counted;
 };
 
 // Calls `log` once a request, in the order in which they end. Errors: those of
-// Batcher::Create().
+// Scheduler::Create().
 absl::StatusOr<VirtualRunResult> RunVirtual(
     const VirtualRunOptions& options,
     const std::function<void(const VirtualRecord&)>& log);

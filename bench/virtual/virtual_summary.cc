@@ -57,9 +57,9 @@ void VirtualSummary::Add(const VirtualRecord& record) {
 
 std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
   const double seconds = Seconds(options_.duration);
-  const int32_t max_rows = options_.batcher.max_batch_size;
+  const int32_t max_rows = options_.scheduler.max_batch_size;
   const double saturation =
-      options_.lanes() * max_rows / Seconds(options_.ServiceTime(max_rows));
+      options_.instances() * max_rows / Seconds(options_.ServiceTime(max_rows));
   Json classes = Json::array();
   double goodput = 0;
   for (size_t i = 0; i < by_class_.size(); ++i) {
@@ -82,12 +82,12 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
   const Json json = {
       {"format", "ferry-bench-simulate/1"},
       {"simulated", true},
-      {"policy", PolicyName(options_.batcher.policy)},
+      {"policy", PolicyName(options_.scheduler.policy)},
       {"duration_s", seconds},
       {"saturation_rows_per_s", saturation},
       {"goodput_rows_per_s", goodput},
       {"goodput_of_saturation", goodput / saturation},
-      {"busy_ratio", Seconds(result.busy) / seconds / options_.lanes()},
+      {"busy_ratio", Seconds(result.busy) / seconds / options_.instances()},
       {"rows_per_batch", result.batches == 0
                              ? 0
                              : static_cast<double>(result.rows) /

@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/torch/aoti/aoti_network.h"
-#include "models/torch/device/device_model.h"
 #include "models/torch/device/device_runtime.h"
+#include "models/torch/device/torch_device_model.h"
 #include "models/torch/networks/network_factory.h"
 #include "models/torch/op_library.h"
 #include "models/torch/script/torch_script.h"
@@ -68,7 +68,7 @@ absl::Status CheckDeviceSpec(const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
+DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
                                     DeviceRuntime& runtime) {
   ModelOptions completed = options;
@@ -85,8 +85,8 @@ StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
     return status;
   }
   try {
-    return std::make_unique<DeviceModel>(*std::move(network), completed,
-                                         runtime);
+    return std::make_unique<TorchDeviceModel>(*std::move(network), completed,
+                                              runtime);
   } catch (const c10::OutOfMemoryError& error) {
     return absl::ResourceExhaustedError(error.what_without_backtrace());
   } catch (const c10::Error& error) {
@@ -103,7 +103,7 @@ StreamModelOrStatus LoadDeviceModel(const ModelOptions& options,
 
 void FerryLoadTorchModels(const ferry::ModelOptions& options,
                           const std::string& path,
-                          ferry::HostModelsOrStatus& models) {
+                          ferry::CpuModelsOrStatus& models) {
   ferry::ModelOptions completed = options;
   absl::StatusOr<std::unique_ptr<ferry::Network>> loaded =
       ferry::LoadNetwork(path, at::kCPU, "", completed);
@@ -113,7 +113,7 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
   }
   // Shared: the lanes of a model have its weights once.
   const std::shared_ptr<ferry::Network> network = *std::move(loaded);
-  std::vector<std::unique_ptr<ferry::HostModel>> lanes;
+  std::vector<std::unique_ptr<ferry::CpuModel>> lanes;
   for (int32_t lane = 0; lane < completed.instance_count; ++lane) {
     lanes.push_back(std::make_unique<ferry::TorchModel>(network, completed));
   }
@@ -123,7 +123,7 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
 void FerryLoadDeviceModel(const ferry::ModelOptions& options,
                           const std::string& path,
                           ferry::DeviceRuntime& runtime,
-                          ferry::StreamModelOrStatus& model) {
+                          ferry::DeviceModelOrStatus& model) {
   model = ferry::LoadDeviceModel(options, path, runtime);
 }
 

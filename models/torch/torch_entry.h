@@ -9,30 +9,29 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/host_model.h"
-#include "batcher/stream_model.h"
+#include "batcher/cpu_model.h"
+#include "batcher/device_model.h"
 #include "models/model_options.h"
 
 namespace ferry {
 
 class DeviceRuntime;  // models/torch/device/device_runtime.h
 
-using HostModelsOrStatus =
-    absl::StatusOr<std::vector<std::unique_ptr<HostModel>>>;
+using CpuModelsOrStatus =
+    absl::StatusOr<std::vector<std::unique_ptr<CpuModel>>>;
 
-using StreamModelOrStatus = absl::StatusOr<std::unique_ptr<StreamModel>>;
+using DeviceModelOrStatus = absl::StatusOr<std::unique_ptr<DeviceModel>>;
 
 // The names and the types of the entries.
 inline constexpr char kTorchEntryName[] = "FerryLoadTorchModels";
 using TorchEntry = void (*)(const ModelOptions& options,
-                            const std::string& path,
-                            HostModelsOrStatus& models);
+                            const std::string& path, CpuModelsOrStatus& models);
 
 inline constexpr char kDeviceModelEntryName[] = "FerryLoadDeviceModel";
 using DeviceModelEntry = void (*)(const ModelOptions& options,
                                   const std::string& path,
                                   DeviceRuntime& runtime,
-                                  StreamModelOrStatus& model);
+                                  DeviceModelOrStatus& model);
 
 inline constexpr char kOpLibraryEntryName[] = "FerryOpenOpLibrary";
 using OpLibraryEntry = void (*)(const std::string& path,
@@ -45,14 +44,14 @@ using OpLibraryEntry = void (*)(const std::string& path,
 // the options' spec lacks inputs or outputs, that of the models has them.
 extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
                                      const std::string& path,
-                                     ferry::HostModelsOrStatus& models);
+                                     ferry::CpuModelsOrStatus& models);
 
 // The same for a device, which outlives the model. It has one lane, whatever
 // options.instance_count says.
 extern "C" void FerryLoadDeviceModel(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::DeviceRuntime& runtime,
-                                     ferry::StreamModelOrStatus& model);
+                                     ferry::DeviceModelOrStatus& model);
 
 // Opens a library of custom operators for models loaded later; `operators`: how
 // many it has brought.

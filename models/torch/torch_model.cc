@@ -1,4 +1,4 @@
-// Warm-up, staging, compute, copying out.
+// Warm-up, gathering, compute, copying out.
 #include "models/torch/torch_model.h"
 
 #include <ATen/Parallel.h>
@@ -29,14 +29,9 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
       has_rows_(options.spec.max_batch_size > 0),
       fit_(options_),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
-      places_(options.may_stage_ahead()
-                  ? static_cast<size_t>(options.slots_per_lane())
-                  : 1) {
-  for (Place& place : places_) {
-    place.inputs.resize(options.spec.inputs.size());
-    for (size_t i = 0; i < place.inputs.size(); ++i) {
-      place.rooms.emplace_back(options_, i, network_->input_type(i));
-    }
+      inputs_(options.spec.inputs.size()) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    staging_.emplace_back(options_, i, network_->input_type(i));
   }
 }
 
@@ -45,8 +40,7 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
 absl::Status TorchModel::WarmUp() {
   at::set_num_threads(options_.threads);
   const auto run_batch = [this](const Batch& batch) { return Run(batch); };
-  const int runs = std::max(network_->warm_up_runs(), staging_places());
-  ferry::WarmUp warm_up(options_, runs, run_batch);  // in each place
+  ferry::WarmUp warm_up(options_, network_->warm_up_runs(), run_batch);
   const absl::Status status = warm_up.Run();
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
@@ -54,37 +48,30 @@ absl::Status TorchModel::WarmUp() {
   return status;
 }
 
-// Stages and computes; of what is thrown, says with which inputs.
+// Gathers and computes; an error says with which inputs.
 absl::Status TorchModel::Run(const Batch& batch) {
-  const Values& inputs = PlaceOf(staged_).inputs;
-  absl::Status status = StageRows(batch);
+  absl::Status status = GatherInputs(batch);
   if (status.ok()) {
     OutputRef output;
-    status = ComputeRows(batch, PlaceOf(computed_++).inputs, output);
+    status = ComputeRows(batch, output);
   }
-  return WithInputs(status, options_.spec, inputs);
+  return WithInputs(status, options_.spec, inputs_);
 }
 
 // --- a batch -----------------------------------------------------------------
 
-absl::Status TorchModel::StageRows(const Batch& batch) {
+absl::Status TorchModel::GatherInputs(const Batch& batch) {
   return Guarded([&] {
-    if (at::get_num_threads() != options_.threads) {
-      at::set_num_threads(options_.threads);  // the first batch on this thread
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i] = staging_[i].Stage(batch, BucketFor(batch.rows()));
     }
-    Place& place = PlaceOf(staged_);
-    for (size_t i = 0; i < place.inputs.size(); ++i) {
-      place.inputs[i] = place.rooms[i].Stage(batch, BucketFor(batch.rows()));
-    }
-    ++staged_;
     return absl::OkStatus();
   });
 }
 
-absl::Status TorchModel::ComputeRows(const Batch& batch, const Values& inputs,
-                                     OutputRef& output) {
+absl::Status TorchModel::ComputeRows(const Batch& batch, OutputRef& output) {
   return Guarded([&] {
-    absl::Status computed = Forward(inputs, BucketFor(batch.rows()));
+    absl::Status computed = Forward(BucketFor(batch.rows()));
     if (computed.ok()) {
       output = pool_.Take();
       CopyOut(batch, *output.get());
@@ -93,22 +80,22 @@ absl::Status TorchModel::ComputeRows(const Batch& batch, const Values& inputs,
   });
 }
 
-Outcome TorchModel::Stage(const Batch& batch) {
-  const absl::Status status = StageRows(batch);
+Outcome TorchModel::Gather(const Batch& batch) {
+  const absl::Status status = GatherInputs(batch);
   if (!status.ok()) {
-    LogModelFailure(options_.name, "stage", status.message());
-    return {absl::StatusCode::kInternal, "the inputs could not be staged"};
+    LogModelFailure(options_.name, "gather", status.message());
+    return {absl::StatusCode::kInternal, "the inputs could not be gathered"};
   }
   return {};
 }
 
 Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
-  Values& inputs = PlaceOf(computed_++).inputs;
-  const absl::Status status = ComputeRows(batch, inputs, output);
+  const absl::Status status = ComputeRows(batch, output);
   outputs_.clear();
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
     if (options_.spec.inputs[i].type == DataType::kBytes) {
-      inputs[i] = {};  // strings of their own, not a view of a room
+      inputs_[i] =
+          {};  // strings of their own, not a view of the staging buffer
     }
   }
   if (!status.ok()) {
@@ -122,10 +109,10 @@ int32_t TorchModel::BucketFor(int32_t rows) const {
   return PaddedRows(options_.buckets, rows);
 }
 
-absl::Status TorchModel::Forward(const Values& inputs, int32_t rows) {
+absl::Status TorchModel::Forward(int32_t rows) {
   outputs_.clear();
-  const absl::Status status = network_->Forward(inputs, outputs_);
-  return status.ok() ? fit_.Fit(inputs, rows, outputs_) : status;
+  const absl::Status status = network_->Forward(inputs_, outputs_);
+  return status.ok() ? fit_.Fit(inputs_, rows, outputs_) : status;
 }
 
 void TorchModel::CopyOut(const Batch& batch, OutputBuffer& buffer) {

@@ -1,4 +1,4 @@
-// TorchModel: a HostModel that stages rows into tensors, runs a Network, and
+// TorchModel is a CpuModel that gathers rows into tensors, runs a Network, and
 // copies its outputs to where the replies read them.
 //
 // Floats are cast to the model's precision, if it has one, on the way in and to
@@ -9,10 +9,8 @@
 // Guarantees: a forward that fails or throws fails its batch with a constant
 // text and is told in full to the local log; the next batch runs.
 //
-// Thread safety: that of HostModel. How many threads LibTorch uses inside an
-// operator is set for each thread that runs batches. A model of one runs on
-// any; a package of AOTInductor may have the number of its threads compiled in,
-// which each thread would get.
+// Thread safety: that of CpuModel. How many threads LibTorch uses inside an
+// operator is set for the thread that runs batches.
 #ifndef FERRY_MODELS_TORCH_TORCH_MODEL_H_
 #define FERRY_MODELS_TORCH_TORCH_MODEL_H_
 
@@ -21,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "batcher/host_model.h"
+#include "batcher/cpu_model.h"
 #include "batcher/host_output_pool.h"
 #include "models/model_options.h"
 #include "models/torch/network.h"
@@ -30,7 +28,7 @@
 
 namespace ferry {
 
-class TorchModel final : public HostModel {
+class TorchModel final : public CpuModel {
  public:
   // `network` is shared by the lanes of a model: they have the same weights.
   TorchModel(std::shared_ptr<Network> network, const ModelOptions& options);
@@ -40,36 +38,19 @@ class TorchModel final : public HostModel {
   // As models/torch/warm_up.h says.
   absl::Status WarmUp() override;
   std::string warm_up_failure() const override { return warm_up_failure_; }
-  bool runs_on_any_thread() const override {
-    return options_.threads == 1 &&
-           options_.backend != BackendKind::kAotInductor;
-  }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {
     return warm_up_times_;
   }
 
-  int32_t staging_places() const override {
-    return static_cast<int32_t>(places_.size());
-  }
-  Outcome Stage(const Batch& batch) override;
+  Outcome Gather(const Batch& batch) override;
   Outcome Compute(const Batch& batch, OutputRef& output) override;
 
  private:
-  // Of a batch, from when it is staged until it is computed.
-  struct Place {
-    std::vector<StagedInput> rooms;  // [spec input]
-    Values inputs;                   // views of them
-  };
-
   int32_t BucketFor(int32_t rows) const;
   absl::Status Run(const Batch& batch);
-  Place& PlaceOf(int64_t number) {
-    return places_[static_cast<size_t>(number) % places_.size()];
-  }
-  absl::Status StageRows(const Batch& batch);
-  absl::Status ComputeRows(const Batch& batch, const Values& inputs,
-                           OutputRef& output);
-  absl::Status Forward(const Values& inputs, int32_t rows);
+  absl::Status GatherInputs(const Batch& batch);
+  absl::Status ComputeRows(const Batch& batch, OutputRef& output);
+  absl::Status Forward(int32_t rows);
   void CopyOut(const Batch& batch, OutputBuffer& buffer);
   void CopyOut(int32_t rows, size_t output, OutputBuffer& buffer);
 
@@ -80,10 +61,9 @@ class TorchModel final : public HostModel {
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;
   HostOutputPool pool_;
-  std::vector<Place> places_;  // used in turn
-  int64_t staged_ = 0;         // batches; whoever stages
-  int64_t computed_ = 0;       // batches; whoever computes
-  Values outputs_;             // of the batch computed last
+  std::vector<StagedInput> staging_;  // [spec input]
+  Values inputs_;                     // views of it
+  Values outputs_;                    // of the batch computed last
 };
 
 }  // namespace ferry

@@ -180,9 +180,9 @@ def measure(options):
         f"none of Ferry's code, takes {wires['eager']:.0f} us where it reads "
         f"{WEIGHTS_MIB} MiB before each answer, as the model does, and "
         f"{wires['window']:.0f} us where it waits {WINDOW_MS} ms besides: caches "
-        f"are cold then and processors halted, for the client too "
-        f"(docs/decisions/0023-polling-lanes.md). It reads on the thread that "
-        f"answers, whose caches suffer more than those of Ferry's.\n\n")
+        f"are cold then and processors halted, for the client too. It reads "
+        f"on the thread that answers, whose caches suffer more than those of "
+        f"Ferry's.\n\n")
     page += measuring.table(
         ["round", "echo p50 us", "forward us"] +
         [f"{name} us" for policy in POLICIES for name in

@@ -160,7 +160,7 @@ class Forward:
 
 
 def ideal(forward, rate, requests=100_000, seed=1):
-    """Returns of_windows() of an ideal eager batcher on one lane: it takes no time
+    """Returns of_windows() of an ideal eager batcher on one instance: it takes no time
     of its own, and each batch one that the forward alone took."""
     latencies = knee.latencies_ms(forward.time, MAX_BATCH, rate, requests, seed)
     length = int(rate * WINDOW_SECONDS)

@@ -9,7 +9,6 @@ import batching
 import by_loadgen
 import clients
 import copying
-import corking
 import exporting
 import fuzzing
 import grpc_api
@@ -58,7 +57,6 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "C5": copying.measure,
     "C6": scheduling.priorities,
     "channels-last": layouts.measure,
-    "cork": corking.measure,
     "D-pipeline": pipelining.measure,
     "E1": instrument.measure,
     "E2": two_clients.measure,

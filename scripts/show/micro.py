@@ -18,8 +18,6 @@ import measuring
 PROGRAMS = {
     "queue-benchmark": "The submit queue: producers push, one consumer drains",
     "event-count-benchmark": "Wake-ups",
-    "work-queue-benchmark": "Batches handed to a lane",
-    "gate-benchmark": "The gate of a shared device",
     "future-benchmark": "A request in the same process, submit to reply",
     "answer-benchmark": "Queued requests that end while a batch runs",
     "deadline-heap-benchmark": "Queued requests by when they are due",
@@ -32,11 +30,9 @@ PROGRAMS = {
 
 # Contestants that are Ferry's. The first of an operation is compared.
 OURS = {
-    "push_list", "event_count", "event_count_default_slack", "work_queue",
-    "work_queue_asleep", "weighted_gate", "open_gate", "batcher",
-    "in_process_client",
-    "in_process_client_asleep", "deadline_heap", "admission", "eager",
-    "window", "adaptive", "service_time_model", "wait_forecast",
+    "push_list", "event_count", "event_count_default_slack", "scheduler",
+    "in_process_client", "deadline_heap", "admission", "eager",
+    "window", "adaptive", "service_time_model", "wait_estimate",
     "histogram_4_bits", "histogram_7_bits", "batch_statistics",
     "infer_decoder", "infer_decoder_new_fields", "infer_response",
     "gather_rows", "gather_padded_rows", "skip_bytes_elements",
@@ -48,12 +44,6 @@ LESS = {
     "ticket_ring": "stops behind a producer that is descheduled in mid-push "
                    "(A4)",
     "moodycamel": "keeps order only among the items of one producer",
-    "mutex_fifo": "knows no weights, and keeps no place for who comes back",
-    "counting_semaphore": "knows no weights, order or count of time used",
-    "condition_variable_queue": "does not poll, nor learn when to",
-    "absl_condition_queue": "the same",
-    "moodycamel_blocking": "the same, and keeps order only among the items of "
-                           "one producer",
     "std_promise": "a promise a request, no batch, bound, deadline, cancel or "
                    "statistics",
     "lazy_priority_queue": "keeps what was served until it would have been "

@@ -1,4 +1,4 @@
-"""The closed form for `eager` on one lane, and the mean of a raw log.
+"""The closed form for `eager` on one instance, and the mean of a raw log.
 
 For an uncapped batch, Poisson arrivals of rate lambda, and s(b) = alpha +
 beta * b without jitter, the mean latency is at most, and in practice is

@@ -12,20 +12,20 @@ LOAD = 1.5  # of what compute alone carries; the queue is always full
 GATHER = 0.1
 COPIES_IN = tuple(tenths / 10 for tenths in range(1, 11))
 COPIES_OUT = (0, 0.3, 0.8)
-SLOTS = (1, 2)
+DEPTHS = (1, 2)
 MOST_COPY_IN = 0.8
 LEAST_BUSY = 0.98
 
 
-def overlapped(options, slots, copy_in, copy_out):
+def overlapped(options, depth, copy_in, copy_out):
     return scheduling.simulate(
-        options.programs, load=LOAD, slots=slots, gather=GATHER,
+        options.programs, load=LOAD, pipeline_depth=depth, gather=GATHER,
         copy_in=copy_in, copy_out=copy_out,
         duration_secs=options.seconds or 10, **DEVICE)
 
 
 def one_stream(options, copy_in, copy_out):
-    """Gather, copies and compute, one after the other, as on a host's lane."""
+    """Gather, copies and compute, one after the other, as on a processor."""
     times = 1 + GATHER + copy_in + copy_out
     run = scheduling.simulate(
         options.programs, load=LOAD, alpha_ms=DEVICE["alpha_ms"] * times,
@@ -43,8 +43,8 @@ def cell(run):
 def measure(options):
     result = measuring.describe(
         "D-pipeline", f"a simulated device that copies and computes at once is "
-        f"busy at least {LEAST_BUSY} of the time at saturation, with two slots "
-        f"and a copy in of up to {MOST_COPY_IN} of the compute",
+        f"busy at least {LEAST_BUSY} of the time at saturation, with two "
+        f"batches in the pipeline and a copy in of up to {MOST_COPY_IN} of the compute",
         options.command)
     points = []
     for copy_out in COPIES_OUT:
@@ -52,9 +52,10 @@ def measure(options):
             points.append({
                 "copy_in": copy_in, "copy_out": copy_out,
                 "one_stream": one_stream(options, copy_in, copy_out),
-                "slots": {slots: overlapped(options, slots, copy_in, copy_out)
-                          for slots in SLOTS}})
-    claimed = [point["slots"][2]["busy_ratio"] for point in points
+                "pipeline_depth": {
+                    depth: overlapped(options, depth, copy_in, copy_out)
+                    for depth in DEPTHS}})
+    claimed = [point["pipeline_depth"][2]["busy_ratio"] for point in points
                if point["copy_in"] <= MOST_COPY_IN]
     result |= {"device": DEVICE, "gather": GATHER, "load": LOAD,
                "points": points, "simulated": True, "least_busy": min(claimed),
@@ -74,9 +75,9 @@ def page(points):
             "compute one after the other.\n")
     for copy_out in COPIES_OUT:
         text += f"\n## Copy out {copy_out}\n\n" + measuring.table(
-            ["copy in", "one stream", *(f"{slots} slot{'s' * (slots > 1)}"
-                                        for slots in SLOTS)],
+            ["copy in", "one stream", *(f"pipeline of {depth}"
+                                        for depth in DEPTHS)],
             [[point["copy_in"], cell(point["one_stream"]),
-              *(cell(point["slots"][slots]) for slots in SLOTS)]
+              *(cell(point["pipeline_depth"][depth]) for depth in DEPTHS)]
              for point in points if point["copy_out"] == copy_out])
     return text

@@ -24,7 +24,7 @@ def simulate(programs, *classes, log=None, **flags):
 
 
 # ---------------------------------------------------------------------------
-# C3: adaptive on four lanes
+# C3: adaptive on four instances
 
 LANES_LOADS = (0.3, 0.5, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.95)
 LANES_P99_MS = 4.0
@@ -33,15 +33,15 @@ LEAST_CARRIED = 0.9
 
 def lanes(options):
     result = measuring.describe(
-        "C3-lanes", f"`adaptive` on 4 simulated lanes of s(b) = 1 + 0.03 b ms, "
-        f"B = 64, carries at least {LEAST_CARRIED} of capacity with p99 <= "
+        "C3-lanes", "`adaptive` on 4 simulated instances of s(b) = 1 + 0.03 b "
+        f"ms, B = 64, carries at least {LEAST_CARRIED} of capacity with p99 <= "
         f"{LANES_P99_MS:.0f} ms", options.command)
     points = []
     for load in LANES_LOADS:
         point = {"load": load}
         for policy in POLICIES:
             point[policy] = simulate(
-                options.programs, policy=policy, lanes=4, alpha_ms=1,
+                options.programs, policy=policy, instances=4, alpha_ms=1,
                 beta_ms=0.03, load=load, duration_secs=options.seconds or 30)
         points.append(point)
 
@@ -217,8 +217,8 @@ def priorities(options):
 
 def closed_form(options):
     result = measuring.describe(
-        "phi1", "`eager` on one lane, batch uncapped, s(b) = 1 + 0.03 b ms: the "
-        "mean latency is within 3 % of the closed form", options.command)
+        "phi1", "`eager` on one instance, batch uncapped, s(b) = 1 + 0.03 b ms: "
+        "the mean latency is within 3 % of the closed form", options.command)
     alpha, beta, rows = 1.0, 0.03, 20000
     points = []
     for load in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
@@ -244,18 +244,20 @@ def closed_form(options):
 # The tables of policies
 
 SETUPS = (
-    ("1 lane, s(b) = 1 + 0.03 b ms, B = 64", {
+    ("1 instance, s(b) = 1 + 0.03 b ms, B = 64", {
         "alpha_ms": 1, "beta_ms": 0.03, "max_batch_size": 64}, 1),
-    ("the same, 2 slots", {
-        "alpha_ms": 1, "beta_ms": 0.03, "max_batch_size": 64, "slots": 2}, 1),
-    ("the same, 1 slot, bursts of 8", {
+    ("the same, 2 batches in the pipeline", {
+        "alpha_ms": 1, "beta_ms": 0.03, "max_batch_size": 64,
+        "pipeline_depth": 2}, 1),
+    ("the same, 1 in the pipeline, bursts of 8", {
         "alpha_ms": 1, "beta_ms": 0.03, "max_batch_size": 64}, 8),
-    ("a slice: 1 lane, s(b) = 1 + 0.25 b ms, B = 32", {
+    ("a slice: 1 instance, s(b) = 1 + 0.25 b ms, B = 32", {
         "alpha_ms": 1, "beta_ms": 0.25, "max_batch_size": 32}, 1),
-    ("4 lanes, s(b) = 1 + 0.03 b ms, B = 64", {
-        "lanes": 4, "alpha_ms": 1, "beta_ms": 0.03, "max_batch_size": 64}, 1),
-    ("8 lanes, s(b) = 3 + 0.1 b ms, B = 32", {
-        "lanes": 8, "alpha_ms": 3, "beta_ms": 0.1, "max_batch_size": 32}, 1),
+    ("4 instances, s(b) = 1 + 0.03 b ms, B = 64", {
+        "instances": 4, "alpha_ms": 1, "beta_ms": 0.03,
+        "max_batch_size": 64}, 1),
+    ("8 instances, s(b) = 3 + 0.1 b ms, B = 32", {
+        "instances": 8, "alpha_ms": 3, "beta_ms": 0.1, "max_batch_size": 32}, 1),
 )
 LOADS = (0.05, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 SLOS = (2, 4)  # bounds of p99, in times of a full batch
@@ -283,7 +285,7 @@ def policies(options):
     import drawing  # pylint: disable=import-outside-toplevel
     result = measuring.describe(
         "policies", "eager, window (max_wait 5 ms) and adaptive across loads, "
-        "bursts and lanes", options.command)
+        "bursts and instances", options.command)
     page, setups = ("Simulated. Cells: mean / p99 ms / busy ratio. Then the "
                     "highest load that was tried up to which p99 stays within "
                     f"{SLOS[0]} and {SLOS[1]} full batches. As a picture: "

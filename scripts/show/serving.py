@@ -5,12 +5,12 @@ seconds. So the server stays up, its turns and ferry-forward's are short and
 many, and the ratio is that of each turn to the two looks around it.
 
 With one full batch outstanding no server reaches the forward's rate. Where no
-lane idles beside a request, as under `eager`, the requests are two groups of half
-a batch, by turns, at 32 / s(32) rows a second: where s(32) is much more than half
-of s(64) that is far less, and a share of it is asked. Full batches, one after the
-other with the whole way of 64 replies and requests between them, take at least
-what grpc-echo needs for 64 answers, 64 / (s(64) + way), if a lane that has idled
-computes as fast; `window` and `adaptive`, which wait for company, are measured
+instance idles beside a request, as under `eager`, the requests are two groups of
+half a batch, by turns, at 32 / s(32) rows a second: where s(32) is much more than
+half of s(64) that is far less, and a share of it is asked. Full batches, one after
+the other with the whole way of 64 replies and requests between them, take at least
+what grpc-echo needs for 64 answers, 64 / (s(64) + way), if an instance that has
+idled computes as fast; `window` and `adaptive`, which wait for company, are measured
 beside for that. What holds only so is not called literal.
 """
 
@@ -97,7 +97,7 @@ def asked(total, least):
 def told(count, total, least, least_busy):
     return (f"{count} outstanding: median of the pairs' ratios "
             f"{total['ratio']:.3f} (at least {least}); ratio of the medians "
-            f"{total['ratio_of_medians']:.3f}; the lane was busy for "
+            f"{total['ratio_of_medians']:.3f}; the instance was busy for "
             f"{total['busy_ratio']:.3f} of the time" +
             (f" (at least {least_busy})" if least_busy else "") + "." +
             (told_allowed(total, least) if "allowed" in total else "") + "\n\n")
@@ -109,10 +109,10 @@ def told_allowed(total, least):
     return (f" Half batches by turns reach {ways['by_turns']:.3f} on this "
             "processor" +
             ("" if least_here == least else
-             f": {least} is not to be had where no lane idles beside a request, "
+             f": {least} is not to be had where no instance idles beside a request, "
              f"and {LEAST_OF_BY_TURNS} of that, {least_here:.3f}, is asked") +
             f". Full batches with the way of 64 replies between would reach "
-            f"{ways['full']:.3f}, if a lane that has idled computed as fast: " +
+            f"{ways['full']:.3f}, if an instance that has idled computed as fast: " +
             " and ".join(f"`{policy}` reaches {ways[policy]:.3f}"
                          for policy in WAITING) + ", waiting for them.")
 

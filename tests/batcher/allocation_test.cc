@@ -9,10 +9,9 @@
 #include <new>
 #include <vector>
 
-#include "batcher/batcher.h"
-#include "batcher/event_count.h"
+#include "batcher/cpu_instance.h"
 #include "batcher/future.h"
-#include "batcher/host_backend.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/echo_model.h"
 #include "tests/support/test_request.h"
 
@@ -44,66 +43,60 @@ namespace {
 constexpr int kRequests = 16;
 constexpr int kRounds = 50;
 
-std::unique_ptr<Batcher> MakeBatcher(std::unique_ptr<HostModel> model,
-                                     PolicyKind policy,
-                                     const HostBackendOptions& options = {}) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  models.push_back(std::move(model));
-  auto backend = HostBackend::Create(std::move(models), options);
-  EXPECT_TRUE(backend.ok());
-  auto batcher = Batcher::Create(
-      *std::move(backend),
+std::unique_ptr<Scheduler> MakeScheduler(
+    PolicyKind policy, const CpuInstance::Options& options = {}) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  instances.push_back(
+      *CpuInstance::Create(*EchoModel::Create(RowSpec()), options));
+  auto scheduler = Scheduler::Create(
+      std::move(instances),
       {.max_batch_size = 4, .policy = policy, .max_wait = Milliseconds(0.1)});
-  EXPECT_TRUE(batcher.ok());
-  return *std::move(batcher);
+  EXPECT_TRUE(scheduler.ok());
+  return *std::move(scheduler);
 }
 
 // A completion that itself allocates nothing.
-class Ending final : public Completion {
+class FlagCompletion final : public Completion {
  public:
-  void Respond(Outcome outcome, OutputRows, Last) override {
-    ok_count += outcome.ok() ? 1 : 0;
-  }
-  void Released() override {
-    is_released.store(1, std::memory_order_release);
-    is_released.notify_one();
+  void Respond(const RequestResult&) override {
+    is_answered.store(1, std::memory_order_release);
+    is_answered.notify_one();
   }
 
-  std::atomic<int> ok_count{0};
-  std::atomic<int> is_released{0};
+  std::atomic<int> is_answered{0};
 };
 
 // One round: all requests in, some cancelled, some with a deadline, all ended.
-void RunRound(Batcher& batcher, std::deque<TestRequest>& requests,
-              std::deque<Ending>& endings) {
+void RunRound(Scheduler& scheduler, std::deque<TestRequest>& requests,
+              std::deque<FlagCompletion>& completions) {
   for (int i = 0; i < kRequests; ++i) {
     InferRequest& request = requests[static_cast<size_t>(i)].request();
-    Ending& ending = endings[static_cast<size_t>(i)];
+    FlagCompletion& completion = completions[static_cast<size_t>(i)];
     request.Reset();
-    request.completion = &ending;
+    request.completion = &completion;
     request.deadline =
         i % 3 == 0 ? Clock::Steady().Now() + Milliseconds(50) : kNever;
-    ending.is_released.store(0);
-    ASSERT_TRUE(batcher.Submit(request).ok());
+    completion.is_answered.store(0);
+    ASSERT_TRUE(scheduler.Submit(request).ok());
     if (i % 5 == 0) {
-      batcher.Cancel(request);
+      scheduler.Cancel(request);
     }
   }
-  for (Ending& ending : endings) {
-    ending.is_released.wait(0);
+  for (FlagCompletion& completion : completions) {
+    completion.is_answered.wait(0);
   }
 }
 
-void ExpectSteady(Batcher& batcher) {
+void ExpectSteady(Scheduler& scheduler) {
   std::deque<TestRequest> requests(kRequests);
-  std::deque<Ending> endings(kRequests);
+  std::deque<FlagCompletion> completions(kRequests);
   // Until what grows has grown: buffers of the pool, hand-over queues.
   for (int round = 0; round < kRounds; ++round) {
-    RunRound(batcher, requests, endings);
+    RunRound(scheduler, requests, completions);
   }
   const int64_t before = allocation_count.load();
   for (int round = 0; round < kRounds; ++round) {
-    RunRound(batcher, requests, endings);
+    RunRound(scheduler, requests, completions);
   }
   // An output buffer more may be under way at once than ever before: that
   // grows the pool by a few allocations, not by one a request.
@@ -111,53 +104,26 @@ void ExpectSteady(Batcher& batcher) {
       << "in " << kRounds * kRequests << " requests";
 }
 
-TEST(Allocation, SteadyStateOfTheBatcherAllocatesNothing) {
+TEST(Allocation, SteadyStateOfTheSchedulerAllocatesNothing) {
   for (PolicyKind policy :
        {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
     SCOPED_TRACE(PolicyName(policy));
-    const auto batcher = MakeBatcher(*EchoModel::Create(RowSpec()), policy);
-    ExpectSteady(*batcher);
+    const auto scheduler = MakeScheduler(policy);
+    ExpectSteady(*scheduler);
   }
 }
 
-// Slow enough that the next batch is staged beside one.
-class SlowModel final : public EchoModel {
- public:
-  explicit SlowModel(std::atomic<int>& staged_beside)
-      : EchoModel(RowSpec()), staged_beside_(staged_beside) {}
-
-  Outcome Stage(const Batch& batch) override {
-    staged_beside_ += computes_ ? 1 : 0;
-    return EchoModel::Stage(batch);
-  }
-  Outcome Compute(const Batch& batch, OutputRef& output) override {
-    computes_ = true;
-    never_notified_.Wait(never_notified_.PrepareWait(),
-                         Clock::Steady().Now() + Milliseconds(1.2));
-    computes_ = false;
-    return EchoModel::Compute(batch, output);
-  }
-
- private:
-  std::atomic<int>& staged_beside_;
-  std::atomic<bool> computes_{false};
-  EventCount never_notified_;
-};
-
-TEST(Allocation, BatchesThatAreStagedAheadAllocateNothing) {
-  std::atomic<int> staged_beside{0};
-  const auto batcher = MakeBatcher(std::make_unique<SlowModel>(staged_beside),
-                                   PolicyKind::kEager, {.slots_per_lane = 2});
-  ExpectSteady(*batcher);
-  EXPECT_GT(staged_beside, kRounds / 10);
+TEST(Allocation, BatchesThatAreHandedToTheDeliveryThreadAllocateLittle) {
+  const auto scheduler = MakeScheduler(
+      PolicyKind::kEager, {.max_own_replies = 0, .max_own_compute = {}});
+  ExpectSteady(*scheduler);
 }
 
 TEST(Allocation, FuturesAllocateNothing) {
   TestRequest request;
   const InferArguments arguments = {.inputs = request.request().inputs};
-  const auto batcher =
-      MakeBatcher(*EchoModel::Create(RowSpec()), PolicyKind::kEager);
-  InProcessClient client(*batcher, 2);
+  const auto scheduler = MakeScheduler(PolicyKind::kEager);
+  InProcessClient client(*scheduler, 2);
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(client.Submit(arguments)->Get().outcome.ok());
   }

@@ -1,4 +1,5 @@
-// BatchPlan, JoinOrder and LevelShares: who joins a batch, in which order.
+// BatchPlan, JoinOrder and LevelShares: which requests join a batch, in which
+// order.
 #include "batcher/batch_plan.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +19,15 @@ class BatchPlanTest : public ::testing::Test {
     queue_.Append(request);
   }
 
+  // The plan of what fits.
   BatchPlan Plan(BatchLimits limits) const {
-    return PlanBatch(*queue_.groups()[0], shares_, limits);
+    BatchPlan plan(100);
+    JoinOrder order(*queue_.groups()[0], shares_);
+    while (order.Peek() != nullptr && plan.Fits(*order.Peek(), limits)) {
+      plan.Join(*order.Peek());
+      order.Pop();
+    }
+    return plan;
   }
 
   // Rows of all queued requests in the order in which they would join.
@@ -52,29 +60,50 @@ TEST_F(BatchPlanTest, AllJoinWhereAllFit) {
   Queue(0, 3);
   Queue(1, 4);
   const BatchPlan plan = Plan({.rows = 8, .requests = 8});
-  EXPECT_EQ(plan.requests, 2);
-  EXPECT_EQ(plan.rows, 7);
-  EXPECT_FALSE(plan.is_full);
+  EXPECT_EQ(plan.requests(), 2);
+  EXPECT_EQ(plan.rows(), 7);
+  EXPECT_EQ(plan.entries()[0].end_row, 3);
+  EXPECT_EQ(plan.entries()[1].end_row, 7);
 }
 
-TEST_F(BatchPlanTest, IsFullInRowsInRequestsOrByWhatDoesNotFit) {
+TEST_F(BatchPlanTest, EndsAtRowsRequestsOrWhatDoesNotFit) {
   Queue(0, 3);
   Queue(0, 4);
   Queue(1, 1);
-  EXPECT_TRUE(Plan({.rows = 8, .requests = 8}).is_full) << "8 of 8 rows";
-  EXPECT_TRUE(Plan({.rows = 9, .requests = 3}).is_full) << "3 of 3 requests";
-  const BatchPlan plan = Plan({.rows = 6, .requests = 8});
-  EXPECT_EQ(plan.requests, 1) << "nobody overtakes the one that does not fit";
-  EXPECT_TRUE(plan.is_full);
+  EXPECT_EQ(Plan({.rows = 8, .requests = 8}).requests(), 3);
+  EXPECT_EQ(Plan({.rows = 9, .requests = 2}).requests(), 2);
+  EXPECT_EQ(Plan({.rows = 6, .requests = 8}).requests(), 1)
+      << "no request overtakes the one that does not fit";
 }
 
 TEST_F(BatchPlanTest, RequestPastShrunkenLimitsLeavesAlone) {
   Queue(0, 5);
   Queue(0, 1);
   const BatchPlan plan = Plan({.rows = 4, .requests = 4});
-  EXPECT_EQ(plan.requests, 1);
-  EXPECT_EQ(plan.rows, 5);
-  EXPECT_TRUE(plan.is_full);
+  EXPECT_EQ(plan.requests(), 1);
+  EXPECT_EQ(plan.rows(), 5);
+}
+
+TEST_F(BatchPlanTest, WhatArrivedTooLateDoesNotJoinUnlessItIsTheFirst) {
+  Queue(0, 1);
+  Queue(0, 1);
+  requests_[0].arrival = FromNanos(5);
+  requests_[1].arrival = FromNanos(6);
+  EXPECT_EQ(Plan({.rows = 4, .requests = 4, .newest = FromNanos(5)}).requests(),
+            1);
+  EXPECT_EQ(Plan({.rows = 4, .requests = 4, .newest = FromNanos(4)}).requests(),
+            1);
+}
+
+TEST_F(BatchPlanTest, IsCutToItsFirstRequests) {
+  Queue(0, 3);
+  Queue(0, 4);
+  BatchPlan plan = Plan({.rows = 8, .requests = 8});
+  plan.CutTo(1);
+  EXPECT_EQ(plan.rows(), 3);
+  plan.Clear();
+  EXPECT_TRUE(plan.empty());
+  EXPECT_EQ(plan.rows(), 0);
 }
 
 // A level that waits while `rows` of a more urgent one start.

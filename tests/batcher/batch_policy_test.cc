@@ -25,9 +25,10 @@ QueueState Queue(int32_t rows, Growth growth) {
 
 // Says in one line what was decided, so that a failure reads as a sentence.
 std::string Decide(PolicyKind kind, const QueueState& queue,
-                   const LaneState& lanes, TimePoint now,
+                   const InstanceState& instance, TimePoint now,
                    const Forecast& forecast = {}) {
-  const Decision decision = GetPolicy(kind).Decide(queue, lanes, forecast, now);
+  const Decision decision =
+      GetPolicy(kind).Decide(queue, instance, forecast, now);
   if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
     return absl::StrCat("dispatch: ", CloseReasonName(dispatch->reason));
   }
@@ -42,113 +43,98 @@ std::string Decide(PolicyKind kind, const QueueState& queue,
           : absl::StrCat(" for ", wait.wake_at_rows, " rows"));
 }
 
-std::string Decide(PolicyKind kind, const QueueState& queue, int32_t free_slots,
-                   TimePoint now, const Forecast& forecast = {}) {
-  return Decide(kind, queue, LaneState{.free_slots = free_slots}, now,
-                forecast);
+// Of an idle instance.
+std::string Decide(PolicyKind kind, const QueueState& queue, TimePoint now,
+                   const Forecast& forecast = {}) {
+  return Decide(kind, queue, InstanceState{}, now, forecast);
 }
 
 struct Case {
   QueueState queue;
-  int32_t free_slots;
   Duration since_arrival;
   const char* expected;
 };
 
-TEST(EagerPolicy, DispatchesWhateverIsThereToAFreeSlot) {
+TEST(EagerPolicy, DispatchesWhateverIsThereToAnIdleInstance) {
   const Case kCases[] = {
-      {Queue(0, Growth::kOpen), 1, {}, "wait for 1 rows"},
-      {Queue(0, Growth::kOpen), 0, {}, "wait"},
-      {Queue(3, Growth::kOpen), 0, {}, "wait"},
-      {Queue(8, Growth::kFull), 0, {}, "wait"},
-      {Queue(1, Growth::kOpen), 1, {}, "dispatch: lane_free"},
-      {Queue(3, Growth::kOpen), 2, kMaxWait * 2, "dispatch: lane_free"},
-      {Queue(8, Growth::kFull), 1, {}, "dispatch: full"},
-      {Queue(3, Growth::kDrained), 1, {}, "dispatch: drain"},
+      {Queue(0, Growth::kOpen), {}, "wait for 1 rows"},
+      {Queue(1, Growth::kOpen), {}, "dispatch: instance_free"},
+      {Queue(3, Growth::kOpen), kMaxWait * 2, "dispatch: instance_free"},
+      {Queue(8, Growth::kFull), {}, "dispatch: full"},
+      {Queue(3, Growth::kDrained), {}, "dispatch: drain"},
   };
   for (const Case& c : kCases) {
-    EXPECT_EQ(Decide(PolicyKind::kEager, c.queue, c.free_slots,
-                     kArrival + c.since_arrival),
+    EXPECT_EQ(Decide(PolicyKind::kEager, c.queue, kArrival + c.since_arrival),
               c.expected)
-        << c.queue.rows << " rows, " << c.free_slots << " free slots";
+        << c.queue.rows << " rows";
   }
 }
 
-// Beside a batch on the lane, from `close_at` on.
-TEST(EveryPolicy, OnlyWhatCannotGrowLeavesWhereOnlyThatIsTaken) {
-  const TimePoint close_at = kArrival + Milliseconds(1);
-  const LaneState lanes = {
-      .free_slots = 1, .close_at = close_at, .takes_only_full = true};
-  for (const PolicyKind kind :
-       {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
-    EXPECT_EQ(Decide(kind, Queue(0, Growth::kOpen), lanes, close_at),
-              "wait for 6 rows");
+constexpr PolicyKind kPolicies[] = {PolicyKind::kEager, PolicyKind::kWindow,
+                                    PolicyKind::kAdaptive};
+
+TEST(EveryPolicy, InstanceThatComputesTakesOnlyAFullBatchBeforeItIsReady) {
+  const TimePoint ready_at = kArrival + Milliseconds(9);
+  const InstanceState instance = {.ready_at = ready_at,
+                                  .takes_full_early = true};
+  for (const PolicyKind kind : kPolicies) {
+    EXPECT_EQ(Decide(kind, Queue(0, Growth::kOpen), instance, kArrival),
+              "wait until +9000000 for 6 rows");
     EXPECT_EQ(
-        Decide(kind, Queue(3, Growth::kOpen), lanes, kArrival + kMaxWait * 2),
-        "wait for 6 rows");
-    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), lanes, kArrival),
-              "wait until +1000000");
-    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), lanes, close_at),
+        Decide(kind, Queue(3, Growth::kOpen), instance, kArrival + kMaxWait),
+        "wait until +9000000 for 6 rows");
+    EXPECT_EQ(Decide(kind, Queue(3, Growth::kDrained), instance, kArrival),
+              "wait until +9000000 for 6 rows");
+    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), instance, kArrival),
               "dispatch: full");
-    EXPECT_EQ(Decide(kind, Queue(3, Growth::kDrained), lanes, close_at),
+    EXPECT_EQ(Decide(kind, Queue(3, Growth::kDrained), instance, ready_at),
               "dispatch: drain");
+  }
+}
+
+TEST(EveryPolicy, ClosesNoBatchBeforeAnInstanceThatMayTakeAMoreUrgentOne) {
+  const TimePoint ready_at = kArrival + Milliseconds(9);
+  const InstanceState instance = {.ready_at = ready_at};
+  for (const PolicyKind kind : kPolicies) {
+    for (const Growth growth :
+         {Growth::kOpen, Growth::kFull, Growth::kDrained}) {
+      EXPECT_EQ(Decide(kind, Queue(8, growth), instance, kArrival + kMaxWait),
+                "wait until +9000000");
+    }
+    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), instance, ready_at),
+              "dispatch: full");
   }
 }
 
 TEST(WindowPolicy, WaitsForAFullBatchOrMaxWait) {
   constexpr Duration kOne{1};
   const Case kCases[] = {
-      {Queue(0, Growth::kOpen), 1, {}, "wait for 1 rows"},
-      {Queue(0, Growth::kOpen), 0, {}, "wait"},
-      {Queue(3, Growth::kOpen), 0, kMaxWait * 2, "wait"},
-      {Queue(3, Growth::kOpen), 1, {}, "wait until +5000000 for 6 rows"},
-      {Queue(3, Growth::kOpen), 1, kMaxWait - kOne,
+      {Queue(0, Growth::kOpen), {}, "wait for 1 rows"},
+      {Queue(3, Growth::kOpen), {}, "wait until +5000000 for 6 rows"},
+      {Queue(3, Growth::kOpen), kMaxWait - kOne,
        "wait until +5000000 for 6 rows"},
-      {Queue(3, Growth::kOpen), 1, kMaxWait, "dispatch: max_wait"},
-      {Queue(3, Growth::kOpen), 1, kMaxWait + kOne, "dispatch: max_wait"},
-      {Queue(8, Growth::kFull), 1, {}, "dispatch: full"},
-      {Queue(3, Growth::kDrained), 1, {}, "dispatch: drain"},
+      {Queue(3, Growth::kOpen), kMaxWait, "dispatch: max_wait"},
+      {Queue(3, Growth::kOpen), kMaxWait + kOne, "dispatch: max_wait"},
+      {Queue(8, Growth::kFull), {}, "dispatch: full"},
+      {Queue(3, Growth::kDrained), {}, "dispatch: drain"},
   };
   for (const Case& c : kCases) {
-    EXPECT_EQ(Decide(PolicyKind::kWindow, c.queue, c.free_slots,
-                     kArrival + c.since_arrival),
+    EXPECT_EQ(Decide(PolicyKind::kWindow, c.queue, kArrival + c.since_arrival),
               c.expected)
-        << c.queue.rows << " rows, " << c.free_slots << " free slots, "
-        << c.since_arrival.count() << " ns";
+        << c.queue.rows << " rows, " << c.since_arrival.count() << " ns";
   }
 }
 
 TEST(WindowPolicy, NoMaxWaitDispatchesAtOnce) {
   QueueState queue = Queue(1, Growth::kOpen);
   queue.max_wait = Duration(0);
-  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, 1, kArrival),
-            "dispatch: max_wait");
+  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, kArrival), "dispatch: max_wait");
 }
 
 TEST(WindowPolicy, EndlessMaxWaitWaitsForAFullBatch) {
   QueueState queue = Queue(1, Growth::kOpen);
   queue.max_wait = Duration::max();
-  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, 1, kArrival), "wait for 6 rows");
-}
-
-TEST(EveryPolicy, ClosesNoBatchBeforeALaneNeedsIt) {
-  const TimePoint close_at = kArrival + Milliseconds(9);
-  for (PolicyKind kind :
-       {PolicyKind::kEager, PolicyKind::kWindow, PolicyKind::kAdaptive}) {
-    const auto decide = [&](int32_t rows, Growth growth, TimePoint now) {
-      return GetPolicy(kind).Decide(Queue(rows, growth),
-                                    {.free_slots = 1, .close_at = close_at}, {},
-                                    now);
-    };
-    const Decision full = decide(8, Growth::kFull, close_at - Duration(1));
-    ASSERT_TRUE(std::holds_alternative<Wait>(full)) << PolicyName(kind);
-    EXPECT_EQ(std::get<Wait>(full).until, close_at);
-    EXPECT_EQ(std::get<Wait>(full).wake_at_rows, Wait::kNoRows);
-    EXPECT_TRUE(
-        std::holds_alternative<Dispatch>(decide(8, Growth::kFull, close_at)));
-    const Decision empty = decide(0, Growth::kOpen, kArrival);
-    EXPECT_EQ(std::get<Wait>(empty).wake_at_rows, 1);
-  }
+  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, kArrival), "wait for 6 rows");
 }
 
 // 1 ms and 0.1 ms a row; one row a millisecond has to be carried by two rows a
@@ -185,11 +171,11 @@ TEST(TargetRows, IsWhatCarriesTheRateInTheTimeOfItsBucket) {
   EXPECT_EQ(TargetRows(forecast, 64), 64) << "nothing carries it";
 }
 
-TEST(TargetRows, MoreLanesNeedSmallerBatches) {
+TEST(TargetRows, MoreInstancesNeedSmallerBatches) {
   Forecast forecast = OneRowAMillisecond();
   forecast.rows_per_ns = 4e-6;
   EXPECT_EQ(TargetRows(forecast, 64), 14);
-  forecast.lanes = 4;
+  forecast.instances = 4;
   EXPECT_EQ(TargetRows(forecast, 64), 2);
 }
 
@@ -212,36 +198,32 @@ TEST(AdaptivePolicy, WaitsForTheTargetMaxWaitOrADeadline) {
   forecast.rows_per_ns = 3e-6;  // target 8: 3 * 1 / (0.7 - 0.3), rounded up
   ASSERT_EQ(TargetRows(forecast, 8), 8);
   ASSERT_EQ(TargetRows(OneRowAMillisecond(), 8), 2);
-  const auto decide = [](const QueueState& queue, int32_t free_slots,
-                         Duration since_arrival, const Forecast& its_forecast) {
-    return Decide(PolicyKind::kAdaptive, queue, free_slots,
-                  kArrival + since_arrival, its_forecast);
+  const auto decide = [](const QueueState& queue, Duration since_arrival,
+                         const Forecast& its_forecast) {
+    return Decide(PolicyKind::kAdaptive, queue, kArrival + since_arrival,
+                  its_forecast);
   };
-  EXPECT_EQ(decide(Queue(0, Growth::kOpen), 1, {}, forecast),
-            "wait for 1 rows");
-  EXPECT_EQ(decide(Queue(3, Growth::kOpen), 0, kMaxWait * 2, forecast), "wait");
-  EXPECT_EQ(decide(Queue(3, Growth::kOpen), 1, {}, forecast),
+  EXPECT_EQ(decide(Queue(0, Growth::kOpen), {}, forecast), "wait for 1 rows");
+  EXPECT_EQ(decide(Queue(3, Growth::kOpen), {}, forecast),
             "wait until +5000000 for 6 rows")
       << "full before the target";
-  EXPECT_EQ(decide(Queue(1, Growth::kOpen), 1, {}, OneRowAMillisecond()),
+  EXPECT_EQ(decide(Queue(1, Growth::kOpen), {}, OneRowAMillisecond()),
             "wait until +5000000 for 2 rows");
-  EXPECT_EQ(decide(Queue(2, Growth::kOpen), 1, {}, OneRowAMillisecond()),
+  EXPECT_EQ(decide(Queue(2, Growth::kOpen), {}, OneRowAMillisecond()),
             "dispatch: target");
-  EXPECT_EQ(decide(Queue(1, Growth::kOpen), 1, {}, Forecast{}),
-            "dispatch: target")
+  EXPECT_EQ(decide(Queue(1, Growth::kOpen), {}, Forecast{}), "dispatch: target")
       << "without a forecast it leaves at once";
-  EXPECT_EQ(decide(Queue(3, Growth::kOpen), 1, kMaxWait, forecast),
+  EXPECT_EQ(decide(Queue(3, Growth::kOpen), kMaxWait, forecast),
             "dispatch: max_wait");
-  EXPECT_EQ(decide(Queue(8, Growth::kFull), 1, {}, forecast), "dispatch: full");
-  EXPECT_EQ(decide(Queue(3, Growth::kDrained), 1, {}, forecast),
+  EXPECT_EQ(decide(Queue(8, Growth::kFull), {}, forecast), "dispatch: full");
+  EXPECT_EQ(decide(Queue(3, Growth::kDrained), {}, forecast),
             "dispatch: drain");
-  QueueState pressed = Queue(3, Growth::kOpen);
-  pressed.latest_start = kArrival + Milliseconds(1);
-  EXPECT_EQ(decide(pressed, 1, {}, forecast), "wait until +1000000 for 6 rows");
-  EXPECT_EQ(decide(pressed, 1, Milliseconds(1) - kOne, forecast),
+  QueueState critical = Queue(3, Growth::kOpen);
+  critical.latest_start = kArrival + Milliseconds(1);
+  EXPECT_EQ(decide(critical, {}, forecast), "wait until +1000000 for 6 rows");
+  EXPECT_EQ(decide(critical, Milliseconds(1) - kOne, forecast),
             "wait until +1000000 for 6 rows");
-  EXPECT_EQ(decide(pressed, 1, Milliseconds(1), forecast),
-            "dispatch: deadline");
+  EXPECT_EQ(decide(critical, Milliseconds(1), forecast), "dispatch: deadline");
 }
 
 TEST(BatchPolicy, NamesAreParsedBack) {

@@ -16,11 +16,9 @@ namespace {
 
 constexpr Outcome kFailed = {absl::StatusCode::kInternal, "device failed"};
 
-// Submits, as Batcher does, and adds.
+// Stamps, as Scheduler::Submit() does, and adds.
 void Add(Batch& batch, TestRequest& request, const Clock& clock) {
   request.request().arrival = clock.Now();
-  request.request().TakeFirstHolds();
-  request.request().GiveBackHold();  // that of Submit()
   batch.Add(request.request());
 }
 
@@ -54,35 +52,6 @@ TEST(Batch, PartsOfLargerRequestsAreSeen) {
   EXPECT_FALSE(batch.has_parts());
 }
 
-// Keeps the times it is told.
-class TimedBurst final : public ReplyBurst {
- public:
-  void Begin() override {}
-  void Passed(TimePoint now) override { times_.push_back(now); }
-  void End() override {}
-  const std::vector<TimePoint>& times() const { return times_; }
-
- private:
-  std::vector<TimePoint> times_;
-};
-
-TEST(Batch, ABurstIsToldTheTimeAfterEachReply) {
-  FakeClock clock;
-  Batch batch(2, 8);
-  TestRequest requests[2];
-  for (TestRequest& request : requests) {
-    request.completion().on_respond = [&] { clock.Advance(Milliseconds(1)); };
-    Add(batch, request, clock);
-  }
-  const TimePoint begin = clock.Now();
-  batch.Close(begin, CloseReason::kFull);
-  batch.SetResult(kFailed, OutputRef());
-  TimedBurst burst;
-  batch.Resolve(clock, &burst);
-  EXPECT_EQ(burst.times(), (std::vector<TimePoint>{begin + Milliseconds(1),
-                                                   begin + Milliseconds(2)}));
-}
-
 TEST(Batch, FailureReachesEveryRequestAndIsCounted) {
   FakeClock clock;
   Batch batch(2, 8);
@@ -91,14 +60,14 @@ TEST(Batch, FailureReachesEveryRequestAndIsCounted) {
   Add(batch, first, clock);
   Add(batch, second, clock);
   clock.Advance(Milliseconds(1));
-  batch.Close(clock.Now(), CloseReason::kFull);
+  batch.Close(clock.Now(), CloseReason::kFull, 0);
   batch.SetResult(kFailed, OutputRef());
   clock.Advance(Milliseconds(2));
-  batch.Resolve(clock);
+  batch.Deliver(clock);
   for (TestRequest* request : {&first, &second}) {
     EXPECT_EQ(request->code(), absl::StatusCode::kInternal);
     EXPECT_STREQ(request->completion().outcome().text, "device failed");
-    EXPECT_TRUE(request->completion().is_released());
+    EXPECT_TRUE(request->completion().is_answered());
   }
   const BatchStatistics& counts = batch.statistics();
   EXPECT_EQ(counts.failed_requests[static_cast<size_t>(kFailed.code)].value(),
@@ -113,8 +82,8 @@ TEST(Batch, ResultThatWasNeverSetIsAnError) {
   Batch batch(1, 1);
   TestRequest request;
   Add(batch, request, clock);
-  batch.Close(clock.Now(), CloseReason::kFull);
-  batch.Resolve(clock);
+  batch.Close(clock.Now(), CloseReason::kFull, 0);
+  batch.Deliver(clock);
   EXPECT_EQ(request.code(), absl::StatusCode::kInternal);
 }
 
@@ -127,16 +96,16 @@ TEST(Batch, SuccessGivesEachRequestItsRowsAndCountsItsTimes) {
   clock.Advance(Milliseconds(1));
   Add(batch, second, clock);
   clock.Advance(Milliseconds(1));
-  batch.Close(clock.Now(), CloseReason::kMaxWait);
+  batch.Close(clock.Now(), CloseReason::kMaxWait, 0);
   clock.Advance(Milliseconds(3));
-  batch.times().compute_begin = clock.Now();
+  const TimePoint compute_begin = clock.Now();
   clock.Advance(Milliseconds(10));
-  batch.times().compute_end = clock.Now();
+  batch.set_times({.compute_begin = compute_begin, .compute_end = clock.Now()});
   HostOutputPool pool(1, 1);
   const OutputRef output = pool.Take();
   batch.SetResult({}, output);
   clock.Advance(Milliseconds(5));
-  batch.Resolve(clock);
+  batch.Deliver(clock);
 
   EXPECT_EQ(first.completion().first_row(), 0);
   EXPECT_EQ(first.completion().rows(), 2);
@@ -170,9 +139,9 @@ TEST(Batch, ClearedBatchStartsAnewAndKeepsItsCounts) {
     TestRequest request({.rows = 2});
     Add(batch, request, clock);
     EXPECT_EQ(batch.rows(), 2);
-    batch.Close(clock.Now(), CloseReason::kFull);
+    batch.Close(clock.Now(), CloseReason::kFull, 0);
     batch.SetResult(kFailed, OutputRef());
-    batch.Resolve(clock);
+    batch.Deliver(clock);
     batch.Clear();
     EXPECT_EQ(batch.rows(), 0);
     EXPECT_EQ(batch.bytes(), 0u);
@@ -187,7 +156,7 @@ TEST(Batch, ClearedBatchStartsAnewAndKeepsItsCounts) {
 TEST(BatchDeathTest, BrokenUseIsABug) {
   FakeClock clock;
   Batch batch(1, 4);
-  EXPECT_DEATH(batch.Close(clock.Now(), CloseReason::kFull),
+  EXPECT_DEATH(batch.Close(clock.Now(), CloseReason::kFull, 0),
                "a closed batch holds requests");
   TestRequest first;
   TestRequest second;

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "batcher/host_backend.h"
+#include "batcher/cpu_instance.h"
 #include "batcher/sim/echo_model.h"
-#include "tests/support/stepped_batcher.h"
+#include "tests/support/stepped_scheduler.h"
 
 namespace ferry {
 namespace {
@@ -30,8 +30,8 @@ int64_t FirstElement(const Reply& reply) {
 }
 
 TEST(Future, GetsTheRowsOfItsRequest) {
-  SteppedBatcher stepped;
-  InProcessClient client(stepped.batcher(), 2);
+  SteppedScheduler stepped;
+  InProcessClient client(stepped.scheduler(), 2);
   TestRequest first({.id = 1, .rows = 2});
   TestRequest second({.id = 2, .rows = 1});
   absl::StatusOr<Future> a = client.Submit(ArgumentsOf(first));
@@ -49,22 +49,23 @@ TEST(Future, GetsTheRowsOfItsRequest) {
 }
 
 TEST(Future, BytesAndShapeOfItsInputsAreCounted) {
-  SteppedBatcher stepped({.backend = {.spec = RowSpec(kAnySize), .slots = 2}});
-  InProcessClient client(stepped.batcher(), 2);
+  SteppedScheduler stepped(
+      {.instances = {.spec = RowSpec(kAnySize), .count = 2}});
+  InProcessClient client(stepped.scheduler(), 2);
   TestRequest narrow({.id = 1, .rows = 2, .width = 1});
   TestRequest wide({.id = 2, .rows = 1, .width = 3});
   absl::StatusOr<Future> a = client.Submit(ArgumentsOf(narrow));
   absl::StatusOr<Future> b = client.Submit(ArgumentsOf(wide));
   ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(stepped.batcher().Snapshot().queued_bytes, 5 * 8);
+  EXPECT_EQ(stepped.scheduler().Snapshot().queued_bytes, 5 * 8);
   stepped.Step();
-  EXPECT_EQ(stepped.backend().running_count(), 2u) << "shapes were mixed";
+  EXPECT_EQ(stepped.instances().running_count(), 2u) << "shapes were mixed";
   stepped.Settle();
 }
 
 TEST(Future, ErrorsComeAsTheOutcomeOfTheReply) {
-  SteppedBatcher stepped;
-  InProcessClient client(stepped.batcher(), 2);
+  SteppedScheduler stepped;
+  InProcessClient client(stepped.scheduler(), 2);
   TestRequest request({.deadline = stepped.clock().Now() + Milliseconds(1)});
   absl::StatusOr<Future> running = client.Submit(ArgumentsOf(request));
   stepped.Step();
@@ -75,13 +76,13 @@ TEST(Future, ErrorsComeAsTheOutcomeOfTheReply) {
   Reply reply = expired->Get();
   EXPECT_EQ(reply.outcome.code, StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(reply.output);
-  stepped.backend().Complete(0, {StatusCode::kInternal, "failed"});
+  stepped.instances().Complete(0, {StatusCode::kInternal, "failed"});
   EXPECT_EQ(running->Get().outcome.code, StatusCode::kInternal);
 }
 
 TEST(Future, CancelEndsAQueuedRequest) {
-  SteppedBatcher stepped;
-  InProcessClient client(stepped.batcher(), 2);
+  SteppedScheduler stepped;
+  InProcessClient client(stepped.scheduler(), 2);
   TestRequest request;
   absl::StatusOr<Future> running = client.Submit(ArgumentsOf(request));
   stepped.Step();
@@ -95,8 +96,8 @@ TEST(Future, CancelEndsAQueuedRequest) {
 }
 
 TEST(Future, SubmitPastMaxCallsIsRefusedUntilACallIsBack) {
-  SteppedBatcher stepped;
-  InProcessClient client(stepped.batcher(), 1);
+  SteppedScheduler stepped;
+  InProcessClient client(stepped.scheduler(), 1);
   TestRequest request;
   absl::StatusOr<Future> first = client.Submit(ArgumentsOf(request));
   ASSERT_TRUE(first.ok());
@@ -112,9 +113,9 @@ TEST(Future, SubmitPastMaxCallsIsRefusedUntilACallIsBack) {
   stepped.Settle();
 }
 
-TEST(Future, RefusalOfTheBatcherGivesTheCallBack) {
-  SteppedBatcher stepped({.batcher = {.queue = {.rows = 2}}});
-  InProcessClient client(stepped.batcher(), 1);
+TEST(Future, RefusalOfTheSchedulerGivesTheCallBack) {
+  SteppedScheduler stepped({.scheduler = {.queue = {.rows = 2}}});
+  InProcessClient client(stepped.scheduler(), 1);
   TestRequest too_large({.rows = 3});
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(client.Submit(ArgumentsOf(too_large)).status().code(),
@@ -123,9 +124,9 @@ TEST(Future, RefusalOfTheBatcherGivesTheCallBack) {
 }
 
 TEST(Future, UnreadReplyGivesItsOutputBack) {
-  SteppedBatcher stepped;
+  SteppedScheduler stepped;
   TestRequest request;
-  InProcessClient client(stepped.batcher(), 1);
+  InProcessClient client(stepped.scheduler(), 1);
   {
     absl::StatusOr<Future> unread = client.Submit(ArgumentsOf(request));
     ASSERT_TRUE(unread.ok());
@@ -138,40 +139,18 @@ TEST(Future, UnreadReplyGivesItsOutputBack) {
   stepped.Settle();
 }
 
-// A cancel that comes while its request runs is on the batcher's list until
-// its next step: only then may the call be used again or freed.
-TEST(Future, GetWaitsUntilTheBatcherHasLetGo) {
-  SteppedBatcher stepped;
-  auto client = std::make_unique<InProcessClient>(stepped.batcher(), 1);
-  TestRequest request;
-  absl::StatusOr<Future> future = client->Submit(ArgumentsOf(request));
-  ASSERT_TRUE(future.ok());
-  stepped.Step();
-  future->Cancel();
-  stepped.backend().CompleteAll();
-  EXPECT_FALSE(future->IsReady());
-  std::thread reader([&] {
-    EXPECT_TRUE(future->Get().outcome.ok());
-    client.reset();
-  });
-  stepped.Step();
-  reader.join();
-}
-
-std::unique_ptr<Batcher> MakeEchoBatcher(int32_t lanes) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  for (int32_t i = 0; i < lanes; ++i) {
-    models.push_back(*EchoModel::Create(RowSpec()));
+std::unique_ptr<Scheduler> MakeEcho(int32_t count) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  for (int32_t i = 0; i < count; ++i) {
+    instances.push_back(*CpuInstance::Create(*EchoModel::Create(RowSpec())));
   }
-  auto backend = HostBackend::Create(std::move(models), {});
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  return *Batcher::Create(*std::move(backend), {.max_batch_size = 8});
+  return *Scheduler::Create(std::move(instances), {.max_batch_size = 8});
 }
 
 TEST(Future, CallThatWasReadHasRoomForTheNext) {
-  const auto batcher = MakeEchoBatcher(1);
+  const auto scheduler = MakeEcho(1);
   TestRequest request({.id = 1});
-  InProcessClient client(*batcher, 1);
+  InProcessClient client(*scheduler, 1);
   for (int i = 0; i < 1000; ++i) {
     absl::StatusOr<Future> future = client.Submit(ArgumentsOf(request));
     ASSERT_TRUE(future.ok()) << future.status() << ", request " << i;
@@ -183,8 +162,8 @@ TEST(Future, CallThatWasReadHasRoomForTheNext) {
 }
 
 TEST(Future, ManyThreadsEachGetTheirOwnRows) {
-  const auto batcher = MakeEchoBatcher(2);
-  auto client = std::make_optional<InProcessClient>(*batcher, 8);
+  const auto scheduler = MakeEcho(2);
+  auto client = std::make_optional<InProcessClient>(*scheduler, 8);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&client, t] {

@@ -42,12 +42,12 @@ TEST(RequestQueue, RemovesInEveryOrder) {
     for (InferRequest& request : requests) {
       queue.Append(request);
       expected.push_back(&request);
-      EXPECT_TRUE(request.is_queued);
+      EXPECT_NE(request.group, nullptr);
     }
     for (size_t index : order) {
       EXPECT_EQ(Contents(queue), expected);
       queue.Remove(requests[index]);
-      EXPECT_FALSE(requests[index].is_queued);
+      EXPECT_EQ(requests[index].group, nullptr);
       expected.erase(
           std::find(expected.begin(), expected.end(), &requests[index]));
     }
@@ -110,7 +110,7 @@ TEST(RequestQueue, DelaysInEveryOrder) {
     for (int step = 0; step < 30; ++step) {
       InferRequest& request = requests[random() % requests.size()];
       const auto drop = [&](Requests& list) { std::erase(list, &request); };
-      if (!request.is_queued) {
+      if (request.group == nullptr) {
         queue.Append(request);
         in_time.push_back(&request);
         numbers[&request] = step;

@@ -20,10 +20,13 @@ Simulation::Simulation(uint64_t seed, Load load, Draws draws)
       later_(~seed),
       options_(DrawOptions()),
       stepped_(options_),
+      pending_(static_cast<size_t>(options_.instances.count)),
       forecasts_(options_) {
-  knobs_ = stepped_.batcher().knobs();
-  bounds_ = knobs_.queue;
-  stepped_.backend().on_start = [this](const Batch& batch) { OnStart(batch); };
+  runtime_ = stepped_.scheduler().runtime_options();
+  bounds_ = runtime_.queue;
+  stepped_.instances().on_start = [this](const Batch& batch) {
+    OnStart(batch);
+  };
 }
 
 void Simulation::Run(int actions) {
@@ -55,39 +58,38 @@ void Simulation::Act() {
   } else if (dice <= 480) {
     CancelAny();
   } else if (dice <= 850) {
-    MoveBackend();
+    MoveInstances();
   } else if (dice <= 986) {
     MoveTime();
   } else if (dice <= 994) {
-    TurnKnobs();
+    ChangeOptions();
   } else if (dice <= 997) {
     is_draining_ = true;
-    stepped_.batcher().BeginDrain();
-  } else if (stepped_.backend().started_count() > 0 && OneIn(3)) {
-    is_broken_ = true;
-    stepped_.backend().Break();
+    stepped_.scheduler().BeginDrain();
+  } else if (OneIn(3)) {
+    LoseDevice();
   }
 }
 
-// Nobody is in a hurry and nothing ends it.
+// No request is urgent and nothing ends it.
 void Simulation::ActOverloaded() {
   const int64_t dice = Uniform(1, 1000);
   if (dice <= 500) {
     SubmitNew();
   } else if (dice <= 900) {
-    MoveBackend();
+    MoveInstances();
   } else if (dice <= 998) {
     MoveTime();
   } else {
-    TurnKnobs();
+    ChangeOptions();
   }
 }
 
 void Simulation::SubmitNew() {
   TestRequestOptions options{.id = std::ssize(calls_)};
   options.rows =
-      static_cast<int32_t>(OneIn(3) ? Uniform(1, knobs_.max_batch_size) : 1);
-  if (options_.backend.spec.inputs[0].dims[0] == kAnySize) {
+      static_cast<int32_t>(OneIn(3) ? Uniform(1, runtime_.max_batch_size) : 1);
+  if (options_.instances.spec.inputs[0].dims[0] == kAnySize) {
     options.width = OneIn(4) ? Uniform(1, 3) : 2;
   }
   if (load_ == Load::kMixed && OneIn(2)) {
@@ -99,12 +101,13 @@ void Simulation::SubmitNew() {
   if (load_ == Load::kMixed && OneIn(4)) {
     options.timeout = Milliseconds(static_cast<double>(Uniform(1, 20)));
   }
-  options.level =
-      static_cast<int32_t>(Uniform(0, std::ssize(options_.batcher.levels) - 1));
+  options.level = static_cast<int32_t>(
+      Uniform(0, std::ssize(options_.scheduler.levels) - 1));
   Call& call = calls_.emplace_back(options);
   call.test.completion().on_respond = [this, &call] { OnRespond(call); };
   if (OneIn(30)) {
     call.is_cancelled = true;
+    call.cancelled_at = Now();
     stepped_.Cancel(call.test);  // before it is submitted
   }
   Submit(call);
@@ -117,8 +120,8 @@ void Simulation::SubmitAgain() {
   Call& call = calls_[static_cast<size_t>(Uniform(0, std::ssize(calls_) - 1))];
   const CountingCompletion& completion = call.test.completion();
   if (call.state == State::kOutside &&
-      call.test.request().rows <= knobs_.max_batch_size &&
-      completion.respond_count() == completion.released_count()) {
+      call.test.request().rows <= runtime_.max_batch_size &&
+      completion.respond_count() == completion.respond_count()) {
     call.test.Reset();
     call.is_cancelled = false;
     Submit(call);
@@ -126,7 +129,7 @@ void Simulation::SubmitAgain() {
 }
 
 void Simulation::Submit(Call& call) {
-  if (options_.batcher.preserve_ordering) {
+  if (options_.scheduler.preserve_ordering) {
     stepped_.clock().Advance(Duration(1));  // no two arrive at once
   }
   const InferRequest& request = call.test.request();
@@ -165,38 +168,69 @@ void Simulation::CancelAny() {
   }
   Call& call = calls_[static_cast<size_t>(Uniform(0, std::ssize(calls_) - 1))];
   call.is_cancelled = true;
+  call.cancelled_at = Now();
   stepped_.Cancel(call.test);
 }
 
-void Simulation::MoveBackend() {
-  ScriptedBackend& backend = stepped_.backend();
-  if (backend.running_count() == 0) {
+void Simulation::MoveInstances() {
+  ScriptedInstances& instances = stepped_.instances();
+  if (instances.running_count() == 0) {
     return;
   }
   const auto index = static_cast<size_t>(
-      Uniform(0, static_cast<int64_t>(backend.running_count()) - 1));
+      Uniform(0, static_cast<int64_t>(instances.running_count()) - 1));
   const Outcome outcome = OneIn(10) || is_broken_ ? kFailed : Outcome{};
-  const Batch& batch = backend.batch(index);
-  if (backend.is_staged(index) && !backend.is_computed(index)) {
+  const Batch& batch = instances.batch(index);
+  const bool computes =
+      instances.is_staged(index) && !instances.is_computed(index);
+  if (computes) {
     Compute(batch, outcome);
   }
-  const size_t running_before = backend.running_count();
-  backend.Advance(index, outcome);
-  if (backend.running_count() < running_before) {
+  const size_t running_before = instances.running_count();
+  instances.Advance(index, outcome);
+  if (computes && outcome.ok()) {
+    Learn(index);
+  }
+  if (instances.running_count() < running_before) {
     EndBatch(batch);
   }
 }
 
 void Simulation::Compute(const Batch& batch, Outcome outcome) {
-  const TimePoint begin = batch.times().lane_begin;
+  const TimePoint begin = batch.closed();
   if (Now() < begin + least_compute_) {
     stepped_.clock().Advance(begin + least_compute_ - Now());
   }
   for (const Batch::Entry& entry : batch.entries()) {
     calls_[static_cast<size_t>(IdOf(*entry.request))].result = outcome.code;
   }
-  if (outcome.ok()) {
-    forecasts_.Computed(batch.rows(), Now() - begin);
+}
+
+// The compute of a batch has ended well.
+void Simulation::Learn(size_t index) {
+  const Batch& batch = stepped_.instances().batch(index);
+  if (options_.instances.max_in_flight > 1) {
+    forecasts_.Computed(
+        batch.rows(), batch.times().compute_end - batch.times().compute_begin);
+  } else {
+    const InstanceId id = stepped_.instances().instance(index);
+    pending_[static_cast<size_t>(id)] = {batch.rows(), batch.closed()};
+  }
+}
+
+// Of an instance's own batches only the oldest ends its compute.
+void Simulation::LoseDevice() {
+  ScriptedInstances& instances = stepped_.instances();
+  for (size_t i = 0; i < instances.running_count(); ++i) {
+    if (!instances.is_staged(i)) {
+      instances.Stage(i);
+    }
+    if (!instances.is_computed(i)) {
+      Compute(instances.batch(i), kFailed);
+      is_broken_ = true;
+      instances.Break(i);
+      return;
+    }
   }
 }
 
@@ -206,7 +240,7 @@ void Simulation::EndBatch(const Batch& batch) {
       under_way_.begin(), under_way_.end(),
       [&batch](const UnderWay& each) { return each.batch == &batch; });
   ASSERT_NE(ended, under_way_.end());
-  if (!options_.batcher.preserve_ordering) {
+  if (!options_.scheduler.preserve_ordering) {
     under_way_.erase(ended);
     return;
   }
@@ -216,27 +250,27 @@ void Simulation::EndBatch(const Batch& batch) {
   }
 }
 
-void Simulation::TurnKnobs() {
-  const BatcherOptions& loaded = options_.batcher;
-  Knobs knobs = knobs_;
-  knobs.max_batch_size =
+void Simulation::ChangeOptions() {
+  const SchedulerOptions& loaded = options_.scheduler;
+  RuntimeOptions options = runtime_;
+  options.max_batch_size =
       static_cast<int32_t>(Uniform(1, loaded.max_batch_size + 1));
-  knobs.policy = static_cast<PolicyKind>(Uniform(0, 2));
-  knobs.max_wait = Milliseconds(static_cast<double>(Uniform(0, 4)));
+  options.policy = static_cast<PolicyKind>(Uniform(0, 2));
+  options.max_wait = Milliseconds(static_cast<double>(Uniform(0, 4)));
   // Down, up again, and past what was loaded.
-  knobs.queue.requests =
+  options.queue.requests =
       static_cast<int32_t>(Uniform(1, loaded.queue.requests * 3 / 2));
-  knobs.queue.rows =
+  options.queue.rows =
       static_cast<int32_t>(Uniform(1, loaded.queue.rows * 3 / 2));
-  knobs.queue.bytes = Uniform(8, loaded.queue.bytes * 3 / 2);
-  const absl::Status status = stepped_.batcher().SetKnobs(knobs);
-  EXPECT_EQ(status.ok(), knobs.max_batch_size <= loaded.max_batch_size);
+  options.queue.bytes = Uniform(8, loaded.queue.bytes * 3 / 2);
+  const absl::Status status = stepped_.scheduler().SetRuntimeOptions(options);
+  EXPECT_EQ(status.ok(), options.max_batch_size <= loaded.max_batch_size);
   if (status.ok()) {
-    knobs_ = knobs;
-    bounds_ = {.requests = std::max(knobs.queue.requests,
+    runtime_ = options;
+    bounds_ = {.requests = std::max(options.queue.requests,
                                     static_cast<int32_t>(queued_.size())),
-               .rows = std::max(knobs.queue.rows, QueuedRows()),
-               .bytes = std::max(knobs.queue.bytes, KeptBytes())};
+               .rows = std::max(options.queue.rows, QueuedRows()),
+               .bytes = std::max(options.queue.bytes, KeptBytes())};
     for (Share& share : shares_) {  // what it could save up may be less now
       share.started_rows = 0;
       share.own_rows = 0;
@@ -245,20 +279,26 @@ void Simulation::TurnKnobs() {
 }
 
 void Simulation::MoveTime() {
-  if (stepped_.backend().running_count() == 0 && LaterOneIn(8)) {
+  if (stepped_.instances().running_count() == 0 && LaterOneIn(8)) {
     stepped_.clock().Advance(Milliseconds(60'000));  // nothing to be believed
   }
-  if (OneIn(3) && wait_.until != kNever && wait_.until > Now()) {
-    stepped_.clock().Advance(wait_.until - Now());
+  const TimePoint next_step = stepped_.next_step();
+  if (OneIn(3) && next_step != kNever && next_step > Now()) {
+    stepped_.clock().Advance(next_step - Now());
   } else {
     stepped_.clock().Advance(Duration(Uniform(0, 20) * 50'000));
   }
 }
 
 void Simulation::Step() {
-  has_stepped_ = true;
-  wait_ = stepped_.Step();
-  forecasts_.Stepped(ComputingCount());
+  for (Pending& pending : pending_) {
+    if (pending.rows > 0) {
+      forecasts_.Computed(pending.rows, Now() - pending.begin);
+      pending.rows = 0;
+    }
+  }
+  stepped_.StepWhatIsDue();
+  forecasts_.Stepped(stepped_.instances().computing_count());
 }
 
 void Simulation::End() {
@@ -266,11 +306,11 @@ void Simulation::End() {
     is_ending_ = true;
     stepped_.Destroy();
   } else {
-    stepped_.batcher().BeginDrain();
+    stepped_.scheduler().BeginDrain();
     is_draining_ = true;
-    while (!queued_.empty() || stepped_.backend().running_count() > 0) {
-      while (stepped_.backend().running_count() > 0) {
-        MoveBackend();
+    while (!queued_.empty() || stepped_.instances().running_count() > 0) {
+      while (stepped_.instances().running_count() > 0) {
+        MoveInstances();
       }
       Step();
     }
@@ -280,7 +320,7 @@ void Simulation::End() {
   for (Call& call : calls_) {
     EXPECT_EQ(call.state, State::kOutside) << "call " << call.test.id();
     EXPECT_EQ(call.test.completion().respond_count(),
-              call.test.completion().released_count())
+              call.test.completion().respond_count())
         << "call " << call.test.id();
   }
 }

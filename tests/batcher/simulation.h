@@ -1,15 +1,16 @@
-// Simulation: one seeded run of a Batcher against random arrivals, cancels,
-// deadlines, failures and drains, on a clock and a backend it moves itself.
+// Simulation is one seeded run of a Scheduler against random arrivals, cancels,
+// deadlines, failures and drains, on a clock and instances that
+// it moves itself.
 //
 // After every action it checks G1-G5 against a model of its own: a list of
 // what is queued, in order, and what each call may be told.
 //
-// The batcher is stepped only when its own thread would have woken: when what
-// Step() returned says so, or when something notified it. In between the
-// guarantees must hold as well.
+// Instances pull and the timer looks only when their threads would have woken:
+// when it is time, or when something notified them. In between the guarantees
+// must hold as well.
 //
 // No request is larger than a batch: those have a simulation of their own in
-// batcher_split_test.cc.
+// scheduler_split_test.cc.
 //
 // kMixed is a little of everything. kOverload is levels of which each has more
 // than is served, so that what they are owed has a say, for as long as it
@@ -33,7 +34,7 @@
 #include <vector>
 
 #include "tests/batcher/simulation_forecast.h"
-#include "tests/support/stepped_batcher.h"
+#include "tests/support/stepped_scheduler.h"
 
 namespace ferry {
 
@@ -46,7 +47,7 @@ class Simulation {
   explicit Simulation(uint64_t seed, Load load = Load::kMixed,
                       Draws draws = Draws::kAll);
 
-  // Plays that many actions, then ends the batcher one way or another.
+  // Plays that many actions, then ends the scheduler one way or another.
   void Run(int actions);
 
  private:
@@ -58,6 +59,7 @@ class Simulation {
     TestRequest test;
     State state = State::kOutside;
     bool is_cancelled = false;
+    TimePoint cancelled_at;
     absl::StatusCode result{};  // of its batch, once computed
   };
 
@@ -69,17 +71,24 @@ class Simulation {
     int64_t own_rows = 0;
   };
 
+  // The last batch of an instance without a pipeline, until it pulls the next:
+  // what one takes ends there.
+  struct Pending {
+    int32_t rows = 0;  // 0: none
+    TimePoint begin;
+  };
+
   // A batch that was started and not answered.
   struct UnderWay {
     const Batch* batch;
     bool has_ended = false;  // it waits for those before it
   };
 
-  SteppedBatcherOptions DrawOptions();
-  static SteppedBatcherOptions RandomOptions(std::mt19937_64& random,
-                                             Load load);
+  SteppedSchedulerOptions DrawOptions();
+  static SteppedSchedulerOptions RandomOptions(std::mt19937_64& random,
+                                               Load load);
   static void DrawLaterOptions(std::mt19937_64& later,
-                               SteppedBatcherOptions& options);
+                               SteppedSchedulerOptions& options);
 
   // --- what happens ---
   void Act();
@@ -88,16 +97,18 @@ class Simulation {
   void SubmitAgain();
   void Submit(Call& call);
   void CancelAny();
-  void MoveBackend();
+  void MoveInstances();
   // The batch's compute ends so, and once it is answered.
   void Compute(const Batch& batch, Outcome outcome);
+  void Learn(size_t index);
+  void LoseDevice();
   void EndBatch(const Batch& batch);
   void MoveTime();
-  void TurnKnobs();
+  void ChangeOptions();
   void Step();
   void End();
 
-  // --- what the batcher does, checked ---
+  // --- what the scheduler does, checked ---
   void OnStart(const Batch& batch);
   void OnRespond(Call& call);
   void CheckAtRest();
@@ -136,8 +147,7 @@ class Simulation {
   bool IsBehindAnother(const InferRequest& request) const;
   bool IsEnough(int32_t rows) const;
   bool HasRoom() const;
-  bool TakesOnlyFull() const;
-  int32_t ComputingCount() const;
+  int32_t MostUnderWay() const;
   // Whether something is known about how long batches take, so that requests
   // may be refused or dropped for it.
   bool MayForecast() const { return forecasts_.has_times(); }
@@ -145,11 +155,8 @@ class Simulation {
   // Of one level.
   int32_t QueuedRequests(int32_t level) const;
   int64_t KeptBytes() const;
-  // Whether the batcher's own thread would step now.
-  bool MustStep() {
-    return !has_stepped_ || Now() >= wait_.until ||
-           stepped_.batcher().WasNotified();
-  }
+  // Whether a thread would pull or look now.
+  bool MustStep() { return stepped_.IsStepDue(); }
   bool IsDraining() const { return is_draining_ || is_broken_; }
   TimePoint Now() const { return stepped_.clock().Now(); }
 
@@ -169,22 +176,22 @@ class Simulation {
   std::mt19937_64 random_;
   std::mt19937_64 later_;      // for what was not drawn from the beginning
   Duration least_compute_{0};  // that a batch takes
-  const SteppedBatcherOptions options_;
-  Knobs knobs_;
-  // Of what is queued: the knobs', or what was there when they were turned.
+  const SteppedSchedulerOptions options_;
+  RuntimeOptions runtime_;
+  // Of what is queued: the runtime options', or what was there when they
+  // changed.
   QueueBounds bounds_;
   std::deque<Call> calls_;  // [id]
-  SteppedBatcher stepped_;
+  SteppedScheduler stepped_;
 
   std::vector<Call*> queued_;  // accepted, neither started nor answered
-  Wait wait_;                  // of the last step
-  bool has_stepped_ = false;
   bool is_draining_ = false;
   bool is_broken_ = false;
   bool is_ending_ = false;  // the batcher is being destroyed
   uint64_t accepted_count_ = 0;
   std::deque<UnderWay> under_way_;  // in the order in which they started
   TimePoint last_replied_ = TimePoint::min();  // its arrival
+  std::vector<Pending> pending_;               // [instance]
   ForecastBounds forecasts_;
   uint64_t trial_count_ = 0;
   TimePoint next_trial_ = TimePoint::min();

@@ -11,7 +11,7 @@ using absl::StatusCode;
 
 // G2, G4: calls of one shape, in order, none that has ended, all that fit.
 void Simulation::OnStart(const Batch& batch) {
-  EXPECT_FALSE(is_broken_) << "a batch was given to a broken backend";
+  EXPECT_FALSE(is_broken_) << "a batch was given to a lost device";
   under_way_.push_back({&batch});
   forecasts_.Started(Now());
   ASSERT_FALSE(batch.entries().empty());
@@ -20,7 +20,7 @@ void Simulation::OnStart(const Batch& batch) {
   TimePoint oldest = kNever;
   for (const Batch::Entry& entry : batch.entries()) {
     Call& call = calls_[static_cast<size_t>(IdOf(*entry.request))];
-    EXPECT_FALSE(call.is_cancelled) << "a cancelled call reached the backend";
+    EXPECT_FALSE(call.is_cancelled) << "a cancelled call reached the device";
     EXPECT_GT(entry.request->due, Now()) << "an expired call reached it";
     EXPECT_TRUE(
         SameShape(entry.request->inputs, batch.entries()[0].request->inputs));
@@ -42,7 +42,7 @@ void Simulation::OnStart(const Batch& batch) {
 // delayed ones in theirs; the first of all first where nothing else has a say.
 void Simulation::CheckOrder(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
-  for (int32_t level = 0; level < std::ssize(options_.batcher.levels);
+  for (int32_t level = 0; level < std::ssize(options_.scheduler.levels);
        ++level) {
     std::vector<const InferRequest*> started;
     std::vector<const InferRequest*> expected;
@@ -64,8 +64,8 @@ void Simulation::CheckOrder(const Batch& batch) const {
     expected.resize(std::min(expected.size(), started.size()));
     EXPECT_EQ(started, expected) << "not in arrival order";
   }
-  if (knobs_.policy == PolicyKind::kEager &&
-      options_.batcher.levels.size() == 1) {
+  if (runtime_.policy == PolicyKind::kEager &&
+      options_.scheduler.levels.size() == 1) {
     const auto first = std::min_element(
         queued_.begin(), queued_.end(), [](const Call* a, const Call* b) {
           return !a->test.request().is_delayed && b->test.request().is_delayed;
@@ -78,7 +78,7 @@ void Simulation::CheckOrder(const Batch& batch) const {
 // After those that left were taken from the model: where order is preserved
 // nobody older is left behind, whatever its shape.
 void Simulation::CheckArrivals(const Batch& batch) const {
-  if (!options_.batcher.preserve_ordering) {
+  if (!options_.scheduler.preserve_ordering) {
     return;
   }
   for (const Call* call : queued_) {
@@ -122,7 +122,7 @@ void Simulation::CheckShares(const Batch& batch) {
   for (const Batch::Entry& entry : batch.entries()) {
     rows[static_cast<size_t>(entry.level)] += entry.rows;
   }
-  for (int32_t level = 1; level < std::ssize(options_.batcher.levels);
+  for (int32_t level = 1; level < std::ssize(options_.scheduler.levels);
        ++level) {
     Share& share = shares_[static_cast<size_t>(level)];
     if (QueuedRequests(level) == 0) {
@@ -131,7 +131,7 @@ void Simulation::CheckShares(const Batch& batch) {
     }
     const int32_t own_rows = rows[static_cast<size_t>(level)];
     const auto most =
-        static_cast<double>(std::max(knobs_.max_batch_size, batch.rows()));
+        static_cast<double>(std::max(runtime_.max_batch_size, batch.rows()));
     share.owed_rows = std::clamp(
         share.owed_rows + LevelShares::kFloor * batch.rows() - own_rows, 0.0,
         most);
@@ -139,26 +139,26 @@ void Simulation::CheckShares(const Batch& batch) {
     share.started_rows += batch.rows();
     share.own_rows += own_rows;
     EXPECT_GE(static_cast<double>(share.own_rows +
-                                  2 * options_.batcher.max_batch_size),
+                                  2 * options_.scheduler.max_batch_size),
               0.05 * static_cast<double>(share.started_rows))
         << "level " << level << " starves";
   }
 }
 
-// After those that left were taken from the model: nobody who fits was left
-// behind, a window closes when it is full or its time has come, and what leaves
-// beside batches that compute is full.
+// After those that left were taken from the model: no call that fits was left
+// behind, and a window closes when it is full or its time has come.
 void Simulation::CheckFill(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
   const InferRequest& first = *entries[0].request;
-  EXPECT_TRUE(batch.rows() <= knobs_.max_batch_size || entries.size() == 1);
-  EXPECT_LE(std::ssize(entries), options_.batcher.max_requests_per_batch);
-  bool is_full = batch.rows() >= knobs_.max_batch_size ||
-                 std::ssize(entries) >= options_.batcher.max_requests_per_batch;
+  EXPECT_TRUE(batch.rows() <= runtime_.max_batch_size || entries.size() == 1);
+  EXPECT_LE(std::ssize(entries), options_.scheduler.max_requests_per_batch);
+  bool is_full =
+      batch.rows() >= runtime_.max_batch_size ||
+      std::ssize(entries) >= options_.scheduler.max_requests_per_batch;
   bool has_left_behind = false;
   // A batch may leave with fewer so that one of it is in time, or to fill a
   // bucket.
-  bool is_cut = !options_.batcher.buckets.empty();
+  bool is_cut = !options_.scheduler.buckets.empty();
   bool may_press = false;  // a deadline of one of it
   TimePoint oldest = kNever;
   for (const Batch::Entry& entry : entries) {
@@ -179,10 +179,9 @@ void Simulation::CheckFill(const Batch& batch) const {
   if (IsDraining() || is_full || is_cut) {
     return;
   }
-  EXPECT_FALSE(TakesOnlyFull()) << "one that may grow left before a lane is";
-  if (knobs_.policy == PolicyKind::kWindow && !may_press &&
+  if (runtime_.policy == PolicyKind::kWindow && !may_press &&
       !IsEnough(batch.rows())) {
-    EXPECT_GE(Now(), oldest + knobs_.max_wait) << "a window closed early";
+    EXPECT_GE(Now(), oldest + runtime_.max_wait) << "a window closed early";
   }
 }
 
@@ -192,15 +191,12 @@ void Simulation::OnRespond(Call& call) {
   const bool was_queued = call.state == State::kQueued;
   EXPECT_NE(call.state, State::kOutside) << "answered without being inside";
   if (call.state == State::kRunning) {
-    // A destroyed backend ends its batches well, if nothing failed before.
+    // What runs at the end ends well, if nothing failed before.
     EXPECT_EQ(code, is_ending_ && call.result == StatusCode{} ? StatusCode::kOk
                                                               : call.result);
     EXPECT_TRUE(code != StatusCode::kOk || call.test.HasOwnRows())
         << "call " << call.test.id() << " got rows of another";
     CheckReplyOrder(call.test.request());
-    if (code == StatusCode::kOk) {
-      forecasts_.Answered();
-    }
   } else if (code == StatusCode::kCancelled) {
     EXPECT_TRUE(call.is_cancelled);
   } else if (code == StatusCode::kDeadlineExceeded) {
@@ -226,29 +222,31 @@ void Simulation::OnRespond(Call& call) {
 // Where order is preserved results leave as their calls arrived, failed ones
 // among them; what never started is answered when that is known.
 void Simulation::CheckReplyOrder(const InferRequest& request) {
-  if (options_.batcher.preserve_ordering) {
+  if (options_.scheduler.preserve_ordering) {
     EXPECT_GT(request.arrival, last_replied_) << "a reply overtook another";
     last_replied_ = request.arrival;
   }
 }
 
-// G3, G4: what must hold while the batcher's thread sleeps.
+// G3, G4: what must hold while all threads sleep.
 void Simulation::CheckAtRest() {
   for (const Call* call : queued_) {
-    EXPECT_FALSE(call->is_cancelled) << "a cancelled call is still queued";
+    EXPECT_TRUE(!call->is_cancelled ||
+                Now() < call->cancelled_at + Milliseconds(1))
+        << "a cancelled call is still queued";
     EXPECT_GT(call->test.request().due, Now())
         << "an expired call is still queued";
   }
   EXPECT_TRUE(!is_broken_ || queued_.empty());
-  const bool has_room = HasRoom() && ComputingCount() < options_.backend.lanes;
+  const bool has_room = HasRoom();
   if (has_room && !queued_.empty()) {
-    EXPECT_NE(knobs_.policy, PolicyKind::kEager)
-        << "a request waits beside an idle lane";
+    EXPECT_NE(runtime_.policy, PolicyKind::kEager)
+        << "a request waits beside an idle instance";
     EXPECT_FALSE(IsDraining()) << "a batch waits for company in a drain";
   }
   if (has_room) {
     for (const Call* call : queued_) {
-      EXPECT_LT(Now(), call->test.request().arrival + knobs_.max_wait)
+      EXPECT_LT(Now(), call->test.request().arrival + runtime_.max_wait)
           << "a request waited for longer than max_wait";
       EXPECT_TRUE(CanGrow(*call)) << "a full batch waits";
     }
@@ -256,26 +254,28 @@ void Simulation::CheckAtRest() {
   CheckWait(has_room);
 }
 
-// The batcher wakes at the earliest moment at which it has to do something.
+// A thread wakes at the earliest moment at which there is something to do.
 void Simulation::CheckWait(bool has_room) {
   TimePoint expected = kNever;
   for (const Call* call : queued_) {
     expected = std::min(expected, call->test.request().due);
     if (has_room) {
       expected =
-          std::min(expected, call->test.request().arrival + knobs_.max_wait);
+          std::min(expected, call->test.request().arrival + runtime_.max_wait);
     }
   }
   // It may have been told an earlier one by a request that ended since.
-  EXPECT_LE(wait_.until, expected) << "the batcher would sleep too long";
-  if (HasRoom() && !queued_.empty()) {
-    EXPECT_NE(wait_.until, kNever) << "nothing would close the next batch";
+  EXPECT_LE(stepped_.next_step(), expected)
+      << "its threads would sleep too long";
+  if (has_room && !queued_.empty()) {
+    EXPECT_NE(stepped_.next_step(), kNever)
+        << "nothing would close the next batch";
   }
 }
 
 // G5: counted exactly, and within bounds.
 void Simulation::CheckCounts() {
-  const BatcherStatistics counts = stepped_.batcher().Snapshot();
+  const SchedulerStatistics counts = stepped_.scheduler().Snapshot();
   EXPECT_EQ(counts.queued_requests, std::ssize(queued_));
   EXPECT_EQ(counts.queued_rows, QueuedRows());
   EXPECT_EQ(counts.queued_bytes, KeptBytes());
@@ -284,17 +284,16 @@ void Simulation::CheckCounts() {
   EXPECT_LE(counts.queued_bytes, bounds_.bytes);
   // What is above a bound that was lowered leaves, and nobody comes for it.
   bounds_ = {
-      .requests = std::max(knobs_.queue.requests, counts.queued_requests),
-      .rows = std::max(knobs_.queue.rows, counts.queued_rows),
-      .bytes = std::max(knobs_.queue.bytes, counts.queued_bytes)};
-  EXPECT_LE(std::ssize(under_way_),
-            options_.backend.slots + options_.batcher.max_undelivered_batches);
+      .requests = std::max(runtime_.queue.requests, counts.queued_requests),
+      .rows = std::max(runtime_.queue.rows, counts.queued_rows),
+      .bytes = std::max(runtime_.queue.bytes, counts.queued_bytes)};
+  EXPECT_LE(std::ssize(under_way_), MostUnderWay());
 }
 
 // At the end nothing is left, and every call was counted once.
 void Simulation::CheckTotals() {
-  EXPECT_TRUE(stepped_.batcher().idle());
-  const BatcherStatistics counts = stepped_.batcher().Snapshot();
+  EXPECT_TRUE(stepped_.scheduler().IsIdle());
+  const SchedulerStatistics counts = stepped_.scheduler().Snapshot();
   EXPECT_EQ(counts.running_batches, 0);
   EXPECT_EQ(counts.queued_bytes, 0);
   uint64_t ended = counts.served.ok_requests();
@@ -307,7 +306,8 @@ void Simulation::CheckTotals() {
   for (const Counter& reason : counts.served.closed_batches) {
     closed += reason.value();
   }
-  EXPECT_EQ(closed, static_cast<uint64_t>(stepped_.backend().started_count()));
+  EXPECT_EQ(closed,
+            static_cast<uint64_t>(stepped_.instances().started_count()));
 }
 
 }  // namespace ferry

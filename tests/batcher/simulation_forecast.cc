@@ -5,15 +5,14 @@
 
 #include <algorithm>
 
-#include "batcher/batch_former.h"
-#include "batcher/wait_forecast.h"
+#include "batcher/batch_planner.h"
+#include "batcher/wait_estimate.h"
 #include "tests/batcher/simulation.h"
 
 namespace ferry {
 namespace {
 
 constexpr int32_t kLeastShare = 100;  // 1 / of the time, of any level
-constexpr int32_t kMostStretch = 2;
 // A batch and three deviations of it, which are as long at most; and far fewer
 // of the slowest there was, where nothing has to be told of other sizes.
 constexpr int32_t kWithDeviations = 4;
@@ -21,10 +20,11 @@ constexpr int32_t kSlowestWithDeviations = 8;
 
 }  // namespace
 
-ForecastBounds::ForecastBounds(const SteppedBatcherOptions& options)
-    : max_rows_(options.batcher.max_batch_size),
-      lanes_(options.backend.lanes),
-      has_levels_(options.batcher.levels.size() > 1) {}
+ForecastBounds::ForecastBounds(const SteppedSchedulerOptions& options)
+    : max_rows_(options.scheduler.max_batch_size),
+      instances_(options.instances.count),
+      max_in_flight_(options.instances.max_in_flight),
+      has_levels_(options.scheduler.levels.size() > 1) {}
 
 void ForecastBounds::Computed(int32_t rows, Duration took) {
   full_ = std::max(full_, took * max_rows_ / rows);
@@ -33,18 +33,16 @@ void ForecastBounds::Computed(int32_t rows, Duration took) {
   has_times_ = true;
 }
 
-void ForecastBounds::Stepped(int32_t computing) {
-  has_learned_ = has_answered_;
-  computing_ = computing;
-}
+void ForecastBounds::Stepped(int32_t computing) { computing_ = computing; }
 
 bool ForecastBounds::MayBeBelieved(TimePoint now) const {
   return has_times_ &&
-         now <= last_start_ + WaitForecast::kTrust + 8 * LongestBatch();
+         now <= last_start_ + WaitEstimate::kValid + 8 * LongestBatch();
 }
 
 Duration ForecastBounds::LongestTurn(int32_t computing) const {
-  return computing < lanes_ ? Duration(0) : computing * LongestBatch() / lanes_;
+  return computing < instances_ ? Duration(0)
+                                : computing * LongestBatch() / instances_;
 }
 
 TimePoint ForecastBounds::LatestAnswer(const Request& request,
@@ -52,7 +50,7 @@ TimePoint ForecastBounds::LatestAnswer(const Request& request,
   if (!MayBeBelieved(now)) {
     return now + slowest_;  // the fastest that was learned is not known here
   }
-  const TimePoint begin = now + LongestTurn(computing_) + BatchFormer::kMargin;
+  const TimePoint begin = now + LongestTurn(computing_) + BatchPlanner::kMargin;
   const int32_t rows_before = request.rows_up_to_level + request.rows - 1;
   if (rows_before == 0) {
     return begin + std::min(kWithDeviations * LongestBatch(),
@@ -62,19 +60,20 @@ TimePoint ForecastBounds::LatestAnswer(const Request& request,
   const int32_t batches =
       std::max(rows_before + others,
                request.rows_of_level * (has_levels_ ? kLeastShare : 1));
-  return begin + batches * LongestBatch() * kMostStretch / lanes_ +
+  return begin + batches * LongestBatch() / instances_ +
          kWithDeviations * LongestBatch();
 }
 
-TimePoint ForecastBounds::LatestEnd(int32_t computing, TimePoint now) const {
-  return MayBeBelieved(now) ? now + LongestTurn(computing) +
-                                  BatchFormer::kMargin + LongestBatch()
+TimePoint ForecastBounds::LatestEnd(TimePoint now) const {
+  return MayBeBelieved(now) ? now + (max_in_flight_ - 1) * LongestBatch() +
+                                  BatchPlanner::kMargin + LongestBatch()
                             : now;
 }
 
 // Who is delayed when late is refused only if it would miss its deadline, too.
 TimePoint Simulation::LastMoment(const InferRequest& request) const {
-  return options_.batcher.levels[static_cast<size_t>(request.level)].delays_late
+  return options_.scheduler.levels[static_cast<size_t>(request.level)]
+                 .delays_late
              ? request.deadline
              : DueOf(request);
 }
@@ -99,25 +98,25 @@ void Simulation::CheckRefusedAsLate(const InferRequest& request,
 // At its close.
 void Simulation::CheckDropped(const InferRequest& request) const {
   EXPECT_TRUE(MayForecast()) << "dropped for what nobody knows";
-  EXPECT_FALSE(request.is_trial) << "what was to be tried was dropped";
-  EXPECT_LT(request.due, forecasts_.LatestEnd(ComputingCount(), Now()))
+  EXPECT_FALSE(request.is_probe) << "what was to be tried was dropped";
+  EXPECT_LT(request.due, forecasts_.LatestEnd(Now()))
       << "call " << IdOf(request) << " was dropped and had time";
 }
 
 // What cannot be in time is tried now and then, and never two at once.
 void Simulation::CheckLetIn(const InferRequest& request) {
-  if (!request.is_trial) {
+  if (!request.is_probe) {
     EXPECT_TRUE(forecasts_.MayBeBelieved(Now()) ||
                 LastMoment(request) >= forecasts_.EarliestAnswer(Now()))
         << "call " << IdOf(request) << " has less time than any batch took";
     return;
   }
   ++trial_count_;
-  EXPECT_LE(trial_count_ * (WaitForecast::kTrial - 1),
+  EXPECT_LE(trial_count_ * (WaitEstimate::kProbe - 1),
             refused_count_[static_cast<size_t>(Refusal::kWouldMiss)])
       << "more than one of so many is tried";
   EXPECT_GE(Now(), next_trial_) << "another is still being tried";
-  next_trial_ = Now() + WaitForecast::kTrust;
+  next_trial_ = Now() + WaitEstimate::kValid;
 }
 
 }  // namespace ferry

@@ -9,9 +9,8 @@
 // line through few batches, or that of another shape, errs.
 //
 // Of the queue: each row ahead is a batch of its own and takes as long as a
-// full one, twice that where many missed (WaitStretch::kMax), on all lanes; and
-// one batch is the last of another shape. Where others are more urgent the
-// level has as little of the time as any may have.
+// full one, on all instances; and one batch is the last of another shape. Where
+// others are more urgent the level has as little of the time as any may have.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_TESTS_BATCHER_SIMULATION_FORECAST_H_
@@ -19,20 +18,18 @@
 
 #include <cstdint>
 
-#include "tests/support/stepped_batcher.h"
+#include "tests/support/stepped_scheduler.h"
 
 namespace ferry {
 
 class ForecastBounds {
  public:
-  explicit ForecastBounds(const SteppedBatcherOptions& options);
+  explicit ForecastBounds(const SteppedSchedulerOptions& options);
 
   // --- what happened ---
   void Started(TimePoint now) { last_start_ = now; }
   // A batch ended well.
   void Computed(int32_t rows, Duration took);
-  // One was answered with its results.
-  void Answered() { has_answered_ = true; }
   // A step ended, with so many batches that were started and not computed.
   void Stepped(int32_t computing);
 
@@ -53,12 +50,12 @@ class ForecastBounds {
   // The latest answer that the door may expect.
   TimePoint LatestAnswer(const Request& request, TimePoint now) const;
 
-  // The latest end of a batch that closes now beside so many that compute.
-  TimePoint LatestEnd(int32_t computing, TimePoint now) const;
+  // The latest end of a batch that closes now.
+  TimePoint LatestEnd(TimePoint now) const;
 
   // Who is due before that is not let in where there is no forecast to believe.
   TimePoint EarliestAnswer(TimePoint now) const {
-    return has_learned_ ? now + fastest_ : now;
+    return has_times_ ? now + fastest_ : now;
   }
 
  private:
@@ -68,12 +65,11 @@ class ForecastBounds {
   Duration LongestTurn(int32_t computing) const;
 
   const int32_t max_rows_;
-  const int32_t lanes_;
+  const int32_t instances_;
+  const int32_t max_in_flight_;
   const bool has_levels_;
   bool has_times_ = false;
-  bool has_answered_ = false;
-  bool has_learned_ = false;  // of a batch that was answered; at its last step
-  Duration full_{0};          // if each row takes as long as any ever did
+  Duration full_{0};  // if each row takes as long as any ever did
   Duration slowest_{0};
   Duration fastest_{0};
   TimePoint last_start_ = TimePoint::min();

@@ -7,7 +7,7 @@ namespace ferry {
 
 TimePoint Simulation::DueOf(const InferRequest& request) const {
   const LevelOptions& level =
-      options_.batcher.levels[static_cast<size_t>(request.level)];
+      options_.scheduler.levels[static_cast<size_t>(request.level)];
   TimePoint due = request.deadline;
   const bool has_default = level.default_timeout > Duration(0);
   if (has_default) {
@@ -21,7 +21,7 @@ TimePoint Simulation::DueOf(const InferRequest& request) const {
 
 std::optional<Refusal> Simulation::ExpectedRefusal(
     const InferRequest& request) const {
-  const Knobs& options = knobs_;
+  const RuntimeOptions& options = runtime_;
   if (request.rows > options.queue.rows ||
       static_cast<int64_t>(request.bytes) > options.queue.bytes) {
     return Refusal::kTooLarge;
@@ -42,8 +42,9 @@ std::optional<Refusal> Simulation::ExpectedRefusal(
     return Refusal::kQueueRows;
   }
   const int32_t max_of_level =
-      options_.batcher.levels[static_cast<size_t>(request.level)].max_requests;
-  if (options_.batcher.levels.size() > 1 && max_of_level > 0 &&
+      options_.scheduler.levels[static_cast<size_t>(request.level)]
+          .max_requests;
+  if (options_.scheduler.levels.size() > 1 && max_of_level > 0 &&
       QueuedRequests(request.level) + 1 > max_of_level) {
     return Refusal::kQueueLevel;
   }
@@ -55,12 +56,12 @@ std::optional<Refusal> Simulation::ExpectedRefusal(
 
 bool Simulation::Fits(size_t requests, int32_t rows, const Call& call) const {
   return static_cast<int32_t>(requests) <
-             options_.batcher.max_requests_per_batch &&
-         rows + call.test.request().rows <= knobs_.max_batch_size;
+             options_.scheduler.max_requests_per_batch &&
+         rows + call.test.request().rows <= runtime_.max_batch_size;
 }
 
 bool Simulation::IsBehindAnother(const InferRequest& request) const {
-  return options_.batcher.preserve_ordering &&
+  return options_.scheduler.preserve_ordering &&
          std::any_of(queued_.begin(), queued_.end(), [&](const Call* call) {
            const InferRequest& other = call->test.request();
            return other.arrival < request.arrival &&
@@ -69,14 +70,14 @@ bool Simulation::IsBehindAnother(const InferRequest& request) const {
 }
 
 bool Simulation::IsClosedByAnother(const InferRequest& first) const {
-  return options_.batcher.preserve_ordering &&
+  return options_.scheduler.preserve_ordering &&
          std::any_of(queued_.begin(), queued_.end(), [&](const Call* call) {
            return !SameShape(call->test.request().inputs, first.inputs);
          });
 }
 
 bool Simulation::IsEnough(int32_t rows) const {
-  const int32_t enough = options_.batcher.enough_rows;
+  const int32_t enough = options_.scheduler.enough_rows;
   return enough > 0 && rows >= enough;
 }
 
@@ -90,32 +91,26 @@ bool Simulation::CanGrow(const Call& oldest) const {
     }
   }
   return !IsClosedByAnother(oldest.test.request()) &&
-         rows < knobs_.max_batch_size && !IsEnough(rows) &&
+         rows < runtime_.max_batch_size && !IsEnough(rows) &&
          static_cast<int32_t>(requests) <
-             options_.batcher.max_requests_per_batch;
+             options_.scheduler.max_requests_per_batch;
 }
 
-// Whether the batcher may start one more batch.
+// Whether an idle instance may be given a batch.
 bool Simulation::HasRoom() const {
-  return stepped_.backend().free_slots() > 0 && !TakesOnlyFull() &&
-         std::ssize(under_way_) <
-             options_.backend.slots + options_.batcher.max_undelivered_batches;
-}
-
-// Whether the free slots are those beside batches that compute.
-bool Simulation::TakesOnlyFull() const {
-  return options_.backend.starts_only_full_ahead &&
-         stepped_.backend().free_slots() <=
-             options_.backend.slots - options_.backend.lanes;
-}
-
-int32_t Simulation::ComputingCount() const {
-  const ScriptedBackend& backend = stepped_.backend();
-  int32_t computing = 0;
-  for (size_t i = 0; i < backend.running_count(); ++i) {
-    computing += backend.is_computed(i) ? 0 : 1;
+  std::vector<int32_t> computing(static_cast<size_t>(options_.instances.count));
+  const ScriptedInstances& instances = stepped_.instances();
+  for (size_t i = 0; i < instances.running_count(); ++i) {
+    computing[static_cast<size_t>(instances.instance(i))] +=
+        instances.is_computed(i) ? 0 : 1;
   }
-  return computing;
+  return std::count(computing.begin(), computing.end(), 0) > 0 &&
+         std::ssize(under_way_) < MostUnderWay();
+}
+
+int32_t Simulation::MostUnderWay() const {
+  return options_.instances.count * options_.instances.max_in_flight +
+         options_.scheduler.max_undelivered_batches;
 }
 
 int32_t Simulation::QueuedRows() const {
@@ -133,15 +128,15 @@ int32_t Simulation::QueuedRequests(int32_t level) const {
       }));
 }
 
-// Bytes of what is queued or started and not staged.
+// Bytes of what is queued or started and not computed.
 int64_t Simulation::KeptBytes() const {
   size_t bytes = 0;
   for (const Call* call : queued_) {
     bytes += call->test.request().bytes;
   }
-  const ScriptedBackend& backend = stepped_.backend();
-  for (size_t i = 0; i < backend.running_count(); ++i) {
-    bytes += backend.is_staged(i) ? 0 : backend.batch(i).bytes();
+  const ScriptedInstances& instances = stepped_.instances();
+  for (size_t i = 0; i < instances.running_count(); ++i) {
+    bytes += instances.is_computed(i) ? 0 : instances.batch(i).bytes();
   }
   return static_cast<int64_t>(bytes);
 }

@@ -88,9 +88,9 @@ OutputRef TextRow(HostOutputPool& pool, const std::string& row) {
 }
 
 // Ends the parts of a request of three rows, the last one first.
-std::optional<Ending> JoinTextRows(SplitRequest& split) {
+std::optional<RequestResult> JoinTextRows(SplitRequest& split) {
   HostOutputPool pool(1, 3);
-  std::optional<Ending> ending;
+  std::optional<RequestResult> ending;
   for (const size_t part : {2, 0, 1}) {
     EXPECT_FALSE(ending.has_value());
     const OutputRef output = TextRow(pool, kTextRows[part]);
@@ -105,7 +105,7 @@ TEST(SplitRequest, RowsOfBytesAreJoinedInTheirOrder) {
   const auto budget = std::make_shared<JoinBudget>(54);
   {
     SplitRequest split(whole, 1, budget);
-    const std::optional<Ending> ending = JoinTextRows(split);
+    const std::optional<RequestResult> ending = JoinTextRows(split);
     ASSERT_TRUE(ending.has_value() && ending->outcome.ok());
     EXPECT_EQ(ending->rows.count, 3);
     const OutputTensor& joined = ending->rows.buffer->tensors()[0];
@@ -124,7 +124,7 @@ TEST(SplitRequest, RowsOfTheRequestsOwnSizeAreJoined) {
   whole.rows = 3;
   SplitRequest split(whole, 2, std::make_shared<JoinBudget>(100));
   HostOutputPool pool(1, 2);
-  std::optional<Ending> ending;
+  std::optional<RequestResult> ending;
   const std::string texts[] = {"abcdef", "ghi"};
   for (const size_t part : {0, 1}) {
     const OutputRef output = pool.Take();
@@ -153,7 +153,7 @@ TEST(SplitRequest, RowsOfBytesStayWithinTheBudget) {
   InferRequest whole;
   whole.rows = 3;
   SplitRequest split(whole, 1, std::make_shared<JoinBudget>(53));
-  const std::optional<Ending> ending = JoinTextRows(split);
+  const std::optional<RequestResult> ending = JoinTextRows(split);
   ASSERT_TRUE(ending.has_value());
   EXPECT_EQ(ending->outcome.code, absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ending->rows.buffer, nullptr);
@@ -174,7 +174,7 @@ TEST(SplitRequest, OutputsOfDifferentShapesAreAnError) {
   for (int64_t width : {3, 4}) {
     const OutputRef output = pool.Take();
     HostOutputPool::Layout(*output.get(), 0, 1, DataType::kInt8, {width});
-    const std::optional<Ending> ending =
+    const std::optional<RequestResult> ending =
         split.Join(split.parts()[static_cast<size_t>(width - 3)],
                    {{}, {output.get(), 0, 1}});
     if (width == 3) {
@@ -195,7 +195,7 @@ TEST(SplitRequest, JoinedOutputsStayWithinTheBudget) {
   InferRequest whole;
   whole.rows = 3;
   const auto join_all = [&](SplitRequest& split) {
-    std::optional<Ending> ending;
+    std::optional<RequestResult> ending;
     for (const SplitRequest::Part& part : split.parts()) {
       ending = split.Join(part, {{}, {output.get(), 0, 1}});
     }
@@ -206,7 +206,7 @@ TEST(SplitRequest, JoinedOutputsStayWithinTheBudget) {
     SplitRequest second(whole, 1, budget);
     EXPECT_EQ(join_all(first), absl::StatusCode::kOk) << "nine bytes of ten";
     EXPECT_EQ(join_all(second), absl::StatusCode::kResourceExhausted);
-    EXPECT_TRUE(second.has_failed());
+    EXPECT_TRUE(second.IsOfNoUse());
   }
   SplitRequest third(whole, 1, budget);
   EXPECT_EQ(join_all(third), absl::StatusCode::kOk) << "it was given back";

@@ -79,7 +79,7 @@ class DeadlineTest(unittest.TestCase):
         calls = [self.start_first(client, "slowest"),
                  client.start(one_row("sim"))]
         self.assertTrue(wait_until(lambda: self.server.metric(
-            "ferry_running_batches", model="sim") == 1))
+            "ferry_queue_requests", model="sim") == 1))
         return calls
 
     def test_deadline_that_cannot_be_kept_is_refused_at_the_door(self):

@@ -61,10 +61,6 @@ MODELS = {
     "echo": echo_config([("input", "output", "FP32", [16])]),
     "large": echo_config([("input", "output", "FP32", [1000])]),
     "types": echo_config([(f"in_{t}", f"out_{t}", t, [3]) for t in TYPES], 8),
-    "inline": echo_config([("input", "output", "FP32", [16])]) + parameter(
-        "ferry.inline_us", 10_000),
-    "not_inline": echo_config([("input", "output", "FP32", [16])]) + parameter(
-        "ferry.inline_us", 0) + parameter("ferry.poll_us", 0),
     "any_shape": echo_config([("input", "output", "FP32", [-1])]),
     "labeled": echo_config([("input", "output", "FP32", [3])]).replace(
         'name: "output"', 'name: "output" label_filename: "labels.txt"'),

@@ -198,30 +198,6 @@ class InFlightTest(unittest.TestCase):
                                        request_id="3", **options)
             self.assertOwnRows(3, result)
 
-    # --- replies of a batch that share a connection ---
-
-    def ask_all_at_once(self, at):
-        """Asks COUNT times on one connection and returns how many sends of
-        that server were held for company meanwhile."""
-        before = at.metric("ferry_corked_sends_total")
-        client = triton.InferenceServerClient(at.address)
-        self.addCleanup(client.close)
-        for number in range(COUNT):
-            client.async_infer("sim", inputs_of(rows_of(number)),
-                               functools.partial(self.answered, number),
-                               request_id=str(number))
-        for _ in range(COUNT):
-            self.assertOwnRows(*self.next_answer())
-        return at.metric("ferry_corked_sends_total") - before
-
-    def test_replies_of_a_batch_leave_together(self):
-        self.assertTrue(wait_until(
-            lambda: self.ask_all_at_once(server) > 0))
-
-    def test_replies_leave_alone_where_the_operator_says_so(self):
-        with FerryProcess("--no-grpc-cork", models=["sim"]) as alone:
-            self.assertEqual(self.ask_all_at_once(alone), 0)
-
 
 if __name__ == "__main__":
     unittest.main()

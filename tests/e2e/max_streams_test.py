@@ -37,7 +37,7 @@ class StreamsTest(unittest.TestCase):
         with FerryProcess(models=["echo"]) as server:  # of 64 rows
             self.assertEqual(told(server.address), 256)
 
-    def test_four_batches_a_lane_of_the_largest_model(self):
+    def test_four_batches_an_instance_of_the_largest_model(self):
         with FerryProcess(models=["echo", "slow_wide"]) as server:  # 64, 128
             self.assertEqual(told(server.address), 4 * 128)
 

@@ -61,11 +61,10 @@ std::string Described(const ModelOptions& o) {
                       o.max_wait.count(), " ", o.preserve_ordering, " ",
                       o.enough_rows, " levels", levels, " ", o.default_level,
                       " buckets ", absl::StrJoin(o.buckets, ",")) +
-         absl::StrCat(" lanes ", o.instance_count, " ", o.weight, " ",
-                      o.slots_per_lane(), " ", o.threads, " ", o.precision,
-                      " network ", o.network, " ", absl::StrJoin(o.widths, ","),
-                      " ", o.weights, " simulation ",
-                      o.simulation.alpha.count(), " ",
+         absl::StrCat(" instances ", o.instance_count, " ", o.weight, " ",
+                      o.threads, " ", o.precision, " network ", o.network, " ",
+                      absl::StrJoin(o.widths, ","), " ", o.weights,
+                      " simulation ", o.simulation.alpha.count(), " ",
                       o.simulation.beta.count(), " ", o.simulation.jitter, " ",
                       o.simulation.fail_every, " ", o.simulation.throw_every,
                       " ", o.simulation.seed);
@@ -120,8 +119,8 @@ void CheckOptions(const ModelOptions& o) {
             (o.buckets.empty() ||
              (o.buckets.front() >= 1 && o.buckets.back() == rows)),
         "buckets end with the largest batch");
-  Check(o.instance_count >= 1 && o.instance_count <= 64, "1 to 64 lanes");
-  Check(o.slots_per_lane() >= 1 && o.threads >= 1, "slots and threads");
+  Check(o.instance_count >= 1 && o.instance_count <= 64, "1 to 64 instances");
+  Check(o.threads >= 1, "an instance has a thread");
   Check(o.weight > 0 && o.weight <= 1000, "the weight is one");
   Check(o.simulation.jitter >= 0 && o.simulation.jitter < 1 &&
             o.simulation.alpha >= Duration(0) &&

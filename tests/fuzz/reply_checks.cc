@@ -144,7 +144,7 @@ void CheckReplies(const CodecModel& model,
     batch.Add(one.request);
   }
   OutputRef output;
-  Check(model.echo->Stage(batch).ok(), "an echo gathers");
+  Check(model.echo->Gather(batch).ok(), "an echo gathers");
   Check(model.echo->Compute(batch, output).ok(), "an echo answers");
   for (const Batch::Entry& entry : batch.entries()) {
     const AcceptedRequest& one =

@@ -20,7 +20,7 @@ namespace {
 
 class CudaModelTest : public CudaNetworkTest {
  protected:
-  static at::Tensor Run(StreamModel& model, const Batch& batch,
+  static at::Tensor Run(DeviceModel& model, const Batch& batch,
                         int32_t place = 0) {
     OutputRef output;
     DeviceTimes times;

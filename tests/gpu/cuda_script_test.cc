@@ -61,10 +61,10 @@ class CudaScriptTest : public DeviceTest {
   }
 
   void ExpectAgreesWithTheProcessor(const std::string& path) {
-    StreamModelOrStatus loaded = absl::InternalError("not loaded");
+    DeviceModelOrStatus loaded = absl::InternalError("not loaded");
     FerryLoadDeviceModel(options_, path, TheDevice(), loaded);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
-    StreamModel& model = **loaded;
+    DeviceModel& model = **loaded;
     ASSERT_TRUE(model.WarmUp().ok());
     ModelOptions exact = options_;
     exact.precision = Precision::kFp32;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/cuda/cuda_device.h"
 #include "models/torch/torch_entry.h"
@@ -25,31 +26,34 @@ inline CudaDevice& TheDevice() {
 }
 
 // Not warmed up. `device` outlives it.
-inline std::unique_ptr<StreamModel> Load(const ModelOptions& options,
+inline std::unique_ptr<DeviceModel> Load(const ModelOptions& options,
                                          DeviceRuntime& device) {
-  StreamModelOrStatus model = absl::InternalError("not loaded");
+  DeviceModelOrStatus model = absl::InternalError("not loaded");
   FerryLoadDeviceModel(options, "", device, model);
   TORCH_CHECK(model.ok(), std::string(model.status().message()));
   return *std::move(model);
 }
 
-inline std::unique_ptr<StreamModel> OnDevice(const ModelOptions& options) {
-  std::unique_ptr<StreamModel> model = Load(options, TheDevice());
+inline std::unique_ptr<DeviceModel> OnDevice(const ModelOptions& options) {
+  std::unique_ptr<DeviceModel> model = Load(options, TheDevice());
   const absl::Status status = model->WarmUp();
   TORCH_CHECK(status.ok(), std::string(status.message()));
   return model;
 }
 
-// Of one event that it counts.
-template <typename Counted>
-uint64_t Count(const Counted& model, const std::string& event) {
-  for (const DeviceCount& one : model.counts()) {
+// What it has counted of one event.
+inline uint64_t Count(const std::vector<DeviceCount>& counts,
+                      const std::string& event) {
+  for (const DeviceCount& one : counts) {
     if (one.event == event) {
       return one.count;
     }
   }
   ADD_FAILURE() << "no count " << event;
   return 0;
+}
+inline uint64_t Count(const DeviceModel& model, const std::string& event) {
+  return Count(model.counts(), event);
 }
 
 class CudaNetworkTest : public DeviceTest,

@@ -76,11 +76,11 @@ class DifferentRows {
       one.request.inputs = one.views;
       batch_->Add(one.request);
     }
-    batch_->Close(Clock::Steady().Now(), CloseReason::kFull);
+    batch_->Close(Clock::Steady().Now(), CloseReason::kFull,
+                  /*sequence=*/0);
   }
 
   const Batch& batch() const { return *batch_; }
-  std::unique_ptr<Batch> TakeBatch() { return std::move(batch_); }
 
  private:
   struct Row {
@@ -136,12 +136,12 @@ inline at::Tensor TensorOf(const OutputRef& output, int32_t rows) {
 inline at::Tensor RunOnProcessor(const ModelOptions& options,
                                  const Batch& batch,
                                  const std::string& path = "") {
-  HostModelsOrStatus lanes = absl::InternalError("not loaded");
-  FerryLoadTorchModels(options, path, lanes);
-  TORCH_CHECK(lanes.ok(), std::string(lanes.status().message()));
-  HostModel& model = *lanes->front();
+  CpuModelsOrStatus copies = absl::InternalError("not loaded");
+  FerryLoadTorchModels(options, path, copies);
+  TORCH_CHECK(copies.ok(), std::string(copies.status().message()));
+  CpuModel& model = *copies->front();
   OutputRef output;
-  TORCH_CHECK(model.Stage(batch).ok() && model.Compute(batch, output).ok());
+  TORCH_CHECK(model.Gather(batch).ok() && model.Compute(batch, output).ok());
   return TensorOf(output, batch.rows());
 }
 

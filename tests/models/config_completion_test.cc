@@ -27,7 +27,7 @@ TEST(ConfigCompletionTest, TorchScriptMayLeaveOutWhatItsFileSays) {
 
 TEST(ConfigCompletionTest, CompletedConfigSaysWhatWasFound) {
   auto config = Parse(
-      "parameters { key: \"ferry.slots\" value { string_value: "
+      "parameters { key: \"ferry.threads\" value { string_value: "
       "\"2\" } }");
   ASSERT_TRUE(config.ok()) << config.status();
   const ModelSpec found = {.inputs = {{"x", DataType::kInt64, {7}}},

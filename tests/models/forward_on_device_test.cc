@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 // Notes the places of its steps; fails to compute the batch `fails`.
-class NotingModel final : public StreamModel {
+class NotingModel final : public DeviceModel {
  public:
   const ModelSpec& spec() const override { return spec_; }
   int32_t places() const override { return 3; }

@@ -33,8 +33,6 @@ dynamic_batching {
 instance_group { count: 2 kind: KIND_CPU }
 parameters { key: "ferry.policy" value { string_value: "window" } }
 parameters { key: "ferry.precision" value { string_value: "fp32" } }
-parameters { key: "ferry.slots" value { string_value: "2" } }
-parameters { key: "ferry.poll_us" value { string_value: "0" } }
 parameters { key: "ferry.threads" value { string_value: "3" } }
 parameters { key: "ferry.channels_last" value { string_value: "false" } }
 parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
@@ -58,8 +56,6 @@ parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
   EXPECT_EQ(options.policy, PolicyKind::kWindow);
   EXPECT_EQ(options.precision, Precision::kFp32);
   EXPECT_EQ(options.instance_count, 2);
-  EXPECT_EQ(options.slots, 2);
-  EXPECT_EQ(options.poll_us, 0);
   EXPECT_FALSE(options.use_channels_last);
   EXPECT_TRUE(options.use_graphs) << "which is another switch";
   EXPECT_EQ(options.threads, 3);
@@ -342,9 +338,17 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
        "expected 'eager', 'window' or 'adaptive'"},
       {WithParameter("ferry.precision", "int8"),
        "expected 'bf16', 'fp32' or 'native'"},
-      {WithParameter("ferry.slots", "0"), "expected an integer from 1 to 16"},
-      {WithParameter("ferry.slots", "two"), "got 'two'"},
-      {WithParameter("ferry.poll_us", "-1"), "from 0 to 10000"},
+      {WithParameter("ferry.threads", "-1"), "an integer from "},
+      {WithParameter("ferry.threads", "two"), "got 'two'"},
+      {WithParameter("ferry.slots", "2"),
+       "parameter 'ferry.slots' is not supported: remove it; an instance pulls "
+       "its batches without it"},
+      {WithParameter("ferry.poll_us", "0"),
+       "parameter 'ferry.poll_us' is not supported: remove it; an instance "
+       "pulls its batches without it"},
+      {WithParameter("ferry.inline_us", "300"),
+       "parameter 'ferry.inline_us' is not supported: remove it; an instance "
+       "pulls its batches without it"},
       {WithParameter("ferry.channels_last", "no"), "'true' or 'false'"},
       {WithParameter("ferry.cuda_graphs", "no"), "'true' or 'false'"},
       {WithParameter("ferry.buckets", "4,2,8"), "ascending"},
@@ -374,9 +378,9 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
 
 TEST(ModelConfigTest, ParameterThatStandsTwiceIsRefused) {
   const std::string parameter =
-      "parameters { key: \"ferry.slots\" value { string_value: \"1\" } }\n";
+      "parameters { key: \"ferry.threads\" value { string_value: \"1\" } }\n";
   EXPECT_THAT(MessageOf(WithTensors(parameter + parameter)),
-              HasSubstr("'ferry.slots' stands twice"));
+              HasSubstr("'ferry.threads' stands twice"));
 }
 
 TEST(ModelConfigTest, NetworkNeedsItsName) {

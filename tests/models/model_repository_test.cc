@@ -84,8 +84,8 @@ TEST(ModelRepositoryTest, ServesAModelOfAFolder) {
   EXPECT_EQ(model.platform, "ferry_echo");
   EXPECT_EQ(model.config.name(), "echo");
   TestRequest request({.id = 5, .rows = 3});
-  ASSERT_TRUE(model.batcher->Submit(request.request()).ok());
-  request.completion().WaitUntilReleased();
+  ASSERT_TRUE(model.scheduler->Submit(request.request()).ok());
+  request.completion().WaitUntilAnswered();
   EXPECT_TRUE(request.HasOwnRows());
   request.completion().DropOutput();
 }
@@ -316,8 +316,8 @@ TEST(ModelRepositoryTest, EmbeddedMlpServesWithoutAFile) {
   request.inputs = {&view, 1};
   request.bytes = run.size;
   request.completion = &completion;
-  ASSERT_TRUE(model.batcher->Submit(request).ok());
-  completion.WaitUntilReleased();
+  ASSERT_TRUE(model.scheduler->Submit(request).ok());
+  completion.WaitUntilAnswered();
   ASSERT_TRUE(completion.outcome().ok()) << completion.outcome().text;
   EXPECT_EQ(completion.output()->tensors()[0].row_bytes, 4096u);
   completion.DropOutput();
@@ -337,7 +337,7 @@ parameters { key: "ferry.widths" value { string_value: "8,16,8" } }
 )");
   const auto loaded = LoadFrom(folder);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  Batcher& batcher = *loaded->models.at("net").at(1)->batcher;
+  Scheduler& scheduler = *loaded->models.at("net").at(1)->scheduler;
   const std::vector<float> values(8, 0.25F);
   const std::vector<int64_t> dims = {8};
   const ferry::Run run = {reinterpret_cast<const std::byte*>(values.data()),
@@ -349,11 +349,11 @@ parameters { key: "ferry.widths" value { string_value: "8,16,8" } }
     requests[i].inputs = {&view, 1};
     requests[i].bytes = run.size;
     requests[i].completion = &completions[i];
-    ASSERT_TRUE(batcher.Submit(requests[i]).ok());
+    ASSERT_TRUE(scheduler.Submit(requests[i]).ok());
   }
   std::vector<std::string> answers;
   for (CountingCompletion& completion : completions) {
-    completion.WaitUntilReleased();
+    completion.WaitUntilAnswered();
     ASSERT_TRUE(completion.outcome().ok()) << completion.outcome().text;
     const OutputTensor& output = completion.output()->tensors()[0];
     answers.emplace_back(

@@ -25,8 +25,8 @@ class BackendWatchTest : public ::testing::Test {
   }
 
   void Start(TestRequest& request) {
-    ASSERT_TRUE(model_.batcher().Submit(request.request()).ok());
-    model_.batcher().Step();
+    ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
+    model_.Step();
   }
 
   ScriptedModel model_{"m"};
@@ -56,8 +56,8 @@ TEST_F(BackendWatchTest, BackendWithoutProgressHangs) {
   EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
   EXPECT_THAT(LookAfter(Milliseconds(200)),
               Optional(HasSubstr("backend hangs model=m version=1")));
-  model_.backend().CompleteAll();
-  model_.batcher().Step();
+  model_.instances().CompleteAll();
+  model_.Step();
 }
 
 TEST_F(BackendWatchTest, BackendThatBeginsNextBatchesIsFine) {
@@ -66,19 +66,20 @@ TEST_F(BackendWatchTest, BackendThatBeginsNextBatchesIsFine) {
     TestRequest request({.id = i});
     Start(request);
     EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
-    model_.backend().CompleteAll();
-    model_.batcher().Step();
+    model_.instances().CompleteAll();
+    model_.Step();
   }
 }
 
 TEST_F(BackendWatchTest, LostDeviceIsReported) {
   TestRequest request;
   Start(request);
-  model_.backend().Break();
+  model_.instances().Stage(0);
+  model_.instances().Break(0);
   EXPECT_THAT(LookAfter(Milliseconds(1)),
               Optional(HasSubstr("device is lost")));
-  model_.backend().CompleteAll();
-  model_.batcher().Step();
+  model_.instances().CompleteAll();
+  model_.Step();
 }
 
 TEST_F(BackendWatchTest, PushbackIsTheTimeTheQueueTakesToEmpty) {
@@ -89,13 +90,13 @@ TEST_F(BackendWatchTest, PushbackIsTheTimeTheQueueTakesToEmpty) {
         std::make_unique<TestRequest>(TestRequestOptions{.id = i}));
     Start(*requests.back());  // the first is computed, the others wait
   }
-  model_.backend().CompleteAll();
+  model_.instances().CompleteAll();
   // One row in 100 ms, four rows to go.
   LookAfter(Milliseconds(100));
   EXPECT_EQ(table_.UseAll()[0]->retry_pushback_ms.load(), 400);
-  model_.batcher().Step();
-  model_.backend().CompleteAll();
-  model_.batcher().Step();
+  model_.Step();
+  model_.instances().CompleteAll();
+  model_.Step();
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "batcher/host_backend.h"
+#include "batcher/cpu_instance.h"
 #include "batcher/sim/echo_model.h"
 #include "proto/inference.pb.h"
 #include "server/infer_call.h"
@@ -161,7 +161,7 @@ grpc::Slice Message(const std::string& id, int64_t rows, bool is_raw) {
   return grpc::Slice(request.SerializeAsString());
 }
 
-// A served echo with a batcher and threads of its own.
+// A served echo with a scheduler and threads of its own.
 class InferAllocation : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -174,17 +174,18 @@ class InferAllocation : public ::testing::Test {
     model_.spec = {.inputs = {{"x", DataType::kFp32, {kWidth}}},
                    .outputs = {{"y", DataType::kFp32, {kWidth}}},
                    .max_batch_size = 8};
-    std::vector<std::unique_ptr<HostModel>> models;
-    models.push_back(*EchoModel::Create(model_.spec));
-    auto backend = HostBackend::Create(std::move(models), {});
-    EXPECT_TRUE(backend.ok());
-    auto batcher = Batcher::Create(*std::move(backend), {.max_batch_size = 8});
-    EXPECT_TRUE(batcher.ok());
-    model_.batcher = *std::move(batcher);
+    auto instance = CpuInstance::Create(*EchoModel::Create(model_.spec));
+    EXPECT_TRUE(instance.ok());
+    std::vector<std::unique_ptr<Instance>> instances;
+    instances.push_back(*std::move(instance));
+    auto scheduler =
+        Scheduler::Create(std::move(instances), {.max_batch_size = 8});
+    EXPECT_TRUE(scheduler.ok());
+    model_.scheduler = *std::move(scheduler);
     table_.Publish(SetOf({&model_}));
     view_ = std::make_unique<ModelTableView>(table_);
-    environment_ = std::make_unique<InferEnvironment>(
-        InferEnvironment{.models = *view_, .burst = &burst_});
+    environment_ =
+        std::make_unique<InferEnvironment>(InferEnvironment{.models = *view_});
     for (int i = 0; i < kCalls; ++i) {
       calls_.push_back(std::make_unique<ReusedCall>(*environment_));
     }
@@ -205,9 +206,6 @@ class InferAllocation : public ::testing::Test {
         calls_[i]->Run(
             messages[(i + static_cast<size_t>(round)) % messages.size()]);
       }
-      if (!burst_.empty()) {
-        burst_.RunInline();
-      }
       for (const auto& call : calls_) {
         call->AwaitEnd();
       }
@@ -217,7 +215,6 @@ class InferAllocation : public ::testing::Test {
   ServedModel model_;
   ModelTable table_;
   std::unique_ptr<ModelTableView> view_;
-  ReceiveBurst burst_;
   std::unique_ptr<InferEnvironment> environment_;
   std::vector<std::unique_ptr<ReusedCall>> calls_;
 };

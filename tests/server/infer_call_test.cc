@@ -97,9 +97,7 @@ inference::ModelInferRequest OneRow() {
 
 // A served model and one call to it.
 struct Scene {
-  explicit Scene(BatcherOptions options = {},
-                 const ScriptedBackendOptions& backend_options = {})
-      : model("m", 1, options, backend_options) {}
+  explicit Scene(SchedulerOptions options = {}) : model("m", 1, options) {}
 
   // The call lives until it is recycled.
   TestCall& Match(const inference::ModelInferRequest& request,
@@ -112,19 +110,17 @@ struct Scene {
 
   // Lets the model compute and answer what is queued.
   void Serve(Outcome outcome = {}) {
-    model.batcher().Step();
-    while (model.backend().running_count() > 0) {
-      model.backend().Complete(0, outcome);
+    model.Step();
+    while (model.instances().running_count() > 0) {
+      model.instances().Complete(0, outcome);
     }
-    model.batcher().Step();
+    model.Step();
   }
 
   ScriptedModel model;
   BorrowedTable table{&model.model()};
   ModelTableView view{table};
-  ReceiveBurst burst;
-  InferEnvironment environment{
-      .models = view, .burst = &burst, .clock = model.clock()};
+  InferEnvironment environment{.models = view, .clock = model.clock()};
   CallRecord record;
   TestCall* call = nullptr;
 };
@@ -146,34 +142,12 @@ TEST(InferCallTest, ReplyBringsTheCallersRowAndId) {
   EXPECT_EQ(scene.record.recycled, 1);
 }
 
-TEST(InferCallTest, ShortBatchIsLeftToTheThreadsBurstUnlessItIsLarge) {
-  for (const bool is_large : {false, true}) {
-    Scene scene({}, {.warm_up_samples = {{.rows = 1, .took = Milliseconds(0.1)},
-                                         {.rows = 2, .took = Milliseconds(1)}},
-                     .max_inline_run = Milliseconds(1)});
-    scene.model.batcher().Step();
-    inference::ModelInferRequest request = OneRow();
-    request.set_id(
-        std::string(is_large ? ReceiveBurst::kMaxMessageBytes : 1, 'i'));
-    scene.Match(request);
-    EXPECT_EQ(scene.burst.empty(), is_large);
-    EXPECT_EQ(scene.model.batcher().WasNotified(), is_large);
-    scene.burst.End();
-    EXPECT_TRUE(scene.model.batcher().WasNotified());
-    scene.Serve();
-    EXPECT_EQ(scene.record.replies, 1);
-    scene.call->Sent();
-    scene.call->Done(Cancelled::kNo);
-    EXPECT_EQ(scene.record.recycled, 1);
-  }
-}
-
 // --- the ends, in every order ----------------------------------------------
 
 enum class End { kSent, kDone };
 
 // When the ends come that are not tied to Respond().
-enum class Moment { kBeforeRespond, kWithinRespond, kAfterReleased };
+enum class Moment { kBeforeRespond, kWithinRespond, kAfterRespond };
 
 struct Order {
   Moment sent;
@@ -185,9 +159,9 @@ struct Order {
 
 std::vector<Order> EveryOrder() {
   std::vector<Order> orders;
-  for (Moment sent : {Moment::kWithinRespond, Moment::kAfterReleased}) {
+  for (Moment sent : {Moment::kWithinRespond, Moment::kAfterRespond}) {
     for (Moment done : {Moment::kBeforeRespond, Moment::kWithinRespond,
-                        Moment::kAfterReleased}) {
+                        Moment::kAfterRespond}) {
       for (End first : {End::kSent, End::kDone}) {
         for (Cancelled cancelled : {Cancelled::kNo, Cancelled::kYes}) {
           for (absl::StatusCode outcome :
@@ -216,17 +190,17 @@ TEST(InferCallTest, EveryOrderOfEndsRecyclesOnceAndLast) {
   for (const Order& order : EveryOrder()) {
     Scene scene;
     TestCall& call = scene.Match(OneRow());
-    scene.model.batcher().Step();  // the batch has left: it is computed
+    scene.model.Step();  // the batch has left: it is computed
     PlayEnds(order, Moment::kBeforeRespond, call);
     scene.record.on_send = [&] {
       PlayEnds(order, Moment::kWithinRespond, call);
-      EXPECT_EQ(scene.record.recycled, 0) << "before Released()";
+      EXPECT_EQ(scene.record.recycled, 0) << "before Respond() has returned";
     };
     scene.Serve({order.outcome, "as told"});
-    const bool all_came = order.sent != Moment::kAfterReleased &&
-                          order.done != Moment::kAfterReleased;
+    const bool all_came = order.sent != Moment::kAfterRespond &&
+                          order.done != Moment::kAfterRespond;
     EXPECT_EQ(scene.record.recycled, all_came ? 1 : 0);
-    PlayEnds(order, Moment::kAfterReleased, call);
+    PlayEnds(order, Moment::kAfterRespond, call);
     EXPECT_EQ(scene.record.recycled, 1);
     EXPECT_EQ(scene.record.replies + scene.record.errors, 1);
     EXPECT_EQ(scene.record.replies,
@@ -235,7 +209,7 @@ TEST(InferCallTest, EveryOrderOfEndsRecyclesOnceAndLast) {
 }
 
 TEST(InferCallTest, CallCancelledWhileQueuedIsAnsweredAndNeverComputed) {
-  for (Moment sent : {Moment::kWithinRespond, Moment::kAfterReleased}) {
+  for (Moment sent : {Moment::kWithinRespond, Moment::kAfterRespond}) {
     Scene scene;
     TestCall& call = scene.Match(OneRow());
     call.Done(Cancelled::kYes);
@@ -243,9 +217,9 @@ TEST(InferCallTest, CallCancelledWhileQueuedIsAnsweredAndNeverComputed) {
       scene.record.on_send = [&] { call.Sent(); };
     }
     scene.Serve();
-    EXPECT_EQ(scene.model.backend().started_count(), 0);
+    EXPECT_EQ(scene.model.instances().started_count(), 0);
     EXPECT_EQ(scene.record.status.error_code(), grpc::StatusCode::CANCELLED);
-    if (sent == Moment::kAfterReleased) {
+    if (sent == Moment::kAfterRespond) {
       EXPECT_EQ(scene.record.recycled, 0);
       call.Sent();
     }
@@ -269,7 +243,7 @@ TEST(InferCallTest, ClientThatDoesNotReadKeepsNoModel) {
 TEST(InferCallTest, RefusedCallRecyclesAfterBothEndsInEitherOrder) {
   for (End first : {End::kSent, End::kDone}) {
     Scene scene;
-    scene.model.batcher().BeginDrain();
+    scene.model.scheduler().BeginDrain();
     TestCall& call = scene.Match(OneRow());
     EXPECT_EQ(scene.record.status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(scene.record.recycled, 0);
@@ -347,7 +321,7 @@ TEST(InferCallTest, DeadlineOfTheTransportIsTheRequests) {
   scene.Serve();
   EXPECT_EQ(scene.record.status.error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(scene.model.backend().started_count(), 0);
+  EXPECT_EQ(scene.model.instances().started_count(), 0);
   EndCall(scene);
 }
 

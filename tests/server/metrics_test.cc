@@ -22,14 +22,13 @@ class MetricsTest : public ::testing::Test {
  protected:
   std::string Text() {
     return ToPrometheusText(
-        ServerMetrics(table_, readiness_, unsent_, corked_, buckets_));
+        ServerMetrics(table_, readiness_, unsent_, buckets_));
   }
 
   ScriptedModel model_{"m", 3};
   BorrowedTable table_{&model_.model()};
   Readiness readiness_;
   UnsentReplies unsent_{1 << 20};
-  CorkedReplies corked_;
   Buckets buckets_ = Buckets::kCommon;
 };
 
@@ -72,13 +71,13 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
 
 TEST_F(MetricsTest, ServedRequestIsCounted) {
   TestRequest request({.rows = 2});
-  ASSERT_TRUE(model_.batcher().Submit(request.request()).ok());
+  ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
   model_.clock().Advance(Milliseconds(2));
-  model_.batcher().Step();
-  model_.backend().Stage(0);
+  model_.Step();
+  model_.instances().Stage(0);
   model_.clock().Advance(Milliseconds(500));
-  model_.backend().CompleteAll();
-  model_.batcher().Step();
+  model_.instances().CompleteAll();
+  model_.Step();
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("ferry_requests_total{model=\"m\",version=\"3\","
                               "code=\"OK\"} 1"));
@@ -102,20 +101,20 @@ TEST_F(MetricsTest, ServedRequestIsCounted) {
                                 "ferry_queue_wait_seconds_bucket{model=\"m\","
                                 "version=\"3\",le=\"+Inf\"} 1\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("le=\"0.001\"")));
-  model_.backend().CompleteAll();
+  model_.instances().CompleteAll();
 }
 
 TEST_F(MetricsTest, PaddingIsCountedInRowsAndInElements) {
-  BatcherOptions options;
+  SchedulerOptions options;
   options.max_batch_size = 8;
   options.buckets = {4, 8};
   ScriptedModel model("padded", 1, options);
   table_.Publish(SetOf({&model.model()}));
   TestRequest request({.rows = 3, .width = 5, .padded_width = 8});
-  ASSERT_TRUE(model.batcher().Submit(request.request()).ok());
-  model.batcher().Step();
-  model.backend().CompleteAll();
-  model.batcher().Step();
+  ASSERT_TRUE(model.scheduler().Submit(request.request()).ok());
+  model.Step();
+  model.instances().CompleteAll();
+  model.Step();
   const std::string text = Text();
   const std::string of_model = "{model=\"padded\",version=\"1\"} ";
   EXPECT_THAT(text, HasSubstr("ferry_padding_rows_total" + of_model + "1\n"));
@@ -129,9 +128,9 @@ TEST_F(MetricsTest, PaddingIsCountedInRowsAndInElements) {
 TEST_F(MetricsTest, FailuresAppearByCode) {
   EXPECT_THAT(Text(), Not(HasSubstr("CANCELLED")));
   TestRequest request;
-  ASSERT_TRUE(model_.batcher().Submit(request.request()).ok());
-  model_.batcher().Cancel(request.request());
-  model_.batcher().Step();
+  ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
+  model_.scheduler().Cancel(request.request());
+  model_.Step();
   EXPECT_THAT(Text(), HasSubstr("code=\"CANCELLED\"} 1"));
 }
 

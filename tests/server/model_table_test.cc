@@ -203,7 +203,7 @@ TEST(ModelMessagesTest, MetadataHasTheBatchDimensionFirst) {
 TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
   ScriptedModel model("m", 7);
   const std::shared_ptr<ModelEntry> entry = Borrowed(model.model());
-  BatcherStatistics counted(4);
+  SchedulerStatistics counted(4);
   counted.last_arrival = model.clock().Now();
   counted.served.ok_rows.Add(9);
   for (uint64_t wait : {10, 20}) {
@@ -244,7 +244,7 @@ TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
 TEST(ModelMessagesTest, UnusedModelHasNoLastInference) {
   ScriptedModel model("m");
   inference::ModelStatistics statistics;
-  FillModelStatistics(*Borrowed(model.model()), model.batcher().Snapshot(),
+  FillModelStatistics(*Borrowed(model.model()), model.scheduler().Snapshot(),
                       model.clock().Now(), statistics);
   EXPECT_EQ(statistics.last_inference(), 0u);
 }
@@ -252,7 +252,7 @@ TEST(ModelMessagesTest, UnusedModelHasNoLastInference) {
 TEST(ModelMessagesTest, WhoIsRefusedHasFailed) {
   ScriptedModel model("m");
   const std::shared_ptr<ModelEntry> entry = Borrowed(model.model());
-  BatcherStatistics counted(4);
+  SchedulerStatistics counted(4);
   counted.served.failed_requests[4].Add(1);
   counted.served.failed_ns.Add(77);
   for (uint64_t& refused : counted.refused) {  // for each of the reasons

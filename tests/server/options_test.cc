@@ -28,7 +28,6 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_EQ(options.grpc.max_message_bytes, 64 << 20);
   EXPECT_EQ(options.grpc.reflection, Reflection::kOff);
   EXPECT_EQ(options.grpc.compression, Compression::kNone);
-  EXPECT_EQ(options.grpc.corking, Corking::kOn);
   EXPECT_EQ(options.grpc.max_streams, 0);
   EXPECT_EQ(options.lifecycle.priority, Priority::kRaised);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kFerry);
@@ -60,14 +59,12 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--max-wait-ms=2.5",
              "--policy=window",
              "--threads=2",
-             "--slots=3",
              "--queue-requests=100",
              "--queue-bytes=1000",
              "--grpc-infer-thread-count=4",
              "--grpc-max-message-bytes=1024",
              "--grpc-reflection",
              "--grpc-compression=gzip",
-             "--no-grpc-cork",
              "--grpc-max-streams=100",
              "--no-raised-priority",
              "--triton-status-codes",
@@ -89,14 +86,12 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(overrides.max_wait, Milliseconds(2.5));
   EXPECT_EQ(overrides.policy, PolicyKind::kWindow);
   EXPECT_EQ(overrides.threads, 2);
-  EXPECT_EQ(overrides.slots, 3);
   EXPECT_EQ(overrides.queue_requests, 100);
   EXPECT_EQ(overrides.queue_bytes, 1000);
   EXPECT_EQ(options.grpc.infer_thread_count, 4);
   EXPECT_EQ(options.grpc.max_message_bytes, 1024);
   EXPECT_EQ(options.grpc.reflection, Reflection::kOn);
   EXPECT_EQ(options.grpc.compression, Compression::kGzip);
-  EXPECT_EQ(options.grpc.corking, Corking::kOff);
   EXPECT_EQ(options.grpc.max_streams, 100);
   EXPECT_EQ(options.lifecycle.priority, Priority::kOfProcess);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kTriton);

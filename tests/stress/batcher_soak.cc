@@ -1,6 +1,6 @@
-// batcher-soak: a mixed load on the batcher in this process, for as long as it
-// is told: random rows, deadlines and cancels, batches that fail and throw,
-// full queues, and a batcher that is drained or destroyed every few seconds
+// batcher-soak: a mixed load on the scheduler in this process, for as long as
+// it is told: random rows, deadlines and cancels, batches that fail and throw,
+// full queues, and a scheduler that is drained or destroyed every few seconds
 // with requests queued and running. Built with ThreadSanitizer in the tsan
 // preset.
 //
@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/batcher.h"
 #include "batcher/check.h"
-#include "batcher/host_backend.h"
+#include "batcher/cpu_instance.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/simulated_model.h"
 #include "tests/stress/soak_call.h"
 
@@ -37,57 +37,59 @@ struct SoakOptions {
 
 // What differs from round to round.
 struct Round {
-  BatcherOptions batcher;
-  int32_t lanes = 1;
-  int32_t slots = 1;
+  SchedulerOptions scheduler;
+  int32_t instances = 1;
+  bool hands_over = false;  // replies are written by the delivery thread
   Duration alpha{0};        // of the simulated device
   bool is_drained = false;  // else destroyed with requests queued
 };
 
 Round RandomRound(std::mt19937_64& random) {
   Round round;
-  round.batcher.max_batch_size = random() % 2 == 0 ? 8 : 32;
-  round.batcher.policy = static_cast<PolicyKind>(random() % 3);
-  round.batcher.max_wait = Milliseconds(2);
-  round.batcher.queue.requests = random() % 2 == 0 ? 64 : 4096;
-  round.batcher.preserve_ordering = random() % 3 == 0;
-  round.batcher.enough_rows = static_cast<int32_t>(random() % 12);
-  round.lanes = 1 + static_cast<int32_t>(random() % 2);
-  round.slots = 1 + static_cast<int32_t>(random() % 2);
+  round.scheduler.max_batch_size = random() % 2 == 0 ? 8 : 32;
+  round.scheduler.policy = static_cast<PolicyKind>(random() % 3);
+  round.scheduler.max_wait = Milliseconds(2);
+  round.scheduler.queue.requests = random() % 2 == 0 ? 64 : 4096;
+  round.scheduler.preserve_ordering = random() % 3 == 0;
+  round.scheduler.enough_rows = static_cast<int32_t>(random() % 12);
+  round.instances = 1 + static_cast<int32_t>(random() % 2);
+  round.hands_over = random() % 2 == 0;
   round.is_drained = random() % 2 == 0;
-  // With two slots, full batches are staged beside the slower one's.
   round.alpha = Milliseconds(random() % 2 == 0 ? 0.2 : 1.2);
   return round;
 }
 
-std::unique_ptr<Batcher> MakeBatcher(const Round& round, uint64_t seed) {
+std::unique_ptr<Scheduler> MakeScheduler(const Round& round, uint64_t seed) {
   ModelSpec spec;
-  spec.max_batch_size = round.batcher.max_batch_size;
+  spec.max_batch_size = round.scheduler.max_batch_size;
   spec.inputs = {{"x", DataType::kInt64, {SoakCall::kWidth}}};
   spec.outputs = {{"y", DataType::kInt64, {SoakCall::kWidth}}};
-  std::vector<std::unique_ptr<HostModel>> models;
-  for (int32_t lane = 0; lane < round.lanes; ++lane) {
+  CpuInstance::Options instance_options;
+  if (round.hands_over) {
+    instance_options.max_own_replies = 0;
+    instance_options.max_own_compute = Duration(0);
+  }
+  std::vector<std::unique_ptr<Instance>> instances;
+  for (int32_t i = 0; i < round.instances; ++i) {
     SimulatedModelOptions options;
     options.alpha = round.alpha;
     options.beta = Milliseconds(0.02);
     options.jitter = 0.5;
     options.fail_every = 37;
     options.throw_every = 53;
-    options.seed = seed + static_cast<uint64_t>(lane);
+    options.seed = seed + static_cast<uint64_t>(i);
     auto model = SimulatedModel::Create(spec, options);
     Check(model.ok(), "the simulated model is valid");
-    models.push_back(*std::move(model));
+    auto instance = CpuInstance::Create(*std::move(model), instance_options);
+    Check(instance.ok(), "the instance warms up");
+    instances.push_back(*std::move(instance));
   }
-  HostBackendOptions backend_options;
-  backend_options.slots_per_lane = round.slots;
-  auto backend = HostBackend::Create(std::move(models), backend_options);
-  Check(backend.ok(), "the backend warms up");
-  auto batcher = Batcher::Create(*std::move(backend), round.batcher);
-  Check(batcher.ok(), "the batcher's options are valid");
-  return *std::move(batcher);
+  auto scheduler = Scheduler::Create(std::move(instances), round.scheduler);
+  Check(scheduler.ok(), "the scheduler's options are valid");
+  return *std::move(scheduler);
 }
 
-// One thread's calls, and the load it puts on a batcher.
+// One thread's calls, and the load it puts on a scheduler.
 class Submitter {
  public:
   Submitter(SoakCounts& counts, std::atomic<int64_t>& next_number,
@@ -99,14 +101,14 @@ class Submitter {
   }
 
   // Submits and cancels until `stop`; leaves what is under way under way.
-  void Load(Batcher& batcher, const std::atomic<bool>& stop) {
+  void Load(Scheduler& scheduler, const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
       SoakCall& call = *calls_[random_() % calls_.size()];
       if (call.is_idle()) {
-        SubmitOne(batcher, call);
+        SubmitOne(scheduler, call);
       } else if (random_() % 64 == 0) {
         // Under way, ending, or ended just now: each must do.
-        batcher.Cancel(call.request());
+        scheduler.Cancel(call.request());
       } else {
         std::this_thread::yield();
       }
@@ -123,7 +125,7 @@ class Submitter {
   }
 
  private:
-  void SubmitOne(Batcher& batcher, SoakCall& call) {
+  void SubmitOne(Scheduler& scheduler, SoakCall& call) {
     const auto rows = 1 + static_cast<int32_t>(random_() % kMaxRows);
     TimePoint deadline = kNever;
     if (random_() % 5 == 0) {
@@ -132,11 +134,11 @@ class Submitter {
     }
     call.Prepare(next_number_.fetch_add(1, std::memory_order_relaxed), rows,
                  deadline);
-    if (const absl::Status status = batcher.Submit(call.request());
+    if (const absl::Status status = scheduler.Submit(call.request());
         !status.ok()) {
       call.Refused(status.code());
     } else if (random_() % 10 == 0) {
-      batcher.Cancel(call.request());
+      scheduler.Cancel(call.request());
     }
   }
 
@@ -147,11 +149,11 @@ class Submitter {
 
 void RunRound(const Round& round, uint64_t seed,
               std::vector<std::unique_ptr<Submitter>>& submitters) {
-  std::unique_ptr<Batcher> batcher = MakeBatcher(round, seed);
+  std::unique_ptr<Scheduler> scheduler = MakeScheduler(round, seed);
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (const auto& submitter : submitters) {
-    threads.emplace_back([&] { submitter->Load(*batcher, stop); });
+    threads.emplace_back([&] { submitter->Load(*scheduler, stop); });
   }
   EventCount never_notified;
   const TimePoint end = Clock::Steady().Now() + kRound;
@@ -160,15 +162,15 @@ void RunRound(const Round& round, uint64_t seed,
   }
   if (round.is_drained) {
     // Under load: what comes after is refused, what came before is served.
-    Check(batcher->Drain(end + Milliseconds(60000)).ok(), "a drain ends");
+    Check(scheduler->Drain(end + Milliseconds(60000)).ok(), "a drain ends");
   }
   stop.store(true, std::memory_order_relaxed);
   for (std::thread& thread : threads) {
     thread.join();
   }
-  batcher.reset();
+  scheduler.reset();
   for (const auto& submitter : submitters) {
-    Check(submitter->all_idle(), "a batcher that is gone has released all");
+    Check(submitter->all_idle(), "a scheduler that is gone has answered all");
   }
 }
 
@@ -205,7 +207,6 @@ int Soak(const SoakOptions& options) {
     }
   }
   print("answered twice", counts.answered_twice);
-  print("released early", counts.released_early);
   print("wrong rows", counts.wrong_rows);
   std::printf("%s\n", counts.balances() ? "balances" : "DOES NOT BALANCE");
   return counts.balances() ? 0 : 1;

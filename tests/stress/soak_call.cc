@@ -23,7 +23,7 @@ uint64_t SoakCounts::sum_by_code() const {
 bool SoakCounts::balances() const {
   return sent.load() == refused.load() + answered.load() &&
          sent.load() == sum_by_code() && answered_twice.load() == 0 &&
-         released_early.load() == 0 && wrong_rows.load() == 0;
+         wrong_rows.load() == 0;
 }
 
 SoakCall::SoakCall(SoakCounts& counts, int32_t max_rows) : counts_(counts) {
@@ -59,27 +59,17 @@ void SoakCall::Refused(absl::StatusCode code) {
   is_idle_.store(true, std::memory_order_relaxed);
 }
 
-void SoakCall::Respond(Outcome outcome, OutputRows output, Last last) {
-  if (outcome.ok() && !HasOwnRows(output)) {
+void SoakCall::Respond(const RequestResult& result) {
+  if (result.outcome.ok() && !HasOwnRows(result.rows)) {
     counts_.wrong_rows.fetch_add(1, std::memory_order_relaxed);
-  }
-  if (last == Last::kNo) {
-    return;
   }
   if (answers_.fetch_add(1, std::memory_order_relaxed) > 0) {
     counts_.answered_twice.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   counts_.answered.fetch_add(1, std::memory_order_relaxed);
-  counts_.by_code[static_cast<size_t>(outcome.code)].fetch_add(
+  counts_.by_code[static_cast<size_t>(result.outcome.code)].fetch_add(
       1, std::memory_order_relaxed);
-}
-
-void SoakCall::Released() {
-  if (answers_.load(std::memory_order_relaxed) != 1 ||
-      is_idle_.load(std::memory_order_relaxed)) {
-    counts_.released_early.fetch_add(1, std::memory_order_relaxed);
-  }
   // The last touch: the submitting thread uses the call again.
   is_idle_.store(true, std::memory_order_release);
 }

@@ -1,9 +1,9 @@
-// SoakCall: a request of batcher_soak and its account. It is used again and
+// SoakCall is a request of batcher_soak and its account. It is used again and
 // again, each time with another number, other rows and other values, and knows
 // whether it was answered once, with its own rows.
 //
 // Thread safety: Prepare(), is_idle() and set_idle() belong to the submitting
-// thread; Respond() and Released() come from the batcher's threads.
+// thread; Respond() comes from the scheduler's threads.
 #ifndef FERRY_TESTS_STRESS_SOAK_CALL_H_
 #define FERRY_TESTS_STRESS_SOAK_CALL_H_
 
@@ -25,7 +25,6 @@ struct SoakCounts {
   std::atomic<uint64_t> refused{0};
   std::atomic<uint64_t> answered{0};
   std::atomic<uint64_t> answered_twice{0};
-  std::atomic<uint64_t> released_early{0};  // before the answer, or twice
   std::atomic<uint64_t> wrong_rows{0};
   std::array<std::atomic<uint64_t>, kStatusCodeCount> by_code{};
 
@@ -45,14 +44,13 @@ class SoakCall final : public Completion {
 
   // Makes it request `number`. REQUIRES: is_idle().
   void Prepare(int64_t number, int32_t rows, TimePoint deadline);
-  // It was refused: nobody will answer.
+  // It was refused: no answer will come.
   void Refused(absl::StatusCode code);
 
   InferRequest& request() { return request_; }
   bool is_idle() const { return is_idle_.load(std::memory_order_acquire); }
 
-  void Respond(Outcome outcome, OutputRows output, Last last) override;
-  void Released() override;
+  void Respond(const RequestResult& result) override;
 
  private:
   bool HasOwnRows(const OutputRows& output) const;

@@ -1,9 +1,9 @@
-// A batcher with a queue of one or two requests, whose producers are stopped
-// anywhere, also between the link and the publish of a push, as the stepper,
-// or after they were refused and before they took back what they counted. Who
-// runs cancels calls of who stands. Each accepted call is answered once, a
+// A scheduler with a queue of one or two requests, whose producers are stopped
+// anywhere, also between the link and the publish of a push, or after they were
+// refused and before they took back what they counted. Producers that run
+// cancel calls of those that stand. Each accepted call is answered once, a
 // refused one never, and a drain under way ends. What is lost hangs the test: a
-// full queue takes nobody who could bring it back to life.
+// full queue takes no request that could bring it back to life.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "batcher/batcher.h"
-#include "batcher/host_backend.h"
+#include "batcher/cpu_instance.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/echo_model.h"
 #include "tests/stress/stopped_threads.h"
 #include "tests/support/test_request.h"
@@ -33,25 +33,21 @@ constexpr int64_t kStoodInside = 50;
 
 struct StopCase {
   const char* name;
-  int32_t lanes = 1;
-  int32_t slots_per_lane = 1;
-  BatcherOptions batcher;
+  int32_t instances = 1;
+  SchedulerOptions scheduler;
 };
 
-std::unique_ptr<Batcher> MakeBatcher(const StopCase& stop_case) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  for (int32_t i = 0; i < stop_case.lanes; ++i) {
-    models.push_back(*EchoModel::Create(RowSpec()));
+std::unique_ptr<Scheduler> MakeScheduler(const StopCase& stop_case) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  for (int32_t i = 0; i < stop_case.instances; ++i) {
+    instances.push_back(*CpuInstance::Create(*EchoModel::Create(RowSpec())));
   }
-  auto backend = HostBackend::Create(
-      std::move(models), {.slots_per_lane = stop_case.slots_per_lane});
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  auto batcher = Batcher::Create(*std::move(backend), stop_case.batcher);
-  EXPECT_TRUE(batcher.ok()) << batcher.status();
-  return *std::move(batcher);
+  auto scheduler = Scheduler::Create(std::move(instances), stop_case.scheduler);
+  EXPECT_TRUE(scheduler.ok()) << scheduler.status();
+  return *std::move(scheduler);
 }
 
-// Used again and again. Whoever likes may cancel every second one while it is
+// Used again and again. Any producer may cancel every second one while it is
 // open; the others are never due, either: lost, nothing brings them back.
 struct Call {
   explicit Call(const TestRequestOptions& options) : test(options) {}
@@ -64,7 +60,7 @@ struct Call {
 
 class Producers {
  public:
-  explicit Producers(Batcher& batcher) : batcher_(batcher) {
+  explicit Producers(Scheduler& scheduler) : scheduler_(scheduler) {
     for (size_t i = 0; i < kProducers * kCallsOfProducer; ++i) {
       // Every fourth has a moment at which it is due.
       calls_.emplace_back(TestRequestOptions{
@@ -121,7 +117,7 @@ class Producers {
   static constexpr int kLooks = 100;
   static constexpr int64_t kAttempts = 4;
 
-  // Submits until the batcher takes no more; then all calls have ended.
+  // Submits until the scheduler takes no more; then all calls have ended.
   void Produce(size_t producer) {
     std::mt19937 random(static_cast<unsigned>(producer));
     const auto mine = [&](size_t i) -> Call& {
@@ -144,11 +140,11 @@ class Producers {
     }
   }
 
-  // False: the batcher takes no more.
+  // False: the scheduler takes no more.
   bool Submit(size_t producer, Call& call) {
     call.is_open = true;
     is_inside_[producer] = true;
-    const absl::Status status = batcher_.Submit(call.test.request());
+    const absl::Status status = scheduler_.Submit(call.test.request());
     is_inside_[producer] = false;
     ++attempts_;
     call.is_accepted = status.ok();
@@ -161,7 +157,7 @@ class Producers {
   }
 
   void Await(Call& call) {
-    call.test.completion().WaitUntilReleased();
+    call.test.completion().WaitUntilAnswered();
     const StatusCode code = call.test.code();
     ++ended_[static_cast<size_t>(code)];
     if (code == StatusCode::kOk) {
@@ -184,12 +180,12 @@ class Producers {
   void Cancel(Call& call) {
     ++call.cancels;
     if (call.is_open) {
-      batcher_.Cancel(call.test.request());
+      scheduler_.Cancel(call.test.request());
     }
     --call.cancels;
   }
 
-  Batcher& batcher_;
+  Scheduler& scheduler_;
   std::mt19937 random_{1};
   int64_t stood_inside_ = 0;
   std::deque<Call> calls_;
@@ -205,13 +201,13 @@ class Producers {
 class StoppedProducersStress : public testing::TestWithParam<StopCase> {};
 
 TEST_P(StoppedProducersStress, EachAcceptedCallEndsOnceAndADrainEnds) {
-  const auto batcher = MakeBatcher(GetParam());
-  Producers producers(*batcher);
+  const auto scheduler = MakeScheduler(GetParam());
+  Producers producers(*scheduler);
   while (producers.accepted() < kAccepted ||
          producers.stood_inside() < kStoodInside) {
     producers.StopSome();
   }
-  std::thread drain([&] { EXPECT_TRUE(batcher->Drain(kNever).ok()); });
+  std::thread drain([&] { EXPECT_TRUE(scheduler->Drain(kNever).ok()); });
   while (!producers.have_left()) {
     producers.StopSome();
   }
@@ -224,7 +220,7 @@ TEST_P(StoppedProducersStress, EachAcceptedCallEndsOnceAndADrainEnds) {
   EXPECT_EQ(ended, producers.accepted());
   EXPECT_GT(producers.ended(StatusCode::kOk), 0);
   EXPECT_GT(producers.ended(StatusCode::kCancelled), 0);
-  const BatcherStatistics counts = batcher->Snapshot();
+  const SchedulerStatistics counts = scheduler->Snapshot();
   EXPECT_EQ(counts.queued_requests, 0);
   EXPECT_EQ(counts.queued_rows, 0);
   EXPECT_EQ(counts.queued_bytes, 0);
@@ -233,19 +229,17 @@ TEST_P(StoppedProducersStress, EachAcceptedCallEndsOnceAndADrainEnds) {
 INSTANTIATE_TEST_SUITE_P(
     Queues, StoppedProducersStress,
     testing::Values(
-        StopCase{.name = "OfOne", .batcher = {.queue = {.requests = 1}}},
-        StopCase{.name = "OfTwo", .batcher = {.queue = {.requests = 2}}},
-        StopCase{.name = "OfOneForTwoLanes",
-                 .lanes = 2,
-                 .slots_per_lane = 2,
-                 .batcher = {.queue = {.requests = 1}}},
+        StopCase{.name = "OfOne", .scheduler = {.queue = {.requests = 1}}},
+        StopCase{.name = "OfTwo", .scheduler = {.queue = {.requests = 2}}},
+        StopCase{.name = "OfOneForTwoInstances",
+                 .instances = 2,
+                 .scheduler = {.queue = {.requests = 1}}},
         StopCase{.name = "OfTwoThatWaitForCompany",
-                 .slots_per_lane = 2,
-                 .batcher = {.max_batch_size = 2,
-                             .policy = PolicyKind::kWindow,
-                             .max_wait = Milliseconds(0.2),
-                             .queue = {.requests = 2},
-                             .max_undelivered_batches = 1}}),
+                 .scheduler = {.max_batch_size = 2,
+                               .policy = PolicyKind::kWindow,
+                               .max_wait = Milliseconds(0.2),
+                               .queue = {.requests = 2},
+                               .max_undelivered_batches = 1}}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

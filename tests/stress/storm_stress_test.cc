@@ -1,10 +1,11 @@
-// Batchers under fire: many threads submit, cancel, read statistics and let
+// Schedulers under fire: many threads submit, cancel, read statistics and let
 // deadlines pass, over models that fail and throw, until a drain, a loss of the
-// device or the end of the batcher. Every accepted call ends exactly once with
-// its own rows or an error (G1); CountingCompletion says what does not.
+// device or the end of the scheduler. Every accepted call ends exactly once
+// with its own rows or an error (G1); CountingCompletion says what does not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -13,10 +14,13 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/batcher.h"
-#include "batcher/host_backend.h"
+#include "batcher/cpu_instance.h"
+#include "batcher/device_instance.h"
+#include "batcher/device_share.h"
+#include "batcher/host_output_pool.h"
+#include "batcher/row_gather.h"
+#include "batcher/scheduler.h"
 #include "batcher/sim/simulated_model.h"
-#include "batcher/weighted_gate.h"
 #include "tests/support/test_request.h"
 
 namespace ferry {
@@ -27,41 +31,102 @@ using absl::StatusCode;
 constexpr int kThreads = 3;
 
 struct FleetOptions {
-  int32_t lanes = 2;
-  HostBackendOptions backend = {};
+  int32_t instances = 2;
+  CpuInstance::Options instance = {};
   int64_t fail_every = 11;
   int64_t throw_every = 17;
   Duration alpha = Milliseconds(0.05);
 };
 
-std::unique_ptr<Backend> MakeBackend(const FleetOptions& options) {
-  std::vector<std::unique_ptr<HostModel>> models;
-  for (int32_t lane = 0; lane < options.lanes; ++lane) {
-    models.push_back(*SimulatedModel::Create(
-        RowSpec(kAnySize), {.alpha = options.alpha,
-                            .beta = Milliseconds(0.005),
-                            .jitter = 0.5,
-                            .fail_every = options.fail_every,
-                            .throw_every = options.throw_every,
-                            .seed = static_cast<uint64_t>(lane) + 1}));
+std::vector<std::unique_ptr<Instance>> MakeInstances(
+    const FleetOptions& options) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  for (int32_t i = 0; i < options.instances; ++i) {
+    auto model = SimulatedModel::Create(RowSpec(kAnySize),
+                                        {.alpha = options.alpha,
+                                         .beta = Milliseconds(0.005),
+                                         .jitter = 0.5,
+                                         .fail_every = options.fail_every,
+                                         .throw_every = options.throw_every,
+                                         .seed = static_cast<uint64_t>(i) + 1});
+    auto instance = CpuInstance::Create(*std::move(model), options.instance);
+    EXPECT_TRUE(instance.ok()) << instance.status();
+    instances.push_back(*std::move(instance));
   }
-  auto backend = HostBackend::Create(std::move(models), options.backend);
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  return *std::move(backend);
+  return instances;
 }
 
-std::unique_ptr<Batcher> MakeBatcher(std::unique_ptr<Backend> backend,
-                                     const BatcherOptions& options) {
-  auto batcher = Batcher::Create(std::move(backend), options);
-  EXPECT_TRUE(batcher.ok()) << batcher.status();
-  return *std::move(batcher);
+std::unique_ptr<Scheduler> MakeScheduler(
+    std::vector<std::unique_ptr<Instance>> instances,
+    const SchedulerOptions& options) {
+  auto scheduler = Scheduler::Create(std::move(instances), options);
+  EXPECT_TRUE(scheduler.ok()) << scheduler.status();
+  return *std::move(scheduler);
 }
 
-// Calls of several threads, all used once, so that whoever likes may cancel
-// any of them at any time.
+std::unique_ptr<Scheduler> MakeScheduler(const FleetOptions& fleet,
+                                         const SchedulerOptions& options) {
+  return MakeScheduler(MakeInstances(fleet), options);
+}
+
+// A device that repeats its input, fails now and then, and may be lost.
+class EchoDevice final : public DeviceModel {
+ public:
+  // Lost after so many batches; 0: never.
+  explicit EchoDevice(int lost_after) : lost_after_(lost_after) {}
+
+  const ModelSpec& spec() const override { return spec_; }
+  int32_t places() const override { return 3; }
+  absl::Status WarmUp() override { return absl::OkStatus(); }
+  DeviceOutcome CopyIn(int32_t place, const Batch& batch) override {
+    OutputRef& output = outputs_[static_cast<size_t>(place)];
+    output = pool_.Take();
+    HostOutputPool::Layout(*output.get(), 0, batch.rows(), spec_.inputs[0].type,
+                           batch.row_dims(0));
+    GatherRows(batch, 0, output->tensors()[0].data);
+    return {};
+  }
+  DeviceOutcome Compute(int32_t place, const Batch&,
+                        OutputRef& output) override {
+    output = std::exchange(outputs_[static_cast<size_t>(place)], OutputRef());
+    return {};
+  }
+  DeviceOutcome AwaitComputed(int32_t, DeviceTimes& times) override {
+    times = {.copy_in = Duration(1000), .compute = Duration(1000)};
+    ++batches_;
+    if (lost_after_ > 0 && batches_ > lost_after_) {
+      return {.outcome = {StatusCode::kInternal, "device fell off the bus"},
+              .is_lost = true};
+    }
+    if (batches_ % 11 == 0) {
+      return {.outcome = {StatusCode::kInternal, "device failed"}};
+    }
+    return {};
+  }
+  DeviceOutcome AwaitCopiedOut(int32_t) override { return {}; }
+
+ private:
+  const ModelSpec spec_ = RowSpec(kAnySize);
+  const int lost_after_;
+  int batches_ = 0;
+  HostOutputPool pool_{1, 4};
+  std::array<OutputRef, 3> outputs_;
+};
+
+std::vector<std::unique_ptr<Instance>> OnDevice(int lost_after) {
+  std::vector<std::unique_ptr<Instance>> instances;
+  auto instance =
+      DeviceInstance::Create(std::make_unique<EchoDevice>(lost_after));
+  EXPECT_TRUE(instance.ok()) << instance.status();
+  instances.push_back(*std::move(instance));
+  return instances;
+}
+
+// Calls of several threads, all used once, so that any thread may cancel any
+// of them at any time.
 class Fleet {
  public:
-  Fleet(Batcher& batcher, int calls_per_thread) : batcher_(batcher) {
+  Fleet(Scheduler& scheduler, int calls_per_thread) : scheduler_(scheduler) {
     std::mt19937 random(1);
     std::uniform_int_distribution<int> after(0, 49);
     const TimePoint now = Clock::Steady().Now();
@@ -76,8 +141,8 @@ class Fleet {
     is_accepted_.resize(calls_.size());
   }
 
-  // Each thread submits its calls, cancels some of anybody's, looks at the
-  // statistics, until all are submitted or the batcher takes no more.
+  // Each thread submits its calls, cancels some of all, looks at the
+  // statistics, until all are submitted or the scheduler takes no more.
   void Launch() {
     for (size_t t = 0; t < kThreads; ++t) {
       threads_.emplace_back([this, t] { SubmitAll(t); });
@@ -105,7 +170,7 @@ class Fleet {
         EXPECT_FALSE(calls_[i].completion().is_answered()) << "call " << i;
         continue;
       }
-      calls_[i].completion().WaitUntilReleased();
+      calls_[i].completion().WaitUntilAnswered();
       const StatusCode code = calls_[i].code();
       ++counts[code];
       EXPECT_TRUE(code != StatusCode::kOk || calls_[i].HasOwnRows())
@@ -125,7 +190,7 @@ class Fleet {
   void SubmitAll(size_t thread) {
     std::mt19937 random(static_cast<unsigned>(thread));
     for (size_t i = thread; i < calls_.size(); i += kThreads) {
-      const absl::Status status = batcher_.Submit(calls_[i].request());
+      const absl::Status status = scheduler_.Submit(calls_[i].request());
       is_accepted_[i] = status.ok() ? 1 : 0;
       submitted_ += 1;
       submitted_.notify_all();
@@ -133,10 +198,10 @@ class Fleet {
         return;
       }
       if (random() % 4 == 0) {
-        batcher_.Cancel(calls_[random() % calls_.size()].request());
+        scheduler_.Cancel(calls_[random() % calls_.size()].request());
       }
       if (random() % 64 == 0) {
-        const BatcherStatistics counts = batcher_.Snapshot();
+        const SchedulerStatistics counts = scheduler_.Snapshot();
         EXPECT_GE(counts.queued_bytes, 0);
       }
       if (random() % 16 == 0) {
@@ -145,7 +210,7 @@ class Fleet {
     }
   }
 
-  Batcher& batcher_;
+  Scheduler& scheduler_;
   std::deque<TestRequest> calls_;
   std::vector<char> is_accepted_;  // each written by its thread
   std::atomic<int> submitted_{0};
@@ -153,9 +218,9 @@ class Fleet {
   std::map<StatusCode, int> accepted_by_code_;
 };
 
-void ExpectCounted(const Batcher& batcher,
+void ExpectCounted(const Scheduler& scheduler,
                    const std::map<StatusCode, int>& by_code) {
-  const BatcherStatistics counts = batcher.Snapshot();
+  const SchedulerStatistics counts = scheduler.Snapshot();
   for (const auto& [code, count] : by_code) {
     const auto index = static_cast<size_t>(code);
     const uint64_t counted = code == StatusCode::kOk
@@ -172,7 +237,7 @@ const std::vector<StatusCode> kServed = {
     StatusCode::kInternal};
 
 TEST(Storm, EveryCallEndsOnceUnderEachPolicyAndShape) {
-  const BatcherOptions kOptions[] = {
+  const SchedulerOptions kOptions[] = {
       {.max_batch_size = 8},
       {.max_batch_size = 8,
        .policy = PolicyKind::kWindow,
@@ -185,42 +250,51 @@ TEST(Storm, EveryCallEndsOnceUnderEachPolicyAndShape) {
        .buckets = {2, 8},
        .levels = {{.default_timeout = Milliseconds(0.2), .delays_late = true}}},
   };
-  for (const BatcherOptions& options : kOptions) {
-    const auto batcher = MakeBatcher(
-        MakeBackend({.lanes = 2, .backend = {.slots_per_lane = 2}}), options);
-    Fleet fleet(*batcher, 400);
+  for (const SchedulerOptions& options : kOptions) {
+    const auto scheduler = MakeScheduler(FleetOptions(), options);
+    Fleet fleet(*scheduler, 400);
     fleet.Launch();
     fleet.Join();
     fleet.Check(kServed);
     EXPECT_GT(fleet.accepted_by_code().at(StatusCode::kOk), 0);
-    EXPECT_TRUE(batcher->Drain(kNever).ok());
-    ExpectCounted(*batcher, fleet.accepted_by_code());
+    EXPECT_TRUE(scheduler->Drain(kNever).ok());
+    ExpectCounted(*scheduler, fleet.accepted_by_code());
   }
 }
 
-// Batches are slow enough for the next to be staged meanwhile.
-TEST(Storm, EveryCallEndsOnceWhereFullBatchesAreStagedAhead) {
-  const FleetOptions slow = {
-      .lanes = 1, .backend = {.slots_per_lane = 2}, .alpha = Milliseconds(1.2)};
-  const auto batcher = MakeBatcher(MakeBackend(slow), {.max_batch_size = 4});
-  Fleet fleet(*batcher, 150);
+TEST(Storm, EveryCallEndsOnceWhereAnotherThreadDelivers) {
+  const auto scheduler = MakeScheduler(
+      FleetOptions{.instances = 1,
+                   .instance = {.max_own_replies = 0, .max_own_compute = {}}},
+      {.max_batch_size = 4});
+  Fleet fleet(*scheduler, 300);
   fleet.Launch();
   fleet.Join();
   fleet.Check(kServed);
-  EXPECT_TRUE(batcher->Drain(kNever).ok());
-  ExpectCounted(*batcher, fleet.accepted_by_code());
+  EXPECT_TRUE(scheduler->Drain(kNever).ok());
+  ExpectCounted(*scheduler, fleet.accepted_by_code());
+}
+
+TEST(Storm, EveryCallEndsOnceOnADeviceWithBatchesInFlight) {
+  const auto scheduler = MakeScheduler(OnDevice(0), {.max_batch_size = 4});
+  Fleet fleet(*scheduler, 400);
+  fleet.Launch();
+  fleet.Join();
+  fleet.Check(kServed);
+  EXPECT_TRUE(scheduler->Drain(kNever).ok());
+  ExpectCounted(*scheduler, fleet.accepted_by_code());
 }
 
 TEST(Storm, DrainUnderFireServesWhatWasAdmitted) {
   for (int round = 0; round < 20; ++round) {
-    const auto batcher = MakeBatcher(MakeBackend({}), {.max_batch_size = 8});
-    Fleet fleet(*batcher, 300);
+    const auto scheduler = MakeScheduler(FleetOptions(), {.max_batch_size = 8});
+    Fleet fleet(*scheduler, 300);
     fleet.Launch();
     fleet.WaitForSubmitted(20 * round);
-    EXPECT_TRUE(batcher->Drain(kNever).ok());
+    EXPECT_TRUE(scheduler->Drain(kNever).ok());
     fleet.Join();
     fleet.Check(kServed);
-    ExpectCounted(*batcher, fleet.accepted_by_code());
+    ExpectCounted(*scheduler, fleet.accepted_by_code());
   }
 }
 
@@ -228,13 +302,13 @@ TEST(Storm, DrainThatGivesUpAnswersWhatIsQueued) {
   std::vector<StatusCode> legal = kServed;
   legal.push_back(StatusCode::kUnavailable);
   for (int round = 0; round < 20; ++round) {
-    const auto batcher =
-        MakeBatcher(MakeBackend({.lanes = 1}), {.max_batch_size = 2});
-    Fleet fleet(*batcher, 100);
+    const auto scheduler =
+        MakeScheduler(FleetOptions{.instances = 1}, {.max_batch_size = 2});
+    Fleet fleet(*scheduler, 100);
     fleet.Launch();
     fleet.WaitForSubmitted(10 * round);
     const absl::Status drained =
-        batcher->Drain(Clock::Steady().Now() + Milliseconds(0.5));
+        scheduler->Drain(Clock::Steady().Now() + Milliseconds(0.5));
     EXPECT_TRUE(drained.ok() || absl::IsDeadlineExceeded(drained)) << drained;
     fleet.Join();
     fleet.Check(legal);
@@ -245,109 +319,42 @@ TEST(Storm, DestructionEndsWhatIsQueuedAndRunning) {
   std::vector<StatusCode> legal = kServed;
   legal.push_back(StatusCode::kUnavailable);
   for (int round = 0; round < 20; ++round) {
-    auto batcher =
-        MakeBatcher(MakeBackend({.lanes = 2}),
-                    {.max_batch_size = 4, .max_undelivered_batches = 1});
-    Fleet fleet(*batcher, 40);
+    auto scheduler = MakeScheduler(
+        FleetOptions(), {.max_batch_size = 4, .max_undelivered_batches = 1});
+    Fleet fleet(*scheduler, 40);
     fleet.Launch();
     fleet.Join();
-    batcher.reset();
+    scheduler.reset();
     fleet.Check(legal);
   }
 }
-
-// Says that the device is lost when it was given a number of batches.
-class BreakingBackend final : public Backend {
- public:
-  explicit BreakingBackend(std::unique_ptr<Backend> inner)
-      : inner_(std::move(inner)) {}
-  ~BreakingBackend() override {
-    if (breaker_.joinable()) {
-      breaker_.join();
-    }
-  }
-
-  const ModelSpec& spec() const override { return inner_->spec(); }
-  int32_t lanes() const override { return inner_->lanes(); }
-  int32_t slots() const override { return inner_->slots(); }
-  void Start(std::unique_ptr<Batch> batch, BackendEvents& events) override {
-    if (++started_ == 5) {
-      breaker_ = std::thread([&events] {
-        events.Broken({StatusCode::kUnavailable, "device fell off the bus"});
-      });
-    }
-    inner_->Start(std::move(batch), events);
-  }
-
- private:
-  const std::unique_ptr<Backend> inner_;
-  int started_ = 0;
-  std::thread breaker_;
-};
 
 TEST(Storm, LossOfTheDeviceEndsEveryCall) {
   std::vector<StatusCode> legal = kServed;
   legal.push_back(StatusCode::kUnavailable);
   for (int round = 0; round < 20; ++round) {
-    const auto batcher =
-        MakeBatcher(std::make_unique<BreakingBackend>(MakeBackend({})),
-                    {.max_batch_size = 4});
-    Fleet fleet(*batcher, 100);
+    const auto scheduler =
+        MakeScheduler(OnDevice(round), {.max_batch_size = 4});
+    Fleet fleet(*scheduler, 100);
     fleet.Launch();
     fleet.Join();
     fleet.Check(legal);
-    EXPECT_TRUE(batcher->Drain(kNever).ok());
+    EXPECT_TRUE(scheduler->Drain(kNever).ok());
   }
 }
 
-// Lets one client compute at a time, in the order they asked.
-class TurnGate final : public DeviceGate {
- public:
-  Turn TryEnter(GateClient& client, TimePoint) override {
-    MutexLock lock(mutex_);
-    const bool is_next = waiting_.empty() || waiting_.front() == &client;
-    if (!is_taken_ && is_next) {
-      is_taken_ = true;
-      if (!waiting_.empty()) {
-        waiting_.pop_front();
-      }
-      return {.is_let_in = true};
-    }
-    if (std::find(waiting_.begin(), waiting_.end(), &client) ==
-        waiting_.end()) {
-      waiting_.push_back(&client);
-    }
-    return {};
-  }
-
-  void Leave(GateClient&, Duration, TimePoint) override {
-    GateClient* next = nullptr;
-    {
-      MutexLock lock(mutex_);
-      EXPECT_TRUE(is_taken_);
-      is_taken_ = false;
-      next = waiting_.empty() ? nullptr : waiting_.front();
-    }
-    if (next != nullptr) {
-      next->GateFree();
-    }
-  }
-
- private:
-  Mutex mutex_;
-  bool is_taken_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<GateClient*> waiting_ ABSL_GUARDED_BY(mutex_);
-};
-
-template <typename Gate>
-void ShareADevice(Gate& gate) {
-  std::vector<std::unique_ptr<Batcher>> batchers;
+TEST(Storm, SeveralModelsShareADeviceByWeight) {
+  DeviceShare device(1);
+  std::vector<std::unique_ptr<Scheduler>> schedulers;
   std::deque<Fleet> fleets;
   for (int i = 0; i < 3; ++i) {
-    batchers.push_back(
-        MakeBatcher(MakeBackend({.lanes = 1, .backend = {.gate = &gate}}),
-                    {.max_batch_size = 8}));
-    fleets.emplace_back(*batchers.back(), 100);
+    SchedulerOptions options = {.max_batch_size = 8};
+    options.device = &device;
+    options.weight = 1 + i;
+    schedulers.push_back(
+        i < 2 ? MakeScheduler(FleetOptions{.instances = 1 + i}, options)
+              : MakeScheduler(OnDevice(0), options));
+    fleets.emplace_back(*schedulers.back(), 100);
   }
   for (Fleet& fleet : fleets) {
     fleet.Launch();
@@ -358,40 +365,31 @@ void ShareADevice(Gate& gate) {
   }
 }
 
-TEST(Storm, SeveralBatchersShareADevice) {
-  TurnGate gate;
-  ShareADevice(gate);
-}
-
-TEST(Storm, SeveralBatchersShareADeviceByWeight) {
-  WeightedGate gate(1);
-  ShareADevice(gate);
-}
-
-// Released() submits the next call from whatever thread it came on.
+// Respond() submits the next call from the thread it came on.
 TEST(Storm, CallsThatSubmitEachOtherAllEnd) {
   constexpr int kChains = 4;
   constexpr int kLinks = 150;
   std::deque<TestRequest> calls;
-  const auto batcher = MakeBatcher(MakeBackend({}), {.max_batch_size = 4});
+  const auto scheduler = MakeScheduler(FleetOptions(), {.max_batch_size = 4});
   for (int i = 0; i < kChains * kLinks; ++i) {
     TestRequest& call =
         calls.emplace_back(TestRequestOptions{.id = i, .rows = i % 3 + 1});
     if (i >= kChains) {
       TestRequest& earlier = calls[static_cast<size_t>(i - kChains)];
-      earlier.completion().on_released = [&batcher, &call] {
-        EXPECT_TRUE(batcher->Submit(call.request()).ok());
+      earlier.completion().on_respond = [&scheduler, &call] {
+        EXPECT_TRUE(scheduler->Submit(call.request()).ok());
         if (call.id() % 5 == 0) {
-          batcher->Cancel(call.request());
+          scheduler->Cancel(call.request());
         }
       };
     }
   }
   for (int i = 0; i < kChains; ++i) {
-    EXPECT_TRUE(batcher->Submit(calls[static_cast<size_t>(i)].request()).ok());
+    EXPECT_TRUE(
+        scheduler->Submit(calls[static_cast<size_t>(i)].request()).ok());
   }
   for (TestRequest& call : calls) {
-    call.completion().WaitUntilReleased();
+    call.completion().WaitUntilAnswered();
   }
 }
 

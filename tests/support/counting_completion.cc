@@ -1,4 +1,4 @@
-// Counting, and complaining about what comes twice or too early.
+// Counting, and complaining about what comes twice.
 #include "tests/support/counting_completion.h"
 
 #include <gtest/gtest.h>
@@ -7,51 +7,29 @@
 
 namespace ferry {
 
-CountingCompletion::~CountingCompletion() {
-  EXPECT_EQ(respond_count(), released_count())
-      << "a request was answered and not released, or the reverse";
-}
-
 void CountingCompletion::Reset() {
   MutexLock lock(mutex_);
-  EXPECT_EQ(respond_count_, released_count_) << "reset while it is under way";
   respond_count_ = 0;
-  released_count_ = 0;
   outcome_ = {};
   output_ = OutputRef();
   first_row_ = 0;
   rows_ = 0;
 }
 
-void CountingCompletion::Respond(Outcome outcome, OutputRows rows, Last last) {
+void CountingCompletion::Respond(const RequestResult& result) {
+  // A copy: once the count is up, a test that waits may destroy this object.
+  const std::function<void()> hook = on_respond;
   {
     MutexLock lock(mutex_);
-    EXPECT_EQ(last, Last::kYes) << "a request of one response";
-    EXPECT_EQ(respond_count_, 0)
-        << "answered twice: " << outcome_.text << ", then " << outcome.text;
-    EXPECT_EQ(released_count_, 0) << "answered after it was released";
-    EXPECT_EQ(outcome.ok(), rows.buffer != nullptr)
+    EXPECT_EQ(respond_count_, 0) << "answered twice: " << outcome_.text
+                                 << ", then " << result.outcome.text;
+    EXPECT_EQ(result.outcome.ok(), result.rows.buffer != nullptr)
         << "outputs come exactly with an ok outcome";
     ++respond_count_;
-    outcome_ = outcome;
-    output_ = OutputRef(rows.buffer);
-    first_row_ = rows.first;
-    rows_ = rows.count;
-    changed_.SignalAll();
-  }
-  if (on_respond) {
-    on_respond();
-  }
-}
-
-void CountingCompletion::Released() {
-  // A copy: once the count is up, whoever waits may destroy this object.
-  const std::function<void()> hook = on_released;
-  {
-    MutexLock lock(mutex_);
-    EXPECT_EQ(respond_count_, 1) << "released before it was answered";
-    EXPECT_EQ(released_count_, 0) << "released twice";
-    ++released_count_;
+    outcome_ = result.outcome;
+    output_ = OutputRef(result.rows.buffer);
+    first_row_ = result.rows.first;
+    rows_ = result.rows.count;
     changed_.SignalAll();
   }
   if (hook) {
@@ -62,11 +40,6 @@ void CountingCompletion::Released() {
 int CountingCompletion::respond_count() const {
   MutexLock lock(mutex_);
   return respond_count_;
-}
-
-int CountingCompletion::released_count() const {
-  MutexLock lock(mutex_);
-  return released_count_;
 }
 
 Outcome CountingCompletion::outcome() const {
@@ -99,13 +72,6 @@ void CountingCompletion::DropOutput() {
 void CountingCompletion::WaitUntilAnswered() const {
   MutexLock lock(mutex_);
   while (respond_count_ == 0) {
-    changed_.Wait(mutex_);
-  }
-}
-
-void CountingCompletion::WaitUntilReleased() const {
-  MutexLock lock(mutex_);
-  while (released_count_ == 0) {
     changed_.Wait(mutex_);
   }
 }

@@ -16,19 +16,14 @@ namespace ferry {
 
 class CountingCompletion final : public Completion {
  public:
-  ~CountingCompletion();
-
-  // As good as new, for a request that is submitted again. REQUIRES: released.
+  // As good as new, for a request that is submitted again. REQUIRES: answered.
   void Reset();
 
-  void Respond(Outcome outcome, OutputRows rows, Last last) override;
-  void Released() override;
+  void Respond(const RequestResult& result) override;
 
-  // How often Respond(.., Last::kYes) and Released() were called.
+  // How often Respond() was called.
   int respond_count() const;
-  int released_count() const;
   bool is_answered() const { return respond_count() > 0; }
-  bool is_released() const { return released_count() > 0; }
 
   // What the last response brought. REQUIRES: is_answered().
   Outcome outcome() const;
@@ -40,17 +35,15 @@ class CountingCompletion final : public Completion {
   void DropOutput();
 
   void WaitUntilAnswered() const;
-  void WaitUntilReleased() const;
 
-  // Called at the end of Respond() and of Released(), without a lock held.
+  // Called at the end of Respond(), without a lock held. A test that waits for
+  // the answer may have destroyed the completion by then.
   std::function<void()> on_respond;
-  std::function<void()> on_released;
 
  private:
   mutable Mutex mutex_;
   mutable CondVar changed_;
   int respond_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  int released_count_ ABSL_GUARDED_BY(mutex_) = 0;
   Outcome outcome_ ABSL_GUARDED_BY(mutex_);
   OutputRef output_ ABSL_GUARDED_BY(mutex_);
   int32_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;

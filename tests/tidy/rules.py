@@ -209,11 +209,6 @@ def lines_are_short(source):
             yield number, f"{len(line)} columns, at most 80"
 
 
-def files_are_short(source):
-    if source.is_cpp() and len(source.lines) > 400:
-        yield len(source.lines), "more than 400 lines: split by idea"
-
-
 def guards_follow_the_path(source):
     if not source.path.endswith(".h"):
         return
@@ -256,7 +251,6 @@ RULES = [
     *BANS,
     todos_are_numbered,
     lines_are_short,
-    files_are_short,
     guards_follow_the_path,
     files_say_what_they_are,
     paths_are_portable,

@@ -86,7 +86,6 @@ class TidyTest(unittest.TestCase):
             ("server/a.cc", "using namespace std;"),
             ("server/a.cc", "// TODO: later"),
             ("server/a.cc", "x" * 81),
-            ("server/a.cc", "x\n" * 401),
             ("server/a.h", "#ifndef A_H"),
             ("scripts/a.sh", "#!/bin/sh\nset -e"),
             ("docs/a.md", "see /" + "root/notes"),

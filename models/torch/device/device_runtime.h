@@ -1,5 +1,5 @@
-// DeviceRuntime: a device with memory of its own, as a DeviceModel uses it:
-// work that is put on streams and is done later, in order.
+// DeviceRuntime: a device with memory of its own, as a TorchDeviceModel uses
+// it: work that is put on streams and is done later, in order.
 //
 // Each model has three streams of its own; what is put on one is in order, what
 // is on two is not but for events. The same interface is implemented by CUDA

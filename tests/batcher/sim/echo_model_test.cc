@@ -24,7 +24,7 @@ TEST(EchoModel, OutputRepeatsTheRowsOfABatch) {
     batch.Add(first.request());
     batch.Add(second.request());
     OutputRef output;
-    ASSERT_TRUE((*model)->Stage(batch).ok());
+    ASSERT_TRUE((*model)->Gather(batch).ok());
     ASSERT_TRUE((*model)->Compute(batch, output).ok());
     const auto* const values =
         reinterpret_cast<const int64_t*>(output->tensors()[0].data);
@@ -40,7 +40,7 @@ TEST(EchoModel, RowsWithoutElementsAreEchoed) {
   Batch batch(1, 2);
   batch.Add(request.request());
   OutputRef output;
-  ASSERT_TRUE((*model)->Stage(batch).ok());
+  ASSERT_TRUE((*model)->Gather(batch).ok());
   ASSERT_TRUE((*model)->Compute(batch, output).ok());
   EXPECT_EQ(output->tensors()[0].row_bytes, 0u);
 }
@@ -68,7 +68,7 @@ TEST(EchoModel, BytesAreEchoedRowByRow) {
   }
   for (int round = 0; round < 2; ++round) {
     OutputRef output;
-    ASSERT_TRUE((*model)->Stage(batch).ok());
+    ASSERT_TRUE((*model)->Gather(batch).ok());
     ASSERT_TRUE((*model)->Compute(batch, output).ok());
     for (int32_t i = 0; i < 2; ++i) {
       const ferry::Run row = output->tensors()[0].Rows(i, 1);

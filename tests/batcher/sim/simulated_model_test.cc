@@ -18,7 +18,7 @@ std::string RunBatches(SimulatedModel& model, int count) {
     Batch batch(1, 1);
     batch.Add(request.request());
     OutputRef output;
-    EXPECT_TRUE(model.Stage(batch).ok());
+    EXPECT_TRUE(model.Gather(batch).ok());
     try {
       results += model.Compute(batch, output).ok() ? '.' : 'f';
     } catch (const std::runtime_error&) {
@@ -33,7 +33,7 @@ Duration Compute(SimulatedModel& model, TestRequest& request,
                  OutputRef& output) {
   Batch batch(1, 4);
   batch.Add(request.request());
-  EXPECT_TRUE(model.Stage(batch).ok());
+  EXPECT_TRUE(model.Gather(batch).ok());
   const TimePoint begin = Clock::Steady().Now();
   EXPECT_TRUE(model.Compute(batch, output).ok());
   return Clock::Steady().Now() - begin;

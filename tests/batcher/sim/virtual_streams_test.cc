@@ -1,5 +1,6 @@
 // VirtualStreams: what overlaps and what waits, to the nanosecond; and the real
-// batcher on it: a device that is kept busy, errors that stay with their batch.
+// scheduler on it: a device that is kept busy, errors that stay with their
+// batch.
 #include "batcher/sim/virtual_streams.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "batcher/batcher.h"
-#include "tests/batcher/scripted_model.h"
+#include "batcher/scheduler.h"
 #include "tests/support/test_request.h"
 
 namespace ferry {
@@ -22,40 +22,6 @@ using absl::StatusCode;
 
 StepTime Takes(double ms) { return {.batch = Milliseconds(ms)}; }
 
-// Plays a device to its end.
-void PlayAll(VirtualStreams& device, VirtualClock& clock) {
-  while (device.next_event() != kNever) {
-    clock.MoveTo(std::max(clock.Now(), device.next_event()));
-    device.PlayNext();
-  }
-}
-
-// When each batch was computed and finished, since the clock's start.
-class Log final : public BackendEvents {
- public:
-  explicit Log(const VirtualClock& clock) : clock_(clock) {}
-
-  void Staged(Batch&) override { staged.push_back(Since()); }
-  void ComputeEnded(Batch&) override { computed.push_back(Since()); }
-  void SlotFree() override {}
-  TimePoint LaneAwake() override { return kNever; }
-  void LaneBusy() override {}
-  void Finished(std::unique_ptr<Batch> batch) override {
-    finished.push_back(Since());
-    batch->Resolve(clock_);
-  }
-  void Broken(Outcome) override {}
-
-  std::vector<Duration> staged;
-  std::vector<Duration> computed;
-  std::vector<Duration> finished;
-
- private:
-  Duration Since() const { return clock_.Now() - VirtualClock::kStart; }
-
-  const VirtualClock& clock_;
-};
-
 std::vector<Duration> AtMs(std::initializer_list<double> moments) {
   std::vector<Duration> result;
   for (const double each : moments) {
@@ -64,57 +30,64 @@ std::vector<Duration> AtMs(std::initializer_list<double> moments) {
   return result;
 }
 
-TEST(VirtualStreams, CopiesGoBesideComputeAndBatchesStayInOrder) {
+// When two requests, each in a batch of its own, are answered.
+std::vector<Duration> AnsweredAt(const VirtualStreamsOptions& options) {
   VirtualClock clock;
-  Log log(clock);
-  VirtualStreams device({.slots = 2,
-                         .gather = Takes(1),
-                         .copy_in = Takes(2),
-                         .compute = Takes(5),
-                         .copy_out = Takes(1)},
-                        clock);
   TestRequest requests[2];
+  std::vector<Duration> answered;
+  VirtualStreams device(options, clock);
+  SchedulerOptions scheduling = {.max_requests_per_batch = 1};
+  scheduling.clock = &clock;
+  auto scheduler = *Scheduler::Create(device.pulled(), scheduling);
+  device.Attach(*scheduler);
   for (TestRequest& request : requests) {
-    device.Start(BatchOf(request), log);
+    request.completion().on_respond = [&] {
+      answered.push_back(clock.Now() - VirtualClock::kStart);
+    };
+    EXPECT_TRUE(scheduler->Submit(request.request()).ok());
   }
-  PlayAll(device, clock);
-  EXPECT_EQ(log.staged, AtMs({1, 2}));
-  EXPECT_EQ(log.computed, AtMs({1 + 2 + 5, 1 + 2 + 5 + 5}));
-  EXPECT_EQ(log.finished, AtMs({9, 14}));
+  for (device.Pull(); !scheduler->IsIdle(); device.Pull()) {
+    clock.MoveTo(std::min(device.next_event(), device.next_pull()));
+    if (device.next_event() <= clock.Now()) {
+      device.PlayNext();
+    }
+  }
+  return answered;
+}
+
+TEST(VirtualStreams, CopiesGoBesideComputeAndBatchesStayInOrder) {
+  EXPECT_EQ(AnsweredAt({.max_in_flight = 2,
+                        .gather = Takes(1),
+                        .copy_in = Takes(2),
+                        .compute = Takes(5),
+                        .copy_out = Takes(1)}),
+            AtMs({1 + 2 + 5 + 1, 1 + 2 + 5 + 5 + 1}));
 }
 
 TEST(VirtualStreams, NextComputeDoesNotWaitForTheLastCopyOut) {
-  VirtualClock clock;
-  Log log(clock);
-  VirtualStreams device({.slots = 1, .compute = Takes(2), .copy_out = Takes(3)},
-                        clock);
-  TestRequest requests[2];
-  device.Start(BatchOf(requests[0]), log);
-  while (log.computed.empty()) {
-    clock.MoveTo(device.next_event());
-    device.PlayNext();
-  }
-  device.Start(BatchOf(requests[1]), log);
-  PlayAll(device, clock);
-  EXPECT_EQ(log.computed, AtMs({2, 5})) << "computed at 4, seen after a copy";
-  EXPECT_EQ(log.finished, AtMs({5, 8}));
+  EXPECT_EQ(
+      AnsweredAt(
+          {.max_in_flight = 1, .compute = Takes(2), .copy_out = Takes(3)}),
+      AtMs({5, 8}))
+      << "computed at 2 and 4";
 }
 
 // Requests of one row that come back as soon as they are answered.
 class ClosedLoop {
  public:
   ClosedLoop(const VirtualStreamsOptions& options, int outstanding)
-      : requests_(static_cast<size_t>(outstanding)) {
-    auto device = std::make_unique<VirtualStreams>(options, clock_);
-    device_ = device.get();
-    auto batcher =
-        Batcher::Create(std::move(device), {.max_batch_size = 64,
-                                            .stepping = Stepping::kByCaller,
-                                            .clock = &clock_});
-    EXPECT_TRUE(batcher.ok()) << batcher.status();
-    batcher_ = *std::move(batcher);
+      : requests_(static_cast<size_t>(outstanding)),
+        device_(std::make_unique<VirtualStreams>(options, clock_)) {
+    auto scheduler = Scheduler::Create(
+        device_->pulled(), {.max_batch_size = 64, .clock = &clock_});
+    EXPECT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    device_->Attach(*scheduler_);
   }
-  ~ClosedLoop() { Play(kNever, /*sends=*/false); }
+  ~ClosedLoop() {
+    Play(kNever, /*sends=*/false);
+    device_.reset();
+  }
 
   // Returns the device's busy ratio over the second half.
   double BusyRatio(Duration half) {
@@ -132,9 +105,10 @@ class ClosedLoop {
       for (TestRequest& request : requests_) {
         Renew(request, sends);
       }
-      const Wait wait = batcher_->Step();
-      const TimePoint next = std::min(device_->next_event(), wait.until);
-      if (next > until || (next == kNever && batcher_->idle())) {
+      device_->Pull();
+      const TimePoint next =
+          std::min(device_->next_event(), device_->next_pull());
+      if (next > until || (next == kNever && scheduler_->IsIdle())) {
         return;
       }
       clock_.MoveTo(std::max(clock_.Now(), next));
@@ -144,7 +118,7 @@ class ClosedLoop {
     }
   }
 
-  Batcher& batcher() { return *batcher_; }
+  Scheduler& scheduler() { return *scheduler_; }
   int ok = 0;
   int failed = 0;
   int refused = 0;
@@ -152,7 +126,7 @@ class ClosedLoop {
  private:
   void Renew(TestRequest& request, bool sends) {
     const bool is_new = !sent_.contains(&request);
-    if (!is_new && !request.completion().is_released()) {
+    if (!is_new && !request.completion().is_answered()) {
       return;
     }
     if (!is_new) {
@@ -161,7 +135,7 @@ class ClosedLoop {
       sent_.erase(&request);
     }
     if (sends) {
-      if (batcher_->Submit(request.request()).ok()) {
+      if (scheduler_->Submit(request.request()).ok()) {
         sent_.insert(&request);
       } else {
         ++refused;
@@ -172,8 +146,8 @@ class ClosedLoop {
   VirtualClock clock_;
   std::deque<TestRequest> requests_;
   std::set<TestRequest*> sent_;
-  VirtualStreams* device_ = nullptr;
-  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<VirtualStreams> device_;
 };
 
 class Saturation : public ::testing::TestWithParam<double> {};
@@ -183,7 +157,7 @@ TEST_P(Saturation, DeviceIsKeptBusyWhateverTheCopiesTake) {
   const auto share = [](double part) {
     return StepTime{Milliseconds(1 * part), Milliseconds(0.05 * part)};
   };
-  ClosedLoop loop({.slots = 2,
+  ClosedLoop loop({.max_in_flight = 2,
                    .gather = share(0.1),
                    .copy_in = share(GetParam()),
                    .compute = share(1),
@@ -195,8 +169,8 @@ TEST_P(Saturation, DeviceIsKeptBusyWhateverTheCopiesTake) {
 INSTANTIATE_TEST_SUITE_P(CopyInOverCompute, Saturation,
                          ::testing::Values(0, 0.2, 0.4, 0.6, 0.8));
 
-TEST(VirtualStreams, WithOneSlotTheDeviceWaitsForTheHost) {
-  ClosedLoop loop({.slots = 1,
+TEST(VirtualStreams, WithOneBatchInFlightTheDeviceWaitsForTheHost) {
+  ClosedLoop loop({.max_in_flight = 1,
                    .copy_in = {Milliseconds(1), Milliseconds(0.05)},
                    .compute = {Milliseconds(1), Milliseconds(0.05)}},
                   /*outstanding=*/256);
@@ -209,17 +183,17 @@ TEST(VirtualStreams, BatchThatFailsIsAnsweredAndTheNextAreServed) {
   EXPECT_GT(loop.failed, 0);
   EXPECT_GT(loop.ok, loop.failed * 8);
   EXPECT_EQ(loop.refused, 0);
-  EXPECT_FALSE(loop.batcher().broken());
+  EXPECT_FALSE(loop.scheduler().is_device_lost());
 }
 
 TEST(VirtualStreams, LostDeviceFailsWhatIsUnderWayAndTakesNoMore) {
   ClosedLoop loop({.lost_after = 5}, /*outstanding=*/128);
   loop.Play(VirtualClock::kStart + Milliseconds(1000), true);
-  EXPECT_TRUE(loop.batcher().broken());
+  EXPECT_TRUE(loop.scheduler().is_device_lost());
   EXPECT_GT(loop.failed, 0);
   EXPECT_GT(loop.refused, 0);
   loop.Play(kNever, false);
-  EXPECT_TRUE(loop.batcher().idle()) << "everybody was answered";
+  EXPECT_TRUE(loop.scheduler().IsIdle()) << "everything is answered";
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ std::string BytesOf(const Run& run) {
 // All answers of `requests`, which are under way together: bytes by output.
 using Answers = std::vector<std::vector<std::string>>;
 
-Answers AnswersTo(Batcher& batcher,
+Answers AnswersTo(Scheduler& batcher,
                   const std::vector<RequestInputs>& requests) {
   InProcessClient client(batcher, 64);
   std::vector<Future> futures;
@@ -126,7 +126,7 @@ TEST_F(ModelRequestsTest, EachIsAnsweredWithItsOwnContents) {
   const auto requests = Make(Drawn(20, 3));
   ASSERT_EQ(requests->inputs().size(), 20U);
   const Answers answers =
-      AnswersTo(*loaded_.model->batcher, requests->inputs());
+      AnswersTo(*loaded_.model->scheduler, requests->inputs());
   for (size_t i = 0; i < answers.size(); ++i) {
     const RequestInputs& request = requests->inputs()[i];
     EXPECT_EQ(request.rows, 3);
@@ -165,14 +165,15 @@ TEST_F(ModelRequestsTest, RangesAndShapesAreTaken) {
   const int64_t ones[] = {1, 1};
   EXPECT_EQ(BytesOf(first.inputs[1].runs[0]),
             std::string(reinterpret_cast<const char*>(ones), sizeof(ones)));
-  EXPECT_EQ(AnswersTo(*loaded_.model->batcher, requests->inputs()).size(), 3U);
+  EXPECT_EQ(AnswersTo(*loaded_.model->scheduler, requests->inputs()).size(),
+            3U);
 }
 
 // A network in company of other rows computes what it does alone.
 TEST_F(ModelRequestsTest, NetworkAnswersTheSameInABatch) {
   ASSERT_NO_FATAL_FAILURE(Load(SmallMlp()));
   const auto requests = Make(Drawn(12));
-  Batcher& batcher = *loaded_.model->batcher;
+  Scheduler& batcher = *loaded_.model->scheduler;
   const Answers together = AnswersTo(batcher, requests->inputs());
   ASSERT_EQ(together.size(), 12U);
   for (size_t i = 0; i < together.size(); ++i) {
@@ -193,10 +194,10 @@ TEST_F(ModelRequestsTest, LoadIsAnsweredAndCounted) {
   ASSERT_NO_FATAL_FAILURE(Load(SmallMlp()));
   const auto requests = Make(Drawn(4));
   ASSERT_TRUE(
-      CheckFirstAnswer(*loaded_.model->batcher, requests->inputs()[0]).ok());
-  BatcherTarget target(std::move(loaded_.model->batcher), requests->inputs(),
+      CheckFirstAnswer(*loaded_.model->scheduler, requests->inputs()[0]).ok());
+  BatcherTarget target(std::move(loaded_.model->scheduler), requests->inputs(),
                        {});
-  const BatcherCounters counters(target.batcher());
+  const BatcherCounters counters(target.scheduler());
   EXPECT_EQ(counters.lanes(), 1);
   const ServerCounters before = counters.Read();
   SteadyPacer pacer;
@@ -228,7 +229,7 @@ TEST_F(ModelRequestsTest, FirstAnswerSaysWhatIsWrong) {
       Parameter("beta_ms", "0"), Parameter("fail_every", "1"))));
   const auto requests = Make(Drawn(1));
   const absl::Status status =
-      CheckFirstAnswer(*loaded_.model->batcher, requests->inputs()[0]);
+      CheckFirstAnswer(*loaded_.model->scheduler, requests->inputs()[0]);
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("first request: "));
 }

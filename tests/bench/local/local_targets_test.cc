@@ -47,10 +47,10 @@ TEST_F(LocalTargetsTest, BatcherAnswersInBatches) {
   const auto result = generator.RunClosed(16, Plan(200));
   EXPECT_GT(result->ok(), 16U);
   EXPECT_EQ(result->planned, result->ok());
-  const BatchStatistics served = target->batcher().Snapshot().served;
+  const BatchStatistics served = target->scheduler().Snapshot().served;
   EXPECT_EQ(served.ok_requests(), result->planned);
   EXPECT_LT(served.compute.count(), result->planned / 2) << "batches";
-  const BatcherCounters counters(target->batcher());
+  const BatcherCounters counters(target->scheduler());
   EXPECT_EQ(counters.Read().rows, result->planned);
   EXPECT_EQ(counters.Read().executions, served.compute.count());
 }
@@ -58,8 +58,8 @@ TEST_F(LocalTargetsTest, BatcherAnswersInBatches) {
 TEST_F(LocalTargetsTest, RefusedCallsEndWithTheirCode) {
   SimulatedTargetOptions options;
   options.device.alpha = Milliseconds(50);
-  options.batcher.max_batch_size = 1;
-  options.batcher.queue.requests = 2;
+  options.scheduler.max_batch_size = 1;
+  options.scheduler.queue.requests = 2;
   const auto target = Make(options);
   LoadGenerator generator(*target, pacer_);
   ConstantArrivals arrivals(1000);
@@ -71,7 +71,7 @@ TEST_F(LocalTargetsTest, RefusedCallsEndWithTheirCode) {
 TEST_F(LocalTargetsTest, CancelEndsWhatIsQueued) {
   SimulatedTargetOptions options;
   options.device.alpha = Milliseconds(300);
-  options.batcher.max_batch_size = 1;
+  options.scheduler.max_batch_size = 1;
   const auto target = Make(options);
   LoadGenerator generator(*target, pacer_);
   LoadPlan plan = Plan(10);

@@ -14,7 +14,7 @@ namespace {
 // s(b) = 1 ms + 0.1 ms * b, at most 32 rows: 7619 rows/s.
 VirtualRunOptions Options(double load) {
   VirtualRunOptions options;
-  options.batcher.max_batch_size = 32;
+  options.scheduler.max_batch_size = 32;
   options.device.max_batch_size = 32;
   options.classes.push_back({.per_second = load * 32 / 4.2e-3});
   options.duration = std::chrono::seconds(2);
@@ -61,12 +61,12 @@ TEST(VirtualRun, BatcherThatKnowsTheBucketsPadsLess) {
   VirtualRunOptions options = Options(0.5);
   options.device.buckets = {8, 32};
   const double pads_ms = MeanMs(Play(options));
-  options.batcher.buckets = options.device.buckets;
+  options.scheduler.buckets = options.device.buckets;
   EXPECT_LT(MeanMs(Play(options)), 0.8 * pads_ms);
 }
 
 TEST(VirtualRun, EveryRequestEndsOnceAndInItsTime) {
-  VirtualRunResult result{.counted = BatcherStatistics(1)};
+  VirtualRunResult result{.counted = SchedulerStatistics(1)};
   const auto records = Play(Options(0.5), &result);
   EXPECT_NEAR(static_cast<double>(records.size()), 7619, 300);
   for (const VirtualRecord& record : records) {
@@ -78,14 +78,14 @@ TEST(VirtualRun, EveryRequestEndsOnceAndInItsTime) {
 }
 
 // A full batch computes for 4.2 ms and is copied in for 2.1 ms.
-TEST(VirtualRun, WithTwoSlotsCopiesGoBesideTheCompute) {
+TEST(VirtualRun, WithTwoInFlightCopiesGoBesideTheCompute) {
   VirtualRunOptions options = Options(1.5);
   options.streams =
-      VirtualStreamsOptions{.slots = 2,
+      VirtualStreamsOptions{.max_in_flight = 2,
                             .max_batch_size = 32,
                             .copy_in = {Milliseconds(0.5), Milliseconds(0.05)},
                             .compute = {Milliseconds(1), Milliseconds(0.1)}};
-  VirtualRunResult result{.counted = BatcherStatistics(1)};
+  VirtualRunResult result{.counted = SchedulerStatistics(1)};
   int64_t ok = 0;
   for (const VirtualRecord& record : Play(options, &result)) {
     ok += record.code == absl::StatusCode::kOk;
@@ -94,7 +94,7 @@ TEST(VirtualRun, WithTwoSlotsCopiesGoBesideTheCompute) {
   EXPECT_GT(result.batches, 400);
   EXPECT_LE(result.busy, options.duration);
   EXPECT_GE(result.busy, 0.98 * options.duration);
-  options.streams->slots = 1;
+  options.streams->max_in_flight = 1;
   Play(options, &result);
   EXPECT_NEAR(static_cast<double>(result.busy.count()),
               static_cast<double>(options.duration.count()) * 4.2 / 6.3,
@@ -119,7 +119,7 @@ TEST(VirtualRun, OverloadIsCarriedAtSaturation) {
 
 TEST(VirtualRun, WrongOptionsAreRefused) {
   VirtualRunOptions options = Options(0.5);
-  options.batcher.max_wait = Duration(-1);
+  options.scheduler.max_wait = Duration(-1);
   EXPECT_FALSE(RunVirtual(options, [](const VirtualRecord&) {}).ok());
 }
 

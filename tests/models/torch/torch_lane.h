@@ -49,7 +49,7 @@ class TorchLane {
   // Loads and warms up.
   static absl::StatusOr<TorchLane> Create(const ModelOptions& options,
                                           const std::string& path) {
-    HostModelsOrStatus models = absl::InternalError("not loaded");
+    CpuModelsOrStatus models = absl::InternalError("not loaded");
     FerryLoadTorchModels(options, path, models);
     if (!models.ok()) {
       return models.status();
@@ -64,49 +64,27 @@ class TorchLane {
 
   const ModelSpec& spec() const { return model_->spec(); }
   std::string warm_up_failure() const { return model_->warm_up_failure(); }
-  bool runs_on_any_thread() const { return model_->runs_on_any_thread(); }
-
-  int32_t staging_places() const { return model_->staging_places(); }
-
-  // A batch that is staged, and its requests.
-  struct Staged {
-    std::vector<std::unique_ptr<Row>> requests;
-    std::unique_ptr<Batch> batch;
-    Outcome outcome;
-  };
 
   // Runs one batch of single rows: row i of each input [rows, ...] is brought
   // by a request of its own, in two runs that split an element.
   LaneResult Run(const std::vector<at::Tensor>& inputs) {
-    Staged staged = Stage(inputs);
-    return Compute(staged);
-  }
-
-  // The halves of Run().
-  Staged Stage(const std::vector<at::Tensor>& inputs) {
-    const int64_t rows =
-        model_->spec().max_batch_size == 0 ? 1 : inputs.front().size(0);
-    const auto count = static_cast<int32_t>(rows);
-    Staged staged;
-    staged.batch = std::make_unique<Batch>(count, count);
+    const bool is_batched = model_->spec().max_batch_size > 0;
+    const int64_t rows = is_batched ? inputs.front().size(0) : 1;
+    Batch batch(static_cast<int32_t>(rows), static_cast<int32_t>(rows));
+    std::vector<std::unique_ptr<Row>> requests;
     for (int64_t row = 0; row < rows; ++row) {
-      staged.requests.push_back(std::make_unique<Row>(
-          inputs, model_->spec().max_batch_size == 0 ? -1 : row));
-      staged.batch->Add(staged.requests.back()->request);
+      requests.push_back(std::make_unique<Row>(inputs, is_batched ? row : -1));
+      batch.Add(requests.back()->request);
     }
-    staged.batch->Close(TimePoint(), CloseReason::kFull);
-    staged.outcome = model_->Stage(*staged.batch);
-    return staged;
-  }
-  LaneResult Compute(Staged& staged) {
+    batch.Close(TimePoint(), CloseReason::kFull, /*sequence=*/0);
     LaneResult result;
-    result.outcome = staged.outcome;
+    result.outcome = model_->Gather(batch);
     OutputRef output;
     if (result.outcome.ok()) {
-      result.outcome = model_->Compute(*staged.batch, output);
+      result.outcome = model_->Compute(batch, output);
     }
     if (result.outcome.ok()) {
-      result.outputs = Copy(*output.get(), staged.batch->rows());
+      result.outputs = Copy(*output.get(), batch.rows());
     }
     return result;
   }
@@ -128,7 +106,7 @@ class TorchLane {
     return outputs;
   }
 
-  std::unique_ptr<HostModel> model_;
+  std::unique_ptr<CpuModel> model_;
 };
 
 }  // namespace ferry

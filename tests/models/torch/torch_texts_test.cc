@@ -61,7 +61,7 @@ class TorchTextsTest : public testing::Test {
     module.save(path);
     options_.name = "m";
     options_.spec = {std::move(inputs), std::move(outputs), 4};
-    HostModelsOrStatus models = absl::InternalError("not loaded");
+    CpuModelsOrStatus models = absl::InternalError("not loaded");
     FerryLoadTorchModels(options_, path, models);
     if (!models.ok()) {
       return models.status();
@@ -79,8 +79,8 @@ class TorchTextsTest : public testing::Test {
       requests.emplace_back(options_.spec, row);
       batch.Add(requests.back().request);
     }
-    batch.Close(TimePoint(), CloseReason::kFull);
-    Outcome outcome = model_->Stage(batch);
+    batch.Close(TimePoint(), CloseReason::kFull, /*sequence=*/0);
+    Outcome outcome = model_->Gather(batch);
     OutputRef output;
     if (outcome.ok()) {
       outcome = model_->Compute(batch, output);
@@ -98,7 +98,7 @@ class TorchTextsTest : public testing::Test {
 
   const TempFolder folder_;
   ModelOptions options_;
-  std::unique_ptr<HostModel> model_;
+  std::unique_ptr<CpuModel> model_;
 };
 
 TEST_F(TorchTextsTest, StringsComeInAndGoOut) {

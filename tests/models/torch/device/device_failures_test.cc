@@ -1,5 +1,5 @@
-// DeviceModel where memory ends, forwards fail, or the device is lost: what
-// fails, and that what it had started is waited for.
+// TorchDeviceModel where memory ends, forwards fail, or the device is lost:
+// what fails, and that what it had started is waited for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST_F(DeviceFailuresTest, ABatchThatThrowsFailsAndTheNextRuns) {
   EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
 }
 
-// Nobody else waits for what a batch that fails has started until then. This
+// Nothing else waits for what a batch that fails has started until then. This
 // one fails on its way in, with one input copied.
 class DeviceModelWithoutMemoryTest : public DeviceFailuresTest {
  protected:
@@ -116,7 +116,7 @@ class DeviceModelWithoutMemoryTest : public DeviceFailuresTest {
   TestRows one_{1, {2}, {1, 2}};
   TestRows other_{1, {3}, {5, 6, 7}};
   const std::array<TensorView, 2> views_ = {one_.view, other_.view};
-  std::unique_ptr<DeviceModel> model_;
+  std::unique_ptr<TorchDeviceModel> model_;
 };
 
 TEST_F(DeviceModelWithoutMemoryTest, TheNextWaitsForTheCopy) {
@@ -159,7 +159,7 @@ TEST_F(DeviceFailuresTest, AfterABatchThatFailsOnItsWayOutTheNextIsWhole) {
   EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
 }
 
-// Of what it has to wait for, it asks nobody.
+// Its caller does not say what it has to wait for.
 TEST_F(DeviceFailuresTest, ABatchWaitsForAllThatItsPlaceHasUnderWay) {
   const auto model = Make(Doubled);
   TestRows one(1, {2}, {1, 2});
@@ -184,7 +184,7 @@ TEST_F(DeviceFailuresTest, ALostDeviceIsTold) {
   EXPECT_TRUE(Play(*model, *BatchOf({&one}), output).is_lost);
 }
 
-// Of sizes that nobody knows, what throws may be their fault; not so here.
+// Where sizes are unknown, what throws may be their fault; not so here.
 TEST_F(DeviceFailuresTest, ADeviceThatIsLostInWarmUpIsTold) {
   options_.spec.inputs[0].dims = {kAnySize};
   options_.spec.outputs[0].dims = {kAnySize};
@@ -210,7 +210,7 @@ TEST_F(DeviceFailuresTest, AnOutputThatDoesNotFitFailsItsBatch) {
 
 TEST_F(DeviceFailuresTest, FewerOutputsThanTheSpecHasFailTheBatchAndTheLoad) {
   options_.spec.outputs.push_back({"z", DataType::kFp32, {2}});
-  const auto model = std::make_unique<DeviceModel>(
+  const auto model = std::make_unique<TorchDeviceModel>(
       std::make_unique<ScriptedNetwork>(Doubled, /*outputs=*/1), options_,
       runtime_);
   TestRows one(1, {2}, {1, 2});

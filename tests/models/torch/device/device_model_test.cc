@@ -1,6 +1,4 @@
-// DeviceModel on a lazy device: values, types, padding, warm-up.
-#include "models/torch/device/device_model.h"
-
+// TorchDeviceModel on a lazy device: values, types, padding, warm-up.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "models/torch/device/torch_device_model.h"
 #include "tests/models/torch/device/scripted_device_model.h"
 
 namespace ferry {
@@ -40,7 +39,7 @@ TEST_F(DeviceModelTest, BatchesInFlightKeepApart) {
         1, std::vector<int64_t>{2}, std::vector<float>{value, value}));
     batches.push_back(BatchOf({rows.back().get()}));
   }
-  // As a StreamBackend does: two are started ahead of the one that lands.
+  // As a DeviceInstance does: two are started ahead of the one that lands.
   DeviceTimes times;
   for (int32_t i = 0; i < 9; ++i) {
     const auto at = static_cast<size_t>(i);

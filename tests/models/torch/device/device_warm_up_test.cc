@@ -1,5 +1,5 @@
-// DeviceModel's warm-up on a lazy device: each batch has ended, on all streams,
-// before the next begins and before anybody is told how it went.
+// TorchDeviceModel's warm-up on a lazy device: each batch has ended, on all
+// streams, before the next begins and before anybody is told how it went.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_F(DeviceWarmUpTest, EachBatchIsCopiedOutBeforeTheNextIsComputed) {
   EXPECT_THAT(runtime_.state.waiting, Each(0));
 }
 
-// It has started casts by then, which nobody else waits for.
+// It has started casts by then, and nothing else waits for them.
 TEST_F(DeviceWarmUpTest, BatchWhoseForwardThrowsHasEndedWhenThatIsTold) {
   const auto model =
       Make([](const Values&) -> at::Tensor { throw std::runtime_error("no"); });
@@ -49,7 +49,7 @@ class DeviceWarmUpErrorTest
     : public DeviceWarmUpTest,
       public ::testing::WithParamInterface<DeviceStream> {};
 
-// Started without an error: only who waits for it learns of it.
+// It starts without an error: only waiting for it tells of one.
 TEST_P(DeviceWarmUpErrorTest, WhatFailsOnTheDeviceFailsTheLoad) {
   const auto model = Make(Doubled);
   runtime_.state.failing = GetParam();

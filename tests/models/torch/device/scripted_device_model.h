@@ -1,5 +1,5 @@
-// A DeviceModel over a lazy device (host_runtime.h) whose network is a function
-// of the test, and batches for it.
+// A TorchDeviceModel over a lazy device (host_runtime.h) whose network is a
+// function of the test, and batches for it.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_TESTS_MODELS_TORCH_DEVICE_SCRIPTED_DEVICE_MODEL_H_
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/torch/device/device_model.h"
+#include "models/torch/device/torch_device_model.h"
 #include "tests/models/torch/device/host_runtime.h"
 
 namespace ferry {
@@ -73,8 +73,8 @@ class DeviceModelTest : public ::testing::Test {
     EXPECT_THAT(runtime_.faults(), ::testing::IsEmpty());
   }
 
-  std::unique_ptr<DeviceModel> Make(ScriptedNetwork::Script script) {
-    return std::make_unique<DeviceModel>(
+  std::unique_ptr<TorchDeviceModel> Make(ScriptedNetwork::Script script) {
+    return std::make_unique<TorchDeviceModel>(
         std::make_unique<ScriptedNetwork>(std::move(script),
                                           options_.spec.outputs.size()),
         options_, runtime_);
@@ -91,7 +91,7 @@ class DeviceModelTest : public ::testing::Test {
     for (TestRows* one : requests) {
       batch->Add(one->request);
     }
-    batch->Close(TimePoint(), CloseReason::kFull);
+    batch->Close(TimePoint(), CloseReason::kFull, /*sequence=*/0);
     return batch;
   }
 
@@ -101,9 +101,9 @@ class DeviceModelTest : public ::testing::Test {
     return {values, values + all.size / sizeof(float)};
   }
 
-  // All steps of one batch, of one that fails those that StreamPipeline takes.
-  DeviceOutcome Play(DeviceModel& model, const Batch& batch, OutputRef& output,
-                     int32_t place = 0) {
+  // All steps of one batch, of one that fails those that DevicePipeline takes.
+  DeviceOutcome Play(TorchDeviceModel& model, const Batch& batch,
+                     OutputRef& output, int32_t place = 0) {
     DeviceOutcome outcome = model.CopyIn(place, batch);
     if (!outcome.ok()) {
       return outcome;
@@ -117,7 +117,8 @@ class DeviceModelTest : public ::testing::Test {
     return outcome.ok() ? copied : outcome;
   }
 
-  static uint64_t Count(const DeviceModel& model, const std::string& event) {
+  static uint64_t Count(const TorchDeviceModel& model,
+                        const std::string& event) {
     for (const DeviceCount& one : model.counts()) {
       if (one.event == event) {
         return one.count;

@@ -24,7 +24,7 @@ class StreamOrderTest : public ::testing::Test {
   StreamOrder order_{faults_};
 };
 
-TEST_F(StreamOrderTest, StreamsThatNobodyOrdersDisturbEachOther) {
+TEST_F(StreamOrderTest, StreamsWithoutAnOrderDisturbEachOther) {
   order_.Write(kIn, all_);
   order_.Read(kCompute, end_);
   EXPECT_THAT(

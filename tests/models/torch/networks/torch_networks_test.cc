@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -129,53 +128,6 @@ TEST_F(TorchNetworksTest, SeededWeightsAreTheSameInEveryLoad) {
   const at::Tensor x = at::randn({2, 64});
   const ModelOptions options = NetworkOptions("mlp");
   EXPECT_TRUE(at::equal(Serve(options, "", {x}), Serve(options, "", {x})));
-}
-
-TEST_F(TorchNetworksTest, BatchOnAnotherThreadIsTheSameAndHasOneThread) {
-  auto lane = TorchLane::Create(NetworkOptions("mlp"), "");
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_TRUE(lane->runs_on_any_thread());
-  const at::Tensor x = at::randn({3, 64});
-  const at::Tensor here = lane->Run({x}).outputs.at(0);
-  at::Tensor there;
-  int threads = 0;
-  std::thread([&] {
-    at::set_num_threads(2);  // as a thread of the server may find it
-    there = lane->Run({x}).outputs.at(0);
-    threads = at::get_num_threads();
-  }).join();
-  EXPECT_TRUE(at::equal(here, there));
-  EXPECT_EQ(threads, 1);
-}
-
-TEST_F(TorchNetworksTest, BatchesAreStagedAheadInPlacesOfTheirOwn) {
-  ModelOptions options = NetworkOptions("mlp");
-  options.slots = 2;
-  auto lane = TorchLane::Create(options, "");
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->staging_places(), 2);
-  std::vector<at::Tensor> inputs;
-  std::vector<at::Tensor> expected;
-  for (int64_t rows = 1; rows <= 4; ++rows) {
-    inputs.push_back(at::randn({rows, 64}));
-    expected.push_back(lane->Run({inputs.back()}).outputs.at(0));
-  }
-  auto staged = lane->Stage({inputs[0]});
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    auto next = lane->Stage({inputs[(i + 1) % inputs.size()]});
-    const LaneResult result = lane->Compute(staged);
-    ASSERT_TRUE(result.outcome.ok());
-    EXPECT_TRUE(at::equal(result.outputs.at(0), expected[i])) << i;
-    staged = std::move(next);
-  }
-}
-
-TEST_F(TorchNetworksTest, ModelOfSeveralThreadsKeepsToItsLane) {
-  ModelOptions options = NetworkOptions("mlp");
-  options.threads = 2;
-  const auto lane = TorchLane::Create(options, "");
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_FALSE(lane->runs_on_any_thread());
 }
 
 TEST_F(TorchNetworksTest, ResNet50IsItsPlainForward) {

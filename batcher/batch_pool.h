@@ -1,0 +1,84 @@
+// BatchPool lends batches to a scheduler, sees to it that they are delivered,
+// and takes them back.
+//
+// Bound (G5): it has a fixed number of batches. An instance that finds none
+// waits until replies have been delivered.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_BATCHER_BATCH_POOL_H_
+#define FERRY_BATCHER_BATCH_POOL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "batcher/batch.h"
+#include "batcher/mutex.h"
+#include "batcher/reply_order.h"
+
+namespace ferry {
+
+// The number of an instance, from 0.
+using InstanceId = int32_t;
+
+class BatchPool {
+ public:
+  struct Options {
+    int32_t batches = 1;
+    int32_t max_requests = 1;  // of one batch
+    int32_t max_rows = 1;
+    bool preserve_ordering = false;
+    const Clock* clock = nullptr;  // outlives the pool
+  };
+
+  // `on_batch(id)` tells that Take(id), which returned null, may return a batch
+  // now.
+  BatchPool(const Options& options, std::function<void(InstanceId)> on_batch);
+
+  // REQUIRES: all batches are back.
+  ~BatchPool();
+
+  // Returns an open, empty batch; null where all are under way.
+  BatchPtr Take(InstanceId id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Put(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Tells the requests of a batch that has its result.
+  void Deliver(BatchPtr batch);
+
+  // Requests are being told their end outside a batch. Calls may nest.
+  void BeginAnswers() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndAnswers() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What WaitUntilIdle() asks may have another answer.
+  void QueueChanged() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Waits until `is_empty()` says that nothing is queued, no batch is under way
+  // and nobody is being told an end. Returns whether that came before `until`.
+  bool WaitUntilIdle(TimePoint until, absl::FunctionRef<bool()> is_empty)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Batches closed and not yet delivered.
+  int32_t under_way() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // All batches, for their statistics; constant.
+  const std::vector<std::unique_ptr<Batch>>& all() const { return all_; }
+
+ private:
+  const Clock& clock_;
+  const std::function<void(InstanceId)> on_batch_;
+  std::vector<std::unique_ptr<Batch>> all_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<Batch*> free_ ABSL_GUARDED_BY(mutex_);
+  std::vector<InstanceId> waiting_ ABSL_GUARDED_BY(mutex_);
+  int32_t answering_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<ReplyOrder> order_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_BATCH_POOL_H_

@@ -1,0 +1,81 @@
+// DeviceInstance runs a model on a device that copies in, computes and copies
+// out at once. Its batcher thread pulls batches and starts them, so that the
+// next is copied in while one computes; another thread waits for the device's
+// events and delivers.
+//
+// Guarantees: those of Instance. A model that throws fails only its batch; a
+// device that is lost fails all that follow, and the scheduler is told.
+//
+// Thread safety: thread-compatible; its threads are its own.
+#ifndef FERRY_BATCHER_DEVICE_INSTANCE_H_
+#define FERRY_BATCHER_DEVICE_INSTANCE_H_
+
+#include <deque>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "batcher/device_model.h"
+#include "batcher/device_pipeline.h"
+#include "batcher/instance.h"
+#include "batcher/mutex.h"
+
+namespace ferry {
+
+class DeviceInstance final : public Instance {
+ public:
+  // Starts the batcher thread and warms the model up on it. Errors: those of
+  // DeviceModel::WarmUp(); INTERNAL where it threw.
+  static absl::StatusOr<std::unique_ptr<DeviceInstance>> Create(
+      std::unique_ptr<DeviceModel> model);
+
+  ~DeviceInstance() override;
+
+  const ModelSpec& spec() const override { return model_->spec(); }
+  int32_t max_in_flight() const override { return model_->places() - 1; }
+  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
+    return model_->warm_up_samples();
+  }
+  std::vector<DeviceCount> counts() const override { return model_->counts(); }
+  void Start(Scheduler& scheduler, InstanceId id) override;
+  void Join() override;
+
+ private:
+  struct Source {
+    Scheduler* scheduler = nullptr;  // null: never started
+    InstanceId id = 0;
+  };
+
+  explicit DeviceInstance(std::unique_ptr<DeviceModel> model);
+
+  void RunBatches();
+  void RunEvents(Source source);
+  // Waits until one more batch may be pulled.
+  void AwaitRoom() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Push(DevicePipeline::InFlight in_flight) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The oldest; waits for one. None: there will be no more.
+  std::optional<DevicePipeline::InFlight> Pop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::unique_ptr<DeviceModel> model_;
+  DevicePipeline pipeline_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<DevicePipeline::InFlight> in_flight_ ABSL_GUARDED_BY(mutex_);
+  int32_t not_computed_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::promise<absl::Status> warm_;
+  std::promise<Source> source_;
+  bool is_started_ = false;
+  std::thread batcher_;
+  std::thread events_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_DEVICE_INSTANCE_H_

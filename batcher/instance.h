@@ -1,0 +1,57 @@
+// Instance is one copy of a model's execution: a batcher thread that pulls a
+// batch from the scheduler, runs it on the device, delivers the replies, and
+// pulls the next.
+//
+// What an instance owes for each batch that Scheduler::NextBatch() returned to
+// it: Scheduler::Finished() when its compute has ended, also where it failed,
+// and then Deliver(), each once.
+//
+// CpuInstance runs a model on this machine's processors, DeviceInstance on a
+// device with streams.
+#ifndef FERRY_BATCHER_INSTANCE_H_
+#define FERRY_BATCHER_INSTANCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "batcher/batch_pool.h"
+#include "batcher/device_count.h"
+#include "batcher/service_time_model.h"
+#include "batcher/tensor.h"
+
+namespace ferry {
+
+class Scheduler;
+
+class Instance {
+ public:
+  // REQUIRES: never started, or joined.
+  virtual ~Instance() = default;
+
+  virtual const ModelSpec& spec() const = 0;
+
+  // Batches that it pulls before the first of them has computed: more than one
+  // where it copies the next batch in meanwhile.
+  virtual int32_t max_in_flight() const { return 1; }
+
+  // How long batches took before the first was pulled; may be none.
+  virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
+    return {};
+  }
+
+  // What its device has counted since it was made. Any thread.
+  virtual std::vector<DeviceCount> counts() const { return {}; }
+
+  // Pulls batches from now on, until the scheduler is stopped. `scheduler`
+  // outlives the instance's threads.
+  virtual void Start(Scheduler& scheduler, InstanceId id) = 0;
+
+  // Waits until its threads have ended: all it pulled is delivered. REQUIRES:
+  // the scheduler is stopped.
+  virtual void Join() = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_BATCHER_INSTANCE_H_

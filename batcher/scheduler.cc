@@ -1,0 +1,1053 @@
+// Submit and refuse; pull, publish and finish; the timer; the end.
+#include "batcher/scheduler.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "batcher/check.h"
+#include "batcher/thread_priority.h"
+
+namespace ferry {
+namespace {
+
+// Upper bounds far beyond use, so that a slip of the pen does not become an
+// allocation of gigabytes at start.
+constexpr int64_t kMaxBatchSize = 1 << 20;  // rows
+constexpr int64_t kMaxQueueRequests = 1 << 24;
+constexpr int64_t kMaxQueueRows = 1 << 26;
+constexpr int64_t kMaxQueueBytes = int64_t{1} << 46;
+constexpr int64_t kMaxUndelivered = 1 << 10;  // batches
+
+// The way of a closed batch to a device that is about to be free.
+constexpr Duration kHandOver = std::chrono::microseconds(100);
+constexpr int kStagingWeight = 16;  // of the average, against one more batch
+// Cancels that come within it are answered together; G4 promises 1 ms.
+constexpr Duration kCancelDelay = std::chrono::microseconds(500);
+
+constexpr std::array<Outcome, 5> kEndedInQueue = {
+    Outcome{absl::StatusCode::kCancelled,
+            "request was cancelled while it was queued"},
+    Outcome{absl::StatusCode::kDeadlineExceeded,
+            "request passed its deadline while it was queued"},
+    Outcome{absl::StatusCode::kDeadlineExceeded,
+            "request would have passed its deadline before it was answered"},
+    Outcome{absl::StatusCode::kUnavailable,
+            "server stopped before the request was started"},
+    Outcome{absl::StatusCode::kUnavailable, "model's device is lost"}};
+
+const Outcome& OutcomeOf(EndedInQueue how) {
+  return kEndedInQueue[static_cast<size_t>(how)];
+}
+
+// The word notify_.
+constexpr uint64_t Pack(int32_t rows, InstanceId id) {
+  return (static_cast<uint64_t>(rows) << 32) | static_cast<uint32_t>(id);
+}
+constexpr int32_t RowsOf(uint64_t word) {
+  return static_cast<int32_t>(word >> 32);
+}
+constexpr InstanceId InstanceOf(uint64_t word) {
+  return static_cast<InstanceId>(word & 0xffffffffu);
+}
+
+absl::Status CheckRange(const char* name, int64_t value, int64_t max) {
+  return value >= 1 && value <= max
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(name, ": expected 1 to ",
+                                                       max, ", got ", value));
+}
+
+absl::Status CheckRuntimeOptions(const RuntimeOptions& options,
+                                 int64_t max_batch_size) {
+  absl::Status status =
+      CheckRange("max_batch_size", options.max_batch_size, max_batch_size);
+  status.Update(
+      CheckRange("queue.requests", options.queue.requests, kMaxQueueRequests));
+  status.Update(CheckRange("queue.rows", options.queue.rows, kMaxQueueRows));
+  status.Update(CheckRange("queue.bytes", options.queue.bytes, kMaxQueueBytes));
+  if (options.max_wait < Duration(0)) {
+    status.Update(absl::InvalidArgumentError(
+        "max_wait: expected at least 0, got a negative time"));
+  }
+  return status;
+}
+
+RuntimeOptions RuntimeOptionsOf(const SchedulerOptions& options) {
+  return {.max_batch_size = options.max_batch_size,
+          .policy = options.policy,
+          .max_wait = options.max_wait,
+          .queue = options.queue};
+}
+
+absl::Status CheckBuckets(const SchedulerOptions& options) {
+  const std::vector<int32_t>& buckets = options.buckets;
+  const auto out_of_order = std::adjacent_find(buckets.begin(), buckets.end(),
+                                               std::greater_equal<int32_t>());
+  if (buckets.empty() ||
+      (out_of_order == buckets.end() && buckets.front() >= 1 &&
+       buckets.back() == options.max_batch_size)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "buckets: expected ascending numbers of rows, the last of them "
+      "max_batch_size, ",
+      options.max_batch_size, ", got ", absl::StrJoin(buckets, ",")));
+}
+
+absl::Status CheckOptions(const SchedulerOptions& options) {
+  absl::Status status =
+      CheckRuntimeOptions(RuntimeOptionsOf(options), kMaxBatchSize);
+  status.Update(CheckRange("max_requests_per_batch",
+                           options.max_requests_per_batch,
+                           std::numeric_limits<int32_t>::max()));
+  status.Update(CheckRange("max_undelivered_batches",
+                           options.max_undelivered_batches, kMaxUndelivered));
+  status.Update(CheckRange("levels", std::ssize(options.levels), kMaxLevels));
+  if (options.enough_rows < 0) {
+    status.Update(absl::InvalidArgumentError(absl::StrCat(
+        "enough_rows: expected at least 0, got ", options.enough_rows)));
+  }
+  status.Update(CheckBuckets(options));
+  const bool delays =
+      std::any_of(options.levels.begin(), options.levels.end(),
+                  [](const LevelOptions& level) { return level.delays_late; });
+  if (options.preserve_ordering && delays) {
+    status.Update(absl::InvalidArgumentError(
+        "preserve_ordering: expected no level that delays with it"));
+  }
+  if (options.preserve_ordering && options.levels.size() > 1) {
+    status.Update(absl::InvalidArgumentError(
+        "preserve_ordering: expected one level of priority with it, got "
+        "several"));
+  }
+  return status;
+}
+
+BatchPlanner::Options PlannerOptions(const SchedulerOptions& options,
+                                     int32_t instances) {
+  return {.max_batch_size = options.max_batch_size,
+          .max_requests_per_batch = options.max_requests_per_batch,
+          .max_queued_requests = options.queue.requests,
+          .levels = static_cast<int32_t>(options.levels.size()),
+          .instances = instances,
+          .preserve_ordering = options.preserve_ordering,
+          .enough_rows = options.enough_rows,
+          .buckets = options.buckets};
+}
+
+}  // namespace
+
+// --- begin -------------------------------------------------------------------
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
+    std::vector<std::unique_ptr<Instance>> instances,
+    const SchedulerOptions& options) {
+  Check(!instances.empty(), "a scheduler has instances");
+  absl::Status status = CheckOptions(options);
+  if (options.clock != &Clock::Steady()) {
+    status.Update(absl::InvalidArgumentError(
+        "clock: expected Clock::Steady() for a scheduler with threads"));
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  const Instance& first = *instances.front();
+  const absl::Span<const ServiceTimeSample> samples = first.warm_up_samples();
+  const PulledInstances pulled = {
+      .spec = first.spec(),
+      .count = static_cast<int32_t>(instances.size()),
+      .max_in_flight = first.max_in_flight(),
+      .warm_up_samples = {samples.begin(), samples.end()}};
+  return std::unique_ptr<Scheduler>(
+      new Scheduler(std::move(instances), pulled, options));
+}
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
+    const PulledInstances& instances, const SchedulerOptions& options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) {
+    return status;
+  }
+  return std::unique_ptr<Scheduler>(new Scheduler({}, instances, options));
+}
+
+Scheduler::Scheduler(std::vector<std::unique_ptr<Instance>> own_instances,
+                     const PulledInstances& instances,
+                     const SchedulerOptions& options)
+    : options_(options),
+      clock_(*options.clock),
+      spec_(instances.spec),
+      max_in_flight_(instances.max_in_flight),
+      has_threads_(!own_instances.empty()),
+      join_budget_(std::make_shared<JoinBudget>(options.queue.bytes)),
+      admission_(options.queue, static_cast<int32_t>(options.levels.size())),
+      max_part_rows_(options.max_batch_size),
+      share_{.weight = options.weight},
+      planner_(PlannerOptions(options, instances.count)),
+      answered_(options.max_batch_size),
+      pool_({.batches = instances.count * instances.max_in_flight +
+                        options.max_undelivered_batches,
+             .max_requests = MaxRequests(),
+             .max_rows = options.max_batch_size,
+             .preserve_ordering = options.preserve_ordering,
+             .clock = options.clock},
+            [this](InstanceId id) { record(id).wake.Notify(); }),
+      own_instances_(std::move(own_instances)) {
+  for (size_t level = 0; level < options_.levels.size(); ++level) {
+    admission_.SetLevelBound(static_cast<int32_t>(level),
+                             options_.levels[level].max_requests);
+  }
+  for (int32_t id = 0; id < instances.count; ++id) {
+    InstanceRecord& instance = instances_.emplace_back();
+    for (int32_t place = 0; place < max_in_flight_; ++place) {
+      instance.clients.emplace_back(share_, instance.wake);
+    }
+    instance.in_flight.reserve(static_cast<size_t>(max_in_flight_));
+  }
+  {
+    MutexLock lock(mutex_);
+    planner_.SetOptions(RuntimeOptionsOf(options));
+    for (const ServiceTimeSample& sample : instances.warm_up_samples) {
+      if (sample.rows <= options_.max_batch_size) {
+        planner_.Learn(sample, /*shape_key=*/0);
+      }
+    }
+    PublishEstimate(clock_.Now());
+  }
+  if (has_threads_) {
+    timer_thread_ = std::thread([this] { RunTimer(); });
+  }
+  for (size_t id = 0; id < own_instances_.size(); ++id) {
+    own_instances_[id]->Start(*this, static_cast<InstanceId>(id));
+  }
+}
+
+// --- callers -----------------------------------------------------------------
+
+absl::Status Scheduler::Submit(InferRequest& request) {
+  Check(request.rows >= 1 && request.completion != nullptr,
+        "a request has rows and a completion");
+  Check(request.level >= 0 && request.level < std::ssize(options_.levels),
+        "a request's level is one of the scheduler's");
+  request.arrival = clock_.Now();
+  request.due = DueOf(request);
+  const int32_t max_part_rows = max_part_rows_.load(std::memory_order_relaxed);
+  const int32_t parts = SplitRequest::PartsOf(request.rows, max_part_rows);
+  if (request.rows > MaxRequestRows(request.level) ||
+      static_cast<int64_t>(request.bytes) > admission_.bounds().bytes) {
+    return Refuse(Refusal::kTooLarge, request);
+  }
+  if (is_device_lost()) {
+    return Refuse(Refusal::kBroken, request);
+  }
+  if (request.due <= request.arrival) {
+    return Refuse(Refusal::kExpired, request);
+  }
+  const bool would_miss = WouldMiss(request);
+  request.is_probe = would_miss && wait_estimate_.TakeProbe(request.shape_key,
+                                                            request.arrival);
+  if (would_miss && !request.is_probe) {
+    return Refuse(Refusal::kWouldMiss, request);
+  }
+  const Admission::Verdict verdict =
+      admission_.TryAdmit(request.level, parts, request.rows, request.bytes);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    if (admission_.closed()) {
+      pool_.QueueChanged();  // a drain may have seen this one counted
+    }
+    return Refuse(RefusalFor(verdict), request);
+  }
+  if (parts > 1) {
+    request.split = new SplitRequest(request, max_part_rows, join_budget_);
+    // To cut it took time, in which others may have arrived.
+    request.arrival = clock_.Now();
+    request.due = DueOf(request);
+    request.split->Stamp();
+  }
+  TimePoint look_at =
+      request.due == kNever
+          ? kNever
+          : request.due -
+                Duration(critical_ns_.load(std::memory_order_relaxed));
+  const uint64_t cancels = cancels_.load(std::memory_order_seq_cst);
+  const bool is_cancelled = request.cancelled.load(std::memory_order_seq_cst);
+  const TimePoint arrival = request.arrival;
+  Push(request);  // from now on the request may be gone
+  NotifyWaiter();
+  // The timer may have looked for a cancelled request, or given up what is
+  // queued, before the push.
+  if (is_cancelled || cancels_.load(std::memory_order_seq_cst) != cancels ||
+      admission_.closed()) {
+    look_at = arrival;
+  }
+  LowerLook(look_at);
+  return absl::OkStatus();
+}
+
+void Scheduler::Push(InferRequest& request) {
+  if (request.split == nullptr) {
+    inbox_.Push(request);
+    return;
+  }
+  // The last part ends the whole, and with it `parts`.
+  const absl::Span<SplitRequest::Part> parts = request.split->parts();
+  const size_t count = parts.size();
+  for (size_t i = 0; i < count; ++i) {
+    inbox_.Push(parts[i]);
+  }
+}
+
+// Rows are counted before the push and read after it: the producer that pushes
+// last sees those of all, whatever the order of their admission.
+void Scheduler::NotifyWaiter() {
+  uint64_t word = notify_.load(std::memory_order_seq_cst);
+  if (word != 0 && admission_.rows() >= RowsOf(word) &&
+      notify_.compare_exchange_strong(word, 0, std::memory_order_seq_cst)) {
+    record(InstanceOf(word)).wake.Notify();
+  }
+}
+
+void Scheduler::LowerLook(TimePoint at) {
+  const int64_t at_ns = ToNanos(at);
+  int64_t look_at = look_at_.load(std::memory_order_seq_cst);
+  while (at_ns < look_at) {
+    if (look_at_.compare_exchange_weak(look_at, at_ns,
+                                       std::memory_order_seq_cst)) {
+      timer_.Notify();
+      return;
+    }
+  }
+}
+
+void Scheduler::Cancel(InferRequest& request) {
+  if (request.cancelled.exchange(true, std::memory_order_seq_cst)) {
+    return;
+  }
+  cancels_.fetch_add(1, std::memory_order_seq_cst);
+  LowerLook(clock_.Now() + kCancelDelay);
+}
+
+// --- refusals ----------------------------------------------------------------
+
+TimePoint Scheduler::DueOf(const InferRequest& request) const {
+  const LevelOptions& level =
+      options_.levels[static_cast<size_t>(request.level)];
+  Duration timeout = level.default_timeout;
+  if (request.timeout > Duration(0) &&
+      (timeout == Duration(0) ||
+       (level.may_shorten && request.timeout < timeout))) {
+    timeout = request.timeout;
+  }
+  if (timeout == Duration(0) || timeout >= kNever - request.arrival) {
+    return request.deadline;
+  }
+  return std::min(request.deadline, request.arrival + timeout);
+}
+
+bool Scheduler::WouldMiss(const InferRequest& request) const {
+  if (request.due == kNever) {
+    return false;
+  }
+  WaitEstimate::Ahead ahead = {
+      .rows_of_level = admission_.RowsOf(request.level),
+      .rows_up_to_level = admission_.RowsUpTo(request.level)};
+  const auto misses = [&](TimePoint due) {
+    return wait_estimate_.FinishOf({.rows = request.rows,
+                                    .level = request.level,
+                                    .shape_key = request.shape_key,
+                                    .due = due},
+                                   ahead, request.arrival) > due;
+  };
+  if (!IsToBeDelayed(request)) {
+    return misses(request.due);
+  }
+  // Delayed itself it comes behind all others; in time it overtakes those.
+  if (request.deadline == kNever || !misses(request.deadline)) {
+    return false;
+  }
+  const int64_t overtaken =
+      std::min(wait_estimate_.DelayedRows(request.level), ahead.rows_of_level);
+  ahead.rows_of_level -= overtaken;
+  ahead.rows_up_to_level -= overtaken;
+  return misses(request.due);
+}
+
+int32_t Scheduler::MaxRequestRows(int32_t level) const {
+  const QueueBounds bounds = admission_.bounds();
+  const int32_t of_level =
+      options_.levels[static_cast<size_t>(level)].max_requests;
+  const int64_t parts =
+      of_level > 0 ? std::min(bounds.requests, of_level) : bounds.requests;
+  return static_cast<int32_t>(std::min<int64_t>(
+      parts * max_part_rows_.load(std::memory_order_relaxed), bounds.rows));
+}
+
+Refusal Scheduler::RefusalFor(Admission::Verdict verdict) const {
+  switch (verdict) {
+    case Admission::Verdict::kRequestsFull:
+      return Refusal::kQueueRequests;
+    case Admission::Verdict::kLevelFull:
+      return Refusal::kQueueLevel;
+    case Admission::Verdict::kRowsFull:
+      return Refusal::kQueueRows;
+    case Admission::Verdict::kBytesFull:
+      return Refusal::kQueueBytes;
+    case Admission::Verdict::kAdmitted:
+    case Admission::Verdict::kClosed:
+      break;
+  }
+  return is_device_lost() ? Refusal::kBroken : Refusal::kDraining;
+}
+
+absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request) {
+  refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  const QueueBounds bounds = admission_.bounds();
+  switch (reason) {
+    case Refusal::kTooLarge:
+      return request.rows > MaxRequestRows(request.level)
+                 ? absl::InvalidArgumentError(
+                       absl::StrCat("request batch size: expected at most ",
+                                    MaxRequestRows(request.level),
+                                    " rows, which is all the queue holds, got ",
+                                    request.rows))
+                 : absl::InvalidArgumentError(absl::StrCat(
+                       "request size: expected at most ", bounds.bytes,
+                       " bytes, which is all the queue holds, got ",
+                       request.bytes));
+    case Refusal::kQueueRequests:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "queue is full: it holds at most ", bounds.requests, " requests"));
+    case Refusal::kQueueLevel:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "queue is full: it holds at most ",
+          options_.levels[static_cast<size_t>(request.level)].max_requests,
+          " requests of this priority"));
+    case Refusal::kQueueRows:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "queue is full: it holds at most ", bounds.rows, " rows"));
+    case Refusal::kQueueBytes:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("queue is full: it holds at most ", bounds.bytes,
+                       " bytes, the request brings ", request.bytes));
+    case Refusal::kExpired:
+      return absl::DeadlineExceededError(
+          "request had passed its deadline when it arrived");
+    case Refusal::kWouldMiss:
+      return absl::ResourceExhaustedError(
+          "the queue and the model need longer than the request's deadline");
+    case Refusal::kDraining:
+      return absl::UnavailableError(
+          "server is draining and takes no new requests");
+    case Refusal::kBroken:
+      break;
+  }
+  return absl::UnavailableError(OutcomeOf(EndedInQueue::kDeviceLost).text);
+}
+
+// --- batcher threads ---------------------------------------------------------
+
+BatchPtr Scheduler::NextBatch(InstanceId id) {
+  InstanceRecord& instance = record(id);
+  for (;;) {
+    SetAside set_aside;
+    InstanceId wake = kNone;
+    BatchPtr batch;
+    EventCount::Key key = 0;
+    TimePoint until;
+    bool is_stopped = false;
+    {
+      MutexLock lock(mutex_);
+      batch = Pull(id, set_aside, wake);
+      key = instance.key;
+      until = instance.until;
+      is_stopped = is_stopped_;
+    }
+    if (wake != kNone) {
+      record(wake).wake.Notify();
+    }
+    Answer(set_aside);
+    if (batch != nullptr) {
+      return batch;
+    }
+    if (is_stopped) {
+      instance.wake.CancelWait();
+      return nullptr;
+    }
+    instance.wake.Wait(key, until);
+  }
+}
+
+BatchPtr Scheduler::TryNextBatch(InstanceId id) {
+  SetAside set_aside;
+  InstanceId wake = kNone;
+  BatchPtr batch;
+  {
+    MutexLock lock(mutex_);
+    batch = Pull(id, set_aside, wake);
+  }
+  if (wake != kNone) {
+    record(wake).wake.Notify();
+  }
+  Answer(set_aside);
+  return batch;
+}
+
+BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
+  InstanceRecord& instance = record(id);
+  instance.is_waiting = false;
+  LearnLast(instance, clock_.Now());
+  BatchPtr batch;
+  for (;;) {
+    // Before it asks for anything whose coming it is to be notified of.
+    instance.key = instance.wake.PrepareWait();
+    TakeCancelled(set_aside);
+    TakeInbox(set_aside);
+    const TimePoint now = clock_.Now();
+    ExpireQueued(now, set_aside);
+    const BatchPlanner::Choice choice =
+        planner_.Choose(StateOf(instance, now), admission_.closed(), now);
+    Wait wait = choice.wait;
+    bool is_blocked = false;
+    if (choice.group == nullptr) {
+      LeaveDevice(instance, now);
+      if (is_stopped_) {
+        return nullptr;
+      }
+    } else if (!EnterDevice(instance, now, wait)) {
+      is_blocked = true;
+    } else if (batch == nullptr && (batch = pool_.Take(id)) == nullptr) {
+      LeaveDevice(instance, now);
+      wait = {};
+      is_blocked = true;
+    } else if (Fill(*batch, instance, choice, now, set_aside)) {
+      instance.wake.CancelWait();
+      wake = Publish(now);
+      PublishEstimate(now);
+      return batch;
+    } else {
+      continue;  // requests were set aside: another group may be next
+    }
+    BeginWait(instance, wait, is_blocked, now);
+    wake = Publish(now);
+    if (wake == id) {
+      wake = kNone;
+      instance.is_waiting = false;
+      continue;
+    }
+    PublishEstimate(now);
+    return nullptr;
+  }
+}
+
+bool Scheduler::EnterDevice(InstanceRecord& instance, TimePoint now,
+                            Wait& wait) {
+  if (options_.device == nullptr) {
+    return true;
+  }
+  Client& client =
+      instance.clients[static_cast<size_t>(instance.taken % max_in_flight_)];
+  const DeviceShare::Turn turn = options_.device->TryEnter(client, now);
+  if (!turn.is_let_in) {
+    instance.asked_at = std::min(instance.asked_at, now);
+    wait = {.until = turn.ask_again};
+  }
+  return turn.is_let_in;
+}
+
+void Scheduler::LeaveDevice(InstanceRecord& instance, TimePoint now) {
+  instance.asked_at = kNever;
+  if (options_.device == nullptr) {
+    return;
+  }
+  Client& client =
+      instance.clients[static_cast<size_t>(instance.taken % max_in_flight_)];
+  options_.device->LeaveWithoutWork(client, now);
+}
+
+bool Scheduler::Fill(Batch& batch, InstanceRecord& instance,
+                     const BatchPlanner::Choice& choice, TimePoint now,
+                     SetAside& set_aside) {
+  const TimePoint free_at = FreeAt(instance, now);
+  const bool is_made = planner_.MakePlan(
+      *choice.group, free_at, now,
+      [&](InferRequest& request, BatchPlanner::Dropped why)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+            if (why == BatchPlanner::Dropped::kCancelled) {
+              End(request, EndedInQueue::kCancelled, set_aside);
+            } else if (IsToBeDelayed(request)) {
+              planner_.Delay(request);
+            } else {
+              End(request, EndedInQueue::kLate, set_aside);
+            }
+          });
+  if (!is_made) {
+    return false;
+  }
+  const Duration time = planner_.Commit(batch, now);
+  for (const Batch::Entry& entry : batch.entries()) {
+    admission_.LeaveLevel(entry.level, 1, entry.rows);
+  }
+  admission_.LeaveQueue(static_cast<int32_t>(batch.entries().size()),
+                        batch.rows());
+  batch.Close(now, choice.reason, closed_count_++);
+  instance.in_flight.push_back({.batch = &batch,
+                                .client = &instance.clients[static_cast<size_t>(
+                                    instance.taken % max_in_flight_)],
+                                .begin = std::min(now, instance.asked_at),
+                                .expected = free_at + time});
+  instance.asked_at = kNever;
+  ++instance.taken;
+  return true;
+}
+
+void Scheduler::BeginWait(InstanceRecord& instance, const Wait& wait,
+                          bool is_blocked, TimePoint now) {
+  // One waiter at a time has the alarm of the batch that is queued; one that
+  // still computes has its own.
+  const bool another_has_alarm =
+      !is_blocked && instance.in_flight.empty() &&
+      std::any_of(instances_.begin(), instances_.end(),
+                  [&](const InstanceRecord& other) {
+                    return other.is_waiting && !other.is_blocked &&
+                           other.until != kNever &&
+                           StateOf(other, now).ready_at <= now;
+                  });
+  instance.is_waiting = true;
+  instance.is_blocked = is_blocked;
+  instance.wait_number = ++waits_begun_;
+  instance.until = another_has_alarm ? kNever : wait.until;
+}
+
+InstanceId Scheduler::DesignatedWaiter(TimePoint now) const {
+  InstanceId best = kNone;
+  // The least is woken: first an idle one, and of those the one that has the
+  // alarm; else the last to wait, which is the warmest; of those that compute
+  // the first to be ready.
+  std::tuple<bool, bool, TimePoint, int64_t> least;
+  for (InstanceId id = 0; id < instance_count(); ++id) {
+    const InstanceRecord& instance = instances_[static_cast<size_t>(id)];
+    if (!instance.is_waiting) {
+      continue;
+    }
+    if (instance.is_blocked) {
+      return kNone;  // it has work, and asks again when it may
+    }
+    const TimePoint ready_at = StateOf(instance, now).ready_at;
+    const bool is_busy = ready_at > now;
+    const std::tuple rank(is_busy, instance.until == kNever,
+                          is_busy ? ready_at : TimePoint(),
+                          -instance.wait_number);
+    if (best == kNone || rank < least) {
+      best = id;
+      least = rank;
+    }
+  }
+  return best;
+}
+
+InstanceId Scheduler::Publish(TimePoint now) {
+  const InstanceId waiter = DesignatedWaiter(now);
+  if (waiter == kNone) {
+    notify_.store(0, std::memory_order_seq_cst);
+    return kNone;
+  }
+  const InstanceRecord& instance = record(waiter);
+  const BatchPlanner::Choice choice =
+      planner_.Choose(StateOf(instance, now), admission_.closed(), now);
+  if (choice.group == nullptr && choice.wait.until >= instance.until) {
+    const int32_t rows = choice.wait.wake_at_rows;
+    notify_.store(rows == Wait::kNoRows ? 0 : Pack(rows, waiter),
+                  std::memory_order_seq_cst);
+    if (inbox_.empty()) {
+      return kNone;
+    }
+  }
+  notify_.store(0, std::memory_order_seq_cst);
+  return waiter;
+}
+
+InstanceState Scheduler::StateOf(const InstanceRecord& instance,
+                                 TimePoint now) const {
+  if (instance.in_flight.empty()) {
+    return {};
+  }
+  // Among several levels the next to come may be the most urgent.
+  return {.ready_at = FreeAt(instance, now) - staging_ - kHandOver,
+          .takes_full_early = options_.levels.size() == 1};
+}
+
+void Scheduler::LearnLast(InstanceRecord& instance, TimePoint now) {
+  if (instance.last.rows == 0) {
+    return;
+  }
+  if (max_in_flight_ == 1) {
+    instance.last.took = now - instance.last_begin;
+  }
+  planner_.Learn(instance.last, instance.last_shape_key);
+  instance.last.rows = 0;
+}
+
+void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
+                         Computed computed) {
+  batch.set_times(times);
+  const Duration compute = times.compute_end - times.compute_begin;
+  InstanceRecord& instance = record(id);
+  instance.busy_ns.Add(ElapsedNanos(compute));
+  admission_.ReleaseBytes(batch.bytes());
+  SetAside set_aside;
+  InstanceId wake = kNone;
+  {
+    MutexLock lock(mutex_);
+    const TimePoint now = clock_.Now();
+    const auto in_flight =
+        std::find_if(instance.in_flight.begin(), instance.in_flight.end(),
+                     [&](const auto& each) { return each.batch == &batch; });
+    Check(in_flight != instance.in_flight.end(),
+          "a batch is finished once, by the instance that pulled it");
+    if (options_.device != nullptr) {
+      options_.device->Leave(*in_flight->client, compute, now);
+    }
+    if (computed == Computed::kOk) {
+      instance.last = {.rows = batch.rows(), .took = compute};
+      instance.last_begin = in_flight->begin;
+      instance.last_shape_key = batch.shape_key();
+      staging_ += (times.staging - staging_) / kStagingWeight;
+    }
+    instance.in_flight.erase(in_flight);
+    if (max_in_flight_ > 1) {
+      LearnLast(instance, now);
+    }
+    if (computed == Computed::kDeviceLost && !is_device_lost()) {
+      is_device_lost_.store(true, std::memory_order_relaxed);
+      admission_.Close();
+      given_up_ = EndedInQueue::kDeviceLost;
+      GiveUpQueued(set_aside);
+    }
+    if (instance.is_waiting) {
+      wake = Publish(now);  // it is idle now
+    }
+    PublishEstimate(now);
+  }
+  if (wake != kNone) {
+    record(wake).wake.Notify();
+  }
+  Answer(set_aside);
+}
+
+void Scheduler::PublishEstimate(TimePoint now) {
+  TimePoint free_at = kNever;
+  int64_t idle = 0;
+  for (const InstanceRecord& instance : instances_) {
+    free_at = std::min(free_at, FreeAt(instance, now));
+    idle += instance.in_flight.empty() ? 1 : 0;
+  }
+  planner_.Publish({.free_at = free_at,
+                    .instances = instance_count(),
+                    .idle_instances = idle},
+                   wait_estimate_);
+  critical_ns_.store(planner_.CriticalTime().count(),
+                     std::memory_order_relaxed);
+}
+
+// --- what ends in the queue --------------------------------------------------
+
+void Scheduler::TakeInbox(SetAside& set_aside) {
+  InferRequest* next = inbox_.TakeAll();
+  while (next != nullptr) {
+    InferRequest& request = *std::exchange(next, next->next);
+    planner_.Add(request);
+    last_arrival_ = std::max(last_arrival_, request.arrival);
+    if (request.IsCancelled()) {
+      End(request, EndedInQueue::kCancelled, set_aside);
+    } else if (given_up_.has_value()) {
+      End(request, *given_up_, set_aside);
+    }
+  }
+}
+
+void Scheduler::ExpireQueued(TimePoint now, SetAside& set_aside) {
+  const DeadlineHeap& deadlines = planner_.queue().deadlines();
+  while (deadlines.earliest_due() <= now) {
+    InferRequest& request = *deadlines.earliest();
+    if (IsToBeDelayed(request)) {
+      planner_.Delay(request);
+    } else {
+      End(request, EndedInQueue::kExpired, set_aside);
+    }
+  }
+}
+
+void Scheduler::TakeCancelled(SetAside& set_aside) {
+  const uint64_t cancels = cancels_.load(std::memory_order_seq_cst);
+  if (cancels == cancels_seen_) {
+    return;
+  }
+  cancels_seen_ = cancels;
+  // To end one may end its group, so they are listed first.
+  InferRequest* cancelled = nullptr;
+  planner_.queue().Visit([&](InferRequest& request) {
+    if (request.IsCancelled()) {
+      request.next = std::exchange(cancelled, &request);
+    }
+  });
+  while (cancelled != nullptr) {
+    InferRequest& request = *std::exchange(cancelled, cancelled->next);
+    End(request, EndedInQueue::kCancelled, set_aside);
+  }
+}
+
+void Scheduler::GiveUpQueued(SetAside& set_aside) {
+  TakeCancelled(set_aside);
+  TakeInbox(set_aside);
+  while (!planner_.queue().empty()) {
+    End(planner_.queue().any(), *given_up_, set_aside);
+  }
+}
+
+void Scheduler::End(InferRequest& request, EndedInQueue how,
+                    SetAside& set_aside) {
+  if (set_aside.first == nullptr) {
+    pool_.BeginAnswers();  // before the queue looks empty to a drain
+  }
+  planner_.Remove(request);
+  // A client that is answered finds the room that its request left.
+  admission_.LeaveLevel(request.level, 1, request.rows);
+  admission_.LeaveQueue(1, request.rows);
+  admission_.ReleaseBytes(request.bytes);
+  request.ended = how;
+  request.next = std::exchange(set_aside.first, &request);
+}
+
+void Scheduler::Answer(SetAside& set_aside) {
+  if (set_aside.first == nullptr) {
+    return;
+  }
+  while (set_aside.first != nullptr) {
+    InferRequest& request =
+        *std::exchange(set_aside.first, set_aside.first->next);
+    const bool is_late = request.ended == EndedInQueue::kLate;
+    const TimePoint arrival = request.arrival;
+    const std::optional<RequestResult> result =
+        JoinResult(request, {OutcomeOf(request.ended), {}});
+    {
+      MutexLock lock(answers_mutex_);
+      answered_.dropped_requests.Add(is_late ? 1 : 0);
+      if (result.has_value()) {
+        answered_.failed_requests[static_cast<size_t>(result->outcome.code)]
+            .Add(1);
+        answered_.failed_ns.Add(ElapsedNanos(clock_.Now() - arrival));
+      }
+    }
+    if (result.has_value()) {
+      Respond(request, *result);
+    }
+  }
+  pool_.EndAnswers();
+}
+
+// --- the timer ---------------------------------------------------------------
+
+void Scheduler::LookAtQueue() {
+  SetAside set_aside;
+  InstanceId wake = kNone;
+  {
+    MutexLock lock(mutex_);
+    TimePoint now;
+    do {
+      TakeCancelled(set_aside);
+      TakeInbox(set_aside);
+      now = clock_.Now();
+      ExpireQueued(now, set_aside);
+      const TimePoint due = planner_.queue().deadlines().earliest_due();
+      const Duration critical = planner_.CriticalTime();
+      const bool will_be_critical = due != kNever && due - critical > now;
+      look_at_.store(ToNanos(will_be_critical ? due - critical : due),
+                     std::memory_order_seq_cst);
+    } while (!inbox_.empty() ||
+             cancels_.load(std::memory_order_seq_cst) != cancels_seen_);
+    // What left the queue counts no longer, and a deadline that has become
+    // critical may move the waiter's alarm.
+    wake = Publish(now);
+    PublishEstimate(now);
+  }
+  if (wake != kNone) {
+    record(wake).wake.Notify();
+  }
+  Answer(set_aside);
+}
+
+void Scheduler::RunTimer() {
+  pthread_setname_np(pthread_self(), "ferry-timer");
+  UsePreciseTimers();
+  RaiseThreadPriority();
+  for (;;) {
+    const EventCount::Key key = timer_.PrepareWait();
+    const TimePoint at = look_at();
+    if (clock_.Now() < at) {
+      timer_.Wait(key, at);
+      continue;
+    }
+    timer_.CancelWait();
+    LookAtQueue();
+    MutexLock lock(mutex_);
+    if (is_stopped_) {
+      return;
+    }
+  }
+}
+
+// --- control -----------------------------------------------------------------
+
+void Scheduler::BeginDrain() {
+  admission_.Close();
+  InstanceId wake = kNone;
+  {
+    MutexLock lock(mutex_);
+    wake = Publish(clock_.Now());
+  }
+  if (wake != kNone) {
+    record(wake).wake.Notify();
+  }
+  pool_.QueueChanged();
+}
+
+void Scheduler::GiveUp(EndedInQueue how) {
+  SetAside set_aside;
+  {
+    MutexLock lock(mutex_);
+    if (!given_up_.has_value()) {
+      given_up_ = how;
+    }
+    GiveUpQueued(set_aside);
+  }
+  Answer(set_aside);
+}
+
+absl::Status Scheduler::Drain(TimePoint until) {
+  Check(has_threads_, "Drain() waits for instances that have threads");
+  BeginDrain();
+  if (pool_.WaitUntilIdle(until,
+                          [this] { return admission_.requests() == 0; })) {
+    return absl::OkStatus();
+  }
+  GiveUp(EndedInQueue::kStopped);
+  return absl::DeadlineExceededError(
+      "not everything admitted was answered in time");
+}
+
+Scheduler::~Scheduler() {
+  BeginDrain();
+  GiveUp(EndedInQueue::kStopped);
+  if (!has_threads_) {
+    return;
+  }
+  pool_.WaitUntilIdle(kNever, [this] { return admission_.requests() == 0; });
+  {
+    MutexLock lock(mutex_);
+    is_stopped_ = true;
+  }
+  for (InstanceRecord& instance : instances_) {
+    instance.wake.Notify();
+  }
+  LowerLook(TimePoint::min());
+  for (const std::unique_ptr<Instance>& instance : own_instances_) {
+    instance->Join();
+  }
+  timer_thread_.join();
+  if (options_.device != nullptr) {
+    options_.device->Forget(share_);
+  }
+}
+
+RuntimeOptions Scheduler::runtime_options() const {
+  MutexLock lock(mutex_);
+  return planner_.options();
+}
+
+absl::Status Scheduler::SetRuntimeOptions(const RuntimeOptions& options) {
+  if (absl::Status status =
+          CheckRuntimeOptions(options, options_.max_batch_size);
+      !status.ok()) {
+    return status;
+  }
+  InstanceId wake = kNone;
+  {
+    MutexLock lock(mutex_);
+    planner_.SetOptions(options);
+    admission_.SetBounds(options.queue);
+    max_part_rows_.store(options.max_batch_size, std::memory_order_relaxed);
+    const TimePoint now = clock_.Now();
+    PublishEstimate(now);
+    wake = Publish(now);
+  }
+  if (wake != kNone) {
+    record(wake).wake.Notify();
+  }
+  return absl::OkStatus();
+}
+
+std::vector<DeviceCount> Scheduler::device_counts() const {
+  return has_threads_ ? own_instances_.front()->counts()
+                      : std::vector<DeviceCount>();
+}
+
+SchedulerStatistics Scheduler::Snapshot() const {
+  SchedulerStatistics result(options_.max_batch_size);
+  {
+    MutexLock lock(answers_mutex_);
+    answered_.MergeInto(result.served);
+  }
+  for (const std::unique_ptr<Batch>& batch : pool_.all()) {
+    batch->statistics().MergeInto(result.served);
+  }
+  result.padding_rows = PaddingRows(result.served.by_rows, options_.buckets);
+  for (size_t i = 0; i < refused_.size(); ++i) {
+    result.refused[i] = refused_[i].load(std::memory_order_relaxed);
+  }
+  result.queued_requests = admission_.requests();
+  result.queued_rows = admission_.rows();
+  result.queued_bytes = admission_.bytes();
+  result.running_batches = pool_.under_way();
+  MutexLock lock(mutex_);
+  for (const InstanceRecord& instance : instances_) {
+    result.busy.push_back(
+        Duration(static_cast<int64_t>(instance.busy_ns.value())));
+    if (!instance.in_flight.empty()) {
+      result.oldest_begin =
+          std::min(result.oldest_begin, instance.in_flight.front().begin);
+    }
+  }
+  const ServiceTimeModel& times = planner_.service_times().all();
+  result.service_time = times.line();
+  result.service_time_drifts = times.drift_count();
+  result.last_arrival = last_arrival_;
+  return result;
+}
+
+// --- tests and simulations ---------------------------------------------------
+
+TimePoint Scheduler::PullAt(InstanceId id) const {
+  MutexLock lock(mutex_);
+  return instances_[static_cast<size_t>(id)].until;
+}
+
+bool Scheduler::IsNotified(InstanceId id) const {
+  MutexLock lock(mutex_);
+  const InstanceRecord& instance = instances_[static_cast<size_t>(id)];
+  return instance.wake.HasMovedOn(instance.key);
+}
+
+int32_t Scheduler::NotifyAtRows() const {
+  const uint64_t word = notify_.load(std::memory_order_seq_cst);
+  return word == 0 ? Wait::kNoRows : RowsOf(word);
+}
+
+bool Scheduler::IsIdle() const {
+  return admission_.requests() == 0 && pool_.under_way() == 0;
+}
+
+}  // namespace ferry

@@ -1,0 +1,103 @@
+// BatchPool: a bound, waiters, order of delivery, and when all is idle.
+#include "batcher/batch_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/support/fake_clock.h"
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+constexpr Outcome kFailed = {absl::StatusCode::kInternal, "device failed"};
+
+class BatchPoolTest : public ::testing::Test {
+ protected:
+  BatchPool Pool(int32_t batches, bool preserve_ordering = false) {
+    return BatchPool({.batches = batches,
+                      .max_requests = 1,
+                      .max_rows = 4,
+                      .preserve_ordering = preserve_ordering,
+                      .clock = &clock_},
+                     [this](InstanceId id) { told_.push_back(id); });
+  }
+
+  // A batch of one request that has its result.
+  BatchPtr Finished(BatchPool& pool, TestRequest& request, int64_t sequence) {
+    BatchPtr batch = pool.Take(0);
+    batch->Add(request.request());
+    batch->Close(clock_.Now(), CloseReason::kFull, sequence);
+    batch->SetResult(kFailed, OutputRef());
+    return batch;
+  }
+
+  FakeClock clock_;
+  std::vector<InstanceId> told_;
+};
+
+TEST_F(BatchPoolTest, InstancesThatFoundNoneAreToldOnceOneIsBack) {
+  BatchPool pool = Pool(1);
+  BatchPtr batch = pool.Take(0);
+  ASSERT_NE(batch, nullptr);
+  EXPECT_EQ(pool.Take(1), nullptr);
+  EXPECT_EQ(pool.Take(2), nullptr);
+  EXPECT_EQ(pool.Take(1), nullptr);
+  EXPECT_TRUE(told_.empty());
+  batch.reset();
+  EXPECT_EQ(told_, (std::vector<InstanceId>{1, 2}));
+  EXPECT_NE(pool.Take(2), nullptr);
+  EXPECT_EQ(told_.size(), 2u) << "none waits any more";
+}
+
+TEST_F(BatchPoolTest, DeliveredBatchIsBack) {
+  BatchPool pool = Pool(1);
+  TestRequest request;
+  BatchPtr batch = Finished(pool, request, 0);
+  EXPECT_EQ(pool.under_way(), 1);
+  Deliver(std::move(batch));
+  EXPECT_EQ(pool.under_way(), 0);
+  EXPECT_EQ(request.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(BatchPoolTest, DeliversInOrderWhereItPreservesIt) {
+  BatchPool pool = Pool(3, /*preserve_ordering=*/true);
+  TestRequest requests[3];
+  std::vector<BatchPtr> batches;
+  for (int i = 0; i < 3; ++i) {
+    batches.push_back(Finished(pool, requests[i], i));
+  }
+  Deliver(std::move(batches[2]));
+  Deliver(std::move(batches[1]));
+  EXPECT_FALSE(requests[1].completion().is_answered());
+  EXPECT_EQ(pool.under_way(), 3) << "parked ones are under way";
+  Deliver(std::move(batches[0]));
+  for (TestRequest& request : requests) {
+    EXPECT_TRUE(request.completion().is_answered());
+  }
+  EXPECT_EQ(pool.under_way(), 0);
+}
+
+TEST_F(BatchPoolTest, IsIdleOnceNothingIsQueuedUnderWayOrBeingAnswered) {
+  BatchPool pool = Pool(1);
+  bool is_empty = true;
+  const auto is_idle = [&] {
+    return pool.WaitUntilIdle(clock_.Now(), [&] { return is_empty; });
+  };
+  EXPECT_TRUE(is_idle());
+  is_empty = false;
+  EXPECT_FALSE(is_idle());
+  is_empty = true;
+  pool.BeginAnswers();
+  EXPECT_FALSE(is_idle());
+  pool.EndAnswers();
+  BatchPtr batch = pool.Take(0);
+  EXPECT_FALSE(is_idle());
+  batch.reset();
+  EXPECT_TRUE(is_idle());
+}
+
+}  // namespace
+}  // namespace ferry

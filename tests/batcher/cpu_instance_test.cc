@@ -1,0 +1,226 @@
+// CpuInstance: the guarantees of Instance over models that fail, throw, wait.
+#include "batcher/cpu_instance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <latch>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/batcher/scripted_models.h"
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+using absl::StatusCode;
+
+void SubmitAndWait(Scheduler& scheduler, TestRequest& request) {
+  ASSERT_TRUE(scheduler.Submit(request.request()).ok());
+  request.completion().WaitUntilAnswered();
+}
+
+TEST(CpuInstance, ModelThatFailsOrThrowsFailsOnlyItsBatch) {
+  int count = 0;
+  TestRequest requests[4];
+  auto scheduler = Serve(OneModel([&count](const Batch&) -> Outcome {
+    switch (++count) {
+      case 1:
+        return {StatusCode::kInternal, "model said no"};
+      case 2:
+        throw std::runtime_error("compute threw");
+      case 3:
+        throw 42;  // NOLINT: not an exception of the standard library
+      default:
+        return {};
+    }
+  }));
+  for (TestRequest& request : requests) {
+    SubmitAndWait(*scheduler, request);
+  }
+  EXPECT_EQ(requests[0].code(), StatusCode::kInternal);
+  EXPECT_STREQ(requests[0].completion().outcome().text, "model said no");
+  EXPECT_EQ(requests[1].code(), StatusCode::kInternal);
+  EXPECT_EQ(requests[2].code(), StatusCode::kInternal);
+  EXPECT_EQ(requests[3].code(), StatusCode::kOk);
+}
+
+TEST(CpuInstance, BatchThatCannotBeGatheredIsNotComputed) {
+  auto model = std::make_unique<ScriptedCpuModel>([](const Batch&) -> Outcome {
+    ADD_FAILURE() << "computed what was not gathered";
+    return {};
+  });
+  int count = 0;
+  model->on_gather = [&count](const Batch&) -> Outcome {
+    if (++count == 1) {
+      throw std::runtime_error("gather threw");
+    }
+    return {StatusCode::kInvalidArgument, "gather said no"};
+  };
+  TestRequest requests[2];
+  auto scheduler = Serve(OneModel(std::move(model)));
+  for (TestRequest& request : requests) {
+    SubmitAndWait(*scheduler, request);
+  }
+  EXPECT_EQ(requests[0].code(), StatusCode::kInternal);
+  EXPECT_EQ(requests[1].code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(scheduler->Snapshot().queued_bytes, 0)
+      << "counted until the compute's end, also where there was none";
+}
+
+TEST(CpuInstance, ModelThatGivesNoOutputFailsItsBatch) {
+  auto model = std::make_unique<ScriptedCpuModel>();
+  model->gives_output = false;
+  TestRequest request;
+  auto scheduler = Serve(OneModel(std::move(model)));
+  SubmitAndWait(*scheduler, request);
+  EXPECT_EQ(request.code(), StatusCode::kInternal);
+}
+
+TEST(CpuInstance, ErrorOrExceptionOfTheWarmUpIsCreatesError) {
+  const std::function<absl::Status()> kWarmUps[] = {
+      [] { return absl::NotFoundError("no weights"); },
+      []() -> absl::Status { throw std::runtime_error("no weights"); },
+      []() -> absl::Status { throw 42; },  // NOLINT
+  };
+  for (const auto& warm_up : kWarmUps) {
+    auto model = std::make_unique<ScriptedCpuModel>();
+    model->on_warm_up = warm_up;
+    EXPECT_FALSE(CpuInstance::Create(std::move(model)).ok());
+  }
+}
+
+TEST(CpuInstance, IsWarmedUpOnTheThreadThatComputes) {
+  std::thread::id warmed_on;
+  std::thread::id computed_on;
+  auto model = std::make_unique<ScriptedCpuModel>([&](const Batch&) -> Outcome {
+    computed_on = std::this_thread::get_id();
+    return {};
+  });
+  model->on_warm_up = [&] {
+    warmed_on = std::this_thread::get_id();
+    return absl::OkStatus();
+  };
+  TestRequest request;
+  auto scheduler = Serve(OneModel(std::move(model)));
+  EXPECT_NE(warmed_on, std::thread::id());
+  SubmitAndWait(*scheduler, request);
+  scheduler.reset();
+  EXPECT_EQ(computed_on, warmed_on);
+  EXPECT_NE(computed_on, std::this_thread::get_id());
+}
+
+TEST(CpuInstance, InstancesComputeAtTheSameTime) {
+  // Each waits for the other: one instance alone would never end.
+  std::latch both_compute(2);
+  std::vector<std::unique_ptr<CpuModel>> models;
+  for (int i = 0; i < 2; ++i) {
+    models.push_back(
+        std::make_unique<ScriptedCpuModel>([&](const Batch&) -> Outcome {
+          both_compute.arrive_and_wait();
+          return {};
+        }));
+  }
+  TestRequest requests[2];
+  auto scheduler = Serve(std::move(models));
+  for (TestRequest& request : requests) {
+    ASSERT_TRUE(scheduler->Submit(request.request()).ok());
+  }
+  for (TestRequest& request : requests) {
+    request.completion().WaitUntilAnswered();
+    EXPECT_EQ(request.code(), StatusCode::kOk);
+  }
+}
+
+TEST(CpuInstance, NextBatchComputesWhileRepliesOfTheLastAreWritten) {
+  // The first request's reply waits until the second batch computes.
+  std::latch second_computes(1);
+  int count = 0;
+  TestRequest requests[2];
+  requests[0].completion().on_respond = [&] { second_computes.wait(); };
+  auto scheduler = Serve(OneModel([&](const Batch&) -> Outcome {
+                           if (++count == 2) {
+                             second_computes.count_down();
+                           }
+                           return {};
+                         }),
+                         {.max_own_replies = 0, .max_own_compute = {}});
+  for (TestRequest& request : requests) {
+    ASSERT_TRUE(scheduler->Submit(request.request()).ok());
+  }
+  second_computes.wait();  // for ever, if it waited for the first reply
+  EXPECT_TRUE(scheduler->Drain(kNever).ok());
+}
+
+// Whether a batch of one request is delivered by the thread that computed it.
+bool IsDeliveredByTheBatcherThread(const CpuInstance::Options& options) {
+  std::thread::id computed_on;
+  std::thread::id delivered_on;
+  TestRequest request;
+  request.completion().on_respond = [&] {
+    delivered_on = std::this_thread::get_id();
+  };
+  auto scheduler = Serve(OneModel([&](const Batch&) -> Outcome {
+                           computed_on = std::this_thread::get_id();
+                           return {};
+                         }),
+                         options);
+  SubmitAndWait(*scheduler, request);
+  scheduler.reset();
+  return computed_on == delivered_on;
+}
+
+TEST(CpuInstance, BatcherThreadDeliversWhereAHandOverWouldNotPay) {
+  const Duration never(0);
+  const Duration always = std::chrono::hours(1);
+  EXPECT_FALSE(IsDeliveredByTheBatcherThread(
+      {.max_own_replies = 0, .max_own_compute = never}));
+  EXPECT_TRUE(IsDeliveredByTheBatcherThread(
+      {.max_own_replies = 1, .max_own_compute = never}))
+      << "few replies";
+  EXPECT_TRUE(IsDeliveredByTheBatcherThread(
+      {.max_own_replies = 0, .max_own_compute = always}))
+      << "computed fast";
+}
+
+TEST(CpuInstance, ThatWasNeverStartedEnds) {
+  auto instance = CpuInstance::Create(std::make_unique<ScriptedCpuModel>());
+  EXPECT_TRUE(instance.ok());
+}
+
+TEST(CpuInstance, WaitsForItsTurnAtASharedDevice) {
+  DeviceShare device(1);
+  std::atomic<int> computing{0};
+  std::atomic<int> most{0};
+  const auto compute = [&](const Batch&) -> Outcome {
+    most = std::max(most.load(), ++computing);
+    std::this_thread::yield();
+    --computing;
+    throw std::runtime_error("a failed batch gives the device back, too");
+  };
+  TestRequest requests[2][20];
+  SchedulerOptions options = {.max_requests_per_batch = 1};
+  options.device = &device;
+  auto one = Serve(OneModel(compute), {}, options);
+  auto other = Serve(OneModel(compute), {}, options);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(one->Submit(requests[0][i].request()).ok());
+    ASSERT_TRUE(other->Submit(requests[1][i].request()).ok());
+  }
+  for (auto& of_one : requests) {
+    for (TestRequest& request : of_one) {
+      request.completion().WaitUntilAnswered();
+    }
+  }
+  EXPECT_EQ(most, 1);
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,105 @@
+// PullModel plays the wake-up protocol of batcher/scheduler.h in every
+// interleaving of its atomic steps: producers that each submit one request,
+// instances that pull, and the timer. It is a model of the protocol, not of the
+// code: sequentially consistent, one row a request, request i due at moment
+// i + 1.
+//
+// A state in which no thread can move, but for time and for batches that
+// compute, must keep what the protocol promises (Problem()).
+//
+// Thread safety: thread-compatible.
+#ifndef FERRY_TESTS_BATCHER_MODEL_PULL_MODEL_H_
+#define FERRY_TESTS_BATCHER_MODEL_PULL_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace ferry {
+
+// What the protocol leaves out, to see that the model notices.
+enum class Mutation {
+  kNone,
+  kRowsReadBeforePush,
+  kNoLookAfterWaitersPublication,
+  kNoWakeForWhatStaysBehind,
+  kLeavingPublishesNothing,
+  kNoLookAfterLeaversPublication,
+  kKeyTakenAfterPublication,
+  kAlarmIsNotHandedOn,
+  kTimerPublishesWithoutMutex,
+  kNoLookAfterTimersPublication,
+  kLookReadBeforePush,
+};
+inline constexpr int kMutationCount = 11;
+
+struct PullModelOptions {
+  int producers = 2;       // to kMaxProducers
+  int instances = 2;       // to kMaxInstances
+  int batch = 2;           // rows
+  bool is_window = false;  // else eager
+  bool has_timer = false;  // requests have deadlines
+  Mutation mutation = Mutation::kNone;
+};
+
+class PullModel {
+ public:
+  static constexpr int kMaxProducers = 4;
+  static constexpr int kMaxInstances = 3;
+
+  explicit PullModel(const PullModelOptions& options) : options_(options) {}
+
+  struct Result {
+    size_t states = 0;
+    size_t at_rest = 0;
+    std::string problem;  // empty: none
+  };
+  Result Explore() const;
+
+ private:
+  struct State {
+    uint8_t rows;     // the admission counter
+    uint8_t inbox;    // requests, as bits
+    uint8_t queue;    // requests, as bits
+    uint8_t mutex;    // its holder; 0: free
+    uint8_t is_over;  // the window of what is queued has ended
+    uint8_t notify_rows, notify_instance;  // the word; rows 0: none
+    uint8_t look_at;                       // 0: never
+    struct Producer {
+      uint8_t step, rows, at_rows, at_instance, look_at;
+    };
+    std::array<Producer, kMaxProducers> producers;
+    struct Puller {
+      uint8_t step, is_prepared, is_woken;
+      uint8_t is_waiting, has_alarm, wait_number;
+      uint8_t leaves, wake;  // wake: instance + 1
+    };
+    std::array<Puller, kMaxInstances> pullers;
+    struct Timer {
+      uint8_t step, is_prepared, is_woken, look_at, fires;
+    } timer;
+  };
+  using Emit = std::function<void(const State&)>;
+
+  void MoveProducer(const State& state, int index, const Emit& emit) const;
+  void MovePuller(const State& state, int index, const Emit& emit) const;
+  void MoveTimer(const State& state, const Emit& emit) const;
+  void PassTime(const State& state, const Emit& emit) const;
+
+  static void Notify(State& state, int instance);
+  static void NotifyTimer(State& state);
+  bool Leaves(const State& state) const;
+  // Instance + 1, or 0.
+  static int Designated(const State& state, int instances);
+  bool SomeAlarm(const State& state) const;
+  void Publish(State& state, State::Puller& its) const;
+  static void BeginPull(State& state, State::Puller& its);
+  std::string Problem(const State& state) const;
+
+  const PullModelOptions options_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_TESTS_BATCHER_MODEL_PULL_MODEL_H_
