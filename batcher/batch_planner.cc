@@ -13,7 +13,7 @@ constexpr double kWorthCutting = 0.95;
 // Each so many-th batch that is worth a cut leaves whole, to see whether the
 // larger size has become faster.
 constexpr int64_t kCutsAProbe = 32;
-// Of the device's time, that a level counts on.
+// A level counts on this part of the time of the device.
 constexpr double kLeastShare = 0.01;
 
 }  // namespace

@@ -57,7 +57,8 @@ class BatchPool {
   void QueueChanged() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until `is_empty()` says that nothing is queued, no batch is under way
-  // and nobody is being told an end. Returns whether that came before `until`.
+  // and no request is being told its end. Returns whether that came before
+  // `until`.
   bool WaitUntilIdle(TimePoint until, absl::FunctionRef<bool()> is_empty)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

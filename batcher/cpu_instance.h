@@ -63,7 +63,7 @@ class CpuInstance final : public Instance {
 
   const Options options_;
   const std::unique_ptr<CpuModel> model_;
-  // Of its last batch; the batcher thread's.
+  // The two below describe its last batch; the batcher thread reads them.
   Duration last_compute_{0};
   int32_t last_rows_ = 0;
   std::promise<absl::Status> warm_;

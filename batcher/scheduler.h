@@ -201,8 +201,8 @@ class Scheduler {
   TimePoint look_at() const {
     return FromNanos(look_at_.load(std::memory_order_seq_cst));
   }
-  // Of an instance whose last TryNextBatch() returned null: when to call that
-  // again, and whether it is due before.
+  // When to call TryNextBatch() again where it returned null, and whether that
+  // is due before.
   TimePoint PullAt(InstanceId id) const ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsNotified(InstanceId id) const ABSL_LOCKS_EXCLUDED(mutex_);
   // The rows at which a producer wakes an instance; Wait::kNoRows: at none.

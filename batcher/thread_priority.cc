@@ -38,10 +38,4 @@ void RaiseThreadPriority() {
   }
 }
 
-void LowerThreadPriority() {
-  if (is_allowed.load(std::memory_order_acquire)) {
-    SetNice(normal_nice);
-  }
-}
-
 }  // namespace ferry

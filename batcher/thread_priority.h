@@ -6,7 +6,7 @@
 // receive livelock (Mogul and Ramakrishnan, Eliminating Receive Livelock in an
 // Interrupt-driven Kernel, 1997). So threads that compute and answer have the
 // higher priority, where the system allows it
-// (docs/decisions/0034-overload-on-few-cores.md), for as long as they do.
+// (docs/decisions/0034-overload-on-few-cores.md).
 //
 // Off until a program asks for it: tests and yardsticks measure without.
 //
@@ -30,9 +30,6 @@ bool AllowRaisedPriority();
 // Raises the calling thread's priority, and that of the threads that it starts
 // from now on.
 void RaiseThreadPriority();
-
-// Gives the calling thread the process's priority again.
-void LowerThreadPriority();
 
 }  // namespace ferry
 

@@ -24,7 +24,7 @@
 
 namespace ferry::bench {
 
-// As the scheduler uses it: news are published, then whoever waits is notified.
+// As the scheduler uses it: news are published, then the waiter is notified.
 class EventCountEvent {
  public:
   void Notify() {

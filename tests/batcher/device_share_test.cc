@@ -95,14 +95,14 @@ TEST(DeviceShare, WeightsCount) {
   EXPECT_NEAR(used[2], 2, 0.05);
 }
 
-TEST(DeviceShare, LanesOfAModelShareItsWeight) {
+TEST(DeviceShare, InstancesOfAModelShareItsWeight) {
   const auto used = Share(2, {1, 1}, {Milliseconds(3), Milliseconds(2)}, 4);
   EXPECT_NEAR(used[0], 10, 0.1);
   EXPECT_NEAR(used[1], 10, 0.1);
 }
 
 // One gate, one moment after the other.
-class WeightedGateTest : public ::testing::Test {
+class DeviceShareTest : public ::testing::Test {
  protected:
   bool TryEnter(Client& client) {
     return gate_.TryEnter(client, now_).is_let_in;
@@ -121,14 +121,14 @@ class WeightedGateTest : public ::testing::Test {
   TimePoint now_;
 };
 
-TEST_F(WeightedGateTest, WhoIsAloneHasTheDevice) {
+TEST_F(DeviceShareTest, ModelThatIsAloneHasTheDevice) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(TryEnter(client_));
     Leave(client_, Milliseconds(1));
   }
 }
 
-TEST_F(WeightedGateTest, WhoIdledSavedLittleUp) {
+TEST_F(DeviceShareTest, IdleModelSavesLittleUp) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(TryEnter(client_));
     Leave(client_, Milliseconds(1));
@@ -147,7 +147,7 @@ TEST_F(WeightedGateTest, WhoIdledSavedLittleUp) {
   EXPECT_LE(turns, 45) << "a credit of 20 ms, not of 100";
 }
 
-TEST_F(WeightedGateTest, WhoUsedMuchBeforeItPausedDoesNotPayForIt) {
+TEST_F(DeviceShareTest, HeavyUseBeforeAPauseIsNotPaidFor) {
   ASSERT_TRUE(TryEnter(client_));
   Leave(client_, Milliseconds(100'000));
   now_ += Milliseconds(1);  // nobody is expected any more
@@ -166,7 +166,7 @@ TEST_F(WeightedGateTest, WhoUsedMuchBeforeItPausedDoesNotPayForIt) {
 
 // A model of long batches whose lane needs a moment for the next one, longer
 // than a place is kept, beside one of short batches that always wants to.
-TEST_F(WeightedGateTest, WhoIsAwayForAMomentIsNotForgivenItsBatch) {
+TEST_F(DeviceShareTest, ModelThatIsAwayForAMomentIsNotForgivenItsBatch) {
   Duration long_time{0};
   Duration short_time{0};
   TimePoint returns_at = now_;
@@ -190,7 +190,7 @@ TEST_F(WeightedGateTest, WhoIsAwayForAMomentIsNotForgivenItsBatch) {
   EXPECT_NEAR(std::chrono::duration<double>(short_time).count(), 5, 0.15);
 }
 
-TEST_F(WeightedGateTest, WhatWasUsedBeforeAllWereIdleCountsNoMore) {
+TEST_F(DeviceShareTest, WhatWasUsedBeforeAllWereIdleCountsNoMore) {
   share_.weight = 0.01;
   ASSERT_TRUE(TryEnter(client_));
   EXPECT_FALSE(TryEnter(other_));
@@ -209,7 +209,7 @@ TEST_F(WeightedGateTest, WhatWasUsedBeforeAllWereIdleCountsNoMore) {
   Leave(client_, Milliseconds(1));
 }
 
-TEST_F(WeightedGateTest, PlaceIsKeptForWhoUsedLessButNotForLong) {
+TEST_F(DeviceShareTest, PlaceIsKeptForTheModelThatUsedLessButNotForLong) {
   ASSERT_TRUE(TryEnter(client_));
   EXPECT_FALSE(TryEnter(other_));
   Leave(client_, Milliseconds(10));
@@ -232,7 +232,7 @@ class WaitingClient final : public ShareClient {
   EventCount turn;
 };
 
-TEST_F(WeightedGateTest, WhoNoLongerWaitsIsPassedOver) {
+TEST_F(DeviceShareTest, ModelThatNoLongerWaitsIsPassedOver) {
   ModelShare third_share;
   Client third(third_share);
   ASSERT_TRUE(TryEnter(client_));

@@ -12,11 +12,10 @@ namespace {
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, 0); }
 
-// Of a thread that asks for it, and of one that it starts then.
+// The nice values of a thread that asks for it, and of one it starts then.
 struct Raised {
   int own = 0;
   int of_child = 0;
-  int lowered = 0;
 };
 
 Raised Raise() {
@@ -25,8 +24,6 @@ Raised Raise() {
     RaiseThreadPriority();
     raised.own = NiceOfThisThread();
     std::thread([&raised] { raised.of_child = NiceOfThisThread(); }).join();
-    LowerThreadPriority();
-    raised.lowered = NiceOfThisThread();
   }).join();
   return raised;
 }
@@ -34,7 +31,6 @@ Raised Raise() {
 TEST(ThreadPriorityTest, IsRaisedOnceAllowedAndThatOfThreadsStartedThen) {
   const int normal = NiceOfThisThread();
   EXPECT_EQ(Raise().own, normal) << "not allowed yet";
-  EXPECT_EQ(Raise().lowered, normal);
   if (!AllowRaisedPriority()) {
     EXPECT_EQ(NiceOfThisThread(), normal);
     EXPECT_EQ(Raise().own, normal);
@@ -44,7 +40,6 @@ TEST(ThreadPriorityTest, IsRaisedOnceAllowedAndThatOfThreadsStartedThen) {
   const int raised = std::max(normal - kRaisedBy, -20);
   EXPECT_EQ(Raise().own, raised);
   EXPECT_EQ(Raise().of_child, raised);
-  EXPECT_EQ(Raise().lowered, normal);
   EXPECT_EQ(NiceOfThisThread(), normal);
 }
 
