@@ -105,7 +105,12 @@ TEST(Batch, SuccessGivesEachRequestItsRowsAndCountsItsTimes) {
   const OutputRef output = pool.Take();
   batch.SetResult({}, output);
   clock.Advance(Milliseconds(5));
+  uint64_t rows_at_first_reply = 0;
+  first.completion().on_respond = [&] {
+    rows_at_first_reply = batch.statistics().ok_rows.value();
+  };
   batch.Deliver(clock);
+  EXPECT_EQ(rows_at_first_reply, 3u) << "the batch counts whole";
 
   EXPECT_EQ(first.completion().first_row(), 0);
   EXPECT_EQ(first.completion().rows(), 2);
