@@ -76,7 +76,7 @@ TimePoint WaitEstimate::FinishOf(const Request& request, const Ahead& ahead,
   };
   const double full_ns = Nanos(queue.full_batch);
   const double share = levels_[static_cast<size_t>(request.level)].Load().share;
-  // Of the device's time the level has only its share: more urgent requests may
+  // The level has only its share of the device's time: more urgent requests may
   // yet come.
   const double wait_ns =
       std::max(in_turns(batches) * full_ns + Nanos(queue.partial_batches),

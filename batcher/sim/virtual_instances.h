@@ -52,7 +52,7 @@ class VirtualInstances {
   // REQUIRES: the clock stands at next_event().
   virtual void PlayNext() = 0;
 
-  // Of what has been computed so far, by all instances.
+  // These tell what all instances have computed so far.
   virtual Duration busy() const = 0;
   virtual int64_t batches() const = 0;
   virtual int64_t rows() const = 0;
