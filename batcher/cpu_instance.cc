@@ -1,14 +1,9 @@
 // The batcher thread of a CpuInstance.
 #include "batcher/cpu_instance.h"
 
-#include <pthread.h>
-
-#include <algorithm>
-#include <exception>
-#include <iterator>
+#include <utility>
 
 #include "batcher/scheduler.h"
-#include "batcher/thread_priority.h"
 
 namespace ferry {
 namespace {
@@ -31,78 +26,32 @@ Outcome Guarded(const Step& step) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CpuInstance>> CpuInstance::Create(
-    std::unique_ptr<CpuModel> model, const Options& options) {
-  std::unique_ptr<CpuInstance> instance(
-      new CpuInstance(std::move(model), options));
-  std::future<absl::Status> warm = instance->warm_.get_future();
-  instance->thread_ = std::thread([&instance = *instance] { instance.Run(); });
-  if (absl::Status status = warm.get(); !status.ok()) {
+    std::unique_ptr<CpuModel> model) {
+  std::unique_ptr<CpuInstance> instance(new CpuInstance(std::move(model)));
+  absl::Status status = instance->thread_.WarmUp(
+      [&model = *instance->model_] { return model.WarmUp(); },
+      [&instance = *instance](Scheduler& scheduler, InstanceId id) {
+        instance.Run(scheduler, id);
+      });
+  if (!status.ok()) {
     return status;
   }
   return instance;
 }
 
-CpuInstance::CpuInstance(std::unique_ptr<CpuModel> model,
-                         const Options& options)
-    : options_(options), model_(std::move(model)) {}
+CpuInstance::CpuInstance(std::unique_ptr<CpuModel> model)
+    : model_(std::move(model)) {}
 
-CpuInstance::~CpuInstance() {
-  if (!is_started_) {
-    source_.set_value({});
-  }
-  Join();
-}
-
-void CpuInstance::Start(Scheduler& scheduler, InstanceId id) {
-  is_started_ = true;
-  delivery_ = std::make_unique<DeliveryThread>();
-  source_.set_value({&scheduler, id});
-}
-
-void CpuInstance::Join() {
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-  delivery_.reset();  // delivers what it has
-}
-
-void CpuInstance::Run() {
-  pthread_setname_np(pthread_self(), "ferry-batcher");
-  UsePreciseTimers();
-  absl::Status warmed;
-  try {
-    warmed = model_->WarmUp();
-  } catch (const std::exception& error) {
-    warmed = absl::InternalError(error.what());
-  } catch (...) {
-    warmed = absl::InternalError("model threw what is no std::exception");
-  }
-  warm_.set_value(std::move(warmed));
-  const Source source = source_.get_future().get();
-  if (source.scheduler == nullptr) {
-    return;
-  }
-  // After the warm-up: threads that the model started there may spin.
-  RaiseThreadPriority();
-  Scheduler& scheduler = *source.scheduler;
-  while (BatchPtr batch = scheduler.NextBatch(source.id)) {
-    bool has_failed = false;
-    const BatchTimes times = RunBatch(*batch, has_failed);
-    scheduler.Finished(*batch, source.id, times,
-                       has_failed ? Computed::kFailed : Computed::kOk);
-    const Duration compute = times.compute_end - times.compute_begin;
-    const bool is_here = IsDeliveredHere(*batch, compute);
-    last_compute_ = compute;
-    last_rows_ = batch->rows();
-    if (is_here) {
-      Deliver(std::move(batch));
-    } else {
-      delivery_->Push(std::move(batch));
-    }
+void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
+  while (BatchPtr batch = scheduler.NextBatch(id)) {
+    Computed computed = Computed::kOk;
+    const BatchTimes times = RunBatch(*batch, computed);
+    scheduler.Finished(*batch, id, times, computed);
+    Deliver(std::move(batch));
   }
 }
 
-BatchTimes CpuInstance::RunBatch(Batch& batch, bool& has_failed) {
+BatchTimes CpuInstance::RunBatch(Batch& batch, Computed& computed) {
   const Clock& clock = Clock::Steady();
   OutputRef output;
   Outcome outcome = Guarded([&] { return model_->Gather(batch); });
@@ -115,22 +64,9 @@ BatchTimes CpuInstance::RunBatch(Batch& batch, bool& has_failed) {
       outcome = kNoOutput;
     }
   }
-  has_failed = !outcome.ok();
-  batch.SetResult(outcome, has_failed ? OutputRef() : std::move(output));
+  computed = outcome.ok() ? Computed::kOk : Computed::kFailed;
+  batch.SetResult(outcome, outcome.ok() ? std::move(output) : OutputRef());
   return times;
-}
-
-// A batch that was slow after a fast one of half its rows or more counts as
-// fast: others had the processor meanwhile, and one more thread that wants it
-// does not help.
-bool CpuInstance::IsDeliveredHere(const Batch& batch, Duration compute) const {
-  if (batch.has_parts()) {
-    return false;  // to copy them together is no work for this thread
-  }
-  const bool is_like_last = 2 * last_rows_ >= batch.rows();
-  return std::ssize(batch.entries()) <= options_.max_own_replies ||
-         (is_like_last ? std::min(compute, last_compute_) : compute) <
-             options_.max_own_compute;
 }
 
 }  // namespace ferry

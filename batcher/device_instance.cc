@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <exception>
 #include <utility>
 
 #include "batcher/scheduler.h"
@@ -15,10 +14,12 @@ absl::StatusOr<std::unique_ptr<DeviceInstance>> DeviceInstance::Create(
     std::unique_ptr<DeviceModel> model) {
   std::unique_ptr<DeviceInstance> instance(
       new DeviceInstance(std::move(model)));
-  std::future<absl::Status> warm = instance->warm_.get_future();
-  instance->batcher_ =
-      std::thread([&instance = *instance] { instance.RunBatches(); });
-  if (absl::Status status = warm.get(); !status.ok()) {
+  absl::Status status = instance->batcher_.WarmUp(
+      [&model = *instance->model_] { return model.WarmUp(); },
+      [&instance = *instance](Scheduler& scheduler, InstanceId id) {
+        instance.RunBatches(scheduler, id);
+      });
+  if (!status.ok()) {
     return status;
   }
   return instance;
@@ -27,49 +28,22 @@ absl::StatusOr<std::unique_ptr<DeviceInstance>> DeviceInstance::Create(
 DeviceInstance::DeviceInstance(std::unique_ptr<DeviceModel> model)
     : model_(std::move(model)), pipeline_(*model_, Clock::Steady()) {}
 
-DeviceInstance::~DeviceInstance() {
-  if (!is_started_) {
-    source_.set_value({});
-  }
-  Join();
-}
-
 void DeviceInstance::Start(Scheduler& scheduler, InstanceId id) {
-  is_started_ = true;
-  const Source source = {&scheduler, id};
-  events_ = std::thread([this, source] { RunEvents(source); });
-  source_.set_value(source);
+  events_ = std::thread([this, &scheduler, id] { RunEvents(scheduler, id); });
+  batcher_.Start(scheduler, id);
 }
 
 void DeviceInstance::Join() {
-  if (batcher_.joinable()) {
-    batcher_.join();
-  }
+  batcher_.Join();
   if (events_.joinable()) {
     events_.join();
   }
 }
 
-void DeviceInstance::RunBatches() {
-  pthread_setname_np(pthread_self(), "ferry-batcher");
-  UsePreciseTimers();
-  absl::Status warmed;
-  try {
-    warmed = model_->WarmUp();
-  } catch (const std::exception& error) {
-    warmed = absl::InternalError(error.what());
-  } catch (...) {
-    warmed = absl::InternalError("model threw what is no std::exception");
-  }
-  warm_.set_value(std::move(warmed));
-  const Source source = source_.get_future().get();
-  if (source.scheduler == nullptr) {
-    return;
-  }
-  RaiseThreadPriority();
+void DeviceInstance::RunBatches(Scheduler& scheduler, InstanceId id) {
   for (;;) {
     AwaitRoom();
-    BatchPtr batch = source.scheduler->NextBatch(source.id);
+    BatchPtr batch = scheduler.NextBatch(id);
     if (batch == nullptr) {
       break;
     }
@@ -82,13 +56,13 @@ void DeviceInstance::RunBatches() {
   changed_.SignalAll();
 }
 
-void DeviceInstance::RunEvents(Source source) {
+void DeviceInstance::RunEvents(Scheduler& scheduler, InstanceId id) {
   pthread_setname_np(pthread_self(), "ferry-events");
   RaiseThreadPriority();
   while (std::optional<DevicePipeline::InFlight> in_flight = Pop()) {
     BatchTimes times;
     const Computed computed = pipeline_.Await(*in_flight, times);
-    source.scheduler->Finished(*in_flight->batch, source.id, times, computed);
+    scheduler.Finished(*in_flight->batch, id, times, computed);
     {
       MutexLock lock(mutex_);
       --not_computed_;

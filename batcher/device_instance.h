@@ -11,7 +11,6 @@
 #define FERRY_BATCHER_DEVICE_INSTANCE_H_
 
 #include <deque>
-#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -19,6 +18,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "batcher/batcher_thread.h"
 #include "batcher/device_model.h"
 #include "batcher/device_pipeline.h"
 #include "batcher/instance.h"
@@ -33,7 +33,7 @@ class DeviceInstance final : public Instance {
   static absl::StatusOr<std::unique_ptr<DeviceInstance>> Create(
       std::unique_ptr<DeviceModel> model);
 
-  ~DeviceInstance() override;
+  ~DeviceInstance() override { Join(); }
 
   const ModelSpec& spec() const override { return model_->spec(); }
   int32_t max_in_flight() const override { return model_->places() - 1; }
@@ -45,15 +45,10 @@ class DeviceInstance final : public Instance {
   void Join() override;
 
  private:
-  struct Source {
-    Scheduler* scheduler = nullptr;  // null: never started
-    InstanceId id = 0;
-  };
-
   explicit DeviceInstance(std::unique_ptr<DeviceModel> model);
 
-  void RunBatches();
-  void RunEvents(Source source);
+  void RunBatches(Scheduler& scheduler, InstanceId id);
+  void RunEvents(Scheduler& scheduler, InstanceId id);
   // Waits until one more batch may be pulled.
   void AwaitRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   void Push(DevicePipeline::InFlight in_flight) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -69,10 +64,7 @@ class DeviceInstance final : public Instance {
   int32_t not_computed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::promise<absl::Status> warm_;
-  std::promise<Source> source_;
-  bool is_started_ = false;
-  std::thread batcher_;
+  BatcherThread batcher_;
   std::thread events_;
 };
 

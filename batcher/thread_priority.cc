@@ -1,7 +1,8 @@
-// Nice values of threads, as Linux has them: setpriority(2) with 0 means the
-// calling thread.
+// Sets nice values and policies of threads, as Linux has them: 0 means the
+// calling thread in setpriority(2) and sched_setscheduler(2).
 #include "batcher/thread_priority.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -36,6 +37,12 @@ void RaiseThreadPriority() {
   if (is_allowed.load(std::memory_order_acquire)) {
     SetNice(raised_nice);
   }
+}
+
+void UseBatcherPriority() {
+  const sched_param none = {};
+  sched_setscheduler(0, SCHED_BATCH, &none);  // keeps the nice value
+  RaiseThreadPriority();
 }
 
 }  // namespace ferry

@@ -1,10 +1,10 @@
-// Thread priority: what was accepted goes before what is offered.
+// Thread priority puts what was accepted before what is offered.
 //
 // Where requests come faster than they can be served, the threads that receive
 // and refuse them want the processors of those that compute and answer. Where
 // both get the same share, most of it goes to requests that are refused:
 // receive livelock (Mogul and Ramakrishnan, Eliminating Receive Livelock in an
-// Interrupt-driven Kernel, 1997). So threads that compute and answer have the
+// Interrupt-driven Kernel, 1997). So batcher threads and the timer have the
 // higher priority, where the system allows it
 // (docs/decisions/0034-overload-on-few-cores.md).
 //
@@ -30,6 +30,13 @@ bool AllowRaisedPriority();
 // Raises the calling thread's priority, and that of the threads that it starts
 // from now on.
 void RaiseThreadPriority();
+
+// Raises the priority of the calling batcher thread, and lets it preempt no
+// other thread when it wakes (SCHED_BATCH). Woken by the first request of many,
+// it would else take the processor from the thread that receives the others,
+// and leave with a batch of one (docs/decisions/0038-replies.md). Holds for the
+// threads that it starts from now on, too.
+void UseBatcherPriority();
 
 }  // namespace ferry
 

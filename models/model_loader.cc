@@ -61,7 +61,7 @@ using Instances = std::vector<std::unique_ptr<Instance>>;
 
 absl::StatusOr<Instances> MakeInstances(
     std::vector<std::unique_ptr<CpuModel>> copies,
-    std::unique_ptr<DeviceModel> on_device, const ModelOptions& options) {
+    std::unique_ptr<DeviceModel> on_device) {
   Instances instances;
   if (on_device != nullptr) {
     auto instance = DeviceInstance::Create(std::move(on_device));
@@ -70,14 +70,8 @@ absl::StatusOr<Instances> MakeInstances(
     }
     instances.push_back(*std::move(instance));
   }
-  CpuInstance::Options instance_options;
-  if (options.preserve_ordering && copies.size() > 1) {
-    // One batcher thread would deliver for all others while it is their turn.
-    instance_options.max_own_replies = 0;
-    instance_options.max_own_compute = Duration(0);
-  }
   for (std::unique_ptr<CpuModel>& copy : copies) {
-    auto instance = CpuInstance::Create(std::move(copy), instance_options);
+    auto instance = CpuInstance::Create(std::move(copy));
     if (!instance.ok()) {
       return instance.status();
     }
@@ -157,7 +151,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   const CpuModel* const copy =
       loaded.copies.empty() ? nullptr : loaded.copies.front().get();
   absl::StatusOr<Instances> instances = MakeInstances(
-      std::move(loaded.copies), std::move(loaded.on_device), options);
+      std::move(loaded.copies), std::move(loaded.on_device));
   if (!instances.ok()) {
     return named(instances.status());
   }

@@ -6,6 +6,7 @@
 #include "server/grpc_deadline.h"
 
 namespace ferry {
+
 void GrpcInferCall::Post(InferRpcSource& source,
                          grpc::ServerCompletionQueue& queue) {
   rpc_.emplace();
@@ -20,25 +21,29 @@ void GrpcInferCall::OnMatched(bool ok) {
     pool_.GiveBack(*this);
     return;
   }
-  Matched();
+  ends_left_ = 2;  // sent, done
+  call_.Start(message_, ToTimePoint(rpc_->context.raw_deadline()));
   pool_.PostNext();
 }
 
 void GrpcInferCall::OnSent(bool) {
   unsent_.Remove(*this);
-  Sent();
+  OnEnd();
 }
 
 void GrpcInferCall::OnDone(bool) {
-  Done(rpc_->context.IsCancelled() ? Cancelled::kYes : Cancelled::kNo);
+  if (rpc_->context.IsCancelled()) {
+    call_.Cancel();
+  }
+  OnEnd();
 }
 
-absl::Status GrpcInferCall::TakeMessage(std::vector<grpc::Slice>& slices) {
-  return TakeSlices(message_, slices);
-}
-
-TimePoint GrpcInferCall::Deadline() const {
-  return ToTimePoint(rpc_->context.raw_deadline());
+void GrpcInferCall::OnEnd() {
+  if (--ends_left_ == 0) {
+    call_.Clear();
+    rpc_.reset();
+    pool_.GiveBack(*this);
+  }
 }
 
 void GrpcInferCall::SendReply(grpc::ByteBuffer& reply) {
@@ -55,11 +60,6 @@ void GrpcInferCall::SendError(const grpc::Status& status,
                                       std::to_string(*retry_pushback_ms));
   }
   rpc_->responder.FinishWithError(status, sent_.get());
-}
-
-void GrpcInferCall::Recycle() {
-  rpc_.reset();
-  pool_.GiveBack(*this);
 }
 
 }  // namespace ferry

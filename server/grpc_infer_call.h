@@ -1,11 +1,12 @@
-// GrpcInferCall: an InferCall whose transport is gRPC's asynchronous API.
+// GrpcInferCall serves one ModelInfer over gRPC's asynchronous API, then the
+// next.
 //
-// gRPC answers with tags. After Post() the queue gives `matched`, with ok =
-// false where the server was shut down first: then nothing else follows. After
-// a match it gives `done` and, once the reply was handed to it, `sent`, in
-// either order.
+// After Post() the queue gives `matched`, with ok = false where the server was
+// shut down first: then nothing else follows. After a match it gives `done`
+// and, once the reply was handed to it, `sent`, in either order; the later of
+// the two gives the call back to its pool.
 //
-// Thread safety: that of InferCall. Recycle() may run on any thread.
+// Thread safety: all on the queue's thread, but Drop().
 #ifndef FERRY_SERVER_GRPC_INFER_CALL_H_
 #define FERRY_SERVER_GRPC_INFER_CALL_H_
 
@@ -15,7 +16,6 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <optional>
-#include <vector>
 
 #include "server/infer_call.h"
 #include "server/queue_tag.h"
@@ -53,18 +53,16 @@ class InferRpcSource {
   ~InferRpcSource() = default;
 };
 
-class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
+class GrpcInferCall final : private InferTransport,
+                            private UnsentReplies::Reply {
  public:
   // All outlive the call.
   GrpcInferCall(const InferEnvironment& environment, UnsentReplies& unsent,
                 InferCallPool& pool)
-      : InferCall(environment), unsent_(unsent), pool_(pool) {}
-  ~GrpcInferCall() = default;
+      : unsent_(unsent), pool_(pool), call_(environment, *this) {}
 
   // Asks for the next ModelInfer of any client.
   void Post(InferRpcSource& source, grpc::ServerCompletionQueue& queue);
-
-  GrpcInferCall* next_idle = nullptr;  // of the pool
 
  private:
   // What gRPC wants anew for each call.
@@ -78,13 +76,12 @@ class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
   void OnMatched(bool ok);
   void OnSent(bool ok);
   void OnDone(bool ok);
+  // One of the two that follow a match has come.
+  void OnEnd();
 
-  absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override;
-  TimePoint Deadline() const override;
   void SendReply(grpc::ByteBuffer& reply) override;
   void SendError(const grpc::Status& status,
                  std::optional<int64_t> retry_pushback_ms) override;
-  void Recycle() override;
   void Drop() override { rpc_->context.TryCancel(); }
 
   UnsentReplies& unsent_;
@@ -94,6 +91,8 @@ class GrpcInferCall final : public InferCall, private UnsentReplies::Reply {
   Tag done_{*this, &GrpcInferCall::OnDone};
   grpc::ByteBuffer message_;
   std::optional<Rpc> rpc_;
+  int ends_left_ = 0;
+  InferCall call_;
 };
 
 }  // namespace ferry

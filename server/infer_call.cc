@@ -1,37 +1,24 @@
-// Start, respond, and the count that ends a call.
+// Decode, submit; keep the result; encode, send.
 #include "server/infer_call.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "batcher/check.h"
+#include "server/answered_calls.h"
 #include "server/infer_response.h"
 
 namespace ferry {
 namespace {
-
-// The transport's ends: Sent() and Done().
-constexpr int32_t kTransportReferences = 2;
 
 // A message in more slices than that is unusual; its list is given back.
 constexpr size_t kMaxKeptSlices = 4096;
 
 }  // namespace
 
-absl::Status TakeSlices(grpc::ByteBuffer& message,
-                        std::vector<grpc::Slice>& slices) {
-  const grpc::Status status = message.Dump(&slices);
-  message.Clear();  // the slices hold the bytes
-  return status.ok() ? absl::OkStatus()
-                     : absl::InvalidArgumentError(
-                           "expected a ModelInferRequest, got no message");
-}
-
-void InferCall::Matched() {
-  references_.store(kTransportReferences, std::memory_order_relaxed);
-  const absl::Status status = Start();
+void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
+  const absl::Status status = Submit(message, deadline);
   if (status.ok()) {
-    return;  // the scheduler has it: by now it may have been answered
+    return;
   }
   DropMessage();
   std::optional<int64_t> retry_pushback_ms;
@@ -39,92 +26,83 @@ void InferCall::Matched() {
     retry_pushback_ms =
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
-  entry_.Reset();  // the scheduler does not have the request
-  SendError(
+  entry_.Reset();
+  transport_.SendError(
       WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
       retry_pushback_ms);
 }
 
-absl::Status InferCall::Start() {
-  if (absl::Status status = TakeMessage(slices_); !status.ok()) {
-    environment_.models.table().CountMalformed();
+absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
+  if (absl::Status status = Decode(message); !status.ok()) {
     return status;
   }
+  request_.completion = this;
+  request_.deadline = deadline;
+  request_.timeout = decoder_.parameters().timeout;
+  request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
+  absl::Status status = entry_->model().scheduler->Submit(request_);
+  is_submitted_ = status.ok();
+  return status;
+}
+
+absl::Status InferCall::Decode(grpc::ByteBuffer& message) {
+  ModelTable& table = environment_.models.table();
+  const bool has_message = message.Dump(&slices_).ok();
+  message.Clear();  // the slices hold the bytes
+  if (!has_message) {
+    table.CountMalformed();
+    return absl::InvalidArgumentError(
+        "expected a ModelInferRequest, got no message");
+  }
+  size_t received_bytes = 0;
   for (const grpc::Slice& slice : slices_) {
     runs_.push_back(
         {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
-  }
-  // All that was received is kept, not only the tensors.
-  size_t received_bytes = 0;
-  for (const Run& run : runs_) {
-    received_bytes += run.size;
+    received_bytes += slice.size();
   }
   if (absl::Status status = decoder_.Parse(runs_); !status.ok()) {
-    environment_.models.table().CountMalformed();
+    table.CountMalformed();
     return status;
   }
   absl::StatusOr<ModelUse> entry =
       environment_.models.Find(decoder_.model_name(), decoder_.model_version());
   if (!entry.ok()) {
-    environment_.models.table().CountUnknownModel();
+    table.CountUnknownModel();
     return entry.status();
   }
   entry_ = *std::move(entry);
   const ServedModel& model = entry_->model();
-  if (absl::Status status =
-          decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
-      !status.ok()) {
-    entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
-    return status;
-  }
-  request_.bytes = std::max(request_.bytes, received_bytes);
-  return Submit();
-}
-
-absl::Status InferCall::Submit() {
-  request_.completion = this;
-  request_.deadline = Deadline();
-  request_.timeout = decoder_.parameters().timeout;
-  request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
-  // Taken before the submit: Respond() may come before it returns.
-  references_.fetch_add(1, std::memory_order_relaxed);
-  at_scheduler_.store(AtScheduler::kInside, std::memory_order_relaxed);
-  absl::Status status = entry_->model().scheduler->Submit(request_);
+  absl::Status status =
+      decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
   if (!status.ok()) {
-    references_.fetch_sub(1, std::memory_order_relaxed);
-    return status;
+    entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
   }
-  is_submitted_ = true;
-  LeaveScheduler();
+  // All that was received is kept, not only the tensors.
+  request_.bytes = std::max(request_.bytes, received_bytes);
   return status;
 }
 
-void InferCall::LeaveScheduler() {
-  AtScheduler inside = AtScheduler::kInside;
-  if (!at_scheduler_.compare_exchange_strong(inside, AtScheduler::kOutside,
-                                             std::memory_order_acq_rel)) {
-    entry_.Reset();  // it was answered meanwhile
+void InferCall::Cancel() {
+  if (is_submitted_) {
+    entry_->model().scheduler->Cancel(request_);
   }
 }
 
 void InferCall::Respond(const RequestResult& result) {
-  // The tensors are gathered or never will be: the message is no longer read,
-  // and admission has let its bytes go.
-  DropMessage();
-  Send(result);
-  if (at_scheduler_.exchange(AtScheduler::kAnswered,
-                             std::memory_order_acq_rel) ==
-      AtScheduler::kOutside) {
-    entry_.Reset();
-  }
-  Unref();
+  result_ = result;
+  output_ = OutputRef(result.rows.buffer);
+  environment_.answered.Push(*this);
 }
 
-void InferCall::Send(const RequestResult& result) {
-  if (!result.outcome.ok()) {
-    SendError(WithRequestId(ToGrpcStatus(result.outcome, environment_.codes),
-                            decoder_.id()),
-              std::nullopt);
+void InferCall::Finish() {
+  is_submitted_ = false;
+  DropMessage();
+  if (!result_.outcome.ok()) {
+    entry_.Reset();
+    transport_.SendError(
+        WithRequestId(ToGrpcStatus(result_.outcome, environment_.codes),
+                      decoder_.id()),
+        std::nullopt);
     return;
   }
   grpc::ByteBuffer reply =
@@ -135,26 +113,10 @@ void InferCall::Send(const RequestResult& result) {
                            .outputs = decoder_.outputs(),
                            .classes = decoder_.classes(),
                            .labels = entry_->model().labels,
-                           .rows = result.rows});
-  SendReply(reply);
-}
-
-void InferCall::Done(Cancelled cancelled) {
-  AtScheduler outside = AtScheduler::kOutside;
-  if (cancelled == Cancelled::kYes && is_submitted_ &&
-      at_scheduler_.compare_exchange_strong(outside, AtScheduler::kInside,
-                                            std::memory_order_acq_rel)) {
-    entry_->model().scheduler->Cancel(request_);
-    LeaveScheduler();
-  }
-  Unref();
-}
-
-void InferCall::Unref() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    Clear();
-    Recycle();
-  }
+                           .rows = result_.rows});
+  output_ = OutputRef();  // the reply holds what it references
+  entry_.Reset();
+  transport_.SendReply(reply);
 }
 
 void InferCall::DropMessage() {
@@ -170,8 +132,6 @@ void InferCall::Clear() {
   decoder_.Clear();
   DropMessage();
   request_.Reset();
-  entry_.Reset();
-  is_submitted_ = false;
 }
 
 }  // namespace ferry

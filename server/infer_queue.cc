@@ -8,33 +8,27 @@
 #include "batcher/check.h"
 
 namespace ferry {
-namespace {
-
-// The queue whose thread this is, or null.
-thread_local const void* of_this_thread = nullptr;
-
-}  // namespace
 
 InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
                        const Sources& sources, UnsentReplies& unsent,
                        std::vector<QueuedService*> others,
                        grpc::ServerBuilder& builder)
     : models_(models),
-      environment_{.models = models_, .codes = codes},
       service_(sources.calls),
       unsent_(unsent),
       others_(std::move(others)),
       queue_(builder.AddCompletionQueue()),
+      answered_(*queue_),
+      environment_{.models = models_, .answered = answered_, .codes = codes},
       stream_environment_{.infer = environment_,
                           .unsent = unsent,
                           .source = sources.streams,
-                          .queue = *queue_} {}
+                          .queue = *queue_} {
+  idle_.reserve(kMaxIdleCalls);
+}
 
 InferQueue::~InferQueue() {
   Check(!thread_.joinable(), "the queue is stopped before it is destroyed");
-  while (GrpcInferCall* const call = TakeIdle()) {
-    delete call;
-  }
 }
 
 void InferQueue::Start() {
@@ -56,7 +50,6 @@ void InferQueue::Stop() {
 
 void InferQueue::Run() {
   pthread_setname_np(pthread_self(), "ferry-infer");
-  of_this_thread = this;
   for (QueuedService* other : others_) {
     other->PostCalls(*queue_);
   }
@@ -67,6 +60,7 @@ void InferQueue::Run() {
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) {
+    answered_.FinishAll();
     if (tag == nullptr) {  // of stop_alarm_
       queue_->Shutdown();
       continue;
@@ -76,34 +70,21 @@ void InferQueue::Run() {
 }
 
 void InferQueue::PostNext() {
-  GrpcInferCall* call = TakeIdle();
-  if (call == nullptr) {
+  // A call that waits for its match belongs to gRPC, and comes back with it.
+  GrpcInferCall* call = nullptr;
+  if (idle_.empty()) {
     call = new GrpcInferCall(environment_, unsent_, *this);
+  } else {
+    call = idle_.back().release();  // last in, first out: warm
+    idle_.pop_back();
   }
   call->Post(service_, *queue_);
 }
 
-GrpcInferCall* InferQueue::TakeIdle() {
-  if (idle_ == nullptr) {
-    idle_ = given_back_.TakeAll();
-    if (idle_ == nullptr) {
-      return nullptr;
-    }
-  }
-  idle_count_.fetch_sub(1, std::memory_order_relaxed);
-  return std::exchange(idle_, idle_->next_idle);
-}
-
 void InferQueue::GiveBack(GrpcInferCall& call) {
-  if (idle_count_.fetch_add(1, std::memory_order_relaxed) >= kMaxIdleCalls) {
-    idle_count_.fetch_sub(1, std::memory_order_relaxed);
-    delete &call;
-    return;
-  }
-  if (of_this_thread == this) {
-    call.next_idle = std::exchange(idle_, &call);  // last in, first out: warm
-  } else {
-    given_back_.Push(call);
+  std::unique_ptr<GrpcInferCall> idle(&call);
+  if (idle_.size() < kMaxIdleCalls) {
+    idle_.push_back(std::move(idle));
   }
 }
 

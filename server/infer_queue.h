@@ -1,4 +1,4 @@
-// InferQueue: one completion queue of gRPC and the thread that serves it with
+// InferQueue is one completion queue of gRPC and the thread that serves it with
 // ModelInfer calls, with ModelStreamInfer streams, and with the small calls of
 // all services.
 //
@@ -6,13 +6,12 @@
 // what gRPC itself does. kPostedCalls wait ahead of the clients; each one
 // matched posts the next.
 //
-//
 // Stopping: gRPC's server is shut down first, which gives the calls that were
 // never matched back and waits for the others. Then Stop(). The thread itself
 // shuts its queue down, so nothing is posted to a queue that is shut down.
 //
-// Thread safety: created and stopped by one thread; calls come back to it from
-// any.
+// Thread safety: created and stopped by one thread; calls come back to it on
+// its own.
 #ifndef FERRY_SERVER_INFER_QUEUE_H_
 #define FERRY_SERVER_INFER_QUEUE_H_
 
@@ -20,12 +19,11 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_builder.h>
 
-#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "batcher/push_list.h"
+#include "server/answered_calls.h"
 #include "server/grpc_infer_call.h"
 #include "server/infer_call.h"
 #include "server/infer_stream.h"
@@ -59,26 +57,22 @@ class InferQueue final : private InferCallPool {
 
  private:
   static constexpr int kPostedCalls = 64;
-  static constexpr int32_t kMaxIdleCalls = 1024;
+  static constexpr size_t kMaxIdleCalls = 1024;
 
   void GiveBack(GrpcInferCall& call) override;
   void PostNext() override;
   void Run();
-  GrpcInferCall* TakeIdle();
 
   ModelTableView models_;
-  const InferEnvironment environment_;
   InferRpcSource& service_;
   UnsentReplies& unsent_;
   const std::vector<QueuedService*> others_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  AnsweredCalls answered_;
+  const InferEnvironment environment_;
   const InferStream::Environment stream_environment_;
   grpc::Alarm stop_alarm_;
-
-  PushList<GrpcInferCall, &GrpcInferCall::next_idle> given_back_;
-  std::atomic<int32_t> idle_count_{0};
-  GrpcInferCall* idle_ = nullptr;  // the thread's own part of the idle calls
-
+  std::vector<std::unique_ptr<GrpcInferCall>> idle_;
   std::thread thread_;
 };
 

@@ -13,41 +13,32 @@ constexpr char kErrorsEndTheStream[] = "triton_grpc_error";
 
 }  // namespace
 
-// An InferCall whose transport is its stream.
-class InferStream::Item final : public InferCall, public UnsentReplies::Reply {
+// One request of a stream. It goes back to the stream when its answer was
+// written, or came after the stream was over.
+class InferStream::Item final : public UnsentReplies::Reply,
+                                private InferTransport {
  public:
   explicit Item(InferStream& stream)
-      : InferCall(stream.environment_.infer), stream_(stream) {}
+      : call(stream.environment_.infer, *this), stream_(stream) {}
   ~Item() = default;
 
-  void Begin(grpc::ByteBuffer& message) {
-    message_.Swap(&message);
-    Matched();
-  }
-
-  // --- under the stream's lock, until it is over ---
+  InferCall call;
   bool is_answered = false;
   grpc::ByteBuffer answer;
   grpc::Status status;  // not OK: how the request failed
 
  private:
-  absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override {
-    return TakeSlices(message_, slices);
-  }
-  TimePoint Deadline() const override { return stream_.deadline_; }
   void SendReply(grpc::ByteBuffer& reply) override {
     WrapInStreamMessage(reply);
     stream_.Answered(*this, reply, grpc::Status::OK);
   }
   void SendError(const grpc::Status& failure, std::optional<int64_t>) override {
-    grpc::ByteBuffer message = StreamErrorMessage(failure, id());
+    grpc::ByteBuffer message = StreamErrorMessage(failure, call.id());
     stream_.Answered(*this, message, failure);
   }
-  void Recycle() override { stream_.GiveBack(*this); }
   void Drop() override { stream_.context_.TryCancel(); }
 
   InferStream& stream_;
-  grpc::ByteBuffer message_;
 };
 
 InferStream::InferStream(const Environment& environment)
@@ -65,7 +56,7 @@ void InferStream::OnMatched(bool ok) {
     return;
   }
   Post(environment_);
-  TakeHold();  // for `done`
+  Expect();  // of `done`
   deadline_ = ToTimePoint(context_.raw_deadline());
   const auto wish = context_.client_metadata().find(kErrorsEndTheStream);
   if (wish != context_.client_metadata().end() && wish->second == "true") {
@@ -75,25 +66,22 @@ void InferStream::OnMatched(bool ok) {
 }
 
 void InferStream::ReadNext() {
-  TakeHold();
+  Expect();
   responder_.Read(&message_, read_.get());
 }
 
 void InferStream::OnRead(bool ok) {
   if (Item* const item = ok ? TakeItem() : nullptr) {
-    item->Begin(message_);
-    message_.Clear();
+    item->call.Start(message_, deadline_);
     ReadNextIfThereIsRoom();
   } else {
-    MutexLock lock(mutex_);
     has_all_requests_ = true;
     WriteNext();
   }
-  DropHold();
+  Came();
 }
 
 void InferStream::ReadNextIfThereIsRoom() {
-  MutexLock lock(mutex_);
   if (is_over_) {
     return;
   }
@@ -105,11 +93,10 @@ void InferStream::ReadNextIfThereIsRoom() {
 }
 
 InferStream::Item* InferStream::TakeItem() {
-  MutexLock lock(mutex_);
   if (is_over_ || is_finishing_) {
     return nullptr;
   }
-  TakeHold();
+  Expect();
   std::unique_ptr<Item> item;
   if (idle_.empty()) {
     item = std::make_unique<Item>(*this);
@@ -123,19 +110,16 @@ InferStream::Item* InferStream::TakeItem() {
 
 void InferStream::Answered(Item& item, grpc::ByteBuffer& message,
                            const grpc::Status& status) {
-  {
-    MutexLock lock(mutex_);
-    if (!is_over_) {
-      waiting_bytes_ += message.Length();
-      environment_.unsent.AddWaiting(message.Length());
-      item.answer.Swap(&message);
-      item.status = status;
-      item.is_answered = true;
-      WriteNext();
-      return;
-    }
+  if (is_over_) {
+    GiveBack(item);
+    return;
   }
-  item.Sent();  // nobody listens; whoever ended the stream does the rest
+  waiting_bytes_ += message.Length();
+  environment_.unsent.AddWaiting(message.Length());
+  item.answer.Swap(&message);
+  item.status = status;
+  item.is_answered = true;
+  WriteNext();
 }
 
 void InferStream::WriteNext() {
@@ -160,69 +144,58 @@ void InferStream::WriteNext() {
   written_item_ = &oldest;
   environment_.unsent.RemoveWaiting(oldest.answer.Length());
   environment_.unsent.Add(oldest, oldest.answer.Length());
-  TakeHold();
+  Expect();
   responder_.Write(oldest.answer, written_.get());
 }
 
 void InferStream::Finish(const grpc::Status& status) {
   is_finishing_ = true;
-  TakeHold();
+  Expect();
   responder_.Finish(status, finished_.get());
 }
 
 void InferStream::OnWritten(bool) {
-  Item* written = nullptr;
-  {
-    MutexLock lock(mutex_);
-    written = std::exchange(written_item_, nullptr);
-    waiting_bytes_ -= written->answer.Length();
-    WriteNext();  // where the client is gone, `done` will say so
-  }
-  environment_.unsent.Remove(*written);
-  written->Sent();
-  written->Done(Cancelled::kNo);
+  Item& written = *std::exchange(written_item_, nullptr);
+  waiting_bytes_ -= written.answer.Length();
+  WriteNext();  // where the client is gone, `done` will say so
+  environment_.unsent.Remove(written);
+  GiveBack(written);
   if (is_reading_paused_) {
     ReadNextIfThereIsRoom();
   }
-  DropHold();
+  Came();
 }
 
-void InferStream::OnFinished(bool) { DropHold(); }
+void InferStream::OnFinished(bool) { Came(); }
 
 // The client has all answers or is gone, and so are those on their way to it.
 void InferStream::OnDone(bool) {
-  std::deque<Item*> given_up;
-  {
-    MutexLock lock(mutex_);
-    is_over_ = true;
-    given_up.swap(unanswered_);
-  }
-  for (Item* item : given_up) {
+  is_over_ = true;
+  for (Item* item : std::exchange(unanswered_, {})) {
     if (item->is_answered) {
       environment_.unsent.RemoveWaiting(item->answer.Length());
-      item->Sent();
+      GiveBack(*item);
+    } else {
+      item->call.Cancel();  // its answer gives it back
     }
-    item->Done(Cancelled::kYes);
   }
-  DropHold();
+  Came();
 }
 
 void InferStream::GiveBack(Item& item) {
+  item.call.Clear();
   item.is_answered = false;
   item.answer.Clear();
-  std::unique_ptr<Item> done(&item);
-  {
-    MutexLock lock(mutex_);
-    if (idle_.size() < kMaxIdle) {
-      idle_.push_back(std::move(done));
-    }
+  std::unique_ptr<Item> idle(&item);
+  if (idle_.size() < kMaxIdle) {
+    idle_.push_back(std::move(idle));
   }
-  done.reset();  // before the stream may go
-  DropHold();
+  idle.reset();  // before the stream may go
+  Came();
 }
 
-void InferStream::DropHold() {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+void InferStream::Came() {
+  if (--expected_ == 0) {
     delete this;
   }
 }

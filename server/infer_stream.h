@@ -1,4 +1,4 @@
-// InferStream: one ModelStreamInfer, from its first request to its end.
+// InferStream serves one ModelStreamInfer, from its first request to its end.
 //
 // The requests of a stream are served side by side, as unary ones are, and
 // answered in the order in which they came. An error goes in band, in
@@ -12,11 +12,10 @@
 //
 // Life: posted; matched with a client's, when it posts the next one; it ends
 // when the client has no more requests and all are answered, or with its
-// cancel; and deletes itself when gRPC and the scheduler are done with all of
-// it: a count of holds.
+// cancel; and deletes itself when gRPC's events have come and its items are
+// answered.
 //
-// Thread safety: gRPC's events come on the queue's thread, answers from any.
-// One lock a stream keeps the order and one write at a time.
+// Thread safety: all on the queue's thread, but Drop() of an item.
 #ifndef FERRY_SERVER_INFER_STREAM_H_
 #define FERRY_SERVER_INFER_STREAM_H_
 
@@ -24,15 +23,12 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "batcher/mutex.h"
 #include "server/infer_call.h"
 #include "server/queue_tag.h"
 #include "server/unsent_replies.h"
@@ -84,28 +80,29 @@ class InferStream {
   explicit InferStream(const Environment& environment);
   ~InferStream();
 
-  // --- gRPC's events, on the queue's thread ---
+  // --- gRPC's events ---
   void OnMatched(bool ok);
   void OnRead(bool ok);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnDone(bool ok);
 
-  // --- the items, on any thread ---
+  // --- the items ---
   void Answered(Item& item, grpc::ByteBuffer& message,
                 const grpc::Status& status);
   void GiveBack(Item& item);
 
   // Null where the stream ends and takes no more requests.
-  Item* TakeItem() ABSL_LOCKS_EXCLUDED(mutex_);
+  Item* TakeItem();
   void ReadNext();
   // Reads on, or waits until it is time.
-  void ReadNextIfThereIsRoom() ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReadNextIfThereIsRoom();
   // Writes the oldest answer, or the stream's end, if it is time.
-  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Finish(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeHold() { holds_.fetch_add(1, std::memory_order_relaxed); }
-  void DropHold();
+  void WriteNext();
+  void Finish(const grpc::Status& status);
+  // Events and items that come back to the stream.
+  void Expect() { ++expected_; }
+  void Came();
 
   const Environment& environment_;
   grpc::ServerContext context_;
@@ -115,23 +112,20 @@ class InferStream {
   Tag written_{*this, &InferStream::OnWritten};
   Tag finished_{*this, &InferStream::OnFinished};
   Tag done_{*this, &InferStream::OnDone};
-  std::atomic<int32_t> holds_{0};
+  int32_t expected_ = 0;
 
-  // --- the queue's thread ---
   grpc::ByteBuffer message_;  // the one that is read
   Errors errors_ = Errors::kInBand;
   TimePoint deadline_ = kNever;
   bool is_reading_paused_ = false;  // and not over
 
-  Mutex mutex_;
-  // Read and not being written, oldest first.
-  std::deque<Item*> unanswered_ ABSL_GUARDED_BY(mutex_);
-  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of answers
-  std::vector<std::unique_ptr<Item>> idle_ ABSL_GUARDED_BY(mutex_);
-  bool has_all_requests_ ABSL_GUARDED_BY(mutex_) = false;
-  Item* written_item_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool is_finishing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // nobody listens any more
+  std::deque<Item*> unanswered_;  // read and not being written, oldest first
+  size_t waiting_bytes_ = 0;      // of answers
+  std::vector<std::unique_ptr<Item>> idle_;
+  bool has_all_requests_ = false;
+  Item* written_item_ = nullptr;
+  bool is_finishing_ = false;
+  bool is_over_ = false;  // the client is gone, or has all it gets
 };
 
 }  // namespace ferry

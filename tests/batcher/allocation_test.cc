@@ -43,11 +43,9 @@ namespace {
 constexpr int kRequests = 16;
 constexpr int kRounds = 50;
 
-std::unique_ptr<Scheduler> MakeScheduler(
-    PolicyKind policy, const CpuInstance::Options& options = {}) {
+std::unique_ptr<Scheduler> MakeScheduler(PolicyKind policy) {
   std::vector<std::unique_ptr<Instance>> instances;
-  instances.push_back(
-      *CpuInstance::Create(*EchoModel::Create(RowSpec()), options));
+  instances.push_back(*CpuInstance::Create(*EchoModel::Create(RowSpec())));
   auto scheduler = Scheduler::Create(
       std::move(instances),
       {.max_batch_size = 4, .policy = policy, .max_wait = Milliseconds(0.1)});
@@ -90,7 +88,7 @@ void RunRound(Scheduler& scheduler, std::deque<TestRequest>& requests,
 void ExpectSteady(Scheduler& scheduler) {
   std::deque<TestRequest> requests(kRequests);
   std::deque<FlagCompletion> completions(kRequests);
-  // Until what grows has grown: buffers of the pool, hand-over queues.
+  // Until what grows has grown: buffers of the pool.
   for (int round = 0; round < kRounds; ++round) {
     RunRound(scheduler, requests, completions);
   }
@@ -111,12 +109,6 @@ TEST(Allocation, SteadyStateOfTheSchedulerAllocatesNothing) {
     const auto scheduler = MakeScheduler(policy);
     ExpectSteady(*scheduler);
   }
-}
-
-TEST(Allocation, BatchesThatAreHandedToTheDeliveryThreadAllocateLittle) {
-  const auto scheduler = MakeScheduler(
-      PolicyKind::kEager, {.max_own_replies = 0, .max_own_compute = {}});
-  ExpectSteady(*scheduler);
 }
 
 TEST(Allocation, FuturesAllocateNothing) {

@@ -139,28 +139,7 @@ TEST(CpuInstance, InstancesComputeAtTheSameTime) {
   }
 }
 
-TEST(CpuInstance, NextBatchComputesWhileRepliesOfTheLastAreWritten) {
-  // The first request's reply waits until the second batch computes.
-  std::latch second_computes(1);
-  int count = 0;
-  TestRequest requests[2];
-  requests[0].completion().on_respond = [&] { second_computes.wait(); };
-  auto scheduler = Serve(OneModel([&](const Batch&) -> Outcome {
-                           if (++count == 2) {
-                             second_computes.count_down();
-                           }
-                           return {};
-                         }),
-                         {.max_own_replies = 0, .max_own_compute = {}});
-  for (TestRequest& request : requests) {
-    ASSERT_TRUE(scheduler->Submit(request.request()).ok());
-  }
-  second_computes.wait();  // for ever, if it waited for the first reply
-  EXPECT_TRUE(scheduler->Drain(kNever).ok());
-}
-
-// Whether a batch of one request is delivered by the thread that computed it.
-bool IsDeliveredByTheBatcherThread(const CpuInstance::Options& options) {
+TEST(CpuInstance, ThreadThatComputesDelivers) {
   std::thread::id computed_on;
   std::thread::id delivered_on;
   TestRequest request;
@@ -168,26 +147,12 @@ bool IsDeliveredByTheBatcherThread(const CpuInstance::Options& options) {
     delivered_on = std::this_thread::get_id();
   };
   auto scheduler = Serve(OneModel([&](const Batch&) -> Outcome {
-                           computed_on = std::this_thread::get_id();
-                           return {};
-                         }),
-                         options);
+    computed_on = std::this_thread::get_id();
+    return {};
+  }));
   SubmitAndWait(*scheduler, request);
   scheduler.reset();
-  return computed_on == delivered_on;
-}
-
-TEST(CpuInstance, BatcherThreadDeliversWhereAHandOverWouldNotPay) {
-  const Duration never(0);
-  const Duration always = std::chrono::hours(1);
-  EXPECT_FALSE(IsDeliveredByTheBatcherThread(
-      {.max_own_replies = 0, .max_own_compute = never}));
-  EXPECT_TRUE(IsDeliveredByTheBatcherThread(
-      {.max_own_replies = 1, .max_own_compute = never}))
-      << "few replies";
-  EXPECT_TRUE(IsDeliveredByTheBatcherThread(
-      {.max_own_replies = 0, .max_own_compute = always}))
-      << "computed fast";
+  EXPECT_EQ(computed_on, delivered_on);
 }
 
 TEST(CpuInstance, ThatWasNeverStartedEnds) {
@@ -208,8 +173,8 @@ TEST(CpuInstance, WaitsForItsTurnAtASharedDevice) {
   TestRequest requests[2][20];
   SchedulerOptions options = {.max_requests_per_batch = 1};
   options.device = &device;
-  auto one = Serve(OneModel(compute), {}, options);
-  auto other = Serve(OneModel(compute), {}, options);
+  auto one = Serve(OneModel(compute), options);
+  auto other = Serve(OneModel(compute), options);
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(one->Submit(requests[0][i].request()).ok());
     ASSERT_TRUE(other->Submit(requests[1][i].request()).ok());

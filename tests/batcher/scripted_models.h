@@ -95,11 +95,10 @@ class ScriptedDeviceModel final : public DeviceModel {
 // unless the options say otherwise.
 inline std::unique_ptr<Scheduler> Serve(
     std::vector<std::unique_ptr<CpuModel>> models,
-    const CpuInstance::Options& instance_options = {},
     const SchedulerOptions& options = {.max_requests_per_batch = 1}) {
   std::vector<std::unique_ptr<Instance>> instances;
   for (std::unique_ptr<CpuModel>& model : models) {
-    auto instance = CpuInstance::Create(std::move(model), instance_options);
+    auto instance = CpuInstance::Create(std::move(model));
     EXPECT_TRUE(instance.ok()) << instance.status();
     instances.push_back(*std::move(instance));
   }

@@ -19,6 +19,7 @@
 #include "batcher/sim/echo_model.h"
 #include "proto/inference.pb.h"
 #include "server/infer_call.h"
+#include "tests/server/answered_queue.h"
 #include "tests/server/borrowed_models.h"
 #include "tests/server/message_bytes.h"
 
@@ -95,51 +96,34 @@ constexpr int kRounds = 100;
 constexpr int64_t kWidth = 300;
 
 // A call that is used again, on a transport that writes at once.
-class ReusedCall final : public InferCall {
+class ReusedCall final : private InferTransport {
  public:
-  using InferCall::InferCall;
+  explicit ReusedCall(const InferEnvironment& environment)
+      : call_(environment, *this) {}
 
-  void Run(const grpc::Slice& message) {
-    message_ = &message;
-    is_replied_.store(0);
-    is_recycled_.store(0);
-    Matched();
+  void Start(const grpc::Slice& message) {
+    is_replied_ = false;
+    grpc::ByteBuffer bytes(&message, 1);
+    call_.Start(bytes, kNever);
   }
-  void AwaitEnd() {
-    is_replied_.wait(0);
-    Done(Cancelled::kNo);
-    is_recycled_.wait(0);
-  }
+  bool is_replied() const { return is_replied_; }
   int replies() const { return replies_; }
 
  private:
-  absl::Status TakeMessage(std::vector<grpc::Slice>& slices) override {
-    slices.clear();
-    slices.push_back(*message_);
-    return absl::OkStatus();
-  }
-  TimePoint Deadline() const override { return kNever; }
   void SendReply(grpc::ByteBuffer&) override {
     ++replies_;
-    Sent();
-    is_replied_.store(1);
-    is_replied_.notify_one();
+    is_replied_ = true;
+    call_.Clear();
   }
   void SendError(const grpc::Status& status, std::optional<int64_t>) override {
     ADD_FAILURE() << status.error_message();
-    Sent();
-    is_replied_.store(1);
-    is_replied_.notify_one();
-  }
-  void Recycle() override {
-    is_recycled_.store(1);
-    is_recycled_.notify_one();
+    is_replied_ = true;
+    call_.Clear();
   }
 
-  const grpc::Slice* message_ = nullptr;
+  bool is_replied_ = true;
   int replies_ = 0;
-  std::atomic<int> is_replied_{1};
-  std::atomic<int> is_recycled_{1};
+  InferCall call_;
 };
 
 grpc::Slice Message(const std::string& id, int64_t rows, bool is_raw) {
@@ -185,7 +169,8 @@ class InferAllocation : public ::testing::Test {
     table_.Publish(SetOf({&model_}));
     view_ = std::make_unique<ModelTableView>(table_);
     environment_ =
-        std::make_unique<InferEnvironment>(InferEnvironment{.models = *view_});
+        std::make_unique<InferEnvironment>(
+        InferEnvironment{.models = *view_, .answered = queue_.calls()});
     for (int i = 0; i < kCalls; ++i) {
       calls_.push_back(std::make_unique<ReusedCall>(*environment_));
     }
@@ -203,11 +188,13 @@ class InferAllocation : public ::testing::Test {
   void Play(const std::vector<grpc::Slice>& messages) {
     for (int round = 0; round < kRounds; ++round) {
       for (size_t i = 0; i < calls_.size(); ++i) {
-        calls_[i]->Run(
+        calls_[i]->Start(
             messages[(i + static_cast<size_t>(round)) % messages.size()]);
       }
       for (const auto& call : calls_) {
-        call->AwaitEnd();
+        while (!call->is_replied()) {
+          queue_.HandleEvent();
+        }
       }
     }
   }
@@ -215,6 +202,7 @@ class InferAllocation : public ::testing::Test {
   ServedModel model_;
   ModelTable table_;
   std::unique_ptr<ModelTableView> view_;
+  AnsweredQueue queue_;
   std::unique_ptr<InferEnvironment> environment_;
   std::vector<std::unique_ptr<ReusedCall>> calls_;
 };

@@ -39,7 +39,6 @@ struct SoakOptions {
 struct Round {
   SchedulerOptions scheduler;
   int32_t instances = 1;
-  bool hands_over = false;  // replies are written by the delivery thread
   Duration alpha{0};        // of the simulated device
   bool is_drained = false;  // else destroyed with requests queued
 };
@@ -53,7 +52,6 @@ Round RandomRound(std::mt19937_64& random) {
   round.scheduler.preserve_ordering = random() % 3 == 0;
   round.scheduler.enough_rows = static_cast<int32_t>(random() % 12);
   round.instances = 1 + static_cast<int32_t>(random() % 2);
-  round.hands_over = random() % 2 == 0;
   round.is_drained = random() % 2 == 0;
   round.alpha = Milliseconds(random() % 2 == 0 ? 0.2 : 1.2);
   return round;
@@ -64,11 +62,6 @@ std::unique_ptr<Scheduler> MakeScheduler(const Round& round, uint64_t seed) {
   spec.max_batch_size = round.scheduler.max_batch_size;
   spec.inputs = {{"x", DataType::kInt64, {SoakCall::kWidth}}};
   spec.outputs = {{"y", DataType::kInt64, {SoakCall::kWidth}}};
-  CpuInstance::Options instance_options;
-  if (round.hands_over) {
-    instance_options.max_own_replies = 0;
-    instance_options.max_own_compute = Duration(0);
-  }
   std::vector<std::unique_ptr<Instance>> instances;
   for (int32_t i = 0; i < round.instances; ++i) {
     SimulatedModelOptions options;
@@ -80,7 +73,7 @@ std::unique_ptr<Scheduler> MakeScheduler(const Round& round, uint64_t seed) {
     options.seed = seed + static_cast<uint64_t>(i);
     auto model = SimulatedModel::Create(spec, options);
     Check(model.ok(), "the simulated model is valid");
-    auto instance = CpuInstance::Create(*std::move(model), instance_options);
+    auto instance = CpuInstance::Create(*std::move(model));
     Check(instance.ok(), "the instance warms up");
     instances.push_back(*std::move(instance));
   }

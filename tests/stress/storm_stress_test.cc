@@ -32,7 +32,6 @@ constexpr int kThreads = 3;
 
 struct FleetOptions {
   int32_t instances = 2;
-  CpuInstance::Options instance = {};
   int64_t fail_every = 11;
   int64_t throw_every = 17;
   Duration alpha = Milliseconds(0.05);
@@ -49,7 +48,7 @@ std::vector<std::unique_ptr<Instance>> MakeInstances(
                                          .fail_every = options.fail_every,
                                          .throw_every = options.throw_every,
                                          .seed = static_cast<uint64_t>(i) + 1});
-    auto instance = CpuInstance::Create(*std::move(model), options.instance);
+    auto instance = CpuInstance::Create(*std::move(model));
     EXPECT_TRUE(instance.ok()) << instance.status();
     instances.push_back(*std::move(instance));
   }
@@ -260,19 +259,6 @@ TEST(Storm, EveryCallEndsOnceUnderEachPolicyAndShape) {
     EXPECT_TRUE(scheduler->Drain(kNever).ok());
     ExpectCounted(*scheduler, fleet.accepted_by_code());
   }
-}
-
-TEST(Storm, EveryCallEndsOnceWhereAnotherThreadDelivers) {
-  const auto scheduler = MakeScheduler(
-      FleetOptions{.instances = 1,
-                   .instance = {.max_own_replies = 0, .max_own_compute = {}}},
-      {.max_batch_size = 4});
-  Fleet fleet(*scheduler, 300);
-  fleet.Launch();
-  fleet.Join();
-  fleet.Check(kServed);
-  EXPECT_TRUE(scheduler->Drain(kNever).ok());
-  ExpectCounted(*scheduler, fleet.accepted_by_code());
 }
 
 TEST(Storm, EveryCallEndsOnceOnADeviceWithBatchesInFlight) {
