@@ -12,6 +12,7 @@
 #define FERRY_TESTS_BATCHER_MODEL_PULL_MODEL_H_
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -58,6 +59,18 @@ class PullModel {
   Result Explore() const;
 
  private:
+  // As in batcher/event_count.h.
+  struct Event {
+    uint8_t is_prepared, is_woken;
+
+    void Prepare() { *this = {.is_prepared = 1, .is_woken = 0}; }
+    void Notify() {
+      if (is_prepared != 0) {
+        *this = {.is_prepared = 0, .is_woken = 1};
+      }
+    }
+  };
+
   struct State {
     uint8_t rows;     // the admission counter
     uint8_t inbox;    // requests, as bits
@@ -65,37 +78,37 @@ class PullModel {
     uint8_t mutex;    // its holder; 0: free
     uint8_t is_over;  // the window of what is queued has ended
     uint8_t notify_rows, notify_instance;  // the word; rows 0: none
-    uint8_t look_at;                       // 0: never
+    uint8_t look_at;                       // 0: never; 1: now
     struct Producer {
       uint8_t step, rows, at_rows, at_instance, look_at;
+      auto operator<=>(const Producer&) const = default;
     };
     std::array<Producer, kMaxProducers> producers;
     struct Puller {
-      uint8_t step, is_prepared, is_woken;
-      uint8_t is_waiting, has_alarm, wait_number;
-      uint8_t leaves, wake;  // wake: instance + 1
+      uint8_t step, wait_number;  // in the order of waiting; 0: does not wait
+      uint8_t has_alarm, leaves, wake;  // wake: instance + 1
+      Event event;
     };
     std::array<Puller, kMaxInstances> pullers;
     struct Timer {
-      uint8_t step, is_prepared, is_woken, look_at, fires;
+      uint8_t step, look_at, fires;
+      Event event;
     } timer;
   };
   using Emit = std::function<void(const State&)>;
 
-  void MoveProducer(const State& state, int index, const Emit& emit) const;
-  void MovePuller(const State& state, int index, const Emit& emit) const;
-  void MoveTimer(const State& state, const Emit& emit) const;
+  // The requests of both. Without the timer neither requests nor producers are
+  // told apart: so many requests are the lowest bits.
+  uint8_t Join(uint8_t some, uint8_t more) const;
+  void MoveProducer(State next, int index, const Emit& emit) const;
+  void MovePuller(State next, int index, const Emit& emit) const;
+  void MoveTimer(State next, const Emit& emit) const;
   void PassTime(const State& state, const Emit& emit) const;
 
-  static void Notify(State& state, int instance);
-  static void NotifyTimer(State& state);
   bool Leaves(const State& state) const;
-  // Instance + 1, or 0.
-  static int Designated(const State& state, int instances);
-  bool SomeAlarm(const State& state) const;
-  void Publish(State& state, State::Puller& its) const;
-  static void BeginPull(State& state, State::Puller& its);
-  std::string Problem(const State& state) const;
+  bool NeedsAlarm(const State& state) const;
+  static uint8_t Designated(const State& state);  // instance + 1, or 0
+  std::string Problem(State state) const;
 
   const PullModelOptions options_;
 };
