@@ -2,7 +2,8 @@
 //
 // Requests and rows count from TryAdmit() until the request leaves the queue
 // (its batch closed, or it was answered there); bytes count until its batch is
-// staged, because until then the received message is kept.
+// staged, because until then the received message is kept. Those of a request
+// that is served in parts count until its last part has ended.
 //
 // Thread safety: thread-safe; no lock. Bounds are never exceeded: a producer
 // adds first and takes back what did not fit, so that two producers at the

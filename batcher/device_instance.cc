@@ -68,7 +68,11 @@ void DeviceInstance::RunEvents(Scheduler& scheduler, InstanceId id) {
       --not_computed_;
     }
     changed_.SignalAll();
-    Deliver(pipeline_.Unload(*std::move(in_flight)));
+    BatchPtr batch = pipeline_.Unload(*std::move(in_flight));
+    if (pipeline_.is_lost()) {
+      source.scheduler->DeviceLost();
+    }
+    Deliver(std::move(batch));
   }
 }
 

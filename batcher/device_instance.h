@@ -4,7 +4,8 @@
 // events and delivers.
 //
 // Guarantees: those of Instance. A model that throws fails only its batch; a
-// device that is lost fails all that follow, and the scheduler is told.
+// device that is lost in any step fails all that follow, and the scheduler is
+// told before the first of those requests is.
 //
 // Thread safety: thread-compatible; its threads are its own.
 #ifndef FERRY_BATCHER_DEVICE_INSTANCE_H_

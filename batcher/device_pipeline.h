@@ -52,12 +52,14 @@ class DevicePipeline {
   // Waits until the batch is copied out. It has its result then.
   BatchPtr Unload(InFlight in_flight);
 
- private:
-  template <typename Step>
-  void Do(InFlight& in_flight, const Step& step);
+  // Whether a step has lost the device. Any thread.
   bool is_lost() const {
     return lost_.load(std::memory_order_acquire) != nullptr;
   }
+
+ private:
+  template <typename Step>
+  void Do(InFlight& in_flight, const Step& step);
   void SettleOutput(const InFlight& in_flight);
 
   DeviceModel& model_;

@@ -4,7 +4,8 @@
 //
 // What an instance owes for each batch that Scheduler::NextBatch() returned to
 // it: Scheduler::Finished() when its compute has ended, also where it failed,
-// and then Deliver(), each once.
+// and then Deliver(), each once. Where the device is lost in between, it calls
+// Scheduler::DeviceLost() before Deliver().
 //
 // CpuInstance runs a model on this machine's processors, DeviceInstance on a
 // device with streams.

@@ -28,11 +28,11 @@ bool JoinBudget::TryTake(size_t bytes) {
   return true;
 }
 
-JoinedOutput* JoinedOutput::Create(const OutputBuffer& like, int32_t rows,
+JoinedOutput* JoinedOutput::Create(const OutputRows& like, int32_t rows,
                                    size_t parts,
                                    std::shared_ptr<JoinBudget> budget) {
   size_t bytes = 0;  // 0 of those that differ
-  for (const OutputTensor& tensor : like.tensors()) {
+  for (const OutputTensor& tensor : like.buffer->tensors()) {
     bytes += tensor.row_bytes * static_cast<size_t>(rows);
   }
   if (!budget->TryTake(bytes)) {
@@ -47,21 +47,25 @@ JoinedOutput* JoinedOutput::Create(const OutputBuffer& like, int32_t rows,
                           std::move(budget), bytes);
 }
 
-JoinedOutput::JoinedOutput(const OutputBuffer& like, int32_t rows, size_t parts,
+JoinedOutput::JoinedOutput(const OutputRows& like, int32_t rows, size_t parts,
                            std::unique_ptr<std::byte[]> storage,
                            std::shared_ptr<JoinBudget> budget, size_t bytes)
     : rows_(rows),
       storage_(std::move(storage)),
       budget_(std::move(budget)),
       taken_(bytes) {
-  tensors_.assign(like.tensors().begin(), like.tensors().end());
+  tensors_.assign(like.buffer->tensors().begin(), like.buffer->tensors().end());
   pieces_.resize(tensors_.size());
   joined_.resize(tensors_.size());
   std::byte* next = storage_.get();
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    tensors_[i].data = next;
-    next += tensors_[i].row_bytes * static_cast<size_t>(rows);
-    pieces_[i].resize(tensors_[i].row_starts.empty() ? 0 : parts);
+    OutputTensor& tensor = tensors_[i];
+    tensor.data = next;
+    next += tensor.row_bytes * static_cast<size_t>(rows);
+    pieces_[i].resize(tensor.row_starts.empty() ? 0 : parts);
+    if (VaryingDim(tensor.row_dims).has_value()) {
+      tensor.row_bytes = like.buffer->tensors()[i].Rows(like.first, 1).size;
+    }
   }
 }
 
@@ -127,9 +131,8 @@ bool JoinedOutput::JoinPieces(size_t output) {
   pieces_[output].clear();
   if (VaryingDim(tensor.row_dims).has_value()) {
     tensor.row_starts.clear();
-    for (int32_t row = 0; row <= rows_; ++row) {  // alike, as of one request
-      tensor.row_starts.push_back(bytes / static_cast<size_t>(rows_) *
-                                  static_cast<size_t>(row));
+    for (int32_t row = 0; row <= rows_; ++row) {
+      tensor.row_starts.push_back(tensor.row_bytes * static_cast<size_t>(row));
     }
   } else {
     IndexBytesRows(rows_, bytes, tensor);

@@ -37,8 +37,9 @@ class JoinBudget {
 class JoinedOutput final : public OutputBuffer {
  public:
   // Room for `rows` rows, of that many parts, shaped as those of `like`; null
-  // without memory. The first OutputRef owns it.
-  static JoinedOutput* Create(const OutputBuffer& like, int32_t rows,
+  // without memory. An output whose size varies has its row_bytes set to those
+  // of the first row of `like`. The first OutputRef owns it.
+  static JoinedOutput* Create(const OutputRows& like, int32_t rows,
                               size_t parts, std::shared_ptr<JoinBudget> budget);
 
   bool crowded() const override { return false; }
@@ -58,7 +59,7 @@ class JoinedOutput final : public OutputBuffer {
     size_t bytes = 0;
   };
 
-  JoinedOutput(const OutputBuffer& like, int32_t rows, size_t parts,
+  JoinedOutput(const OutputRows& like, int32_t rows, size_t parts,
                std::unique_ptr<std::byte[]> storage,
                std::shared_ptr<JoinBudget> budget, size_t bytes);
 

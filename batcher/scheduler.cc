@@ -253,6 +253,12 @@ absl::Status Scheduler::Submit(InferRequest& request) {
   if (would_miss && !request.is_probe) {
     return Refuse(Refusal::kWouldMiss, request);
   }
+  // It is cut before it is admitted: to cut it allocates, and may throw.
+  std::unique_ptr<SplitRequest> split;
+  if (parts > 1) {
+    split = std::make_unique<SplitRequest>(request, max_part_rows, admission_,
+                                           join_budget_);
+  }
   const Admission::Verdict verdict =
       admission_.TryAdmit(request.level, parts, request.rows, request.bytes);
   if (verdict != Admission::Verdict::kAdmitted) {
@@ -261,12 +267,12 @@ absl::Status Scheduler::Submit(InferRequest& request) {
     }
     return Refuse(RefusalFor(verdict), request);
   }
-  if (parts > 1) {
-    request.split = new SplitRequest(request, max_part_rows, join_budget_);
+  if (split != nullptr) {
     // To cut it took time, in which others may have arrived.
     request.arrival = clock_.Now();
     request.due = DueOf(request);
-    request.split->Stamp();
+    split->Stamp();
+    request.split = split.release();
   }
   TimePoint look_at =
       request.due == kNever
@@ -500,12 +506,13 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
   InstanceRecord& instance = record(id);
   instance.is_waiting = false;
   LearnLast(instance, clock_.Now());
+  // Before it asks for anything whose coming it is to be notified of.
+  instance.key = instance.wake.PrepareWait();
+  TakeCancelled(set_aside);
+  TakeInbox(set_aside);
   BatchPtr batch;
+  // Each round takes requests out of the queue, and none come in.
   for (;;) {
-    // Before it asks for anything whose coming it is to be notified of.
-    instance.key = instance.wake.PrepareWait();
-    TakeCancelled(set_aside);
-    TakeInbox(set_aside);
     const TimePoint now = clock_.Now();
     ExpireQueued(now, set_aside);
     const BatchPlanner::Choice choice =
@@ -532,12 +539,7 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
       continue;  // requests were set aside: another group may be next
     }
     BeginWait(instance, wait, is_blocked, now);
-    wake = Publish(now);
-    if (wake == id) {
-      wake = kNone;
-      instance.is_waiting = false;
-      continue;
-    }
+    wake = Publish(now);  // where that is this instance it pulls again
     PublishEstimate(now);
     return nullptr;
   }
@@ -693,12 +695,14 @@ void Scheduler::LearnLast(InstanceRecord& instance, TimePoint now) {
 
 void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
                          Computed computed) {
+  if (computed == Computed::kDeviceLost) {
+    DeviceLost();
+  }
   batch.set_times(times);
   const Duration compute = times.compute_end - times.compute_begin;
   InstanceRecord& instance = record(id);
   instance.busy_ns.Add(ElapsedNanos(compute));
   admission_.ReleaseBytes(batch.bytes());
-  SetAside set_aside;
   InstanceId wake = kNone;
   {
     MutexLock lock(mutex_);
@@ -721,12 +725,6 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
     if (max_in_flight_ > 1) {
       LearnLast(instance, now);
     }
-    if (computed == Computed::kDeviceLost && !is_device_lost()) {
-      is_device_lost_.store(true, std::memory_order_relaxed);
-      admission_.Close();
-      given_up_ = EndedInQueue::kDeviceLost;
-      GiveUpQueued(set_aside);
-    }
     if (instance.is_waiting) {
       wake = Publish(now);  // it is idle now
     }
@@ -735,7 +733,12 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
   if (wake != kNone) {
     record(wake).wake.Notify();
   }
-  Answer(set_aside);
+}
+
+void Scheduler::DeviceLost() {
+  is_device_lost_.store(true, std::memory_order_relaxed);
+  admission_.Close();
+  GiveUp(EndedInQueue::kDeviceLost);
 }
 
 void Scheduler::PublishEstimate(TimePoint now) {
@@ -856,19 +859,26 @@ void Scheduler::LookAtQueue() {
   InstanceId wake = kNone;
   {
     MutexLock lock(mutex_);
-    TimePoint now;
-    do {
-      TakeCancelled(set_aside);
-      TakeInbox(set_aside);
-      now = clock_.Now();
-      ExpireQueued(now, set_aside);
-      const TimePoint due = planner_.queue().deadlines().earliest_due();
-      const Duration critical = planner_.CriticalTime();
-      const bool will_be_critical = due != kNever && due - critical > now;
-      look_at_.store(ToNanos(will_be_critical ? due - critical : due),
-                     std::memory_order_seq_cst);
-    } while (!inbox_.empty() ||
-             cancels_.load(std::memory_order_seq_cst) != cancels_seen_);
+    TakeCancelled(set_aside);
+    TakeInbox(set_aside);
+    const TimePoint now = clock_.Now();
+    ExpireQueued(now, set_aside);
+    const TimePoint due = planner_.queue().deadlines().earliest_due();
+    const Duration critical = planner_.CriticalTime();
+    const bool will_be_critical = due != kNever && due - critical > now;
+    look_at_.store(ToNanos(will_be_critical ? due - critical : due),
+                   std::memory_order_seq_cst);
+    // What came meanwhile is for the next look, so that a storm of it does not
+    // keep the mutex. None is missed: a producer pushes, and Cancel() counts,
+    // before it lowers look_at_. What lowered it after the store above stands;
+    // what lowered it before was overwritten, and is seen here. A cancel that
+    // TakeCancelled() counted is seen in the queue or by TakeInbox(), because
+    // its flag is set before it is counted.
+    if (!inbox_.empty()) {
+      LowerLook(now);
+    } else if (cancels_.load(std::memory_order_seq_cst) != cancels_seen_) {
+      LowerLook(now + kCancelDelay);
+    }
     // What left the queue counts no longer, and a deadline that has become
     // critical may move the waiter's alarm.
     wake = Publish(now);
@@ -942,23 +952,28 @@ absl::Status Scheduler::Drain(TimePoint until) {
 Scheduler::~Scheduler() {
   BeginDrain();
   GiveUp(EndedInQueue::kStopped);
-  if (!has_threads_) {
-    return;
+  if (has_threads_) {
+    pool_.WaitUntilIdle(kNever, [this] { return admission_.requests() == 0; });
+    {
+      MutexLock lock(mutex_);
+      is_stopped_ = true;
+    }
+    for (InstanceRecord& instance : instances_) {
+      instance.wake.Notify();
+    }
+    LowerLook(TimePoint::min());
+    for (const std::unique_ptr<Instance>& instance : own_instances_) {
+      instance->Join();
+    }
+    timer_thread_.join();
   }
-  pool_.WaitUntilIdle(kNever, [this] { return admission_.requests() == 0; });
-  {
-    MutexLock lock(mutex_);
-    is_stopped_ = true;
-  }
-  for (InstanceRecord& instance : instances_) {
-    instance.wake.Notify();
-  }
-  LowerLook(TimePoint::min());
-  for (const std::unique_ptr<Instance>& instance : own_instances_) {
-    instance->Join();
-  }
-  timer_thread_.join();
   if (options_.device != nullptr) {
+    // An instance without a thread does not pull again and give its turn back.
+    for (InstanceRecord& instance : instances_) {
+      for (Client& client : instance.clients) {
+        options_.device->LeaveWithoutWork(client, clock_.Now());
+      }
+    }
     options_.device->Forget(share_);
   }
 }

@@ -36,8 +36,10 @@
 // A puller drains the inbox, plans, publishes, then looks at the inbox once
 // more; the timer does the same; the mutex is held all the while. All of these
 // are sequentially consistent: either the push comes before that last look, and
-// the puller begins again, or after it, hence after the publication, and the
-// producer sees the word. A failed claim needs no retry: another producer
+// the puller or the timer begins again, or after it, hence after the
+// publication, and the producer sees the word. Both give the mutex back before
+// they begin again, so that a storm of requests or cancels does not prolong
+// what they do with it. A failed claim needs no retry: another producer
 // claimed, and its instance drains after this push; or a puller published after
 // it, and looks after that. An instance that leaves publishes for those that
 // still wait, and wakes the designated one where requests stay behind for it.
@@ -136,10 +138,11 @@ class Scheduler {
 
   // Accepts the request, or refuses it and returns why; refused, its
   // Completion is never called. A request of more rows than max_batch_size is
-  // served in parts (SplitRequest), which allocates. INVALID_ARGUMENT: more of
-  // anything than an empty queue takes. RESOURCE_EXHAUSTED: the queue is full,
-  // or so long that the request would expire in it. DEADLINE_EXCEEDED: its
-  // deadline has passed. UNAVAILABLE: draining, or the device is lost.
+  // served in parts (SplitRequest), which allocates; where that throws, the
+  // request is not accepted. INVALID_ARGUMENT: more of anything than an empty
+  // queue takes. RESOURCE_EXHAUSTED: the queue is full, or so long that the
+  // request would expire in it. DEADLINE_EXCEEDED: its deadline has passed.
+  // UNAVAILABLE: draining, or the device is lost.
   // REQUIRES: 0 <= request.level < options().levels.size().
   absl::Status Submit(InferRequest& request);
 
@@ -161,6 +164,11 @@ class Scheduler {
   // keeps `times` in the batch. Then the instance calls Deliver().
   void Finished(Batch& batch, InstanceId id, const BatchTimes& times,
                 Computed computed) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The device is lost: takes no more requests, and answers what is queued with
+  // UNAVAILABLE. Finished() does that for kDeviceLost; an instance calls this
+  // where it learns of the loss later. Any number of times.
+  void DeviceLost() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // --- control ---
 

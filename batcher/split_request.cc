@@ -8,6 +8,7 @@
 #include "batcher/bytes_elements.h"
 #include "batcher/check.h"
 #include "batcher/checked_math.h"
+#include "batcher/padding.h"
 #include "batcher/run_reader.h"
 
 namespace ferry {
@@ -19,14 +20,31 @@ constexpr Outcome kNoMemory = {
     "for them; send fewer rows"};
 constexpr Outcome kShapesDiffer = {
     absl::StatusCode::kInternal,
-    "model gave the parts of one request outputs of different shapes"};
+    "model gave the parts of one request outputs of different shapes: expected "
+    "rows as large as those of the first part"};
 
-bool SameRows(const OutputBuffer& a, const OutputBuffer& b) {
+// Whether all rows have the size `row_bytes`.
+bool AreOfSize(const OutputTensor& tensor, const OutputRows& rows,
+               size_t row_bytes) {
+  for (int32_t row = 0; row < rows.count; ++row) {
+    if (tensor.Rows(rows.first + row, 1).size != row_bytes) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the rows may be joined: they are shaped as those of the first part.
+bool FitRows(const JoinedOutput& joined, const OutputRows& rows) {
+  const absl::Span<const OutputTensor> tensors = rows.buffer->tensors();
   return std::equal(
-      a.tensors().begin(), a.tensors().end(), b.tensors().begin(),
-      b.tensors().end(), [](const OutputTensor& x, const OutputTensor& y) {
-        return x.row_bytes == y.row_bytes && x.row_dims == y.row_dims &&
-               x.row_starts.empty() == y.row_starts.empty();
+      joined.tensors().begin(), joined.tensors().end(), tensors.begin(),
+      tensors.end(), [&](const OutputTensor& first, const OutputTensor& next) {
+        return first.row_dims == next.row_dims &&
+               first.row_starts.empty() == next.row_starts.empty() &&
+               (VaryingDim(first.row_dims).has_value()
+                    ? AreOfSize(next, rows, first.row_bytes)
+                    : first.row_bytes == next.row_bytes);
       });
 }
 
@@ -82,8 +100,10 @@ void CutInputs(const InferRequest& whole, std::vector<RowCutter>& cutters,
 }  // namespace
 
 SplitRequest::SplitRequest(InferRequest& whole, int32_t max_part_rows,
+                           Admission& admission,
                            std::shared_ptr<JoinBudget> budget)
     : whole_(whole),
+      admission_(admission),
       budget_(std::move(budget)),
       parts_(static_cast<size_t>(PartsOf(whole.rows, max_part_rows))),
       not_ended_(static_cast<int32_t>(parts_.size())) {
@@ -102,8 +122,6 @@ SplitRequest::SplitRequest(InferRequest& whole, int32_t max_part_rows,
     part.part_of = this;
     CutInputs(whole, cutters, part);
   }
-  // The message is kept until the last part is staged, and counts until then.
-  parts_.back().bytes = whole.bytes;
 }
 
 void SplitRequest::Stamp() {
@@ -129,6 +147,7 @@ std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
   if (--not_ended_ > 0) {
     return std::nullopt;
   }
+  admission_.ReleaseBytes(whole_.bytes);
   if (outcome_.ok() && !joined_->Finish()) {
     outcome_ = kNoMemory;
   }
@@ -139,13 +158,12 @@ std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
 JoinedOutput* SplitRequest::RoomFor(const OutputRows& rows, Outcome& outcome) {
   MutexLock lock(mutex_);
   if (joined_ == nullptr) {
-    joined_ =
-        JoinedOutput::Create(*rows.buffer, whole_.rows, parts_.size(), budget_);
+    joined_ = JoinedOutput::Create(rows, whole_.rows, parts_.size(), budget_);
     joined_ref_ = OutputRef(joined_);
-    if (joined_ == nullptr) {
-      outcome = kNoMemory;
-    }
-  } else if (!SameRows(*joined_, *rows.buffer)) {
+  }
+  if (joined_ == nullptr) {
+    outcome = kNoMemory;
+  } else if (!FitRows(*joined_, rows)) {
     outcome = kShapesDiffer;
   }
   return outcome.ok() ? joined_ : nullptr;

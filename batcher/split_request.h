@@ -3,7 +3,8 @@
 // Each part is queued, batched and gathered as a request of its own. Its result
 // rows are copied to where those of the whole are joined, and the last part to
 // end tells the owner. The first error of a part is the whole's: the parts that
-// still wait are dropped when their batch would close.
+// still wait are dropped when their batch would close. The parts share the
+// received message: its bytes are released when the last of them has ended.
 //
 // Memory: the joined rows of all requests count against a JoinBudget.
 //
@@ -26,6 +27,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
+#include "batcher/admission.h"
 #include "batcher/infer_request.h"
 #include "batcher/joined_output.h"
 #include "batcher/mutex.h"
@@ -47,9 +49,9 @@ class SplitRequest {
     return (rows - 1) / max_part_rows + 1;
   }
 
-  // `whole` outlives this. REQUIRES: each of its inputs has whole.rows rows, of
-  // the same size or of elements of type BYTES that are all there.
-  SplitRequest(InferRequest& whole, int32_t max_part_rows,
+  // `whole` and `admission` outlive this. REQUIRES: each input has whole.rows
+  // rows, of the same size or of elements of type BYTES that are all there.
+  SplitRequest(InferRequest& whole, int32_t max_part_rows, Admission& admission,
                std::shared_ptr<JoinBudget> budget);
 
   // Gives the parts the stamps of the whole. Before they are queued.
@@ -59,8 +61,8 @@ class SplitRequest {
 
   InferRequest& whole() const { return whole_; }
 
-  // Takes the result of a part. Returns that of the whole where the part was
-  // the last; its rows live as long as this.
+  // Takes the result of a part. Where the part was the last, releases the bytes
+  // of the whole and returns its result; the rows live as long as this.
   std::optional<RequestResult> Join(const InferRequest& part,
                                     const RequestResult& result)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,6 +82,7 @@ class SplitRequest {
   Outcome Copy(const Part& part, const OutputRows& rows);
 
   InferRequest& whole_;
+  Admission& admission_;
   const std::shared_ptr<JoinBudget> budget_;
   std::vector<Part> parts_;
   std::atomic<bool> has_failed_{false};

@@ -55,7 +55,7 @@ DeviceOutcome VirtualStreams::Model::Compute(int32_t place, const Batch& batch,
 DeviceOutcome VirtualStreams::Model::AwaitComputed(int32_t place,
                                                    DeviceTimes& times) {
   times = of(place).times;
-  if (options_.lost_after >= 0 && batches_ > options_.lost_after) {
+  if (IsLost(/*at_copy_out=*/false)) {
     return kLost;
   }
   busy_ += times.compute;
@@ -64,7 +64,9 @@ DeviceOutcome VirtualStreams::Model::AwaitComputed(int32_t place,
   return of(place).fails ? kFails : DeviceOutcome{};
 }
 
-DeviceOutcome VirtualStreams::Model::AwaitCopiedOut(int32_t) { return {}; }
+DeviceOutcome VirtualStreams::Model::AwaitCopiedOut(int32_t) {
+  return IsLost(/*at_copy_out=*/true) ? kLost : DeviceOutcome{};
+}
 
 // --- the two threads ---------------------------------------------------------
 
@@ -138,7 +140,11 @@ void VirtualStreams::PlayNext() {
   is_computed_ = false;
   DevicePipeline::InFlight done = std::move(in_flight_.front());
   in_flight_.pop_front();
-  Deliver(pipeline_.Unload(std::move(done)));
+  BatchPtr batch = pipeline_.Unload(std::move(done));
+  if (pipeline_.is_lost()) {
+    scheduler().DeviceLost();
+  }
+  Deliver(std::move(batch));
 }
 
 }  // namespace ferry

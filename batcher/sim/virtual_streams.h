@@ -41,6 +41,7 @@ struct VirtualStreamsOptions {
   StepTime copy_out = {};
   int64_t fail_every = 0;   // each n-th batch fails to compute; 0: none does
   int64_t lost_after = -1;  // the device is lost after so many; -1: never
+  bool is_lost_at_copy_out = false;  // else when a batch is computed
 };
 
 class VirtualStreams final : public VirtualInstances {
@@ -94,6 +95,10 @@ class VirtualStreams final : public VirtualInstances {
     Place& of(int32_t place) { return places_[static_cast<size_t>(place)]; }
     const Place& of(int32_t place) const {
       return places_[static_cast<size_t>(place)];
+    }
+    bool IsLost(bool at_copy_out) const {
+      return options_.is_lost_at_copy_out == at_copy_out &&
+             options_.lost_after >= 0 && batches_ > options_.lost_after;
     }
 
     const VirtualStreamsOptions options_;

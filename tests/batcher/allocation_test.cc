@@ -18,9 +18,13 @@
 namespace {
 
 std::atomic<int64_t> allocation_count{0};
+thread_local bool has_memory = true;
 
 void* CountedAllocate(size_t size) {
   allocation_count.fetch_add(1, std::memory_order_relaxed);
+  if (!has_memory) {
+    throw std::bad_alloc();
+  }
   void* const memory = std::malloc(size);
   if (memory == nullptr) {
     std::abort();
@@ -109,6 +113,19 @@ TEST(Allocation, SteadyStateOfTheSchedulerAllocatesNothing) {
     const auto scheduler = MakeScheduler(policy);
     ExpectSteady(*scheduler);
   }
+}
+
+TEST(Allocation, RequestThatCannotBeSplitIsNotAdmitted) {
+  const auto scheduler = MakeScheduler(PolicyKind::kEager);
+  TestRequest large({.id = 1, .rows = 10});
+  has_memory = false;
+  EXPECT_THROW(scheduler->Submit(large.request()).IgnoreError(),
+               std::bad_alloc);
+  has_memory = true;
+  const SchedulerStatistics counts = scheduler->Snapshot();
+  EXPECT_EQ(counts.queued_requests, 0);
+  EXPECT_EQ(counts.queued_rows, 0);
+  EXPECT_EQ(counts.queued_bytes, 0);
 }
 
 TEST(Allocation, FuturesAllocateNothing) {

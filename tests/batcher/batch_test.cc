@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "batcher/admission.h"
 #include "batcher/host_output_pool.h"
 #include "batcher/split_request.h"
 #include "tests/support/fake_clock.h"
@@ -41,7 +42,9 @@ TEST(Batch, RequestsGetConsecutiveRows) {
 TEST(Batch, PartsOfLargerRequestsAreSeen) {
   TestRequest alone;
   TestRequest whole({.rows = 3});
-  SplitRequest split(whole.request(), 2, std::make_shared<JoinBudget>(1 << 10));
+  Admission admission({}, /*levels=*/1);
+  SplitRequest split(whole.request(), 2, admission,
+                     std::make_shared<JoinBudget>(1 << 10));
   Batch batch(2, 8);
   EXPECT_FALSE(batch.has_parts());
   batch.Add(alone.request());

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "tests/support/stepped_scheduler.h"
@@ -253,6 +255,104 @@ TEST_F(BusyScheduler, DestructionAnswersQueuedAndFinishesRunning) {
   for (TestRequest* request : {&queued, &cancelled, &running_}) {
     EXPECT_TRUE(request->completion().is_answered());
   }
+}
+
+// A clock that does something each time that it is asked in a storm. The
+// scheduler asks it while its mutex is held; a test ends the storm when a
+// request is answered, which is after that.
+class StormyClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    if (is_stormy_ && times_ < kLongest) {
+      is_stormy_ = false;  // what is done asks for the time, too
+      ++times_;
+      on_now();
+      is_stormy_ = true;
+    }
+    return now_;
+  }
+  void BeginStorm() { is_stormy_ = true; }
+  // Returns how often it has done that, in all storms.
+  int EndStorm() {
+    is_stormy_ = false;
+    return times_;
+  }
+  void MoveTo(TimePoint now) { now_ = now; }
+
+  std::function<void()> on_now;
+
+ private:
+  static constexpr int kLongest = 50;
+
+  TimePoint now_ = TimePoint() + Milliseconds(1000);
+  mutable bool is_stormy_ = false;
+  mutable int times_ = 0;
+};
+
+class SchedulerInAStorm : public ::testing::Test {
+ protected:
+  static constexpr int kFew = 3;  // while the mutex is held once
+
+  // An answer to the request ends the storm.
+  TestRequest& Make(const TestRequestOptions& options = {}) {
+    TestRequest& request = requests_.emplace_back(options);
+    request.completion().on_respond = [this] { clock_.EndStorm(); };
+    return request;
+  }
+  void Submit(TestRequest& request) {
+    EXPECT_TRUE(scheduler_->Submit(request.request()).ok());
+  }
+  // Returns how often something happened before the first answer.
+  int Look() {
+    clock_.BeginStorm();
+    scheduler_->LookAtQueue();
+    return clock_.EndStorm();
+  }
+
+  StormyClock clock_;
+  std::deque<TestRequest> requests_;
+  std::unique_ptr<Scheduler> scheduler_ = *Scheduler::Create(
+      {.spec = RowSpec()}, {.policy = PolicyKind::kWindow, .clock = &clock_});
+};
+
+TEST_F(SchedulerInAStorm, CancelsAreForTheNextLook) {
+  for (int i = 0; i < 100; ++i) {
+    Submit(Make());
+  }
+  size_t cancelled = 0;
+  clock_.on_now = [&] { scheduler_->Cancel(requests_[cancelled++].request()); };
+  EXPECT_LE(Look(), kFew);
+  ASSERT_GT(cancelled, 0u);
+  EXPECT_LE(scheduler_->look_at(), clock_.Now() + Milliseconds(1))
+      << "the timer would miss it";
+  clock_.MoveTo(clock_.Now() + Milliseconds(1));
+  scheduler_->LookAtQueue();
+  for (size_t i = 0; i < cancelled; ++i) {
+    EXPECT_EQ(requests_[i].code(), StatusCode::kCancelled);
+  }
+  EXPECT_EQ(scheduler_->look_at(), kNever);
+}
+
+TEST_F(SchedulerInAStorm, ArrivalsAreForTheNextLook) {
+  clock_.on_now = [&] {
+    Submit(Make({.deadline = clock_.Now() + Milliseconds(9)}));
+  };
+  EXPECT_LE(Look(), kFew);
+  EXPECT_LE(scheduler_->look_at(), clock_.Now()) << "the timer would miss it";
+  scheduler_->LookAtQueue();
+  EXPECT_EQ(scheduler_->look_at(), requests_[0].request().deadline);
+}
+
+TEST_F(SchedulerInAStorm, ArrivalsAreForTheNextPull) {
+  clock_.on_now = [&] {
+    TestRequest& request = Make();
+    scheduler_->Cancel(request.request());
+    Submit(request);
+  };
+  clock_.BeginStorm();
+  EXPECT_EQ(scheduler_->TryNextBatch(0), nullptr);
+  EXPECT_LE(clock_.EndStorm(), kFew);
+  EXPECT_TRUE(scheduler_->IsNotified(0)) << "it would sleep beside them";
 }
 
 }  // namespace

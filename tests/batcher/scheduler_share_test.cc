@@ -88,6 +88,24 @@ TEST_F(SchedulerShare, TurnWithoutWorkIsGivenBack) {
   stepped_.Settle();
 }
 
+TEST_F(SchedulerShare, DestroyedSchedulerWaitsForNoTurn) {
+  ASSERT_TRUE(OtherEnters());
+  Submit();
+  stepped_.Destroy();
+  OtherLeaves();
+  EXPECT_TRUE(OtherEnters()) << "no turn comes to a scheduler that has gone";
+}
+
+TEST_F(SchedulerShare, DestroyedSchedulerGivesItsTurnBack) {
+  ASSERT_TRUE(OtherEnters());
+  Submit();
+  OtherLeaves();
+  stepped_.clock().Advance(Milliseconds(1));
+  EXPECT_FALSE(OtherEnters()) << "the instance has its turn and did not pull";
+  stepped_.Destroy();
+  EXPECT_TRUE(OtherEnters());
+}
+
 TEST_F(SchedulerShare, WaitForTheTurnCountsAsTimeOfTheBatch) {
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(OtherEnters());

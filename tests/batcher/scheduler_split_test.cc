@@ -69,16 +69,35 @@ TEST_F(SchedulerSplit, LastPartTakesCompany) {
   EXPECT_TRUE(small_.HasOwnRows());
 }
 
-TEST_F(SchedulerSplit, MessageIsKeptUntilTheLastPartIsStaged) {
+TEST_F(SchedulerSplit, BytesCountUntilTheWholeHasEnded) {
+  SteppedScheduler two_instances(
+      {.scheduler = {.max_batch_size = 4},
+       .instances = {.spec = RowSpec(), .count = 2}});
+  const auto queued_bytes = [&] {
+    return two_instances.scheduler().Snapshot().queued_bytes;
+  };
+  TestRequest request({.id = 3, .rows = 7});
+  request.completion().on_respond = [&] {
+    EXPECT_EQ(queued_bytes(), 0) << "released before it was told";
+  };
+  two_instances.Submit(request);
+  two_instances.Step();
+  two_instances.instances().Complete(1);  // the last part
+  EXPECT_EQ(queued_bytes(), 56) << "the first part runs";
+  two_instances.instances().Complete(0);
+  EXPECT_TRUE(request.HasOwnRows());
+  EXPECT_EQ(queued_bytes(), 0);
+}
+
+TEST_F(SchedulerSplit, BytesOfACancelledOneCountWhileAPartRuns) {
   stepped_.Submit(ten_rows_);
   stepped_.Step();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(stepped_.scheduler().Snapshot().queued_bytes, 80);
-    stepped_.instances().Stage(0);
-    stepped_.instances().EndCompute(0);
-    EXPECT_EQ(stepped_.scheduler().Snapshot().queued_bytes, i < 2 ? 80 : 0);
-    Finish();
-  }
+  stepped_.Cancel(ten_rows_);
+  stepped_.Step();
+  EXPECT_EQ(stepped_.scheduler().Snapshot().queued_bytes, 80);
+  Finish();
+  EXPECT_EQ(ten_rows_.code(), StatusCode::kCancelled);
+  EXPECT_EQ(stepped_.scheduler().Snapshot().queued_bytes, 0);
 }
 
 TEST_F(SchedulerSplit, PartsOfOneRequestMayEndInAnyOrder) {

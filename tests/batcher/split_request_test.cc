@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_join.h"
+#include "batcher/admission.h"
 #include "batcher/bytes_elements.h"
 #include "batcher/host_output_pool.h"
 
@@ -25,7 +28,12 @@ std::string TextOf(const TensorView& view) {
   return text;
 }
 
-TEST(SplitRequest, PartsPointIntoTheRunsOfTheWhole) {
+class SplitRequestTest : public ::testing::Test {
+ protected:
+  Admission admission_{{}, /*levels=*/1};
+};
+
+TEST_F(SplitRequestTest, PartsPointIntoTheRunsOfTheWhole) {
   // Three rows: of "x" two bytes, of "y" one. Runs end within rows, and some
   // are empty.
   const std::vector<ferry::Run> x_runs = {
@@ -39,18 +47,18 @@ TEST(SplitRequest, PartsPointIntoTheRunsOfTheWhole) {
   whole.rows = 3;
   whole.bytes = 9;
   whole.level = 2;
-  SplitRequest split(whole, 2, std::make_shared<JoinBudget>(0));
+  SplitRequest split(whole, 2, admission_, std::make_shared<JoinBudget>(0));
   ASSERT_EQ(split.parts().size(), 2u);
   const SplitRequest::Part& first = split.parts()[0];
   const SplitRequest::Part& last = split.parts()[1];
   EXPECT_EQ(first.rows, 2);
   EXPECT_EQ(TextOf(first.inputs[0]), "aAbb");
   EXPECT_EQ(TextOf(first.inputs[1]), "12");
-  EXPECT_EQ(first.bytes, 0u);
+  EXPECT_EQ(first.bytes, 0u) << "the whole has them";
   EXPECT_EQ(last.rows, 1);
   EXPECT_EQ(TextOf(last.inputs[0]), "CC");
   EXPECT_EQ(TextOf(last.inputs[1]), "3");
-  EXPECT_EQ(last.bytes, 9u);
+  EXPECT_EQ(last.bytes, 0u);
   EXPECT_EQ(last.level, 2);
   EXPECT_TRUE(SameShape(last.inputs, whole.inputs));
 }
@@ -61,7 +69,7 @@ const std::string kTextRows[] = {std::string("\0\0\0\0\1\0\0\0a", 9),
                                  std::string("\0\0\0\0\2\0\0\0bc", 10)};
 const std::vector<int64_t> kTextDims = {2};
 
-TEST(SplitRequest, RowsOfBytesAreCutBehindTheirElements) {
+TEST_F(SplitRequestTest, RowsOfBytesAreCutBehindTheirElements) {
   const std::string all = kTextRows[0] + kTextRows[1] + kTextRows[2];
   // The second run begins within a length.
   const std::vector<ferry::Run> runs = {{Bytes(all.data()), 11},
@@ -71,7 +79,7 @@ TEST(SplitRequest, RowsOfBytesAreCutBehindTheirElements) {
   InferRequest whole;
   whole.inputs = inputs;
   whole.rows = 3;
-  SplitRequest split(whole, 2, std::make_shared<JoinBudget>(0));
+  SplitRequest split(whole, 2, admission_, std::make_shared<JoinBudget>(0));
   EXPECT_EQ(TextOf(split.parts()[0].inputs[0]), kTextRows[0] + kTextRows[1]);
   EXPECT_EQ(TextOf(split.parts()[1].inputs[0]), kTextRows[2]);
   EXPECT_TRUE(split.parts()[1].inputs[0].is_bytes);
@@ -99,12 +107,12 @@ std::optional<RequestResult> JoinTextRows(SplitRequest& split) {
   return ending;
 }
 
-TEST(SplitRequest, RowsOfBytesAreJoinedInTheirOrder) {
+TEST_F(SplitRequestTest, RowsOfBytesAreJoinedInTheirOrder) {
   InferRequest whole;
   whole.rows = 3;
   const auto budget = std::make_shared<JoinBudget>(54);
   {
-    SplitRequest split(whole, 1, budget);
+    SplitRequest split(whole, 1, admission_, budget);
     const std::optional<RequestResult> ending = JoinTextRows(split);
     ASSERT_TRUE(ending.has_value() && ending->outcome.ok());
     EXPECT_EQ(ending->rows.count, 3);
@@ -119,57 +127,86 @@ TEST(SplitRequest, RowsOfBytesAreJoinedInTheirOrder) {
   EXPECT_TRUE(budget->TryTake(54)) << "given back";
 }
 
-TEST(SplitRequest, RowsOfTheRequestsOwnSizeAreJoined) {
-  InferRequest whole;
-  whole.rows = 3;
-  SplitRequest split(whole, 2, std::make_shared<JoinBudget>(100));
+// Ends the parts of a request, each with rows of those texts, in their order.
+std::optional<RequestResult> JoinOwnSizes(
+    SplitRequest& split, const std::vector<std::vector<std::string>>& texts) {
   HostOutputPool pool(1, 2);
   std::optional<RequestResult> ending;
-  const std::string texts[] = {"abcdef", "ghi"};
-  for (const size_t part : {0, 1}) {
+  for (size_t part = 0; part < texts.size(); ++part) {
     const OutputRef output = pool.Take();
-    HostOutputPool::LayoutBytes(*output.get(), 0, texts[part].size(),
-                                {kAnySize});
+    const std::string all = absl::StrJoin(texts[part], "");
+    HostOutputPool::LayoutBytes(*output.get(), 0, all.size(), {kAnySize});
     OutputTensor& tensor = output->mutable_tensors()[0];
-    std::copy_n(Bytes(texts[part].data()), texts[part].size(), tensor.data);
-    for (size_t start = 0; start <= texts[part].size(); start += 3) {
-      tensor.row_starts.push_back(start);
+    std::copy_n(Bytes(all.data()), all.size(), tensor.data);
+    tensor.row_starts = {0};
+    for (const std::string& row : texts[part]) {
+      tensor.row_starts.push_back(tensor.row_starts.back() + row.size());
     }
-    ending =
-        split.Join(split.parts()[part],
-                   {{}, {output.get(), 0, static_cast<int32_t>(2 - part)}});
+    ending = split.Join(
+        split.parts()[part],
+        {{}, {output.get(), 0, static_cast<int32_t>(texts[part].size())}});
   }
+  return ending;
+}
+
+TEST_F(SplitRequestTest, RowsOfTheRequestsOwnSizeAreJoined) {
+  InferRequest whole;
+  whole.rows = 3;
+  SplitRequest split(whole, 2, admission_, std::make_shared<JoinBudget>(100));
+  const std::optional<RequestResult> ending =
+      JoinOwnSizes(split, {{"abc", "def"}, {"ghi"}});
   ASSERT_TRUE(ending.has_value() && ending->outcome.ok());
   const OutputTensor& joined = ending->rows.buffer->tensors()[0];
+  const std::string texts[] = {"abc", "def", "ghi"};
   for (int32_t row = 0; row < 3; ++row) {
     const ferry::Run run = joined.Rows(row, 1);
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(run.data), run.size),
-              (texts[0] + texts[1]).substr(static_cast<size_t>(row) * 3, 3));
+              texts[row]);
     EXPECT_EQ(joined.AnySize(row, 1), 3);
   }
 }
 
-TEST(SplitRequest, RowsOfBytesStayWithinTheBudget) {
+TEST_F(SplitRequestTest, RowsOfDifferentSizesAreAnError) {
+  const std::vector<std::vector<std::string>> of_other_sizes[] = {
+      {{"abc", "def"}, {"gh"}},      // in another part
+      {{"abc", "de"}, {"fgh"}},      // in the first
+      {{"ab", "cd"}, {"e", "fgh"}},  // as many bytes as there should be
+  };
+  for (const auto& texts : of_other_sizes) {
+    InferRequest whole;
+    whole.rows = static_cast<int32_t>(2 + texts[1].size());
+    SplitRequest split(whole, 2, admission_, std::make_shared<JoinBudget>(100));
+    const std::optional<RequestResult> ending = JoinOwnSizes(split, texts);
+    ASSERT_TRUE(ending.has_value());
+    EXPECT_EQ(ending->outcome.code, absl::StatusCode::kInternal);
+    EXPECT_STREQ(ending->outcome.text,
+                 "model gave the parts of one request outputs of different "
+                 "shapes: expected rows as large as those of the first part");
+    EXPECT_EQ(ending->rows.buffer, nullptr);
+  }
+}
+
+TEST_F(SplitRequestTest, RowsOfBytesStayWithinTheBudget) {
   InferRequest whole;
   whole.rows = 3;
-  SplitRequest split(whole, 1, std::make_shared<JoinBudget>(53));
+  SplitRequest split(whole, 1, admission_, std::make_shared<JoinBudget>(53));
   const std::optional<RequestResult> ending = JoinTextRows(split);
   ASSERT_TRUE(ending.has_value());
   EXPECT_EQ(ending->outcome.code, absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ending->rows.buffer, nullptr);
 }
 
-TEST(SplitRequest, CountsItsParts) {
+TEST_F(SplitRequestTest, CountsItsParts) {
   EXPECT_EQ(SplitRequest::PartsOf(1, 4), 1);
   EXPECT_EQ(SplitRequest::PartsOf(4, 4), 1);
   EXPECT_EQ(SplitRequest::PartsOf(5, 4), 2);
   EXPECT_EQ(SplitRequest::PartsOf(1 << 30, 1), 1 << 30);
 }
 
-TEST(SplitRequest, OutputsOfDifferentShapesAreAnError) {
+TEST_F(SplitRequestTest, OutputsOfDifferentShapesAreAnError) {
   InferRequest whole;
   whole.rows = 2;
-  SplitRequest split(whole, 1, std::make_shared<JoinBudget>(100));
+  SplitRequest split(whole, 1, admission_, std::make_shared<JoinBudget>(100));
   HostOutputPool pool(1, 2);
   for (int64_t width : {3, 4}) {
     const OutputRef output = pool.Take();
@@ -187,7 +224,7 @@ TEST(SplitRequest, OutputsOfDifferentShapesAreAnError) {
   }
 }
 
-TEST(SplitRequest, JoinedOutputsStayWithinTheBudget) {
+TEST_F(SplitRequestTest, JoinedOutputsStayWithinTheBudget) {
   const auto budget = std::make_shared<JoinBudget>(10);
   HostOutputPool pool(1, 2);
   const OutputRef output = pool.Take();
@@ -202,13 +239,13 @@ TEST(SplitRequest, JoinedOutputsStayWithinTheBudget) {
     return ending->outcome.code;
   };
   {
-    SplitRequest first(whole, 1, budget);
-    SplitRequest second(whole, 1, budget);
+    SplitRequest first(whole, 1, admission_, budget);
+    SplitRequest second(whole, 1, admission_, budget);
     EXPECT_EQ(join_all(first), absl::StatusCode::kOk) << "nine bytes of ten";
     EXPECT_EQ(join_all(second), absl::StatusCode::kResourceExhausted);
     EXPECT_TRUE(second.IsOfNoUse());
   }
-  SplitRequest third(whole, 1, budget);
+  SplitRequest third(whole, 1, admission_, budget);
   EXPECT_EQ(join_all(third), absl::StatusCode::kOk) << "it was given back";
 }
 

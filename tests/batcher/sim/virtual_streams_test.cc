@@ -187,13 +187,24 @@ TEST(VirtualStreams, BatchThatFailsIsAnsweredAndTheNextAreServed) {
 }
 
 TEST(VirtualStreams, LostDeviceFailsWhatIsUnderWayAndTakesNoMore) {
-  ClosedLoop loop({.lost_after = 5}, /*outstanding=*/128);
-  loop.Play(VirtualClock::kStart + Milliseconds(1000), true);
-  EXPECT_TRUE(loop.scheduler().is_device_lost());
-  EXPECT_GT(loop.failed, 0);
-  EXPECT_GT(loop.refused, 0);
+  for (const bool at_copy_out : {false, true}) {
+    ClosedLoop loop({.lost_after = 5, .is_lost_at_copy_out = at_copy_out},
+                    /*outstanding=*/128);
+    loop.Play(VirtualClock::kStart + Milliseconds(1000), true);
+    EXPECT_TRUE(loop.scheduler().is_device_lost());
+    EXPECT_GT(loop.failed, 0);
+    EXPECT_GT(loop.refused, 0);
+    loop.Play(kNever, false);
+    EXPECT_TRUE(loop.scheduler().IsIdle()) << "everything is answered";
+  }
+}
+
+TEST(VirtualStreams, DeviceThatIsLostAtTheLastCopyOutTakesNoMore) {
+  ClosedLoop loop({.lost_after = 0, .is_lost_at_copy_out = true},
+                  /*outstanding=*/1);
+  loop.Play(VirtualClock::kStart, true);
   loop.Play(kNever, false);
-  EXPECT_TRUE(loop.scheduler().IsIdle()) << "everything is answered";
+  EXPECT_TRUE(loop.scheduler().is_device_lost()) << "no batch came after it";
 }
 
 }  // namespace
