@@ -28,20 +28,20 @@ absl::Status BatcherThread::WarmUp(std::function<absl::Status()> warm_up,
                                    PullLoop pull) {
   std::promise<absl::Status> warmed;
   std::future<absl::Status> status = warmed.get_future();
-  thread_ = std::thread([this, warm_up = std::move(warm_up),
-                         pull = std::move(pull),
-                         warmed = std::move(warmed)]() mutable {
-    pthread_setname_np(pthread_self(), "ferry-batcher");
-    UsePreciseTimers();
-    warmed.set_value(RunWarmUp(warm_up));
-    const Source source = source_.get_future().get();
-    if (source.scheduler == nullptr) {
-      return;
-    }
-    // After the warm-up: threads that the model started there may spin.
-    UseBatcherPriority();
-    pull(*source.scheduler, source.id);
-  });
+  thread_ =
+      std::thread([this, warm_up = std::move(warm_up), pull = std::move(pull),
+                   warmed = std::move(warmed)]() mutable {
+        pthread_setname_np(pthread_self(), "ferry-batcher");
+        UsePreciseTimers();
+        warmed.set_value(RunWarmUp(warm_up));
+        const Source source = source_.get_future().get();
+        if (source.scheduler == nullptr) {
+          return;
+        }
+        // After the warm-up: threads that the model started there may spin.
+        UseBatcherPriority();
+        pull(*source.scheduler, source.id);
+      });
   return status.get();
 }
 

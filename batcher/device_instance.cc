@@ -70,7 +70,7 @@ void DeviceInstance::RunEvents(Scheduler& scheduler, InstanceId id) {
     changed_.SignalAll();
     BatchPtr batch = pipeline_.Unload(*std::move(in_flight));
     if (pipeline_.is_lost()) {
-      source.scheduler->DeviceLost();
+      scheduler.DeviceLost();
     }
     Deliver(std::move(batch));
   }

@@ -150,8 +150,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   const DeviceModel* const on_device = loaded.on_device.get();
   const CpuModel* const copy =
       loaded.copies.empty() ? nullptr : loaded.copies.front().get();
-  absl::StatusOr<Instances> instances = MakeInstances(
-      std::move(loaded.copies), std::move(loaded.on_device));
+  absl::StatusOr<Instances> instances =
+      MakeInstances(std::move(loaded.copies), std::move(loaded.on_device));
   if (!instances.ok()) {
     return named(instances.status());
   }

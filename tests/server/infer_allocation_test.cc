@@ -168,8 +168,7 @@ class InferAllocation : public ::testing::Test {
     model_.scheduler = *std::move(scheduler);
     table_.Publish(SetOf({&model_}));
     view_ = std::make_unique<ModelTableView>(table_);
-    environment_ =
-        std::make_unique<InferEnvironment>(
+    environment_ = std::make_unique<InferEnvironment>(
         InferEnvironment{.models = *view_, .answered = queue_.calls()});
     for (int i = 0; i < kCalls; ++i) {
       calls_.push_back(std::make_unique<ReusedCall>(*environment_));

@@ -164,8 +164,8 @@ TEST(InferCallTest, ClearedCallServesTheNextRequest) {
 enum class Moment { kQueued, kRunning, kAnswered, kSent };
 
 TEST(InferCallTest, CancelAtAnyMomentIsAnsweredOnce) {
-  for (const Moment moment : {Moment::kQueued, Moment::kRunning,
-                              Moment::kAnswered, Moment::kSent}) {
+  for (const Moment moment :
+       {Moment::kQueued, Moment::kRunning, Moment::kAnswered, Moment::kSent}) {
     for (const auto outcome :
          {absl::StatusCode::kOk, absl::StatusCode::kInternal}) {
       Scene scene;
@@ -228,8 +228,7 @@ TEST(InferCallTest, ErrorNamesTheRequest) {
   inference::ModelInferRequest wrong = OneRow();
   wrong.mutable_inputs(0)->set_datatype("INT8");
   scene.Start(wrong);
-  EXPECT_EQ(scene.call.status.error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(scene.call.status.error_message(),
               StartsWith("[request id: id-1] inference input 'x'"));
   EXPECT_EQ(scene.table.UseAll()[0]->invalid_requests.load(), 1u);
@@ -293,13 +292,11 @@ TEST(InferCallTest, TimeoutParameterIsTheDeadlineWhereItIsEarlier) {
 TEST(InferCallTest, MalformedMessageIsRefusedAndCounted) {
   Scene scene;
   scene.call.Start("\x0a\x05");
-  EXPECT_EQ(scene.call.status.error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(scene.table.malformed_requests(), 1u);
   scene.call.Clear();
   scene.call.StartWithoutMessage();
-  EXPECT_EQ(scene.call.status.error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(scene.table.malformed_requests(), 2u);
 }
 
