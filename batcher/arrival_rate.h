@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
+#include "base/checked_math.h"
 #include "batcher/batch_pool.h"
-#include "batcher/check.h"
-#include "batcher/checked_math.h"
 #include "batcher/split_request.h"
 
 namespace ferry {

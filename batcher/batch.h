@@ -18,8 +18,8 @@
 #include "absl/types/span.h"
 #include "batcher/close_reason.h"
 #include "batcher/infer_request.h"
-#include "batcher/output_buffer.h"
 #include "batcher/statistics.h"
+#include "tensor/output_buffer.h"
 
 namespace ferry {
 

@@ -15,7 +15,7 @@
 #include <variant>
 
 #include "absl/types/span.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "batcher/close_reason.h"
 #include "batcher/service_time_model.h"
 

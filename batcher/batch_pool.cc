@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry {
 

@@ -16,8 +16,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
+#include "base/mutex.h"
 #include "batcher/batch.h"
-#include "batcher/mutex.h"
 #include "batcher/reply_order.h"
 
 namespace ferry {

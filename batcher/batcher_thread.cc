@@ -6,8 +6,8 @@
 #include <exception>
 #include <utility>
 
-#include "batcher/clock.h"
-#include "batcher/thread_priority.h"
+#include "base/clock.h"
+#include "base/thread_priority.h"
 
 namespace ferry {
 namespace {

@@ -13,7 +13,7 @@
 #define FERRY_BATCHER_COMPLETION_H_
 
 #include "absl/status/status.h"
-#include "batcher/output_buffer.h"
+#include "tensor/output_buffer.h"
 
 namespace ferry {
 

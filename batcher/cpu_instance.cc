@@ -42,6 +42,12 @@ absl::StatusOr<std::unique_ptr<CpuInstance>> CpuInstance::Create(
 CpuInstance::CpuInstance(std::unique_ptr<CpuModel> model)
     : model_(std::move(model)) {}
 
+InstanceDescription CpuInstance::Describe() const {
+  const absl::Span<const ServiceTimeSample> samples = model_->warm_up_samples();
+  return {.spec = model_->spec(),
+          .warm_up_samples = {samples.begin(), samples.end()}};
+}
+
 void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
   while (BatchPtr batch = scheduler.NextBatch(id)) {
     Computed computed = Computed::kOk;

@@ -23,10 +23,7 @@ class CpuInstance final : public Instance {
   static absl::StatusOr<std::unique_ptr<CpuInstance>> Create(
       std::unique_ptr<CpuModel> model);
 
-  const ModelSpec& spec() const override { return model_->spec(); }
-  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
-    return model_->warm_up_samples();
-  }
+  InstanceDescription Describe() const override;
   void Start(Scheduler& scheduler, InstanceId id) override {
     thread_.Start(scheduler, id);
   }

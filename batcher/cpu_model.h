@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "batcher/batch.h"
-#include "batcher/output_buffer.h"
 #include "batcher/service_time_model.h"
-#include "batcher/tensor.h"
+#include "tensor/output_buffer.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -1,7 +1,7 @@
 // The heap's sifting, with places kept in the requests.
 #include "batcher/deadline_heap.h"
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry {
 

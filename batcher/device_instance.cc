@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "base/thread_priority.h"
 #include "batcher/scheduler.h"
-#include "batcher/thread_priority.h"
 
 namespace ferry {
 
@@ -27,6 +27,13 @@ absl::StatusOr<std::unique_ptr<DeviceInstance>> DeviceInstance::Create(
 
 DeviceInstance::DeviceInstance(std::unique_ptr<DeviceModel> model)
     : model_(std::move(model)), pipeline_(*model_, Clock::Steady()) {}
+
+InstanceDescription DeviceInstance::Describe() const {
+  const absl::Span<const ServiceTimeSample> samples = model_->warm_up_samples();
+  return {.spec = model_->spec(),
+          .max_in_flight = max_in_flight(),
+          .warm_up_samples = {samples.begin(), samples.end()}};
+}
 
 void DeviceInstance::Start(Scheduler& scheduler, InstanceId id) {
   events_ = std::thread([this, &scheduler, id] { RunEvents(scheduler, id); });

@@ -19,11 +19,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "batcher/batcher_thread.h"
 #include "batcher/device_model.h"
 #include "batcher/device_pipeline.h"
 #include "batcher/instance.h"
-#include "batcher/mutex.h"
 
 namespace ferry {
 
@@ -36,11 +36,7 @@ class DeviceInstance final : public Instance {
 
   ~DeviceInstance() override { Join(); }
 
-  const ModelSpec& spec() const override { return model_->spec(); }
-  int32_t max_in_flight() const override { return model_->places() - 1; }
-  absl::Span<const ServiceTimeSample> warm_up_samples() const override {
-    return model_->warm_up_samples();
-  }
+  InstanceDescription Describe() const override;
   std::vector<DeviceCount> counts() const override { return model_->counts(); }
   void Start(Scheduler& scheduler, InstanceId id) override;
   void Join() override;
@@ -48,6 +44,7 @@ class DeviceInstance final : public Instance {
  private:
   explicit DeviceInstance(std::unique_ptr<DeviceModel> model);
 
+  int32_t max_in_flight() const { return model_->places() - 1; }
   void RunBatches(Scheduler& scheduler, InstanceId id);
   void RunEvents(Scheduler& scheduler, InstanceId id);
   // Waits until one more batch may be pulled.

@@ -23,13 +23,13 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "batcher/batch.h"
-#include "batcher/clock.h"
 #include "batcher/completion.h"
 #include "batcher/device_count.h"
-#include "batcher/output_buffer.h"
 #include "batcher/service_time_model.h"
-#include "batcher/tensor.h"
+#include "tensor/output_buffer.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry {
 namespace {

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 
 namespace ferry {
 

@@ -2,7 +2,7 @@
 #include "batcher/future.h"
 
 #include "absl/strings/str_cat.h"
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry {
 
@@ -20,8 +20,8 @@ class InProcessCall final : public Completion {
     request_.deadline = arguments.deadline;
     request_.bytes = 0;
     for (const TensorView& input : arguments.inputs) {
-      for (const Run& run : input.runs) {
-        request_.bytes += run.size;
+      for (const ByteSegment& segment : input.segments) {
+        request_.bytes += segment.size;
       }
     }
     request_.shape_key = RequestsMayDiffer(client_.scheduler_.spec())

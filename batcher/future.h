@@ -21,11 +21,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
-#include "batcher/output_buffer.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "batcher/scheduler.h"
-#include "batcher/tensor.h"
+#include "tensor/output_buffer.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -17,9 +17,9 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "batcher/completion.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -15,31 +15,31 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "batcher/batch_pool.h"
 #include "batcher/device_count.h"
 #include "batcher/service_time_model.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 
 class Scheduler;
+
+// What the instances of one model have in common.
+struct InstanceDescription {
+  ModelSpec spec;
+  // Batches that one pulls before the first of them has computed: more than one
+  // where it copies the next batch in meanwhile.
+  int32_t max_in_flight = 1;
+  // How long batches took before the first was pulled; may be none.
+  std::vector<ServiceTimeSample> warm_up_samples;
+};
 
 class Instance {
  public:
   // REQUIRES: never started, or joined.
   virtual ~Instance() = default;
 
-  virtual const ModelSpec& spec() const = 0;
-
-  // Batches that it pulls before the first of them has computed: more than one
-  // where it copies the next batch in meanwhile.
-  virtual int32_t max_in_flight() const { return 1; }
-
-  // How long batches took before the first was pulled; may be none.
-  virtual absl::Span<const ServiceTimeSample> warm_up_samples() const {
-    return {};
-  }
+  virtual InstanceDescription Describe() const = 0;
 
   // What its device has counted since it was made. Any thread.
   virtual std::vector<DeviceCount> counts() const { return {}; }

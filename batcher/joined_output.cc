@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "batcher/bytes_elements.h"
-#include "batcher/padding.h"
+#include "tensor/bytes_elements.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 namespace {
@@ -72,15 +72,15 @@ JoinedOutput::JoinedOutput(const OutputRows& like, int32_t rows, size_t parts,
 bool JoinedOutput::Put(size_t part, int32_t first_row, const OutputRows& rows) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const OutputTensor& from = rows.buffer->tensors()[i];
-    const Run run = from.Rows(rows.first, rows.count);
+    const ByteSegment segment = from.Rows(rows.first, rows.count);
     std::byte* to = nullptr;
     if (pieces_[i].empty()) {
       to = tensors_[i].data + from.row_bytes * static_cast<size_t>(first_row);
-    } else if (to = MakePiece(pieces_[i][part], run.size); to == nullptr) {
+    } else if (to = MakePiece(pieces_[i][part], segment.size); to == nullptr) {
       return false;
     }
-    if (run.size > 0) {
-      std::memcpy(to, run.data, run.size);
+    if (segment.size > 0) {
+      std::memcpy(to, segment.data, segment.size);
     }
   }
   return true;

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "batcher/output_buffer.h"
+#include "tensor/output_buffer.h"
 
 namespace ferry {
 

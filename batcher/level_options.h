@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry {
 

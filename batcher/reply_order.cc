@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "batcher/batch.h"
-#include "batcher/mutex.h"
 
 namespace ferry {
 

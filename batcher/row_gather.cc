@@ -1,18 +1,18 @@
-// Copying runs of bytes behind each other.
+// Copying segments of bytes behind each other.
 #include "batcher/row_gather.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "batcher/padding.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 
 size_t GatheredBytes(const Batch& batch, size_t input) {
   size_t bytes = 0;
   for (const Batch::Entry& entry : batch.entries()) {
-    for (const Run& run : entry.request->inputs[input].runs) {
-      bytes += run.size;
+    for (const ByteSegment& segment : entry.request->inputs[input].segments) {
+      bytes += segment.size;
     }
   }
   return bytes;
@@ -20,10 +20,10 @@ size_t GatheredBytes(const Batch& batch, size_t input) {
 
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to) {
   for (const Batch::Entry& entry : batch.entries()) {
-    for (const Run& run : entry.request->inputs[input].runs) {
-      if (run.size > 0) {  // rows without elements have no room to copy to
-        std::memcpy(to, run.data, run.size);
-        to += run.size;
+    for (const ByteSegment& segment : entry.request->inputs[input].segments) {
+      if (segment.size > 0) {  // rows without elements have no room to copy to
+        std::memcpy(to, segment.data, segment.size);
+        to += segment.size;
       }
     }
   }
@@ -34,11 +34,11 @@ void GatherPieces(const Batch& batch, size_t input, absl::Span<std::byte> room,
                   absl::FunctionRef<void(absl::Span<const std::byte>)> use) {
   size_t filled = 0;
   for (const Batch::Entry& entry : batch.entries()) {
-    for (Run run : entry.request->inputs[input].runs) {
-      while (run.size > 0) {
-        const size_t count = std::min(run.size, room.size() - filled);
-        std::memcpy(room.data() + filled, run.data, count);
-        run = {run.data + count, run.size - count};
+    for (ByteSegment segment : entry.request->inputs[input].segments) {
+      while (segment.size > 0) {
+        const size_t count = std::min(segment.size, room.size() - filled);
+        std::memcpy(room.data() + filled, segment.data, count);
+        segment = {segment.data + count, segment.size - count};
         filled += count;
         if (filled == room.size()) {
           use(room);
@@ -67,7 +67,7 @@ std::byte* GatherPaddedRows(const Batch& batch, size_t input, DataType type,
       static_cast<size_t>(ChunksOf(padded, varying).inner) * ElementSize(type);
   for (const Batch::Entry& entry : batch.entries()) {
     const TensorView& view = entry.request->inputs[input];
-    to = CopyPadded(view.runs,
+    to = CopyPadded(view.segments,
                     static_cast<size_t>(view.dims[varying]) * index_bytes,
                     static_cast<size_t>(padded[varying]) * index_bytes, to);
   }

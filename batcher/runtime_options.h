@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "batcher/admission.h"
 #include "batcher/batch_policy.h"
-#include "batcher/clock.h"
 
 namespace ferry {
 

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/check.h"
-#include "batcher/thread_priority.h"
+#include "base/check.h"
+#include "base/thread_priority.h"
 
 namespace ferry {
 namespace {
@@ -156,13 +156,12 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
   if (!status.ok()) {
     return status;
   }
-  const Instance& first = *instances.front();
-  const absl::Span<const ServiceTimeSample> samples = first.warm_up_samples();
+  InstanceDescription each = instances.front()->Describe();
   const PulledInstances pulled = {
-      .spec = first.spec(),
+      .spec = std::move(each.spec),
       .count = static_cast<int32_t>(instances.size()),
-      .max_in_flight = first.max_in_flight(),
-      .warm_up_samples = {samples.begin(), samples.end()}};
+      .max_in_flight = each.max_in_flight,
+      .warm_up_samples = std::move(each.warm_up_samples)};
   return std::unique_ptr<Scheduler>(
       new Scheduler(std::move(instances), pulled, options));
 }
@@ -613,11 +612,12 @@ void Scheduler::BeginWait(InstanceRecord& instance, const Wait& wait,
   const bool another_has_alarm =
       !is_blocked && instance.in_flight.empty() &&
       std::any_of(instances_.begin(), instances_.end(),
-                  [&](const InstanceRecord& other) {
-                    return other.is_waiting && !other.is_blocked &&
-                           other.until != kNever &&
-                           StateOf(other, now).ready_at <= now;
-                  });
+                  [&](const InstanceRecord& other)
+                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                        return other.is_waiting && !other.is_blocked &&
+                               other.until != kNever &&
+                               StateOf(other, now).ready_at <= now;
+                      });
   instance.is_waiting = true;
   instance.is_blocked = is_blocked;
   instance.wait_number = ++waits_begun_;

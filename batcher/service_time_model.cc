@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/check.h"
 #include "batcher/batch_buckets.h"
-#include "batcher/check.h"
 
 namespace ferry {
 namespace {

@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry {
 

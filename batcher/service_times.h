@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "batcher/service_time_model.h"
 
 namespace ferry {

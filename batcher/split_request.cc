@@ -1,15 +1,15 @@
-// Cutting runs into parts, and joining rows.
+// Cutting segments into parts, and joining rows.
 #include "batcher/split_request.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "batcher/bytes_elements.h"
-#include "batcher/check.h"
-#include "batcher/checked_math.h"
-#include "batcher/padding.h"
-#include "batcher/run_reader.h"
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "tensor/bytes_elements.h"
+#include "tensor/padding.h"
+#include "tensor/segment_reader.h"
 
 namespace ferry {
 namespace {
@@ -52,13 +52,13 @@ bool FitRows(const JoinedOutput& joined, const OutputRows& rows) {
 class RowCutter {
  public:
   RowCutter(const TensorView& input, int32_t rows)
-      : reader_(input.runs),
+      : reader_(input.segments),
         is_bytes_(input.is_bytes),
         row_bytes_(reader_.left() / static_cast<size_t>(rows)),
         row_elements_(ElementCount(input.dims).value_or(0)) {}
 
-  // Appends the runs of the next rows.
-  void Cut(int32_t rows, std::vector<Run>& to) {
+  // Appends the segments of the next rows.
+  void Cut(int32_t rows, std::vector<ByteSegment>& to) {
     Check(reader_.Take(BytesOf(rows), to), "an input has all its rows");
   }
 
@@ -67,13 +67,13 @@ class RowCutter {
     if (!is_bytes_) {
       return static_cast<size_t>(rows) * row_bytes_;
     }
-    RunReader ahead = reader_;
+    SegmentReader ahead = reader_;
     Check(SkipBytesElements(ahead, rows * row_elements_),
           "an input has all its elements");
     return reader_.left() - ahead.left();
   }
 
-  RunReader reader_;
+  SegmentReader reader_;
   const bool is_bytes_;
   const size_t row_bytes_;
   const int64_t row_elements_;
@@ -82,16 +82,16 @@ class RowCutter {
 // Points the part's inputs at its rows, the next of each cutter.
 void CutInputs(const InferRequest& whole, std::vector<RowCutter>& cutters,
                SplitRequest::Part& part) {
-  std::vector<size_t> ends;  // [input]: of its runs
+  std::vector<size_t> ends;  // [input]: of its segments
   for (RowCutter& cutter : cutters) {
-    cutter.Cut(part.rows, part.its_runs);
-    ends.push_back(part.its_runs.size());
+    cutter.Cut(part.rows, part.its_segments);
+    ends.push_back(part.its_segments.size());
   }
   size_t begin = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     part.its_inputs.push_back(whole.inputs[i]);
-    part.its_inputs.back().runs =
-        absl::MakeConstSpan(part.its_runs).subspan(begin, ends[i] - begin);
+    part.its_inputs.back().segments =
+        absl::MakeConstSpan(part.its_segments).subspan(begin, ends[i] - begin);
     begin = ends[i];
   }
   part.inputs = part.its_inputs;

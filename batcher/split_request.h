@@ -27,11 +27,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
+#include "base/mutex.h"
 #include "batcher/admission.h"
 #include "batcher/infer_request.h"
 #include "batcher/joined_output.h"
-#include "batcher/mutex.h"
-#include "batcher/output_buffer.h"
+#include "tensor/output_buffer.h"
 
 namespace ferry {
 
@@ -41,7 +41,7 @@ class SplitRequest {
   struct Part final : InferRequest {
     int32_t first_row = 0;  // of the whole
     std::vector<TensorView> its_inputs;
-    std::vector<Run> its_runs;
+    std::vector<ByteSegment> its_segments;
   };
 
   // How many parts a request of `rows` has.

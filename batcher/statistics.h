@@ -21,9 +21,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
+#include "base/histogram.h"
 #include "batcher/close_reason.h"
-#include "batcher/histogram.h"
 #include "batcher/service_time_model.h"
 
 namespace ferry {
@@ -51,7 +51,7 @@ struct BatchStatistics {
 
   Counter ok_rows;
   // Of batches that got a result, over those inputs that are padded to sizes
-  // (batcher/padding.h): their elements as they came, and the zeros added.
+  // (tensor/padding.h): their elements as they came, and the zeros added.
   Counter input_elements;
   Counter padding_elements;
   // Of those that got a result, the ones that got it after they were due.

@@ -28,8 +28,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "batcher/admission.h"
-#include "batcher/clock.h"
 #include "batcher/relaxed_copy.h"
 #include "batcher/service_times.h"
 

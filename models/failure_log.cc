@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "spdlog/spdlog.h"
 
 namespace ferry {

@@ -1,8 +1,8 @@
 // One row's bytes, seen by every request.
 #include "models/row_requests.h"
 
-#include "batcher/check.h"
-#include "batcher/data_type.h"
+#include "base/check.h"
+#include "tensor/data_type.h"
 
 namespace ferry {
 
@@ -11,12 +11,12 @@ RowRequests::RowRequests(const ModelSpec& spec,
     : batch_(rows, rows) {
   size_t row_bytes = 0;
   for (const RowInput& input : inputs) {
-    runs_.push_back({input.bytes.data(), input.bytes.size()});
+    segments_.push_back({input.bytes.data(), input.bytes.size()});
     row_bytes += input.bytes.size();
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     views_.push_back({.dims = inputs[i].dims,
-                      .runs = {&runs_[i], inputs[i].is_given ? 1U : 0U},
+                      .segments = {&segments_[i], inputs[i].is_given ? 1U : 0U},
                       .is_bytes = spec.inputs[i].type == DataType::kBytes,
                       .is_given = inputs[i].is_given});
   }

@@ -12,8 +12,8 @@
 
 #include "batcher/batch.h"
 #include "batcher/infer_request.h"
-#include "batcher/padding.h"
-#include "batcher/tensor.h"
+#include "tensor/padding.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 
@@ -33,8 +33,8 @@ class RowRequests {
   const Batch& batch() const { return batch_; }
 
  private:
-  std::vector<Run> runs_;          // [input]
-  std::vector<TensorView> views_;  // of all requests
+  std::vector<ByteSegment> segments_;  // [input]
+  std::vector<TensorView> views_;      // of all requests
   PaddedInputs padded_;
   std::vector<std::unique_ptr<InferRequest>> requests_;
   Batch batch_;

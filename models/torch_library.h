@@ -19,12 +19,12 @@ namespace ferry {
 // REQUIRES: called in main before any thread is started.
 void PrepareTorchEnvironment();
 
-// Loads a model for options.instance_count lanes: see FerryLoadTorchModels.
+// Loads a model for options.instance_count instances: see FerryLoadTorchModels.
 // FAILED_PRECONDITION where the library cannot be opened.
 CpuModelsOrStatus LoadTorchModels(const ModelOptions& options,
                                   const std::string& path);
 
-// The same for a device, which outlives the model; of one lane.
+// The same for a device, which outlives the model; of one instance.
 DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
                                     DeviceRuntime& runtime);

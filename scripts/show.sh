@@ -36,7 +36,7 @@
 #     valgrind; 4 minutes (bench/micro/README.md)
 #
 # On a simulated device and a virtual clock, the same on every machine:
-# C3-lanes    adaptive on four instances      C6    priorities and shapes
+# C3-instances    adaptive on four instances      C6    priorities and shapes
 # C4-virtual  overload with timeouts          phi1  the closed form
 # D-pipeline  a device that copies and computes at once: busy at saturation
 # channels-last  TorchScript convolutions in both layouts, on the processor

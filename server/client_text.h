@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

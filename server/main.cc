@@ -16,14 +16,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "batcher/thread_priority.h"
+#include "base/thread_priority.h"
 #include "models/device.h"
-#include "models/model_repository.h"
+#include "models/repository/model_repository.h"
 #include "models/start_cuda.h"
 #include "models/torch_library.h"
-#include "server/check_config.h"
-#include "server/device_metrics.h"
+#include "server/control/check_config.h"
 #include "server/log.h"
+#include "server/metrics/device_metrics.h"
 #include "server/options.h"
 #include "server/server.h"
 #include "server/stop_signals.h"

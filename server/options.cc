@@ -116,7 +116,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->check(CLI::Range(1, 1024))
       ->type_name("N")
       ->group(models);
-  app.add_option("--device-lanes", repository.device_lanes,
+  app.add_option("--device-instances", repository.device_instances,
                  "batches that several models together compute at once, shared "
                  "by their parameter 'ferry.weight'; 0: one a core")
       ->check(CLI::Range(0, 1024))
@@ -131,14 +131,15 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->group(batching);
   app.add_option("--max-wait-ms", raw.max_wait_ms,
                  "how long a request waits for company at most; the policy "
-                 "eager waits for none beside a free lane")
+                 "eager waits for none beside a free instance")
       ->check(NumberFrom(0.0, kMaxWaitMs))
       ->type_name("MS")
       ->group(batching);
-  app.add_option("--policy", raw.policy,
-                 "eager: leave when a lane is free; window: wait until full "
-                 "or --max-wait-ms; adaptive: wait until there are as many "
-                 "rows as carry the arrival rate, or --max-wait-ms")
+  app.add_option(
+         "--policy", raw.policy,
+         "eager: leave when an instance is free; window: wait until full "
+         "or --max-wait-ms; adaptive: wait until there are as many "
+         "rows as carry the arrival rate, or --max-wait-ms")
       ->check(CLI::IsMember({"eager", "window", "adaptive"}))
       ->type_name("eager|window|adaptive")
       ->group(batching);
@@ -209,7 +210,7 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   app.add_option(
          "--grpc-max-streams", grpc.max_streams,
          "calls that one connection may have under way, a stream being "
-         "one; more wait at the client. Not given: four batches a lane of "
+         "one; more wait at the client. Not given: four batches an instance of "
          "the largest model at the start, at least 256, at most 4096")
       ->check(CLI::Range(1, kMaxStreams))
       ->type_name("N")
@@ -252,9 +253,10 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->type_name("S")
       ->capture_default_str()
       ->group(lifecycle);
-  app.add_option("--backend-timeout-secs", raw.backend_timeout_s,
-                 "a lane that is at one batch for longer than this hangs, and "
-                 "the process exits; 0: no limit")
+  app.add_option(
+         "--backend-timeout-secs", raw.backend_timeout_s,
+         "an instance that is at one batch for longer than this hangs, and "
+         "the process exits; 0: no limit")
       ->check(NumberFrom(0.0, kMaxSeconds))
       ->type_name("S")
       ->capture_default_str()
@@ -340,6 +342,12 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   return CompleteSingle(raw, options);
 }
 
+constexpr FormerFlag kFormerFlags[] = {
+    {"--device-lanes", "write --device-instances"},
+    {"--slots", "remove it; an instance pulls its batches without it"},
+    {"--no-grpc-cork", "remove it; replies are not corked"},
+};
+
 }  // namespace
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc,
@@ -358,7 +366,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   AddGrpcFlags(app, raw, result.options.grpc);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function
-    ParseFlags(app, argc, argv);
+    ParseFlags(app, argc, argv, kFormerFlags);
   } catch (const CLI::CallForHelp&) {
     result.action = CommandLine::Action::kPrint;
     result.text = app.help();

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/clock.h"
-#include "models/model_repository.h"
+#include "base/clock.h"
 #include "models/nvml/device_choice.h"
-#include "server/model_control_options.h"
-#include "server/status.h"
+#include "models/repository/model_repository.h"
+#include "server/control/model_control_options.h"
+#include "server/grpc/status.h"
 
 namespace ferry {
 
@@ -64,7 +64,7 @@ enum class Priority { kOfProcess, kRaised };
 struct LifecycleOptions {
   Duration drain_delay{0};
   Duration exit_timeout = Milliseconds(20'000);
-  // A lane that is longer at one batch hangs; 0: no limit.
+  // An instance that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
   Priority priority = Priority::kRaised;
   // Of the device that all models share; empty: none is.

@@ -76,8 +76,8 @@ std::string DescribeOptions(const ServerOptions& options) {
     add("policy", PolicyName(*overrides.policy));
   }
   add_if_set("threads", overrides.threads);
-  if (repository.device_lanes > 0) {
-    add("device-lanes", repository.device_lanes);
+  if (repository.device_instances > 0) {
+    add("device-instances", repository.device_instances);
   }
   add_if_set("queue-requests", overrides.queue_requests);
   add_if_set("queue-bytes", overrides.queue_bytes);

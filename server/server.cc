@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 
 namespace ferry {
 namespace {

@@ -16,16 +16,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "models/model_repository.h"
-#include "server/backend_watch.h"
-#include "server/device_metrics.h"
-#include "server/grpc_endpoint.h"
-#include "server/http_listener.h"
-#include "server/metrics.h"
-#include "server/model_control.h"
-#include "server/model_table.h"
+#include "models/repository/model_repository.h"
+#include "server/control/backend_watch.h"
+#include "server/control/model_control.h"
+#include "server/control/model_table.h"
+#include "server/control/readiness.h"
+#include "server/grpc/grpc_endpoint.h"
+#include "server/http/http_listener.h"
+#include "server/metrics/device_metrics.h"
+#include "server/metrics/metrics.h"
 #include "server/options.h"
-#include "server/readiness.h"
 
 namespace ferry {
 

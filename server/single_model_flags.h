@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "models/single_model.h"
+#include "models/repository/single_model.h"
 
 namespace ferry {
 

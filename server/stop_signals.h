@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 
 namespace ferry {
 

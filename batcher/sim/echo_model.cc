@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "batcher/bytes_elements.h"
 #include "batcher/row_gather.h"
+#include "tensor/bytes_elements.h"
 
 namespace ferry {
 namespace {

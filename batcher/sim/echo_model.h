@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "batcher/cpu_model.h"
-#include "batcher/host_output_pool.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 

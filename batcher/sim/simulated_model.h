@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/clock.h"
-#include "batcher/event_count.h"
+#include "base/clock.h"
+#include "base/event_count.h"
 #include "batcher/sim/echo_model.h"
 
 namespace ferry {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "batcher/batch_buckets.h"
-#include "batcher/host_output_pool.h"
 #include "batcher/sim/virtual_instances.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "batcher/scheduler.h"
 
 namespace ferry {

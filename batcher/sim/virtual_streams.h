@@ -19,8 +19,8 @@
 
 #include "batcher/device_model.h"
 #include "batcher/device_pipeline.h"
-#include "batcher/host_output_pool.h"
 #include "batcher/sim/virtual_instances.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 

@@ -7,7 +7,7 @@
 #ifndef FERRY_BENCH_ARRIVALS_ARRIVAL_PROCESS_H_
 #define FERRY_BENCH_ARRIVALS_ARRIVAL_PROCESS_H_
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry::bench {
 

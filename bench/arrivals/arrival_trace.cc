@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 namespace {

@@ -1,7 +1,7 @@
 // A burst's gap and size are drawn when the last one is spent.
 #include "bench/arrivals/burst_arrivals.h"
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 

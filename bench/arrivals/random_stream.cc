@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 

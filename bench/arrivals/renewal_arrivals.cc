@@ -1,7 +1,7 @@
 // Rates to the parameters of gaps.
 #include "bench/arrivals/renewal_arrivals.h"
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 

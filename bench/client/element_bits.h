@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "batcher/data_type.h"
+#include "tensor/data_type.h"
 
 namespace ferry::bench {
 

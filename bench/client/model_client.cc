@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/check.h"
-#include "batcher/event_count.h"
+#include "base/check.h"
+#include "base/event_count.h"
 
 namespace ferry::bench {
 namespace {
@@ -21,15 +21,15 @@ constexpr char kSimulatedPlatform[] = "ferry_sim";
 
 }  // namespace
 
-int32_t ModelDescription::lanes() const {
+int32_t ModelDescription::instance_count() const {
   if (!has_config) {
     return 0;
   }
-  int32_t lanes = 0;
+  int32_t instances = 0;
   for (const auto& group : config.instance_group()) {
-    lanes += std::max(group.count(), 1);
+    instances += std::max(group.count(), 1);
   }
-  return std::max(lanes, 1);
+  return std::max(instances, 1);
 }
 
 std::string ModelDescription::instances() const {

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/client/connection.h"
 #include "proto/inference.grpc.pb.h"
 
@@ -34,7 +34,7 @@ struct ModelDescription {
   inference::ModelConfig config;
 
   // Sum of instance counts, at least 1; 0 where no config tells them.
-  int32_t lanes() const;
+  int32_t instance_count() const;
   // "2 x KIND_GPU on 0 1, 1 x KIND_CPU"; "" where its config has none.
   std::string instances() const;
   // The config's bytes: the same for the same config; empty where none is told.

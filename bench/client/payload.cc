@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/bytes_elements.h"
+#include "tensor/bytes_elements.h"
 
 namespace ferry::bench {
 namespace {

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/data_type.h"
 #include "proto/inference.pb.h"
+#include "tensor/data_type.h"
 
 namespace ferry::bench {
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "batcher/bytes_elements.h"
 #include "bench/client/payload.h"
+#include "tensor/bytes_elements.h"
 
 namespace ferry::bench {
 namespace {

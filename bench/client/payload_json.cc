@@ -5,9 +5,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "batcher/bytes_elements.h"
 #include "bench/client/element_bits.h"
 #include "bench/client/payload.h"
+#include "tensor/bytes_elements.h"
 
 namespace ferry::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "batcher/bytes_elements.h"
+#include "tensor/bytes_elements.h"
 
 namespace ferry::bench {
 namespace {

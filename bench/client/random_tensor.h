@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "batcher/data_type.h"
+#include "tensor/data_type.h"
 
 namespace ferry::bench {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/data_type.h"
+#include "tensor/data_type.h"
 
 namespace ferry::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry::bench {
 

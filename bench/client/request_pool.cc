@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "batcher/data_type.h"
 #include "bench/client/payload_pool.h"
+#include "tensor/data_type.h"
 
 namespace ferry::bench {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Times and rows are ModelStatistics', which Triton has as well. Why batches
 // closed is `ferry_batches_closed_total` on the metrics port, where one was
-// given, as is how busy the lanes were.
+// given, as is how busy the instances were.
 //
 // Thread safety: thread-compatible.
 // Errors: a server without counters gives empty optionals, not an error.

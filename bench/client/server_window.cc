@@ -60,15 +60,16 @@ void TakeBusyRatio(double ratio, const char* source, ServerWindow& window) {
 
 // Of ModelStatistics.
 void TakeStatistics(const ServerCounters& begin, const ServerCounters& end,
-                    int32_t lanes, ServerWindow& window) {
+                    int32_t instances, ServerWindow& window) {
   const auto executions =
       static_cast<double>(end.executions - begin.executions);
   if (executions > 0) {
     window.mean_rows = static_cast<double>(end.rows - begin.rows) / executions;
   }
-  if (lanes > 0) {
+  if (instances > 0) {
     TakeBusyRatio(static_cast<double>(end.compute_ns - begin.compute_ns) / 1e9 /
-                      lanes / Seconds(end.statistics_at - begin.statistics_at),
+                      instances /
+                      Seconds(end.statistics_at - begin.statistics_at),
                   "ModelStatistics", window);
   }
   window.batches = Grown(begin.batches, end.batches);
@@ -87,9 +88,9 @@ std::optional<BusySeconds> ParseBusySeconds(absl::string_view page,
   BusySeconds sum;
   for (const MetricSample& sample : SamplesOfModel(page, kBusyMetric, model)) {
     sum.seconds += sample.value;
-    ++sum.lanes;
+    ++sum.instances;
   }
-  return sum.lanes == 0 ? std::nullopt : std::optional(sum);
+  return sum.instances == 0 ? std::nullopt : std::optional(sum);
 }
 
 CloseReasons ParseCloseReasons(absl::string_view page,
@@ -106,7 +107,7 @@ CloseReasons ParseCloseReasons(absl::string_view page,
 }
 
 ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
-                        int32_t lanes) {
+                        int32_t instances) {
   ServerWindow window;
   const bool has_statistics = begin.has_statistics && end.has_statistics;
   if (has_statistics && (end.executions < begin.executions ||
@@ -114,12 +115,13 @@ ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
     return window;
   }
   if (has_statistics && end.statistics_at > begin.statistics_at) {
-    TakeStatistics(begin, end, lanes, window);
+    TakeStatistics(begin, end, instances, window);
   }
   if (begin.busy.has_value() && end.busy.has_value() &&
       end.metrics_at > begin.metrics_at &&
       end.busy->seconds >= begin.busy->seconds) {
-    TakeBusyRatio((end.busy->seconds - begin.busy->seconds) / end.busy->lanes /
+    TakeBusyRatio((end.busy->seconds - begin.busy->seconds) /
+                      end.busy->instances /
                       Seconds(end.metrics_at - begin.metrics_at),
                   "metrics", window);
     window.closed = Grown(begin.closed, end.closed);

@@ -2,9 +2,9 @@
 // where the time of requests went, rows of its batches, why they closed, and
 // the busy ratio of the device.
 //
-// The busy ratio is the time lanes computed / wall time / lanes. It comes from
-// `ferry_compute_busy_seconds_total` of the metrics where there were any, else
-// from the compute_infer times of ModelStatistics' batch_stats.
+// The busy ratio is the time instances computed / wall time / instances. It
+// comes from `ferry_compute_busy_seconds_total` of the metrics where there were
+// any, else from the compute_infer times of ModelStatistics' batch_stats.
 //
 // Thread safety: pure functions over values.
 // Errors: what a server does not count is absent, which is no error.
@@ -17,15 +17,15 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/device/device_summary.h"
 
 namespace ferry::bench {
 
-// Sums over the lanes of one model, since the server started.
+// Sums over the instances of one model, since the server started.
 struct BusySeconds {
   double seconds = 0;
-  int32_t lanes = 0;
+  int32_t instances = 0;
 };
 
 // Returns the sum of the samples of ferry_compute_busy_seconds_total for
@@ -72,7 +72,7 @@ struct ServerTimes {
 };
 
 // A busy ratio above it is no measurement: the time between two readings is not
-// known, or the lanes are not those that were counted. From 1 on it is 1.
+// known, or the instances are not those that were counted. From 1 on it is 1.
 inline constexpr double kMostBusy = 1.02;
 
 struct ServerWindow {
@@ -87,10 +87,10 @@ struct ServerWindow {
 };
 
 // Returns what happened between the two; nothing of what a server does not
-// count, nor where it was started anew in between. `lanes` is for
+// count, nor where it was started anew in between. `instances` is for
 // ModelStatistics; 0: not known, so it gives no busy ratio.
 ServerWindow Difference(const ServerCounters& begin, const ServerCounters& end,
-                        int32_t lanes);
+                        int32_t instances);
 
 }  // namespace ferry::bench
 

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "batcher/event_count.h"
+#include "base/event_count.h"
 #include "bench/commands/bench_identity.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/connection_flags.h"
@@ -38,6 +38,11 @@ std::string DescribeConfigError(const std::string& message,
   }
   return path + ": " + message;
 }
+
+constexpr ferry::FormerFlag kFormerFlags[] = {
+    {"--lanes", "write --instances"},
+    {"--slots", "write --pipeline-depth"},
+};
 
 }  // namespace
 
@@ -73,7 +78,7 @@ int main(int argc, char** argv) {
   ferry::bench::AddSoakCommand(app, invocation);
   ferry::bench::AddCompletionCommand(app, invocation);
   try {
-    ferry::ParseFlags(app, argc, argv);
+    ferry::ParseFlags(app, argc, argv, kFormerFlags);
   } catch (const CLI::ConfigError& error) {
     std::fprintf(stderr, "ferry-bench: %s\n",
                  DescribeConfigError(error.what(),

@@ -94,7 +94,7 @@ int ReportSearch(const SearchFlags& flags, const Searched& searched,
   }
   SteadyPacer pacer;
   RateSearch search(OptionsOf(flags, *first_rate), **loads, pacer,
-                    searched.counters, searched.lanes);
+                    searched.counters, searched.instances);
   std::optional<double> found;
   {
     SignalWatcher watcher([&search] { search.Stop(); });

@@ -100,12 +100,12 @@ absl::Status CompleteOffline(const ModelDescription& model,
   if (!model.has_config && (offline.rows == 0 || offline.outstanding == 0)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--scenario: expected offline:SAMPLES,ROWS,OUTSTANDING, as this server "
-        "has no ModelConfig that tells max_batch_size and lanes; got '",
+        "has no ModelConfig that tells max_batch_size and instances; got '",
         options->scenario, "'"));
   }
   const OfflineQuery query = PlanOffline(
       offline, model.has_config ? model.config.max_batch_size() : offline.rows,
-      model.lanes());
+      model.instance_count());
   options->sweep.offline = query;
   options->requests.rows = query.rows;
   options->classes.front().rows = query.rows;

@@ -39,7 +39,7 @@ class MeasuredServer {
   Target& target() { return *target_; }
   const ServerProbe& probe() const { return probe_; }
   // 0: not known.
-  int32_t lanes() const { return description_.lanes(); }
+  int32_t instances() const { return description_.instance_count(); }
 
  private:
   MeasuredServer(const RunOptions& options, std::unique_ptr<ModelClient> client,

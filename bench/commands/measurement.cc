@@ -11,7 +11,7 @@
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/report/goodput.h"
-#include "bench/search/knob_client.h"
+#include "bench/search/runtime_options_client.h"
 #include "bench/search/sweep.h"
 
 namespace ferry::bench {
@@ -28,7 +28,7 @@ absl::Status Measurement::Connect() {
 }
 
 absl::Status Measurement::Run(int32_t repeat,
-                              const std::vector<KnobSetting>& settings) {
+                              const std::vector<RuntimeSetting>& settings) {
   const std::vector<Turn> turns =
       TurnsOf(repeat, servers_.size(), std::max<size_t>(settings.size(), 1));
   loads_ = 0;
@@ -39,12 +39,13 @@ absl::Status Measurement::Run(int32_t repeat,
     if (is_stopped_) {
       break;
     }
-    const KnobSetting* const setting =
+    const RuntimeSetting* const setting =
         settings.empty() ? nullptr : &settings[turn.setting];
     if (setting != nullptr) {
-      const KnobClient knobs(options_[0].address, options_[0].model,
-                             options_[0].target.connection);
-      if (absl::Status status = knobs.Set(*setting); !status.ok()) {
+      const RuntimeOptionsClient runtime_options(options_[0].address,
+                                                 options_[0].model,
+                                                 options_[0].target.connection);
+      if (absl::Status status = runtime_options.Set(*setting); !status.ok()) {
         return status;
       }
     }
@@ -75,12 +76,13 @@ SweepOptions Measurement::LoadsOf(size_t server) const {
   return loads;
 }
 
-absl::Status Measurement::Take(const Turn& turn, const KnobSetting* setting) {
+absl::Status Measurement::Take(const Turn& turn,
+                               const RuntimeSetting* setting) {
   MeasuredServer& server = *servers_[turn.server];
   const RunOptions& options = options_[turn.server];
   RunResult run = server.Describe(invocation_.command_line);
   if (setting != nullptr) {
-    run.knobs = *setting;
+    run.runtime_options = *setting;
     run.max_batch_size = setting->max_batch_size;
     run.label = Describe(*setting);
   }
@@ -91,7 +93,7 @@ absl::Status Measurement::Take(const Turn& turn, const KnobSetting* setting) {
     return loads.status();
   }
   Sweep sweep(runs_.empty() ? own : LoadsOfTurn(own, runs_.front(), turn),
-              *std::move(loads), &server.probe(), server.lanes());
+              *std::move(loads), &server.probe(), server.instances());
   std::fprintf(stderr, "%s: model %s at %s\n", run.label.c_str(),
                options.model.c_str(), options.address.c_str());
   absl::Status status;

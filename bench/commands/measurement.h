@@ -1,8 +1,8 @@
 // Measurement: what `run` does to one server, or to two, turn by turn.
 //
 // Thread safety: thread-compatible; a signal ends it (SignalWatcher).
-// Errors: those of connecting, of the knobs and of who sends; what was measured
-// before stands in runs().
+// Errors: those of connecting, of the runtime options and of who sends; what
+// was measured before stands in runs().
 #ifndef FERRY_BENCH_COMMANDS_MEASUREMENT_H_
 #define FERRY_BENCH_COMMANDS_MEASUREMENT_H_
 
@@ -17,8 +17,8 @@
 #include "bench/commands/measured_server.h"
 #include "bench/commands/run_options.h"
 #include "bench/commands/run_turns.h"
-#include "bench/report/knob_grid.h"
 #include "bench/report/run_result.h"
+#include "bench/report/runtime_grid.h"
 
 namespace ferry::bench {
 
@@ -30,9 +30,9 @@ class Measurement {
 
   absl::Status Connect();
 
-  // `settings`: empty where no knob is turned; else of the first server, whose
-  // own are for the caller to restore.
-  absl::Status Run(int32_t repeat, const std::vector<KnobSetting>& settings);
+  // `settings`: empty where no runtime option is turned; else of the first
+  // server, whose own are for the caller to restore.
+  absl::Status Run(int32_t repeat, const std::vector<RuntimeSetting>& settings);
 
   const std::vector<RunResult>& runs() const { return runs_; }
 
@@ -44,7 +44,7 @@ class Measurement {
 
  private:
   SweepOptions LoadsOf(size_t server) const;
-  absl::Status Take(const Turn& turn, const KnobSetting* setting);
+  absl::Status Take(const Turn& turn, const RuntimeSetting* setting);
 
   const std::vector<RunOptions> options_;
   const Invocation& invocation_;

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "bench/load/load_generator.h"
 
 namespace ferry::bench {

@@ -9,14 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
-#include "bench/commands/knob_flags.h"
 #include "bench/commands/measurement.h"
 #include "bench/commands/run_options.h"
+#include "bench/commands/runtime_flags.h"
 #include "bench/commands/shared_load.h"
 #include "bench/compare/comparison_text.h"
 #include "bench/load/stamp_log.h"
 #include "bench/report/knee.h"
-#include "bench/search/knob_client.h"
+#include "bench/search/runtime_options_client.h"
 
 namespace ferry::bench {
 namespace {
@@ -28,11 +28,13 @@ struct RunFlags {
   std::string against_label;  // empty: the address
   std::string against_metrics;
   std::string against_nvml;
-  KnobChoices knobs{.policies = {}, .max_batch_sizes = {}, .max_waits_ms = {}};
+  RuntimeChoices runtime_options{
+      .policies = {}, .max_batch_sizes = {}, .max_waits_ms = {}};
 
-  bool turns_knobs() const {
-    return !knobs.policies.empty() || !knobs.max_batch_sizes.empty() ||
-           !knobs.max_waits_ms.empty();
+  bool turns_runtime_options() const {
+    return !runtime_options.policies.empty() ||
+           !runtime_options.max_batch_sizes.empty() ||
+           !runtime_options.max_waits_ms.empty();
   }
 };
 
@@ -53,23 +55,24 @@ std::vector<RunOptions> OptionsOfServers(const RunFlags& flags,
   return servers;
 }
 
-// Runs, with the knobs turned as the flags say and turned back after it.
+// Runs, with the runtime options turned as the flags say and turned back after
+// it.
 absl::Status Measure(const RunFlags& flags, const RunOptions& options,
                      Measurement& measurement) {
-  if (!flags.turns_knobs()) {
+  if (!flags.turns_runtime_options()) {
     return measurement.Run(flags.repeat, {});
   }
-  const KnobClient knobs(options.address, options.model,
-                         options.target.connection);
-  const auto own = knobs.Get();
+  const RuntimeOptionsClient runtime_options(options.address, options.model,
+                                             options.target.connection);
+  const auto own = runtime_options.Get();
   if (!own.ok()) {
     return own.status();
   }
   std::fprintf(stderr, "as it is: %s, %g ms\n", Describe(*own).c_str(),
                own->max_wait_ms);
-  absl::Status status =
-      measurement.Run(flags.repeat, GridOf(CompletedBy(flags.knobs, *own)));
-  const absl::Status restored = Restore(knobs, *own);
+  absl::Status status = measurement.Run(
+      flags.repeat, GridOf(CompletedBy(flags.runtime_options, *own)));
+  const absl::Status restored = Restore(runtime_options, *own);
   status.Update(restored);
   if (restored.ok()) {
     std::fprintf(stderr, "the server is as it was: %s\n",
@@ -158,10 +161,10 @@ void AddTurnFlags(CLI::App& command, RunFlags& flags) {
                   "its --nvml: its device in this machine")
       ->type_name("DEVICE")
       ->needs(against);
-  AddKnobFlags(command,
-               {"the server's; needs ferry-server --admin-rpc", "the server's",
-                "the server's"},
-               flags.knobs);
+  AddRuntimeFlags(command,
+                  {"the server's; needs ferry-server --admin-rpc",
+                   "the server's", "the server's"},
+                  flags.runtime_options);
   for (const char* other :
        {"--policies", "--max-batch-sizes", "--max-waits-ms", "--processes"}) {
     against->excludes(other);
@@ -175,7 +178,7 @@ void AddRunCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "run",
       "put loads on one server, or two in turn, or one with each of several "
-      "settings of its knobs, and report what it did");
+      "settings of its runtime options, and report what it did");
   AddRunFlags(*command, flags->run);
   AddTurnFlags(*command, *flags);
   command->callback([command, flags, &invocation] {

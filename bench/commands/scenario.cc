@@ -17,7 +17,7 @@ constexpr double kLeastRate = 1e-3;
 constexpr double kMostRate = 1e9;
 constexpr uint64_t kMostSamples = 1'000'000'000'000;
 constexpr int32_t kMostOutstanding = 1 << 16;
-constexpr int32_t kBatchesOutstanding = 4;  // a lane
+constexpr int32_t kBatchesOutstanding = 4;  // an instance
 
 absl::Status Wrong(absl::string_view expected, const std::string& text) {
   return absl::InvalidArgumentError(
@@ -79,18 +79,18 @@ absl::StatusOr<Scenario> ParseScenario(const std::string& text) {
 }
 
 OfflineQuery PlanOffline(const OfflineScenario& scenario,
-                         int32_t max_batch_size, int32_t lanes) {
+                         int32_t max_batch_size, int32_t instances) {
   const int32_t most = std::max(max_batch_size, 1);
   OfflineQuery query;
   query.rows = scenario.rows > 0 && max_batch_size > 0 ? scenario.rows : most;
   const auto rows = static_cast<uint64_t>(query.rows);
   query.requests = (scenario.samples + rows - 1) / rows;
   const int32_t a_batch = std::max((most + query.rows - 1) / query.rows, 1);
-  query.outstanding =
-      scenario.outstanding > 0
-          ? scenario.outstanding
-          : std::min(kBatchesOutstanding * lanes * std::min(a_batch, 1 << 12),
-                     kMostOutstanding);
+  query.outstanding = scenario.outstanding > 0
+                          ? scenario.outstanding
+                          : std::min(kBatchesOutstanding * instances *
+                                         std::min(a_batch, 1 << 12),
+                                     kMostOutstanding);
   return query;
 }
 

@@ -46,12 +46,12 @@ absl::StatusOr<Scenario> ParseScenario(const std::string& text);
 
 // Returns the query for a model of that max_batch_size; where that is 0, a
 // request is one row. Left out, a request has max_batch_size rows, and four
-// full batches a lane are outstanding: one that is computed, and others so that
-// the next is there whatever wire and client take. Memory is bounded by that.
-// The last request is as full as the others, as MLPerf's count is a least one.
-// REQUIRES: scenario.samples >= 1.
+// full batches an instance are outstanding: one that is computed, and others so
+// that the next is there whatever wire and client take. Memory is bounded by
+// that. The last request is as full as the others, as MLPerf's count is a least
+// one. REQUIRES: scenario.samples >= 1.
 OfflineQuery PlanOffline(const OfflineScenario& scenario,
-                         int32_t max_batch_size, int32_t lanes);
+                         int32_t max_batch_size, int32_t instances);
 
 }  // namespace ferry::bench
 

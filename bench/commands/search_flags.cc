@@ -109,7 +109,7 @@ absl::StatusOr<double> FirstRate(const SearchFlags& flags,
   if (!loads.ok()) {
     return loads.status();
   }
-  Sweep sweep(closed, *std::move(loads), searched.counters, searched.lanes);
+  Sweep sweep(closed, *std::move(loads), searched.counters, searched.instances);
   SignalWatcher watcher([&sweep] { sweep.Stop(); });
   ProgressLine line([&sweep] { return sweep.progress(); }, later);
   if (absl::Status swept = sweep.Run(run, PrintPoint); !swept.ok()) {

@@ -35,7 +35,7 @@ struct Searched {
   // those of a process that cannot.
   std::function<absl::StatusOr<std::unique_ptr<LoadSource>>()> make_loads;
   const CounterSource* counters = nullptr;  // outlives the search; null: none
-  int32_t lanes = 1;
+  int32_t instances = 1;
 };
 
 // Adds every flag to `command`; its parsing fills `flags`, which outlives it.

@@ -54,7 +54,7 @@ Searched SearchedAt(MeasuredServer& server, const SearchFlags& flags,
                                  invocation);
               },
           .counters = &server.probe(),
-          .lanes = server.lanes()};
+          .instances = server.instances()};
 }
 
 int ShareLoads(const RunOptions& options,

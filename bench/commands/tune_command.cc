@@ -1,5 +1,5 @@
-// `ferry-bench tune`: the knobs of a running Ferry with which it carries the
-// highest rate within a bound.
+// `ferry-bench tune`: the runtime options of a running Ferry with which it
+// carries the highest rate within a bound.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -13,14 +13,14 @@
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/interruption.h"
-#include "bench/commands/knob_flags.h"
 #include "bench/commands/measured_server.h"
 #include "bench/commands/progress_line.h"
+#include "bench/commands/runtime_flags.h"
 #include "bench/commands/search_flags.h"
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
-#include "bench/search/knob_client.h"
 #include "bench/search/rate_search.h"
+#include "bench/search/runtime_options_client.h"
 #include "bench/search/search_turns.h"
 #include "bench/search/tuner.h"
 
@@ -32,7 +32,7 @@ constexpr double kConfirmedGrowth = 1.1;  // about a rate that is nearly known
 
 struct TuneFlags {
   SearchFlags search;
-  KnobChoices choices;
+  RuntimeChoices choices;
 };
 
 TunePrecision PrecisionOf(const SearchFlags& flags) {
@@ -43,25 +43,25 @@ TunePrecision PrecisionOf(const SearchFlags& flags) {
 // One server, tuned; a run for each setting.
 class Tune {
  public:
-  Tune(const TuneFlags& flags, MeasuredServer& server, KnobClient& knobs,
-       const Invocation& invocation)
+  Tune(const TuneFlags& flags, MeasuredServer& server,
+       RuntimeOptionsClient& runtime_options, const Invocation& invocation)
       : flags_(flags),
         server_(server),
-        knobs_(knobs),
+        runtime_options_(runtime_options),
         invocation_(invocation),
         searched_(SearchedAt(server, flags.search, invocation)) {}
 
   // `own`: the server's setting, which is tried first.
-  absl::Status Run(const KnobSetting& own, TuneResult& result) {
-    std::vector<KnobSetting> settings = {own};
-    for (const KnobSetting& setting : GridOf(flags_.choices)) {
+  absl::Status Run(const RuntimeSetting& own, TuneResult& result) {
+    std::vector<RuntimeSetting> settings = {own};
+    for (const RuntimeSetting& setting : GridOf(flags_.choices)) {
       if (Describe(setting) != Describe(own)) {
         settings.push_back(setting);
       }
     }
     Tuner tuner(
         PrecisionOf(flags_.search),
-        [this](const KnobSetting& setting) { return Turn(setting); },
+        [this](const RuntimeSetting& setting) { return Turn(setting); },
         [this](Tuner::Search search, double first_rate) {
           return Measure(search, first_rate);
         },
@@ -83,25 +83,25 @@ class Tune {
   size_t settings() const { return settings_; }  // to be tried
 
   // REQUIRES: the setting was tried.
-  const RunResult& RunOf(const KnobSetting& setting) const {
+  const RunResult& RunOf(const RuntimeSetting& setting) const {
     return runs_[IndexOf(setting)];
   }
 
  private:
-  absl::Status Turn(const KnobSetting& setting) {
+  absl::Status Turn(const RuntimeSetting& setting) {
     std::fprintf(stderr, "%s\n", Describe(setting).c_str());
     --untried_;
     runs_.push_back(server_.Describe(invocation_.command_line));
     runs_.back().label = Describe(setting);
-    runs_.back().knobs = setting;
+    runs_.back().runtime_options = setting;
     runs_.back().max_batch_size = setting.max_batch_size;
-    return knobs_.Set(setting);
+    return runtime_options_.Set(setting);
   }
 
-  size_t IndexOf(const KnobSetting& setting) const {
+  size_t IndexOf(const RuntimeSetting& setting) const {
     const auto found = std::find_if(
         runs_.begin(), runs_.end(),
-        [&](const RunResult& run) { return run.knobs == setting; });
+        [&](const RunResult& run) { return run.runtime_options == setting; });
     return static_cast<size_t>(found - runs_.begin());
   }
 
@@ -137,12 +137,12 @@ class Tune {
     for (const TunedSetting& tuned : settings) {
       searches.push_back(std::make_unique<RateSearch>(
           OptionsToConfirm(*tuned.rate), **loads, pacer_, searched_.counters,
-          searched_.lanes));
+          searched_.instances));
       turns.push_back({.begin =
                            [this, setting = tuned.setting] {
                              std::fprintf(stderr, "%s\n",
                                           Describe(setting).c_str());
-                             return knobs_.Set(setting);
+                             return runtime_options_.Set(setting);
                            },
                        .search = searches.back().get(),
                        .run = &runs_[IndexOf(tuned.setting)]});
@@ -199,7 +199,7 @@ class Tune {
     RateSearchOptions options = OptionsOfRace(first_rate);
     options.only_above = search == Tuner::Search::kOnlyAbove;
     RateSearch rates(options, **loads, pacer_, searched_.counters,
-                     searched_.lanes);
+                     searched_.instances);
     std::optional<double> found;
     {
       SignalWatcher watcher([&] {
@@ -224,7 +224,7 @@ class Tune {
 
   const TuneFlags& flags_;
   MeasuredServer& server_;
-  KnobClient& knobs_;
+  RuntimeOptionsClient& runtime_options_;
   const Invocation& invocation_;
   const Searched searched_;
   SteadyPacer pacer_;
@@ -289,9 +289,10 @@ int Run(TuneFlags flags, const Invocation& invocation) {
     return Fail(connected.status());
   }
   PrintWindows(flags.search);
-  KnobClient knobs(flags.search.run.address, flags.search.run.model,
-                   flags.search.run.target.connection);
-  const auto own = knobs.Get();
+  RuntimeOptionsClient runtime_options(flags.search.run.address,
+                                       flags.search.run.model,
+                                       flags.search.run.target.connection);
+  const auto own = runtime_options.Get();
   if (!own.ok()) {
     return Fail(own.status());
   }
@@ -299,10 +300,10 @@ int Run(TuneFlags flags, const Invocation& invocation) {
                own->max_wait_ms);
   flags.choices =
       Completed(flags.choices, own->max_batch_size, flags.search.slo_ms);
-  Tune tune(flags, **connected, knobs, invocation);
+  Tune tune(flags, **connected, runtime_options, invocation);
   TuneResult result;
   const absl::Status tuned = tune.Run(*own, result);
-  const absl::Status restored = Restore(knobs, *own);
+  const absl::Status restored = Restore(runtime_options, *own);
   const int code = Report(flags.search.run, tune.runs());
   PrintTried(result);
   PrintCeiling(tune.runs());
@@ -328,15 +329,16 @@ int Run(TuneFlags flags, const Invocation& invocation) {
 
 void AddTuneCommand(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<TuneFlags>();
-  CLI::App* const command = app.add_subcommand(
-      "tune",
-      "find the knobs with which a running ferry-server --admin-rpc carries "
-      "the highest rate within a bound");
+  CLI::App* const command =
+      app.add_subcommand("tune",
+                         "find the runtime options with which a running "
+                         "ferry-server --admin-rpc carries "
+                         "the highest rate within a bound");
   AddSearchFlags(*command, flags->search);
-  AddKnobFlags(*command,
-               {"all of them", "the server's, a half and a quarter of it",
-                "a fiftieth, a tenth and a quarter of --slo-ms"},
-               flags->choices);
+  AddRuntimeFlags(*command,
+                  {"all of them", "the server's, a half and a quarter of it",
+                   "a fiftieth, a tenth and a quarter of --slo-ms"},
+                  flags->choices);
   command->callback([command, flags, &invocation] {
     flags->search.run.flags = EffectiveFlags(*command);
     invocation.chosen = [flags, &invocation] {

@@ -47,7 +47,7 @@ absl::StatusOr<Runs> OfLabel(const Runs& runs, const std::string& label,
 // Their labels are settings: two tunes may have tried different ones.
 bool AreTuned(const Runs& runs) {
   return std::all_of(runs.begin(), runs.end(), [](const RunResult& run) {
-    return run.search.has_value() && run.knobs.has_value();
+    return run.search.has_value() && run.runtime_options.has_value();
   });
 }
 

@@ -31,7 +31,8 @@ double PrecisionOf(const RunResult& run) {
     precision =
         absl::SimpleAtod(found->second, &told) && told > 0 ? told : kUsual;
   }
-  return run.knobs.has_value() ? std::max(precision, kOfRace) : precision;
+  return run.runtime_options.has_value() ? std::max(precision, kOfRace)
+                                         : precision;
 }
 
 // The coarsest of them.

@@ -49,9 +49,10 @@ const std::vector<Attribute>& Attributes() {
        [](const RunResult& run) { return absl::StrJoin(run.classes, ","); },
        true, true},
       {"data", [](const RunResult& run) { return run.data; }, true, true},
-      {"knobs",
+      {"runtime options",
        [](const RunResult& run) {
-         return run.knobs.has_value() ? Describe(*run.knobs) : "";
+         return run.runtime_options.has_value() ? Describe(*run.runtime_options)
+                                                : "";
        },
        true, false},
       {"window", WindowsOf, false, true},
@@ -206,14 +207,14 @@ class Collected {
     (sides_[key].*side).push_back(measured);
   }
 
-  // Knobs are those of a tune: `search` turns none.
+  // RuntimeOptions are those of a tune: `search` turns none.
   void AddSearches(const Runs& runs, std::vector<MeasuredPoint> Sides::*side) {
     std::map<std::string, const RunResult*> best;  // by their bound
     for (const RunResult& run : runs) {
       if (!run.search.has_value()) {
         continue;
       }
-      const bool is_tuned = run.knobs.has_value();
+      const bool is_tuned = run.runtime_options.has_value();
       Append(KeyOf(run, SearchOf(run, "search")),
              is_tuned ? MatchedBy::kTuned : MatchedBy::kBound, {&run, nullptr},
              side);

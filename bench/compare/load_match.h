@@ -4,9 +4,10 @@
 // Asked for is: the loop, how many are outstanding or the target rate and the
 // arrivals, of an offline query its rows and how many requests are outstanding;
 // and, as far as A and B have any in common, the label, the model, the rows of
-// a request, its classes, its data and the knobs that were turned. What they
-// have nothing in common in is what they differ by, as of windows and warm-ups:
-// a warning, no bar. Nor is it one that a point was unsteady (WhyUnsteady()).
+// a request, its classes, its data and the runtime options that were turned.
+// What they have nothing in common in is what they differ by, as of windows and
+// warm-ups: a warning, no bar. Nor is it one that a point was unsteady
+// (WhyUnsteady()).
 //
 // A search is matched by its bound, since the rates that it tries differ by
 // what it finds: its open loops are matched where both sides have their rate,

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/device/device_reading.h"
 #include "bench/device/device_summary.h"
 

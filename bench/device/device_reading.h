@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/device/device_summary.h"
 #include "models/nvml/device_sampler.h"
 

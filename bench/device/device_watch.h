@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "bench/device/device_means.h"
 #include "bench/device/device_reading.h"
 #include "bench/device/device_summary.h"

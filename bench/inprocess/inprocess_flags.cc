@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "base/clock.h"
 #include "batcher/batch_policy.h"
-#include "batcher/clock.h"
 #include "flags/number_from.h"
 
 namespace ferry::bench {
@@ -99,10 +99,11 @@ absl::Status Complete(InProcessFlags& flags) {
   return CompleteLoads(flags);
 }
 
-void PlanOfflineRun(int32_t max_batch_size, int32_t lanes,
+void PlanOfflineRun(int32_t max_batch_size, int32_t instances,
                     RunOptions& options) {
   if (options.offline.samples > 0) {
-    options.sweep.offline = PlanOffline(options.offline, max_batch_size, lanes);
+    options.sweep.offline =
+        PlanOffline(options.offline, max_batch_size, instances);
     options.requests.rows = options.sweep.offline->rows;
   }
 }

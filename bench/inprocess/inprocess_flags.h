@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "bench/commands/run_options.h"
 #include "bench/commands/search_flags.h"
-#include "models/model_repository.h"
 #include "models/nvml/device_choice.h"
+#include "models/repository/model_repository.h"
 
 namespace CLI {
 class App;
@@ -43,7 +43,8 @@ void AddInProcessFlags(CLI::App& app, InProcessFlags& flags);
 absl::Status Complete(InProcessFlags& flags);
 
 // Sets what an offline scenario, if there is one, leaves to the model.
-void PlanOfflineRun(int32_t max_batch_size, int32_t lanes, RunOptions& options);
+void PlanOfflineRun(int32_t max_batch_size, int32_t instances,
+                    RunOptions& options);
 
 }  // namespace ferry::bench
 

@@ -24,7 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "batcher/event_count.h"
+#include "base/event_count.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/measured_loads.h"
 #include "bench/commands/search_flags.h"
@@ -129,7 +129,8 @@ int Measure(InProcessFlags flags, const std::string& command_line,
                  model.warm_up_failure, kWarmUpAdvice);
   }
   const BatcherCounters counters(*model.scheduler, opened.told.get());
-  PlanOfflineRun(model.spec.max_batch_size, counters.lanes(), flags.options());
+  PlanOfflineRun(model.spec.max_batch_size, counters.instances(),
+                 flags.options());
   const RunOptions& options = flags.options();
   const auto requests = ModelRequests::Make(model, options.requests);
   if (!requests.ok()) {
@@ -154,10 +155,10 @@ int Measure(InProcessFlags flags, const std::string& command_line,
            return std::make_unique<OwnLoads>(target, options.sweep.arrivals);
          },
          .counters = &counters,
-         .lanes = counters.lanes()},
+         .instances = counters.instances()},
         std::move(run));
   }
-  Sweep sweep(options.sweep, target, &counters, counters.lanes());
+  Sweep sweep(options.sweep, target, &counters, counters.instances());
   return ReportLoads(options, sweep, std::move(run));
 }
 

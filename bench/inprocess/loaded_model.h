@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "models/model_repository.h"
-#include "models/served_model.h"
+#include "models/repository/model_repository.h"
+#include "models/repository/served_model.h"
 
 namespace ferry::bench {
 

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "batcher/data_type.h"
 #include "batcher/future.h"
-#include "batcher/padding.h"
 #include "proto/inference.pb.h"
+#include "tensor/data_type.h"
+#include "tensor/padding.h"
 
 namespace ferry::bench {
 namespace {
@@ -48,7 +48,7 @@ class ModelRequests::One {
  public:
   One(const ModelSpec& spec, inference::ModelInferRequest message)
       : message_(std::move(message)),
-        runs_(spec.inputs.size()),
+        segments_(spec.inputs.size()),
         views_(spec.inputs.size()) {
     for (TensorView& view : views_) {
       view.is_given = false;
@@ -69,11 +69,11 @@ class ModelRequests::One {
         brought_.rows = static_cast<int32_t>(sent.shape(0));
       }
       const std::string& bytes = message_.raw_input_contents(i);
-      runs_[*place] = {reinterpret_cast<const std::byte*>(bytes.data()),
-                       bytes.size()};
+      segments_[*place] = {reinterpret_cast<const std::byte*>(bytes.data()),
+                           bytes.size()};
       views_[*place] = {
           .dims = absl::MakeConstSpan(sent.shape()).subspan(has_rows ? 1 : 0),
-          .runs = {&runs_[*place], 1},
+          .segments = {&segments_[*place], 1},
           .is_bytes = spec.inputs[*place].type == DataType::kBytes};
       brought_.bytes += bytes.size();
     }
@@ -93,8 +93,8 @@ class ModelRequests::One {
 
  private:
   const inference::ModelInferRequest message_;
-  std::vector<Run> runs_;          // [spec input]
-  std::vector<TensorView> views_;  // [spec input]
+  std::vector<ByteSegment> segments_;  // [spec input]
+  std::vector<TensorView> views_;      // [spec input]
   PaddedInputs padded_;
   RequestInputs brought_;
 };

@@ -14,7 +14,7 @@
 #include "batcher/scheduler.h"
 #include "bench/client/request_pool.h"
 #include "bench/local/batcher_target.h"
-#include "models/served_model.h"
+#include "models/repository/served_model.h"
 
 namespace ferry::bench {
 

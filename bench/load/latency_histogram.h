@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "batcher/clock.h"
-#include "batcher/histogram.h"
+#include "base/clock.h"
+#include "base/histogram.h"
 
 namespace ferry::bench {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 namespace {

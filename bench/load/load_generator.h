@@ -29,8 +29,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "bench/arrivals/arrival_process.h"
 #include "bench/load/load_result.h"
 #include "bench/load/pacer.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 namespace {

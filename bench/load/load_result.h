@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/load/latency_histogram.h"
 
 namespace ferry::bench {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "bench/load/load_generator.h"
 
 namespace ferry::bench {

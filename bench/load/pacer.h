@@ -4,8 +4,8 @@
 #ifndef FERRY_BENCH_LOAD_PACER_H_
 #define FERRY_BENCH_LOAD_PACER_H_
 
-#include "batcher/clock.h"
-#include "batcher/event_count.h"
+#include "base/clock.h"
+#include "base/event_count.h"
 
 namespace ferry::bench {
 

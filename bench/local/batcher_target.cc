@@ -117,14 +117,14 @@ ServerCounters BatcherCounters::Read() const {
         served.closed_batches[reason].value();
   }
   BusySeconds& busy = counters.busy.emplace();
-  for (const Duration lane : counted.busy) {
-    busy.seconds += std::chrono::duration<double>(lane).count();
+  for (const Duration instance : counted.busy) {
+    busy.seconds += std::chrono::duration<double>(instance).count();
   }
-  busy.lanes = static_cast<int32_t>(counted.busy.size());
+  busy.instances = static_cast<int32_t>(counted.busy.size());
   return counters;
 }
 
-int32_t BatcherCounters::lanes() const {
+int32_t BatcherCounters::instances() const {
   return std::max(static_cast<int32_t>(scheduler_.Snapshot().busy.size()), 1);
 }
 

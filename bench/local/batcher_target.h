@@ -12,12 +12,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "batcher/scheduler.h"
-#include "batcher/tensor.h"
 #include "bench/client/counter_source.h"
 #include "bench/load/target.h"
 #include "bench/local/deferred_ends.h"
+#include "tensor/tensor.h"
 
 namespace ferry::bench {
 
@@ -75,7 +75,7 @@ class BatcherCounters final : public CounterSource {
   ServerCounters Read() const override;
   DeviceSource* device() const override { return device_; }
 
-  int32_t lanes() const;
+  int32_t instances() const;
 
  private:
   const Scheduler& scheduler_;

@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "bench/load/target.h"
 
 namespace ferry::bench {

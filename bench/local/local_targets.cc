@@ -43,7 +43,7 @@ SimulatedTarget::SimulatedTarget(const SimulatedTargetOptions& options)
     : dims_{options.row_floats},
       rows_(static_cast<size_t>(options.rows) *
             static_cast<size_t>(options.row_floats) * sizeof(float)),
-      run_{rows_.data(), rows_.size()},
-      inputs_{TensorView{.dims = dims_, .runs = {&run_, 1}}} {}
+      segment_{rows_.data(), rows_.size()},
+      inputs_{TensorView{.dims = dims_, .segments = {&segment_, 1}}} {}
 
 }  // namespace ferry::bench

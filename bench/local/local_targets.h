@@ -60,7 +60,7 @@ class SimulatedTarget final : public Target {
 
   const std::vector<int64_t> dims_;
   const std::vector<std::byte> rows_;  // zeros, that all requests bring
-  const Run run_;
+  const ByteSegment segment_;
   const std::vector<TensorView> inputs_;
   std::unique_ptr<BatcherTarget> target_;
 };

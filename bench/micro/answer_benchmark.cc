@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "batcher/cpu_instance.h"
 #include "batcher/future.h"
 #include "batcher/sim/echo_model.h"
@@ -80,8 +80,9 @@ class HeldScheduler {
   HeldModel::Hold hold_;
   const float value_ = 1;
   const std::vector<int64_t> dims_ = {1};
-  const Run run_ = {reinterpret_cast<const std::byte*>(&value_), sizeof(float)};
-  const TensorView view_ = {.dims = dims_, .runs = {&run_, 1}};
+  const ByteSegment segment_ = {reinterpret_cast<const std::byte*>(&value_),
+                                sizeof(float)};
+  const TensorView view_ = {.dims = dims_, .segments = {&segment_, 1}};
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<InProcessClient> client_;
   std::unique_ptr<Future> running_;

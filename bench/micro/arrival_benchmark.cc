@@ -8,8 +8,8 @@
 
 #include "absl/random/random.h"
 #include "absl/time/clock.h"
-#include "batcher/check.h"
-#include "batcher/clock.h"
+#include "base/check.h"
+#include "base/clock.h"
 #include "bench/arrivals/arrival_process.h"
 #include "bench/arrivals/arrival_shape.h"
 #include "bench/load/pacer.h"

@@ -19,8 +19,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "batcher/clock.h"
-#include "batcher/event_count.h"
+#include "base/clock.h"
+#include "base/event_count.h"
 
 namespace ferry::bench {
 

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <variant>
 
+#include "base/check.h"
 #include "batcher/admission.h"
 #include "batcher/batch_policy.h"
-#include "batcher/check.h"
 #include "batcher/service_time_model.h"
 #include "batcher/wait_estimate.h"
 #include "bench/micro/counted.h"

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "bench/micro/counted.h"
 #include "bench/micro/deadline_set.h"
 #include "bench/micro/latency_stream.h"

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "bench/micro/counted.h"
 #include "bench/micro/wire_messages.h"
-#include "server/infer_codec.h"
+#include "server/codec/infer_codec.h"
 
 namespace ferry::bench {
 namespace {
@@ -30,23 +30,23 @@ class FerryDecoder {
   void Decode(grpc::ByteBuffer& message) {
     Check(message.Dump(&slices_).ok(), "a message has its slices");
     for (const grpc::Slice& slice : slices_) {
-      runs_.push_back(
+      segments_.push_back(
           {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
     }
-    Check(decoder_.Parse(runs_).ok(), "the message is well-formed");
+    Check(decoder_.Parse(segments_).ok(), "the message is well-formed");
     Check(decoder_.Bind({name_, spec_, kSerial}, request_).ok(),
           "the request fits the model");
   }
 
   void Clear() {
     decoder_.Clear();
-    runs_.clear();
+    segments_.clear();
     slices_.clear();
   }
 
-  const std::vector<Run> tensor() const {
+  const std::vector<ByteSegment> tensor() const {
     const TensorView& input = request_.inputs.front();
-    return {input.runs.begin(), input.runs.end()};
+    return {input.segments.begin(), input.segments.end()};
   }
 
  private:
@@ -55,7 +55,7 @@ class FerryDecoder {
   const std::string name_ = "model";
   const ModelSpec spec_;
   std::vector<grpc::Slice> slices_;
-  std::vector<Run> runs_;
+  std::vector<ByteSegment> segments_;
   InferDecoder decoder_;
   InferRequest request_;
 };
@@ -65,7 +65,7 @@ void ParseInto(ModelInferRequest& request, grpc::ByteBuffer& message) {
   Check(request.ParseFromZeroCopyStream(&reader), "the message is well-formed");
 }
 
-std::vector<Run> TensorOf(const ModelInferRequest& request) {
+std::vector<ByteSegment> TensorOf(const ModelInferRequest& request) {
   const std::string& bytes = request.raw_input_contents(0);
   return {{reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}};
 }
@@ -79,7 +79,7 @@ class ProtobufDecoder {
     ParseInto(*request_, message);
   }
   void Clear() { delete request_; }
-  std::vector<Run> tensor() const { return TensorOf(*request_); }
+  std::vector<ByteSegment> tensor() const { return TensorOf(*request_); }
 
  private:
   ModelInferRequest* request_ = nullptr;  // owned, from Decode() to Clear()
@@ -90,7 +90,7 @@ class ReusedProtobufDecoder {
   explicit ReusedProtobufDecoder(int64_t /*elements*/) {}
   void Decode(grpc::ByteBuffer& message) { ParseInto(request_, message); }
   void Clear() {}
-  std::vector<Run> tensor() const { return TensorOf(request_); }
+  std::vector<ByteSegment> tensor() const { return TensorOf(request_); }
 
  private:
   ModelInferRequest request_;
@@ -105,7 +105,7 @@ class ArenaProtobufDecoder {
     ParseInto(*request_, message);
   }
   void Clear() { arena_.Reset(); }
-  std::vector<Run> tensor() const { return TensorOf(*request_); }
+  std::vector<ByteSegment> tensor() const { return TensorOf(*request_); }
 
  private:
   google::protobuf::Arena arena_;
@@ -119,9 +119,9 @@ size_t CopiedBytes(int64_t elements, grpc::ByteBuffer& message) {
   decoder.Decode(message);
   std::string found;
   size_t copied = 0;
-  for (const Run& run : decoder.tensor()) {
-    found.append(reinterpret_cast<const char*>(run.data), run.size);
-    copied += Holds(message, run.data) ? 0 : run.size;
+  for (const ByteSegment& segment : decoder.tensor()) {
+    found.append(reinterpret_cast<const char*>(segment.data), segment.size);
+    copied += Holds(message, segment.data) ? 0 : segment.size;
   }
   Check(found == RowContents(elements), "the tensor is the one that was sent");
   decoder.Clear();

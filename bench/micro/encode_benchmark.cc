@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "batcher/check.h"
-#include "batcher/host_output_pool.h"
+#include "base/check.h"
 #include "bench/micro/counted.h"
 #include "bench/micro/wire_messages.h"
-#include "server/infer_response.h"
+#include "server/codec/infer_response.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry::bench {
 namespace {
@@ -31,7 +31,7 @@ struct Answer {
     std::memcpy(output->tensors()[0].data, contents.data(), contents.size());
   }
 
-  Run row() const { return output->tensors()[0].Rows(0, 1); }
+  ByteSegment row() const { return output->tensors()[0].Rows(0, 1); }
 
   const std::string model_name = "model";
   const std::string model_version = "1";
@@ -65,7 +65,7 @@ void Fill(const Answer& answer, ModelInferResponse& response) {
   output->set_datatype("FP32");
   output->add_shape(1);
   output->add_shape(spec.dims[0]);
-  const Run row = answer.row();
+  const ByteSegment row = answer.row();
   response.add_raw_output_contents(row.data, row.size);
 }
 
@@ -109,7 +109,7 @@ size_t CopiedBytes(const Answer& answer) {
   const grpc::ByteBuffer reply = Encoder().Encode(answer);
   ModelInferResponse response;
   Check(response.ParseFromString(BytesOf(reply)), "protobuf reads the reply");
-  const Run row = answer.row();
+  const ByteSegment row = answer.row();
   const std::string& sent = response.raw_output_contents(0);
   Check(sent.size() == row.size &&
             std::memcmp(sent.data(), row.data, row.size) == 0,

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <thread>
 
-#include "batcher/check.h"
-#include "batcher/clock.h"
-#include "batcher/event_count.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/event_count.h"
 #include "bench/micro/auto_event.h"
 #include "bench/micro/counted.h"
 

@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "batcher/cpu_instance.h"
 #include "batcher/future.h"
-#include "batcher/host_output_pool.h"
 #include "batcher/row_gather.h"
 #include "batcher/scheduler.h"
 #include "batcher/sim/echo_model.h"
 #include "bench/micro/counted.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry::bench {
 namespace {
@@ -48,17 +48,17 @@ class Row {
   Row& operator=(const Row&) = delete;
 
   InferArguments arguments() const { return {.inputs = {&view_, 1}}; }
-  const std::byte* data() const { return run_.data; }
+  const std::byte* data() const { return segment_.data; }
   bool IsEqual(const std::byte* other) const {
-    return std::memcmp(other, run_.data, kRowBytes) == 0;
+    return std::memcmp(other, segment_.data, kRowBytes) == 0;
   }
 
  private:
   std::vector<float> values_ = std::vector<float>(kElements);
   const std::vector<int64_t> dims_ = {kElements};
-  const Run run_ = {reinterpret_cast<const std::byte*>(values_.data()),
-                    kRowBytes};
-  const TensorView view_ = {.dims = dims_, .runs = {&run_, 1}};
+  const ByteSegment segment_ = {
+      reinterpret_cast<const std::byte*>(values_.data()), kRowBytes};
+  const TensorView view_ = {.dims = dims_, .segments = {&segment_, 1}};
 };
 
 // Pulls a batch, answers it with its own rows and delivers it.

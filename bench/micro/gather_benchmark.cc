@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "batcher/bytes_elements.h"
-#include "batcher/check.h"
+#include "base/check.h"
 #include "batcher/row_gather.h"
 #include "bench/micro/counted.h"
 #include "bench/micro/row_batch.h"
+#include "tensor/bytes_elements.h"
 
 #if defined(FERRY_HAS_BF16_CAST)
 #include "models/torch/bf16_cast.h"
@@ -30,9 +30,9 @@ std::byte* GatherByFerry(const RowBatch& rows, std::byte* to) {
 
 std::byte* GatherByHand(const RowBatch& rows, std::byte* to) {
   for (size_t r = 0; r < rows.requests(); ++r) {
-    for (const Run& run : rows.runs(r)) {
-      std::memcpy(to, run.data, run.size);
-      to += run.size;
+    for (const ByteSegment& segment : rows.runs(r)) {
+      std::memcpy(to, segment.data, segment.size);
+      to += segment.size;
     }
   }
   return to;
@@ -42,8 +42,8 @@ std::byte* GatherByHand(const RowBatch& rows, std::byte* to) {
 std::byte* GatherByAppending(const RowBatch& rows, std::byte* to) {
   std::string joined;
   for (size_t r = 0; r < rows.requests(); ++r) {
-    for (const Run& run : rows.runs(r)) {
-      joined.append(reinterpret_cast<const char*>(run.data), run.size);
+    for (const ByteSegment& segment : rows.runs(r)) {
+      joined.append(reinterpret_cast<const char*>(segment.data), segment.size);
     }
   }
   std::memcpy(to, joined.data(), joined.size());
@@ -61,9 +61,9 @@ std::byte* PadByHand(const RowBatch& rows, std::byte* to) {
   std::memset(to, 0, rows.requests() * row_bytes);
   for (size_t r = 0; r < rows.requests(); ++r) {
     std::byte* at = to + r * row_bytes;
-    for (const Run& run : rows.runs(r)) {
-      std::memcpy(at, run.data, run.size);
-      at += run.size;
+    for (const ByteSegment& segment : rows.runs(r)) {
+      std::memcpy(at, segment.data, segment.size);
+      at += segment.size;
     }
   }
   return to + rows.requests() * row_bytes;
@@ -146,14 +146,14 @@ std::string Texts() {
 
 void BM_SkipTexts(benchmark::State& state) {
   const std::string elements = Texts();
-  const Run run = {reinterpret_cast<const std::byte*>(elements.data()),
-                   elements.size()};
+  const ByteSegment segment = {
+      reinterpret_cast<const std::byte*>(elements.data()), elements.size()};
   Check(!SkipBytesElements(
-            *std::make_unique<RunReader>(absl::MakeConstSpan(&run, 1)),
+            *std::make_unique<SegmentReader>(absl::MakeConstSpan(&segment, 1)),
             kTexts + 1),
         "there are no more than that");
   for (auto _ : state) {
-    RunReader reader(absl::MakeConstSpan(&run, 1));
+    SegmentReader reader(absl::MakeConstSpan(&segment, 1));
     Check(SkipBytesElements(reader, kTexts) && reader.at_end(),
           "the elements are all there");
     benchmark::DoNotOptimize(reader);

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "batcher/statistics.h"
 #include "bench/load/latency_histogram.h"
 #include "bench/micro/counted.h"

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/clock.h"
-#include "batcher/event_count.h"
+#include "base/clock.h"
+#include "base/event_count.h"
 #include "bench/load/latency_histogram.h"
 #include "bench/load/pacer.h"
 #include "bench/micro/queue_under_test.h"

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "bench/load/pacer.h"
 #include "bench/micro/queue_under_test.h"
 

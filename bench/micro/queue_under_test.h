@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "batcher/push_list.h"
+#include "base/push_list.h"
 #include "bench/micro/ticket_ring.h"
 
 namespace ferry::bench {

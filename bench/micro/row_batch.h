@@ -40,15 +40,18 @@ class RowBatch {
   const Batch& batch() const { return batch_; }
 
   // The runs of request `r`.
-  const std::vector<Run>& runs(size_t r) const { return rows_[r].runs; }
+  const std::vector<ByteSegment>& runs(size_t r) const {
+    return rows_[r].segments;
+  }
   size_t requests() const { return rows_.size(); }
 
   // The bytes of all rows, one after the other, zeros where they are padded.
   std::string Expected() const {
     std::string expected;
     for (const Row& row : rows_) {
-      for (const Run& run : row.runs) {
-        expected.append(reinterpret_cast<const char*>(run.data), run.size);
+      for (const ByteSegment& segment : row.segments) {
+        expected.append(reinterpret_cast<const char*>(segment.data),
+                        segment.size);
       }
       expected.append(row.padding, '\0');
     }
@@ -66,10 +69,10 @@ class RowBatch {
           pieces.back()[i] =
               static_cast<std::byte>((number * 7 + (at + i) * 13) & 0xFF);
         }
-        runs.push_back({pieces.back().get(), size});
+        segments.push_back({pieces.back().get(), size});
       }
       dims = {static_cast<int64_t>(bytes / sizeof(float))};
-      view[0] = {.dims = dims, .runs = runs};
+      view[0] = {.dims = dims, .segments = segments};
       if (options.padded_bytes > 0) {
         padding = options.padded_bytes - bytes;
         padded = {static_cast<int64_t>(options.padded_bytes / sizeof(float))};
@@ -79,7 +82,7 @@ class RowBatch {
     }
 
     std::vector<std::unique_ptr<std::byte[]>> pieces;
-    std::vector<Run> runs;
+    std::vector<ByteSegment> segments;
     std::array<int64_t, 1> dims{};
     std::array<int64_t, 1> padded{};
     std::array<TensorView, 1> view;

@@ -1,6 +1,6 @@
 // TicketRing: a bounded queue of many producers and one consumer in which a
 // producer draws a ticket and then fills the slot of its number. Written for
-// comparison with batcher/push_list.h; Ferry does not use it.
+// comparison with base/push_list.h; Ferry does not use it.
 //
 // The consumer stops at the first slot that is drawn and not yet filled: a
 // producer that is descheduled there hides all later items.

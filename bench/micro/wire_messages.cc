@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 namespace {

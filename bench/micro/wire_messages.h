@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string>
 
-#include "batcher/tensor.h"
 #include "proto/inference.pb.h"
+#include "tensor/tensor.h"
 
 namespace ferry::bench {
 

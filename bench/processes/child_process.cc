@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry::bench {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/mutex.h"
-#include "bench/arrivals/dealt_arrivals.h"
+#include "base/mutex.h"
+#include "bench/arrivals/sharded_arrivals.h"
 #include "bench/load/load_generator.h"
 #include "bench/processes/child_process.h"
 #include "bench/processes/load_message.h"
@@ -67,9 +67,9 @@ class LoadWorker {
     if (order.what == LoadOrder::What::kClosed) {
       return generator_.RunClosed(order.outstanding, order.plan);
     }
-    DealtArrivals dealt(arrivals_.make(order.rate, order.seed),
-                        static_cast<int32_t>(share_.index),
-                        static_cast<int32_t>(share_.count));
+    ShardedArrivals dealt(arrivals_.make(order.rate, order.seed),
+                          static_cast<int32_t>(share_.index),
+                          static_cast<int32_t>(share_.count));
     return generator_.RunOpen(dealt, order.plan);
   }
 
@@ -100,7 +100,7 @@ class LoadWorker {
   const ArrivalShape arrivals_;
   const Share share_;
   SteadyPacer pacer_;
-  DealtTarget dealt_;
+  ShardedTarget dealt_;
   LoadGenerator generator_;
   Mutex mutex_;
   CondVar changed_;

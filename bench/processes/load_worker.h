@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "bench/arrivals/arrival_shape.h"
 #include "bench/load/target.h"
-#include "bench/processes/dealt_target.h"
 #include "bench/processes/message_channel.h"
+#include "bench/processes/sharded_target.h"
 
 namespace ferry::bench {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 
 namespace ferry::bench {
 

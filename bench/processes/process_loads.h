@@ -20,7 +20,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "bench/load/load_source.h"
 #include "bench/processes/child_process.h"
 #include "bench/processes/load_message.h"

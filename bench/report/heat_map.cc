@@ -94,17 +94,17 @@ size_t PlaceOf(const std::vector<T>& sorted, T value) {
 }
 
 // `eager` waits for nobody, whatever its max_wait says.
-double WaitOf(const KnobSetting& knobs) {
-  return knobs.policy == "eager" ? 0 : knobs.max_wait_ms;
+double WaitOf(const RuntimeSetting& runtime_options) {
+  return runtime_options.policy == "eager" ? 0 : runtime_options.max_wait_ms;
 }
 
 HeatGrid& GridOf(std::vector<HeatGrid>& grids, const RunResult& run) {
   for (HeatGrid& grid : grids) {
-    if (grid.model == run.model && grid.policy == run.knobs->policy) {
+    if (grid.model == run.model && grid.policy == run.runtime_options->policy) {
       return grid;
     }
   }
-  grids.push_back({.model = run.model, .policy = run.knobs->policy});
+  grids.push_back({.model = run.model, .policy = run.runtime_options->policy});
   return grids.back();
 }
 
@@ -115,8 +115,8 @@ bool Outdoes(const HeatCell& a, const HeatCell& b) {
 
 void Fill(const RunResult& run, const HeatCell& cell, HeatGrid& grid) {
   const auto place =
-      std::pair(PlaceOf(grid.batch_sizes, run.knobs->max_batch_size),
-                PlaceOf(grid.waits_ms, WaitOf(*run.knobs)));
+      std::pair(PlaceOf(grid.batch_sizes, run.runtime_options->max_batch_size),
+                PlaceOf(grid.waits_ms, WaitOf(*run.runtime_options)));
   const auto [found, is_new] = grid.cells.emplace(place, cell);
   if (!is_new && Outdoes(cell, found->second)) {
     found->second = cell;
@@ -184,12 +184,12 @@ std::vector<HeatGrid> HeatGrids(const std::vector<RunResult>& runs,
   std::vector<HeatGrid> grids;
   for (const RunResult& run : runs) {
     const auto cell =
-        run.knobs.has_value() ? CellOf(run, slo_ms) : std::nullopt;
+        run.runtime_options.has_value() ? CellOf(run, slo_ms) : std::nullopt;
     if (cell.has_value()) {
       told.emplace_back(&run, *cell);
       HeatGrid& grid = GridOf(grids, run);
-      Insert(grid.batch_sizes, run.knobs->max_batch_size);
-      Insert(grid.waits_ms, WaitOf(*run.knobs));
+      Insert(grid.batch_sizes, run.runtime_options->max_batch_size);
+      Insert(grid.waits_ms, WaitOf(*run.runtime_options));
     }
   }
   for (const auto& [run, cell] : told) {

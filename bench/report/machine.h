@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry::bench {
 

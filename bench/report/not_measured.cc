@@ -54,7 +54,8 @@ bool HasOnlyClosedLoops(const RunResult& run) {
 constexpr Question kQuestions[] = {
     {"hardware: the device is simulated, its times are those of its config",
      [](const RunResult& run) { return !run.is_simulated; }},
-    {"the model's config, as rows of a batch at most, lanes, and whether its "
+    {"the model's config, as rows of a batch at most, instances, and whether "
+     "its "
      "device is simulated: the server has no ModelConfig",
      [](const RunResult& run) { return run.has_config; }},
     {"a queue that grows: only closed loops were run, which wait for answers "
@@ -64,7 +65,7 @@ constexpr Question kQuestions[] = {
      [](const RunResult& run) {
        return HasLoop(run, "open") || HasOnlyClosedLoops(run);
      }},
-    {"how busy its lanes were: the server told no busy ratio",
+    {"how busy its instances were: the server told no busy ratio",
      [](const RunResult& run) {
        return Any(
            run, [](const auto& point) { return point.busy_ratio.has_value(); });

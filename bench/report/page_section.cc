@@ -60,7 +60,7 @@ std::string WhatCellsAre(const PageData& data) {
   }
   const bool is_searched =
       std::any_of(data.runs.begin(), data.runs.end(), [](const RunResult& run) {
-        return run.knobs.has_value() && run.search.has_value();
+        return run.runtime_options.has_value() && run.search.has_value();
       });
   return is_searched ? "Requests/s that each setting carries within the bound "
                        "of its search"

@@ -29,7 +29,7 @@ std::string ComparisonsToHtml(const PageData& data);
 // Charts of one run at a time, its points side by side.
 std::string PointsToHtml(const PageData& data);
 
-// What each setting carries; empty where no knobs were turned.
+// What each setting carries; empty where no runtime options were turned.
 std::string SettingsToHtml(const PageData& data);
 
 // Costs; empty without a price.

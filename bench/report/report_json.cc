@@ -17,23 +17,26 @@ namespace {
 
 constexpr char kFormat[] = "ferry-bench/1";
 
-Json KnobsToJson(const std::optional<KnobSetting>& knobs) {
-  if (!knobs.has_value()) {
+Json RuntimeOptionsToJson(
+    const std::optional<RuntimeSetting>& runtime_options) {
+  if (!runtime_options.has_value()) {
     return nullptr;
   }
-  return {{"policy", knobs->policy},
-          {"max_batch_size", knobs->max_batch_size},
-          {"max_wait_ms", knobs->max_wait_ms}};
+  return {{"policy", runtime_options->policy},
+          {"max_batch_size", runtime_options->max_batch_size},
+          {"max_wait_ms", runtime_options->max_wait_ms}};
 }
 
-std::optional<KnobSetting> KnobsFromJson(const Json& json) {
-  if (!json.contains("knobs") || json.at("knobs").is_null()) {
+std::optional<RuntimeSetting> RuntimeOptionsFromJson(const Json& json) {
+  // Files of earlier versions name them "knobs".
+  const char* const key = json.contains("knobs") ? "knobs" : "runtime_options";
+  if (!json.contains(key) || json.at(key).is_null()) {
     return std::nullopt;
   }
-  const Json& knobs = json.at("knobs");
-  return KnobSetting{knobs.at("policy").get<std::string>(),
-                     knobs.at("max_batch_size").get<int32_t>(),
-                     knobs.at("max_wait_ms").get<double>()};
+  const Json& runtime_options = json.at(key);
+  return RuntimeSetting{runtime_options.at("policy").get<std::string>(),
+                        runtime_options.at("max_batch_size").get<int32_t>(),
+                        runtime_options.at("max_wait_ms").get<double>()};
 }
 
 Json SearchToJson(const std::optional<SearchSummary>& search) {
@@ -97,7 +100,7 @@ Json RunToJson(const RunResult& run) {
                               : Json(nullptr)},
             {"instances", run.environment.instances},
             {"config_sha256", run.environment.model_config_sha256}}},
-          {"knobs", KnobsToJson(run.knobs)},
+          {"runtime_options", RuntimeOptionsToJson(run.runtime_options)},
           {"rows_per_request", run.rows_per_request},
           {"classes", run.classes},
           {"request_bytes", run.request_bytes},
@@ -163,7 +166,7 @@ RunResult RunFromJson(const Json& json) {
   const Json& is_simulated = json.at("model").at("simulated");
   run.is_simulated = !is_simulated.is_null() && is_simulated.get<bool>();
   json.at("rows_per_request").get_to(run.rows_per_request);
-  run.knobs = KnobsFromJson(json);
+  run.runtime_options = RuntimeOptionsFromJson(json);
   run.classes = json.value("classes", std::vector<std::string>());
   json.at("request_bytes").get_to(run.request_bytes);
   run.data = json.value("data", "");  // older files lack it

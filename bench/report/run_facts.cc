@@ -55,9 +55,10 @@ constexpr Fact kFacts[] = {
      [](const RunResult& run) {
        return run.has_config ? absl::StrCat(run.max_batch_size) : "-";
      }},
-    {"knobs",
+    {"runtime options",
      [](const RunResult& run) {
-       return run.knobs.has_value() ? Describe(*run.knobs) : "-";
+       return run.runtime_options.has_value() ? Describe(*run.runtime_options)
+                                              : "-";
      }},
     {"server",
      [](const RunResult& run) {

@@ -16,7 +16,7 @@
 #include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"
 #include "bench/load/load_result.h"
-#include "bench/report/knob_grid.h"
+#include "bench/report/runtime_grid.h"
 
 namespace ferry::bench {
 
@@ -157,7 +157,8 @@ struct RunResult {
   bool has_config = true;
   int32_t max_batch_size = 0;
   bool is_simulated = false;
-  std::optional<KnobSetting> knobs;  // that the command turned; else none
+  std::optional<RuntimeSetting>
+      runtime_options;               // that the command turned; else none
   double rows_per_request = 1;       // the mean of a mix
   std::vector<std::string> classes;  // of requests, as named; empty: one
   uint64_t request_bytes = 0;

@@ -56,10 +56,11 @@ Duration UsualTime(const RateSearchOptions& options) {
 }
 
 RateSearch::RateSearch(const RateSearchOptions& options, LoadSource& loads,
-                       Pacer& pacer, const CounterSource* probe, int32_t lanes)
+                       Pacer& pacer, const CounterSource* probe,
+                       int32_t instances)
     : options_(WithLongWindows(options)),
       probe_(probe),
-      lanes_(lanes),
+      instances_(instances),
       loads_(loads),
       pacer_(pacer),
       search_(options.search) {
@@ -158,7 +159,7 @@ absl::StatusOr<PointResult> RateSearch::Measure(const SloSearch::Try& next,
   // Who answers later than that has missed the bound anyhow.
   plan.drain_limit =
       std::max(plan.drain_limit, options_.slo.latency * kWarmUpBounds);
-  WindowProbe window(probe_, plan, lanes_);
+  WindowProbe window(probe_, plan, instances_);
   if (next.stage != SloSearch::Stage::kConfirm) {
     plan.is_decided = [&](const LoadResult& load) {
       const bool is_decided = IsDecided(load, plan.window_begin());

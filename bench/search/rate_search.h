@@ -29,7 +29,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/arrivals/arrival_shape.h"
 #include "bench/client/counter_source.h"
 #include "bench/load/load_source.h"
@@ -75,7 +75,7 @@ class RateSearch {
   // options, `pacer` has their time. Windows and warm-ups are lengthened to
   // what the bound takes.
   RateSearch(const RateSearchOptions& options, LoadSource& loads, Pacer& pacer,
-             const CounterSource* probe, int32_t lanes);
+             const CounterSource* probe, int32_t instances);
 
   // Appends a point for each try to run.points and calls `on_try` after each.
   // Returns requests/s; nothing where no rate was found, it was stopped, or
@@ -95,7 +95,7 @@ class RateSearch {
   // What Run() returns.
   std::optional<double> found() const;
 
-  // Whether Stop() kept it from finding a rate.
+  // Whether Stop() kept it from diagnostic a rate.
   bool is_stopped() const {
     return stopped_.load(std::memory_order_relaxed) && !found().has_value();
   }
@@ -134,7 +134,7 @@ class RateSearch {
 
   const RateSearchOptions options_;
   const CounterSource* const probe_;  // null: none
-  const int32_t lanes_;
+  const int32_t instances_;
   LoadSource& loads_;
   Pacer& pacer_;
   SloSearch search_;

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/load/binomial_test.h"
 #include "bench/load/load_result.h"
 

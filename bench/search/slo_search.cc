@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry::bench {
 
@@ -43,7 +43,7 @@ void SloSearch::Report(bool met) {
     candidate_ = met ? candidate_ : candidate_ * (1 - StepOf(options_));
     return;
   }
-  if (!met && !IsBelieved()) {
+  if (!met && !IsConfirmed()) {
     return;
   }
   has_missed_once_ = false;
@@ -54,7 +54,7 @@ void SloSearch::Report(bool met) {
 }
 
 void SloSearch::ReportDoubt() {
-  if (candidate_ == 0 || IsBelieved()) {
+  if (candidate_ == 0 || IsConfirmed()) {
     Report(false);  // which doubts for itself before the confirmation
     return;
   }
@@ -66,18 +66,18 @@ void SloSearch::ReportCeiling() {
     Report(false);
     return;
   }
-  const bool is_believed = IsBelieved();
-  if (candidate_ > 0 && is_believed) {
+  const bool is_confirmed = IsConfirmed();
+  if (candidate_ > 0 && is_confirmed) {
     Report(false);
     return;
   }
   ++tries_;
-  if (is_believed) {
+  if (is_confirmed) {
     candidate_ = met_;
   }
 }
 
-bool SloSearch::IsBelieved() {
+bool SloSearch::IsConfirmed() {
   return std::exchange(has_missed_once_, !has_missed_once_);
 }
 

@@ -74,7 +74,7 @@ class SloSearch {
   static constexpr double kLeastShare = 1.0 / 4096;
 
   // Whether a miss is the second at its rate.
-  bool IsBelieved();
+  bool IsConfirmed();
 
   bool is_bracketed() const { return met_ > 0 && missed_ > 0; }
   bool is_narrow() const {

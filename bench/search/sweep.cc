@@ -46,15 +46,15 @@ absl::Status NoSaturation(const RunResult& run) {
 }  // namespace
 
 Sweep::Sweep(const SweepOptions& options, Target& target,
-             const CounterSource* probe, int32_t lanes)
+             const CounterSource* probe, int32_t instances)
     : Sweep(options, std::make_unique<OwnLoads>(target, options.arrivals),
-            probe, lanes) {}
+            probe, instances) {}
 
 Sweep::Sweep(const SweepOptions& options, std::unique_ptr<LoadSource> loads,
-             const CounterSource* probe, int32_t lanes)
+             const CounterSource* probe, int32_t instances)
     : options_(options),
       probe_(probe),
-      lanes_(lanes),
+      instances_(instances),
       loads_(std::move(loads)) {}
 
 void Sweep::Stop() {
@@ -121,7 +121,7 @@ absl::Status Sweep::Run(RunResult& run, const OnPoint& on_point) {
 
 absl::StatusOr<PointResult> Sweep::MeasureClosed(int32_t outstanding) {
   const LoadPlan plan = MakePlan();
-  WindowProbe probe(probe_, plan, lanes_);
+  WindowProbe probe(probe_, plan, instances_);
   const LoadSource::Loaded load = loads_->RunClosed(outstanding, plan);
   if (!load.ok()) {
     return load.status();
@@ -136,7 +136,7 @@ absl::StatusOr<PointResult> Sweep::MeasureClosed(int32_t outstanding) {
 
 absl::StatusOr<PointResult> Sweep::MeasureOpen(double rate, uint64_t seed) {
   const LoadPlan plan = MakePlan();
-  WindowProbe probe(probe_, plan, lanes_);
+  WindowProbe probe(probe_, plan, instances_);
   const LoadSource::Loaded load = loads_->RunOpen(rate, seed, plan);
   if (!load.ok()) {
     return load.status();
@@ -178,7 +178,7 @@ absl::StatusOr<PointResult> Sweep::MeasureOffline(const OfflineQuery& query) {
   device.EndNow();
   Tell(**load);
   ServerWindow server = probe_ != nullptr
-                            ? Difference(begin, probe_->Read(), lanes_)
+                            ? Difference(begin, probe_->Read(), instances_)
                             : ServerWindow();
   server.device = device.Finish();
   PointResult point = Summarize(**load, server);

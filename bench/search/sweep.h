@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "bench/arrivals/arrival_shape.h"
 #include "bench/client/counter_source.h"
 #include "bench/load/load_source.h"
@@ -55,10 +55,10 @@ class Sweep {
   // Sends from this process. `target` and `probe`, which may be null, outlive
   // it.
   Sweep(const SweepOptions& options, Target& target, const CounterSource* probe,
-        int32_t lanes);
+        int32_t instances);
   // Sends from `loads`, whose arrivals are those of the options.
   Sweep(const SweepOptions& options, std::unique_ptr<LoadSource> loads,
-        const CounterSource* probe, int32_t lanes);
+        const CounterSource* probe, int32_t instances);
 
   // Appends a point for each load to run.points, sets run.saturation_rate, and
   // calls `on_point` after each. An error ends it; the points before stay.
@@ -80,7 +80,7 @@ class Sweep {
 
   const SweepOptions options_;
   const CounterSource* const probe_;
-  const int32_t lanes_;
+  const int32_t instances_;
   const std::unique_ptr<LoadSource> loads_;
   SteadyPacer pacer_;
   std::atomic<bool> stopped_{false};

@@ -8,9 +8,9 @@
 namespace ferry::bench {
 
 absl::StatusOr<std::optional<TunedSetting>> Tuner::Race(
-    const std::vector<KnobSetting>& settings, TuneResult& result) {
+    const std::vector<RuntimeSetting>& settings, TuneResult& result) {
   std::optional<TunedSetting> best;
-  for (const KnobSetting& setting : settings) {
+  for (const RuntimeSetting& setting : settings) {
     if (absl::Status status = turn_(setting); !status.ok()) {
       return status;
     }
@@ -32,7 +32,7 @@ absl::StatusOr<std::optional<TunedSetting>> Tuner::Race(
   return best;
 }
 
-absl::Status Tuner::Run(const std::vector<KnobSetting>& settings,
+absl::Status Tuner::Run(const std::vector<RuntimeSetting>& settings,
                         TuneResult& result) {
   const auto best = Race(settings, result);
   if (!best.ok()) {

@@ -1,5 +1,5 @@
-// Tuner finds the knobs with which a running server carries the highest rate
-// within a bound.
+// Tuner finds the runtime options with which a running server carries the
+// highest rate within a bound.
 //
 // Each setting after the first is tried at a rate above the best so far, by
 // more than that is known to, and searched only where it meets the bound there:
@@ -19,12 +19,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/report/knob_grid.h"
+#include "bench/report/runtime_grid.h"
 
 namespace ferry::bench {
 
 struct TunedSetting {
-  KnobSetting setting;
+  RuntimeSetting setting;
   // Requests/s; nothing where it did not carry `above`.
   std::optional<double> rate;
   double above = 0;  // the rate that it had to carry to be searched; 0: any
@@ -59,7 +59,7 @@ std::string DescribeAnswer(const TuneResult& result,
 
 class Tuner {
  public:
-  using Turn = std::function<absl::Status(const KnobSetting&)>;
+  using Turn = std::function<absl::Status(const RuntimeSetting&)>;
   // Searches with the setting in force, from `first_rate` on (0: any) or only
   // above it. Nothing where no rate was found.
   enum class Search : uint8_t { kOnlyAbove, kCoarse };
@@ -79,14 +79,14 @@ class Tuner {
         is_stopped_(std::move(is_stopped)) {}
 
   // Errors: those of `turn` and `confirm`; what was tried before stands in
-  // `result`. Whoever called restores the knobs.
-  absl::Status Run(const std::vector<KnobSetting>& settings,
+  // `result`. Whoever called restores the runtime options.
+  absl::Status Run(const std::vector<RuntimeSetting>& settings,
                    TuneResult& result);
 
  private:
   // Returns the best of the race.
   absl::StatusOr<std::optional<TunedSetting>> Race(
-      const std::vector<KnobSetting>& settings, TuneResult& result);
+      const std::vector<RuntimeSetting>& settings, TuneResult& result);
 
   const TunePrecision precision_;
   const Turn turn_;

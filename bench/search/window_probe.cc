@@ -23,10 +23,10 @@ LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
 }
 
 WindowProbe::WindowProbe(const CounterSource* probe, const LoadPlan& plan,
-                         int32_t lanes)
+                         int32_t instances)
     : probe_(probe),
       plan_(plan),
-      lanes_(lanes),
+      instances_(instances),
       device_(probe == nullptr ? nullptr : probe->device(), plan.window_begin(),
               plan.window_end()) {
   if (probe_ != nullptr) {
@@ -56,7 +56,7 @@ void WindowProbe::Run() {
   WaitUntil(plan_.window_begin());
   const ServerCounters begin = probe_->Read();
   WaitUntil(plan_.window_end());
-  window_ = Difference(begin, probe_->Read(), lanes_);
+  window_ = Difference(begin, probe_->Read(), instances_);
 }
 
 void WindowProbe::WaitUntil(TimePoint until) {

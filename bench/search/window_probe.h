@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "bench/client/counter_source.h"
 #include "bench/device/device_watch.h"
 #include "bench/load/load_generator.h"
@@ -25,7 +25,8 @@ LoadPlan PlanWindow(const Pacer& pacer, Duration warm_up, Duration measured,
 class WindowProbe {
  public:
   // `probe` outlives it; null: there is nothing to read.
-  WindowProbe(const CounterSource* probe, const LoadPlan& plan, int32_t lanes);
+  WindowProbe(const CounterSource* probe, const LoadPlan& plan,
+              int32_t instances);
   ~WindowProbe();
 
   // The window ends now, before its time. From any thread; returns at once.
@@ -40,7 +41,7 @@ class WindowProbe {
 
   const CounterSource* const probe_;
   const LoadPlan plan_;
-  const int32_t lanes_;
+  const int32_t instances_;
   Mutex mutex_;
   CondVar changed_;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;

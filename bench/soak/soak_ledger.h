@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 
 namespace ferry::bench {
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "bench/client/connection.h"
 #include "bench/load/pacer.h"
 #include "bench/soak/reply_checker.h"

@@ -9,7 +9,7 @@
 #include <random>
 #include <utility>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "bench/arrivals/random_stream.h"
 #include "bench/arrivals/renewal_arrivals.h"
 
@@ -170,7 +170,7 @@ InferRequest& VirtualCall::Prepare(const VirtualClass& its_class,
                                    int32_t class_index) {
   class_index_ = class_index;
   dims_ = {its_class.width};
-  inputs_ = {TensorView{.dims = dims_, .runs = {}}};
+  inputs_ = {TensorView{.dims = dims_, .segments = {}}};
   request_.Reset();
   request_.inputs = inputs_;
   request_.rows = its_class.rows;

@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry::launch {
 

@@ -6,7 +6,7 @@
 #ifndef FERRY_MODELS_CUDA_CAPTURE_MUTEX_H_
 #define FERRY_MODELS_CUDA_CAPTURE_MUTEX_H_
 
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 
 namespace ferry {
 

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "batcher/data_type.h"
+#include "tensor/data_type.h"
 
 namespace ferry {
 

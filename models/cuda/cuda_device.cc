@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "models/cuda/capture_mutex.h"
 #include "models/cuda/cuda_streams.h"
 #include "models/cuda/pinned_memory.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "models/cuda/capture_mutex.h"
 #include "models/cuda/cast_elements.h"
 #include "models/cuda/cast_images.h"

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "models/normalization.h"
+#include "models/config/normalization.h"
 
 #ifdef __CUDACC__
 #define FERRY_HOST_DEVICE __host__ __device__

@@ -13,7 +13,7 @@
 
 #include <new>
 
-#include "batcher/host_memory.h"
+#include "tensor/host_memory.h"
 
 namespace ferry {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 
 namespace ferry {
 

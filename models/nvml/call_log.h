@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "models/nvml/abi.h"
 
 namespace ferry::nvml {

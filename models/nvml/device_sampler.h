@@ -21,8 +21,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "batcher/clock.h"
-#include "batcher/mutex.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "models/nvml/gpm_sampler.h"
 #include "models/nvml/library.h"
 

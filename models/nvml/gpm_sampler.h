@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 #include "models/nvml/library.h"
 
 namespace ferry::nvml {

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "batcher/host_output_pool.h"
-#include "batcher/padding.h"
 #include "models/torch/types.h"
+#include "tensor/host_output_pool.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 

@@ -11,8 +11,8 @@
 #include <cstddef>
 
 #include "batcher/batch.h"
-#include "batcher/output_buffer.h"
-#include "batcher/tensor.h"
+#include "tensor/output_buffer.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -6,8 +6,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "batcher/tensor.h"
 #include "models/torch/network.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

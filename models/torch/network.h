@@ -1,7 +1,7 @@
 // Network: a forward pass on LibTorch, ready to serve; what TorchModel runs.
 //
-// Thread safety: Forward() from several threads at once, one for each lane;
-// lanes share the weights.
+// Thread safety: Forward() from several threads at once, one for each instance;
+// instances share the weights.
 // Errors: Forward() may throw what LibTorch throws; TorchModel catches it.
 #ifndef FERRY_MODELS_TORCH_NETWORK_H_
 #define FERRY_MODELS_TORCH_NETWORK_H_
@@ -15,7 +15,7 @@
 
 namespace ferry {
 
-// Tensors; of type BYTES lists of strings (models/torch/texts.h); nothing for
+// Tensors; of type BYTES lists of strings (models/torch/strings.h); nothing for
 // inputs that the batch's requests leave out.
 using Values = std::vector<c10::IValue>;
 

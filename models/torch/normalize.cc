@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "batcher/check.h"
-#include "batcher/checked_math.h"
+#include "base/check.h"
+#include "base/checked_math.h"
 
 namespace ferry {
 namespace {

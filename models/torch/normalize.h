@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "models/normalization.h"
+#include "models/config/normalization.h"
 #include "models/torch/cast.h"
 
 namespace ferry {

@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "batcher/padding.h"
 #include "models/torch/shapes.h"
-#include "models/torch/texts.h"
+#include "models/torch/strings.h"
 #include "models/torch/types.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/network.h"
 
 namespace ferry {

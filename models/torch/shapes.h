@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "batcher/checked_math.h"
-#include "batcher/tensor.h"
+#include "base/checked_math.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "batcher/padding.h"
 #include "batcher/row_gather.h"
 #include "models/torch/cast.h"
 #include "models/torch/shapes.h"
-#include "models/torch/texts.h"
+#include "models/torch/strings.h"
 #include "models/torch/types.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-// StagedInput: one input of a lane's batches, in memory of its own and
+// StagedInput: one input of an instance's batches, in memory of its own and
 // in the type that the network computes in.
 //
 // Rows are gathered and cast on the way: floats to the model's precision, bytes
@@ -7,8 +7,8 @@
 // zeros, and a batch with zero rows (empty strings) to the rows that the
 // network is to see.
 //
-// Thread safety: thread-compatible; used by whoever runs a batch of the lane.
-// Errors: may throw what LibTorch throws.
+// Thread safety: thread-compatible; used by whoever runs a batch of the
+// instance. Errors: may throw what LibTorch throws.
 #ifndef FERRY_MODELS_TORCH_STAGED_INPUT_H_
 #define FERRY_MODELS_TORCH_STAGED_INPUT_H_
 
@@ -22,7 +22,7 @@
 
 #include "absl/types/span.h"
 #include "batcher/batch.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/normalize.h"
 
 namespace ferry {

@@ -1,4 +1,4 @@
-// Walking the tree, and finding names in it.
+// Walking the tree, and diagnostic names in it.
 #include "models/torch/tensor_places.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -111,13 +111,14 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
     models = loaded.status();
     return;
   }
-  // Shared: the lanes of a model have its weights once.
+  // Shared: the instances of a model have its weights once.
   const std::shared_ptr<ferry::Network> network = *std::move(loaded);
-  std::vector<std::unique_ptr<ferry::CpuModel>> lanes;
-  for (int32_t lane = 0; lane < completed.instance_count; ++lane) {
-    lanes.push_back(std::make_unique<ferry::TorchModel>(network, completed));
+  std::vector<std::unique_ptr<ferry::CpuModel>> instances;
+  for (int32_t instance = 0; instance < completed.instance_count; ++instance) {
+    instances.push_back(
+        std::make_unique<ferry::TorchModel>(network, completed));
   }
-  models = std::move(lanes);
+  models = std::move(instances);
 }
 
 void FerryLoadDeviceModel(const ferry::ModelOptions& options,

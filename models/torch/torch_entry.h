@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "batcher/cpu_model.h"
 #include "batcher/device_model.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 
 namespace ferry {
 
@@ -39,15 +39,15 @@ using OpLibraryEntry = void (*)(const std::string& path,
 
 }  // namespace ferry
 
-// Loads a model for options.instance_count lanes into `models`. `path` is the
-// .pt or .pt2 file, or the weights of a network (empty: seeded weights). Where
-// the options' spec lacks inputs or outputs, that of the models has them.
+// Loads a model for options.instance_count instances into `models`. `path` is
+// the .pt or .pt2 file, or the weights of a network (empty: seeded weights).
+// Where the options' spec lacks inputs or outputs, that of the models has them.
 extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::CpuModelsOrStatus& models);
 
-// The same for a device, which outlives the model. It has one lane, whatever
-// options.instance_count says.
+// The same for a device, which outlives the model. It has one instance,
+// whatever options.instance_count says.
 extern "C" void FerryLoadDeviceModel(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::DeviceRuntime& runtime,

@@ -11,7 +11,7 @@
 #include "models/torch/cut_rows.h"
 #include "models/torch/guarded.h"
 #include "models/torch/shapes.h"
-#include "models/torch/texts.h"
+#include "models/torch/strings.h"
 #include "models/torch/types.h"
 #include "models/torch/warm_up.h"
 

@@ -20,17 +20,18 @@
 #include <vector>
 
 #include "batcher/cpu_model.h"
-#include "batcher/host_output_pool.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/network.h"
 #include "models/torch/output_fit.h"
 #include "models/torch/staged_input.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 
 class TorchModel final : public CpuModel {
  public:
-  // `network` is shared by the lanes of a model: they have the same weights.
+  // `network` is shared by the instances of a model: they have the same
+  // weights.
   TorchModel(std::shared_ptr<Network> network, const ModelOptions& options);
 
   const ModelSpec& spec() const override { return options_.spec; }

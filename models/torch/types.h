@@ -8,9 +8,9 @@
 
 #include <optional>
 
-#include "batcher/check.h"
-#include "batcher/data_type.h"
-#include "models/model_options.h"
+#include "base/check.h"
+#include "models/config/model_options.h"
+#include "tensor/data_type.h"
 
 namespace ferry {
 

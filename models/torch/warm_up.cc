@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/checked_math.h"
 #include "batcher/batch_buckets.h"
-#include "batcher/checked_math.h"
-#include "batcher/padding.h"
-#include "models/made_up_row.h"
+#include "models/synthetic_row.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 namespace {

@@ -1,7 +1,7 @@
 // WarmUp: runs batches of a TorchModel before it serves: of the config's
 // samples or, where it has none, of zeros.
 //
-// The zeros of an input whose sizes vary have a made-up size: the first of
+// The zeros of an input whose sizes vary have a synthetic size: the first of
 // some with which the model runs. Of inputs that are padded, each of their
 // sizes is run. What no size can explain is an error: other outputs, their
 // types or ranks, rows that are not those of the batch. Where the model throws
@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "batcher/batch.h"
 #include "batcher/service_time_model.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/row_requests.h"
 
 namespace ferry {

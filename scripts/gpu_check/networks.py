@@ -12,7 +12,7 @@ LIMITS_MS = {"resnet50": 15, "encoder": 130, "mlp": 10}
 DEFAULT = ("resnet50", "encoder")
 SMALL = "mlp"  # of one outstanding
 
-# Of models/torch/networks/encoder.h, and models/embedded_models.cc.
+# Of models/torch/networks/encoder.h, and models/repository/embedded_models.cc.
 HIDDEN, LAYERS, INTERMEDIATE, TOKENS = 384, 6, 1536, 128
 WIDTHS = (1024, 4096, 4096, 1024)
 # Of ResNet-50: width, blocks and stride of each stage.

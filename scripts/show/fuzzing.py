@@ -16,11 +16,11 @@ JOBS = 2
 PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
 # What decodes a request and encodes a reply.
-CODEC = ("server/wire_reader", "server/infer_message", "server/infer_codec",
-         "server/infer_parameters", "server/raw_contents",
-         "server/typed_contents", "batcher/bytes_elements", "batcher/run_reader",
-         "server/infer_response", "server/stream_message",
-         "server/classification", "server/client_text")
+CODEC = ("server/codec/wire_reader", "server/codec/infer_message", "server/codec/infer_codec",
+         "server/codec/infer_parameters", "server/codec/raw_contents",
+         "server/codec/typed_contents", "tensor/bytes_elements", "tensor/segment_reader",
+         "server/codec/infer_response", "server/codec/stream_message",
+         "server/codec/classification", "server/client_text")
 COVERAGE_FLAGS = "-fprofile-instr-generate -fcoverage-mapping"
 
 
@@ -36,27 +36,27 @@ class Bug:
 
 
 BUGS = (
-    Bug("codec", "server/infer_message.cc",
-        "if (std::memcmp(run.data, kept, run.size) != 0) {",
-        "if (std::memcmp(run.data, kept, run.size / 2) != 0) {",
+    Bug("codec", "server/codec/infer_message.cc",
+        "if (std::memcmp(segment.data, kept, segment.size) != 0) {",
+        "if (std::memcmp(segment.data, kept, segment.size / 2) != 0) {",
         "fields of the message before taken for this one's"),
-    Bug("codec", "server/infer_response.cc",
+    Bug("codec", "server/codec/infer_response.cc",
         "packed += VarintBytes(SizeOf(dim));",
         "packed += 1;",
         "a shape of larger sizes said to be shorter than it is"),
-    Bug("codec", "server/typed_contents.cc",
+    Bug("codec", "server/codec/typed_contents.cc",
         "if (static_cast<Wide>(value) != field[i]) {",
         "if (static_cast<Wide>(value) > field[i]) {",
         "values that do not fit their type taken"),
-    Bug("config", "models/config_levels.cc",
+    Bug("config", "models/config/config_levels.cc",
         "if (number < 1 || number > count) {",
         "if (number < 1 || number > count + 1) {",
         "a level written past the last"),
-    Bug("config", "models/config_parameters.cc",
+    Bug("config", "models/config/config_parameters.cc",
         "if (options.buckets[i] <= options.buckets[i - 1]) {",
         "if (options.buckets[i] == options.buckets[i - 1]) {",
         "buckets that do not ascend taken"),
-    Bug("files", "models/safetensors.cc",
+    Bug("files", "models/files/safetensors.cc",
         "static_cast<uint64_t>((*range)[1]) > data.size()",
         "static_cast<uint64_t>((*range)[0]) > data.size()",
         "a tensor that ends behind its file taken"),

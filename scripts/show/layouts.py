@@ -1,7 +1,7 @@
 """channels-last: a TorchScript model of convolutions with its channels last in
 memory, as ferry-server has it, against channels first, as the file has it.
 
-The model is a ResNet-18 with made-up weights, in bf16 on one thread; what
+The model is a ResNet-18 with synthetic weights, in bf16 on one thread; what
 ferry-forward tells is the forward alone.
 """
 

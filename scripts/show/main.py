@@ -51,7 +51,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "C1": wire.measure,
     "C2": serving.measure_all,
     "C3": loads.measure,
-    "C3-lanes": scheduling.lanes,
+    "C3-instances": scheduling.instances,
     "C4": overloading.measure,
     "C4-virtual": scheduling.overload,
     "C5": copying.measure,

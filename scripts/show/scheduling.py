@@ -26,18 +26,18 @@ def simulate(programs, *classes, log=None, **flags):
 # ---------------------------------------------------------------------------
 # C3: adaptive on four instances
 
-LANES_LOADS = (0.3, 0.5, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.95)
-LANES_P99_MS = 4.0
+INSTANCES_LOADS = (0.3, 0.5, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.95)
+INSTANCES_P99_MS = 4.0
 LEAST_CARRIED = 0.9
 
 
-def lanes(options):
+def instances(options):
     result = measuring.describe(
-        "C3-lanes", "`adaptive` on 4 simulated instances of s(b) = 1 + 0.03 b "
+        "C3-instances", "`adaptive` on 4 simulated instances of s(b) = 1 + 0.03 b "
         f"ms, B = 64, carries at least {LEAST_CARRIED} of capacity with p99 <= "
-        f"{LANES_P99_MS:.0f} ms", options.command)
+        f"{INSTANCES_P99_MS:.0f} ms", options.command)
     points = []
-    for load in LANES_LOADS:
+    for load in INSTANCES_LOADS:
         point = {"load": load}
         for policy in POLICIES:
             point[policy] = simulate(
@@ -47,7 +47,7 @@ def lanes(options):
 
     def carried(policy):
         return max((p["load"] for p in points
-                    if p[policy]["latency_ms"]["p99"] <= LANES_P99_MS),
+                    if p[policy]["latency_ms"]["p99"] <= INSTANCES_P99_MS),
                    default=0)
 
     result |= {"points": points, "simulated": True,
@@ -55,7 +55,7 @@ def lanes(options):
     result["passed"] = result["carried"]["adaptive"] >= LEAST_CARRIED
     beyond = [f"{p['load']} ({p['adaptive']['latency_ms']['p99']:.3f} ms)"
               for p in points if p["load"] < result["carried"]["adaptive"] and
-              p["adaptive"]["latency_ms"]["p99"] > LANES_P99_MS]
+              p["adaptive"]["latency_ms"]["p99"] > INSTANCES_P99_MS]
     page = "Simulated. The highest load of those tried with p99 within it: "
     page += ", ".join(f"{policy} {carried(policy)}" for policy in POLICIES)
     if beyond:

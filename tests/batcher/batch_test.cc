@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "batcher/admission.h"
-#include "batcher/host_output_pool.h"
 #include "batcher/split_request.h"
+#include "tensor/host_output_pool.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_request.h"
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/event_count.h"
+#include "base/event_count.h"
 
 namespace ferry {
 namespace {
@@ -27,7 +27,7 @@ class Client final : public ShareClient {
 // a stretch of simulated time. Returns the time that each used.
 std::vector<double> Share(int32_t permits, const std::vector<double>& weights,
                           const std::vector<Duration>& batches,
-                          int32_t lanes_per_model = 1) {
+                          int32_t instances_per_model = 1) {
   DeviceShare gate(permits);
   std::deque<ModelShare> shares;
   std::deque<Client> clients;
@@ -52,7 +52,7 @@ std::vector<double> Share(int32_t permits, const std::vector<double>& weights,
   };
   for (size_t model = 0; model < weights.size(); ++model) {
     shares.push_back({.weight = weights[model]});
-    for (int32_t lane = 0; lane < lanes_per_model; ++lane) {
+    for (int32_t instance = 0; instance < instances_per_model; ++instance) {
       clients.emplace_back(shares.back());
       model_of.push_back(model);
     }
@@ -164,8 +164,9 @@ TEST_F(DeviceShareTest, HeavyUseBeforeAPauseIsNotPaidFor) {
   Leave(client_, Milliseconds(1));
 }
 
-// A model of long batches whose lane needs a moment for the next one, longer
-// than a place is kept, beside one of short batches that always wants to.
+// A model of long batches whose instance needs a moment for the next one,
+// longer than a place is kept, beside one of short batches that always wants
+// to.
 TEST_F(DeviceShareTest, ModelThatIsAwayForAMomentIsNotForgivenItsBatch) {
   Duration long_time{0};
   Duration short_time{0};

@@ -28,26 +28,27 @@ TEST(RowGather, RowsOfAllRequestsLieBehindEachOther) {
 }
 
 // Cuts `text` into runs of random sizes, empty ones included.
-std::vector<Run> CutAtRandom(const std::string& text, std::mt19937& random) {
-  std::vector<Run> runs;
+std::vector<ByteSegment> CutAtRandom(const std::string& text,
+                                     std::mt19937& random) {
+  std::vector<ByteSegment> segments;
   size_t begin = 0;
   while (begin < text.size()) {
     const size_t size = std::min<size_t>(random() % 8, text.size() - begin);
-    runs.push_back(
+    segments.push_back(
         {reinterpret_cast<const std::byte*>(text.data()) + begin, size});
     begin += size;
   }
-  return runs;
+  return segments;
 }
 
 TEST(RowGather, RunsOfAnySizeAndAlignmentAreJoined) {
   const std::string text = "the quick brown fox jumps over the lazy dog";
   for (unsigned seed = 1; seed <= 50; ++seed) {
     std::mt19937 random(seed);
-    const std::vector<ferry::Run> runs = CutAtRandom(text, random);
+    const std::vector<ferry::ByteSegment> segments = CutAtRandom(text, random);
     const int64_t dims[] = {static_cast<int64_t>(text.size())};
-    const TensorView inputs[] = {{.dims = dims, .runs = {}},
-                                 {.dims = dims, .runs = runs}};
+    const TensorView inputs[] = {{.dims = dims, .segments = {}},
+                                 {.dims = dims, .segments = segments}};
     InferRequest request;
     request.inputs = inputs;
     Batch batch(1, 1);
@@ -71,14 +72,14 @@ TEST(RowGather, SmallerRowsArePaddedToThoseOfTheBatch) {
   const std::array<int64_t, 2> padded = {2, 3};
   const std::array<int64_t, 2> small = {2, 1};
   const std::string texts[] = {"aAbB", "cdeCDE"};  // two rows, then one
-  std::vector<ferry::Run> runs;
+  std::vector<ferry::ByteSegment> segments;
   for (const std::string& text : texts) {
-    runs.push_back(
+    segments.push_back(
         {reinterpret_cast<const std::byte*>(text.data()), text.size()});
   }
   const TensorView views[] = {
-      {.dims = small, .runs = {&runs[0], 1}, .padded_dims = padded},
-      {.dims = padded, .runs = {&runs[1], 1}, .padded_dims = padded}};
+      {.dims = small, .segments = {&segments[0], 1}, .padded_dims = padded},
+      {.dims = padded, .segments = {&segments[1], 1}, .padded_dims = padded}};
   InferRequest requests[2];
   Batch batch(2, 3);
   for (size_t i = 0; i < 2; ++i) {

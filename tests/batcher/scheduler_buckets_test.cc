@@ -90,7 +90,7 @@ TEST_F(SchedulerBucketsTest, FullBucketsLeaveWhole) {
   EXPECT_EQ(Serve(Options(1), Sizes(16, 1)), Sizes{16});
 }
 
-TEST_F(SchedulerBucketsTest, WhatIsLeftTakesAnotherLaneAtOnce) {
+TEST_F(SchedulerBucketsTest, WhatIsLeftTakesAnotherInstanceAtOnce) {
   EXPECT_EQ(Serve(Options(2), kFiveOfOne), (Sizes{4, 1}));
   EXPECT_EQ(started_at_once_, 2u) << "G3";
 }

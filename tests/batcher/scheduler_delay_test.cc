@@ -142,16 +142,17 @@ TEST_F(SchedulerDelayTest, PartsOfALargeRequestAreDelayedInOrderAndJoined) {
   std::vector<std::pair<int32_t, const std::byte*>> started;
   stepped_.instances().on_start = [&](const Batch& batch) {
     const InferRequest& request = *batch.entries()[0].request;
-    started.emplace_back(request.rows, request.inputs[0].runs[0].data);
+    started.emplace_back(request.rows, request.inputs[0].segments[0].data);
   };
   stepped_.instances().set_held(false);
   stepped_.Settle();
   stepped_.instances().on_start = nullptr;
   EXPECT_TRUE(large.HasOwnRows());
   ASSERT_EQ(started.size(), 5u);
-  EXPECT_EQ(started[0].second, requests_[2].request().inputs[0].runs[0].data)
+  EXPECT_EQ(started[0].second,
+            requests_[2].request().inputs[0].segments[0].data)
       << "the one in time";
-  EXPECT_EQ(started[1].second, large.request().inputs[0].runs[0].data)
+  EXPECT_EQ(started[1].second, large.request().inputs[0].segments[0].data)
       << "then the first part";
 }
 

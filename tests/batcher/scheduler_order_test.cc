@@ -137,8 +137,8 @@ TEST(SchedulerOrder, SeveralLevelsAreRefused) {
             "several");
 }
 
-// Random shapes, sizes, cancels and lanes: who is served is answered in order
-// of arrival, and all are answered.
+// Random shapes, sizes, cancels and instances: who is served is answered in
+// order of arrival, and all are answered.
 void PlayInOrder(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto uniform = [&random](int32_t low, int32_t high) {

@@ -14,8 +14,8 @@
 
 #include "batcher/cpu_instance.h"
 #include "batcher/device_instance.h"
-#include "batcher/host_output_pool.h"
 #include "batcher/scheduler.h"
+#include "tensor/host_output_pool.h"
 #include "tests/support/test_request.h"
 
 namespace ferry {

@@ -262,9 +262,9 @@ TEST_F(ServiceTimeModelTest, OneOutlierIsNoDrift) {
   EXPECT_EQ(model_.drift_count(), 0u);
 }
 
-TEST_F(ServiceTimeModelTest, StallOverSeveralLanesIsNoDrift) {
+TEST_F(ServiceTimeModelTest, StallOverSeveralInstancesIsNoDrift) {
   LearnMany(500, 0.02);
-  for (int lane = 0; lane < 4; ++lane) {
+  for (int instance = 0; instance < 4; ++instance) {
     Learn(10, TrueTime(10, 100));
   }
   LearnMany(5, 0.02);

@@ -35,7 +35,7 @@ void ForecastBounds::Computed(int32_t rows, Duration took) {
 
 void ForecastBounds::Stepped(int32_t computing) { computing_ = computing; }
 
-bool ForecastBounds::MayBeBelieved(TimePoint now) const {
+bool ForecastBounds::IsForecastValid(TimePoint now) const {
   return has_times_ &&
          now <= last_start_ + WaitEstimate::kValid + 8 * LongestBatch();
 }
@@ -47,7 +47,7 @@ Duration ForecastBounds::LongestTurn(int32_t computing) const {
 
 TimePoint ForecastBounds::LatestAnswer(const Request& request,
                                        TimePoint now) const {
-  if (!MayBeBelieved(now)) {
+  if (!IsForecastValid(now)) {
     return now + slowest_;  // the fastest that was learned is not known here
   }
   const TimePoint begin = now + LongestTurn(computing_) + BatchPlanner::kMargin;
@@ -65,9 +65,9 @@ TimePoint ForecastBounds::LatestAnswer(const Request& request,
 }
 
 TimePoint ForecastBounds::LatestEnd(TimePoint now) const {
-  return MayBeBelieved(now) ? now + (max_in_flight_ - 1) * LongestBatch() +
-                                  BatchPlanner::kMargin + LongestBatch()
-                            : now;
+  return IsForecastValid(now) ? now + (max_in_flight_ - 1) * LongestBatch() +
+                                    BatchPlanner::kMargin + LongestBatch()
+                              : now;
 }
 
 // Who is delayed when late is refused only if it would miss its deadline, too.
@@ -106,7 +106,7 @@ void Simulation::CheckDropped(const InferRequest& request) const {
 // What cannot be in time is tried now and then, and never two at once.
 void Simulation::CheckLetIn(const InferRequest& request) {
   if (!request.is_probe) {
-    EXPECT_TRUE(forecasts_.MayBeBelieved(Now()) ||
+    EXPECT_TRUE(forecasts_.IsForecastValid(Now()) ||
                 LastMoment(request) >= forecasts_.EarliestAnswer(Now()))
         << "call " << IdOf(request) << " has less time than any batch took";
     return;

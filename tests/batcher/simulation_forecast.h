@@ -39,7 +39,7 @@ class ForecastBounds {
 
   // Whether somebody may still go by how long batches take; surely not once
   // none was started for long.
-  bool MayBeBelieved(TimePoint now) const;
+  bool IsForecastValid(TimePoint now) const;
 
   struct Request {
     int32_t rows = 1;
@@ -61,7 +61,7 @@ class ForecastBounds {
  private:
   // The longest that a batch may be expected to take.
   Duration LongestBatch() const { return full_ * 5 / 4; }
-  // Until a lane is free.
+  // Until an instance is free.
   Duration LongestTurn(int32_t computing) const;
 
   const int32_t max_rows_;

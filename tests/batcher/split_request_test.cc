@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_join.h"
 #include "batcher/admission.h"
-#include "batcher/bytes_elements.h"
-#include "batcher/host_output_pool.h"
+#include "tensor/bytes_elements.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 namespace {
@@ -22,8 +22,8 @@ const std::byte* Bytes(const char* text) {
 
 std::string TextOf(const TensorView& view) {
   std::string text;
-  for (const ferry::Run& run : view.runs) {
-    text.append(reinterpret_cast<const char*>(run.data), run.size);
+  for (const ferry::ByteSegment& segment : view.segments) {
+    text.append(reinterpret_cast<const char*>(segment.data), segment.size);
   }
   return text;
 }
@@ -36,12 +36,13 @@ class SplitRequestTest : public ::testing::Test {
 TEST_F(SplitRequestTest, PartsPointIntoTheRunsOfTheWhole) {
   // Three rows: of "x" two bytes, of "y" one. Runs end within rows, and some
   // are empty.
-  const std::vector<ferry::Run> x_runs = {
+  const std::vector<ferry::ByteSegment> x_segments = {
       {Bytes("a"), 1}, {Bytes(""), 0}, {Bytes("Abb"), 3}, {Bytes("CC"), 2}};
-  const std::vector<ferry::Run> y_runs = {{Bytes("123"), 3}};
+  const std::vector<ferry::ByteSegment> y_segments = {{Bytes("123"), 3}};
   const std::vector<int64_t> x_dims = {2};
   const std::vector<int64_t> y_dims = {1};
-  const std::vector<TensorView> inputs = {{x_dims, x_runs}, {y_dims, y_runs}};
+  const std::vector<TensorView> inputs = {{x_dims, x_segments},
+                                          {y_dims, y_segments}};
   InferRequest whole;
   whole.inputs = inputs;
   whole.rows = 3;
@@ -72,10 +73,10 @@ const std::vector<int64_t> kTextDims = {2};
 TEST_F(SplitRequestTest, RowsOfBytesAreCutBehindTheirElements) {
   const std::string all = kTextRows[0] + kTextRows[1] + kTextRows[2];
   // The second run begins within a length.
-  const std::vector<ferry::Run> runs = {{Bytes(all.data()), 11},
-                                        {Bytes(all.data() + 11), 16}};
+  const std::vector<ferry::ByteSegment> segments = {
+      {Bytes(all.data()), 11}, {Bytes(all.data() + 11), 16}};
   const std::vector<TensorView> inputs = {
-      {.dims = kTextDims, .runs = runs, .is_bytes = true}};
+      {.dims = kTextDims, .segments = segments, .is_bytes = true}};
   InferRequest whole;
   whole.inputs = inputs;
   whole.rows = 3;
@@ -118,8 +119,9 @@ TEST_F(SplitRequestTest, RowsOfBytesAreJoinedInTheirOrder) {
     EXPECT_EQ(ending->rows.count, 3);
     const OutputTensor& joined = ending->rows.buffer->tensors()[0];
     for (int32_t row = 0; row < 3; ++row) {
-      const ferry::Run run = joined.Rows(row, 1);
-      EXPECT_EQ(std::string(reinterpret_cast<const char*>(run.data), run.size),
+      const ferry::ByteSegment segment = joined.Rows(row, 1);
+      EXPECT_EQ(std::string(reinterpret_cast<const char*>(segment.data),
+                            segment.size),
                 kTextRows[row]);
     }
     EXPECT_FALSE(budget->TryTake(1)) << "27 bytes, in parts and joined";
@@ -159,9 +161,10 @@ TEST_F(SplitRequestTest, RowsOfTheRequestsOwnSizeAreJoined) {
   const OutputTensor& joined = ending->rows.buffer->tensors()[0];
   const std::string texts[] = {"abc", "def", "ghi"};
   for (int32_t row = 0; row < 3; ++row) {
-    const ferry::Run run = joined.Rows(row, 1);
-    EXPECT_EQ(std::string(reinterpret_cast<const char*>(run.data), run.size),
-              texts[row]);
+    const ferry::ByteSegment segment = joined.Rows(row, 1);
+    EXPECT_EQ(
+        std::string(reinterpret_cast<const char*>(segment.data), segment.size),
+        texts[row]);
     EXPECT_EQ(joined.AnySize(row, 1), 3);
   }
 }

@@ -1,4 +1,4 @@
-// Starts, delays and ends, on a made-up clock.
+// Starts, delays and ends, on a synthetic clock.
 #include "deploy/launch/server_life.h"
 
 #include <gmock/gmock.h>

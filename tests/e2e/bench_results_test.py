@@ -243,15 +243,15 @@ class CompareTest(BenchCase):
         self.assertIn("cannot read", self.bench("compare", a, "/none", code=1))
 
 
-class KnobsTest(BenchCase):
+class RuntimeOptionsTest(BenchCase):
 
     def test_each_setting_is_a_run_and_the_server_is_turned_back(self):
         document, text = self.run_server(
             "--outstanding", 4, "--policies", "eager,window",
             "--max-batch-sizes", "2,8", "--max-waits-ms", "1,3")
         RESULT.validate(document)
-        settings = [(run["knobs"]["policy"], run["knobs"]["max_batch_size"],
-                     run["knobs"]["max_wait_ms"]) for run in document["runs"]]
+        settings = [(run["runtime_options"]["policy"], run["runtime_options"]["max_batch_size"],
+                     run["runtime_options"]["max_wait_ms"]) for run in document["runs"]]
         self.assertEqual(
             sorted(settings)[2:],
             [("window", 2, 1), ("window", 2, 3), ("window", 8, 1),
@@ -262,14 +262,14 @@ class KnobsTest(BenchCase):
         self.assertIn("the server is as it was: eager, 16 rows", text)
         for run in document["runs"]:
             rows = run["points"][0]["mean_rows"]
-            self.assertLessEqual(rows, run["knobs"]["max_batch_size"])
+            self.assertLessEqual(rows, run["runtime_options"]["max_batch_size"])
         _, text = self.run_server("--outstanding", 1, "--policies", "eager")
         self.assertIn("as it is: eager, 16 rows, 5 ms", text)
 
     def test_settings_that_the_server_refuses_end_the_run(self):
         text = self.run_server("--outstanding", 1, "--max-batch-sizes", 1000,
                                code=1)[1]
-        self.assertIn("knobs: ", text)
+        self.assertIn("runtime_options: ", text)
         self.assertIn("the server is as it was", text)
         self.assertIn("excludes", self.run_server(
             "--policies", "eager", "--against", "x:1", code=1)[1])

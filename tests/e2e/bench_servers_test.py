@@ -128,7 +128,7 @@ class BaseServiceTest(ServersCase):
         self.assertEqual((point["query_rows"], point["outstanding"]), (10, 3))
         self.assertEqual(service.requests[-1], [[2, 4]])
 
-    def test_knobs_are_ferrys_own(self):
+    def test_runtime_options_are_ferrys_own(self):
         with serving(BaseService({"x": [-1, 4]})) as address:
             told = self.bench("tune", "-u", address, "-m", "m", *SEARCH, code=1)
         self.assertIn("the server has no ferry.v1.Admin", told)

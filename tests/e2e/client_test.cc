@@ -17,7 +17,7 @@
 
 #include "proto/inference.grpc.pb.h"
 #include "tests/e2e/server_process.h"
-#include "tests/server/message_bytes.h"
+#include "tests/server/codec/message_bytes.h"
 
 namespace ferry {
 namespace {

@@ -56,7 +56,7 @@ class DeadlineTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = FerryProcess("--queue-requests=8", "--device-lanes=1",
+        cls.server = FerryProcess("--queue-requests=8", "--device-instances=1",
                                   models=["slow", "slower", "slowest", "sim"])
 
     @classmethod

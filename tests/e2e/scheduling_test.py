@@ -1,4 +1,4 @@
-"""Priorities, several models on one device, and the knobs, from outside."""
+"""Priorities, several models on one device, and the runtime_options, from outside."""
 
 import os
 import subprocess
@@ -67,7 +67,7 @@ class PriorityTest(unittest.TestCase):
 class DeviceTest(unittest.TestCase):
 
     def test_models_share_a_device_by_weight(self):
-        with FerryProcess("--device-lanes=1",
+        with FerryProcess("--device-instances=1",
                           models=["heavy", "light"]) as server, \
                 Client(server) as client:
             calls = [client.start(ending_test.one_row(name))
@@ -109,8 +109,8 @@ class AdminTest(unittest.TestCase):
         cls.messages = {
             name: message_factory.GetMessageClass(
                 pool.FindMessageTypeByName(f"ferry.v1.{name}"))
-            for name in ("Knobs", "GetKnobsRequest", "GetKnobsResponse",
-                         "SetKnobsRequest", "SetKnobsResponse")}
+            for name in ("RuntimeOptions", "GetRuntimeOptionsRequest", "GetRuntimeOptionsResponse",
+                         "SetRuntimeOptionsRequest", "SetRuntimeOptionsResponse")}
 
     def call(self, client, method, **fields):
         rpc = client.channel.unary_unary(
@@ -120,19 +120,19 @@ class AdminTest(unittest.TestCase):
             self.messages[f"{method}Response"].FromString)
         return rpc(self.messages[f"{method}Request"](**fields), timeout=10)
 
-    def knobs(self, **fields):
-        return self.messages["Knobs"](**fields)
+    def runtime_options(self, **fields):
+        return self.messages["RuntimeOptions"](**fields)
 
-    def test_knobs_are_read_and_turned(self):
+    def test_runtime_options_are_read_and_turned(self):
         with FerryProcess("--admin-rpc", models=["sim"]) as server, \
                 Client(server) as client:
-            before = self.call(client, "GetKnobs", model_name="sim").knobs
+            before = self.call(client, "GetRuntimeOptions", model_name="sim").runtime_options
             self.assertEqual(before.policy, "eager")
             self.assertEqual(before.max_batch_size, 64)
             after = self.call(
-                client, "SetKnobs", model_name="sim",
-                knobs=self.knobs(policy="window", max_batch_size=2,
-                                 max_wait_microseconds=1_000_000)).knobs
+                client, "SetRuntimeOptions", model_name="sim",
+                runtime_options=self.runtime_options(policy="window", max_batch_size=2,
+                                 max_wait_microseconds=1_000_000)).runtime_options
             self.assertEqual((after.policy, after.max_batch_size,
                               after.max_wait_microseconds),
                              ("window", 2, 1_000_000))
@@ -145,31 +145,31 @@ class AdminTest(unittest.TestCase):
             self.assertEqual(server.metric("ferry_batches_closed_total",
                                            model="sim", reason="full"), 4)
 
-    def test_wrong_knobs_are_refused_and_change_nothing(self):
+    def test_wrong_runtime_options_are_refused_and_change_nothing(self):
         with FerryProcess("--admin-rpc", models=["sim"]) as server, \
                 Client(server) as client:
-            for knobs, text in (
-                    (self.knobs(max_batch_size=65), "expected 1 to 64, got 65"),
-                    (self.knobs(policy="fast"), "got 'fast'"),
-                    (self.knobs(max_wait_microseconds=-1), "got -1"),
-                    (self.knobs(policy="window", queue_requests=0), "got 0")):
+            for runtime_options, text in (
+                    (self.runtime_options(max_batch_size=65), "expected 1 to 64, got 65"),
+                    (self.runtime_options(policy="fast"), "got 'fast'"),
+                    (self.runtime_options(max_wait_microseconds=-1), "got -1"),
+                    (self.runtime_options(policy="window", queue_requests=0), "got 0")):
                 with self.assertRaises(grpc.RpcError) as caught:
-                    self.call(client, "SetKnobs", model_name="sim", knobs=knobs)
+                    self.call(client, "SetRuntimeOptions", model_name="sim", runtime_options=runtime_options)
                 self.assertEqual(caught.exception.code(),
                                  grpc.StatusCode.INVALID_ARGUMENT)
                 self.assertIn(text, caught.exception.details())
-            knobs = self.call(client, "GetKnobs", model_name="sim").knobs
-            self.assertEqual((knobs.policy, knobs.max_batch_size),
+            runtime_options = self.call(client, "GetRuntimeOptions", model_name="sim").runtime_options
+            self.assertEqual((runtime_options.policy, runtime_options.max_batch_size),
                              ("eager", 64))
             with self.assertRaises(grpc.RpcError) as caught:
-                self.call(client, "GetKnobs", model_name="nobody")
+                self.call(client, "GetRuntimeOptions", model_name="nobody")
             self.assertEqual(caught.exception.code(),
                              grpc.StatusCode.NOT_FOUND)
 
     def test_is_off_unless_asked_for(self):
         with FerryProcess(models=["sim"]) as server, Client(server) as client:
             with self.assertRaises(grpc.RpcError) as caught:
-                self.call(client, "GetKnobs", model_name="sim")
+                self.call(client, "GetRuntimeOptions", model_name="sim")
             self.assertEqual(caught.exception.code(),
                              grpc.StatusCode.UNIMPLEMENTED)
 

@@ -1,4 +1,4 @@
-"""What runs before a model is ready: zeros of made-up sizes, samples of the
+"""What runs before a model is ready: zeros of synthetic sizes, samples of the
 config; what that says of a new version, and of the precision."""
 
 import os

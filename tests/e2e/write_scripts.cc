@@ -11,7 +11,8 @@
 // gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
 // where that is given. With `wide` only wide.pt, which gives back what of its
 // input [rows, 1024] is above zero, by 16 MB of weights. With `residual` only
-// residual.pt, a ResNet-18 of 224 x 224 with made-up weights, its norms folded.
+// residual.pt, a ResNet-18 of 224 x 224 with synthetic weights, its norms
+// folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 

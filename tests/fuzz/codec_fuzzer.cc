@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "batcher/check.h"
+#include "base/check.h"
 #include "proto/inference.pb.h"
 #include "tests/fuzz/codec_models.h"
 #include "tests/fuzz/decoding_checks.h"
 #include "tests/fuzz/message_mutator.h"
 #include "tests/fuzz/reply_checks.h"
-#include "tests/server/message_bytes.h"
+#include "tests/server/codec/message_bytes.h"
 
 namespace ferry {
 namespace {
@@ -79,7 +79,7 @@ void CheckParse(const std::string& bytes, Choices& choices) {
   const bool is_message = reference.ParseFromString(bytes);
   const MessageBytes pieces(bytes, Cuts(bytes.size(), choices));
   InferMessage message;
-  const absl::Status status = message.Parse(pieces.runs());
+  const absl::Status status = message.Parse(pieces.segments());
   if (status.ok()) {
     Check(is_message, "protobuf parses what Ferry does");
     return CheckFields(message, reference);
@@ -95,7 +95,7 @@ void CheckParse(const std::string& bytes, Choices& choices) {
     }
   }
   const MessageBytes canonical(reference.SerializeAsString());
-  const absl::Status again = message.Parse(canonical.runs());
+  const absl::Status again = message.Parse(canonical.segments());
   if (!again.ok()) {
     Check(absl::StrContains(again.message(), "expected at most"),
           "Ferry parses what protobuf writes");
@@ -108,7 +108,7 @@ struct Decoding {
   Decoding(const std::string& bytes, const std::vector<size_t>& cuts,
            InferDecoder& its_decoder)
       : pieces(bytes, cuts), decoder(its_decoder) {
-    status = decoder.Parse(pieces.runs());
+    status = decoder.Parse(pieces.segments());
     if (status.ok()) {
       model = &CodecModelNamed(decoder.model_name());
       status = decoder.Bind(model->view(), request);

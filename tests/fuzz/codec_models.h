@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "batcher/sim/echo_model.h"
-#include "server/infer_codec.h"
+#include "server/codec/infer_codec.h"
 
 namespace ferry {
 

@@ -18,9 +18,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "batcher/check.h"
-#include "models/model_config.h"
-#include "models/model_overrides.h"
+#include "base/check.h"
+#include "models/config/model_config.h"
+#include "models/config/model_overrides.h"
 #include "tests/fuzz/message_mutator.h"
 
 namespace ferry {

@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "batcher/check.h"
-#include "server/status.h"
-#include "server/stream_message.h"
-#include "tests/server/message_bytes.h"
+#include "base/check.h"
+#include "server/codec/stream_message.h"
+#include "server/grpc/status.h"
+#include "tests/server/codec/message_bytes.h"
 
 namespace ferry {
 namespace {
@@ -189,7 +189,7 @@ void CheckMask(const ModelSpec& spec, size_t index,
   for (int64_t i = 0; i < request.rows * size; ++i) {
     ones += std::string("\0\x3C", 2);
   }
-  Check(Joined(request.inputs[index].runs) == ones, "a mask is ones");
+  Check(Joined(request.inputs[index].segments) == ones, "a mask is ones");
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ void CheckBound(const ModelSpec& spec, const ModelInferRequest& reference,
     const Input& sent = reference.inputs(index);
     Check(sent.datatype() == DataTypeName(spec.inputs[i].type),
           "types are the model's");
-    const std::string found = Joined(request.inputs[i].runs);
+    const std::string found = Joined(request.inputs[i].segments);
     Check(found == (reference.raw_input_contents_size() > 0
                         ? reference.raw_input_contents(index)
                         : Packed(sent.contents(), spec.inputs[i].type)),
@@ -275,7 +275,8 @@ void CheckSame(const InferDecoder& a, const InferRequest& request_a,
     Check(request_a.inputs[i].is_given == request_b.inputs[i].is_given &&
               request_a.inputs[i].dims == request_b.inputs[i].dims,
           "shapes are the same");
-    Check(Joined(request_a.inputs[i].runs) == Joined(request_b.inputs[i].runs),
+    Check(Joined(request_a.inputs[i].segments) ==
+              Joined(request_b.inputs[i].segments),
           "rows are the same");
   }
 }

@@ -7,8 +7,8 @@
 
 #include "batcher/infer_request.h"
 #include "proto/inference.pb.h"
-#include "server/infer_codec.h"
-#include "server/infer_message.h"
+#include "server/codec/infer_codec.h"
+#include "server/codec/infer_message.h"
 
 namespace ferry {
 

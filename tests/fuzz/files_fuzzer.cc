@@ -14,10 +14,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "batcher/check.h"
-#include "batcher/checked_math.h"
-#include "models/label_file.h"
-#include "models/safetensors.h"
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "models/config/label_file.h"
+#include "models/files/safetensors.h"
 
 namespace ferry {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/check.h"
 #include "batcher/batch.h"
-#include "batcher/check.h"
-#include "server/infer_response.h"
-#include "server/stream_message.h"
-#include "tests/server/message_bytes.h"
+#include "server/codec/infer_response.h"
+#include "server/codec/stream_message.h"
+#include "tests/server/codec/message_bytes.h"
 
 namespace ferry {
 namespace {
@@ -87,7 +87,7 @@ void CheckOutput(const CodecModel& model, const AcceptedRequest& accepted,
                      : absl::Span<const std::string>());
     shape = {told};
   } else {
-    Check(contents == Joined(input.runs), "an echo's rows are those sent");
+    Check(contents == Joined(input.segments), "an echo's rows are those sent");
   }
   if (model.spec.max_batch_size > 0) {
     shape.insert(shape.begin(), accepted.request.rows);

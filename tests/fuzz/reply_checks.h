@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "batcher/infer_request.h"
-#include "server/infer_codec.h"
+#include "server/codec/infer_codec.h"
 #include "tests/fuzz/codec_models.h"
 
 namespace ferry {

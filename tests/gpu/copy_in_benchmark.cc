@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "batcher/row_gather.h"
 #include "bench/micro/counted.h"
 #include "bench/micro/row_batch.h"

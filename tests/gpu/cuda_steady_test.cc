@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "batcher/device_instance.h"
-#include "batcher/host_memory.h"
 #include "batcher/scheduler.h"
+#include "tensor/host_memory.h"
 #include "tests/gpu/cuda_test.h"
 
 namespace ferry {
@@ -74,13 +74,14 @@ struct Ones {
       dims.insert(dims.begin(), rows);
       values.push_back(at::ones(
           dims, input.type == DataType::kInt64 ? at::kLong : at::kFloat));
-      runs.push_back(
+      segments.push_back(
           {static_cast<const std::byte*>(values.back().const_data_ptr()),
            values.back().nbytes()});
       request.bytes += values.back().nbytes();
     }
     for (size_t i = 0; i < spec.inputs.size(); ++i) {
-      views.push_back({.dims = spec.inputs[i].dims, .runs = {&runs[i], 1}});
+      views.push_back(
+          {.dims = spec.inputs[i].dims, .segments = {&segments[i], 1}});
     }
     request.inputs = views;
     request.rows = rows;
@@ -88,7 +89,7 @@ struct Ones {
   }
 
   std::vector<at::Tensor> values;
-  std::vector<ferry::Run> runs;
+  std::vector<ferry::ByteSegment> segments;
   std::vector<TensorView> views;
   InferRequest request;
 };

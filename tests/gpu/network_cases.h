@@ -17,9 +17,9 @@
 
 #include "batcher/batch.h"
 #include "batcher/infer_request.h"
-#include "batcher/output_buffer.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/torch_entry.h"
+#include "tensor/output_buffer.h"
 #include "tests/models/torch/network_options.h"
 
 namespace ferry {
@@ -64,14 +64,14 @@ class DifferentRows {
         one.values.push_back(Draw(input, row, random));
       }
       for (size_t i = 0; i < spec.inputs.size(); ++i) {
-        one.runs.push_back(
+        one.segments.push_back(
             {static_cast<const std::byte*>(one.values[i].const_data_ptr()),
              one.values[i].nbytes()});
         one.request.bytes += one.values[i].nbytes();
       }
       for (size_t i = 0; i < spec.inputs.size(); ++i) {
         one.views.push_back(
-            {.dims = spec.inputs[i].dims, .runs = {&one.runs[i], 1}});
+            {.dims = spec.inputs[i].dims, .segments = {&one.segments[i], 1}});
       }
       one.request.inputs = one.views;
       batch_->Add(one.request);
@@ -85,7 +85,7 @@ class DifferentRows {
  private:
   struct Row {
     std::vector<at::Tensor> values;
-    std::vector<ferry::Run> runs;
+    std::vector<ferry::ByteSegment> segments;
     std::vector<TensorView> views;
     InferRequest request;
   };
@@ -125,7 +125,7 @@ class DifferentRows {
 
 // The first output, [rows, ...] in fp32.
 inline at::Tensor TensorOf(const OutputRef& output, int32_t rows) {
-  const ferry::Run all = output->tensors()[0].Rows(0, rows);
+  const ferry::ByteSegment all = output->tensors()[0].Rows(0, rows);
   const at::Tensor values =
       at::empty({rows, static_cast<int64_t>(all.size / sizeof(float)) / rows});
   std::memcpy(values.data_ptr(), all.data, all.size);

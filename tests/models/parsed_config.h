@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "models/model_config.h"
+#include "models/config/model_config.h"
 
 namespace ferry {
 

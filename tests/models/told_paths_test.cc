@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "models/model_repository.h"
+#include "models/repository/model_repository.h"
 #include "tests/models/temp_folder.h"
 
 namespace ferry {

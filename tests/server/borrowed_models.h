@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <memory>
 
-#include "server/model_table.h"
+#include "server/control/model_table.h"
 
 namespace ferry {
 

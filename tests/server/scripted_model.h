@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "models/served_model.h"
+#include "models/repository/served_model.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/scripted_instances.h"
 #include "tests/support/test_request.h"

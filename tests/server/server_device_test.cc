@@ -87,14 +87,14 @@ TEST_F(ServerDeviceTest, MetricsOfTheDeviceFollowTheModels) {
   const DeviceMetrics metrics((*device)->library(), (*device)->choice(),
                               (*device)->sampler());
   const std::string text = Serve(&metrics);
-  EXPECT_THAT(text, HasSubstr("ferry_lanes{model=\"m\""));
+  EXPECT_THAT(text, HasSubstr("ferry_instances{model=\"m\""));
   EXPECT_THAT(text, HasSubstr("ferry_device_info{uuid=\"GPU-aa\""));
   EXPECT_THAT(text, HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"));
 }
 
 TEST_F(ServerDeviceTest, ProcessorHasNoneOfThem) {
   const std::string text = Serve(nullptr);
-  EXPECT_THAT(text, HasSubstr("ferry_lanes{model=\"m\""));
+  EXPECT_THAT(text, HasSubstr("ferry_instances{model=\"m\""));
   EXPECT_THAT(text, Not(HasSubstr("ferry_device_")));
 }
 

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/check.h"
+#include "base/check.h"
 #include "batcher/cpu_instance.h"
 #include "batcher/scheduler.h"
 #include "batcher/sim/simulated_model.h"

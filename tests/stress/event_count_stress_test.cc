@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "batcher/event_count.h"
-#include "batcher/push_list.h"
+#include "base/event_count.h"
+#include "base/push_list.h"
 
 namespace ferry {
 namespace {

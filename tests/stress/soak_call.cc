@@ -35,12 +35,12 @@ void SoakCall::Prepare(int64_t number, int32_t rows, TimePoint deadline) {
   for (size_t i = 0; i < elements; ++i) {
     values_[i] = ValueOf(number, i);
   }
-  // Two runs that meet in the middle of an element, as slices do.
+  // Two segments that meet in the middle of an element, as slices do.
   const auto* const bytes = reinterpret_cast<const std::byte*>(values_.data());
   const size_t size = elements * sizeof(int64_t);
   const size_t cut = size / 2 - 3;
-  runs_ = {{bytes, cut}, {bytes + cut, size - cut}};
-  inputs_[0] = {dims_, runs_};
+  segments_ = {{bytes, cut}, {bytes + cut, size - cut}};
+  inputs_[0] = {dims_, segments_};
   request_.Reset();
   request_.inputs = inputs_;
   request_.rows = rows;

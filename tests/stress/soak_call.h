@@ -15,7 +15,7 @@
 #include "batcher/completion.h"
 #include "batcher/infer_request.h"
 #include "batcher/statistics.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 
@@ -58,7 +58,7 @@ class SoakCall final : public Completion {
   SoakCounts& counts_;
   const std::array<int64_t, 1> dims_{kWidth};
   std::vector<int64_t> values_;
-  std::vector<Run> runs_;
+  std::vector<ByteSegment> segments_;
   std::array<TensorView, 1> inputs_;
   InferRequest request_;
   std::atomic<int> answers_{0};

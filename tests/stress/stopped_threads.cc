@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "batcher/check.h"
+#include "base/check.h"
 
 namespace ferry {
 namespace {

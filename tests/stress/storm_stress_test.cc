@@ -17,10 +17,10 @@
 #include "batcher/cpu_instance.h"
 #include "batcher/device_instance.h"
 #include "batcher/device_share.h"
-#include "batcher/host_output_pool.h"
 #include "batcher/row_gather.h"
 #include "batcher/scheduler.h"
 #include "batcher/sim/simulated_model.h"
+#include "tensor/host_output_pool.h"
 #include "tests/support/test_request.h"
 
 namespace ferry {

@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "batcher/completion.h"
-#include "batcher/mutex.h"
-#include "batcher/output_buffer.h"
+#include "tensor/output_buffer.h"
 
 namespace ferry {
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "batcher/clock.h"
+#include "base/clock.h"
 
 namespace ferry {
 

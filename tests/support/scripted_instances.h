@@ -15,8 +15,8 @@
 #include <functional>
 #include <vector>
 
-#include "batcher/host_output_pool.h"
 #include "batcher/scheduler.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 

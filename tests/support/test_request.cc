@@ -18,7 +18,7 @@ std::vector<int64_t> ValuesOf(const TestRequestOptions& options) {
 }
 
 // Two runs that part in the middle of an element, as received messages do.
-std::vector<Run> RunsOf(const std::vector<int64_t>& values) {
+std::vector<ByteSegment> SegmentsOf(const std::vector<int64_t>& values) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(values.data());
   const size_t size = values.size() * sizeof(int64_t);
   const size_t first = size / 2 + (size > 2 ? 1 : 0);
@@ -38,9 +38,9 @@ TestRequest::TestRequest(const TestRequestOptions& options)
       dims_{options.width},
       padded_dims_{options.padded_width},
       values_(ValuesOf(options)),
-      runs_(RunsOf(values_)),
+      segments_(SegmentsOf(values_)),
       inputs_{TensorView{.dims = dims_,
-                         .runs = runs_,
+                         .segments = segments_,
                          .padded_dims = options.padded_width > 0
                                             ? absl::MakeConstSpan(padded_dims_)
                                             : absl::Span<const int64_t>()}} {
@@ -76,9 +76,9 @@ int64_t IdOf(const InferRequest& request) {
   int64_t element = 0;
   auto* to = reinterpret_cast<std::byte*>(&element);
   size_t left = sizeof(element);
-  for (const Run& run : request.inputs[0].runs) {
-    const size_t size = std::min(left, run.size);
-    std::memcpy(to, run.data, size);
+  for (const ByteSegment& segment : request.inputs[0].segments) {
+    const size_t size = std::min(left, segment.size);
+    std::memcpy(to, segment.data, size);
     to += size;
     left -= size;
   }

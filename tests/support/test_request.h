@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "batcher/infer_request.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 #include "tests/support/counting_completion.h"
 
 namespace ferry {
@@ -61,7 +61,7 @@ class TestRequest {
   const std::array<int64_t, 1> dims_;
   const std::array<int64_t, 1> padded_dims_;
   const std::vector<int64_t> values_;
-  const std::vector<Run> runs_;
+  const std::vector<ByteSegment> segments_;
   const std::array<TensorView, 1> inputs_;
   CountingCompletion completion_;
   InferRequest request_;

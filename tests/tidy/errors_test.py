@@ -20,7 +20,7 @@ import sys
 import unittest
 
 SOURCE = "."
-FOLDERS = ("batcher", "flags", "models", "server")
+FOLDERS = ("base", "tensor", "batcher", "flags", "models", "server")
 LEAST = 4  # characters that say something
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 LITERALS = re.compile(LITERAL + r"(?:\s+" + LITERAL + ")*")
@@ -38,10 +38,10 @@ NO_MESSAGE = re.compile(r"\b(Check|static_assert|spdlog::(info|debug)|"
                         r"add_option|add_flag|add_tensors|set_version_flag)\(")
 NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "batcher/sim/virtual_streams.cc",  # neither
-                "models/ferry_forward.cc",  # a program of its own
+                "models/forward/ferry_forward.cc",  # a program of its own
                 "models/nvml/ferry_nvml.cc",  # another
-                "server/metrics.cc",  # what each metric is
-                "server/device_metrics.cc"}
+                "server/metrics/metrics.cc",  # what each metric is
+                "server/metrics/device_metrics.cc"}
 NO_ROW = (
     # LibTorch's and oneDNN's, looked for.
     "inner product forward", "forward propagation primitive",

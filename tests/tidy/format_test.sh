@@ -11,7 +11,7 @@ command -v clang-format-14 >/dev/null || {
 files() {
   git -c safe.directory='*' ls-files --cached --others --exclude-standard \
     -- '*.h' '*.cc' '*.cu' '*.cuh' 2>/dev/null ||
-    find batcher models flags server bench deploy tests examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh'
+    find base tensor batcher models flags server bench deploy tests examples -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh'
 }
 mapfile -t sources < <(files | while read -r file; do
   if [ -f "$file" ]; then echo "$file"; fi

@@ -45,10 +45,17 @@ LINUX = {"linux/futex.h", "pthread.h", "sched.h", "sys/prctl.h",
          "sys/resource.h", "sys/syscall.h", "time.h", "unistd.h"}
 # NVML stands alone, so that any program may link it.
 NVML = "models/nvml/"
-NVML_MAY = (NVML, "absl/", "batcher/clock.h", "batcher/mutex.h", "dlfcn.h",
+NVML_MAY = (NVML, "absl/", "base/clock.h", "base/mutex.h", "dlfcn.h",
             "nlohmann/")
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/", "cuda", "nvml", "nvToolsExt")
 PROTOBUF = ("google/protobuf/", "grpc/", "grpcpp/", "grpc++/", "proto/")
+
+# Folder: what of ours it may include; nothing else but std and Abseil.
+LOWER_LAYERS = {
+    "base": ("base/",),
+    "tensor": ("base/", "tensor/"),
+    "batcher": ("base/", "tensor/", "batcher/"),
+}
 
 # Folder: (headers it may not include, why). Distribution headers lie on the
 # default include path, so neither compiler nor linker would notice.
@@ -65,19 +72,19 @@ FORBIDDEN = {
                 "proto/") + TORCH,
                "the launcher sees devices by models/nvml, servers as processes "
                "and by HTTP"),
-    "flags": (("batcher/", "models/", "server/", "bench/", "deploy/") + TORCH +
+    "flags": (("tensor/", "batcher/", "models/", "server/", "bench/", "deploy/") + TORCH +
               PROTOBUF,
               "flags knows the standard library, Abseil and CLI11"),
-    "proto": (("batcher/", "models/", "server/", "bench/") + TORCH,
+    "proto": (("base/", "tensor/", "batcher/", "models/", "server/", "bench/") + TORCH,
               "proto is the lowest layer"),
 }
 
 # The primitives of other folders that bench/micro measures one by one, and the
 # way to a loaded model, which bench/inprocess measures.
 MEASURED = {
-    "bench/micro/": {"server/infer_codec.h", "server/infer_response.h",
+    "bench/micro/": {"server/codec/infer_codec.h", "server/codec/infer_response.h",
                      "models/torch/bf16_cast.h"},
-    "bench/inprocess/": {"models/model_repository.h", "models/served_model.h",
+    "bench/inprocess/": {"models/repository/model_repository.h", "models/repository/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"},
 }
 
@@ -89,11 +96,13 @@ def layers(source):
         if any(source.path.startswith(folder) and header in headers
                for folder, headers in MEASURED.items()):
             continue
-        if source.folder == "batcher":
-            if not (header.startswith(("batcher/", "absl/")) or
+        if source.folder in LOWER_LAYERS:
+            below = LOWER_LAYERS[source.folder]
+            if not (header.startswith(below + ("absl/",)) or
                     STANDARD.match(header) or header in LINUX):
-                yield number, (f"includes {header}: the batcher knows the "
-                               "standard library, Abseil and itself")
+                yield number, (f"includes {header}: {source.folder}/ knows the "
+                               "standard library, Abseil and "
+                               + ", ".join(below))
             continue
         if source.path.startswith(NVML):
             if not (header.startswith(NVML_MAY) or STANDARD.match(header) or
@@ -152,18 +161,19 @@ def under(*folders, but=()):
     return lambda path: path.startswith(folders) and not path.startswith(but)
 
 
-OURS = ("batcher/", "models/", "server/", "bench/", "deploy/", "tests/",
+OURS = ("base/", "tensor/", "batcher/", "models/", "server/", "bench/", "deploy/", "tests/",
         "examples/")
 
 BANS = [
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
         "no sleeping: wait for the condition, with Clock or a condition "
-        "variable", under("batcher/", "models/", "server/", "deploy/",
+        "variable", under("base/", "tensor/", "batcher/", "models/", "server/",
+                          "deploy/", "tests/base/", "tests/tensor/",
                           "tests/batcher/", "tests/models/", "tests/support/")),
     Ban(r"\bsystem_clock\b",
         "time is monotonic, through Clock; wall time belongs in log lines and "
         "in ModelStatistics.last_inference",
-        under(*OURS, but=("server/log", "server/model_messages.cc",
+        under(*OURS, but=("server/log", "server/control/model_messages.cc",
                           "bench/report"))),
     Ban(r"\bgetenv\s*\(",
         "the environment is read in main only, so that a flag shows it; "
@@ -174,10 +184,10 @@ BANS = [
                              "bench/micro/copy_count.cc"))),
     Ban(r"\bstd::((recursive_|shared_|timed_)?mutex|lock_guard|scoped_lock|"
         r"unique_lock)\b|\babsl::Mutex",
-        "locks are those of batcher/mutex.h, which are annotated and which "
+        "locks are those of base/mutex.h, which are annotated and which "
         "ThreadSanitizer understands",
-        under("batcher/", "models/", "server/", "deploy/",
-              but=("batcher/mutex.h",))),
+        under("base/", "tensor/", "batcher/", "models/", "server/", "deploy/",
+              but=("base/mutex.h",))),
     Ban(r"\batomic_thread_fence\b|atomic<\s*std::shared_ptr",
         "ThreadSanitizer does not model fences, and libstdc++'s atomic "
         "shared_ptr is a spinlock", under(*OURS)),

@@ -5,8 +5,8 @@
 // of forward() by name or in order (models/torch/tensor_places.h). What a
 // package was not compiled for is refused before its code sees it.
 //
-// Thread safety: free function; each lane has an instance of the code in the
-// network, and all share the weights.
+// Thread safety: free function; each instance has an instance of the code in
+// the network, and all share the weights.
 #ifndef FERRY_MODELS_TORCH_AOTI_AOTI_NETWORK_H_
 #define FERRY_MODELS_TORCH_AOTI_AOTI_NETWORK_H_
 
@@ -16,7 +16,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/network.h"
 
 namespace ferry {

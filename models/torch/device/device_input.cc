@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "batcher/padding.h"
 #include "batcher/row_gather.h"
 #include "models/torch/shapes.h"
 #include "models/torch/staged_input.h"
 #include "models/torch/types.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 namespace {

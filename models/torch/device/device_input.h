@@ -18,10 +18,10 @@
 
 #include "absl/types/span.h"
 #include "batcher/batch.h"
-#include "batcher/host_memory.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/network.h"
+#include "tensor/host_memory.h"
 
 namespace ferry {
 

@@ -20,12 +20,12 @@
 
 #include "absl/status/status.h"
 #include "batcher/batch.h"
-#include "batcher/host_memory.h"
-#include "batcher/host_output_pool.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/device/device_input.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/network.h"
+#include "tensor/host_memory.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 

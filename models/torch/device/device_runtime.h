@@ -22,10 +22,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "batcher/clock.h"
-#include "batcher/host_memory.h"
-#include "models/normalization.h"
+#include "base/clock.h"
+#include "models/config/normalization.h"
 #include "models/torch/cast.h"
+#include "tensor/host_memory.h"
 
 namespace ferry {
 

@@ -24,7 +24,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "batcher/device_model.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/device/device_input.h"
 #include "models/torch/device/device_outputs.h"
 #include "models/torch/device/device_runtime.h"

@@ -23,7 +23,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/networks/brgemm_linear.h"
 #include "models/torch/networks/onednn_ops.h"
 

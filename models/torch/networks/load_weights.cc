@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "models/safetensors.h"
+#include "models/files/safetensors.h"
 #include "models/torch/types.h"
 
 namespace ferry {

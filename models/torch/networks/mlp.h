@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/network.h"
 
 namespace ferry {

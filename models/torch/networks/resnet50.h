@@ -17,7 +17,7 @@
 
 #include <memory>
 
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/network.h"
 
 namespace ferry {

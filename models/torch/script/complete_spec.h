@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 
 namespace ferry {
 

@@ -1,4 +1,4 @@
-// Rows that are made up, and how far outputs may be apart.
+// synthetic rows, and how far outputs may be apart.
 #include "models/torch/script/layout_trial.h"
 
 #include <ATen/Functions.h>
@@ -12,12 +12,12 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "batcher/checked_math.h"
-#include "batcher/padding.h"
-#include "models/made_up_row.h"
+#include "base/checked_math.h"
+#include "models/synthetic_row.h"
 #include "models/torch/guarded.h"
 #include "models/torch/shapes.h"
 #include "models/torch/staged_input.h"
+#include "tensor/padding.h"
 
 namespace ferry {
 namespace {
@@ -35,8 +35,8 @@ constexpr double kTolerance = 0.05;
 
 // From 0 to 0.98, so that even as indexes of something they are inside: on a
 // device an index out of range is its end.
-at::Tensor MadeUp(const std::vector<int64_t>& shape, at::ScalarType type,
-                  at::Device device) {
+at::Tensor Synthetic(const std::vector<int64_t>& shape, at::ScalarType type,
+                     at::Device device) {
   if (!at::isFloatingType(type)) {
     return at::zeros(shape, at::TensorOptions(device).dtype(type));
   }
@@ -89,8 +89,8 @@ Values TrialInputs(const Network& network, const ModelOptions& options,
                    at::TensorOptions(device).dtype(type));
     } else if (row[i].is_given) {
       inputs.back() =
-          MadeUp(Shape(is_batched, rows, ModelRow(options, i, row[i].dims)),
-                 type, device);
+          Synthetic(Shape(is_batched, rows, ModelRow(options, i, row[i].dims)),
+                    type, device);
     }
   }
   return inputs;

@@ -9,12 +9,12 @@
 
 #include <string>
 
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 #include "models/torch/network.h"
 
 namespace ferry {
 
-// Runs both with rows that are made up, on as many threads as lanes have, which
+// Runs both with synthetic rows, on as many threads as instances have, which
 // the calling thread keeps, and returns how `laid_out` fails or
 // differs from `plain`, or why that cannot be seen, or nothing.
 std::string CompareInTrial(Network& plain, Network& laid_out,

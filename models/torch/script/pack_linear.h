@@ -7,7 +7,7 @@
 
 #include <torch/csrc/jit/api/module.h>
 
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 
 namespace ferry {
 

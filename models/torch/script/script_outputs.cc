@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/torch/strings.h"
 #include "models/torch/tensor_places.h"
-#include "models/torch/texts.h"
 
 namespace ferry {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "batcher/tensor.h"
 #include "models/torch/network.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

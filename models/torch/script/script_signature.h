@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "batcher/tensor.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 

@@ -59,7 +59,7 @@ class PullModel {
   Result Explore() const;
 
  private:
-  // As in batcher/event_count.h.
+  // As in base/event_count.h.
   struct Event {
     uint8_t is_prepared, is_woken;
 

@@ -55,14 +55,14 @@ TEST(EchoModel, BytesAreEchoedRowByRow) {
   const std::string rows[] = {std::string("\3\0\0\0abc\0\0\0\0", 11),
                               std::string("\0\0\0\0\2\0\0\0de", 10)};
   const int64_t dims[] = {2};
-  ferry::Run runs[2];
+  ferry::ByteSegment segments[2];
   TensorView views[2];
   InferRequest requests[2];
   Batch batch(2, 2);
   for (size_t i = 0; i < 2; ++i) {
-    runs[i] = {reinterpret_cast<const std::byte*>(rows[i].data()),
-               rows[i].size()};
-    views[i] = {.dims = dims, .runs = {&runs[i], 1}, .is_bytes = true};
+    segments[i] = {reinterpret_cast<const std::byte*>(rows[i].data()),
+                   rows[i].size()};
+    views[i] = {.dims = dims, .segments = {&segments[i], 1}, .is_bytes = true};
     requests[i].inputs = {&views[i], 1};
     batch.Add(requests[i]);
   }
@@ -71,7 +71,7 @@ TEST(EchoModel, BytesAreEchoedRowByRow) {
     ASSERT_TRUE((*model)->Gather(batch).ok());
     ASSERT_TRUE((*model)->Compute(batch, output).ok());
     for (int32_t i = 0; i < 2; ++i) {
-      const ferry::Run row = output->tensors()[0].Rows(i, 1);
+      const ferry::ByteSegment row = output->tensors()[0].Rows(i, 1);
       EXPECT_EQ(std::string(reinterpret_cast<const char*>(row.data), row.size),
                 rows[i]);
     }

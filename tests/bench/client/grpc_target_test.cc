@@ -12,12 +12,12 @@
 #include <string>
 #include <utility>
 
-#include "batcher/mutex.h"
+#include "base/mutex.h"
 #include "bench/client/model_client.h"
 #include "bench/client/request_pool.h"
 #include "bench/load/load_generator.h"
 #include "bench/micro/echo_service.h"
-#include "bench/processes/dealt_target.h"
+#include "bench/processes/sharded_target.h"
 
 namespace ferry::bench {
 namespace {
@@ -129,7 +129,7 @@ TEST_F(GrpcTargetTest, ClosedLoopIsAnsweredByAServer) {
 
 TEST_F(GrpcTargetTest, ConnectionsTakeTurnsAlsoWhereNumbersAreDealt) {
   const auto target = MakeTarget(0, /*number_step=*/2);
-  DealtTarget dealt(*target, {.index = 1, .count = 2});
+  ShardedTarget dealt(*target, {.index = 1, .count = 2});
   LoadGenerator generator(dealt, pacer_);
   LoadPlan plan;
   plan.measured = Milliseconds(200);
@@ -223,7 +223,7 @@ TEST_F(GrpcTargetTest, DescriptionIsTheServersOwn) {
   EXPECT_FALSE(description->has_statistics);
   EXPECT_TRUE(description->has_config);
   EXPECT_EQ(description->config.max_batch_size(), 64);
-  EXPECT_EQ(description->lanes(), 1);
+  EXPECT_EQ(description->instance_count(), 1);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "batcher/bytes_elements.h"
+#include "tensor/bytes_elements.h"
 
 namespace ferry::bench {
 namespace {

@@ -6,20 +6,20 @@
 namespace ferry::bench {
 namespace {
 
-TEST(ParseBusySecondsTest, SumsTheLanesOfItsModel) {
+TEST(ParseBusySecondsTest, SumsTheInstancesOfItsModel) {
   const auto busy = ParseBusySeconds(
       "# TYPE ferry_compute_busy_seconds_total counter\n"
       "ferry_compute_busy_seconds_total{model=\"mlp\",version=\"1\","
-      "lane=\"0\"} 1.5\n"
+      "model_instance=\"0\"} 1.5\n"
       "ferry_compute_busy_seconds_total{model=\"mlp\",version=\"1\","
-      "lane=\"1\"} 2.25 1700000000000\n"
+      "model_instance=\"1\"} 2.25 1700000000000\n"
       "ferry_compute_busy_seconds_total{model=\"other\",version=\"1\","
-      "lane=\"0\"} 40\n"
+      "model_instance=\"0\"} 40\n"
       "ferry_compute_busy_seconds_total_more{model=\"mlp\"} 7\n",
       "mlp");
   ASSERT_TRUE(busy.has_value());
   EXPECT_DOUBLE_EQ(busy->seconds, 3.75);
-  EXPECT_EQ(busy->lanes, 2);
+  EXPECT_EQ(busy->instances, 2);
 }
 
 TEST(ParseBusySecondsTest, FindsNothingWhereThereIsNothing) {
@@ -66,10 +66,10 @@ TEST(DifferenceTest, TakesRowsAndBusyRatioFromStatistics) {
   EXPECT_DOUBLE_EQ(window.mean_rows.value(), 32);
   EXPECT_DOUBLE_EQ(window.busy_ratio.value(), 0.75);
   EXPECT_EQ(window.busy_source, "ModelStatistics");
-  const ServerWindow of_unknown_lanes = Difference(begin, end, 0);
-  EXPECT_DOUBLE_EQ(of_unknown_lanes.mean_rows.value(), 32);
-  EXPECT_FALSE(of_unknown_lanes.busy_ratio.has_value());
-  EXPECT_EQ(of_unknown_lanes.busy_source, "");
+  const ServerWindow of_unknown_instances = Difference(begin, end, 0);
+  EXPECT_DOUBLE_EQ(of_unknown_instances.mean_rows.value(), 32);
+  EXPECT_FALSE(of_unknown_instances.busy_ratio.has_value());
+  EXPECT_EQ(of_unknown_instances.busy_source, "");
 }
 
 TEST(DifferenceTest, TimesAreMeansOfTheRequestsOfTheWindow) {

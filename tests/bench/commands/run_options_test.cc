@@ -188,7 +188,7 @@ TEST(RunOptionsTest, OfflineLeavesWhatItCanToTheModel) {
               HasSubstr("expected no --class beside offline"));
 }
 
-TEST(ScenarioTest, OfflineIsFullBatchesAndFourALane) {
+TEST(ScenarioTest, OfflineIsFullBatchesAndFourAnInstance) {
   const OfflineQuery full = PlanOffline({.samples = 100}, 64, 2);
   EXPECT_EQ(full.rows, 64);
   EXPECT_EQ(full.requests, 2U) << "at least 100 rows";

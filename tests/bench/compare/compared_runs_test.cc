@@ -58,7 +58,7 @@ TEST(ComparedRunsTest, TunesAreTakenWholeWhateverTheyTried) {
   for (auto* const runs : {&a, &b}) {
     for (RunResult& run : *runs) {
       run.search.emplace();
-      run.knobs.emplace();
+      run.runtime_options.emplace();
     }
   }
   const auto runs = SelectCompared(a, b, files);

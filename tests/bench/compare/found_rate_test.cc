@@ -43,7 +43,7 @@ RunResult Search(std::optional<double> found, double slo_ms = 20,
 
 RunResult Tuned(const char* policy, std::optional<double> found) {
   RunResult run = Search(found);
-  run.knobs = KnobSetting{.policy = policy, .max_batch_size = 64};
+  run.runtime_options = RuntimeSetting{.policy = policy, .max_batch_size = 64};
   run.label = policy;
   return run;
 }

@@ -97,13 +97,14 @@ TEST(LoadMatchTest, WhatHasNothingInCommonIsAWarningAndNoBar) {
 
 TEST(LoadMatchTest, SettingsThatBothHaveAreKeptApart) {
   RunResult eager = RunAt("1", {Closed(1)});
-  eager.knobs = KnobSetting{"eager", 16, 0};
+  eager.runtime_options = RuntimeSetting{"eager", 16, 0};
   RunResult window = RunAt("2", {Closed(1)});
-  window.knobs = KnobSetting{"window", 16, 5};
+  window.runtime_options = RuntimeSetting{"window", 16, 5};
   EXPECT_THAT(
       LoadsOf(MatchLoads({eager, window}, {window, eager})),
-      ElementsAre("closed, 1 outstanding, knobs eager, 16 rows",
-                  "closed, 1 outstanding, knobs window, 16 rows, 5 ms"));
+      ElementsAre(
+          "closed, 1 outstanding, runtime options eager, 16 rows",
+          "closed, 1 outstanding, runtime options window, 16 rows, 5 ms"));
   // Where there is one each, they are what is compared.
   EXPECT_THAT(LoadsOf(MatchLoads({eager}, {window})),
               ElementsAre("closed, 1 outstanding"));

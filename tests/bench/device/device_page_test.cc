@@ -5,8 +5,8 @@
 
 #include "bench/device/metrics_device.h"
 #include "models/nvml/device_choice.h"
-#include "server/device_metrics.h"
-#include "server/metrics.h"
+#include "server/metrics/device_metrics.h"
+#include "server/metrics/metrics.h"
 #include "tests/models/nvml/scenarios.h"
 #include "tests/support/fake_clock.h"
 

@@ -111,7 +111,7 @@ TEST(ParseDevicePageTest, GpusOfATritonAreJoined) {
 
 TEST(ParseDevicePageTest, PageOfAProcessorTellsOfNone) {
   EXPECT_FALSE(ParseDevicePage("").has_value());
-  EXPECT_FALSE(ParseDevicePage("ferry_lanes{model=\"m\"} 1\n"
+  EXPECT_FALSE(ParseDevicePage("ferry_instances{model=\"m\"} 1\n"
                                "nv_cpu_utilization 0.5\n"
                                "nv_gpu_utilization 0.5\n")
                    .has_value());

@@ -66,8 +66,8 @@ RequestPoolOptions Drawn(int32_t count, int32_t rows = 1, uint64_t seed = 1) {
   return options;
 }
 
-std::string BytesOf(const Run& run) {
-  return std::string(reinterpret_cast<const char*>(run.data), run.size);
+std::string BytesOf(const ByteSegment& segment) {
+  return std::string(reinterpret_cast<const char*>(segment.data), segment.size);
 }
 
 // All answers of `requests`, which are under way together: bytes by output.
@@ -133,7 +133,8 @@ TEST_F(ModelRequestsTest, EachIsAnsweredWithItsOwnContents) {
     EXPECT_EQ(request.bytes, 3U * (5 * 4 + 2 * 8));
     ASSERT_EQ(answers[i].size(), 2U);
     for (size_t tensor = 0; tensor < 2; ++tensor) {
-      EXPECT_EQ(answers[i][tensor], BytesOf(request.inputs[tensor].runs[0]));
+      EXPECT_EQ(answers[i][tensor],
+                BytesOf(request.inputs[tensor].segments[0]));
     }
   }
   EXPECT_NE(answers[0], answers[1]) << "requests differ";
@@ -143,7 +144,7 @@ TEST_F(ModelRequestsTest, ContentsAreThoseOfASeed) {
   ASSERT_NO_FATAL_FAILURE(Load(Echo(5)));
   const auto bytes = [&](uint64_t seed) {
     const auto requests = Make(Drawn(2, 1, seed));
-    return BytesOf(requests->inputs()[1].inputs[0].runs[0]);
+    return BytesOf(requests->inputs()[1].inputs[0].segments[0]);
   };
   EXPECT_EQ(bytes(1), bytes(1));
   EXPECT_NE(bytes(1), bytes(2));
@@ -163,7 +164,7 @@ TEST_F(ModelRequestsTest, RangesAndShapesAreTaken) {
   EXPECT_EQ(first.inputs[0].dims, absl::MakeConstSpan({int64_t{7}}));
   EXPECT_EQ(first.shape_key, ShapeKey(first.inputs));
   const int64_t ones[] = {1, 1};
-  EXPECT_EQ(BytesOf(first.inputs[1].runs[0]),
+  EXPECT_EQ(BytesOf(first.inputs[1].segments[0]),
             std::string(reinterpret_cast<const char*>(ones), sizeof(ones)));
   EXPECT_EQ(AnswersTo(*loaded_.model->scheduler, requests->inputs()).size(),
             3U);
@@ -198,7 +199,7 @@ TEST_F(ModelRequestsTest, LoadIsAnsweredAndCounted) {
   BatcherTarget target(std::move(loaded_.model->scheduler), requests->inputs(),
                        {});
   const BatcherCounters counters(target.scheduler());
-  EXPECT_EQ(counters.lanes(), 1);
+  EXPECT_EQ(counters.instances(), 1);
   const ServerCounters before = counters.Read();
   SteadyPacer pacer;
   LoadGenerator generator(target, pacer);
@@ -209,7 +210,7 @@ TEST_F(ModelRequestsTest, LoadIsAnsweredAndCounted) {
   EXPECT_EQ(load->ok(), load->planned);
   const ServerCounters after = counters.Read();
   EXPECT_EQ(after.rows - before.rows, load->ok());
-  const ServerWindow window = Difference(before, after, counters.lanes());
+  const ServerWindow window = Difference(before, after, counters.instances());
   uint64_t rows = 0;
   for (const auto& [size, batches] : window.batches) {
     rows += size * batches;

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "bench/arrivals/arrival_shape.h"
-#include "bench/arrivals/dealt_arrivals.h"
+#include "bench/arrivals/sharded_arrivals.h"
 #include "bench/load/batch_means.h"
 #include "bench/load/histogram_record.h"
 #include "bench/load/load_generator.h"
-#include "bench/processes/dealt_target.h"
+#include "bench/processes/sharded_target.h"
 #include "tests/bench/simulated_time.h"
 
 namespace ferry::bench {
@@ -40,7 +40,7 @@ class TwoClasses final : public Target {
 std::unique_ptr<LoadResult> Measure(int32_t index, int32_t count) {
   SimulatedTime time;
   TwoClasses target(time);
-  DealtTarget dealt(
+  ShardedTarget dealt(
       target, {static_cast<uint64_t>(index), static_cast<uint64_t>(count)});
   LoadGenerator generator(dealt, time);
   LoadPlan plan;
@@ -50,7 +50,7 @@ std::unique_ptr<LoadResult> Measure(int32_t index, int32_t count) {
   plan.slices = 20;
   plan.keeps_stamps = true;
   plan.keeps_start = true;
-  DealtArrivals arrivals(PoissonShape().make(500, 3), index, count);
+  ShardedArrivals arrivals(PoissonShape().make(500, 3), index, count);
   return generator.RunOpen(arrivals, plan);
 }
 

@@ -16,7 +16,7 @@ RunResult Setting(const std::string& policy, int rows, double wait_ms,
                   std::optional<double> found_rate) {
   RunResult run;
   run.model = "mlp";
-  run.knobs = KnobSetting{policy, rows, wait_ms};
+  run.runtime_options = RuntimeSetting{policy, rows, wait_ms};
   run.search =
       SearchSummary{.slo_ms = 50, .percentile = 99, .found_rate = found_rate};
   return run;

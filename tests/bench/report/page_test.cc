@@ -280,9 +280,9 @@ TEST(PageTest, ScriptsAreToldWhichPointsAreTriesCarriedOrDoubted) {
 
 TEST(PageTest, SaysWhatCellsOfSettingsAre) {
   RunResult small = Plain();
-  small.knobs = KnobSetting{"window", 16, 1};
+  small.runtime_options = RuntimeSetting{"window", 16, 1};
   RunResult large = small;
-  large.knobs->max_batch_size = 64;
+  large.runtime_options->max_batch_size = 64;
   large.points[0].latency.p99_us = 30'000;
   EXPECT_THAT(Page({small, large}),
               HasSubstr("The most requests/s that each setting served, "

@@ -81,7 +81,7 @@ std::vector<RunResult> TwoRuns() {
   off.cpu = "A <processor> & \"more\"";
   off.saturation_rate = 1000;
   off.classes = {"small", "large"};
-  off.knobs = KnobSetting{"window", 32, 2.5};
+  off.runtime_options = RuntimeSetting{"window", 32, 2.5};
   off.environment = {.governor = "performance",
                      .load_average = {0.25, 0.5, 0.75},
                      .memory_bytes = uint64_t{3} << 30,

@@ -68,14 +68,16 @@ class SearchTurnsTest : public ::testing::Test {
 
   // Tunes settings whose waits are service times.
   TuneResult Tune(const std::vector<double>& service_ms) {
-    std::vector<KnobSetting> settings;
+    std::vector<RuntimeSetting> settings;
     for (size_t i = 0; i < service_ms.size(); ++i) {
       settings.push_back(
           {"window", static_cast<int32_t>(i) + 1, service_ms[i]});
     }
     Tuner tuner(
         kPrecision,
-        [this](const KnobSetting& setting) { return Set(setting.max_wait_ms); },
+        [this](const RuntimeSetting& setting) {
+          return Set(setting.max_wait_ms);
+        },
         [this](Tuner::Search kind, double first_rate) {
           RateSearchOptions options =
               Options(first_rate == 0 ? 300 : first_rate);
@@ -123,10 +125,11 @@ TEST_F(SearchTurnsTest, EachIsAskedInTurnUntilItHasEnded) {
 }
 
 TEST_F(SearchTurnsTest, ConditionThatCannotBeSetEndsIt) {
-  status_ = absl::UnavailableError("no knobs");
+  status_ = absl::UnavailableError("no runtime options");
   std::vector<TunedSetting> settings = {
       {.setting = {"window", 1, 1.0}, .rate = 850}};
-  EXPECT_THAT(std::string(Confirm(settings).message()), HasSubstr("no knobs"));
+  EXPECT_THAT(std::string(Confirm(settings).message()),
+              HasSubstr("no runtime options"));
   EXPECT_EQ(tries_.front(), 0U);
 }
 

@@ -18,14 +18,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Answers all that is sent, at once; of closed loops what the test says.
-class MadeUpLoads final : public LoadSource {
+class SyntheticLoads final : public LoadSource {
  public:
   struct Closed {
     uint64_t ok = 0;          // in a window of 1 s
     uint64_t backed_off = 0;  // UNAVAILABLE, and a pause: it is unsteady
   };
 
-  explicit MadeUpLoads(std::map<int32_t, Closed> closed)
+  explicit SyntheticLoads(std::map<int32_t, Closed> closed)
       : closed_(std::move(closed)) {}
 
   Loaded RunClosed(int32_t outstanding, const LoadPlan&) override {
@@ -64,9 +64,9 @@ class MadeUpLoads final : public LoadSource {
 
 class SweepTest : public ::testing::Test {
  protected:
-  absl::Status Run(std::map<int32_t, MadeUpLoads::Closed> closed) {
-    Sweep sweep(options_, std::make_unique<MadeUpLoads>(std::move(closed)),
-                /*probe=*/nullptr, /*lanes=*/1);
+  absl::Status Run(std::map<int32_t, SyntheticLoads::Closed> closed) {
+    Sweep sweep(options_, std::make_unique<SyntheticLoads>(std::move(closed)),
+                /*probe=*/nullptr, /*instances=*/1);
     return sweep.Run(run_, [](const PointResult&) {});
   }
 

@@ -18,13 +18,13 @@ class TunerTest : public ::testing::Test {
  protected:
   // Settings of one row whose waits are the rates that they carry.
   TuneResult Tune(const std::vector<double>& rates) {
-    std::vector<KnobSetting> settings;
+    std::vector<RuntimeSetting> settings;
     for (const double rate : rates) {
       settings.push_back({"window", 1, rate});
     }
     Tuner tuner(
         TunePrecision{.coarse = 0.05, .confirmed = 0.02},
-        [this](const KnobSetting& setting) {
+        [this](const RuntimeSetting& setting) {
           setting_ = setting;
           return turn_;
         },
@@ -61,7 +61,7 @@ class TunerTest : public ::testing::Test {
   bool lucky_ = false;  // each meets where it is tried
   double coarse_ = 1;   // of what a setting carries, what the race finds
   std::vector<double> confirmed_;  // waits, in order
-  KnobSetting setting_;
+  RuntimeSetting setting_;
   std::vector<std::pair<Tuner::Search, double>> searches_;
   size_t stop_after_ = 1000;
 };
@@ -136,18 +136,18 @@ TEST_F(TunerTest, StopEndsWithoutAWinner) {
   EXPECT_FALSE(result.best.has_value());
 }
 
-TEST_F(TunerTest, KnobThatCannotBeTurnedIsAnError) {
-  turn_ = absl::UnimplementedError("no knobs");
+TEST_F(TunerTest, RuntimeOptionThatCannotBeSetIsAnError) {
+  turn_ = absl::UnimplementedError("no runtime options");
   EXPECT_TRUE(Tune({100}).tried.empty());
-  EXPECT_THAT(std::string(status_.message()), HasSubstr("no knobs"));
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("no runtime options"));
 }
 
-TEST(KnobGridTest, EagerHasNoWaits) {
+TEST(RuntimeGridTest, EagerHasNoWaits) {
   const auto grid = GridOf({.policies = {"eager", "window"},
                             .max_batch_sizes = {8, 4},
                             .max_waits_ms = {1, 2}});
   std::vector<std::string> texts;
-  for (const KnobSetting& setting : grid) {
+  for (const RuntimeSetting& setting : grid) {
     texts.push_back(Describe(setting));
   }
   EXPECT_THAT(texts,
@@ -156,8 +156,8 @@ TEST(KnobGridTest, EagerHasNoWaits) {
                           "window, 4 rows, 1 ms", "window, 4 rows, 2 ms"));
 }
 
-TEST(KnobGridTest, ChoicesAreMadeFromServerAndBound) {
-  const KnobChoices choices = Completed({}, 64, 50);
+TEST(RuntimeGridTest, ChoicesAreMadeFromServerAndBound) {
+  const RuntimeChoices choices = Completed({}, 64, 50);
   EXPECT_THAT(choices.max_batch_sizes, ElementsAre(64, 32, 16));
   EXPECT_THAT(choices.max_waits_ms, ElementsAre(1, 5, 12.5));
   EXPECT_THAT(Completed({}, 1, 50).max_batch_sizes, ElementsAre(1));
@@ -166,8 +166,8 @@ TEST(KnobGridTest, ChoicesAreMadeFromServerAndBound) {
               ElementsAre(3));
 }
 
-TEST(KnobGridTest, ChoicesThatAreLeftOutAreTheServers) {
-  const KnobChoices choices = CompletedBy(
+TEST(RuntimeGridTest, ChoicesThatAreLeftOutAreTheServers) {
+  const RuntimeChoices choices = CompletedBy(
       {.policies = {}, .max_batch_sizes = {}, .max_waits_ms = {2, 3}},
       {"window", 16, 5});
   EXPECT_THAT(choices.policies, ElementsAre("window"));
@@ -175,7 +175,7 @@ TEST(KnobGridTest, ChoicesThatAreLeftOutAreTheServers) {
   EXPECT_THAT(choices.max_waits_ms, ElementsAre(2, 3));
 }
 
-TEST(KnobGridTest, ConfigHasTheSetting) {
+TEST(RuntimeGridTest, ConfigHasTheSetting) {
   EXPECT_EQ(ConfigOf({"adaptive", 32, 2.5}),
             "max_batch_size: 32\n"
             "dynamic_batching { max_queue_delay_microseconds: 2500 }\n"

@@ -1,4 +1,4 @@
-// Which libraries are opened, on made-up ones.
+// Which libraries are opened, on synthetic ones.
 #include "models/cuda_library.h"
 
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "batcher/host_output_pool.h"
+#include "tensor/host_output_pool.h"
 
 namespace ferry {
 namespace {
@@ -39,7 +39,7 @@ class CutRowsTest : public ::testing::Test {
     const OutputTensor& tensor = output_->tensors()[0];
     EXPECT_EQ(tensor.AnySize(0, sizeof(float)), 1);
     EXPECT_EQ(tensor.AnySize(2, sizeof(float)), 3);
-    const ferry::Run all = tensor.Rows(0, 3);
+    const ferry::ByteSegment all = tensor.Rows(0, 3);
     std::vector<float> values(all.size / sizeof(float));
     std::memcpy(values.data(), all.data, all.size);
     return values;
@@ -48,8 +48,8 @@ class CutRowsTest : public ::testing::Test {
   const std::array<int64_t, 1> sizes_[2] = {{1}, {3}};
   const std::array<int64_t, 1> padded_ = {4};
   const TensorView views_[2] = {
-      {.dims = sizes_[0], .runs = {}, .padded_dims = padded_},
-      {.dims = sizes_[1], .runs = {}, .padded_dims = padded_}};
+      {.dims = sizes_[0], .segments = {}, .padded_dims = padded_},
+      {.dims = sizes_[1], .segments = {}, .padded_dims = padded_}};
   InferRequest requests_[2];
   Batch batch_{2, 3};
   HostOutputPool pool_{1, 1};

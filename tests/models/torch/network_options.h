@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model_options.h"
+#include "models/config/model_options.h"
 
 namespace ferry {
 

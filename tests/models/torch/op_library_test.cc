@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
-#include "tests/models/torch/torch_lane.h"
+#include "tests/models/torch/torch_instance.h"
 
 namespace ferry {
 namespace {
@@ -63,17 +63,17 @@ std::string Error(const std::string& path) {
 
 TEST_F(OpLibraryTest, ModelCallsAnOperatorOnceItsLibraryIsOpen) {
   const std::string path = SaveModule();
-  const auto without = TorchLane::Create(Options(), path);
+  const auto without = TorchInstance::Create(Options(), path);
   EXPECT_FALSE(without.ok());
   EXPECT_THAT(std::string(without.status().message()),
               AllOf(HasSubstr("ferry_test::twice"), HasSubstr("--op-library")));
   const absl::StatusOr<int> operators = LoadOpLibrary(FERRY_OP_LIBRARY);
   ASSERT_TRUE(operators.ok()) << operators.status();
   EXPECT_EQ(*operators, 1);
-  auto lane = TorchLane::Create(Options(), path);
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  auto instance = TorchInstance::Create(Options(), path);
+  ASSERT_TRUE(instance.ok()) << instance.status();
   const at::Tensor x = at::randn({2, 3});
-  const LaneResult result = lane->Run({x});
+  const InstanceResult result = instance->Run({x});
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
   EXPECT_TRUE(at::equal(result.outputs[0], x + x));
 }

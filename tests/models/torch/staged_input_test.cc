@@ -17,8 +17,11 @@ struct Rows {
       : tensor(rows.contiguous()),
         dims(tensor.sizes().begin() + 1, tensor.sizes().end()),
         padded_dims(std::move(padded)),
-        run{static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()},
-        view{.dims = dims, .runs = {&run, 1}, .padded_dims = padded_dims} {
+        segment{static_cast<const std::byte*>(tensor.data_ptr()),
+                tensor.nbytes()},
+        view{.dims = dims,
+             .segments = {&segment, 1},
+             .padded_dims = padded_dims} {
     request.inputs = {&view, 1};
     request.rows = static_cast<int32_t>(tensor.size(0));
   }
@@ -26,7 +29,7 @@ struct Rows {
   const at::Tensor tensor;
   const std::vector<int64_t> dims;
   const std::vector<int64_t> padded_dims;
-  const ferry::Run run;
+  const ferry::ByteSegment segment;
   const TensorView view;
   InferRequest request;
 };

@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "models/warm_up_data.h"
+#include "models/config/warm_up_data.h"
 #include "tests/models/torch/script/script_test.h"
 
 namespace ferry {
@@ -35,22 +35,23 @@ TEST_F(WarmUpTest, WhatNoMadeUpSizeCanExplainIsAnError) {
 
 TEST_F(WarmUpTest, SizesAreTriedUntilTheModelRuns) {
   const ModelOptions options = Options({kAny}, {{"y", DataType::kFp32, {64}}});
-  const auto lane =
-      TorchLane::Create(options, Save("def forward(self, x):\n"
-                                      "  return x.view([-1, 64]) + 1\n"));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->warm_up_failure(), "");
+  const auto instance =
+      TorchInstance::Create(options, Save("def forward(self, x):\n"
+                                          "  return x.view([-1, 64]) + 1\n"));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->warm_up_failure(), "");
 }
 
 TEST_F(WarmUpTest, ModelThatTakesNoneOfTheSizesMayTakeThoseOfClients) {
-  auto lane = TorchLane::Create(Options({kAny}, {kAnyOut}),
-                                Save("def forward(self, x):\n"
-                                     "  return torch.matmul(x, self.w.t())\n"));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_THAT(lane->warm_up_failure(),
+  auto instance =
+      TorchInstance::Create(Options({kAny}, {kAnyOut}),
+                            Save("def forward(self, x):\n"
+                                 "  return torch.matmul(x, self.w.t())\n"));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_THAT(instance->warm_up_failure(),
               AllOf(HasSubstr("forward() of zeros with any of 16, 32,"),
                     HasSubstr("'x' [1,16]")));
-  EXPECT_TRUE(lane->Run({at::ones({2, 3})}).outcome.ok());
+  EXPECT_TRUE(instance->Run({at::ones({2, 3})}).outcome.ok());
 }
 
 TEST_F(WarmUpTest, ModelOfFixedShapesThatThrowsIsRefused) {
@@ -81,9 +82,9 @@ TEST_F(WarmUpTest, SamplesComeInPlaceOfZeros) {
   ModelOptions options =
       WithSample(Options({kAny}, {kAnyOut}), WarmUpSample::Data::kRandom, {3});
   ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
-  const auto lane = TorchLane::Create(options, Save(picky));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->warm_up_failure(), "");
+  const auto instance = TorchInstance::Create(options, Save(picky));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->warm_up_failure(), "");
 }
 
 TEST_F(WarmUpTest, SampleThatFailsIsAnErrorWhateverTheDims) {
@@ -105,18 +106,18 @@ struct RunSample {
 };
 
 // `runs`: of each size.
-std::vector<RunSample> RunAll(const ModelOptions& options, int runs) {
+std::vector<RunSample> RunAll(const ModelOptions& options, int segments) {
   std::vector<RunSample> all;
-  const auto run = [&all](const Batch& batch) {
+  const auto segment = [&all](const Batch& batch) {
     RunSample& sample = all.emplace_back();
     sample.rows = batch.rows();
     for (const TensorView& input : batch.entries().front().request->inputs) {
       sample.given.push_back(input.is_given);
-      sample.bytes.push_back(input.is_given ? input.runs.front().size : 0);
+      sample.bytes.push_back(input.is_given ? input.segments.front().size : 0);
     }
     return absl::OkStatus();
   };
-  WarmUp warm_up(options, runs, run);
+  WarmUp warm_up(options, segments, segment);
   EXPECT_TRUE(warm_up.Run().ok());
   return all;
 }
@@ -203,10 +204,10 @@ TEST(WarmUpPadsTest, EachSizeOfEachInputIsRunWithThoseThatFollowIt) {
   options.spec.inputs[1].is_mask = options.spec.inputs[1].is_optional = true;
   options.buckets = {2};
   std::vector<std::vector<size_t>> bytes;
-  for (const RunSample& run : RunAll(options, 1)) {
-    EXPECT_THAT(run.given, ElementsAre(true, true, true, true))
+  for (const RunSample& segment : RunAll(options, 1)) {
+    EXPECT_THAT(segment.given, ElementsAre(true, true, true, true))
         << "a mask is made";
-    bytes.push_back(run.bytes);
+    bytes.push_back(segment.bytes);
   }
   EXPECT_THAT(bytes,
               ElementsAre(ElementsAre(4, 4, 2, 16),  // is it taken?
@@ -223,8 +224,8 @@ TEST(WarmUpPadsTest, EachSizeIsRunBesideSamples) {
   options.warm_up[0].inputs["x"].type = DataType::kInt8;
   ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
   std::vector<size_t> bytes;
-  for (const RunSample& run : RunAll(options, 1)) {
-    bytes.push_back(run.bytes[0]);
+  for (const RunSample& segment : RunAll(options, 1)) {
+    bytes.push_back(segment.bytes[0]);
   }
   EXPECT_THAT(bytes, ElementsAre(3, 4, 64, 3));
 }
@@ -250,11 +251,11 @@ TEST_F(WarmUpTest, MaskIsOnesInADictToo) {
       Options({Padded("x", {16}), Padded("mask", {16}, 0)}, {kAnyOut});
   options.spec.inputs[1].is_mask = options.spec.inputs[1].is_optional = true;
   options.spec.outputs = {{"y", DataType::kInt8, {1}}};
-  const auto lane = TorchLane::Create(
+  const auto instance = TorchInstance::Create(
       options, Save("def forward(self, all: Dict[str, Tensor]):\n"
                     "  assert bool((all['mask'] == 1).all())\n"
                     "  return all['x'][:, :1]\n"));
-  EXPECT_TRUE(lane.ok()) << lane.status();
+  EXPECT_TRUE(instance.ok()) << instance.status();
 }
 
 TEST_F(WarmUpTest, SampleWhoseInputsDifferInSizeIsRefused) {
@@ -281,8 +282,8 @@ TEST_F(WarmUpTest, SamplesOfTextsAreRun) {
   options = WithSample(std::move(options), WarmUpSample::Data::kRandom, {1});
   options.warm_up[0].inputs["x"].type = DataType::kBytes;
   ASSERT_TRUE(ReadWarmUpData("", options.warm_up).ok());
-  const auto lane = TorchLane::Create(options, Save(picky));
-  EXPECT_TRUE(lane.ok()) << lane.status();
+  const auto instance = TorchInstance::Create(options, Save(picky));
+  EXPECT_TRUE(instance.ok()) << instance.status();
 }
 
 // --- samples that do not fit -------------------------------------------------
@@ -317,11 +318,11 @@ TEST_F(WarmUpTest, OutputOfOneWrongSizeForAllIsAnError) {
 TEST_F(WarmUpTest, SizesAreTriedPastRowsThatDoNotFit) {
   ModelOptions options = Options({kAny}, {{"y", DataType::kFp32, {64}}});
   options.buckets = {4, 8};
-  const auto lane =
-      TorchLane::Create(options, Save("def forward(self, x):\n"
-                                      "  return x.view([-1, 64]) + 1\n"));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->warm_up_failure(), "");
+  const auto instance =
+      TorchInstance::Create(options, Save("def forward(self, x):\n"
+                                          "  return x.view([-1, 64]) + 1\n"));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->warm_up_failure(), "");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// AOTInductor packages through a lane, on tests/data/aoti/small.pt2, which runs
-// on every x86-64 processor (make_package.py beside it has its source).
+// AOTInductor packages through an instance, on tests/data/aoti/small.pt2, which
+// runs on every x86-64 processor (make_package.py beside it has its source).
 #include "models/torch/aoti/aoti_network.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
 #include "tests/models/torch/aoti/aoti_archive.h"
-#include "tests/models/torch/torch_lane.h"
+#include "tests/models/torch/torch_instance.h"
 
 namespace ferry {
 namespace {
@@ -78,16 +78,16 @@ class AotiNetworkTest : public testing::Test {
 
   static std::string LoadError(const ModelOptions& options,
                                const std::string& path = kPackage) {
-    const auto lane = TorchLane::Create(options, path);
-    EXPECT_FALSE(lane.ok());
-    return std::string(lane.status().message());
+    const auto instance = TorchInstance::Create(options, path);
+    EXPECT_FALSE(instance.ok());
+    return std::string(instance.status().message());
   }
 
   const TempFolder folder_;
   const TempFolder unpacked_;
 };
 
-void ExpectAnswers(const LaneResult& result, const at::Tensor& x,
+void ExpectAnswers(const InstanceResult& result, const at::Tensor& x,
                    const at::Tensor& k, double tolerance = 1e-5) {
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
   EXPECT_TRUE(at::allclose(result.outputs[0].to(at::kFloat), ExpectedY(x),
@@ -99,12 +99,12 @@ void ExpectAnswers(const LaneResult& result, const at::Tensor& x,
 }
 
 TEST_F(AotiNetworkTest, EverySizeOfABatchIsServed) {
-  auto lane = TorchLane::Create(Options(), kPackage);
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  auto instance = TorchInstance::Create(Options(), kPackage);
+  ASSERT_TRUE(instance.ok()) << instance.status();
   for (int64_t rows : {1, 2, 5, 8}) {
     const at::Tensor x = at::randn({rows, 3});
     const at::Tensor k = at::arange(rows).reshape({rows, 1});
-    ExpectAnswers(lane->Run({x, k}), x, k);
+    ExpectAnswers(instance->Run({x, k}), x, k);
   }
 }
 
@@ -112,11 +112,11 @@ TEST_F(AotiNetworkTest, TensorsArePlacedByNameWhateverTheirOrder) {
   ModelOptions options = Options();
   std::swap(options.spec.inputs[0], options.spec.inputs[1]);
   std::swap(options.spec.outputs[0], options.spec.outputs[2]);
-  auto lane = TorchLane::Create(options, kPackage);
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  auto instance = TorchInstance::Create(options, kPackage);
+  ASSERT_TRUE(instance.ok()) << instance.status();
   const at::Tensor x = at::randn({2, 3});
   const at::Tensor k = at::ones({2, 1}, at::kLong);
-  LaneResult result = lane->Run({k, x});
+  InstanceResult result = instance->Run({k, x});
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
   std::swap(result.outputs[0], result.outputs[2]);
   ExpectAnswers(result, x, k);
@@ -127,11 +127,11 @@ TEST_F(AotiNetworkTest, FloatsAreCastToThePackagesTypeAndBack) {
     ModelOptions options = Options();
     options.spec.inputs[0].type = type;
     options.spec.outputs[0].type = type;
-    auto lane = TorchLane::Create(options, kPackage);
-    ASSERT_TRUE(lane.ok()) << lane.status();
+    auto instance = TorchInstance::Create(options, kPackage);
+    ASSERT_TRUE(instance.ok()) << instance.status();
     const at::Tensor x = at::randn({3, 3}).to(ToScalarType(type));
     const at::Tensor k = at::ones({3, 1}, at::kLong);
-    ExpectAnswers(lane->Run({x, k}), x, k, 0.02);
+    ExpectAnswers(instance->Run({x, k}), x, k, 0.02);
   }
 }
 
@@ -144,17 +144,17 @@ TEST_F(AotiNetworkTest, BucketHasItsOwnPackageWhereThereIsOne) {
   EXPECT_THAT(LoadError(options, path), HasSubstr("m.pt2"))
       << "nothing for the bucket 8";
   Copy("m_b8.pt2");
-  auto lane = TorchLane::Create(options, path);
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  auto instance = TorchInstance::Create(options, path);
+  ASSERT_TRUE(instance.ok()) << instance.status();
   for (int64_t rows : {1, 3}) {
     const at::Tensor x = at::randn({rows, 3});
     const at::Tensor k = at::ones({rows, 1}, at::kLong);
-    ExpectAnswers(lane->Run({x, k}), x, k);
+    ExpectAnswers(instance->Run({x, k}), x, k);
   }
   folder_.Write("m_b2.pt2", "broken");
   EXPECT_THAT(LoadError(options, path), HasSubstr("m_b2.pt2"));
   options.buckets = {8};
-  EXPECT_TRUE(TorchLane::Create(options, path).ok());
+  EXPECT_TRUE(TorchInstance::Create(options, path).ok());
 }
 
 TEST_F(AotiNetworkTest, ConfigThatDoesNotFitIsRefusedAtLoad) {
@@ -186,16 +186,16 @@ TEST_F(AotiNetworkTest, ConfigThatDoesNotFitIsRefusedAtLoad) {
 TEST_F(AotiNetworkTest, ShapeThatThePackageDoesNotTakeFailsItsBatchOnly) {
   ModelOptions options = Options();
   options.spec.inputs[0].dims = {kAnySize};
-  auto lane = TorchLane::Create(options, kPackage);
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  auto instance = TorchInstance::Create(options, kPackage);
+  ASSERT_TRUE(instance.ok()) << instance.status();
   const at::Tensor k = at::ones({2, 1}, at::kLong);
-  EXPECT_EQ(lane->Run({at::ones({2, 1}), k}).outcome.code,
+  EXPECT_EQ(instance->Run({at::ones({2, 1}), k}).outcome.code,
             absl::StatusCode::kInternal);
   const at::Tensor x = at::ones({2, 3});
-  ExpectAnswers(lane->Run({x, k}), x, k);
+  ExpectAnswers(instance->Run({x, k}), x, k);
 }
 
-TEST_F(AotiNetworkTest, LanesComputeAtOnce) {
+TEST_F(AotiNetworkTest, InstancesComputeAtOnce) {
   ModelOptions options = Options();
   options.instance_count = 2;
   const auto network = LoadAotiNetwork(options, kPackage, at::kCPU);

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "batcher/checked_math.h"
+#include "base/checked_math.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/normalize.h"
 #include "tests/models/torch/device/stream_order.h"

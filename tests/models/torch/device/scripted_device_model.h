@@ -44,16 +44,16 @@ struct TestRows {
   TestRows(int32_t rows, std::vector<int64_t> row_dims,
            std::vector<float> row_values)
       : dims(std::move(row_dims)), values(std::move(row_values)) {
-    run = {reinterpret_cast<const std::byte*>(values.data()),
-           values.size() * sizeof(float)};
-    view = {.dims = dims, .runs = {&run, 1}};
+    segment = {reinterpret_cast<const std::byte*>(values.data()),
+               values.size() * sizeof(float)};
+    view = {.dims = dims, .segments = {&segment, 1}};
     request.inputs = {&view, 1};
     request.rows = rows;
   }
 
   std::vector<int64_t> dims;
   std::vector<float> values;
-  ferry::Run run;
+  ferry::ByteSegment segment;
   TensorView view;
   InferRequest request;
 };
@@ -96,7 +96,7 @@ class DeviceModelTest : public ::testing::Test {
   }
 
   static std::vector<float> Values32(const OutputRef& output, int32_t rows) {
-    const ferry::Run all = output->tensors()[0].Rows(0, rows);
+    const ferry::ByteSegment all = output->tensors()[0].Rows(0, rows);
     const auto* values = reinterpret_cast<const float*>(all.data);
     return {values, values + all.size / sizeof(float)};
   }

@@ -18,7 +18,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/models/temp_folder.h"
 #include "tests/models/torch/network_options.h"
-#include "tests/models/torch/torch_lane.h"
+#include "tests/models/torch/torch_instance.h"
 
 namespace ferry {
 namespace {
@@ -45,12 +45,12 @@ double Cosine(const at::Tensor& a, const at::Tensor& b) {
 
 at::Tensor Serve(const ModelOptions& options, const std::string& weights,
                  const std::vector<at::Tensor>& inputs) {
-  auto lane = TorchLane::Create(options, weights);
-  EXPECT_TRUE(lane.ok()) << lane.status();
-  if (!lane.ok()) {
+  auto instance = TorchInstance::Create(options, weights);
+  EXPECT_TRUE(instance.ok()) << instance.status();
+  if (!instance.ok()) {
     return at::Tensor();
   }
-  LaneResult result = lane->Run(inputs);
+  InstanceResult result = instance->Run(inputs);
   EXPECT_TRUE(result.outcome.ok()) << result.outcome.text;
   return result.outputs.at(0);
 }
@@ -213,9 +213,9 @@ TEST_F(TorchNetworksTest, RowWithoutTokensIsZero) {
 TEST_F(TorchNetworksTest, WeightsThatDoNotFitAreAllListed) {
   MlpModule other({64, 128, 16, 8});
   const std::string weights = WriteWeights(other, folder_);
-  const auto lane = TorchLane::Create(NetworkOptions("mlp"), weights);
-  ASSERT_EQ(lane.status().code(), absl::StatusCode::kInvalidArgument);
-  const std::string message(lane.status().message());
+  const auto instance = TorchInstance::Create(NetworkOptions("mlp"), weights);
+  ASSERT_EQ(instance.status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string message(instance.status().message());
   EXPECT_THAT(message,
               HasSubstr("surplus (2): layers.2.weight, layers.2.bias"));
   EXPECT_THAT(message, HasSubstr("'layers.1.weight': expected F32, F16 or BF16 "
@@ -224,26 +224,26 @@ TEST_F(TorchNetworksTest, WeightsThatDoNotFitAreAllListed) {
 
 TEST_F(TorchNetworksTest, WeightsThatAreMissingAreAllListed) {
   MlpModule other({64, 128});
-  const auto lane =
-      TorchLane::Create(NetworkOptions("mlp"), WriteWeights(other, folder_));
-  EXPECT_THAT(std::string(lane.status().message()),
+  const auto instance = TorchInstance::Create(NetworkOptions("mlp"),
+                                              WriteWeights(other, folder_));
+  EXPECT_THAT(std::string(instance.status().message()),
               HasSubstr("missing (2): layers.1.bias, layers.1.weight"));
 }
 
 TEST_F(TorchNetworksTest, SpecOfAnotherNetworkIsRefusedByName) {
   ModelOptions options = NetworkOptions("mlp");
   options.spec.inputs[0].name = "x";
-  auto lane = TorchLane::Create(options, "");
-  EXPECT_THAT(std::string(lane.status().message()),
+  auto instance = TorchInstance::Create(options, "");
+  EXPECT_THAT(std::string(instance.status().message()),
               HasSubstr("expected 'input' FP32 [64], the config has 'x'"));
   options = NetworkOptions("encoder");
   options.spec.inputs[0].type = DataType::kFp32;
-  lane = TorchLane::Create(options, "");
-  EXPECT_THAT(std::string(lane.status().message()),
+  instance = TorchInstance::Create(options, "");
+  EXPECT_THAT(std::string(instance.status().message()),
               HasSubstr("the network's inputs"));
   options = NetworkOptions("encoder");
   options.spec.inputs[0].dims = options.spec.inputs[1].dims = {513};
-  EXPECT_FALSE(TorchLane::Create(options, "").ok());
+  EXPECT_FALSE(TorchInstance::Create(options, "").ok());
 }
 
 // The real weights, where scripts/make_minilm.sh has put them, against

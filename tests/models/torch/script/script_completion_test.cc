@@ -13,9 +13,9 @@ using ::testing::Not;
 class ScriptCompletionTest : public ScriptTest {
  protected:
   // `traced`: the examples that the file keeps; none: as a scripted one.
-  absl::StatusOr<TorchLane> Load(const std::string& source,
-                                 const ModelOptions& options,
-                                 std::vector<c10::IValue> traced = {}) {
+  absl::StatusOr<TorchInstance> Load(const std::string& source,
+                                     const ModelOptions& options,
+                                     std::vector<c10::IValue> traced = {}) {
     torch::jit::Module module("m");
     at::manual_seed(3);
     module.register_parameter("w", at::randn({4, 3}), false);
@@ -24,14 +24,14 @@ class ScriptCompletionTest : public ScriptTest {
     module.store_traced_inputs("forward", std::move(traced));
     const std::string path = folder_.path("model.pt");
     module.save(path);
-    return TorchLane::Create(options, path);
+    return TorchInstance::Create(options, path);
   }
 
   std::string LoadError(const std::string& source, const ModelOptions& options,
                         std::vector<c10::IValue> traced = {}) {
-    const auto lane = Load(source, options, std::move(traced));
-    EXPECT_FALSE(lane.ok());
-    return std::string(lane.status().message());
+    const auto instance = Load(source, options, std::move(traced));
+    EXPECT_FALSE(instance.ok());
+    return std::string(instance.status().message());
   }
 
   static ModelOptions Options(std::vector<TensorSpec> inputs,
@@ -44,13 +44,13 @@ class ScriptCompletionTest : public ScriptTest {
 };
 
 TEST_F(ScriptCompletionTest, OutputsAreFoundByTrials) {
-  auto lane = Load(kLinear, Options({kX}, {}, 8));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  ASSERT_EQ(lane->spec().outputs.size(), 1u);
-  EXPECT_EQ(lane->spec().outputs[0].name, "OUTPUT__0");
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp32) << "not bf16";
-  EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(4));
-  const LaneResult result = lane->Run({at::ones({2, 3})});
+  auto instance = Load(kLinear, Options({kX}, {}, 8));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  ASSERT_EQ(instance->spec().outputs.size(), 1u);
+  EXPECT_EQ(instance->spec().outputs[0].name, "OUTPUT__0");
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp32) << "not bf16";
+  EXPECT_THAT(instance->spec().outputs[0].dims, ElementsAre(4));
+  const InstanceResult result = instance->Run({at::ones({2, 3})});
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
   EXPECT_EQ(result.outputs[0].sizes(), at::IntArrayRef({2, 4}));
 }
@@ -72,12 +72,12 @@ TEST_F(ScriptCompletionTest, LinesToWriteAreOfTheSignature) {
 }
 
 TEST_F(ScriptCompletionTest, SizesThatVaryWithTheInputAreSeenToVary) {
-  auto lane = Load(
+  auto instance = Load(
       "def forward(self, x):\n"
       "  return (x.sum(1), x, x > 0, x.transpose(1, 2))\n",
       Options({{"x", DataType::kFp32, {kAnySize, 5}}}, {}, 8));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  const std::vector<TensorSpec>& outputs = lane->spec().outputs;
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const std::vector<TensorSpec>& outputs = instance->spec().outputs;
   ASSERT_EQ(outputs.size(), 4u);
   EXPECT_THAT(outputs[0].dims, ElementsAre(5));
   EXPECT_THAT(outputs[1].dims, ElementsAre(kAnySize, 5));
@@ -87,14 +87,14 @@ TEST_F(ScriptCompletionTest, SizesThatVaryWithTheInputAreSeenToVary) {
 }
 
 TEST_F(ScriptCompletionTest, OutputsOfADictHaveItsNames) {
-  auto lane =
+  auto instance =
       Load("def forward(self, x):\n  return {\"one\": x, \"two\": x.long()}\n",
            Options({kX}, {}, 8));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  ASSERT_EQ(lane->spec().outputs.size(), 2u);
-  EXPECT_EQ(lane->spec().outputs[0].name, "one");
-  EXPECT_EQ(lane->spec().outputs[1].name, "two");
-  EXPECT_EQ(lane->spec().outputs[1].type, DataType::kInt64);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  ASSERT_EQ(instance->spec().outputs.size(), 2u);
+  EXPECT_EQ(instance->spec().outputs[0].name, "one");
+  EXPECT_EQ(instance->spec().outputs[1].name, "two");
+  EXPECT_EQ(instance->spec().outputs[1].type, DataType::kInt64);
 }
 
 TEST_F(ScriptCompletionTest, TrialsGiveADictWhereForwardTakesOne) {
@@ -102,11 +102,11 @@ TEST_F(ScriptCompletionTest, TrialsGiveADictWhereForwardTakesOne) {
       "def forward(self, all: Dict[str, Tensor]):\n"
       "  return {'sum': all['x'] + all['z'].sum(1, keepdim=True)}\n";
   const TensorSpec z = {"z", DataType::kInt64, {kAnySize}};
-  auto lane = Load(kSource, Options({kX, z}, {}, 8));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  ASSERT_EQ(lane->spec().outputs.size(), 1u);
-  EXPECT_EQ(lane->spec().outputs[0].name, "sum");
-  EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(3));
+  auto instance = Load(kSource, Options({kX, z}, {}, 8));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  ASSERT_EQ(instance->spec().outputs.size(), 1u);
+  EXPECT_EQ(instance->spec().outputs[0].name, "sum");
+  EXPECT_THAT(instance->spec().outputs[0].dims, ElementsAre(3));
 
   EXPECT_THAT(LoadError(kSource, Options({kX}, {}, 8)),
               HasSubstr("a trial forward with zeros failed: "));
@@ -115,29 +115,29 @@ TEST_F(ScriptCompletionTest, TrialsGiveADictWhereForwardTakesOne) {
 }
 
 TEST_F(ScriptCompletionTest, WholeShapesWhereTheModelDoesNotBatch) {
-  auto lane = Load("def forward(self, x):\n  return x.sum(0)\n",
-                   Options({{"x", DataType::kFp32, {2, 3}}}, {}, 0));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(3));
+  auto instance = Load("def forward(self, x):\n  return x.sum(0)\n",
+                       Options({{"x", DataType::kFp32, {2, 3}}}, {}, 0));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_THAT(instance->spec().outputs[0].dims, ElementsAre(3));
 }
 
 TEST_F(ScriptCompletionTest, TrialsSeeWhatNormalizationMakesOfBytes) {
   ModelOptions options =
       Options({{"x", DataType::kUint8, {kAnySize, 6, 3}}}, {}, 8);
   options.normalizations = {Normalization{.channels = ChannelPlace::kLast}};
-  auto lane = Load("def forward(self, x):\n  return x * 0.5\n", options);
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_THAT(lane->spec().outputs[0].dims, ElementsAre(3, kAnySize, 6));
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp32);
+  auto instance = Load("def forward(self, x):\n  return x * 0.5\n", options);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_THAT(instance->spec().outputs[0].dims, ElementsAre(3, kAnySize, 6));
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp32);
 }
 
 TEST_F(ScriptCompletionTest, TracedFileSaysAll) {
-  auto lane = Load(
+  auto instance = Load(
       "def forward(self, ids, x):\n"
       "  return torch.linear(x, self.w) + ids.sum(1, keepdim=True)\n",
       Options({}, {}, 0), {at::ones({5, 7}, at::kLong), at::randn({5, 3})});
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  const ModelSpec& spec = lane->spec();
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const ModelSpec& spec = instance->spec();
   EXPECT_EQ(spec.max_batch_size, 64);
   ASSERT_EQ(spec.inputs.size(), 2u);
   EXPECT_EQ(spec.inputs[0].name, "ids");
@@ -145,8 +145,8 @@ TEST_F(ScriptCompletionTest, TracedFileSaysAll) {
   EXPECT_THAT(spec.inputs[0].dims, ElementsAre(7));
   EXPECT_THAT(spec.inputs[1].dims, ElementsAre(3));
   EXPECT_THAT(spec.outputs[0].dims, ElementsAre(4));
-  EXPECT_TRUE(
-      lane->Run({at::ones({3, 7}, at::kLong), at::ones({3, 3})}).outcome.ok());
+  EXPECT_TRUE(instance->Run({at::ones({3, 7}, at::kLong), at::ones({3, 3})})
+                  .outcome.ok());
 }
 
 TEST_F(ScriptCompletionTest, ModelThatMixesRowsIsNotBatched) {
@@ -156,21 +156,21 @@ TEST_F(ScriptCompletionTest, ModelThatMixesRowsIsNotBatched) {
       "def forward(self, x):\n  return x.sum(0)\n",
       "def forward(self, x):\n  return x.view([1, 3]) + 1\n"};
   for (const char* source : mixing) {
-    auto lane = Load(source, Options({}, {}, 0), {at::randn({1, 3})});
-    ASSERT_TRUE(lane.ok()) << source << lane.status();
-    EXPECT_EQ(lane->spec().max_batch_size, 0) << source;
-    EXPECT_THAT(lane->spec().inputs[0].dims, ElementsAre(1, 3)) << source;
+    auto instance = Load(source, Options({}, {}, 0), {at::randn({1, 3})});
+    ASSERT_TRUE(instance.ok()) << source << instance.status();
+    EXPECT_EQ(instance->spec().max_batch_size, 0) << source;
+    EXPECT_THAT(instance->spec().inputs[0].dims, ElementsAre(1, 3)) << source;
   }
 }
 
 TEST_F(ScriptCompletionTest, WhatTheConfigSaysStays) {
-  auto lane = Load(kLinear, Options({}, {{"y", DataType::kFp64, {4}}}, 16),
-                   {at::randn({2, 3})});
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->spec().max_batch_size, 16);
-  EXPECT_THAT(lane->spec().inputs[0].dims, ElementsAre(3));
-  EXPECT_EQ(lane->spec().outputs[0].name, "y");
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp64);
+  auto instance = Load(kLinear, Options({}, {{"y", DataType::kFp64, {4}}}, 16),
+                       {at::randn({2, 3})});
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->spec().max_batch_size, 16);
+  EXPECT_THAT(instance->spec().inputs[0].dims, ElementsAre(3));
+  EXPECT_EQ(instance->spec().outputs[0].name, "y");
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp64);
 }
 
 TEST_F(ScriptCompletionTest, WhatTheFileDoesNotSayIsAskedFor) {

@@ -13,19 +13,20 @@ using ::testing::HasSubstr;
 class ScriptPrecisionTest : public ScriptTest {
  protected:
   // `w`: a parameter of the module, or a buffer where it is no float.
-  LaneResult Run(const std::string& source, const at::Tensor& w,
-                 const ModelOptions& options, const at::Tensor& input) {
-    auto lane = TorchLane::Create(options, SaveWith(source, w));
-    EXPECT_TRUE(lane.ok()) << lane.status();
-    return lane.ok() ? lane->Run({input})
-                     : LaneResult{{absl::StatusCode::kInternal, ""}, {}};
+  InstanceResult Run(const std::string& source, const at::Tensor& w,
+                     const ModelOptions& options, const at::Tensor& input) {
+    auto instance = TorchInstance::Create(options, SaveWith(source, w));
+    EXPECT_TRUE(instance.ok()) << instance.status();
+    return instance.ok()
+               ? instance->Run({input})
+               : InstanceResult{{absl::StatusCode::kInternal, ""}, {}};
   }
 
   std::string LoadError(const std::string& source, const at::Tensor& w,
                         const ModelOptions& options) {
-    const auto lane = TorchLane::Create(options, SaveWith(source, w));
-    EXPECT_FALSE(lane.ok());
-    return std::string(lane.status().message());
+    const auto instance = TorchInstance::Create(options, SaveWith(source, w));
+    EXPECT_FALSE(instance.ok());
+    return std::string(instance.status().message());
   }
 
   // `traced`: the examples that the file keeps, or none.
@@ -52,7 +53,7 @@ class ScriptPrecisionTest : public ScriptTest {
 TEST_F(ScriptPrecisionTest, BuffersOfIntegersStayWhatTheyAre) {
   const at::Tensor ids = at::tensor({100'000'001L, 257L, 100'000'333L});
   for (const Precision precision : kPrecisions) {
-    const LaneResult result =
+    const InstanceResult result =
         Run("def forward(self, i):\n  return self.w[i]\n", ids,
             Of({"i", DataType::kInt64, {1}}, {"y", DataType::kInt64, {1}},
                precision),
@@ -68,7 +69,7 @@ TEST_F(ScriptPrecisionTest, BuffersOfIntegersStayWhatTheyAre) {
 TEST_F(ScriptPrecisionTest, BuffersOfBoolsStayMasks) {
   const at::Tensor mask = at::tensor({1, 0, 1}).to(at::kBool);
   for (const Precision precision : kPrecisions) {
-    const LaneResult result = Run(
+    const InstanceResult result = Run(
         "def forward(self, x):\n  return x.masked_fill(self.w, 0.0)\n", mask,
         Of(kX, {"y", DataType::kFp32, {3}}, precision), at::full({2, 3}, 5.0F));
     ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
@@ -83,11 +84,12 @@ TEST_F(ScriptPrecisionTest, NativeLeavesFloatsAsTheyAre) {
   const TensorSpec in = {"x", DataType::kFp64, {3}};
   const TensorSpec out = {"y", DataType::kFp64, {3}};
   const char kTimes[] = "def forward(self, x):\n  return x * self.w\n";
-  const LaneResult native =
+  const InstanceResult native =
       Run(kTimes, third, Of(in, out, Precision::kNative), x);
   ASSERT_TRUE(native.outcome.ok()) << native.outcome.text;
   EXPECT_TRUE(at::equal(native.outputs[0], x * third));
-  const LaneResult fp32 = Run(kTimes, third, Of(in, out, Precision::kFp32), x);
+  const InstanceResult fp32 =
+      Run(kTimes, third, Of(in, out, Precision::kFp32), x);
   ASSERT_TRUE(fp32.outcome.ok()) << fp32.outcome.text;
   EXPECT_FALSE(at::equal(fp32.outputs[0], x * third));
 }
@@ -99,7 +101,8 @@ TEST_F(ScriptPrecisionTest, NativeRunsWhatCastsByItself) {
   const char kHalf[] =
       "def forward(self, x):\n"
       "  return torch.linear(x.half(), self.w).float()\n";
-  const LaneResult result = Run(kHalf, w, Of(kX, kY, Precision::kNative), x);
+  const InstanceResult result =
+      Run(kHalf, w, Of(kX, kY, Precision::kNative), x);
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
   EXPECT_TRUE(at::allclose(result.outputs[0], at::linear(x, w.to(at::kFloat)),
                            0.01, 0.01));
@@ -117,7 +120,8 @@ TEST_F(ScriptPrecisionTest, PackedLayerSaysWhichTypeItComputesIn) {
             HasSubstr("dtype")));
   const at::Tensor w = at::randn({4, 3});
   const at::Tensor x = at::randn({2, 3});
-  const LaneResult result = Run(kUpcast, w, Of(kX, kY, Precision::kFp32), x);
+  const InstanceResult result =
+      Run(kUpcast, w, Of(kX, kY, Precision::kFp32), x);
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
   EXPECT_TRUE(at::allclose(result.outputs[0], at::linear(x, w), 1e-5, 1e-5));
 }
@@ -127,9 +131,10 @@ TEST_F(ScriptPrecisionTest, TrialsRunInFp32OrElseInTheTypesOfTheFile) {
   const TensorSpec half = {"x", DataType::kFp16, {3}};
   const char kPlain[] =
       "def forward(self, x):\n  return torch.linear(x, self.w)\n";
-  auto lane = TorchLane::Create(Options({half}, {}), SaveWith(kPlain, w));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp32);
+  auto instance =
+      TorchInstance::Create(Options({half}, {}), SaveWith(kPlain, w));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp32);
 
   // What bf16 cannot run is complete all the same: its failure is of the batch.
   const char kCasts[] =
@@ -137,9 +142,9 @@ TEST_F(ScriptPrecisionTest, TrialsRunInFp32OrElseInTheTypesOfTheFile) {
   EXPECT_THAT(LoadError(kCasts, w, Options({kX}, {})), HasSubstr("BFloat16"));
   ModelOptions native = Options({kX}, {});
   native.precision = Precision::kNative;
-  lane = TorchLane::Create(native, SaveWith(kCasts, w));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
+  instance = TorchInstance::Create(native, SaveWith(kCasts, w));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp16);
   EXPECT_THAT(LoadError(kCasts, w, Options({{"x", DataType::kFp32, {5}}}, {})),
               AllOf(HasSubstr("a trial forward with zeros failed: "),
                     HasSubstr("; in the types of the file: ")));
@@ -155,14 +160,14 @@ TEST_F(ScriptPrecisionTest, FrozenHalvesAreCompleteInTheirOwnType) {
   const std::string path = folder_.path("model.pt");
   torch::jit::freeze(module).save(path);
   ModelOptions options = Options({{"x", DataType::kFp16, {3}}}, {});
-  const auto in_bf16 = TorchLane::Create(options, path);
+  const auto in_bf16 = TorchInstance::Create(options, path);
   EXPECT_THAT(
       std::string(in_bf16.status().message()),
       AllOf(HasSubstr("forward() of zeros fails"), HasSubstr("BFloat16")));
   options.precision = Precision::kNative;
-  const auto lane = TorchLane::Create(options, path);
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
+  const auto instance = TorchInstance::Create(options, path);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp16);
 }
 
 // Its batch is fixed: the probe for rows fails first.
@@ -173,9 +178,9 @@ TEST_F(ScriptPrecisionTest, ProbeOfRowsLeavesTrialsInTheFilesTypes) {
       at::ones({4, 3}, at::kHalf), {at::ones({2, 3})});
   ModelOptions options;
   options.name = "m";
-  const auto lane = TorchLane::Create(options, path);
+  const auto instance = TorchInstance::Create(options, path);
   EXPECT_THAT(
-      std::string(lane.status().message()),
+      std::string(instance.status().message()),
       AllOf(HasSubstr("forward() of zeros fails"), HasSubstr("BFloat16")));
 }
 
@@ -186,11 +191,11 @@ TEST_F(ScriptPrecisionTest, TracedHalvesAreSeenToBatchInTheirOwnType) {
   ModelOptions options;
   options.name = "m";
   options.precision = Precision::kNative;
-  const auto lane = TorchLane::Create(options, path);
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_GT(lane->spec().max_batch_size, 1);
-  EXPECT_EQ(lane->spec().inputs[0].type, DataType::kFp16);
-  EXPECT_EQ(lane->spec().outputs[0].type, DataType::kFp16);
+  const auto instance = TorchInstance::Create(options, path);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_GT(instance->spec().max_batch_size, 1);
+  EXPECT_EQ(instance->spec().inputs[0].type, DataType::kFp16);
+  EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp16);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// TorchScript models through a lane: which tensor of the config is which of
-// forward(), and configs that do not fit. The files are made here.
+// TorchScript models through an instance: which tensor of the config is which
+// of forward(), and configs that do not fit. The files are made here.
 #include "gmock/gmock.h"
 #include "models/torch/script/script_outputs.h"
 #include "tests/models/torch/script/script_test.h"
@@ -24,7 +24,7 @@ TEST_F(ScriptTensorsTest, SeveralInputsAndOutputsByName) {
       "def forward(self, a, b):\n  return (b * 2, a + 1)\n"};
   for (const char* source : sources) {
     // A dict has one type in TorchScript, so both are tensors.
-    const LaneResult result = Run(source, options, {b, a});
+    const InstanceResult result = Run(source, options, {b, a});
     ASSERT_TRUE(result.outcome.ok()) << source;
     EXPECT_TRUE(at::equal(result.outputs[0], b * 2)) << source;
     EXPECT_TRUE(at::equal(result.outputs[1], a + 1)) << source;
@@ -34,7 +34,7 @@ TEST_F(ScriptTensorsTest, SeveralInputsAndOutputsByName) {
 TEST_F(ScriptTensorsTest, IndexesInNamesPlaceTensors) {
   const at::Tensor a = at::ones({2, 3});
   const at::Tensor b = at::zeros({2, 3});
-  const LaneResult result =
+  const InstanceResult result =
       Run("def forward(self, p, q):\n  return (p + 1, q - 1)\n",
           Options({{"INPUT__1", DataType::kFp32, {3}},
                    {"INPUT__0", DataType::kFp32, {3}}},
@@ -49,7 +49,7 @@ TEST_F(ScriptTensorsTest, IndexesInNamesPlaceTensors) {
 TEST_F(ScriptTensorsTest, InputsWhoseNamesSayNothingComeInOrder) {
   const at::Tensor a = at::ones({2, 3});
   const at::Tensor b = at::zeros({2, 3});
-  const LaneResult result = Run(
+  const InstanceResult result = Run(
       "def forward(self, p, q):\n  return p - q\n",
       Options({{"one", DataType::kFp32, {3}}, {"two", DataType::kFp32, {3}}},
               {{"y", DataType::kFp32, {3}}}),
@@ -62,7 +62,7 @@ TEST_F(ScriptTensorsTest, IndexesInNamesMayLeaveOutOutputs) {
   const at::Tensor x = at::ones({2, 3});
   const char* const three =
       "def forward(self, x):\n  return (x, x + 1, x + 2)\n";
-  const LaneResult result =
+  const InstanceResult result =
       Run(three, Options({kX}, {{"o__2", DataType::kFp32, {3}}}), {x});
   ASSERT_TRUE(result.outcome.ok());
   EXPECT_TRUE(at::equal(result.outputs[0], x + 2));
@@ -92,7 +92,7 @@ TEST_F(ScriptTensorsTest, FieldsOfANamedTuplePlaceTensors) {
 
 TEST_F(ScriptTensorsTest, OutputsInListsAreServed) {
   const at::Tensor x = at::ones({2, 3});
-  const LaneResult result = Run(
+  const InstanceResult result = Run(
       "def forward(self, x):\n  return [x, x + 1]\n",
       Options({kX}, {{"a", DataType::kFp32, {3}}, {"b", DataType::kFp32, {3}}}),
       {x});
@@ -122,7 +122,7 @@ TEST_F(ScriptTensorsTest, InputsMayComeByNameInOneDict) {
   const TensorSpec a = {"a", DataType::kFp32, {3}};
   const TensorSpec b = {"b", DataType::kFp32, {3}};
   const at::Tensor one = at::ones({2, 3});
-  const LaneResult result =
+  const InstanceResult result =
       Run(difference, Options({b, a}, {{"y", DataType::kFp32, {3}}}),
           {one, one * 3});
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
@@ -148,7 +148,7 @@ TEST_F(ScriptTensorsTest, ArgumentsThatAreNoTensorsAreRefused) {
 
 TEST_F(ScriptTensorsTest, OutputsBehindThoseOfTheConfigAreLeftOut) {
   const at::Tensor x = at::ones({2, 3});
-  const LaneResult result =
+  const InstanceResult result =
       Run("def forward(self, x):\n  return (x + 1, x + 2)\n",
           Options({kX}, {{"y", DataType::kFp32, {3}}}), {x});
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;

@@ -1,4 +1,4 @@
-// ScriptTest: makes TorchScript files and runs them through a lane.
+// ScriptTest: makes TorchScript files and runs them through an instance.
 //
 // Thread safety: one thread.
 #ifndef FERRY_TESTS_MODELS_TORCH_SCRIPT_SCRIPT_TEST_H_
@@ -13,7 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
-#include "tests/models/torch/torch_lane.h"
+#include "tests/models/torch/torch_instance.h"
 
 namespace ferry {
 
@@ -44,19 +44,19 @@ class ScriptTest : public testing::Test {
 
   std::string LoadError(const std::string& source,
                         const ModelOptions& options) {
-    const auto lane = TorchLane::Create(options, Save(source));
-    EXPECT_FALSE(lane.ok());
-    return std::string(lane.status().message());
+    const auto instance = TorchInstance::Create(options, Save(source));
+    EXPECT_FALSE(instance.ok());
+    return std::string(instance.status().message());
   }
 
-  LaneResult Run(const std::string& source, const ModelOptions& options,
-                 const std::vector<at::Tensor>& inputs) {
-    auto lane = TorchLane::Create(options, Save(source));
-    EXPECT_TRUE(lane.ok()) << lane.status();
-    if (!lane.ok()) {
+  InstanceResult Run(const std::string& source, const ModelOptions& options,
+                     const std::vector<at::Tensor>& inputs) {
+    auto instance = TorchInstance::Create(options, Save(source));
+    EXPECT_TRUE(instance.ok()) << instance.status();
+    if (!instance.ok()) {
       return {{absl::StatusCode::kInternal, "not loaded"}, {}};
     }
-    return lane->Run(inputs);
+    return instance->Run(inputs);
   }
 
   const TempFolder folder_;

@@ -1,5 +1,5 @@
-// TorchScript models through a lane: types, shapes, buckets, images, failures.
-// The files are made here.
+// TorchScript models through an instance: types, shapes, buckets, images,
+// failures. The files are made here.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -23,7 +23,7 @@ TEST_F(TorchScriptTest, LinearLayerInBothPrecisions) {
   for (Precision precision : {Precision::kBf16, Precision::kFp32}) {
     ModelOptions options = Options({kX}, {kY});
     options.precision = precision;
-    const LaneResult result = Run(kLinear, options, {x});
+    const InstanceResult result = Run(kLinear, options, {x});
     ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
     const at::Tensor expected = at::relu(at::linear(x, weight_, bias_));
     const double tolerance = precision == Precision::kBf16 ? 0.05 : 1e-5;
@@ -43,7 +43,7 @@ TEST_F(TorchScriptTest, ModelHasTheShapeOfReshapeAndTheWireThatOfDims) {
   options.output_reshapes = {std::vector<int64_t>{kAnySize, 2}};
   const at::Tensor a = at::randn({3, 1});
   const at::Tensor b = at::randn({3, 5, 2});
-  const LaneResult result =
+  const InstanceResult result =
       Run("def forward(self, a, b):\n"
           "  assert a.dim() == 1\n"
           "  return b.transpose(1, 2) * a.view([-1, 1, 1])\n",
@@ -65,7 +65,7 @@ TEST_F(TorchScriptTest, OutputThatIsNotOfTheShapeOfReshapeIsRefused) {
 
 TEST_F(TorchScriptTest, LinearWithoutBiasAndWithoutRelu) {
   const at::Tensor x = at::randn({2, 3});
-  const LaneResult result =
+  const InstanceResult result =
       Run("def forward(self, x):\n"
           "  y = torch.linear(x, self.w)\n"
           "  return torch.relu(y) + y\n",
@@ -112,7 +112,7 @@ TEST_F(TorchScriptTest, EveryTypeOnTheWireGoesInAndOut) {
   for (DataType type : types) {
     const at::Tensor x =
         at::tensor({0, 1, 1, 0, 1, 0}).reshape({2, 3}).to(ToScalarType(type));
-    const LaneResult result =
+    const InstanceResult result =
         Run("def forward(self, x):\n  return x.clone()\n",
             Options({{"x", type, {3}}}, {{"y", type, {3}}}), {x});
     ASSERT_TRUE(result.outcome.ok()) << DataTypeName(type);
@@ -124,7 +124,7 @@ TEST_F(TorchScriptTest, OutputStandsInTheOrderOfItsShapeHoweverItLies) {
   const ModelOptions options = Options({{"x", DataType::kFp32, {3, 2, 2}}},
                                        {{"y", DataType::kFp32, {3, 2, 2}}});
   const at::Tensor x = at::arange(24, at::kFloat).view({2, 3, 2, 2});
-  const LaneResult result =
+  const InstanceResult result =
       Run("def forward(self, x):\n"
           "  return x.contiguous(memory_format=2)\n",  // channels last
           options, {x});
@@ -135,7 +135,7 @@ TEST_F(TorchScriptTest, OutputStandsInTheOrderOfItsShapeHoweverItLies) {
 TEST_F(TorchScriptTest, BoolOfAnyByteIsTrue) {
   const at::Tensor bytes =
       at::tensor({0, 1, 2, 255, 128, 0}, at::kByte).reshape({2, 3});
-  const LaneResult result = Run(
+  const InstanceResult result = Run(
       "def forward(self, x):\n  return x.to(3)\n",
       Options({{"x", DataType::kBool, {3}}}, {{"y", DataType::kInt32, {3}}}),
       {bytes});
@@ -161,7 +161,7 @@ TEST_F(TorchScriptTest, BytesOfImagesAreNormalizedByConfig) {
   for (Precision precision : {Precision::kBf16, Precision::kFp32}) {
     options.precision = precision;
     const at::Tensor bytes = at::tensor({7, 255}, at::kByte).view({2, 1});
-    const LaneResult result =
+    const InstanceResult result =
         Run("def forward(self, x, k):\n  return (x.clone(), k + 0)\n", options,
             {images, bytes});
     ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
@@ -181,7 +181,7 @@ TEST_F(TorchScriptTest, BatchIsPaddedToItsBucketAndCutAgain) {
       "  return torch.full([x.size(0), 1], x.size(0), dtype=4)\n";
   for (const auto& [rows, bucket] :
        {std::pair<int64_t, int64_t>{1, 2}, {2, 2}, {3, 8}, {8, 8}}) {
-    const LaneResult result = Run(source, options, {at::randn({rows, 3})});
+    const InstanceResult result = Run(source, options, {at::randn({rows, 3})});
     ASSERT_TRUE(result.outcome.ok());
     ASSERT_EQ(result.outputs[0].size(0), rows);
     EXPECT_EQ(result.outputs[0][0].item<int64_t>(), bucket);
@@ -191,12 +191,12 @@ TEST_F(TorchScriptTest, BatchIsPaddedToItsBucketAndCutAgain) {
 TEST_F(TorchScriptTest, ShapesThatVaryGrowTheRoom) {
   const ModelOptions options = Options({{"x", DataType::kFp32, {kAnySize}}},
                                        {{"y", DataType::kFp32, {kAnySize}}});
-  auto lane = TorchLane::Create(
+  auto instance = TorchInstance::Create(
       options, Save("def forward(self, x):\n  return x * 2\n"));
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  ASSERT_TRUE(instance.ok()) << instance.status();
   for (int64_t size : {3, 100, 7}) {
     const at::Tensor x = at::ones({4, size});
-    const LaneResult result = lane->Run({x});
+    const InstanceResult result = instance->Run({x});
     ASSERT_TRUE(result.outcome.ok());
     EXPECT_TRUE(at::equal(result.outputs[0], x * 2));
   }
@@ -207,26 +207,26 @@ TEST_F(TorchScriptTest, ModelWithoutBatchDimensionSeesTheWholeShape) {
       Options({{"x", DataType::kFp32, {2, 3}}}, {{"y", DataType::kFp32, {3}}});
   options.spec.max_batch_size = 0;
   const at::Tensor x = at::ones({2, 3});
-  const LaneResult result =
+  const InstanceResult result =
       Run("def forward(self, x):\n  return x.sum(0)\n", options, {x});
   ASSERT_TRUE(result.outcome.ok());
   EXPECT_TRUE(at::equal(result.outputs[0], x.sum(0)));
 }
 
 TEST_F(TorchScriptTest, ThrowingForwardFailsItsBatchOnly) {
-  auto lane = TorchLane::Create(
+  auto instance = TorchInstance::Create(
       Options({kX}, {{"y", DataType::kFp32, {3}}}),
       Save("def forward(self, x):\n"
            "  assert not bool((x > 100).any()), \"secret of the model\"\n"
            "  return x + 1\n"));
-  ASSERT_TRUE(lane.ok()) << lane.status();
+  ASSERT_TRUE(instance.ok()) << instance.status();
   const at::Tensor good = at::ones({2, 3});
   for (int round = 0; round < 3; ++round) {
-    const LaneResult failed = lane->Run({at::full({2, 3}, 101.0)});
+    const InstanceResult failed = instance->Run({at::full({2, 3}, 101.0)});
     EXPECT_EQ(failed.outcome.code, absl::StatusCode::kInternal);
     EXPECT_EQ(std::string(failed.outcome.text),
               "the model failed on this batch");
-    const LaneResult served = lane->Run({good});
+    const InstanceResult served = instance->Run({good});
     ASSERT_TRUE(served.outcome.ok());
     EXPECT_TRUE(at::equal(served.outputs[0], good + 1));
   }
@@ -234,21 +234,23 @@ TEST_F(TorchScriptTest, ThrowingForwardFailsItsBatchOnly) {
 
 TEST_F(TorchScriptTest, OutputsOfAnotherShapeFailTheBatch) {
   ModelOptions options = Options({kX}, {{"y", DataType::kFp32, {3}}});
-  auto lane = TorchLane::Create(options, Save("def forward(self, x):\n"
-                                              "  if bool((x > 100).any()):\n"
-                                              "    x = x.narrow(0, 0, 1)\n"
-                                              "  return x + 1\n"));
-  ASSERT_TRUE(lane.ok()) << lane.status();
-  EXPECT_EQ(lane->Run({at::full({2, 3}, 101.0)}).outcome.code,
+  auto instance =
+      TorchInstance::Create(options, Save("def forward(self, x):\n"
+                                          "  if bool((x > 100).any()):\n"
+                                          "    x = x.narrow(0, 0, 1)\n"
+                                          "  return x + 1\n"));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_EQ(instance->Run({at::full({2, 3}, 101.0)}).outcome.code,
             absl::StatusCode::kInternal);
 }
 
 TEST_F(TorchScriptTest, FilesThatAreNoModelsAreNamed) {
   const ModelOptions options = Options({kX}, {kY});
-  EXPECT_EQ(TorchLane::Create(options, folder_.path("none.pt")).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(
+      TorchInstance::Create(options, folder_.path("none.pt")).status().code(),
+      absl::StatusCode::kNotFound);
   const auto broken =
-      TorchLane::Create(options, folder_.Write("broken.pt", "PK broken"));
+      TorchInstance::Create(options, folder_.Write("broken.pt", "PK broken"));
   EXPECT_EQ(broken.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(broken.status().message()), HasSubstr("broken.pt"));
   EXPECT_THAT(std::string(broken.status().message()),

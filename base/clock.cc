@@ -1,0 +1,23 @@
+// The steady clock behind Clock::Steady().
+#include "base/clock.h"
+
+#include <sys/prctl.h>
+
+namespace ferry {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  TimePoint Now() const override { return std::chrono::steady_clock::now(); }
+};
+
+}  // namespace
+
+const Clock& Clock::Steady() {
+  static const SteadyClock clock;
+  return clock;
+}
+
+void UsePreciseTimers() { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
+
+}  // namespace ferry

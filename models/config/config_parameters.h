@@ -1,0 +1,20 @@
+// Reads the `parameters` of a config: Ferry's own settings of a model.
+//
+// Thread safety: free function.
+#ifndef FERRY_MODELS_CONFIG_CONFIG_PARAMETERS_H_
+#define FERRY_MODELS_CONFIG_CONFIG_PARAMETERS_H_
+
+#include "models/config/config_diagnostics.h"
+#include "models/config/model_options.h"
+
+namespace ferry {
+
+// Reads every parameter of the config into `options`. REQUIRES:
+// options.backend is set. Adds a diagnostic for each key that is unknown, given
+// twice, or of another backend, and for each value out of range.
+void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
+                          ConfigDiagnostics& diagnostics);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CONFIG_CONFIG_PARAMETERS_H_

@@ -1,0 +1,17 @@
+// The texts of a model config: names, files, parameters.
+//
+// Thread safety: free function.
+#ifndef FERRY_MODELS_CONFIG_CONFIG_STRINGS_H_
+#define FERRY_MODELS_CONFIG_CONFIG_STRINGS_H_
+
+#include "models/config/config_diagnostics.h"
+
+namespace ferry {
+
+// Adds a diagnostic for each text that is no UTF-8: a client could not read the
+// config, nor the name of a tensor.
+void FindTextsNotUtf8(const ConfigNode& config, ConfigDiagnostics& diagnostics);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CONFIG_CONFIG_STRINGS_H_

@@ -1,0 +1,130 @@
+// From text or JSON to the message; its meaning: config_reader.cc.
+#include "models/config/model_config.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
+#include "models/config/config_diagnostics.h"
+#include "models/config/config_reader.h"
+#include "models/files/printable_text.h"
+#include "models/files/read_file.h"
+
+namespace ferry {
+namespace {
+
+constexpr size_t kMaxShownBytes = 512;
+// A config nests 6 messages deep. The parser recurses: without a bound a file
+// of braces would take all of the stack.
+constexpr int kMaxDepth = 32;
+
+// Syntax errors and, as warnings, unknown fields.
+class ParseFindings final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit ParseFindings(ConfigDiagnostics& diagnostics)
+      : diagnostics_(diagnostics) {}
+
+  void AddError(int line, int /*column*/, const std::string& message) override {
+    diagnostics_.Add(line + 1, message);
+  }
+  void AddWarning(int line, int column, const std::string& message) override {
+    AddError(line, column, message);
+  }
+
+ private:
+  ConfigDiagnostics& diagnostics_;
+};
+
+// Of the parser's words, which begin with ':' and show the place in lines.
+std::string OneLine(absl::string_view text) {
+  text = absl::StripLeadingAsciiWhitespace(absl::StripPrefix(text, ":"));
+  return absl::StrReplaceAll(text, {{"\n", " "}});
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
+                                             absl::string_view source,
+                                             const std::string& name) {
+  ConfigDiagnostics diagnostics(source);
+  ParseFindings parse_findings(diagnostics);
+  google::protobuf::TextFormat::ParseInfoTree places;
+  google::protobuf::TextFormat::Parser parser;
+  parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kMaxDepth);
+  parser.RecordErrorsTo(&parse_findings);
+  parser.WriteLocationsTo(&places);
+  ModelConfig config;
+  google::protobuf::io::ArrayInputStream stream(text.data(),
+                                                static_cast<int>(text.size()));
+  // Where the syntax is broken, what was read before it is checked all the
+  // same; diagnostics are not empty then.
+  if (parser.Parse(&stream, &config.message)) {
+    config.options = ReadConfigMessage(
+        config.message, ConfigNode(config.message, &places), name, diagnostics);
+    config.message.set_name(name);
+  } else if (diagnostics.empty()) {
+    diagnostics.Add(0, "expected the text of a model config");
+  }
+  if (absl::Status status = diagnostics.ToStatus(); !status.ok()) {
+    return status;
+  }
+  return config;
+}
+
+absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
+                                             absl::string_view source,
+                                             const std::string& name) {
+  ConfigDiagnostics diagnostics(source);
+  ModelConfig config;
+  config.message = std::move(message);
+  config.options = ReadConfigMessage(
+      config.message, ConfigNode(config.message, nullptr), name, diagnostics);
+  config.message.set_name(name);
+  if (absl::Status status = diagnostics.ToStatus(); !status.ok()) {
+    return status;
+  }
+  return config;
+}
+
+absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
+                                                 const std::string& name) {
+  constexpr char kSource[] = "config of the load request";
+  if (text.size() > kMaxConfigBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kSource, ": expected at most ", kMaxConfigBytes,
+                     " bytes, got ", text.size()));
+  }
+  inference::ModelConfig message;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(text, &message);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kSource, ": expected a model config as JSON: ",
+        PrintableText(OneLine(status.message().ToString()), kMaxShownBytes)));
+  }
+  return CheckModelConfig(std::move(message), kSource, name);
+}
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
+                                            const std::string& name) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read model config '", path,
+                     "'; each folder of a model repository is a model, unless "
+                     "its name begins with '.' or --load-model leaves it out"));
+  }
+  if (!text.ok()) {
+    return text.status();
+  }
+  return ParseModelConfig(*text, path, name);
+}
+
+}  // namespace ferry

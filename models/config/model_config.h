@@ -1,0 +1,56 @@
+// Reads config.pbtxt: the message as the ModelConfig RPC answers it, and
+// ModelOptions, its checked meaning.
+//
+// Guarantees: what Ferry cannot honor is refused, never ignored. One pass finds
+// everything: syntax, unknown fields, unsupported fields, values out of range;
+// each with its field and line and what to write instead.
+//
+// Thread safety: free functions.
+#ifndef FERRY_MODELS_CONFIG_MODEL_CONFIG_H_
+#define FERRY_MODELS_CONFIG_MODEL_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "models/config/model_options.h"
+#include "proto/model_config.pb.h"
+
+namespace ferry {
+
+// The spec may lack inputs or outputs where the model's file says them:
+// models/config/config_completion.h.
+struct ModelConfig {
+  ModelOptions options;
+  inference::ModelConfig message;
+};
+
+// Larger ones are refused.
+inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+
+// Waits at most this long where a config batches and names no delay.
+inline constexpr Duration kDefaultMaxWait{5'000'000};  // 5 ms
+
+// Reads the text of a config. `source` stands in messages ("mlp/config.pbtxt");
+// `name` is the model's folder. INVALID_ARGUMENT: one line a diagnostic.
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
+                                             absl::string_view source,
+                                             const std::string& name);
+
+// As ParseModelConfig, of the JSON form of the message, as a client sends it to
+// replace the file. No lines are named.
+absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
+                                                 const std::string& name);
+
+// As ParseModelConfig, of a message that has no text.
+absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
+                                             absl::string_view source,
+                                             const std::string& name);
+
+// As ParseModelConfig, of a file. NOT_FOUND where it cannot be read.
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
+                                            const std::string& name);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_CONFIG_MODEL_CONFIG_H_

@@ -1,0 +1,96 @@
+// Flags over config, and the message completed.
+#include "models/config/model_overrides.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry {
+namespace {
+
+absl::Status OverrideBatchSize(int32_t rows, ConfigOrigin origin,
+                               ModelOptions& options) {
+  const int32_t configured = options.spec.max_batch_size;
+  const bool is_open = configured == 0 && options.spec.inputs.empty();
+  const bool is_too_many = origin == ConfigOrigin::kFolder && rows > configured;
+  if (rows < 1 || (!is_open && (configured == 0 || is_too_many))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model '", options.name,
+                     "': max_batch_size: expected 1 to the "
+                     "config's ",
+                     configured, ", got ", rows));
+  }
+  options.spec.max_batch_size = rows;
+  std::vector<int32_t>& buckets = options.buckets;
+  if (!buckets.empty()) {
+    buckets.erase(std::lower_bound(buckets.begin(), buckets.end(), rows),
+                  buckets.end());
+    buckets.push_back(rows);
+  }
+  return absl::OkStatus();
+}
+
+void SetParameter(const char* key, const std::string& value,
+                  inference::ModelConfig& message) {
+  (*message.mutable_parameters())[key].set_string_value(value);
+}
+
+void Complete(ModelConfig& config) {
+  const ModelOptions& options = config.options;
+  inference::ModelConfig& message = config.message;
+  message.set_max_batch_size(options.spec.max_batch_size);
+  if (message.has_dynamic_batching()) {
+    message.mutable_dynamic_batching()->set_max_queue_delay_microseconds(
+        static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(
+                options.max_wait)
+                .count()));
+  }
+  if (message.instance_group().empty()) {
+    message.add_instance_group();
+  }
+  for (auto& group : *message.mutable_instance_group()) {
+    group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
+    group.set_count(std::max(group.count(), 1));
+  }
+  SetParameter("ferry.policy", PolicyName(options.policy), message);
+  SetParameter("ferry.weight", absl::StrCat(options.weight), message);
+  if (RunsOnTorch(options.backend)) {
+    SetParameter("ferry.threads", absl::StrCat(options.threads), message);
+  }
+  if (RunsOnTorch(options.backend) &&
+      options.backend != BackendKind::kAotInductor) {
+    SetPrecision(options.precision, config);
+  }
+  if (!options.buckets.empty()) {
+    SetParameter("ferry.buckets", absl::StrJoin(options.buckets, ","), message);
+  }
+}
+
+}  // namespace
+
+void SetPrecision(Precision precision, ModelConfig& config) {
+  config.options.precision = precision;
+  SetParameter("ferry.precision", PrecisionName(precision), config.message);
+}
+
+absl::Status ApplyOverrides(const ModelOverrides& overrides,
+                            ConfigOrigin origin, ModelConfig& config) {
+  ModelOptions& options = config.options;
+  if (overrides.max_batch_size.has_value()) {
+    if (absl::Status status =
+            OverrideBatchSize(*overrides.max_batch_size, origin, options);
+        !status.ok()) {
+      return status;
+    }
+  }
+  options.max_wait = overrides.max_wait.value_or(options.max_wait);
+  options.policy = overrides.policy.value_or(options.policy);
+  options.threads = overrides.threads.value_or(options.threads);
+  Complete(config);
+  return absl::OkStatus();
+}
+
+}  // namespace ferry

@@ -1,0 +1,85 @@
+// open(), fstat(), read().
+#include "models/files/read_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+absl::Status CannotRead(const std::string& path, int error) {
+  return absl::NotFoundError(
+      absl::StrCat("cannot read '", path, "': ", std::strerror(error)));
+}
+
+absl::Status NoFile(const std::string& path, mode_t mode) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path, "': expected a file, got a ",
+                   S_ISDIR(mode) ? "folder" : "pipe, socket or device"));
+}
+
+}  // namespace
+
+absl::Status CheckRegularFile(const std::string& path) {
+  struct stat about = {};
+  if (stat(path.c_str(), &about) != 0) {
+    return CannotRead(path, errno);
+  }
+  return S_ISREG(about.st_mode) ? absl::OkStatus()
+                                : NoFile(path, about.st_mode);
+}
+
+absl::StatusOr<int> OpenRegularFile(const std::string& path) {
+  if (absl::Status status = CheckRegularFile(path); !status.ok()) {
+    return status;  // opening a device may act on it
+  }
+  const int descriptor =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) {
+    return CannotRead(path, errno);
+  }
+  struct stat about = {};
+  const bool is_known = fstat(descriptor, &about) == 0;
+  if (!is_known || !S_ISREG(about.st_mode)) {  // another one meanwhile
+    const int error = errno;
+    close(descriptor);
+    return is_known ? NoFile(path, about.st_mode) : CannotRead(path, error);
+  }
+  return descriptor;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     size_t max_bytes) {
+  const absl::StatusOr<int> descriptor = OpenRegularFile(path);
+  if (!descriptor.ok()) {
+    return descriptor.status();
+  }
+  std::string text;
+  size_t size = 0;
+  ssize_t got = 0;
+  do {
+    size += static_cast<size_t>(got);
+    text.resize(std::min(max_bytes + 1, size + (size_t{64} << 10)));
+    got = read(*descriptor, text.data() + size, text.size() - size);
+  } while (got > 0);
+  const int error = errno;
+  close(*descriptor);
+  if (got < 0) {
+    return CannotRead(path, error);
+  }
+  if (size > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", path, "': expected at most ", max_bytes, " bytes, got more"));
+  }
+  text.resize(size);
+  return text;
+}
+
+}  // namespace ferry

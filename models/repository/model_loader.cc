@@ -1,0 +1,249 @@
+// What computes, then its instances and their scheduler.
+#include "models/repository/model_loader.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "batcher/cpu_instance.h"
+#include "batcher/device_instance.h"
+#include "models/config/config_completion.h"
+#include "models/config/label_file.h"
+
+namespace ferry {
+namespace {
+
+const char* Platform(BackendKind backend) {
+  switch (backend) {
+    case BackendKind::kAotInductor:
+      return "torch_aoti";
+    case BackendKind::kNetwork:
+      return "ferry_network";
+    case BackendKind::kSimulated:
+      return "ferry_sim";
+    case BackendKind::kEcho:
+      return "ferry_echo";
+    default:
+      return "pytorch_libtorch";
+  }
+}
+
+SchedulerOptions MakeSchedulerOptions(const ModelOptions& options,
+                                      const ModelOverrides& overrides,
+                                      const ComputePlace& place) {
+  SchedulerOptions result;
+  result.max_batch_size = std::max(options.spec.max_batch_size, 1);
+  if (options.batching == Batching::kOwnRowsOnly) {
+    result.max_requests_per_batch = 1;
+  }
+  result.policy = options.policy;
+  result.max_wait = options.max_wait;
+  result.preserve_ordering = options.preserve_ordering;
+  result.enough_rows = options.enough_rows;
+  result.buckets = options.buckets;
+  result.levels = options.levels;
+  result.queue.requests =
+      overrides.queue_requests.value_or(result.queue.requests);
+  if (const int32_t max = options.levels[0].max_requests;
+      options.levels.size() == 1 && max > 0) {
+    result.queue.requests = std::min(result.queue.requests, max);
+  }
+  result.queue.bytes = overrides.queue_bytes.value_or(result.queue.bytes);
+  result.device = place.share;
+  result.weight = options.weight;
+  return result;
+}
+
+using Instances = std::vector<std::unique_ptr<Instance>>;
+
+absl::StatusOr<Instances> MakeInstances(
+    std::vector<std::unique_ptr<CpuModel>> copies,
+    std::unique_ptr<DeviceModel> on_device) {
+  Instances instances;
+  if (on_device != nullptr) {
+    auto instance = DeviceInstance::Create(std::move(on_device));
+    if (!instance.ok()) {
+      return instance.status();
+    }
+    instances.push_back(*std::move(instance));
+  }
+  for (std::unique_ptr<CpuModel>& copy : copies) {
+    auto instance = CpuInstance::Create(std::move(copy));
+    if (!instance.ok()) {
+      return instance.status();
+    }
+    instances.push_back(*std::move(instance));
+  }
+  return instances;
+}
+
+// What runs a model's batches, loaded: copies on the processor, or a device.
+struct Loaded {
+  std::vector<std::unique_ptr<CpuModel>> copies;
+  std::unique_ptr<DeviceModel> on_device;
+
+  const ModelSpec& spec() const {
+    return on_device != nullptr ? on_device->spec() : copies.front()->spec();
+  }
+};
+
+// Labels lie beside the version folders: all versions share them.
+absl::Status ReadLabelFiles(const ModelOptions& options,
+                            const std::string& version_path,
+                            ServedModel& model) {
+  for (const std::string& file : options.label_files) {
+    absl::StatusOr<std::vector<std::string>> labels;
+    if (file.empty()) {
+      labels = std::vector<std::string>();
+    } else {
+      const std::filesystem::path folder(version_path);
+      labels = ReadLabels((folder.parent_path() / file).string());
+    }
+    if (!labels.ok()) {
+      return labels.status();
+    }
+    model.labels.push_back(*std::move(labels));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Load(const ModelOptions& options, const std::string& folder,
+                  const ComputePlace& place, Loaded& loaded) {
+  if (place.device != nullptr && RunsOnTorch(options.backend)) {
+    auto model = MakeDeviceModel(options, folder, *place.device);
+    loaded.on_device = model.ok() ? *std::move(model) : nullptr;
+    return model.status();
+  }
+  auto copies = MakeCopies(options, folder);
+  if (copies.ok()) {
+    loaded.copies = *std::move(copies);
+  }
+  return copies.status();
+}
+
+absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
+    const ModelConfig& given, const ModelOverrides& overrides,
+    const VersionFolder& folder, const ComputePlace& place) {
+  const auto named = [&](const absl::Status& status) {
+    return absl::Status(
+        status.code(), absl::StrCat("model '", given.options.name, "' version ",
+                                    folder.version, ": ", status.message()));
+  };
+  ModelConfig config = given;
+  if (place.device != nullptr && RunsOnTorch(given.options.backend) &&
+      config.options.buckets.empty()) {
+    config.options.buckets = DeviceBuckets(given.options.spec.max_batch_size);
+  }
+  Loaded loaded;
+  if (absl::Status status = Load(config.options, folder.path, place, loaded);
+      !status.ok()) {
+    return named(status);
+  }
+  auto model = std::make_unique<ServedModel>();
+  if (IsIncomplete(given.options)) {
+    model->completed = CompleteConfig(loaded.spec(), config);
+  }
+  const ModelOptions& options = config.options;
+  const DeviceModel* const on_device = loaded.on_device.get();
+  const CpuModel* const copy =
+      loaded.copies.empty() ? nullptr : loaded.copies.front().get();
+  absl::StatusOr<Instances> instances =
+      MakeInstances(std::move(loaded.copies), std::move(loaded.on_device));
+  if (!instances.ok()) {
+    return named(instances.status());
+  }
+  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
+      *std::move(instances), MakeSchedulerOptions(options, overrides, place));
+  if (!scheduler.ok()) {
+    return named(scheduler.status());
+  }
+  model->name = options.name;
+  model->version = folder.version;
+  model->platform = Platform(options.backend);
+  model->config = config.message;
+  model->config.set_platform(model->platform);
+  if (IsPytorch(options.backend)) {
+    model->config.set_backend("pytorch");
+  }
+  model->spec = options.spec;
+  if (absl::Status status = ReadLabelFiles(options, folder.path, *model);
+      !status.ok()) {
+    return status;
+  }
+  model->warm_up_failure = on_device != nullptr ? on_device->warm_up_failure()
+                                                : copy->warm_up_failure();
+  model->is_simulated = options.backend == BackendKind::kSimulated;
+  model->default_level = options.default_level;
+  model->scheduler = *std::move(scheduler);
+  return model;
+}
+
+// LibTorch's words where types do not agree.
+constexpr absl::string_view kOfTypes[] = {
+    "BFloat16",
+    "Half",
+    "Double",
+    "dtype",
+    "scalar type",
+    "another type",
+    "forward propagation primitive",
+};
+
+// Whether that is the failure of a script which may run in another precision:
+// one that was frozen holds constants of fp32, one that casts by itself
+// computes in several types.
+bool IsOfPrecision(const ModelOptions& options, absl::string_view failure) {
+  return options.backend == BackendKind::kTorchScript &&
+         options.precision != Precision::kNative &&
+         std::any_of(std::begin(kOfTypes), std::end(kOfTypes),
+                     [&](absl::string_view words) {
+                       return absl::StrContains(failure, words);
+                     });
+}
+
+std::string FailureOf(
+    const absl::StatusOr<std::unique_ptr<ServedModel>>& model) {
+  if (model.ok()) {
+    return (*model)->warm_up_failure;
+  }
+  return absl::IsInternal(model.status())
+             ? std::string(model.status().message())
+             : "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
+    const ModelConfig& given, const ModelOverrides& overrides,
+    const VersionFolder& folder, const ComputePlace& place) {
+  auto model = LoadAsConfigured(given, overrides, folder, place);
+  const std::string failure = FailureOf(model);
+  if (!IsOfPrecision(given.options, failure)) {
+    return model;
+  }
+  if (given.options.is_precision_chosen) {
+    return model.ok()
+               ? std::move(model)
+               : absl::InternalError(absl::StrCat(
+                     failure, "; its config asks for ferry.precision ",
+                     PrecisionName(given.options.precision), ", it may run in ",
+                     given.options.precision == Precision::kBf16 ? "fp32 or "
+                                                                 : "",
+                     "native"));
+  }
+  for (const Precision other : {Precision::kFp32, Precision::kNative}) {
+    ModelConfig config = given;
+    SetPrecision(other, config);
+    auto in_other = LoadAsConfigured(config, overrides, folder, place);
+    if (in_other.ok() && (*in_other)->warm_up_failure.empty()) {
+      (*in_other)->why_not_bf16 = failure;
+      return in_other;
+    }
+  }
+  return model;
+}
+
+}  // namespace ferry

@@ -1,0 +1,245 @@
+// Listing folders and choosing versions.
+#include "models/repository/repository_folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "models/config/warm_up_data.h"
+#include "models/files/printable_text.h"
+#include "models/files/read_file.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxNameLength = 64;
+constexpr char kConfigFile[] = "config.pbtxt";
+
+// Names of the folders in `path`, sorted. Errors: what the system says.
+absl::StatusOr<std::vector<std::string>> ListFolders(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code entry_error;
+    if (entry->is_directory(entry_error)) {
+      names.push_back(entry->path().filename().string());
+    }
+  }
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read the folder '", path, "': ", error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<std::set<int64_t>> FindVersions(const std::string& model_path) {
+  const absl::StatusOr<std::vector<std::string>> names =
+      ListFolders(model_path);
+  if (!names.ok()) {
+    return names.status();
+  }
+  std::set<int64_t> versions;
+  for (const std::string& name : *names) {
+    int64_t version = 0;
+    if (absl::SimpleAtoi(name, &version) && version > 0 &&
+        absl::StrCat(version) == name) {
+      versions.insert(version);
+    }
+  }
+  return versions;
+}
+
+absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
+                                         const VersionChoice& choice) {
+  switch (choice.kind) {
+    case VersionChoice::Kind::kAll:
+      return found;
+    case VersionChoice::Kind::kLatest:
+      while (static_cast<int64_t>(found.size()) > choice.latest_count) {
+        found.erase(found.begin());
+      }
+      return found;
+    default:
+      break;
+  }
+  for (int64_t version : choice.versions) {
+    if (!found.contains(version)) {
+      return absl::NotFoundError(absl::StrCat(
+          "version ", version, ", which version_policy names, has no folder"));
+    }
+  }
+  return std::set<int64_t>(choice.versions.begin(), choice.versions.end());
+}
+
+// Calls `visit` with all that is in the version and each file beside its
+// folder and in that of warm-up data. Returns why it could not look at all of
+// them; a folder that is missing has none.
+std::error_code ForEachFile(const VersionFolder& folder,
+                            absl::FunctionRef<void(const fs::path&)> visit) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder.path, error), end;
+       !error && entry != end; entry.increment(error)) {
+    visit(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return error;
+  }
+  const fs::path model = fs::path(folder.path).parent_path();
+  for (const fs::path& beside : {model / kWarmUpFolder, model}) {
+    error.clear();
+    for (fs::directory_iterator entry(beside, error), end;
+         !error && entry != end; entry.increment(error)) {
+      std::error_code ignored;
+      if (!entry->is_directory(ignored)) {
+        visit(entry->path());
+      }
+    }
+    if (error && error != std::errc::no_such_file_or_directory) {
+      return error;
+    }
+  }
+  return error;
+}
+
+}  // namespace
+
+absl::Status CheckPathInside(const std::string& repository_path,
+                             const std::string& path) {
+  std::error_code error;
+  const fs::path root = fs::canonical(repository_path, error);
+  const fs::path resolved =
+      error ? fs::path() : fs::weakly_canonical(path, error);
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read '", path, "': ", error.message()));
+  }
+  if (std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end())
+          .first == root.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path,
+                   "': expected a path in the model repository, got a link "
+                   "that leads out of it"));
+}
+
+absl::Status CheckModelName(const std::string& name) {
+  const bool is_good =
+      !name.empty() && name.size() <= kMaxNameLength && name[0] != '.' &&
+      std::all_of(name.begin(), name.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+               c == '_' || c == '-';
+      });
+  if (is_good) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model name: expected 1 to ", kMaxNameLength,
+      " of letters, digits, '.', '_' and '-', not beginning with '.', got '",
+      PrintableText(name, 2 * kMaxNameLength), "'"));
+}
+
+absl::Status CheckInside(const std::string& repository_path,
+                         const std::string& name) {
+  std::error_code error;
+  const fs::path model = fs::canonical(fs::path(repository_path) / name, error);
+  if (error) {
+    return absl::NotFoundError(
+        absl::StrCat("model '", name, "': expected a folder '", name,
+                     "' in the model repository '", repository_path,
+                     "': ", error.message()));
+  }
+  return CheckPathInside(repository_path,
+                         absl::StrCat(repository_path, "/", name));
+}
+
+absl::Status CheckFilesInside(const std::string& repository_path,
+                              const VersionFolder& folder) {
+  absl::Status status;
+  const std::error_code error = ForEachFile(folder, [&](const fs::path& path) {
+    status.Update(CheckPathInside(repository_path, path.string()));
+    std::error_code ignored;
+    if (fs::is_other(path, ignored)) {  // neither file nor folder
+      status.Update(CheckRegularFile(path.string()));
+    }
+  });
+  if (error) {
+    status.Update(absl::NotFoundError(absl::StrCat(
+        "cannot read the folder '", folder.path, "': ", error.message())));
+  }
+  return status;
+}
+
+std::string FingerprintOf(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+             ? absl::StrCat(path, " ", status.st_size, " ",
+                            status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec,
+                            "\n")
+             : "";
+}
+
+std::string FingerprintOf(const VersionFolder& folder) {
+  std::vector<std::string> files;
+  // What cannot be read was said by CheckFilesInside().
+  (void)ForEachFile(folder, [&files](const fs::path& path) {
+    // What the config says is known by its message.
+    if (path.filename() != kConfigFile) {
+      files.push_back(FingerprintOf(path.string()));
+    }
+  });
+  std::sort(files.begin(), files.end());
+  return absl::StrJoin(files, "");
+}
+
+absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path) {
+  absl::StatusOr<std::vector<std::string>> names = ListFolders(path);
+  if (!names.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat("model repository: ", names.status().message()));
+  }
+  std::erase_if(*names, [](const std::string& name) { return name[0] == '.'; });
+  return names;
+}
+
+absl::StatusOr<std::vector<VersionFolder>> ListVersions(
+    const std::string& model_path, const ModelOptions& options) {
+  absl::StatusOr<std::set<int64_t>> found = FindVersions(model_path);
+  if (!found.ok()) {
+    return found.status();
+  }
+  if (found->empty() && !NeedsFile(options)) {
+    found->insert(1);
+  }
+  if (found->empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", model_path,
+        "': expected a version folder such as '1', got none; each folder of a "
+        "model repository is a model, unless its name begins with '.' or "
+        "--load-model leaves it out"));
+  }
+  absl::StatusOr<std::set<int64_t>> chosen =
+      Choose(*std::move(found), options.versions);
+  if (!chosen.ok()) {
+    return chosen.status();
+  }
+  std::vector<VersionFolder> folders;
+  for (int64_t version : *chosen) {
+    folders.push_back({version, absl::StrCat(model_path, "/", version)});
+  }
+  return folders;
+}
+
+}  // namespace ferry

@@ -1,0 +1,54 @@
+// Reads the layout of a model repository: which models and which versions.
+//
+// Thread safety: free functions.
+#ifndef FERRY_MODELS_REPOSITORY_REPOSITORY_FOLDER_H_
+#define FERRY_MODELS_REPOSITORY_REPOSITORY_FOLDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/model_copies.h"
+
+namespace ferry {
+
+// OK for 1 to 64 of letters, digits, '.', '_' and '-' that do not begin with
+// '.', so that a name never leaves its folder.
+absl::Status CheckModelName(const std::string& name);
+
+// OK where the model's folder, with all links in the path resolved, lies in the
+// repository. NOT_FOUND where there is none.
+absl::Status CheckInside(const std::string& repository_path,
+                         const std::string& name);
+
+// OK where the path, with links resolved, lies in the repository. It may be
+// missing: whoever reads it says so.
+absl::Status CheckPathInside(const std::string& repository_path,
+                             const std::string& path);
+
+// OK where all files of the version and those beside its folder, with links
+// resolved, lie in the repository and are files: no pipe, socket or device.
+absl::Status CheckFilesInside(const std::string& repository_path,
+                              const VersionFolder& folder);
+
+// Returns a text that changes when a file of the version, or one beside its
+// folder but the config, is replaced or written: names, sizes and times of
+// change. Empty for a model without files.
+std::string FingerprintOf(const VersionFolder& folder);
+
+// The same of one file; empty where it is none.
+std::string FingerprintOf(const std::string& path);
+
+// Returns the names of all model folders, sorted; hidden ones are left out.
+// NOT_FOUND where `path` is no folder or cannot be read.
+absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path);
+
+// Returns the version folders that the config chooses, ascending. NOT_FOUND
+// where there is none but the model needs a file.
+absl::StatusOr<std::vector<VersionFolder>> ListVersions(
+    const std::string& model_path, const ModelOptions& options);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_REPOSITORY_REPOSITORY_FOLDER_H_

@@ -1,0 +1,58 @@
+// ServedModel: one version of a model, ready to take requests.
+//
+// Thread safety: const after construction; its Scheduler is thread-safe.
+#ifndef FERRY_MODELS_REPOSITORY_SERVED_MODEL_H_
+#define FERRY_MODELS_REPOSITORY_SERVED_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "batcher/scheduler.h"
+#include "proto/model_config.pb.h"
+#include "tensor/tensor.h"
+
+namespace ferry {
+
+// What to do about a model that did not run before it was ready.
+inline constexpr char kWarmUpAdvice[] =
+    "model_warmup in config.pbtxt says with which dims it runs";
+
+struct ServedModel {
+  std::string name;
+  int64_t version = 1;
+  // "pytorch_libtorch", "ferry_network", "ferry_sim" or "ferry_echo".
+  std::string platform;
+  // As ModelConfig answers it: what was read, completed with what is in force.
+  inference::ModelConfig config;
+  // Lines of config.pbtxt for what its config left out and loading found; empty
+  // where it left out nothing.
+  std::string completed;
+  ModelSpec spec;
+  // [spec output][class]: names of its elements, or none.
+  std::vector<std::vector<std::string>> labels;
+  // Why the model did not run before it was ready; empty where it did.
+  std::string warm_up_failure;
+  // How it fails in bf16, the default, where it is served in another precision
+  // for that; else empty.
+  std::string why_not_bf16;
+  // Whether the device is simulated, so that results can say so.
+  bool is_simulated = false;
+  // Of requests that name none.
+  int32_t default_level = 0;
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+// Returns the scheduler's level for a priority as clients write it: from 1, the
+// most urgent; 0 and what the model does not have mean its default, as in
+// Triton.
+inline int32_t LevelOf(uint64_t priority, const ServedModel& model) {
+  return priority >= 1 && priority <= model.scheduler->options().levels.size()
+             ? static_cast<int32_t>(priority - 1)
+             : model.default_level;
+}
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_REPOSITORY_SERVED_MODEL_H_

@@ -1,0 +1,389 @@
+// Checks in the order a client would fix them: inputs by name, then each one's
+// type, shape and bytes, then outputs and parameters.
+#include "server/codec/infer_codec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/checked_math.h"
+#include "server/client_text.h"
+#include "server/codec/classification.h"
+#include "server/codec/raw_contents.h"
+#include "server/codec/typed_contents.h"
+#include "tensor/bytes_elements.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kNotSent = -1;
+constexpr int32_t kNoRows = 0;  // no input has said how many
+
+// What any queue holds at most; the scheduler knows what its own does, and
+// serves more rows than a batch holds in parts.
+constexpr int64_t kMaxRows = 1 << 26;
+
+// Above this, converted contents are given back and not kept.
+constexpr size_t kMaxKeptBytes = size_t{64} << 10;
+
+absl::Status Invalid(std::string text) {
+  return absl::InvalidArgumentError(std::move(text));
+}
+
+// "'a', 'b'"
+std::string NamesOf(const std::vector<TensorSpec>& tensors) {
+  return absl::StrJoin(tensors, ", ",
+                       [](std::string* text, const TensorSpec& tensor) {
+                         absl::StrAppend(text, "'", tensor.name, "'");
+                       });
+}
+
+std::string OfInput(const ModelView& model, const std::string& input) {
+  return absl::StrCat("input '", input, "' for model '", model.name, "'");
+}
+
+}  // namespace
+
+absl::Status InferDecoder::Bind(const ModelView& model, InferRequest& request) {
+  if (message_.is_repeated() && bound_.serial != 0 &&
+      bound_.serial == model.serial && BindAgain(model, request)) {
+    return absl::OkStatus();
+  }
+  bound_ = {};
+  absl::Status status = BindAnew(model, request);
+  if (status.ok() && message_.raw_count() > 0) {
+    bound_ = {.serial = model.serial,
+              .rows = request.rows,
+              .bytes = request.bytes,
+              .shape_key = request.shape_key};
+    raw_bytes_.clear();
+    for (const int sent_as : sent_as_) {
+      raw_bytes_.push_back(
+          sent_as == kNotSent
+              ? 0
+              : message_.raw_bytes(static_cast<size_t>(sent_as)));
+    }
+  }
+  return status;
+}
+
+bool InferDecoder::BindAgain(const ModelView& model, InferRequest& request) {
+  if (message_.raw_count() !=
+      static_cast<size_t>(message_.fields().inputs_size())) {
+    return false;
+  }
+  for (size_t i = 0; i < raw_bytes_.size(); ++i) {
+    if (sent_as_[i] == kNotSent) {
+      continue;
+    }
+    const auto sent_as = static_cast<size_t>(sent_as_[i]);
+    if (message_.raw_bytes(sent_as) != raw_bytes_[i]) {
+      return false;
+    }
+    inputs_[i].segments = message_.raw(sent_as);
+    if (!CheckRawElements(model.spec.inputs[i].type, elements_[i],
+                          inputs_[i].segments)
+             .ok()) {
+      return false;
+    }
+  }
+  request.inputs = inputs_;
+  request.rows = bound_.rows;
+  request.bytes = bound_.bytes;
+  request.shape_key = bound_.shape_key;
+  return true;
+}
+
+absl::Status InferDecoder::BindAnew(const ModelView& model,
+                                    InferRequest& request) {
+  const size_t input_count = model.spec.inputs.size();
+  absl::StatusOr<RequestParameters> parameters =
+      ReadRequestParameters(message_.fields().parameters());
+  if (!parameters.ok()) {
+    return parameters.status();
+  }
+  parameters_ = *parameters;
+  if (absl::Status status = MatchInputs(model); !status.ok()) {
+    return status;
+  }
+  inputs_.assign(input_count, TensorView());
+  elements_.assign(input_count, 0);
+  typed_segments_.assign(input_count, ByteSegment());
+  narrowed_.resize(std::max(narrowed_.size(), input_count));
+  request.rows = kNoRows;
+  request.bytes = 0;
+  for (size_t i = 0; i < input_count; ++i) {
+    inputs_[i].is_given = sent_as_[i] != kNotSent;
+    if (!inputs_[i].is_given) {
+      continue;
+    }
+    if (absl::Status status = BindInput(model, i, request); !status.ok()) {
+      return status;
+    }
+  }
+  if (request.rows == kNoRows && model.spec.max_batch_size > 0) {
+    return Invalid(absl::StrCat("expected at least one input for model '",
+                                model.name,
+                                "', which says how many rows there are, got "
+                                "none"));
+  }
+  request.rows = std::max(request.rows, 1);
+  if (absl::Status status = BindPadding(model, request.rows); !status.ok()) {
+    return status;
+  }
+  request.inputs = inputs_;
+  request.shape_key = RequestsMayDiffer(model.spec) ? ShapeKey(inputs_) : 0;
+  return BindOutputs(model);
+}
+
+absl::Status InferDecoder::MatchInputs(const ModelView& model) {
+  const auto& sent = message_.fields().inputs();
+  sent_as_.assign(model.spec.inputs.size(), kNotSent);
+  for (int i = 0; i < sent.size(); ++i) {
+    const std::optional<size_t> input =
+        FindTensor(model.spec.inputs, sent[i].name());
+    if (!input.has_value()) {
+      return Invalid(absl::StrCat("unexpected inference input '",
+                                  Shown(sent[i].name()), "' for model '",
+                                  model.name, "', expected ",
+                                  NamesOf(model.spec.inputs)));
+    }
+    if (sent_as_[*input] != kNotSent) {
+      return Invalid(absl::StrCat("input '", sent[i].name(),
+                                  "' is given twice for model '", model.name,
+                                  "', expected once"));
+    }
+    sent_as_[*input] = i;
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < sent_as_.size(); ++i) {
+    if (sent_as_[i] == kNotSent && !model.spec.inputs[i].is_optional) {
+      missing.push_back(model.spec.inputs[i].name);
+    }
+  }
+  if (!missing.empty()) {
+    return Invalid(absl::StrCat(
+        "expected ", sent_as_.size(), " inputs but got ", sent.size(),
+        " inputs for model '", model.name, "', missing input(s) ['",
+        absl::StrJoin(missing, "', '"), "']"));
+  }
+  const size_t raw_count = message_.raw_count();
+  if (raw_count != 0 && raw_count != static_cast<size_t>(sent.size())) {
+    return Invalid(absl::StrCat("expected ", sent.size(),
+                                " raw_input_contents, one an input, got ",
+                                raw_count, " for model '", model.name, "'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindInput(const ModelView& model, size_t index,
+                                     InferRequest& request) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const Input& sent = message_.fields().inputs(sent_as_[index]);
+  absl::Status status = CheckInputParameters(sent.name(), sent.parameters());
+  if (!status.ok()) {
+    return status;
+  }
+  if (sent.datatype() != DataTypeName(spec.type)) {
+    return Invalid(absl::StrCat("inference input '", spec.name,
+                                "' data-type is '", Shown(sent.datatype()),
+                                "', but model '", model.name, "' expects '",
+                                DataTypeName(spec.type), "'"));
+  }
+  status = BindShape(model, index, request);
+  if (status.ok()) {
+    status = BindBytes(model, index, request.rows);
+  }
+  if (status.ok()) {
+    for (const ByteSegment& segment : inputs_[index].segments) {
+      request.bytes += segment.size;
+    }
+    if (inputs_[index].is_bytes) {
+      request.bytes += static_cast<size_t>(elements_[index]) * kBytesOfText;
+    }
+  }
+  return status;
+}
+
+absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
+                                     InferRequest& request) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const Input& sent = message_.fields().inputs(sent_as_[index]);
+  const absl::Span<const int64_t> shape(sent.shape().data(),
+                                        static_cast<size_t>(sent.shape_size()));
+  const size_t batch_dims = model.spec.max_batch_size > 0 ? 1 : 0;
+  const auto unexpected = [&] {
+    return Invalid(absl::StrCat(
+        "unexpected shape for ", OfInput(model, spec.name), ". Expected ",
+        ShownSpec(model.spec, spec), ", got ", ShownShape(shape)));
+  };
+  if (shape.size() != spec.dims.size() + batch_dims) {
+    return unexpected();
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_batch = i < batch_dims;
+    const int64_t expected = is_batch ? kAnySize : spec.dims[i - batch_dims];
+    if (shape[i] < 1 || (expected != kAnySize && expected != shape[i])) {
+      return unexpected();
+    }
+  }
+  inputs_[index].dims = shape.subspan(batch_dims);
+  if (batch_dims == 0) {
+    request.rows = 1;
+    return absl::OkStatus();
+  }
+  const int64_t rows = shape.front();
+  if (rows > kMaxRows) {
+    return Invalid(
+        absl::StrCat("inference request batch-size must be <= ", kMaxRows,
+                     " for '", model.name, "', got ", rows));
+  }
+  if (request.rows != kNoRows && rows != request.rows) {
+    return Invalid(absl::StrCat(
+        "input '", spec.name, "' batch size does not match other inputs for '",
+        model.name, "'. Expected ", request.rows, ", got ", rows));
+  }
+  request.rows = static_cast<int32_t>(rows);
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
+                                     int32_t rows) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const int sent_as = sent_as_[index];
+  const Input& sent = message_.fields().inputs(sent_as);
+  TensorView& view = inputs_[index];
+  view.is_bytes = spec.type == DataType::kBytes;
+  std::optional<int64_t> count = ElementCount(view.dims);
+  count = count.has_value() ? CheckedMultiply(*count, rows) : count;
+  const std::optional<int64_t> bytes =
+      count.has_value()
+          ? CheckedMultiply(*count, static_cast<int64_t>(
+                                        view.is_bytes ? kBytesLengthSize
+                                                      : ElementSize(spec.type)))
+          : std::nullopt;
+  if (!bytes.has_value()) {
+    return Invalid(absl::StrCat("shape of ", OfInput(model, spec.name),
+                                " has more bytes than can be counted, got ",
+                                rows, " rows of ", ShownShape(view.dims)));
+  }
+  elements_[index] = *count;
+  if (message_.raw_count() == 0) {
+    return BindTyped(model, index, *count);
+  }
+  if (sent.has_contents()) {
+    return Invalid(absl::StrCat(
+        "contents field must not be specified when using raw_input_contents "
+        "for '",
+        spec.name, "' for model '", model.name, "'"));
+  }
+  const auto raw = static_cast<size_t>(sent_as);
+  if (!view.is_bytes &&
+      message_.raw_bytes(raw) != static_cast<uint64_t>(*bytes)) {
+    return Invalid(absl::StrCat("input byte size mismatch for ",
+                                OfInput(model, spec.name), ". Expected ",
+                                *bytes, ", got ", message_.raw_bytes(raw)));
+  }
+  view.segments = message_.raw(raw);
+  const absl::Status status =
+      CheckRawElements(spec.type, *count, view.segments);
+  return status.ok() ? status
+                     : Invalid(absl::StrCat(OfInput(model, spec.name), ": ",
+                                            status.message()));
+}
+
+absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
+                                     int64_t count) {
+  const TensorSpec& spec = model.spec.inputs[index];
+  const Input& sent = message_.fields().inputs(sent_as_[index]);
+  if (!sent.has_contents()) {
+    return Invalid(absl::StrCat("unable to find data for input tensor '",
+                                spec.name, "' for model '", model.name,
+                                "' in request, expected raw_input_contents or "
+                                "contents, got neither"));
+  }
+  absl::StatusOr<ByteSegment> segment =
+      TypedSegment(sent.contents(), spec.type, count, narrowed_[index]);
+  if (!segment.ok()) {
+    return absl::Status(segment.status().code(),
+                        absl::StrCat(OfInput(model, spec.name), ": ",
+                                     segment.status().message()));
+  }
+  typed_segments_[index] = *segment;
+  inputs_[index].segments = absl::MakeConstSpan(&typed_segments_[index], 1);
+  return absl::OkStatus();
+}
+
+absl::Status InferDecoder::BindPadding(const ModelView& model, int32_t rows) {
+  const std::optional<size_t> misfit =
+      padded_.Apply(model.spec, rows, absl::MakeSpan(inputs_));
+  if (!misfit.has_value()) {
+    return absl::OkStatus();
+  }
+  const TensorSpec& spec = model.spec.inputs[*misfit];
+  const size_t followed = *spec.follows;
+  return Invalid(absl::StrCat(
+      "unexpected shape for ", OfInput(model, spec.name),
+      ". Expected the size of input '", model.spec.inputs[followed].name,
+      "', which is ", ShownShape(inputs_[followed].dims), " a row, got ",
+      ShownShape(inputs_[*misfit].dims)));
+}
+
+absl::Status InferDecoder::BindOutputs(const ModelView& model) {
+  outputs_.clear();
+  classes_.clear();
+  const auto& requested = message_.fields().outputs();
+  for (const auto& output : requested) {
+    const std::optional<size_t> index =
+        FindTensor(model.spec.outputs, output.name());
+    if (!index.has_value()) {
+      return Invalid(absl::StrCat("unexpected inference output '",
+                                  Shown(output.name()), "' for model '",
+                                  model.name, "', expected ",
+                                  NamesOf(model.spec.outputs)));
+    }
+    if (std::find(outputs_.begin(), outputs_.end(), *index) != outputs_.end()) {
+      return Invalid(absl::StrCat("output '", output.name(),
+                                  "' is requested twice for model '",
+                                  model.name, "', expected once"));
+    }
+    const absl::StatusOr<int64_t> classes =
+        ReadOutputParameters(output.name(), output.parameters());
+    if (!classes.ok()) {
+      return classes.status();
+    }
+    const TensorSpec& spec = model.spec.outputs[*index];
+    if (*classes > 0 && !HasClasses(spec.type)) {
+      return Invalid(absl::StrCat("output '", spec.name,
+                                  "': parameter 'classification': expected an "
+                                  "output of integers, FP32 or FP64, model '",
+                                  model.name, "' gives ",
+                                  DataTypeName(spec.type)));
+    }
+    outputs_.push_back(*index);
+    if (*classes > 0 || !classes_.empty()) {
+      classes_.resize(outputs_.size() - 1);
+      classes_.push_back(*classes);
+    }
+  }
+  if (requested.empty()) {
+    for (size_t i = 0; i < model.spec.outputs.size(); ++i) {
+      outputs_.push_back(i);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void InferDecoder::Clear() {
+  message_.Clear();
+  for (std::vector<std::byte>& bytes : narrowed_) {
+    if (bytes.capacity() > kMaxKeptBytes) {
+      std::vector<std::byte>().swap(bytes);
+    }
+    bytes.clear();
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,42 @@
+// The parameters of a ModelInferRequest, its inputs and its outputs.
+//
+// Thread safety: free functions over values.
+// Errors: INVALID_ARGUMENT for a wrong type or value and for an unknown
+// `triton_` name; UNIMPLEMENTED for what Ferry does not offer. A name that
+// nobody has defined is passed over, as the protocol wants.
+#ifndef FERRY_SERVER_CODEC_INFER_PARAMETERS_H_
+#define FERRY_SERVER_CODEC_INFER_PARAMETERS_H_
+
+#include <google/protobuf/map.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "proto/inference.pb.h"
+
+namespace ferry {
+
+using InferParameterMap =
+    google::protobuf::Map<std::string, inference::InferParameter>;
+
+struct RequestParameters {
+  Duration timeout{0};    // from arrival; 0: none
+  uint64_t priority = 0;  // from 1, the most urgent; 0: the model's default
+};
+
+absl::StatusOr<RequestParameters> ReadRequestParameters(
+    const InferParameterMap& parameters);
+
+absl::Status CheckInputParameters(const std::string& input,
+                                  const InferParameterMap& parameters);
+
+// Returns how many classes of the output are wanted (classification.h); 0: its
+// values.
+absl::StatusOr<int64_t> ReadOutputParameters(
+    const std::string& output, const InferParameterMap& parameters);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CODEC_INFER_PARAMETERS_H_

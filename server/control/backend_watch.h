@@ -1,0 +1,62 @@
+// BackendWatch looks at every model from time to time: is its device lost,
+// does its backend hang, and how fast is it.
+//
+// A backend hangs when one of its instances is at a batch for longer than
+// `timeout`, whatever the other instances do; the wait for the device that it
+// shares counts. It still reads the requests' bytes, so nothing can be freed
+// behind its back: the process has to end.
+//
+// Thread safety: one thread calls Look().
+#ifndef FERRY_SERVER_CONTROL_BACKEND_WATCH_H_
+#define FERRY_SERVER_CONTROL_BACKEND_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "batcher/statistics.h"
+#include "server/control/model_table.h"
+
+namespace ferry {
+
+// The state of one model between two looks.
+class ModelWatch {
+ public:
+  // Returns how long the queue takes to empty at the pace since the last
+  // call, or nothing where that shows no pace.
+  std::optional<Duration> TimeToEmpty(const SchedulerStatistics& counted,
+                                      TimePoint now);
+
+ private:
+  uint64_t rows_ = 0;
+  TimePoint rows_at_;
+};
+
+class BackendWatch {
+ public:
+  // timeout 0: never says that a backend hangs. `is_device_lost` asks the
+  // device that all models share, also while nobody uses it; empty: none.
+  BackendWatch(const ModelTable& models, Duration timeout,
+               std::function<bool()> is_device_lost = {})
+      : models_(models),
+        timeout_(timeout),
+        is_device_lost_(std::move(is_device_lost)) {}
+
+  // Returns why the process cannot go on, or nothing. Also brings each
+  // model's retry_pushback_ms up to date.
+  std::optional<std::string> Look(TimePoint now);
+
+ private:
+  const ModelTable& models_;
+  const Duration timeout_;
+  const std::function<bool()> is_device_lost_;
+  std::map<uint64_t, ModelWatch> watches_;  // by serial of the entry
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_BACKEND_WATCH_H_

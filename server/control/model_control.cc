@@ -1,0 +1,209 @@
+// The doors. What the thread does: model_control_thread.cc.
+#include "server/control/model_control.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+constexpr size_t kMaxJobs = 64;
+
+}  // namespace
+
+const char* VersionStateName(VersionState state) {
+  switch (state) {
+    case VersionState::kLoading:
+      return "LOADING";
+    case VersionState::kReady:
+      return "READY";
+    case VersionState::kUnloading:
+      return "UNLOADING";
+    case VersionState::kUnavailable:
+      break;
+  }
+  return "UNAVAILABLE";
+}
+
+absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
+    ModelRepository& repository, ModelTable& table,
+    const ModelControlOptions& options) {
+  std::unique_ptr<ModelControl> control(
+      new ModelControl(repository, table, options));
+  if (absl::Status status = control->LoadInitial(); !status.ok()) {
+    return status;
+  }
+  {
+    MutexLock lock(control->mutex_);
+    control->has_ended_ = false;
+  }
+  control->thread_ = std::thread([raw = control.get()] { raw->Run(); });
+  return control;
+}
+
+absl::Status ModelControl::LoadInitial() {
+  std::vector<std::string> names = options_.load_models;
+  if (options_.wants_all() ||
+      (names.empty() && options_.mode != ModelControlMode::kExplicit)) {
+    absl::StatusOr<std::vector<std::string>> defaults =
+        options_.wants_all() ? repository_.Names() : repository_.DefaultNames();
+    if (!defaults.ok()) {
+      return defaults.status();
+    }
+    names = *std::move(defaults);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() == 1 && options_.mode == ModelControlMode::kNone) {
+    device_use_ = DeviceUse::kAlone;
+  }
+  for (const std::string& name : names) {
+    if (absl::Status status = LoadNow(name, ""); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+ModelControl::~ModelControl() {
+  BeginDrain();
+  JoinBy(kNever);
+  // Joins the threads of the backends: after this nothing there points to a
+  // call.
+  table_.Publish({});
+  for (const std::shared_ptr<ModelEntry>& entry : table_.TakeLeaving()) {
+    entry->DestroyModel();
+  }
+}
+
+absl::Status ModelControl::CheckMode() const {
+  return options_.mode == ModelControlMode::kExplicit
+             ? absl::OkStatus()
+             : absl::UnavailableError(
+                   "explicit model load / unload is not allowed: expected "
+                   "--model-control-mode=explicit");
+}
+
+void ModelControl::Load(const std::string& name, const std::string& config_json,
+                        Done done) {
+  if (absl::Status status = CheckMode(); !status.ok()) {
+    done(status);
+    return;
+  }
+  if (config_json.size() > kMaxConfigBytes) {  // not kept while it waits
+    done(ParseModelConfigJson(config_json, name).status());
+    return;
+  }
+  Enqueue([this, name, config_json,
+           done] { done(repository_.ForClients(LoadNow(name, config_json))); },
+          done);
+}
+
+void ModelControl::Unload(const std::string& name, Done done) {
+  if (absl::Status status = CheckMode(); !status.ok()) {
+    done(status);
+    return;
+  }
+  Enqueue(
+      [this, name, done] {
+        UnloadNow(name);
+        done(absl::OkStatus());
+      },
+      done);
+}
+
+void ModelControl::Enqueue(std::function<void()> job, const Done& done) {
+  absl::Status status = absl::UnavailableError(kStopped);
+  {
+    MutexLock lock(mutex_);
+    if (!is_stopped_ && jobs_.size() < kMaxJobs) {
+      jobs_.emplace_back(std::move(job), done);
+      changed_.SignalOne();
+      return;
+    }
+    if (!is_stopped_) {
+      status = absl::ResourceExhaustedError(
+          absl::StrCat("expected at most ", kMaxJobs,
+                       " loads and unloads that wait, got one more"));
+    }
+  }
+  done(status);
+}
+
+std::vector<IndexEntry> ModelControl::Index() const {
+  std::vector<IndexEntry> index;
+  // A folder that cannot be read just now hides no model that is known.
+  const absl::StatusOr<std::vector<std::string>> names = repository_.Names();
+  MutexLock lock(mutex_);
+  std::map<std::string, const Model*> by_name;
+  for (const std::string& name :
+       names.ok() ? *names : std::vector<std::string>()) {
+    by_name[name] = nullptr;
+  }
+  for (const auto& [name, model] : models_) {
+    by_name[name] = &model;
+  }
+  for (const auto& [name, model] : by_name) {
+    if (model == nullptr || model->versions.empty()) {
+      index.push_back(
+          {.name = name, .reason = model == nullptr ? "" : model->reason});
+      continue;
+    }
+    for (const auto& [number, version] : model->versions) {
+      index.push_back(
+          {.name = name,
+           .version = absl::StrCat(number),
+           .state = version.state,
+           .reason = version.reason.empty() ? model->reason : version.reason});
+    }
+  }
+  return index;
+}
+
+void ModelControl::BeginDrain() {
+  std::deque<std::pair<std::function<void()>, Done>> given_up;
+  {
+    MutexLock lock(mutex_);
+    is_stopped_ = true;
+    given_up.swap(jobs_);
+  }
+  changed_.SignalOne();
+  for (auto& [job, done] : given_up) {
+    done(absl::UnavailableError(kStopped));
+  }
+  for (const ModelUse& use : table_.UseAll()) {
+    use->model().scheduler->BeginDrain();
+  }
+}
+
+absl::Status ModelControl::Drain(TimePoint until) {
+  absl::Status status;
+  for (const ModelUse& use : table_.UseAll()) {
+    status.Update(use->model().scheduler->Drain(until));
+  }
+  // Of a model that goes, each user is a call that is under way.
+  for (const ModelUse& use : table_.UseLeaving()) {
+    status.Update(use->model().scheduler->Drain(until));
+  }
+  return status;
+}
+
+bool ModelControl::JoinBy(TimePoint until) {
+  {
+    MutexLock lock(mutex_);
+    while (!has_ended_ && Clock::Steady().Now() < until) {
+      changed_.WaitUntil(mutex_, until);
+    }
+    if (!has_ended_) {
+      return false;
+    }
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  return true;
+}
+
+}  // namespace ferry

@@ -1,0 +1,34 @@
+// Which models are loaded, and when.
+//
+// Thread safety: plain values.
+#ifndef FERRY_SERVER_CONTROL_MODEL_CONTROL_OPTIONS_H_
+#define FERRY_SERVER_CONTROL_MODEL_CONTROL_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace ferry {
+
+// Tritonserver's modes: what was loaded at start stays; the folder is looked at
+// again from time to time; clients ask.
+enum class ModelControlMode : uint8_t { kNone, kPoll, kExplicit };
+
+struct ModelControlOptions {
+  ModelControlMode mode = ModelControlMode::kNone;
+  Duration poll_interval = Milliseconds(15'000);
+  // At start; empty: all that the repository serves by default, none with
+  // kExplicit; "*" alone: all that it has. With kPoll the only ones that are
+  // looked at.
+  std::vector<std::string> load_models;
+
+  bool wants_all() const {
+    return load_models == std::vector<std::string>{"*"};
+  }
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_MODEL_CONTROL_OPTIONS_H_

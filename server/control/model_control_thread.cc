@@ -1,0 +1,345 @@
+// What the thread does: loads, unloads, polls, destroys.
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/client_text.h"
+#include "server/control/model_control.h"
+#include "server/control/return_memory.h"
+
+namespace ferry {
+namespace {
+
+// How often it looks whether the last call of a model that goes has ended.
+constexpr Duration kLeavingPoll = std::chrono::milliseconds(20);
+
+double SecondsSince(TimePoint begin) {
+  return std::chrono::duration<double>(Clock::Steady().Now() - begin).count();
+}
+
+void LogReady(const ServedModel& model, double seconds) {
+  const SchedulerOptions& options = model.scheduler->options();
+  spdlog::info(
+      "model {} version={} is ready platform={} max_batch_size={} policy={} "
+      "max_wait_ms={} queue_requests={} queue_bytes={}{} seconds={:.1f}",
+      model.name, model.version, model.platform, options.max_batch_size,
+      PolicyName(options.policy),
+      std::chrono::duration<double, std::milli>(options.max_wait).count(),
+      options.queue.requests, options.queue.bytes,
+      model.is_simulated ? " simulated=true" : "", seconds);
+}
+
+}  // namespace
+
+void ModelControl::Run() {
+  pthread_setname_np(pthread_self(), "ferry-control");
+  if (options_.mode == ModelControlMode::kPoll) {
+    MutexLock lock(mutex_);
+    poll_at_ = Clock::Steady().Now() + options_.poll_interval;
+  }
+  for (;;) {
+    std::function<void()> job;
+    bool polls = false;
+    {
+      MutexLock lock(mutex_);
+      const TimePoint now = Clock::Steady().Now();
+      if (is_stopped_) {
+        has_ended_ = true;
+        changed_.SignalAll();
+        return;
+      }
+      if (!jobs_.empty()) {
+        job = std::move(jobs_.front().first);
+        jobs_.pop_front();
+      } else if (now >= poll_at_) {
+        polls = true;
+      } else if (table_.leaving_count() == 0) {
+        changed_.WaitUntil(mutex_, poll_at_);
+      } else {
+        changed_.WaitUntil(mutex_, now + kLeavingPoll);
+      }
+    }
+    if (job) {
+      job();
+    } else if (polls) {
+      PollNow();
+      MutexLock lock(mutex_);
+      poll_at_ = Clock::Steady().Now() + options_.poll_interval;
+    }
+    DestroyAbandoned();
+  }
+}
+
+absl::Status ModelControl::LoadNow(const std::string& name,
+                                   const std::string& config_json) {
+  absl::StatusOr<ModelPlan> plan = repository_.Plan(name, config_json);
+  if (!plan.ok()) {
+    NoteUnreadable(name, plan.status());
+    return plan.status();
+  }
+  absl::Status failure;
+  std::map<int64_t, std::shared_ptr<ModelEntry>> loaded;
+  for (const auto& [number, wanted] : plan->versions) {
+    {
+      MutexLock lock(mutex_);
+      if (is_stopped_) {
+        return absl::UnavailableError(kStopped);
+      }
+      Model& model = models_[name];
+      model.reason.clear();
+      Version& version = model.versions[number];
+      if (version.state == VersionState::kReady &&
+          version.fingerprint == wanted.fingerprint) {
+        version.reason.clear();
+        continue;
+      }
+      if (version.state != VersionState::kReady) {
+        version = {.state = VersionState::kLoading};
+        Publish();
+      }
+    }
+    absl::StatusOr<std::shared_ptr<ModelEntry>> entry =
+        LoadVersion(*plan, number);
+    const absl::Status told = repository_.ForClients(entry.status());
+    MutexLock lock(mutex_);
+    Version& version = models_[name].versions[number];
+    if (entry.ok()) {
+      loaded[number] = *std::move(entry);
+      continue;
+    }
+    failure.Update(entry.status());
+    version.reason = std::string(told.message());
+    version.failed = wanted.fingerprint;
+    if (version.state != VersionState::kReady) {
+      version.state = VersionState::kUnavailable;
+    }
+  }
+  MutexLock lock(mutex_);
+  if (is_stopped_) {  // what serves is draining; nothing new begins
+    return absl::UnavailableError(kStopped);
+  }
+  std::map<int64_t, Version>& versions = models_[name].versions;
+  for (auto& [number, entry] : loaded) {
+    versions[number] = {.state = VersionState::kReady,
+                        .fingerprint = plan->versions.at(number).fingerprint,
+                        .entry = std::move(entry)};
+  }
+  for (auto& [number, version] : versions) {
+    // Where a new one failed, the old ones go on.
+    if (failure.ok() && plan->versions.count(number) == 0 &&
+        version.state == VersionState::kReady) {
+      version.state = VersionState::kUnloading;
+    }
+  }
+  Publish();
+  return failure;
+}
+
+absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
+    const ModelPlan& plan, int64_t version) {
+  const TimePoint begin = Clock::Steady().Now();
+  absl::StatusOr<std::unique_ptr<ServedModel>> model;
+  try {
+    model = repository_.Load(plan, version, device_use_);
+  } catch (const std::exception& error) {  // no memory, or no thread
+    model = absl::ResourceExhaustedError(
+        absl::StrCat("model '", plan.config.options.name, "' version ", version,
+                     ": cannot be loaded: ", error.what()));
+  }
+  if (!model.ok()) {
+    spdlog::error("cannot load: {}", std::string(model.status().message()));
+    return model.status();
+  }
+  if (!(*model)->why_not_bf16.empty()) {
+    spdlog::warn(
+        "model {} version={} is served in ferry.precision {}, as it does not "
+        "run in bf16: {}",
+        plan.config.options.name, version,
+        (*model)->config.parameters().at("ferry.precision").string_value(),
+        (*model)->why_not_bf16);
+  }
+  if (const std::string& failure = (*model)->warm_up_failure;
+      !failure.empty()) {
+    if (ServesOneThatRan(plan.config.options.name)) {
+      const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
+          "model '", plan.config.options.name, "' version ", version, ": ",
+          failure, "; what serves now ran, so it stays. ", kWarmUpAdvice));
+      spdlog::error("cannot load: {}", std::string(status.message()));
+      return status;
+    }
+    spdlog::warn("model {} version={} is ready but has never run: {}. {}",
+                 plan.config.options.name, version, failure, kWarmUpAdvice);
+  }
+  if (!(*model)->completed.empty()) {
+    spdlog::info(
+        "model {} version={} config was completed; to keep it, write into "
+        "config.pbtxt:\n{}",
+        plan.config.options.name, version, (*model)->completed);
+  }
+  LogReady(**model, SecondsSince(begin));
+  return std::make_shared<ModelEntry>(*std::move(model));
+}
+
+bool ModelControl::ServesOneThatRan(const std::string& name) const {
+  MutexLock lock(mutex_);
+  const auto model = models_.find(name);
+  return model != models_.end() &&
+         std::any_of(model->second.versions.begin(),
+                     model->second.versions.end(), [](const auto& numbered) {
+                       const Version& version = numbered.second;
+                       return version.state == VersionState::kReady &&
+                              version.entry->model().warm_up_failure.empty();
+                     });
+}
+
+void ModelControl::UnloadNow(const std::string& name) {
+  MutexLock lock(mutex_);
+  int count = 0;
+  if (const auto found = models_.find(name); found != models_.end()) {
+    for (auto& [number, version] : found->second.versions) {
+      if (version.state == VersionState::kReady) {
+        version.state = VersionState::kUnloading;
+        version.reason.clear();
+        ++count;
+      }
+    }
+  }
+  if (count > 0) {
+    Publish();
+    spdlog::info("model {} unloads versions={}", name, count);
+  }
+}
+
+void ModelControl::Publish() {
+  ServedSet served;
+  for (const auto& [name, model] : models_) {
+    ServedSet::Named& named = served.by_name[name];
+    for (const auto& [number, version] : model.versions) {
+      if (version.state == VersionState::kReady) {
+        named.ready.push_back(version.entry);
+      } else if (version.state != VersionState::kUnavailable) {
+        named.not_ready.push_back(number);
+      }
+    }
+  }
+  table_.Publish(std::move(served));
+}
+
+void ModelControl::DestroyAbandoned() {
+  for (const std::shared_ptr<ModelEntry>& entry : table_.TakeAbandoned()) {
+    const std::string name = entry->model().name;
+    const int64_t number = entry->model().version;
+    entry->DestroyModel();
+    ReturnFreedMemory();
+    spdlog::info("model {} version={} is gone", name, number);
+    MutexLock lock(mutex_);
+    const auto model = models_.find(name);
+    if (model == models_.end()) {
+      continue;
+    }
+    const auto version = model->second.versions.find(number);
+    if (version != model->second.versions.end() &&
+        version->second.entry == entry) {  // nothing took its place
+      version->second = {.state = VersionState::kUnavailable,
+                         .reason = "unloaded"};
+      Publish();
+    }
+  }
+}
+
+// A name that nobody knows makes no entry: clients could fill the memory.
+void ModelControl::NoteUnreadable(const std::string& name,
+                                  const absl::Status& status) {
+  const std::string reason(repository_.ForClients(status).message());
+  const bool is_there = repository_.Has(name);
+  MutexLock lock(mutex_);
+  if (!is_there && models_.count(name) == 0) {
+    return;
+  }
+  if (std::exchange(models_[name].reason, reason) != reason) {  // said once
+    spdlog::error("cannot load: {}", std::string(status.message()));
+  }
+}
+
+// --- polling ----------------------------------------------------------------
+
+// What is seen for the first time is not acted on: files may be half written,
+// and a folder that is swapped is missing for a moment.
+void ModelControl::PollNow() {
+  const absl::StatusOr<std::vector<std::string>> found = repository_.Names();
+  if (!found.ok()) {  // nothing is gone that cannot be seen
+    spdlog::error("cannot poll: {}", std::string(found.status().message()));
+    return;
+  }
+  const std::vector<std::string>& wanted =
+      options_.load_models.empty() || options_.wants_all()
+          ? *found
+          : options_.load_models;
+  std::set<std::string> names(wanted.begin(), wanted.end());
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, model] : models_) {
+      names.insert(name);  // also what is gone
+    }
+  }
+  for (const std::string& name : names) {
+    if (is_stopped()) {
+      return;
+    }
+    const absl::StatusOr<ModelPlan> plan = repository_.Plan(name);
+    const std::string seen =
+        plan.ok() ? plan->Fingerprint() : plan.status().ToString();
+    if (std::exchange(polled_[name], seen) != seen) {
+      continue;
+    }
+    if (!plan.ok() &&
+        std::find(found->begin(), found->end(), name) == found->end()) {
+      UnloadNow(name);
+    } else if (!plan.ok()) {
+      NoteUnreadable(name, plan.status());
+    } else if (HasChanged(name, *plan)) {
+      (void)LoadNow(name, "");  // logged, and in the index
+    }
+  }
+}
+
+bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
+  MutexLock lock(mutex_);
+  Model& model = models_[name];
+  model.reason.clear();
+  bool has_failed = false;  // then the old versions stay
+  for (const auto& [number, wanted] : plan.versions) {
+    const auto known = model.versions.find(number);
+    if (known == model.versions.end()) {
+      return true;
+    }
+    if (known->second.failed == wanted.fingerprint) {
+      has_failed = true;
+    } else if (known->second.fingerprint != wanted.fingerprint) {
+      return true;
+    } else {
+      known->second.reason.clear();  // what failed was taken back
+      known->second.failed.clear();
+    }
+  }
+  // What failed and is no longer there.
+  std::erase_if(model.versions, [&](const auto& known) {
+    return plan.versions.count(known.first) == 0 &&
+           known.second.state == VersionState::kUnavailable &&
+           !known.second.failed.empty();
+  });
+  return !has_failed &&
+         std::any_of(model.versions.begin(), model.versions.end(),
+                     [&](const auto& known) {
+                       return known.second.state == VersionState::kReady &&
+                              plan.versions.count(known.first) == 0;
+                     });
+}
+
+}  // namespace ferry

@@ -1,0 +1,28 @@
+// What the service says about a model: ModelMetadata and ModelStatistics.
+//
+// Thread safety: free functions.
+#ifndef FERRY_SERVER_CONTROL_MODEL_MESSAGES_H_
+#define FERRY_SERVER_CONTROL_MODEL_MESSAGES_H_
+
+#include "base/clock.h"
+#include "batcher/statistics.h"
+#include "models/repository/served_model.h"
+#include "proto/inference.pb.h"
+#include "server/control/model_entry.h"
+
+namespace ferry {
+
+// Fills all but the versions. A model that batches has -1 as first dimension.
+void FillModelMetadata(const ServedModel& model,
+                       inference::ModelMetadataResponse& metadata);
+
+// Fills name, version and all that the scheduler and the entry counted;
+// requests that were refused have failed. `now` is the moment of the snapshot
+// on the scheduler's clock.
+void FillModelStatistics(const ModelEntry& entry,
+                         const SchedulerStatistics& counted, TimePoint now,
+                         inference::ModelStatistics& statistics);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_MODEL_MESSAGES_H_

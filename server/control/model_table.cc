@@ -1,0 +1,194 @@
+// By name, then the few versions one after the other.
+#include "server/control/model_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/client_text.h"
+
+namespace ferry {
+namespace {
+
+absl::Status NotFound(const std::string& name, absl::string_view what) {
+  return absl::NotFoundError(
+      absl::StrCat("Request for unknown model: '", Shown(name), "' ", what));
+}
+
+absl::StatusOr<ModelEntry*> FindLatest(const std::string& name,
+                                       const ServedSet::Named& versions) {
+  if (versions.ready.empty()) {
+    return NotFound(name, "has no available versions");
+  }
+  return versions.ready.front().get();
+}
+
+absl::StatusOr<ModelEntry*> FindVersion(const std::string& name,
+                                        const ServedSet::Named& versions,
+                                        const std::string& version) {
+  for (const std::shared_ptr<ModelEntry>& entry : versions.ready) {
+    if (entry->version == version) {
+      return entry.get();
+    }
+  }
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(version, &number) || number < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model version: expected a number of at least 1, got '",
+                     Shown(version), "' for model '", name, "'"));
+  }
+  if (const std::string plain = absl::StrCat(number); plain != version) {
+    return FindVersion(name, versions, plain);  // "01"
+  }
+  if (std::find(versions.not_ready.begin(), versions.not_ready.end(), number) !=
+      versions.not_ready.end()) {
+    return absl::UnavailableError(absl::StrCat("Request for unknown model: '",
+                                               name, "' version ", number,
+                                               " is not at ready state"));
+  }
+  return NotFound(name, absl::StrCat("version ", number, " is not found"));
+}
+
+absl::StatusOr<ModelEntry*> FindIn(const ServedSet& served,
+                                   const std::string& name,
+                                   const std::string& version) {
+  const auto found = served.by_name.find(name);
+  if (found == served.by_name.end()) {
+    return NotFound(name, "is not found");
+  }
+  return version.empty() ? FindLatest(name, found->second)
+                         : FindVersion(name, found->second, version);
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<ModelEntry>> ServedSet::All() const {
+  std::vector<std::shared_ptr<ModelEntry>> all;
+  for (const auto& [name, versions] : by_name) {
+    all.insert(all.end(), versions.ready.begin(), versions.ready.end());
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->model().name, a->model().version) <
+           std::tie(b->model().name, b->model().version);
+  });
+  return all;
+}
+
+void ModelTable::Publish(ServedSet served) {
+  for (auto& [name, versions] : served.by_name) {
+    std::sort(versions.ready.begin(), versions.ready.end(),
+              [](const auto& a, const auto& b) {
+                return a->model().version > b->model().version;
+              });
+  }
+  const std::vector<std::shared_ptr<ModelEntry>> stay = served.All();
+  std::vector<std::shared_ptr<ModelEntry>> gone;
+  MutexLock lock(mutex_);
+  for (std::shared_ptr<ModelEntry>& entry : current_->All()) {
+    if (std::find(stay.begin(), stay.end(), entry) == stay.end()) {
+      gone.push_back(std::move(entry));
+    }
+  }
+  current_ = std::make_shared<const ServedSet>(std::move(served));
+  // First, so that whoever finds an entry closed finds the new set.
+  generation_.fetch_add(1, std::memory_order_release);
+  for (std::shared_ptr<ModelEntry>& entry : gone) {
+    entry->Close();
+    leaving_.push_back(std::move(entry));
+  }
+  if (listener_) {
+    listener_(*current_);
+  }
+}
+
+void ModelTable::Listen(std::function<void(const ServedSet&)> listener) {
+  MutexLock lock(mutex_);
+  listener_ = std::move(listener);
+  if (listener_) {
+    listener_(*current_);
+  }
+}
+
+std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeAbandoned() {
+  std::vector<std::shared_ptr<ModelEntry>> abandoned;
+  MutexLock lock(mutex_);
+  const auto first =
+      std::partition(leaving_.begin(), leaving_.end(),
+                     [](const auto& entry) { return !entry->is_abandoned(); });
+  std::move(first, leaving_.end(), std::back_inserter(abandoned));
+  leaving_.erase(first, leaving_.end());
+  return abandoned;
+}
+
+std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeLeaving() {
+  MutexLock lock(mutex_);
+  return std::exchange(leaving_, {});
+}
+
+size_t ModelTable::leaving_count() const {
+  MutexLock lock(mutex_);
+  return leaving_.size();
+}
+
+std::shared_ptr<const ServedSet> ModelTable::current() const {
+  MutexLock lock(mutex_);
+  return current_;
+}
+
+absl::StatusOr<ModelUse> ModelTable::Find(const std::string& name,
+                                          const std::string& version) const {
+  for (;;) {
+    const std::shared_ptr<const ServedSet> served = current();
+    const absl::StatusOr<ModelEntry*> entry = FindIn(*served, name, version);
+    if (!entry.ok()) {
+      return entry.status();
+    }
+    if ((*entry)->TryUse()) {
+      return ModelUse(**entry);
+    }  // it went just now
+  }
+}
+
+std::vector<ModelUse> ModelTable::UseAll() const {
+  std::vector<ModelUse> uses;
+  MutexLock lock(mutex_);  // nothing is published, so nothing closes
+  for (const std::shared_ptr<ModelEntry>& entry : current_->All()) {
+    if (entry->TryUse()) {
+      uses.emplace_back(*entry);
+    }
+  }
+  return uses;
+}
+
+std::vector<ModelUse> ModelTable::UseLeaving() const {
+  std::vector<ModelUse> uses;
+  MutexLock lock(mutex_);  // TakeAbandoned() waits
+  for (const std::shared_ptr<ModelEntry>& entry : leaving_) {
+    entry->UseAgain();
+    uses.emplace_back(*entry);
+  }
+  return uses;
+}
+
+absl::StatusOr<ModelUse> ModelTableView::Find(const std::string& name,
+                                              const std::string& version) {
+  for (;;) {
+    const uint64_t now = table_.generation();
+    if (now != seen_) [[unlikely]] {
+      seen_ = now;
+      served_ = table_.current();
+    }
+    const absl::StatusOr<ModelEntry*> entry = FindIn(*served_, name, version);
+    if (!entry.ok()) {
+      return entry.status();
+    }
+    if ((*entry)->TryUse()) {
+      return ModelUse(**entry);
+    }  // it went just now
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,41 @@
+// Readiness: whether the server takes requests, as every door reports it.
+//
+// It only moves forward: starting, ready, draining, lost.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_SERVER_CONTROL_READINESS_H_
+#define FERRY_SERVER_CONTROL_READINESS_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace ferry {
+
+enum class ServerState : uint8_t {
+  kStarting,
+  kReady,
+  kDraining,  // finishes what was admitted
+  kLost,      // a device is lost or hangs: not live either
+};
+
+class Readiness {
+ public:
+  ServerState state() const { return state_.load(std::memory_order_relaxed); }
+  bool is_ready() const { return state() == ServerState::kReady; }
+  bool is_live() const { return state() != ServerState::kLost; }
+
+  // Moves on to `next`; stays where it is if that is behind.
+  void MoveTo(ServerState next) {
+    ServerState now = state();
+    while (now < next && !state_.compare_exchange_weak(
+                             now, next, std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  std::atomic<ServerState> state_{ServerState::kStarting};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_READINESS_H_

@@ -1,0 +1,35 @@
+// The RPCs of the model repository: what there is, load, unload.
+//
+// Thread safety: free functions; replies come from any thread.
+#ifndef FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_
+#define FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_
+
+#include <grpcpp/support/status.h>
+
+#include <functional>
+
+#include "proto/inference.pb.h"
+#include "server/control/model_control.h"
+
+namespace ferry {
+
+using RepositoryReply = std::function<void(const grpc::Status&)>;
+
+grpc::Status AnswerRepositoryIndex(
+    const ModelControl& control,
+    const inference::RepositoryIndexRequest& request,
+    inference::RepositoryIndexResponse& response);
+
+// `reply` comes when the model serves, or has failed to.
+void AnswerModelLoad(ModelControl& control,
+                     const inference::RepositoryModelLoadRequest& request,
+                     const RepositoryReply& reply);
+
+// `reply` comes when no new request finds the model.
+void AnswerModelUnload(ModelControl& control,
+                       const inference::RepositoryModelUnloadRequest& request,
+                       const RepositoryReply& reply);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_

@@ -1,0 +1,36 @@
+// AdminService: ferry.v1.Admin, the runtime options of the served models.
+//
+// Whoever reaches the port may turn them: registered with --admin-rpc only.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_SERVER_GRPC_ADMIN_SERVICE_H_
+#define FERRY_SERVER_GRPC_ADMIN_SERVICE_H_
+
+#include "proto/admin.grpc.pb.h"
+#include "server/control/model_table.h"
+#include "server/grpc/queue_tag.h"
+
+namespace ferry {
+
+class AdminService final : public v1::Admin::AsyncService,
+                           public QueuedService {
+ public:
+  // `models` outlives the service.
+  explicit AdminService(ModelTable& models) : models_(models) {}
+
+  void PostCalls(grpc::ServerCompletionQueue& queue) override;
+
+ private:
+  grpc::Status AnswerGetRuntimeOptions(
+      const v1::GetRuntimeOptionsRequest& request,
+      v1::GetRuntimeOptionsResponse& response);
+  grpc::Status AnswerSetRuntimeOptions(
+      const v1::SetRuntimeOptionsRequest& request,
+      v1::SetRuntimeOptionsResponse& response);
+
+  ModelTable& models_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_ADMIN_SERVICE_H_

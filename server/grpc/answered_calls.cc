@@ -1,0 +1,27 @@
+// A list of calls and the event that announces it.
+#include "server/grpc/answered_calls.h"
+
+#include <utility>
+
+namespace ferry {
+
+void AnsweredCalls::Push(InferCall& call) {
+  calls_.Push(call);  // from now on the call may be gone
+  if (!is_event_under_way_.exchange(true, std::memory_order_seq_cst)) {
+    event_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC),
+               static_cast<QueueTag*>(this));
+  }
+}
+
+void AnsweredCalls::FinishAll() {
+  if (calls_.empty()) {
+    return;
+  }
+  InferCall* next = calls_.TakeAll();
+  while (next != nullptr) {
+    InferCall& call = *std::exchange(next, next->next_answered);
+    call.Finish();
+  }
+}
+
+}  // namespace ferry

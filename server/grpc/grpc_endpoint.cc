@@ -1,0 +1,181 @@
+// Building and ending gRPC's server.
+#include "server/grpc/grpc_endpoint.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace ferry {
+namespace {
+
+// Past some hundreds of calls under way a call costs both sides twice as much
+// (docs/decisions/0034-overload-on-few-cores.md).
+constexpr int64_t kMinStreamsByModels = 256;
+constexpr int64_t kMaxStreamsByModels = 4096;
+// It computes one, another is ready, and two wait.
+constexpr int64_t kBatchesOfInstance = 4;
+constexpr int kMaxMetadataBytes = 16 << 10;
+constexpr int kKeepaliveTimeMs = 60'000;
+constexpr int kKeepaliveTimeoutMs = 20'000;
+constexpr int kMinClientPingIntervalMs = 10'000;
+constexpr size_t kMinTransportBytes = size_t{1} << 30;
+constexpr int kMessagesInMemory = 16;  // of the largest size
+
+// Erases what the reflection library's static initializer adds: linked, it
+// would be on without being asked for.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>*
+                         plugins) override {
+    plugins->erase(std::remove_if(plugins->begin(), plugins->end(),
+                                  [](const auto& plugin) {
+                                    return plugin->name() ==
+                                           "proto_server_reflection";
+                                  }),
+                   plugins->end());
+  }
+};
+
+// "[::1]:8001" for an IPv6 address.
+std::string HostAndPort(const std::string& address, int port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? absl::StrCat("[", address, "]:", port)
+               : absl::StrCat(address, ":", port);
+}
+
+// Takes the one algorithm; gRPC refuses the others as UNIMPLEMENTED by name.
+// Where there is none, the filters that compress and inflate are left out:
+// every call pays for them, and gRPC inflates before it looks at the size.
+void SetCompression(Compression compression, grpc::ServerBuilder& builder) {
+  const grpc_compression_algorithm algorithm =
+      compression == Compression::kGzip      ? GRPC_COMPRESS_GZIP
+      : compression == Compression::kDeflate ? GRPC_COMPRESS_DEFLATE
+                                             : GRPC_COMPRESS_NONE;
+  for (const grpc_compression_algorithm known :
+       {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder.SetCompressionAlgorithmSupportStatus(known, known == algorithm);
+  }
+  builder.SetDefaultCompressionAlgorithm(algorithm);
+  const int is_on = algorithm == GRPC_COMPRESS_NONE ? 0 : 1;
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, is_on);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, is_on);
+}
+
+// Returns how many calls one connection may have under way, a ModelStreamInfer
+// being one: as the option says, or by the models that are served now.
+int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
+  if (options.max_streams > 0) {
+    return options.max_streams;
+  }
+  int64_t streams = kMinStreamsByModels;
+  for (const ModelUse& use : models.UseAll()) {
+    const ServedModel& model = use->model();
+    streams = std::max(streams, kBatchesOfInstance *
+                                    model.scheduler->instance_count() *
+                                    model.spec.max_batch_size);
+  }
+  return static_cast<int>(std::min(streams, kMaxStreamsByModels));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
+    const GrpcOptions& options, ModelTable& models, ModelControl& control,
+    const Readiness& readiness, UnsentReplies& unsent) {
+  std::unique_ptr<GrpcEndpoint> endpoint(
+      new GrpcEndpoint(models, control, readiness, unsent));
+  grpc::ServerBuilder builder;
+  endpoint->Configure(options, builder);
+  endpoint->server_ = builder.BuildAndStart();
+  if (endpoint->server_ == nullptr || endpoint->port_ <= 0) {
+    for (auto& queue : endpoint->queues_) {
+      queue->Stop();
+    }
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", HostAndPort(options.address, options.port),
+        " for gRPC: the address is in use or not this machine's"));
+  }
+  for (auto& queue : endpoint->queues_) {
+    queue->Start();
+  }
+  endpoint->FollowModels();
+  return endpoint;
+}
+
+void GrpcEndpoint::FollowModels() {
+  models_.Listen([this](const ServedSet& served) {
+    HealthService::Models models;
+    for (const auto& [name, versions] : served.by_name) {
+      models[name] =
+          versions.ready.empty() ? Health::kNotServing : Health::kServing;
+    }
+    health_.SetModels(std::move(models));
+  });
+}
+
+void GrpcEndpoint::Configure(const GrpcOptions& options,
+                             grpc::ServerBuilder& builder) {
+  if (options.reflection == Reflection::kOff) {
+    builder.SetOption(std::make_unique<WithoutReflection>());
+  } else {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  }
+  builder.AddListeningPort(HostAndPort(options.address, options.port),
+                           grpc::InsecureServerCredentials(), &port_);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  SetCompression(options.compression, builder);
+  // What nobody asks of it and every call pays for: counts of every call for a
+  // service that is not offered.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             StreamsOfConnection(options, models_));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      kMinClientPingIntervalMs);
+  grpc::ResourceQuota quota("ferry");
+  quota.Resize(std::max(
+      kMinTransportBytes,
+      static_cast<size_t>(options.max_message_bytes) * kMessagesInMemory));
+  builder.SetResourceQuota(quota);
+  builder.RegisterService(&service_);
+  builder.RegisterService(&health_);
+  std::vector<QueuedService*> services = {&service_, &health_};
+  if (options.admin == AdminRpc::kOn) {
+    builder.RegisterService(&admin_);
+    services.push_back(&admin_);
+  }
+  for (int i = 0; i < options.infer_thread_count; ++i) {
+    queues_.push_back(std::make_unique<InferQueue>(
+        models_, options.status_codes,
+        InferQueue::Sources{.calls = service_, .streams = service_}, unsent_,
+        services, builder));
+  }
+}
+
+void GrpcEndpoint::Shutdown(Duration grace) {
+  models_.Listen({});
+  health_.EndWatches();
+  server_->Shutdown(gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(std::max<int64_t>(grace.count(), 0), GPR_TIMESPAN)));
+  for (auto& queue : queues_) {
+    queue->Stop();
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,82 @@
+// GrpcEndpoint: the gRPC server with its services, queues and bounds.
+//
+// Bounds: message bytes, metadata bytes, streams a connection, memory, replies
+// that nobody reads; one port, not shared; no compression, no reflection and
+// no admin RPC unless asked for.
+//
+// Life: Create() listens; Shutdown() when the schedulers have answered all they
+// accepted; then the destructor, after the schedulers are gone.
+//
+// Thread safety: created, shut down and destroyed by one thread; the rest from
+// any.
+// Errors: UNAVAILABLE where the address cannot be listened on.
+#ifndef FERRY_SERVER_GRPC_GRPC_ENDPOINT_H_
+#define FERRY_SERVER_GRPC_GRPC_ENDPOINT_H_
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/control/model_table.h"
+#include "server/control/readiness.h"
+#include "server/grpc/admin_service.h"
+#include "server/grpc/health_service.h"
+#include "server/grpc/infer_queue.h"
+#include "server/grpc/inference_service.h"
+#include "server/grpc/unsent_replies.h"
+#include "server/options.h"
+
+namespace ferry {
+
+class GrpcEndpoint {
+ public:
+  // All but the options outlive the endpoint.
+  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Create(
+      const GrpcOptions& options, ModelTable& models, ModelControl& control,
+      const Readiness& readiness, UnsentReplies& unsent);
+
+  // REQUIRES: Shutdown() was called.
+  ~GrpcEndpoint() = default;
+
+  int port() const { return port_; }
+
+  // What grpc.health.v1 says of the server and of the inference service from
+  // now on. At first it is not serving. Of a model it says whether a version is
+  // ready, while the server is serving.
+  void SetServing() { health_.Set(Health::kServing); }
+  void SetNotServing() { health_.Set(Health::kNotServing); }
+
+  // Takes no more calls, waits for those under way, at most `grace`, and
+  // cancels the rest. REQUIRES: the schedulers have answered what they
+  // accepted.
+  void Shutdown(Duration grace);
+
+ private:
+  GrpcEndpoint(ModelTable& models, ModelControl& control,
+               const Readiness& readiness, UnsentReplies& unsent)
+      : models_(models),
+        service_(models, control, readiness),
+        admin_(models),
+        health_(inference::GRPCInferenceService::service_full_name()),
+        unsent_(unsent) {}
+
+  // Tells the health service of each change of the models.
+  void FollowModels();
+  void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder);
+
+  ModelTable& models_;
+  InferenceService service_;
+  AdminService admin_;  // registered where asked for
+  HealthService health_;
+  UnsentReplies& unsent_;
+  std::vector<std::unique_ptr<InferQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_GRPC_ENDPOINT_H_

@@ -1,0 +1,65 @@
+// Between InferCall and gRPC.
+#include "server/grpc/grpc_infer_call.h"
+
+#include <string>
+
+#include "server/grpc/grpc_deadline.h"
+
+namespace ferry {
+
+void GrpcInferCall::Post(InferRpcSource& source,
+                         grpc::ServerCompletionQueue& queue) {
+  rpc_.emplace();
+  rpc_->context.AsyncNotifyWhenDone(done_.get());
+  source.Request(rpc_->context, message_, rpc_->responder, queue,
+                 matched_.get());
+}
+
+void GrpcInferCall::OnMatched(bool ok) {
+  if (!ok) {
+    rpc_.reset();
+    pool_.GiveBack(*this);
+    return;
+  }
+  ends_left_ = 2;  // sent, done
+  call_.Start(message_, ToTimePoint(rpc_->context.raw_deadline()));
+  pool_.PostNext();
+}
+
+void GrpcInferCall::OnSent(bool) {
+  unsent_.Remove(*this);
+  OnEnd();
+}
+
+void GrpcInferCall::OnDone(bool) {
+  if (rpc_->context.IsCancelled()) {
+    call_.Cancel();
+  }
+  OnEnd();
+}
+
+void GrpcInferCall::OnEnd() {
+  if (--ends_left_ == 0) {
+    call_.Clear();
+    rpc_.reset();
+    pool_.GiveBack(*this);
+  }
+}
+
+void GrpcInferCall::SendReply(grpc::ByteBuffer& reply) {
+  unsent_.Add(*this, reply.Length());
+  TakenReply taken;
+  taken.bytes.Swap(&reply);
+  rpc_->responder.Finish(taken, grpc::Status::OK, sent_.get());
+}
+
+void GrpcInferCall::SendError(const grpc::Status& status,
+                              std::optional<int64_t> retry_pushback_ms) {
+  if (retry_pushback_ms.has_value()) {
+    rpc_->context.AddTrailingMetadata(kRetryPushbackKey,
+                                      std::to_string(*retry_pushback_ms));
+  }
+  rpc_->responder.FinishWithError(status, sent_.get());
+}
+
+}  // namespace ferry

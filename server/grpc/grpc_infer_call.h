@@ -1,0 +1,112 @@
+// GrpcInferCall serves one ModelInfer over gRPC's asynchronous API, then the
+// next.
+//
+// After Post() the queue gives `matched`, with ok = false where the server was
+// shut down first: then nothing else follows. After a match it gives `done`
+// and, once the reply was handed to it, `sent`, in either order; the later of
+// the two gives the call back to its pool.
+//
+// Thread safety: all on the queue's thread, but Drop().
+#ifndef FERRY_SERVER_GRPC_GRPC_INFER_CALL_H_
+#define FERRY_SERVER_GRPC_GRPC_INFER_CALL_H_
+
+#include <grpcpp/impl/serialization_traits.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <optional>
+
+#include "server/grpc/infer_call.h"
+#include "server/grpc/queue_tag.h"
+#include "server/grpc/unsent_replies.h"
+
+namespace ferry {
+
+class GrpcInferCall;
+
+// Where a call returns when it has ended, and where the next one comes from.
+class InferCallPool {
+ public:
+  virtual void GiveBack(GrpcInferCall& call) = 0;
+  virtual void PostNext() = 0;
+
+ protected:
+  ~InferCallPool() = default;
+};
+
+// A reply that gRPC takes over; a ByteBuffer it would copy, slice by slice.
+struct TakenReply {
+  mutable grpc::ByteBuffer bytes;
+};
+
+using InferResponder = grpc::ServerAsyncResponseWriter<TakenReply>;
+
+// Where calls come from: the service's RequestModelInfer.
+class InferRpcSource {
+ public:
+  virtual void Request(grpc::ServerContext& context, grpc::ByteBuffer& message,
+                       InferResponder& responder,
+                       grpc::ServerCompletionQueue& queue, void* tag) = 0;
+
+ protected:
+  ~InferRpcSource() = default;
+};
+
+class GrpcInferCall final : private InferTransport,
+                            private UnsentReplies::Reply {
+ public:
+  // All outlive the call.
+  GrpcInferCall(const InferEnvironment& environment, UnsentReplies& unsent,
+                InferCallPool& pool)
+      : unsent_(unsent), pool_(pool), call_(environment, *this) {}
+
+  // Asks for the next ModelInfer of any client.
+  void Post(InferRpcSource& source, grpc::ServerCompletionQueue& queue);
+
+ private:
+  // What gRPC wants anew for each call.
+  struct Rpc {
+    grpc::ServerContext context;
+    InferResponder responder{&context};
+  };
+
+  using Tag = MemberTag<GrpcInferCall>;
+
+  void OnMatched(bool ok);
+  void OnSent(bool ok);
+  void OnDone(bool ok);
+  // One of the two that follow a match has come.
+  void OnEnd();
+
+  void SendReply(grpc::ByteBuffer& reply) override;
+  void SendError(const grpc::Status& status,
+                 std::optional<int64_t> retry_pushback_ms) override;
+  void Drop() override { rpc_->context.TryCancel(); }
+
+  UnsentReplies& unsent_;
+  InferCallPool& pool_;
+  Tag matched_{*this, &GrpcInferCall::OnMatched};
+  Tag sent_{*this, &GrpcInferCall::OnSent};
+  Tag done_{*this, &GrpcInferCall::OnDone};
+  grpc::ByteBuffer message_;
+  std::optional<Rpc> rpc_;
+  int ends_left_ = 0;
+  InferCall call_;
+};
+
+}  // namespace ferry
+
+template <>
+class grpc::SerializationTraits<ferry::TakenReply> {
+ public:
+  static grpc::Status Serialize(const ferry::TakenReply& reply,
+                                grpc::ByteBuffer* to, bool* is_owned) {
+    to->Clear();
+    to->Swap(&reply.bytes);
+    *is_owned = true;
+    return grpc::Status::OK;
+  }
+};
+
+#endif  // FERRY_SERVER_GRPC_GRPC_INFER_CALL_H_

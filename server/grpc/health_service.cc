@@ -1,0 +1,190 @@
+// Checks and watches.
+#include "server/grpc/health_service.h"
+
+#include <grpcpp/support/async_stream.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "server/grpc/unary_call.h"
+
+namespace ferry {
+
+// One watch. gRPC gives back one tag for each operation, of which there is one
+// at a time, and one when the call is over; the watch is deleted when it is
+// over and no operation is under way.
+//
+// Thread safety: all under the service's mutex.
+class HealthService::Watch final {
+ public:
+  Watch(HealthService& service, grpc::ServerCompletionQueue& queue)
+      : service_(service), queue_(queue) {
+    context_.AsyncNotifyWhenDone(static_cast<QueueTag*>(&over_));
+    service_.RequestWatch(&context_, &request_, &writer_, &queue_, &queue_,
+                          static_cast<QueueTag*>(&operation_));
+  }
+
+  // Sends what is news to the client, if anything and if it may.
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_.mutex_) {
+    if (is_busy_ || is_over_ || is_broken_ || is_finished_) {
+      return;
+    }
+    const Response::ServingStatus status =
+        service_.StatusOf(request_.service());
+    void* const tag = static_cast<QueueTag*>(&operation_);
+    if (!was_told_ || status != told_.status()) {
+      was_told_ = true;
+      told_.set_status(status);
+      is_busy_ = true;
+      writer_.Write(told_, tag);
+    } else if (service_.watches_end_) {
+      is_finished_ = true;
+      is_busy_ = true;
+      writer_.Finish(
+          grpc::Status(grpc::StatusCode::UNAVAILABLE, "server shuts down"),
+          tag);
+    }
+  }
+
+ private:
+  // One kind of event of the watch.
+  class Tag final : public QueueTag {
+   public:
+    Tag(Watch& watch, void (Watch::*event)(bool ok))
+        : watch_(watch), event_(event) {}
+    void Ended(bool ok) override { (watch_.*event_)(ok); }
+
+   private:
+    Watch& watch_;
+    void (Watch::*const event_)(bool ok);
+  };
+
+  ~Watch() = default;
+
+  void OperationEnded(bool ok) {
+    if (!is_matched_) {
+      Matched(ok);
+      return;
+    }
+    bool must_delete = false;
+    {
+      MutexLock lock(service_.mutex_);
+      is_busy_ = false;
+      is_broken_ = is_broken_ || !ok;
+      Advance();
+      must_delete = is_over_ && !is_busy_;
+    }
+    if (must_delete) {
+      delete this;
+    }
+  }
+
+  void Matched(bool ok) {
+    if (!ok) {  // the server is shut down; no other tag comes
+      delete this;
+      return;
+    }
+    is_matched_ = true;
+    new Watch(service_, queue_);
+    MutexLock lock(service_.mutex_);
+    service_.watches_.insert(this);
+    Advance();
+  }
+
+  void CallIsOver(bool) {
+    bool must_delete = false;
+    {
+      MutexLock lock(service_.mutex_);
+      is_over_ = true;
+      service_.watches_.erase(this);
+      must_delete = !is_busy_;
+    }
+    if (must_delete) {
+      delete this;
+    }
+  }
+
+  HealthService& service_;
+  grpc::ServerCompletionQueue& queue_;
+  Tag operation_{*this, &Watch::OperationEnded};
+  Tag over_{*this, &Watch::CallIsOver};
+  grpc::ServerContext context_;
+  Request request_;
+  grpc::ServerAsyncWriter<Response> writer_{&context_};
+  bool is_matched_ = false;  // the queue's thread only
+  Response told_ ABSL_GUARDED_BY(service_.mutex_);
+  bool was_told_ ABSL_GUARDED_BY(service_.mutex_) = false;
+  bool is_busy_ ABSL_GUARDED_BY(service_.mutex_) = false;
+  bool is_broken_ ABSL_GUARDED_BY(service_.mutex_) = false;
+  bool is_finished_ ABSL_GUARDED_BY(service_.mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(service_.mutex_) = false;
+};
+
+HealthService::HealthService(std::string service_name)
+    : service_name_(std::move(service_name)) {}
+
+HealthService::~HealthService() {
+  MutexLock lock(mutex_);
+  ferry::Check(watches_.empty(),
+               "the queues are drained before their service goes");
+}
+
+void HealthService::Set(Health health) {
+  MutexLock lock(mutex_);
+  health_ = health;
+  AdvanceWatches();
+}
+
+void HealthService::SetModels(Models models) {
+  MutexLock lock(mutex_);
+  models_ = std::move(models);
+  AdvanceWatches();
+}
+
+void HealthService::EndWatches() {
+  MutexLock lock(mutex_);
+  watches_end_ = true;
+  AdvanceWatches();
+}
+
+// The service of each watch is this one, which Clang cannot know.
+void HealthService::AdvanceWatches() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (Watch* watch : watches_) {
+    watch->Advance();
+  }
+}
+
+void HealthService::PostCalls(grpc::ServerCompletionQueue& queue) {
+  PostUnaryCalls(
+      *this, &HealthService::RequestCheck,
+      [this](const Request& request, Response& response) {
+        return AnswerCheck(request, response);
+      },
+      queue);
+  new Watch(*this, queue);
+}
+
+grpc::Status HealthService::AnswerCheck(const Request& request,
+                                        Response& response) const {
+  MutexLock lock(mutex_);
+  response.set_status(StatusOf(request.service()));
+  return response.status() == Response::SERVICE_UNKNOWN
+             ? grpc::Status(grpc::StatusCode::NOT_FOUND, "unknown service")
+             : grpc::Status::OK;
+}
+
+HealthService::Response::ServingStatus HealthService::StatusOf(
+    const std::string& service) const {
+  Health health = health_;
+  if (!service.empty() && service != service_name_) {
+    const auto model = models_.find(service);
+    if (model == models_.end()) {
+      return Response::SERVICE_UNKNOWN;
+    }
+    health = std::min(health, model->second);
+  }
+  return health == Health::kServing ? Response::SERVING : Response::NOT_SERVING;
+}
+
+}  // namespace ferry

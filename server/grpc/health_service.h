@@ -1,0 +1,67 @@
+// HealthService: grpc.health.v1.Health on completion queues.
+//
+// The server as a whole (the empty name) and the inference service have the
+// same health. A model, by its name, is serving where a version of it is ready
+// and the server is serving; one that is known and not loaded is not serving.
+// Other names are unknown. A watch is answered at once and after every change;
+// of changes that come faster than its client reads, it gets the last.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_SERVER_GRPC_HEALTH_SERVICE_H_
+#define FERRY_SERVER_GRPC_HEALTH_SERVICE_H_
+
+#include <string>
+#include <unordered_set>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "base/mutex.h"
+#include "proto/health.grpc.pb.h"
+#include "server/grpc/queue_tag.h"
+
+namespace ferry {
+
+enum class Health { kNotServing, kServing };
+
+class HealthService final : public grpc::health::v1::Health::AsyncService,
+                            public QueuedService {
+ public:
+  // The health is kNotServing at first. `service_name` is the inference
+  // service's.
+  explicit HealthService(std::string service_name);
+  ~HealthService() override;
+
+  void Set(Health health);
+
+  // Models by name, each a service of its own: serving where the server is,
+  // too.
+  using Models = absl::flat_hash_map<std::string, Health>;
+  void SetModels(Models models);
+
+  // Ends the watches with UNAVAILABLE, also those that come later: else the
+  // server would wait for them when it is shut down.
+  void EndWatches();
+
+  void PostCalls(grpc::ServerCompletionQueue& queue) override;
+
+ private:
+  using Request = grpc::health::v1::HealthCheckRequest;
+  using Response = grpc::health::v1::HealthCheckResponse;
+  class Watch;
+
+  grpc::Status AnswerCheck(const Request& request, Response& response) const;
+  void AdvanceWatches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Response::ServingStatus StatusOf(const std::string& service) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string service_name_;
+  mutable Mutex mutex_;
+  Health health_ ABSL_GUARDED_BY(mutex_) = Health::kNotServing;
+  Models models_ ABSL_GUARDED_BY(mutex_);
+  bool watches_end_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_HEALTH_SERVICE_H_

@@ -1,0 +1,137 @@
+// Decode, submit; keep the result; encode, send.
+#include "server/grpc/infer_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/codec/infer_response.h"
+#include "server/grpc/answered_calls.h"
+
+namespace ferry {
+namespace {
+
+// A message in more slices than that is unusual; its list is given back.
+constexpr size_t kMaxKeptSlices = 4096;
+
+}  // namespace
+
+void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
+  const absl::Status status = Submit(message, deadline);
+  if (status.ok()) {
+    return;
+  }
+  DropMessage();
+  std::optional<int64_t> retry_pushback_ms;
+  if (entry_ && IsOverload(status)) {
+    retry_pushback_ms =
+        entry_->retry_pushback_ms.load(std::memory_order_relaxed);
+  }
+  entry_.Reset();
+  transport_.SendError(
+      WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
+      retry_pushback_ms);
+}
+
+absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
+  if (absl::Status status = Decode(message); !status.ok()) {
+    return status;
+  }
+  request_.completion = this;
+  request_.deadline = deadline;
+  request_.timeout = decoder_.parameters().timeout;
+  request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
+  absl::Status status = entry_->model().scheduler->Submit(request_);
+  is_submitted_ = status.ok();
+  return status;
+}
+
+absl::Status InferCall::Decode(grpc::ByteBuffer& message) {
+  ModelTable& table = environment_.models.table();
+  const bool has_message = message.Dump(&slices_).ok();
+  message.Clear();  // the slices hold the bytes
+  if (!has_message) {
+    table.CountMalformed();
+    return absl::InvalidArgumentError(
+        "expected a ModelInferRequest, got no message");
+  }
+  size_t received_bytes = 0;
+  for (const grpc::Slice& slice : slices_) {
+    segments_.push_back(
+        {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
+    received_bytes += slice.size();
+  }
+  if (absl::Status status = decoder_.Parse(segments_); !status.ok()) {
+    table.CountMalformed();
+    return status;
+  }
+  absl::StatusOr<ModelUse> entry =
+      environment_.models.Find(decoder_.model_name(), decoder_.model_version());
+  if (!entry.ok()) {
+    table.CountUnknownModel();
+    return entry.status();
+  }
+  entry_ = *std::move(entry);
+  const ServedModel& model = entry_->model();
+  absl::Status status =
+      decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
+  if (!status.ok()) {
+    entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
+  }
+  // All that was received is kept, not only the tensors.
+  request_.bytes = std::max(request_.bytes, received_bytes);
+  return status;
+}
+
+void InferCall::Cancel() {
+  if (is_submitted_) {
+    entry_->model().scheduler->Cancel(request_);
+  }
+}
+
+void InferCall::Respond(const RequestResult& result) {
+  result_ = result;
+  output_ = OutputRef(result.rows.buffer);
+  environment_.answered.Push(*this);
+}
+
+void InferCall::Finish() {
+  is_submitted_ = false;
+  DropMessage();
+  if (!result_.outcome.ok()) {
+    entry_.Reset();
+    transport_.SendError(
+        WithRequestId(ToGrpcStatus(result_.outcome, environment_.codes),
+                      decoder_.id()),
+        std::nullopt);
+    return;
+  }
+  grpc::ByteBuffer reply =
+      EncodeInferResponse({.model_name = entry_->model().name,
+                           .model_version = entry_->version,
+                           .id = decoder_.id(),
+                           .spec = entry_->model().spec,
+                           .outputs = decoder_.outputs(),
+                           .classes = decoder_.classes(),
+                           .labels = entry_->model().labels,
+                           .rows = result_.rows});
+  output_ = OutputRef();  // the reply holds what it references
+  entry_.Reset();
+  transport_.SendReply(reply);
+}
+
+void InferCall::DropMessage() {
+  segments_.clear();
+  slices_.clear();
+  if (slices_.capacity() > kMaxKeptSlices) {
+    std::vector<grpc::Slice>().swap(slices_);
+    std::vector<ByteSegment>().swap(segments_);
+  }
+}
+
+void InferCall::Clear() {
+  decoder_.Clear();
+  DropMessage();
+  request_.Reset();
+}
+
+}  // namespace ferry

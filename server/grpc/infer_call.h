@@ -1,0 +1,114 @@
+// InferCall carries one inference from its received bytes to its reply.
+//
+// Life of a call, all of it on the thread of its completion queue but
+// Respond():
+//   Start()     decodes and submits; or fails, and sends the error
+//   Respond()   an instance's thread: keeps the result, and hands the call to
+//               AnsweredCalls
+//   Finish()    encodes the result and sends it, or its error
+//   Clear()     makes it ready for the next request
+//
+// Guarantees:
+//   1. The transport gets exactly one reply or error for each Start().
+//   2. The received bytes are kept until then.
+//   3. Sent, the call keeps no model loaded: a client that does not read its
+//      reply keeps no model in memory.
+//
+// Thread safety: Respond() may come at any time after the submit, also while
+// Start() or Cancel() runs. The rest is the queue's thread's.
+#ifndef FERRY_SERVER_GRPC_INFER_CALL_H_
+#define FERRY_SERVER_GRPC_INFER_CALL_H_
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "batcher/completion.h"
+#include "batcher/infer_request.h"
+#include "server/codec/infer_codec.h"
+#include "server/control/model_table.h"
+#include "server/grpc/status.h"
+#include "tensor/output_buffer.h"
+
+namespace ferry {
+
+class AnsweredCalls;
+
+// What all calls of a queue share; outlives them.
+struct InferEnvironment {
+  ModelTableView& models;  // the queue's thread's
+  AnsweredCalls& answered;
+  StatusCodes codes = StatusCodes::kFerry;
+};
+
+// InferTransport sends what a call answers. Called on the queue's thread, from
+// InferCall::Start() or InferCall::Finish(); it may clear the call within.
+class InferTransport {
+ public:
+  // Takes over what `reply` holds.
+  virtual void SendReply(grpc::ByteBuffer& reply) = 0;
+  virtual void SendError(const grpc::Status& status,
+                         std::optional<int64_t> retry_pushback_ms) = 0;
+
+ protected:
+  ~InferTransport() = default;
+};
+
+class InferCall final : private Completion {
+ public:
+  // Both outlive the call.
+  InferCall(const InferEnvironment& environment, InferTransport& transport)
+      : environment_(environment), transport_(transport) {}
+  InferCall(const InferCall&) = delete;
+  InferCall& operator=(const InferCall&) = delete;
+
+  // Takes the message. `deadline`: of the client, or kNever.
+  void Start(grpc::ByteBuffer& message, TimePoint deadline);
+
+  // The client no longer wants the answer. It comes all the same.
+  void Cancel();
+
+  // Sends what Respond() has kept. Called by AnsweredCalls.
+  void Finish();
+
+  // REQUIRES: the reply or error was sent.
+  void Clear();
+
+  // Of the request, until Clear(); empty before it is known.
+  const std::string& id() const { return decoder_.id(); }
+
+  InferCall* next_answered = nullptr;  // of AnsweredCalls
+
+ private:
+  // Any thread.
+  void Respond(const RequestResult& result) override;
+
+  // Decodes the message and submits the request.
+  absl::Status Submit(grpc::ByteBuffer& message, TimePoint deadline);
+  absl::Status Decode(grpc::ByteBuffer& message);
+  void DropMessage();
+
+  const InferEnvironment& environment_;
+  InferTransport& transport_;
+  std::vector<grpc::Slice> slices_;
+  std::vector<ByteSegment> segments_;  // into slices_
+  InferDecoder decoder_;
+  InferRequest request_;
+  ModelUse entry_;  // none before the model is known, and once it is sent
+  bool is_submitted_ = false;  // and not finished
+
+  // Written by Respond(), read by Finish().
+  RequestResult result_;
+  OutputRef output_;  // keeps result_.rows
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_INFER_CALL_H_

@@ -1,0 +1,91 @@
+// The loop over one completion queue.
+#include "server/grpc/infer_queue.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace ferry {
+
+InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
+                       const Sources& sources, UnsentReplies& unsent,
+                       std::vector<QueuedService*> others,
+                       grpc::ServerBuilder& builder)
+    : models_(models),
+      service_(sources.calls),
+      unsent_(unsent),
+      others_(std::move(others)),
+      queue_(builder.AddCompletionQueue()),
+      answered_(*queue_),
+      environment_{.models = models_, .answered = answered_, .codes = codes},
+      stream_environment_{.infer = environment_,
+                          .unsent = unsent,
+                          .source = sources.streams,
+                          .queue = *queue_} {
+  idle_.reserve(kMaxIdleCalls);
+}
+
+InferQueue::~InferQueue() {
+  Check(!thread_.joinable(), "the queue is stopped before it is destroyed");
+}
+
+void InferQueue::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void InferQueue::Stop() {
+  if (!thread_.joinable()) {  // never started
+    queue_->Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_->Next(&tag, &ok)) {
+    }
+    return;
+  }
+  stop_alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), nullptr);
+  thread_.join();
+}
+
+void InferQueue::Run() {
+  pthread_setname_np(pthread_self(), "ferry-infer");
+  for (QueuedService* other : others_) {
+    other->PostCalls(*queue_);
+  }
+  InferStream::Post(stream_environment_);
+  for (int i = 0; i < kPostedCalls; ++i) {
+    PostNext();
+  }
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+    answered_.FinishAll();
+    if (tag == nullptr) {  // of stop_alarm_
+      queue_->Shutdown();
+      continue;
+    }
+    static_cast<QueueTag*>(tag)->Ended(ok);
+  }
+}
+
+void InferQueue::PostNext() {
+  // A call that waits for its match belongs to gRPC, and comes back with it.
+  GrpcInferCall* call = nullptr;
+  if (idle_.empty()) {
+    call = new GrpcInferCall(environment_, unsent_, *this);
+  } else {
+    call = idle_.back().release();  // last in, first out: warm
+    idle_.pop_back();
+  }
+  call->Post(service_, *queue_);
+}
+
+void InferQueue::GiveBack(GrpcInferCall& call) {
+  std::unique_ptr<GrpcInferCall> idle(&call);
+  if (idle_.size() < kMaxIdleCalls) {
+    idle_.push_back(std::move(idle));
+  }
+}
+
+}  // namespace ferry

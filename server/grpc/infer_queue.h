@@ -1,0 +1,81 @@
+// InferQueue is one completion queue of gRPC and the thread that serves it with
+// ModelInfer calls, with ModelStreamInfer streams, and with the small calls of
+// all services.
+//
+// Unary calls are kept and used again, so steady state allocates nothing but
+// what gRPC itself does. kPostedCalls wait ahead of the clients; each one
+// matched posts the next.
+//
+// Stopping: gRPC's server is shut down first, which gives the calls that were
+// never matched back and waits for the others. Then Stop(). The thread itself
+// shuts its queue down, so nothing is posted to a queue that is shut down.
+//
+// Thread safety: created and stopped by one thread; calls come back to it on
+// its own.
+#ifndef FERRY_SERVER_GRPC_INFER_QUEUE_H_
+#define FERRY_SERVER_GRPC_INFER_QUEUE_H_
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/server_builder.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "server/grpc/answered_calls.h"
+#include "server/grpc/grpc_infer_call.h"
+#include "server/grpc/infer_call.h"
+#include "server/grpc/infer_stream.h"
+#include "server/grpc/queue_tag.h"
+
+namespace ferry {
+
+class InferQueue final : private InferCallPool {
+ public:
+  // Where the queue's calls come from.
+  struct Sources {
+    InferRpcSource& calls;
+    InferStreamSource& streams;
+  };
+
+  // REQUIRES: the builder has not started its server yet; all others outlive
+  // the queue.
+  InferQueue(ModelTable& models, StatusCodes codes, const Sources& sources,
+             UnsentReplies& unsent, std::vector<QueuedService*> others,
+             grpc::ServerBuilder& builder);
+
+  // REQUIRES: stopped, or never started.
+  ~InferQueue();
+
+  // REQUIRES: the server is started.
+  void Start();
+
+  // Waits until every call has ended. REQUIRES: the server is shut down, and
+  // the schedulers have answered all they accepted.
+  void Stop();
+
+ private:
+  static constexpr int kPostedCalls = 64;
+  static constexpr size_t kMaxIdleCalls = 1024;
+
+  void GiveBack(GrpcInferCall& call) override;
+  void PostNext() override;
+  void Run();
+
+  ModelTableView models_;
+  InferRpcSource& service_;
+  UnsentReplies& unsent_;
+  const std::vector<QueuedService*> others_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  AnsweredCalls answered_;
+  const InferEnvironment environment_;
+  const InferStream::Environment stream_environment_;
+  grpc::Alarm stop_alarm_;
+  std::vector<std::unique_ptr<GrpcInferCall>> idle_;
+  std::thread thread_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_INFER_QUEUE_H_

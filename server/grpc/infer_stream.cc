@@ -1,0 +1,203 @@
+// Reading, and answering in order.
+#include "server/grpc/infer_stream.h"
+
+#include <utility>
+
+#include "server/codec/stream_message.h"
+#include "server/grpc/grpc_deadline.h"
+
+namespace ferry {
+namespace {
+
+constexpr char kErrorsEndTheStream[] = "triton_grpc_error";
+
+}  // namespace
+
+// One request of a stream. It goes back to the stream when its answer was
+// written, or came after the stream was over.
+class InferStream::Item final : public UnsentReplies::Reply,
+                                private InferTransport {
+ public:
+  explicit Item(InferStream& stream)
+      : call(stream.environment_.infer, *this), stream_(stream) {}
+  ~Item() = default;
+
+  InferCall call;
+  bool is_answered = false;
+  grpc::ByteBuffer answer;
+  grpc::Status status;  // not OK: how the request failed
+
+ private:
+  void SendReply(grpc::ByteBuffer& reply) override {
+    WrapInStreamMessage(reply);
+    stream_.Answered(*this, reply, grpc::Status::OK);
+  }
+  void SendError(const grpc::Status& failure, std::optional<int64_t>) override {
+    grpc::ByteBuffer message = StreamErrorMessage(failure, call.id());
+    stream_.Answered(*this, message, failure);
+  }
+  void Drop() override { stream_.context_.TryCancel(); }
+
+  InferStream& stream_;
+};
+
+InferStream::InferStream(const Environment& environment)
+    : environment_(environment) {
+  context_.AsyncNotifyWhenDone(done_.get());
+  environment.source.RequestStream(context_, responder_, environment.queue,
+                                   matched_.get());
+}
+
+InferStream::~InferStream() = default;
+
+void InferStream::OnMatched(bool ok) {
+  if (!ok) {  // the server was shut down before: `done` does not follow
+    delete this;
+    return;
+  }
+  Post(environment_);
+  Expect();  // of `done`
+  deadline_ = ToTimePoint(context_.raw_deadline());
+  const auto wish = context_.client_metadata().find(kErrorsEndTheStream);
+  if (wish != context_.client_metadata().end() && wish->second == "true") {
+    errors_ = Errors::kEndTheStream;
+  }
+  ReadNext();
+}
+
+void InferStream::ReadNext() {
+  Expect();
+  responder_.Read(&message_, read_.get());
+}
+
+void InferStream::OnRead(bool ok) {
+  if (Item* const item = ok ? TakeItem() : nullptr) {
+    item->call.Start(message_, deadline_);
+    ReadNextIfThereIsRoom();
+  } else {
+    has_all_requests_ = true;
+    WriteNext();
+  }
+  Came();
+}
+
+void InferStream::ReadNextIfThereIsRoom() {
+  if (is_over_) {
+    return;
+  }
+  is_reading_paused_ = unanswered_.size() >= kMaxUnanswered ||
+                       waiting_bytes_ >= kMaxWaitingBytes;
+  if (!is_reading_paused_) {
+    ReadNext();
+  }
+}
+
+InferStream::Item* InferStream::TakeItem() {
+  if (is_over_ || is_finishing_) {
+    return nullptr;
+  }
+  Expect();
+  std::unique_ptr<Item> item;
+  if (idle_.empty()) {
+    item = std::make_unique<Item>(*this);
+  } else {
+    item = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  unanswered_.push_back(item.release());
+  return unanswered_.back();
+}
+
+void InferStream::Answered(Item& item, grpc::ByteBuffer& message,
+                           const grpc::Status& status) {
+  if (is_over_) {
+    GiveBack(item);
+    return;
+  }
+  waiting_bytes_ += message.Length();
+  environment_.unsent.AddWaiting(message.Length());
+  item.answer.Swap(&message);
+  item.status = status;
+  item.is_answered = true;
+  WriteNext();
+}
+
+void InferStream::WriteNext() {
+  if (written_item_ != nullptr || is_finishing_ || is_over_) {
+    return;
+  }
+  if (unanswered_.empty()) {
+    if (has_all_requests_) {
+      Finish(grpc::Status::OK);
+    }
+    return;
+  }
+  Item& oldest = *unanswered_.front();
+  if (!oldest.is_answered) {
+    return;
+  }
+  if (!oldest.status.ok() && errors_ == Errors::kEndTheStream) {
+    Finish(oldest.status);
+    return;
+  }
+  unanswered_.pop_front();
+  written_item_ = &oldest;
+  environment_.unsent.RemoveWaiting(oldest.answer.Length());
+  environment_.unsent.Add(oldest, oldest.answer.Length());
+  Expect();
+  responder_.Write(oldest.answer, written_.get());
+}
+
+void InferStream::Finish(const grpc::Status& status) {
+  is_finishing_ = true;
+  Expect();
+  responder_.Finish(status, finished_.get());
+}
+
+void InferStream::OnWritten(bool) {
+  Item& written = *std::exchange(written_item_, nullptr);
+  waiting_bytes_ -= written.answer.Length();
+  WriteNext();  // where the client is gone, `done` will say so
+  environment_.unsent.Remove(written);
+  GiveBack(written);
+  if (is_reading_paused_) {
+    ReadNextIfThereIsRoom();
+  }
+  Came();
+}
+
+void InferStream::OnFinished(bool) { Came(); }
+
+// The client has all answers or is gone, and so are those on their way to it.
+void InferStream::OnDone(bool) {
+  is_over_ = true;
+  for (Item* item : std::exchange(unanswered_, {})) {
+    if (item->is_answered) {
+      environment_.unsent.RemoveWaiting(item->answer.Length());
+      GiveBack(*item);
+    } else {
+      item->call.Cancel();  // its answer gives it back
+    }
+  }
+  Came();
+}
+
+void InferStream::GiveBack(Item& item) {
+  item.call.Clear();
+  item.is_answered = false;
+  item.answer.Clear();
+  std::unique_ptr<Item> idle(&item);
+  if (idle_.size() < kMaxIdle) {
+    idle_.push_back(std::move(idle));
+  }
+  idle.reset();  // before the stream may go
+  Came();
+}
+
+void InferStream::Came() {
+  if (--expected_ == 0) {
+    delete this;
+  }
+}
+
+}  // namespace ferry

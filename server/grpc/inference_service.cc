@@ -1,0 +1,218 @@
+// The small RPCs.
+#include "server/grpc/inference_service.h"
+
+#include <string>
+
+#include "server/control/model_messages.h"
+#include "server/control/repository_answers.h"
+#include "server/grpc/settings_answers.h"
+#include "server/grpc/status.h"
+#include "server/grpc/unary_call.h"
+#include "server/version.h"
+
+namespace ferry {
+namespace {
+
+constexpr char kNoSharedMemory[] =
+    "shared memory is not supported; send and receive tensors in the messages";
+
+// The answer of an RPC that is not offered.
+auto NotOffered(const char* why) {
+  return [why](const auto&, auto&) {
+    return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why);
+  };
+}
+
+}  // namespace
+
+InferenceService::InferenceService(ModelTable& models, ModelControl& control,
+                                   const Readiness& readiness)
+    : models_(models),
+      control_(control),
+      readiness_(readiness),
+      model_infer_index_(inference::ModelInferRequest::descriptor()
+                             ->file()
+                             ->FindServiceByName("GRPCInferenceService")
+                             ->FindMethodByName("ModelInfer")
+                             ->index()) {}
+
+void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
+  PostOffered(queue);
+  PostModelControl(queue);
+  PostSettings(queue);
+  PostNotOffered(queue);
+}
+
+void InferenceService::PostOffered(grpc::ServerCompletionQueue& queue) {
+  const auto post = [&](auto ask, auto answer) {
+    PostUnaryCalls(
+        *this, ask,
+        [this, answer](const auto& request, auto& response) {
+          return (this->*answer)(request, response);
+        },
+        queue);
+  };
+  post(&InferenceService::RequestServerLive,
+       &InferenceService::AnswerServerLive);
+  post(&InferenceService::RequestServerReady,
+       &InferenceService::AnswerServerReady);
+  post(&InferenceService::RequestModelReady,
+       &InferenceService::AnswerModelReady);
+  post(&InferenceService::RequestServerMetadata,
+       &InferenceService::AnswerServerMetadata);
+  post(&InferenceService::RequestModelMetadata,
+       &InferenceService::AnswerModelMetadata);
+  post(&InferenceService::RequestModelConfig,
+       &InferenceService::AnswerModelConfig);
+  post(&InferenceService::RequestModelStatistics,
+       &InferenceService::AnswerModelStatistics);
+}
+
+void InferenceService::PostSettings(grpc::ServerCompletionQueue& queue) {
+  PostUnaryCalls(
+      *this, &InferenceService::RequestTraceSetting,
+      [this](const auto& request, auto& response) {
+        return AnswerTraceSetting(models_, request, response);
+      },
+      queue);
+  PostUnaryCalls(*this, &InferenceService::RequestLogSettings,
+                 &AnswerLogSettings, queue);
+}
+
+void InferenceService::PostModelControl(grpc::ServerCompletionQueue& queue) {
+  PostUnaryCalls(
+      *this, &InferenceService::RequestRepositoryIndex,
+      [this](const auto& request, auto& response) {
+        return AnswerRepositoryIndex(control_, request, response);
+      },
+      queue);
+  PostLateCalls(
+      *this, &InferenceService::RequestRepositoryModelLoad,
+      [this](const auto& request, auto&, const auto& reply) {
+        AnswerModelLoad(control_, request, reply);
+      },
+      queue);
+  PostLateCalls(
+      *this, &InferenceService::RequestRepositoryModelUnload,
+      [this](const auto& request, auto&, const auto& reply) {
+        AnswerModelUnload(control_, request, reply);
+      },
+      queue);
+}
+
+void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
+  const auto post = [&](auto ask, const char* why) {
+    PostUnaryCalls(*this, ask, NotOffered(why), queue);
+  };
+  post(&InferenceService::RequestSystemSharedMemoryStatus, kNoSharedMemory);
+  post(&InferenceService::RequestSystemSharedMemoryRegister, kNoSharedMemory);
+  post(&InferenceService::RequestSystemSharedMemoryUnregister, kNoSharedMemory);
+  post(&InferenceService::RequestCudaSharedMemoryStatus, kNoSharedMemory);
+  post(&InferenceService::RequestCudaSharedMemoryRegister, kNoSharedMemory);
+  post(&InferenceService::RequestCudaSharedMemoryUnregister, kNoSharedMemory);
+}
+
+grpc::Status InferenceService::AnswerServerLive(
+    const inference::ServerLiveRequest&,
+    inference::ServerLiveResponse& response) {
+  response.set_live(readiness_.is_live());
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerServerReady(
+    const inference::ServerReadyRequest&,
+    inference::ServerReadyResponse& response) {
+  response.set_ready(readiness_.is_ready());
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerModelReady(
+    const inference::ModelReadyRequest& request,
+    inference::ModelReadyResponse& response) {
+  const absl::StatusOr<ModelUse> entry =
+      models_.Find(request.name(), request.version());
+  // As Triton answers: clients wait in a loop for a model that is loading.
+  if (absl::IsInvalidArgument(entry.status())) {
+    return ToGrpcStatus(entry.status());
+  }
+  response.set_ready(entry.ok() && readiness_.is_ready() &&
+                     !(*entry)->model().scheduler->is_device_lost());
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerServerMetadata(
+    const inference::ServerMetadataRequest&,
+    inference::ServerMetadataResponse& response) {
+  response.set_name("ferry");
+  response.set_version(kVersion);
+  response.add_extensions("model_repository");
+  response.add_extensions("model_configuration");
+  response.add_extensions("schedule_policy");  // priority and timeout
+  response.add_extensions("classification");
+  response.add_extensions("parameters");
+  response.add_extensions("statistics");
+  response.add_extensions("trace");
+  response.add_extensions("logging");
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerModelMetadata(
+    const inference::ModelMetadataRequest& request,
+    inference::ModelMetadataResponse& response) {
+  const absl::StatusOr<ModelUse> entry =
+      models_.Find(request.name(), request.version());
+  if (!entry.ok()) {
+    return ToGrpcStatus(entry.status());
+  }
+  FillModelMetadata((*entry)->model(), response);
+  for (const ModelUse& other : models_.UseAll()) {
+    if (other->model().name == request.name() &&
+        (request.version().empty() || &*other == &**entry)) {
+      response.add_versions(other->version);
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerModelConfig(
+    const inference::ModelConfigRequest& request,
+    inference::ModelConfigResponse& response) {
+  const absl::StatusOr<ModelUse> entry =
+      models_.Find(request.name(), request.version());
+  if (!entry.ok()) {
+    return ToGrpcStatus(entry.status());
+  }
+  *response.mutable_config() = (*entry)->model().config;
+  return grpc::Status::OK;
+}
+
+grpc::Status InferenceService::AnswerModelStatistics(
+    const inference::ModelStatisticsRequest& request,
+    inference::ModelStatisticsResponse& response) {
+  ModelUse wanted;  // none: all that bear the name
+  if (!request.name().empty()) {
+    absl::StatusOr<ModelUse> entry =
+        models_.Find(request.name(), request.version());
+    if (!entry.ok()) {
+      return ToGrpcStatus(entry.status());
+    }
+    if (!request.version().empty()) {
+      wanted = *std::move(entry);
+    }
+  } else if (!request.version().empty()) {
+    return ToGrpcStatus(absl::InvalidArgumentError(
+        "model version: expected a model name with it, got none"));
+  }
+  for (const ModelUse& use : models_.UseAll()) {
+    const ServedModel& model = use->model();
+    const bool has_name =
+        request.name().empty() || model.name == request.name();
+    if (has_name && (!wanted || &*wanted == &*use)) {
+      FillModelStatistics(*use, model.scheduler->Snapshot(),
+                          Clock::Steady().Now(), *response.add_model_stats());
+    }
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace ferry

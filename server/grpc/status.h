@@ -1,0 +1,44 @@
+// The one place where a failure becomes a gRPC status.
+//
+// Codes: INVALID_ARGUMENT the message is wrong; NOT_FOUND no such model or
+// version; UNIMPLEMENTED not offered; RESOURCE_EXHAUSTED the queue is full;
+// DEADLINE_EXCEEDED; CANCELLED; UNAVAILABLE draining or device lost; INTERNAL
+// the backend failed. docs/decisions/ says why these and not Triton's.
+//
+// Thread safety: free functions over values.
+#ifndef FERRY_SERVER_GRPC_STATUS_H_
+#define FERRY_SERVER_GRPC_STATUS_H_
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "batcher/completion.h"
+
+namespace ferry {
+
+enum class StatusCodes {
+  kFerry,
+  kTriton,  // a full queue is UNAVAILABLE, as in Triton
+};
+
+// The metadata key that tells a client when to retry.
+inline constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";
+
+// Returns the gRPC status of that code and text, which is cut where a client's
+// bound of metadata would turn it into another one.
+grpc::Status ToGrpcStatus(const absl::Status& status,
+                          StatusCodes codes = StatusCodes::kFerry);
+grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes);
+
+// Returns the same with "[request id: <id>] " before its text, as clients of
+// Triton know it.
+grpc::Status WithRequestId(const grpc::Status& status, const std::string& id);
+
+// Returns whether the request may be sent again once the queue has drained.
+bool IsOverload(const absl::Status& status);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_GRPC_STATUS_H_

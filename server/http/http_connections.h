@@ -1,0 +1,39 @@
+// HttpConnections: the open connections of an HttpListener, and which of them
+// goes when there are too many: the one that asked the longest ago, or never
+// did. So those that send no whole request, or do not read their reply, keep
+// nobody out, however slowly they go on: who comes and asks is the newest.
+//
+// Invariant: no more than `max_open` are open, but for those that were shut and
+// that the daemon has yet to see the end of.
+//
+// Thread safety: the listener's thread only.
+#ifndef FERRY_SERVER_HTTP_HTTP_CONNECTIONS_H_
+#define FERRY_SERVER_HTTP_HTTP_CONNECTIONS_H_
+
+#include <cstddef>
+#include <vector>
+
+struct MHD_Connection;
+
+namespace ferry {
+
+class HttpConnections {
+ public:
+  // REQUIRES: max_open >= 1.
+  explicit HttpConnections(size_t max_open) : max_open_(max_open) {}
+
+  // A connection was taken; shuts another one where that is one too many.
+  void Opened(MHD_Connection& connection);
+  // It has sent a whole head.
+  void Asked(MHD_Connection& connection);
+  // It is about to be freed.
+  void Closed(MHD_Connection& connection);
+
+ private:
+  const size_t max_open_;
+  std::vector<MHD_Connection*> by_last_request_;  // the oldest first
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_HTTP_HTTP_CONNECTIONS_H_

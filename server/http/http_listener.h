@@ -1,0 +1,68 @@
+// HttpListener: a small HTTP server for /metrics and health, GET only.
+//
+// One thread; bounded connections, memory a connection and idle time. Where
+// there are too many connections, the one that asked the longest ago is closed
+// (server/http/http_connections.h). It reads no body and no parameter.
+//
+// Thread safety: created and destroyed by one thread; the handlers are called
+// from the listener's own.
+// Errors: INVALID_ARGUMENT for an address that is none, UNAVAILABLE where it
+// cannot be listened on.
+#ifndef FERRY_SERVER_HTTP_HTTP_LISTENER_H_
+#define FERRY_SERVER_HTTP_HTTP_LISTENER_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/http/http_connections.h"
+
+struct MHD_Daemon;
+
+namespace ferry {
+
+struct HttpReply {
+  int code = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+struct HttpBounds {
+  size_t open_connections = 32;
+  unsigned idle_seconds = 10;  // of a connection; 0: no bound
+};
+
+class HttpListener {
+ public:
+  using Handler = std::function<HttpReply()>;     // does not throw
+  using Routes = std::map<std::string, Handler>;  // by path
+
+  // Port 0 picks a free one.
+  static absl::StatusOr<std::unique_ptr<HttpListener>> Create(
+      const std::string& address, int port, Routes routes,
+      const HttpBounds& bounds = {});
+
+  // Waits for the reply under way.
+  ~HttpListener();
+
+  int port() const;
+
+ private:
+  HttpListener(Routes routes, const HttpBounds& bounds)
+      : routes_(std::move(routes)), connections_(bounds.open_connections) {}
+
+  // The daemon's callbacks.
+  struct Callbacks;
+
+  const Routes routes_;
+  HttpConnections connections_;
+  MHD_Daemon* daemon_ = nullptr;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_HTTP_HTTP_LISTENER_H_

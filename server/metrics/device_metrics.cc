@@ -1,0 +1,162 @@
+// Metrics from one reading of the device.
+#include "server/metrics/device_metrics.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "server/metrics/metric_families.h"
+
+namespace ferry {
+namespace {
+
+constexpr MetricName kInfo = {"ferry_device_info",
+                              "1; the device that this process serves on"};
+constexpr MetricName kMultiprocessors = {"ferry_device_multiprocessors",
+                                         "Multiprocessors of the device"};
+constexpr MetricName kMemory = {
+    "ferry_device_memory_bytes",
+    "Memory of the device: total, used by anybody, reserved by the driver"};
+constexpr MetricName kErrors = {"ferry_nvml_errors_total",
+                                "Calls of NVML that failed, by code"};
+
+constexpr MetricName kGpmGraphics = {"ferry_gpm_graphics_ratio",
+                                     "Time in which the device had any work"};
+constexpr MetricName kGpmSm = {"ferry_gpm_sm_ratio",
+                               "Multiprocessors that were busy, SM ratio"};
+constexpr MetricName kGpmOccupancy = {
+    "ferry_gpm_sm_occupancy_ratio", "Warps that were active, of all that fit"};
+constexpr MetricName kGpmTensor = {"ferry_gpm_tensor_ratio",
+                                   "Time in tensor operations"};
+constexpr MetricName kGpmHmma = {"ferry_gpm_hmma_ratio",
+                                 "Time in tensor operations on 16-bit floats"};
+constexpr MetricName kGpmDram = {"ferry_gpm_dram_ratio",
+                                 "Memory bandwidth used, of the most there is"};
+constexpr MetricName kGpmPcie = {"ferry_gpm_pcie_bytes_per_second",
+                                 "PCIe traffic of the device"};
+
+constexpr MetricName kPower = {"ferry_gpu_power_watts",
+                               "Power that the whole GPU draws"};
+constexpr MetricName kPowerLimit = {"ferry_gpu_power_limit_watts",
+                                    "Power that the whole GPU may draw"};
+constexpr MetricName kEnergy = {
+    "ferry_gpu_energy_joules_total",
+    "Energy of the whole GPU since its driver was loaded"};
+constexpr MetricName kTemperature = {"ferry_gpu_temperature_celsius",
+                                     "Temperature of the GPU"};
+constexpr MetricName kClock = {"ferry_gpu_clock_hertz", "Clocks of the GPU"};
+constexpr MetricName kBusy = {
+    "ferry_gpu_busy_ratio",
+    "Time in which a kernel ran on the GPU; none with MIG on"};
+constexpr MetricName kMemoryBusy = {
+    "ferry_gpu_memory_busy_ratio",
+    "Time in which the GPU's memory was accessed; none with MIG on"};
+
+// Adds samples of what is told.
+class Samples {
+ public:
+  explicit Samples(MetricFamilies& out) : out_(out) {}
+
+  void Gauge(const MetricName& name, const MetricLabels& labels,
+             const std::optional<double>& value) {
+    if (value.has_value()) {
+      out_.AddGauge(name, labels, *value);
+    }
+  }
+
+  void Counter(const MetricName& name, const MetricLabels& labels,
+               const std::optional<double>& value) {
+    if (value.has_value()) {
+      out_.AddCounter(name, labels, *value);
+    }
+  }
+
+ private:
+  MetricFamilies& out_;
+};
+
+MetricLabels With(MetricLabels labels, const char* name, const char* value) {
+  labels.push_back({name, value});
+  return labels;
+}
+
+void AddDevice(const nvml::DeviceChoice& choice,
+               const nvml::DeviceReadings& readings, MetricFamilies& out) {
+  out.AddGauge(kInfo,
+               {{"uuid", choice.uuid},
+                {"profile", choice.profile},
+                {"name", choice.name},
+                {"parent_uuid", choice.parent_uuid}},
+               1);
+  const MetricLabels device = {{"uuid", choice.uuid}};
+  Samples samples(out);
+  if (choice.multiprocessor_count.has_value()) {
+    out.AddGauge(kMultiprocessors, device, *choice.multiprocessor_count);
+  }
+  samples.Gauge(kMemory, With(device, "kind", "total"),
+                readings.memory_total_bytes);
+  samples.Gauge(kMemory, With(device, "kind", "used"),
+                readings.memory_used_bytes);
+  samples.Gauge(kMemory, With(device, "kind", "reserved"),
+                readings.memory_reserved_bytes);
+  const nvml::GpmReadings& gpm = readings.gpm;
+  samples.Gauge(kGpmGraphics, device, gpm.graphics_ratio);
+  samples.Gauge(kGpmSm, device, gpm.sm_ratio);
+  samples.Gauge(kGpmOccupancy, device, gpm.sm_occupancy_ratio);
+  samples.Gauge(kGpmTensor, device, gpm.tensor_ratio);
+  samples.Gauge(kGpmHmma, device, gpm.hmma_ratio);
+  samples.Gauge(kGpmDram, device, gpm.dram_ratio);
+  samples.Gauge(kGpmPcie, With(device, "direction", "sent"),
+                gpm.pcie_sent_bytes_per_second);
+  samples.Gauge(kGpmPcie, With(device, "direction", "received"),
+                gpm.pcie_received_bytes_per_second);
+}
+
+void AddGpu(const std::string& uuid, const nvml::DeviceReadings& readings,
+            MetricFamilies& out) {
+  const MetricLabels gpu = {{"uuid", uuid}};
+  Samples samples(out);
+  samples.Gauge(kPower, gpu, readings.power_watts);
+  samples.Gauge(kPowerLimit, gpu, readings.power_limit_watts);
+  samples.Counter(kEnergy, gpu, readings.energy_joules);
+  samples.Gauge(kTemperature, gpu, readings.temperature_celsius);
+  samples.Gauge(kClock, With(gpu, "domain", "sm"), readings.sm_clock_hertz);
+  samples.Gauge(kClock, With(gpu, "domain", "memory"),
+                readings.memory_clock_hertz);
+  samples.Gauge(kBusy, gpu, readings.busy_ratio);
+  samples.Gauge(kMemoryBusy, gpu, readings.memory_busy_ratio);
+}
+
+// Whether it is the answer for an empty place among MIG devices.
+bool IsHole(const nvml::Library& library, const nvml::CallCount& call) {
+  return call.code == nvml::Code::kNotFound &&
+         call.call == library.symbols().mig_by_index.name;
+}
+
+// What a GPU does not support counts, too: it is why a metric is absent.
+void AddErrors(const nvml::Library& library, MetricFamilies& out) {
+  std::map<std::pair<std::string, std::string>, uint64_t> errors;
+  for (const nvml::CallCount& call : library.calls()) {
+    if (call.code != nvml::Code::kSuccess && !IsHole(library, call)) {
+      errors[{call.call, nvml::CodeName(call.code)}] += call.count;
+    }
+  }
+  for (const auto& [key, count] : errors) {
+    out.AddCounter(kErrors, {{"call", key.first}, {"code", key.second}},
+                   static_cast<double>(count));
+  }
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> DeviceMetrics::Collect() const {
+  MetricFamilies out(Buckets::kCommon);
+  const nvml::DeviceReadings readings = sampler_.Read();
+  AddDevice(choice_, readings, out);
+  AddGpu(choice_.is_mig() ? choice_.parent_uuid : choice_.uuid, readings, out);
+  AddErrors(library_, out);
+  return out.Take();
+}
+
+}  // namespace ferry

@@ -1,0 +1,249 @@
+// The list of metrics. docs name them; dashboards and alerts use them.
+#include "server/metrics/metrics.h"
+
+#include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "server/metrics/metric_families.h"
+#include "server/version.h"
+
+namespace ferry {
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+
+constexpr MetricName kBuildInfo = {"ferry_build_info",
+                                   "Version of the server; always 1"};
+constexpr MetricName kReady = {"ferry_ready",
+                               "1 while the server takes requests"};
+constexpr MetricName kDraining = {
+    "ferry_draining", "1 from the signal to stop until the process has ended"};
+constexpr MetricName kSimulated = {"ferry_simulated",
+                                   "1 where the model's device is simulated"};
+constexpr MetricName kRequests = {
+    "ferry_requests_total", "Admitted requests that were answered, by code"};
+constexpr MetricName kRows = {"ferry_rows_total",
+                              "Rows of requests that got a result"};
+constexpr MetricName kPaddingRows = {
+    "ferry_padding_rows_total",
+    "Rows computed only to fill a bucket (ferry.buckets), beside the rows of "
+    "ferry_batch_rows"};
+constexpr MetricName kInputElements = {
+    "ferry_input_elements_total",
+    "Elements, as they came, of the inputs that are padded to sizes "
+    "(ferry.pad), of executed batches"};
+constexpr MetricName kPaddingElements = {
+    "ferry_padding_elements_total",
+    "Zeros that the inputs of ferry_input_elements_total were padded with, "
+    "beside the elements there"};
+constexpr MetricName kRefused = {
+    "ferry_refused_total", "Requests that were never admitted, by reason"};
+constexpr MetricName kClosed = {"ferry_batches_closed_total",
+                                "Batches closed, by reason"};
+constexpr MetricName kBusy = {"ferry_compute_busy_seconds_total",
+                              "Time the instance has computed"};
+constexpr MetricName kInstances = {"ferry_instances", "Instances of the model"};
+constexpr MetricName kQueuedRequests = {"ferry_queue_requests",
+                                        "Requests that are queued"};
+constexpr MetricName kQueuedRows = {"ferry_queue_rows", "Rows that are queued"};
+constexpr MetricName kQueuedBytes = {
+    "ferry_queue_bytes", "Bytes of requests that are queued or being staged"};
+constexpr MetricName kQueueLimit = {"ferry_queue_requests_limit",
+                                    "Requests that are queued at most"};
+constexpr MetricName kRunning = {"ferry_running_batches",
+                                 "Batches that the backend has"};
+constexpr MetricName kBatchCost = {
+    "ferry_service_time_batch_seconds",
+    "What a batch costs beside its rows, as learned: alpha of s(b)"};
+constexpr MetricName kRowCost = {
+    "ferry_service_time_row_seconds",
+    "What each row of a batch costs, as learned: beta of s(b)"};
+constexpr MetricName kLate = {
+    "ferry_late_drops_total",
+    "Of the requests that failed with DEADLINE_EXCEEDED, those that were "
+    "dropped when their batch closed, because it would have ended too late."};
+constexpr MetricName kLateReplies = {
+    "ferry_late_replies_total",
+    "Of the requests that got a result, those "
+    "whose reply gRPC was given after they were due."};
+constexpr MetricName kDrifts = {
+    "ferry_service_time_drifts_total",
+    "How often the device had changed its speed and s(b) was learned afresh"};
+constexpr MetricName kDeviceEvents = {
+    "ferry_device_events_total",
+    "What happened to batches on a device: forwards launched as a graph or "
+    "not, batches that its memory did not hold"};
+constexpr MetricName kMaxBatch = {"ferry_max_batch_size_rows",
+                                  "Rows in one batch at most"};
+constexpr MetricName kQueueWait = {"ferry_queue_wait_seconds",
+                                   "Arrival of a request to its batch's close"};
+constexpr MetricName kStage = {"ferry_stage_seconds",
+                               "Close of a batch to the begin of its compute"};
+constexpr MetricName kCompute = {"ferry_compute_seconds",
+                                 "Compute time of a batch"};
+constexpr MetricName kDeliver = {
+    "ferry_deliver_seconds",
+    "End of a batch's compute until gRPC is given a reply of it"};
+constexpr MetricName kRequestTime = {
+    "ferry_request_seconds",
+    "Arrival of a request until gRPC is given its reply"};
+constexpr MetricName kBatchRows = {"ferry_batch_rows",
+                                   "Rows of executed batches"};
+constexpr MetricName kUnsentBytes = {
+    "ferry_unsent_reply_bytes", "Bytes of replies that clients have to read"};
+constexpr MetricName kDropped = {
+    "ferry_replies_dropped_total",
+    "Replies dropped because nobody read them and newer ones needed the room"};
+constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
+                                    "Processor time of the process"};
+constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
+                                       "Resident memory of the process"};
+
+double One(bool condition) { return condition ? 1 : 0; }
+
+MetricLabels With(MetricLabels labels, const char* name, std::string value) {
+  labels.push_back({name, std::move(value)});
+  return labels;
+}
+
+void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
+                 MetricFamilies& out) {
+  out.AddCounter(kRequests, With(labels, "code", "OK"),
+                 static_cast<double>(served.ok_requests()));
+  for (size_t code = 1; code < kStatusCodeCount; ++code) {
+    const uint64_t failed = served.failed_requests[code].value();
+    if (failed > 0) {
+      out.AddCounter(
+          kRequests,
+          With(labels, "code",
+               absl::StatusCodeToString(static_cast<absl::StatusCode>(code))),
+          static_cast<double>(failed));
+    }
+  }
+  out.AddCounter(kLate, labels,
+                 static_cast<double>(served.dropped_requests.value()));
+  out.AddCounter(kLateReplies, labels,
+                 static_cast<double>(served.late_requests.value()));
+  out.AddCounter(kRows, labels, static_cast<double>(served.ok_rows.value()));
+  for (size_t reason = 0; reason < kCloseReasonCount; ++reason) {
+    out.AddCounter(kClosed,
+                   With(labels, "reason",
+                        CloseReasonName(static_cast<CloseReason>(reason))),
+                   static_cast<double>(served.closed_batches[reason].value()));
+  }
+}
+
+void AddPadding(const MetricLabels& labels, const SchedulerStatistics& counted,
+                MetricFamilies& out) {
+  const BatchStatistics& served = counted.served;
+  out.AddCounter(kPaddingRows, labels,
+                 static_cast<double>(counted.padding_rows));
+  out.AddCounter(kInputElements, labels,
+                 static_cast<double>(served.input_elements.value()));
+  out.AddCounter(kPaddingElements, labels,
+                 static_cast<double>(served.padding_elements.value()));
+}
+
+void AddModel(const ModelEntry& entry, MetricFamilies& out) {
+  const Scheduler& scheduler = *entry.model().scheduler;
+  const RuntimeOptions options = scheduler.runtime_options();
+  const SchedulerStatistics counted = scheduler.Snapshot();
+  const BatchStatistics& served = counted.served;
+  const MetricLabels labels = {{"model", entry.model().name},
+                               {"version", entry.version}};
+  out.AddGauge(kSimulated, labels, One(entry.model().is_simulated));
+  AddRequests(labels, served, out);
+  AddPadding(labels, counted, out);
+  for (size_t reason = 0; reason < kRefusalCount; ++reason) {
+    out.AddCounter(
+        kRefused,
+        With(labels, "reason", RefusalName(static_cast<Refusal>(reason))),
+        static_cast<double>(counted.refused[reason]));
+  }
+  out.AddCounter(kRefused, With(labels, "reason", "invalid"),
+                 static_cast<double>(entry.invalid_requests.load()));
+  for (const DeviceCount& one : scheduler.device_counts()) {
+    out.AddCounter(kDeviceEvents, With(labels, "event", one.event),
+                   static_cast<double>(one.count));
+  }
+  for (size_t instance = 0; instance < counted.busy.size(); ++instance) {
+    out.AddCounter(
+        kBusy, With(labels, "model_instance", std::to_string(instance)),
+        static_cast<double>(counted.busy[instance].count()) / kNanosPerSecond);
+  }
+  out.AddGauge(kInstances, labels, static_cast<double>(counted.busy.size()));
+  out.AddGauge(kQueuedRequests, labels, counted.queued_requests);
+  out.AddGauge(kQueuedRows, labels, counted.queued_rows);
+  out.AddGauge(kQueuedBytes, labels, static_cast<double>(counted.queued_bytes));
+  out.AddGauge(kQueueLimit, labels, options.queue.requests);
+  out.AddGauge(kRunning, labels, counted.running_batches);
+  out.AddGauge(kBatchCost, labels,
+               counted.service_time.alpha_ns / kNanosPerSecond);
+  out.AddGauge(kRowCost, labels,
+               counted.service_time.beta_ns / kNanosPerSecond);
+  out.AddCounter(kDrifts, labels,
+                 static_cast<double>(counted.service_time_drifts));
+  out.AddGauge(kMaxBatch, labels, options.max_batch_size);
+  out.AddDurations(kQueueWait, labels, served.queue_wait);
+  out.AddDurations(kStage, labels, served.stage);
+  out.AddDurations(kCompute, labels, served.compute);
+  out.AddDurations(kDeliver, labels, served.deliver);
+  out.AddDurations(kRequestTime, labels, served.request_time);
+  out.AddRows(kBatchRows, labels, served.by_rows);
+}
+
+double ToSeconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) +
+         static_cast<double>(time.tv_usec) / 1e6;
+}
+
+void AddProcess(MetricFamilies& out) {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) == 0) {
+    out.AddCounter(kProcessCpu, {},
+                   ToSeconds(usage.ru_utime) + ToSeconds(usage.ru_stime));
+  }
+  int64_t total_pages = 0;
+  int64_t resident_pages = 0;
+  std::ifstream statm("/proc/self/statm");
+  if (statm >> total_pages >> resident_pages) {
+    out.AddGauge(kProcessMemory, {},
+                 static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)));
+  }
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
+  MetricFamilies out(buckets_);
+  out.AddGauge(kBuildInfo, {{"version", kVersion}}, 1);
+  const ServerState state = readiness_.state();
+  out.AddGauge(kReady, {}, One(state == ServerState::kReady));
+  out.AddGauge(kDraining, {}, One(state == ServerState::kDraining));
+  const auto nobody = [](const char* reason) {
+    return MetricLabels{
+        {"model", "_unknown"}, {"version", ""}, {"reason", reason}};
+  };
+  out.AddCounter(kRefused, nobody("malformed"),
+                 static_cast<double>(models_.malformed_requests()));
+  out.AddCounter(kRefused, nobody("unknown_model"),
+                 static_cast<double>(models_.unknown_model_requests()));
+  out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
+  out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));
+  for (const ModelUse& use : models_.UseAll()) {
+    AddModel(*use, out);
+  }
+  AddProcess(out);
+  return out.Take();
+}
+
+std::string ToPrometheusText(const prometheus::Collectable& metrics) {
+  return prometheus::TextSerializer().Serialize(metrics.Collect());
+}
+
+}  // namespace ferry

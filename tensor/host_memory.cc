@@ -1,0 +1,29 @@
+// Memory of the process.
+#include "tensor/host_memory.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace ferry {
+namespace {
+
+class PlainMemory final : public HostMemory {
+ public:
+  std::byte* Allocate(size_t bytes) override {
+    void* const memory = std::aligned_alloc(kAlignment, bytes);
+    if (memory == nullptr) {
+      throw std::bad_alloc();
+    }
+    return static_cast<std::byte*>(memory);
+  }
+  void Free(std::byte* bytes) override { std::free(bytes); }
+};
+
+}  // namespace
+
+std::shared_ptr<HostMemory> HostMemory::Plain() {
+  static const auto memory = std::make_shared<PlainMemory>();
+  return memory;
+}
+
+}  // namespace ferry

@@ -1,0 +1,72 @@
+// HostMemory: where memory of the host comes from that a batch's rows are
+// gathered into or read from: of the process, or such as a device copies from
+// and to by itself.
+//
+// Thread safety: thread-safe. HostRoom is thread-compatible.
+#ifndef FERRY_TENSOR_HOST_MEMORY_H_
+#define FERRY_TENSOR_HOST_MEMORY_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace ferry {
+
+class HostMemory {
+ public:
+  // Of the process.
+  static std::shared_ptr<HostMemory> Plain();
+
+  virtual ~HostMemory() = default;
+
+  // Returns so many bytes, aligned to kAlignment and uninitialized. Throws
+  // std::bad_alloc without memory. REQUIRES: a multiple of kAlignment.
+  virtual std::byte* Allocate(size_t bytes) = 0;
+  virtual void Free(std::byte* bytes) = 0;
+
+  static constexpr size_t kAlignment = 64;  // a cache line, a vector register
+};
+
+// Memory that only grows; what was in it is lost when it does.
+class HostRoom {
+ public:
+  // `memory` outlives it.
+  explicit HostRoom(HostMemory& memory) : memory_(&memory) {}
+  ~HostRoom() { Drop(); }
+  HostRoom(HostRoom&& other) noexcept
+      : memory_(other.memory_),
+        bytes_(std::exchange(other.bytes_, nullptr)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  HostRoom& operator=(HostRoom&&) = delete;
+
+  std::byte* data() const { return bytes_; }
+  size_t capacity() const { return capacity_; }
+
+  // Makes room for `size` bytes or more and returns it; null for none.
+  std::byte* Reserve(size_t size) {
+    if (size > capacity_) {
+      Drop();
+      const size_t rounded = (size + HostMemory::kAlignment - 1) /
+                             HostMemory::kAlignment * HostMemory::kAlignment;
+      bytes_ = memory_->Allocate(rounded);
+      capacity_ = rounded;
+    }
+    return bytes_;
+  }
+
+ private:
+  void Drop() {
+    if (bytes_ != nullptr) {
+      memory_->Free(std::exchange(bytes_, nullptr));
+      capacity_ = 0;
+    }
+  }
+
+  HostMemory* memory_;
+  std::byte* bytes_ = nullptr;
+  size_t capacity_ = 0;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_TENSOR_HOST_MEMORY_H_

@@ -1,0 +1,44 @@
+// Flags over configs: the message says what is in force, and folders bound
+// rows.
+#include "models/config/model_overrides.h"
+
+#include "gtest/gtest.h"
+#include "tests/models/parsed_config.h"
+
+namespace ferry {
+namespace {
+
+absl::StatusOr<ModelConfig> ParseWith(const std::string& fields) {
+  return Parse("backend: \"pytorch\" max_batch_size: 8 " + fields + kTensors);
+}
+
+TEST(ModelOverridesTest, MessageSaysWhatIsInForce) {
+  auto config = ParseWith("dynamic_batching {}");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 4;
+  overrides.policy = PolicyKind::kWindow;
+  overrides.max_wait = Milliseconds(2);
+  ASSERT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
+  EXPECT_EQ(config->options.spec.max_batch_size, 4);
+  EXPECT_EQ(config->message.max_batch_size(), 4);
+  EXPECT_EQ(config->message.dynamic_batching().max_queue_delay_microseconds(),
+            2000u);
+  EXPECT_EQ(config->message.parameters().at("ferry.policy").string_value(),
+            "window");
+  EXPECT_EQ(config->message.parameters().at("ferry.precision").string_value(),
+            "bf16");
+}
+
+TEST(ModelOverridesTest, RowsPastAFolderConfigAreRefused) {
+  auto config = ParseWith("");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 9;
+  EXPECT_EQ(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kEmbedded, *config).ok());
+}
+
+}  // namespace
+}  // namespace ferry

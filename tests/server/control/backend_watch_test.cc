@@ -1,0 +1,103 @@
+// Lost and hanging backends.
+#include "server/control/backend_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "tests/server/borrowed_models.h"
+#include "tests/server/scripted_model.h"
+#include "tests/support/test_request.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+class BackendWatchTest : public ::testing::Test {
+ protected:
+  std::optional<std::string> LookAfter(Duration passed) {
+    model_.clock().Advance(passed);
+    return watch_.Look(model_.clock().Now());
+  }
+
+  void Start(TestRequest& request) {
+    ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
+    model_.Step();
+  }
+
+  ScriptedModel model_{"m"};
+  BorrowedTable table_{&model_.model()};
+  BackendWatch watch_{table_, Milliseconds(1000)};
+};
+
+TEST_F(BackendWatchTest, IdleBackendIsFineForever) {
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+}
+
+TEST_F(BackendWatchTest, ALostDeviceIsSeenWhileNobodyUsesIt) {
+  bool is_lost = false;
+  BackendWatch watch(table_, Milliseconds(1000), [&] { return is_lost; });
+  EXPECT_EQ(watch.Look(model_.clock().Now()), std::nullopt);
+  is_lost = true;
+  EXPECT_THAT(watch.Look(model_.clock().Now()),
+              Optional(HasSubstr("device is lost")));
+}
+
+TEST_F(BackendWatchTest, BackendWithoutProgressHangs) {
+  EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
+  TestRequest request;
+  Start(request);
+  EXPECT_EQ(LookAfter(Milliseconds(10)), std::nullopt);
+  EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
+  EXPECT_THAT(LookAfter(Milliseconds(200)),
+              Optional(HasSubstr("backend hangs model=m version=1")));
+  model_.instances().CompleteAll();
+  model_.Step();
+}
+
+TEST_F(BackendWatchTest, BackendThatBeginsNextBatchesIsFine) {
+  LookAfter(Milliseconds(1));
+  for (int i = 0; i < 5; ++i) {
+    TestRequest request({.id = i});
+    Start(request);
+    EXPECT_EQ(LookAfter(Milliseconds(900)), std::nullopt);
+    model_.instances().CompleteAll();
+    model_.Step();
+  }
+}
+
+TEST_F(BackendWatchTest, LostDeviceIsReported) {
+  TestRequest request;
+  Start(request);
+  model_.instances().Stage(0);
+  model_.instances().Break(0);
+  EXPECT_THAT(LookAfter(Milliseconds(1)),
+              Optional(HasSubstr("device is lost")));
+  model_.instances().CompleteAll();
+  model_.Step();
+}
+
+TEST_F(BackendWatchTest, PushbackIsTheTimeTheQueueTakesToEmpty) {
+  std::vector<std::unique_ptr<TestRequest>> requests;
+  LookAfter(Milliseconds(1));
+  for (int i = 0; i < 5; ++i) {
+    requests.push_back(
+        std::make_unique<TestRequest>(TestRequestOptions{.id = i}));
+    Start(*requests.back());  // the first is computed, the others wait
+  }
+  model_.instances().CompleteAll();
+  // One row in 100 ms, four rows to go.
+  LookAfter(Milliseconds(100));
+  EXPECT_EQ(table_.UseAll()[0]->retry_pushback_ms.load(), 400);
+  model_.Step();
+  model_.instances().CompleteAll();
+  model_.Step();
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,312 @@
+// Start, answer, cancel and finish, in every order in which they can come.
+#include "server/grpc/infer_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proto/inference.pb.h"
+#include "tests/server/borrowed_models.h"
+#include "tests/server/codec/message_bytes.h"
+#include "tests/server/grpc/answered_queue.h"
+#include "tests/server/scripted_model.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A call on a transport that keeps what it is to send.
+class TestCall final : private InferTransport {
+ public:
+  explicit TestCall(const InferEnvironment& environment)
+      : call_(environment, *this) {}
+
+  void Start(const std::string& message, TimePoint deadline = kNever) {
+    const grpc::Slice slice(message);
+    grpc::ByteBuffer bytes(&slice, 1);
+    call_.Start(bytes, deadline);
+  }
+  void StartWithoutMessage() {
+    grpc::ByteBuffer none;
+    call_.Start(none, kNever);
+  }
+  void Cancel() { call_.Cancel(); }
+  void Clear() { call_.Clear(); }
+
+  int replies = 0;
+  int errors = 0;
+  grpc::Status status;
+  std::optional<int64_t> retry_pushback_ms;
+  std::string reply;
+
+ private:
+  void SendReply(grpc::ByteBuffer& sent) override {
+    ++replies;
+    reply.clear();
+    std::vector<grpc::Slice> slices;
+    ASSERT_TRUE(sent.Dump(&slices).ok());
+    for (const grpc::Slice& slice : slices) {
+      reply.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    }
+  }
+  void SendError(const grpc::Status& sent,
+                 std::optional<int64_t> pushback_ms) override {
+    ++errors;
+    status = sent;
+    retry_pushback_ms = pushback_ms;
+  }
+
+  InferCall call_;
+};
+
+inference::ModelInferRequest OneRow() {
+  inference::ModelInferRequest request;
+  request.set_model_name("m");
+  request.set_id("id-1");
+  auto* input = request.add_inputs();
+  input->set_name("x");
+  input->set_datatype("INT64");
+  input->add_shape(1);
+  input->add_shape(1);
+  request.add_raw_input_contents(RawBytes<int64_t>({34}));
+  return request;
+}
+
+// A served model and one call to it.
+struct Scene {
+  explicit Scene(SchedulerOptions options = {}) : model("m", 1, options) {}
+
+  void Start(const inference::ModelInferRequest& request,
+             TimePoint deadline = kNever) {
+    call.Start(request.SerializeAsString(), deadline);
+  }
+
+  // Lets the model compute what is queued.
+  void Compute(Outcome outcome = {}) {
+    model.Step();
+    while (model.instances().running_count() > 0) {
+      model.instances().Complete(0, outcome);
+    }
+    model.Step();
+  }
+  // Compute(), and the answers leave.
+  void Serve(Outcome outcome = {}) {
+    Compute(outcome);
+    queue.calls().FinishAll();
+  }
+
+  ScriptedModel model;
+  BorrowedTable table{&model.model()};
+  ModelTableView view{table};
+  AnsweredQueue queue;
+  InferEnvironment environment{.models = view, .answered = queue.calls()};
+  TestCall call{environment};
+};
+
+TEST(InferCallTest, ReplyBringsTheCallersRowAndId) {
+  Scene scene;
+  scene.Start(OneRow());
+  scene.Serve();
+  inference::ModelInferResponse response;
+  ASSERT_EQ(scene.call.replies, 1);
+  ASSERT_TRUE(response.ParseFromString(scene.call.reply));
+  EXPECT_EQ(response.id(), "id-1");
+  EXPECT_EQ(response.model_name(), "m");
+  EXPECT_EQ(response.model_version(), "1");
+  EXPECT_EQ(response.raw_output_contents(0), RawBytes<int64_t>({34}));
+}
+
+TEST(InferCallTest, AnswerLeavesOnTheQueuesThreadAlone) {
+  Scene scene;
+  scene.Start(OneRow());
+  std::thread instance([&] { scene.Compute(); });
+  instance.join();
+  EXPECT_EQ(scene.call.replies, 0) << "the instance's thread sends nothing";
+  ASSERT_TRUE(scene.queue.HandleEvent()) << "and wakes the queue's";
+  EXPECT_EQ(scene.call.replies, 1);
+}
+
+TEST(InferCallTest, AnswersLeaveInTheOrderInWhichTheyCame) {
+  Scene scene;
+  std::vector<std::unique_ptr<TestCall>> calls;
+  for (int i = 0; i < 3; ++i) {
+    calls.push_back(std::make_unique<TestCall>(scene.environment));
+    calls.back()->Start(OneRow().SerializeAsString());
+  }
+  scene.Serve();
+  for (const auto& call : calls) {
+    EXPECT_EQ(call->replies, 1);
+  }
+}
+
+TEST(InferCallTest, ClearedCallServesTheNextRequest) {
+  Scene scene;
+  for (int i = 0; i < 3; ++i) {
+    inference::ModelInferRequest request = OneRow();
+    request.set_id(std::string(1, static_cast<char>('a' + i)));
+    scene.Start(request);
+    scene.Serve();
+    EXPECT_EQ(scene.call.replies, i + 1);
+    inference::ModelInferResponse response;
+    ASSERT_TRUE(response.ParseFromString(scene.call.reply));
+    EXPECT_EQ(response.id(), request.id());
+    scene.call.Clear();
+  }
+}
+
+// When the client's cancel comes.
+enum class Moment { kQueued, kRunning, kAnswered, kSent };
+
+TEST(InferCallTest, CancelAtAnyMomentIsAnsweredOnce) {
+  for (const Moment moment :
+       {Moment::kQueued, Moment::kRunning, Moment::kAnswered, Moment::kSent}) {
+    for (const auto outcome :
+         {absl::StatusCode::kOk, absl::StatusCode::kInternal}) {
+      Scene scene;
+      const auto cancel_at = [&](Moment now) {
+        if (now == moment) {
+          scene.call.Cancel();
+        }
+      };
+      scene.Start(OneRow());
+      cancel_at(Moment::kQueued);
+      scene.model.Step();
+      EXPECT_EQ(scene.model.instances().started_count(),
+                moment == Moment::kQueued ? 0 : 1);
+      cancel_at(Moment::kRunning);
+      scene.Compute({outcome, "as told"});
+      cancel_at(Moment::kAnswered);
+      scene.queue.calls().FinishAll();
+      cancel_at(Moment::kSent);
+      scene.Serve();
+      EXPECT_EQ(scene.call.replies + scene.call.errors, 1);
+      if (moment == Moment::kQueued) {
+        EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::CANCELLED);
+      } else {
+        EXPECT_EQ(scene.call.replies, outcome == absl::StatusCode::kOk ? 1 : 0);
+      }
+      scene.call.Clear();
+      scene.Start(OneRow());
+      scene.Serve();
+      EXPECT_EQ(scene.call.replies + scene.call.errors, 2)
+          << "the cancel is not one of the next request";
+    }
+  }
+}
+
+TEST(InferCallTest, ClientThatDoesNotReadKeepsNoModel) {
+  Scene scene;
+  scene.Start(OneRow());
+  scene.table.Publish({});
+  EXPECT_TRUE(scene.table.TakeAbandoned().empty()) << "it computes";
+  scene.Serve();
+  ASSERT_EQ(scene.call.replies, 1);
+  EXPECT_EQ(scene.table.TakeAbandoned().size(), 1u) << "it has answered";
+  scene.call.Cancel();  // finds nothing to cancel
+}
+
+TEST(InferCallTest, RefusedCallKeepsNoModel) {
+  Scene scene;
+  scene.model.scheduler().BeginDrain();
+  scene.Start(OneRow());
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  scene.table.Publish({});
+  EXPECT_EQ(scene.table.TakeAbandoned().size(), 1u);
+  scene.call.Cancel();  // finds nothing to cancel
+}
+
+// --- errors ----------------------------------------------------------------
+
+TEST(InferCallTest, ErrorNamesTheRequest) {
+  Scene scene;
+  inference::ModelInferRequest wrong = OneRow();
+  wrong.mutable_inputs(0)->set_datatype("INT8");
+  scene.Start(wrong);
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(scene.call.status.error_message(),
+              StartsWith("[request id: id-1] inference input 'x'"));
+  EXPECT_EQ(scene.table.UseAll()[0]->invalid_requests.load(), 1u);
+}
+
+TEST(InferCallTest, ErrorWithoutAnIdSaysSo) {
+  Scene scene;
+  inference::ModelInferRequest unknown = OneRow();
+  unknown.clear_id();
+  unknown.set_model_name("other");
+  scene.Start(unknown);
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(scene.call.status.error_message(),
+            "[request id: <id_unknown>] Request for unknown model: 'other' is "
+            "not found");
+  EXPECT_EQ(scene.table.unknown_model_requests(), 1u);
+}
+
+TEST(InferCallTest, FullQueueIsRefusedWithAPushback) {
+  Scene scene({.queue = {.requests = 1}});
+  TestCall first(scene.environment);
+  first.Start(OneRow().SerializeAsString());
+  scene.table.UseAll()[0]->retry_pushback_ms.store(123);
+  scene.Start(OneRow());
+  EXPECT_EQ(scene.call.status.error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(scene.call.retry_pushback_ms, 123);
+  scene.Serve();
+  EXPECT_EQ(first.replies, 1);
+}
+
+TEST(InferCallTest, DeadlineOfTheTransportIsTheRequests) {
+  Scene scene;
+  scene.Start(OneRow(), scene.model.clock().Now() + Milliseconds(5));
+  scene.model.clock().Advance(Milliseconds(6));
+  scene.Serve();
+  EXPECT_EQ(scene.call.status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(scene.model.instances().started_count(), 0);
+}
+
+TEST(InferCallTest, TimeoutParameterIsTheDeadlineWhereItIsEarlier) {
+  inference::ModelInferRequest request = OneRow();
+  (*request.mutable_parameters())["timeout"].set_int64_param(3000);
+  Scene scene;
+  scene.Start(request, scene.model.clock().Now() + Milliseconds(500));
+  scene.model.clock().Advance(Milliseconds(4));
+  scene.Serve();
+  EXPECT_EQ(scene.call.status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+
+  Scene later;
+  (*request.mutable_parameters())["timeout"].set_int64_param(3'000'000);
+  later.Start(request, later.model.clock().Now() + Milliseconds(500));
+  later.model.clock().Advance(Milliseconds(501));
+  later.Serve();
+  EXPECT_EQ(later.call.status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST(InferCallTest, MalformedMessageIsRefusedAndCounted) {
+  Scene scene;
+  scene.call.Start("\x0a\x05");
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(scene.table.malformed_requests(), 1u);
+  scene.call.Clear();
+  scene.call.StartWithoutMessage();
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(scene.table.malformed_requests(), 2u);
+}
+
+TEST(InferCallTest, BackendErrorReachesTheCaller) {
+  Scene scene;
+  scene.Start(OneRow());
+  scene.Serve({absl::StatusCode::kInternal, "device failed"});
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INTERNAL);
+  EXPECT_THAT(scene.call.status.error_message(), HasSubstr("device failed"));
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,224 @@
+// The listener, asked over a socket.
+#include "server/http/http_listener.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// One connection to the listener.
+class Client {
+ public:
+  explicit Client(int port) : socket_fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(connect(socket_fd_, reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() { close(socket_fd_); }
+
+  // Nothing where the listener has closed it.
+  void Send(const std::string& text) {
+    send(socket_fd_, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+
+  // Returns what comes next; nothing where the listener closes it.
+  std::string ReadSome() {
+    char buffer[4096];
+    const ssize_t size = recv(socket_fd_, buffer, sizeof(buffer), 0);
+    return size > 0 ? std::string(buffer, static_cast<size_t>(size)) : "";
+  }
+
+  // Returns what comes until the listener closes it, or until `last` has come.
+  std::string Read(const std::string& last = "") {
+    std::string reply;
+    std::string next;
+    while ((last.empty() || !reply.ends_with(last)) &&
+           !(next = ReadSome()).empty()) {
+      reply += next;
+    }
+    return reply;
+  }
+
+ private:
+  const int socket_fd_;
+};
+
+// Sends `text` and returns all that comes back.
+std::string Ask(int port, const std::string& text) {
+  Client client(port);
+  client.Send(text);
+  return client.Read();
+}
+
+std::string Get(int port, const std::string& method, const std::string& path) {
+  return Ask(port, method + " " + path +
+                       " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                       "Content-Length: 0\r\n\r\n");
+}
+
+HttpListener::Routes Routes() {
+  return {{"/metrics",
+           [] { return HttpReply{.content_type = "a/b", .body = "all\n"}; }},
+          {"/down", [] { return HttpReply{.code = 503, .body = "no\n"}; }}};
+}
+
+TEST(HttpListenerTest, KnownPathIsAnswered) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const std::string reply = Get((*listener)->port(), "GET", "/metrics");
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(reply, HasSubstr("Content-Type: a/b"));
+  EXPECT_THAT(reply, HasSubstr("\r\n\r\nall\n"));
+  EXPECT_THAT(Get((*listener)->port(), "GET", "/metrics?x=1"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Get((*listener)->port(), "GET", "/down"),
+              StartsWith("HTTP/1.1 503"));
+}
+
+TEST(HttpListenerTest, OtherPathsAndMethodsAreRefused) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  EXPECT_THAT(Get(port, "GET", "/"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get(port, "GET", "/../metrics"), StartsWith("HTTP/1.1 404"));
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE"}) {
+    EXPECT_THAT(Get(port, method, "/metrics"), StartsWith("HTTP/1.1 405"))
+        << method;
+  }
+}
+
+TEST(HttpListenerTest, HeadLargerThanItsMemoryIsRefused) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const std::string reply =
+      Ask((*listener)->port(), "GET /metrics HTTP/1.1\r\nHost: " +
+                                   std::string(100'000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(reply.find("all\n"), std::string::npos);
+}
+
+constexpr char kFirstHalf[] = "GET /metrics HTTP/1.1\r\nHo";
+constexpr char kOtherHalf[] = "st: x\r\n\r\n";
+// No time ends a connection: what the tests see is not how fast they are.
+constexpr HttpBounds kFew = {.open_connections = 4, .idle_seconds = 0};
+
+TEST(HttpListenerTest, WhoSendsHalfAHeadKeepsNobodyOut) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  std::deque<Client> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.emplace_back(port).Send(kFirstHalf);
+  }
+  EXPECT_THAT(Get(port, "GET", "/metrics"), StartsWith("HTTP/1.1 200"));
+  // The newest are still there; others gave way.
+  slow.back().Send(kOtherHalf);
+  EXPECT_THAT(slow.back().Read("all\n"), StartsWith("HTTP/1.1 200"));
+  for (size_t i = 0; i < 36; ++i) {
+    EXPECT_EQ(slow[i].Read(), "") << i;
+  }
+}
+
+// Of a reply larger than what the system keeps for who does not read.
+constexpr size_t kLarge = 16 << 20;  // bytes
+
+HttpListener::Routes LargeRoutes() {
+  return {
+      {"/large", [] { return HttpReply{.body = std::string(kLarge, 'x')}; }},
+      {"/small", [] { return HttpReply{.body = "all\n"}; }}};
+}
+
+TEST(HttpListenerTest, WhoDoesNotReadKeepsNobodyOut) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, LargeRoutes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  std::deque<Client> deaf;
+  for (int i = 0; i < 8; ++i) {
+    deaf.emplace_back(port).Send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  EXPECT_THAT(Get(port, "GET", "/small"), StartsWith("HTTP/1.1 200"));
+}
+
+// The oldest connection asks last, and is served while others come and go.
+TEST(HttpListenerTest, WhoAskedLastStays) {
+  auto listener = HttpListener::Create("127.0.0.1", 0, LargeRoutes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  const auto expect_all_were_taken = [&] {  // one after the other
+    EXPECT_THAT(Get(port, "GET", "/small"), StartsWith("HTTP/1.1 200"));
+  };
+  Client oldest(port);
+  oldest.Send("GET /large HTTP/1.1\r\nHo");
+  std::deque<Client> slow;
+  slow.emplace_back(port).Send(kFirstHalf);
+  slow.emplace_back(port).Send(kFirstHalf);
+  expect_all_were_taken();
+  oldest.Send(kOtherHalf);
+  std::string reply = oldest.ReadSome();
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 200"));
+  slow.emplace_back(port).Send(kFirstHalf);
+  slow.emplace_back(port).Send(kFirstHalf);
+  expect_all_were_taken();
+  EXPECT_EQ(slow[0].Read(), "");
+  EXPECT_EQ(slow[1].Read(), "");
+  reply += oldest.Read();
+  EXPECT_GT(reply.size(), kLarge);
+}
+
+TEST(HttpListenerTest, ManyOpenFilesKeepNobodyOut) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < 2 * FD_SETSIZE) {
+    GTEST_SKIP() << "the process may open " << limit.rlim_max << " files only";
+  }
+  limit.rlim_cur = std::max<rlim_t>(limit.rlim_cur, 2 * FD_SETSIZE);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  auto listener = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::vector<int> open_fds;
+  do {
+    open_fds.push_back(dup(STDERR_FILENO));
+  } while (open_fds.back() >= 0 && open_fds.back() < FD_SETSIZE);
+  EXPECT_GE(open_fds.back(), FD_SETSIZE);
+  EXPECT_THAT(Get((*listener)->port(), "GET", "/metrics"),
+              StartsWith("HTTP/1.1 200"));
+  for (const int fd : open_fds) {
+    close(fd);
+  }
+}
+
+TEST(HttpListenerTest, BusyPortIsAnError) {
+  auto first = HttpListener::Create("127.0.0.1", 0, Routes());
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second =
+      HttpListener::Create("127.0.0.1", (*first)->port(), Routes());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(second.status().ToString(), HasSubstr("cannot listen on"));
+}
+
+TEST(HttpListenerTest, AddressThatIsNoneIsAnError) {
+  EXPECT_EQ(HttpListener::Create("localhost", 0, Routes()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ferry
