@@ -262,8 +262,8 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->capture_default_str()
       ->group(lifecycle);
   app.add_flag("--no-raised-priority", raw.no_raised_priority,
-               "leave the threads that compute and answer the priority of "
-               "those that receive; else it is raised where the system allows "
+               "leave the threads that compute the priority of those that "
+               "receive; else it is raised where the system allows "
                "that (CAP_SYS_NICE or RLIMIT_NICE)")
       ->group(lifecycle);
   app.add_option("--log-level", options.log_level, "least level logged")

@@ -2,6 +2,7 @@
 #include "server/grpc/infer_call.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "server/codec/infer_response.h"
@@ -16,7 +17,13 @@ constexpr size_t kMaxKeptSlices = 4096;
 }  // namespace
 
 void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
-  const absl::Status status = Submit(message, deadline);
+  absl::Status status;
+  try {
+    status = Submit(message, deadline);
+  } catch (const std::bad_alloc&) {  // the scheduler has not accepted it
+    status = absl::ResourceExhaustedError(
+        "not enough memory to take the request; send fewer rows");
+  }
   if (status.ok()) {
     return;
   }

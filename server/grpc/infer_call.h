@@ -3,8 +3,8 @@
 // Life of a call, all of it on the thread of its completion queue but
 // Respond():
 //   Start()     decodes and submits; or fails, and sends the error
-//   Respond()   an instance's thread: keeps the result, and hands the call to
-//               AnsweredCalls
+//   Respond()   a thread of the scheduler's: keeps the result, and hands the
+//               call to AnsweredCalls
 //   Finish()    encodes the result and sends it, or its error
 //   Clear()     makes it ready for the next request
 //

@@ -44,6 +44,7 @@ void InferQueue::Stop() {
     }
     return;
   }
+  answered_.AwaitPushes();  // of calls that have ended meanwhile
   stop_alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), nullptr);
   thread_.join();
 }

@@ -70,7 +70,7 @@ constexpr MetricName kLate = {
 constexpr MetricName kLateReplies = {
     "ferry_late_replies_total",
     "Of the requests that got a result, those "
-    "whose reply gRPC was given after they were due."};
+    "which came after they were due."};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed and s(b) was learned afresh"};
@@ -88,10 +88,10 @@ constexpr MetricName kCompute = {"ferry_compute_seconds",
                                  "Compute time of a batch"};
 constexpr MetricName kDeliver = {
     "ferry_deliver_seconds",
-    "End of a batch's compute until gRPC is given a reply of it"};
+    "End of a batch's compute until a result of it is handed to its gRPC thread"};
 constexpr MetricName kRequestTime = {
     "ferry_request_seconds",
-    "Arrival of a request until gRPC is given its reply"};
+    "Arrival of a request until its result is handed to its gRPC thread"};
 constexpr MetricName kBatchRows = {"ferry_batch_rows",
                                    "Rows of executed batches"};
 constexpr MetricName kUnsentBytes = {

@@ -269,7 +269,7 @@ class RuntimeOptionsTest(BenchCase):
     def test_settings_that_the_server_refuses_end_the_run(self):
         text = self.run_server("--outstanding", 1, "--max-batch-sizes", 1000,
                                code=1)[1]
-        self.assertIn("runtime_options: ", text)
+        self.assertIn("runtime options: ", text)
         self.assertIn("the server is as it was", text)
         self.assertIn("excludes", self.run_server(
             "--policies", "eager", "--against", "x:1", code=1)[1])

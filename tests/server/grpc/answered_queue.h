@@ -15,6 +15,7 @@ namespace ferry {
 class AnsweredQueue {
  public:
   ~AnsweredQueue() {
+    calls_.AwaitPushes();
     queue_.Shutdown();
     while (HandleEvent()) {
     }
@@ -29,6 +30,7 @@ class AnsweredQueue {
     if (!queue_.Next(&tag, &ok)) {
       return false;
     }
+    calls_.FinishAll();
     static_cast<QueueTag*>(tag)->Ended(ok);
     return true;
   }

@@ -198,10 +198,10 @@ class InferAllocation : public ::testing::Test {
     }
   }
 
+  AnsweredQueue queue_;  // outlives what answers
   ServedModel model_;
   ModelTable table_;
   std::unique_ptr<ModelTableView> view_;
-  AnsweredQueue queue_;
   std::unique_ptr<InferEnvironment> environment_;
   std::vector<std::unique_ptr<ReusedCall>> calls_;
 };
