@@ -1,5 +1,5 @@
-// Size arithmetic that says when it overflows, for every product of numbers
-// that a client or a file can choose.
+// CheckedMultiply(), CheckedAdd() and ElementCount() report an overflow, for
+// every product of numbers that a client or a file can choose.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BASE_CHECKED_MATH_H_

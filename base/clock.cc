@@ -1,4 +1,4 @@
-// The steady clock behind Clock::Steady().
+// Implements Clock::Steady() with CLOCK_MONOTONIC, and UsePreciseTimers().
 #include "base/clock.h"
 
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-// The one source of time: monotonic, and injected so that tests turn it.
+// Clock is the one source of time: monotonic, injected so that tests turn it.
 //
 // Thread safety: Now() may be called from any thread.
 #ifndef FERRY_BASE_CLOCK_H_

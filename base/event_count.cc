@@ -1,4 +1,4 @@
-// EventCount on a futex with an absolute, monotonic timeout.
+// Implements EventCount: waits on a futex until an absolute, monotonic moment.
 #include "base/event_count.h"
 
 #include <linux/futex.h>

@@ -13,8 +13,8 @@
 // sees the news, or Notify() sees the waiter: both sides are sequentially
 // consistent, and so must be the publishing and the looking.
 //
-// Progress: Notify() is one load when nobody waits, else one compare-and-swap
-// and one futex call. A notified waiter may return early; it must look again.
+// Progress: Notify() is one load when no thread waits, else a compare-and-swap
+// and a futex call. A notified waiter may return early; it must look again.
 //
 // Thread safety: Notify() from any thread, the others from one waiting thread.
 #ifndef FERRY_BASE_EVENT_COUNT_H_

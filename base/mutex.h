@@ -1,4 +1,4 @@
-// Mutex, MutexLock and CondVar: std::mutex with thread-safety annotations.
+// Mutex, MutexLock and CondVar wrap std::mutex with thread-safety annotations.
 //
 // absl::Mutex is not used in batcher/: the distribution's prebuilt one makes
 // ThreadSanitizer report races that are not there (docs/decisions/0006).
@@ -20,7 +20,7 @@ class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
-  // Never waits. False: somebody has it. REQUIRES: not the caller.
+  // Never waits. False: a thread has it. REQUIRES: not the caller.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
     return mutex_.try_lock();
   }

@@ -1,4 +1,4 @@
-// PushList: many threads push, one thread takes everything at once.
+// PushList lets many threads push and one thread take everything at once.
 //
 // DESCRIPTION
 // An intrusive, lock-free list: Push() links an item with one compare-and-swap
@@ -8,7 +8,7 @@
 //
 // IMPLEMENTATION
 // A stack of pushed items (Treiber, 1986). TakeAll() takes the whole stack and
-// reverses it, so there is no ABA problem: nobody pops one item. A producer
+// reverses it, so there is no ABA problem: no thread pops one item. A producer
 // that is descheduled between link and publish hides only its own item; a
 // ticket ring would stop at its slot (docs/decisions/0002-queue.md).
 //

@@ -1,5 +1,5 @@
-// Sets nice values and policies of threads, as Linux has them: 0 means the
-// calling thread in setpriority(2) and sched_setscheduler(2).
+// Implements the priorities of threads: sets nice values and policies, where 0
+// means the calling thread in setpriority(2) and sched_setscheduler(2).
 #include "base/thread_priority.h"
 
 #include <sched.h>

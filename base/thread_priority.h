@@ -1,4 +1,4 @@
-// Thread priority puts what was accepted before what is offered.
+// RaiseThreadPriority() puts what was accepted before what is offered.
 //
 // Where requests come faster than they can be served, the threads that receive
 // and refuse them want the processors of those that compute and answer. Where

@@ -1,4 +1,4 @@
-// Admission's counters: add, look, take back what does not fit.
+// Implements Admission: adds to the counters, and takes back what does not fit.
 #include "batcher/admission.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Admission::Verdict Admission::TryAdmit(int32_t level, int32_t requests,
   const uint64_t now =
       requests_and_rows_.fetch_add(mine, std::memory_order_seq_cst) + mine;
   // Looked at after the count is up: Close() and then a count of 0 means that
-  // nobody was admitted in between and nobody will be.
+  // no request was admitted in between and none will be.
   Verdict verdict = Verdict::kAdmitted;
   if (closed()) {
     verdict = Verdict::kClosed;

@@ -63,7 +63,7 @@ class Admission {
   int32_t rows() const;
   int64_t bytes() const { return bytes_.load(std::memory_order_seq_cst); }
   int32_t RowsOf(int32_t level) const;
-  // Of this level and all more urgent ones.
+  // Returns the rows of this level and of all more urgent ones.
   int32_t RowsUpTo(int32_t level) const;
   QueueBounds bounds() const;
 

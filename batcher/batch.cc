@@ -1,4 +1,4 @@
-// Filling a batch, counting it, and telling its requests.
+// Implements Batch: adds requests, counts what was served, answers requests.
 #include "batcher/batch.h"
 
 #include <algorithm>

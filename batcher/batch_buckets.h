@@ -1,5 +1,5 @@
-// Batch buckets: the sizes that a model runs. A batch between two of them is
-// padded to the next and costs what that costs.
+// PaddedRows() rounds a batch up to a batch bucket, a size that the model runs:
+// a batch between two of them is padded to the next and costs what that costs.
 //
 // A list of them is ascending and ends with the largest batch; an empty one
 // means that the model runs every size.

@@ -1,4 +1,4 @@
-// JoinOrder: first what levels are owed, then all by urgency.
+// Implements JoinOrder: levels first get what they are owed, then by urgency.
 #include "batcher/batch_plan.h"
 
 namespace ferry {

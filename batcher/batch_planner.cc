@@ -1,4 +1,4 @@
-// The order of groups, the plan of a batch, and the facts for producers.
+// Implements BatchPlanner: orders groups, plans a batch, publishes estimates.
 #include "batcher/batch_planner.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The policies `eager`, `window` and `adaptive`.
+// Implements the policies `eager`, `window` and `adaptive`, and TargetRows().
 #include "batcher/batch_policy.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A list of free batches, and the instances that wait for one.
+// Implements BatchPool: keeps the free batches and the instances that wait.
 #include "batcher/batch_pool.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Warm-up, start and end of a batcher thread.
+// Implements BatcherThread: warms up, starts and ends the thread.
 #include "batcher/batcher_thread.h"
 
 #include <pthread.h>

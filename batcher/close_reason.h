@@ -1,4 +1,4 @@
-// Why a batch closed; counted, so that small batches can be explained.
+// CloseReason says why a batch closed; counts of it explain small batches.
 #ifndef FERRY_BATCHER_CLOSE_REASON_H_
 #define FERRY_BATCHER_CLOSE_REASON_H_
 

@@ -1,4 +1,4 @@
-// The batcher thread of a CpuInstance.
+// Implements CpuInstance: its batcher thread gathers, computes and delivers.
 #include "batcher/cpu_instance.h"
 
 #include <utility>

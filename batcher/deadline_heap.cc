@@ -1,4 +1,4 @@
-// The heap's sifting, with places kept in the requests.
+// Implements DeadlineHeap: sifts requests and keeps their places in them.
 #include "batcher/deadline_heap.h"
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-// DeadlineHeap: the queued requests that expire, the earliest due on top.
+// DeadlineHeap holds the queued requests that expire, the earliest due on top.
 //
 // A binary heap of pointers in storage reserved at construction; each request
 // knows its place (InferRequest::deadline_index), so that any of them is

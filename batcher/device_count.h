@@ -1,4 +1,4 @@
-// DeviceCount: a count of events that only some backends have, for metrics.
+// DeviceCount counts an event that only some backends have, for metrics.
 //
 // Thread safety: plain value.
 #ifndef FERRY_BATCHER_DEVICE_COUNT_H_

@@ -1,4 +1,4 @@
-// The two threads of a DeviceInstance.
+// Implements DeviceInstance: runs its batcher thread and its event thread.
 #include "batcher/device_instance.h"
 
 #include <pthread.h>

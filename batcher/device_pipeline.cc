@@ -1,4 +1,4 @@
-// The steps of a batch through a device with streams.
+// Implements DevicePipeline: takes a batch through a device with streams.
 #include "batcher/device_pipeline.h"
 
 #include <algorithm>

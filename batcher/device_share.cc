@@ -1,4 +1,4 @@
-// The accounts of models, and the order of those that wait.
+// Implements DeviceShare: keeps the accounts of models, lets instances in.
 #include "batcher/device_share.h"
 
 #include <algorithm>

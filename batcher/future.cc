@@ -1,4 +1,4 @@
-// The pooled call behind a Future.
+// Implements InProcessClient and Future over pooled calls.
 #include "batcher/future.h"
 
 #include "absl/strings/str_cat.h"

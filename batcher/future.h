@@ -1,5 +1,5 @@
-// InProcessClient and Future: requests to a Scheduler from C++ in the same
-// process, without gRPC, answered through futures of their own.
+// InProcessClient submits requests to a Scheduler from C++ in the same process,
+// without gRPC, and answers each through a Future of its own.
 //
 //   InProcessClient client(scheduler, 64);
 //   absl::StatusOr<Future> future =
@@ -55,7 +55,7 @@ class Future {
     std::swap(call_, other.call_);
     return *this;
   }
-  // Waits for the answer if nobody has: the inputs are the caller's until then.
+  // Waits for the answer if Get() has not: until then the inputs are in use.
   ~Future();
 
   // Returns whether Get() would return at once.

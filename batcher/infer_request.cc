@@ -1,4 +1,4 @@
-// A part is of use as long as its whole is.
+// Implements InferRequest::IsCancelled(): a part is cancelled with its whole.
 #include "batcher/infer_request.h"
 
 #include "batcher/split_request.h"

@@ -1,4 +1,4 @@
-// Copying rows to where they belong.
+// Implements JoinedOutput: copies the rows of parts to where they belong.
 #include "batcher/joined_output.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-// Memory without values, or none where there is none.
+// Returns uninitialized memory; null if none could be allocated.
 std::unique_ptr<std::byte[]> Allocate(size_t bytes) {
   return std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes]);
 }

@@ -1,5 +1,5 @@
-// JoinedOutput: the outputs of a request that was served in parts, in memory of
-// their own, and JoinBudget, which bounds that memory.
+// JoinedOutput holds the outputs of a request that was served in parts, in
+// memory of their own; JoinBudget bounds that memory.
 //
 // Rows of fixed size go where they belong as their part ends. Rows that differ
 // in size wait, part by part, until Finish() knows where each begins.

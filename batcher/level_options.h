@@ -1,4 +1,4 @@
-// LevelOptions: one level of priority.
+// LevelOptions configures one level of priority.
 //
 // Thread safety: plain values.
 #ifndef FERRY_BATCHER_LEVEL_OPTIONS_H_

@@ -24,7 +24,7 @@ namespace ferry {
 
 class LevelShares {
  public:
-  // Of the rows started: 5 %, and something for what rounding takes.
+  // A share of the rows started: 5 %, and something for what rounding takes.
   static constexpr double kFloor = 0.055;
 
   explicit LevelShares(int32_t levels) : levels_(static_cast<size_t>(levels)) {}
@@ -40,8 +40,8 @@ class LevelShares {
   // large it is, since it may have been admitted when batches were larger.
   bool HasSavedUp(int32_t level) const { return Of(level).has_saved_up; }
 
-  // Of the time of batches that start while the level has work, that of others;
-  // in [0, 1].
+  // Returns which part of the time of the batches that start while the level
+  // has work goes to others; in [0, 1].
   double TakenByOthers(int32_t level) const {
     const Level& its = Of(level);
     return its.time == 0 ? 0 : its.time_of_others / its.time;

@@ -1,4 +1,4 @@
-// A ring of parked batches, by their sequence numbers.
+// Implements ReplyOrder: parks batches in a ring, by their sequence numbers.
 #include "batcher/reply_order.h"
 
 #include <utility>

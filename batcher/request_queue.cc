@@ -1,4 +1,4 @@
-// Linked lists by shape and level.
+// Implements RequestQueue: links requests in lists by shape and level.
 #include "batcher/request_queue.h"
 
 #include <algorithm>

@@ -88,7 +88,7 @@ class RequestQueue {
   int32_t level_rows(int32_t level) const {
     return level_rows_[static_cast<size_t>(level)];
   }
-  // Of those, the ones of delayed requests.
+  // Returns those of them that belong to delayed requests.
   int32_t delayed_rows(int32_t level) const {
     return delayed_rows_[static_cast<size_t>(level)];
   }

@@ -1,4 +1,4 @@
-// Copying segments of bytes behind each other.
+// Implements GatherRows: copies segments of bytes behind each other.
 #include "batcher/row_gather.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Submit and refuse; pull, publish and finish; the timer; the end.
+// Implements Scheduler: submission and refusal, pulling, the timer, the end.
 #include "batcher/scheduler.h"
 
 #include <pthread.h>
@@ -505,7 +505,7 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
   InstanceRecord& instance = record(id);
   instance.is_waiting = false;
   LearnLast(instance, clock_.Now());
-  // Before it asks for anything whose coming it is to be notified of.
+  // Called before it looks for anything that it is to be notified of.
   instance.key = instance.wake.PrepareWait();
   TakeCancelled(set_aside);
   TakeInbox(set_aside);

@@ -1,4 +1,4 @@
-// Recursive least squares of two coefficients, and moving averages.
+// Implements ServiceTimeModel: recursive least squares and moving averages.
 #include "batcher/service_time_model.h"
 
 #include <algorithm>

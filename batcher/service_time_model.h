@@ -6,8 +6,8 @@
 // deviation: it knows the steps between sizes that a line cannot, and wins
 // where it has seen enough.
 //
-// Where batches are padded to buckets, a size means the bucket that runs: who
-// asks gives the rows of the batch, and RowsThatRun() is the one place that
+// Where batches are padded to buckets, a size means the bucket that runs: the
+// caller gives the rows of the batch, and RowsThatRun() is the one place that
 // pads them. The bucket itself may be given as well.
 //
 // Batches of one size only say nothing about beta: then forgetting pauses, so
@@ -62,7 +62,7 @@ class ServiceTimeModel {
   // The rows that run where a batch has `rows`.
   int32_t RowsThatRun(int32_t rows) const;
 
-  // Of the rows that run. All zero before anything was learned.
+  // The line over the rows that run. All zero before anything was learned.
   ServiceTimeLine line() const;
 
   // The expected time, and one that few batches pass: the expected time and
@@ -83,7 +83,7 @@ class ServiceTimeModel {
     int32_t samples = 0;  // counts to kEnoughSamples
   };
 
-  // Of a batch: that of its size where it is known, else of the line.
+  // A batch has the estimate of its size where it is known, else the line's.
   struct Estimate {
     double mean_ns;
     double deviation_ns;
@@ -111,7 +111,7 @@ class ServiceTimeModel {
   double max_rows_;
   std::vector<Size> sizes_;  // [rows that run]
 
-  // Of rows / max_rows, so that both coefficients have one scale.
+  // They apply to rows / max_rows, so that both have one scale.
   double alpha_ns_ = 0;
   double slope_ns_ = 0;
   double p00_, p01_, p11_;  // inverse correlation, symmetric

@@ -1,5 +1,5 @@
-// The place of a shape: its own, a free one, or that of the one not seen for
-// the longest.
+// Implements ServiceTimes: gives a shape its own place, a free one, or that of
+// the shape that was not seen for the longest.
 #include "batcher/service_times.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// ServiceTimes: how long batches take, of all shapes together and of each shape
-// that came lately. Where rows may differ in size, a batch of long ones can
-// take many times that of short ones, and an average of both is neither's.
+// ServiceTimes knows how long batches take, of all shapes and of each that came
+// lately. Where rows may differ in size, a batch of long ones can take many
+// times that of short ones, and an average of both is neither's.
 //
 // A shape begins as a multiple of what is known of all: the least that three
 // batches say, and not its first, which may have built kernels. From its

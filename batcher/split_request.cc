@@ -1,4 +1,4 @@
-// Cutting segments into parts, and joining rows.
+// Implements SplitRequest: cuts segments into parts, and joins rows.
 #include "batcher/split_request.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Summing statistics.
+// Implements statistics: sums those of batches and counts padding rows.
 #include "batcher/statistics.h"
 
 #include "batcher/batch_buckets.h"

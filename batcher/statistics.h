@@ -50,15 +50,15 @@ struct BatchStatistics {
   uint64_t ok_requests() const { return request_time.count(); }
 
   Counter ok_rows;
-  // Of batches that got a result, over those inputs that are padded to sizes
-  // (tensor/padding.h): their elements as they came, and the zeros added.
+  // Counts over batches that got a result and their inputs that are padded to
+  // sizes (tensor/padding.h): elements as they came, and the zeros added.
   Counter input_elements;
   Counter padding_elements;
-  // Of those that got a result, the ones that got it after they were due.
+  // Counts the requests that got a result after they were due.
   Counter late_requests;
   // Requests that ended otherwise after they were admitted, by status code.
   std::array<Counter, kStatusCodeCount> failed_requests;
-  // Of these, the ones that would have been answered after they are due.
+  // Counts those of them that would have been answered after they are due.
   Counter dropped_requests;
   Counter failed_ns;  // sum of their times from arrival to answer
   std::array<Counter, kCloseReasonCount> closed_batches;

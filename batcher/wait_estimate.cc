@@ -1,4 +1,4 @@
-// Batches ahead, in turns of the instances, then the request's own.
+// Implements WaitEstimate: adds the batches ahead and the request's own.
 #include "batcher/wait_estimate.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 // The estimate is valid for kValid and eight batches after a batch was started:
 // without batches nothing is learned, and one slow moment would refuse requests
 // for good. A stale estimate refuses only what has less time than the fastest
-// batch ever took. Of the requests that a stale estimate refuses, overall or
-// for the request's shape, each kProbe-th is admitted as a probe, one at a
+// batch ever took. Each kProbe-th request that a stale estimate refuses,
+// overall or for the request's shape, is admitted as a probe, one at a
 // time.
 //
 // Thread safety: the Publish functions from one thread at a time, the others

@@ -1,4 +1,4 @@
-// The range, and what is said of a value that is not in it.
+// Implements NumberFrom(): checks the range and words the refusal.
 #include "flags/number_from.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// NumberFrom: a check of numbers that flags of several programs share.
+// NumberFrom() makes a check of numbers that flags of several programs share.
 //
 // Thread safety: free function over values.
 #ifndef FERRY_FLAGS_NUMBER_FROM_H_

@@ -1,4 +1,4 @@
-// Looking for flags without their values, then CLI11.
+// Implements ParseFlags(): refuses flags without values, then calls CLI11.
 #include "flags/parse_flags.h"
 
 #include "absl/strings/match.h"

@@ -1,5 +1,5 @@
-// BuildIdentity: what this was compiled from, so that a program and a library
-// that it opens can tell whether they belong together: they share C++ types.
+// BuildIdentity() names what a binary was compiled from: a program and a
+// library that it opens share C++ types, and must be of the same build.
 //
 // Thread safety: a constant.
 #ifndef FERRY_MODELS_BUILD_IDENTITY_H_

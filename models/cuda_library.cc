@@ -1,4 +1,4 @@
-// Opening the library by its name, and whether it belongs to this program.
+// Implements OpenCuda: opens the library by name, and refuses another build's.
 #include "models/cuda_library.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// Opens the shared library with what needs CUDA, when --device asks for it: one
-// program runs with and without CUDA and a driver.
+// OpenCuda opens the shared library with what needs CUDA, when --device asks
+// for it: one program runs with and without CUDA and a driver.
 //
 // Thread safety: one call, before models are loaded.
 #ifndef FERRY_MODELS_CUDA_LIBRARY_H_

@@ -1,4 +1,4 @@
-// Choosing the device, and claiming it.
+// Implements Device: chooses the device, and claims it.
 #include "models/device.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Device: the GPU or MIG device that this process serves on, chosen before CUDA
+// Device chooses the GPU or MIG device that this process serves on, before CUDA
 // starts.
 //
 // Open() finds it through NVML, Claim() makes it the only one that CUDA will

@@ -1,4 +1,4 @@
-// A limited rate of log lines.
+// Implements LogModelFailure and LogModelFallback, the first at a limited rate.
 #include "models/failure_log.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tells the local log, in full, what clients are told in a constant text.
+// LogModelFailure logs in full what clients get as a constant text.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_MODELS_FAILURE_LOG_H_

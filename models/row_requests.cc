@@ -1,4 +1,4 @@
-// One row's bytes, seen by every request.
+// Implements RowRequests: every request sees the bytes of one row.
 #include "models/row_requests.h"
 
 #include "base/check.h"

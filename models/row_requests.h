@@ -1,5 +1,5 @@
-// RowRequests: requests of one row in a closed batch, all of the same inputs,
-// to run a CpuModel without clients: its warm-up, and ferry-forward.
+// RowRequests makes requests of one row in a closed batch, all of the same
+// inputs, to run a CpuModel without clients: its warm-up, and ferry-forward.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_ROW_REQUESTS_H_

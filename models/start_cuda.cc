@@ -1,4 +1,4 @@
-// Choosing, starting, and comparing with what NVML sees.
+// Implements ClaimDevice and StartCuda, and compares CUDA with what NVML sees.
 #include "models/start_cuda.h"
 
 #include <spdlog/spdlog.h>

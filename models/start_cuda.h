@@ -1,4 +1,4 @@
-// Claims the device of a process that runs models, and starts CUDA on it.
+// ClaimDevice claims a model process's device; StartCuda starts CUDA on it.
 //
 // Thread safety: free functions; called once each, from main, in this order.
 #ifndef FERRY_MODELS_START_CUDA_H_

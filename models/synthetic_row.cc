@@ -1,4 +1,4 @@
-// Elements of every type, and rows of them.
+// Implements ZeroRow and RandomRow for elements of every type.
 #include "models/synthetic_row.h"
 
 #include <algorithm>

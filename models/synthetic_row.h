@@ -1,5 +1,5 @@
-// Made-up inputs of one row for any model, for ferry-forward and warm-up: zeros
-// (and empty strings), or drawn ones.
+// ZeroRow and RandomRow make synthetic inputs of one row for any model, for
+// ferry-forward and warm-up: zeros (and empty strings), or drawn ones.
 //
 // Drawn floats are uniform in [-1, 1), those of FP16 in [0.5, 1), integers in
 // [0, 100), so that they are token ids of any vocabulary; strings have eight
@@ -19,7 +19,7 @@
 
 namespace ferry {
 
-// Of all that is drawn: runs are alike.
+// The seed of all that is drawn: runs are alike.
 inline constexpr uint32_t kDrawSeed = 7;
 
 // Returns `count` elements as they lie on the wire.

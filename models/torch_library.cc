@@ -1,4 +1,4 @@
-// Opening the library by its name.
+// Implements LoadTorchModels and others: opens the library by its name.
 #include "models/torch_library.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kLibraryName[] = "libferry_torch.so";
 // Enough to cover the gap between two operators of one forward, too short to
-// take the processor from those who answer requests.
+// take the processor from the threads that answer requests.
 constexpr char kSpinCount[] = "10000";
 
 // Keeps freed memory in the process: LibTorch asks for the same few hundred

@@ -1,5 +1,5 @@
-// Opens the shared library with the backends on LibTorch when the first model
-// needs it, so that a process that serves none starts without LibTorch.
+// LoadTorchModels opens the library with the backends on LibTorch for the first
+// model, so that a process that serves none starts without LibTorch.
 //
 // Thread safety: thread-safe after PrepareTorchEnvironment().
 #ifndef FERRY_MODELS_TORCH_LIBRARY_H_

@@ -1,4 +1,4 @@
-// Cutting and joining.
+// Implements the texts of client_text.h: cuts long ones and joins shapes.
 #include "server/client_text.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// How what a client sent is shown in messages to it.
+// Shown() and its like format what a client sent, for messages to it.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_SERVER_CLIENT_TEXT_H_

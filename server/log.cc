@@ -1,4 +1,4 @@
-// spdlog on standard error.
+// Implements the log with spdlog on standard error.
 #include "server/log.h"
 
 #include <google/protobuf/stubs/logging.h>

@@ -1,4 +1,4 @@
-// The log: one line an event on standard error, never one a request.
+// StartLog() starts the log: a line an event on standard error, none a request.
 //
 // Thread safety: called once, before other threads log.
 #ifndef FERRY_SERVER_LOG_H_

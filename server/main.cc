@@ -1,4 +1,4 @@
-// ferry-server: reads flags, loads models, serves until a signal, drains.
+// ferry-server reads flags, loads models, serves until a signal, and drains.
 //
 // Exit codes: 0 drained; 1 could not start; 3 a device is lost or hangs; 4 what
 // was admitted was not finished in time; 128 + n ended at once by signal n.

@@ -1,4 +1,4 @@
-// The flags, in groups as --help shows them.
+// Implements ParseCommandLine(): the flags, in groups as --help shows them.
 #include "server/options.h"
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@ constexpr double kMaxSeconds = 86400;
 constexpr double kMaxWaitMs = 60'000;
 constexpr int32_t kMaxBatchSize = 1 << 16;
 
-// Flags whose values need a step between the text and the options.
+// Holds flags that need a step between the text and the options.
 struct RawFlags {
   SingleModelFlags single;
   bool no_completion = false;

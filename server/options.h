@@ -1,5 +1,5 @@
-// ServerOptions: the flags of ferry-server, with tritonserver's names where it
-// has one.
+// ServerOptions holds the flags of ferry-server, with tritonserver's names
+// where it has one.
 //
 // Thread safety: plain values.
 // Errors: INVALID_ARGUMENT with one line for the first wrong flag.
@@ -23,7 +23,7 @@ namespace ferry {
 enum class Reflection { kOff, kOn };
 enum class AdminRpc { kOff, kOn };
 
-// Of requests that are taken and of replies to who takes it.
+// Which compression requests may have, and replies to clients that take it.
 enum class Compression { kNone, kDeflate, kGzip };
 
 // Returns "none", "deflate" or "gzip".
@@ -40,7 +40,7 @@ struct GrpcOptions {
   int port = 8001;  // 0: any free one
   int infer_thread_count = DefaultInferThreads();
   int64_t max_message_bytes = int64_t{64} << 20;
-  // Of all replies that were not read yet; the oldest is dropped past it.
+  // Bounds all replies that were not read yet; the oldest is dropped past it.
   int64_t max_unsent_bytes = int64_t{512} << 20;
   Reflection reflection = Reflection::kOff;
   AdminRpc admin = AdminRpc::kOff;
@@ -57,8 +57,8 @@ struct MetricsOptions {
   int port = 8002;  // 0: any free one
 };
 
-// Of the threads that compute and answer: higher than that of those which
-// receive, where the system allows it.
+// The threads that compute and answer have it: higher than those which receive,
+// where the system allows it.
 enum class Priority { kOfProcess, kRaised };
 
 struct LifecycleOptions {
@@ -67,7 +67,7 @@ struct LifecycleOptions {
   // An instance that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
   Priority priority = Priority::kRaised;
-  // Of the device that all models share; empty: none is.
+  // Asks the device that all models share; empty: none is.
   std::function<bool()> is_device_lost;
 };
 

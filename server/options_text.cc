@@ -1,4 +1,4 @@
-// The flags in force, as text.
+// Implements DescribeOptions(): shows the flags in force as text.
 #include <chrono>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Putting the parts together and taking them apart.
+// Implements Server: puts the parts together and takes them apart.
 #include "server/server.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Server: the served models and the doors to them, from ready to gone.
+// Server owns the served models and their endpoints, from ready to gone.
 //
 // Stopping: BeginDrain() (not ready, still serving), then FinishDrain() (no
 // new requests, what was admitted is answered, doors shut), then the

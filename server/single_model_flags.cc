@@ -1,4 +1,4 @@
-// The four flags.
+// Implements AddSingleModelFlags().
 #include "server/single_model_flags.h"
 
 #include <string>

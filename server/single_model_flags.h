@@ -1,4 +1,4 @@
-// The flags that serve one file without a repository.
+// AddSingleModelFlags() adds the flags that serve a file without a repository.
 //
 // Thread safety: free function.
 #ifndef FERRY_SERVER_SINGLE_MODEL_FLAGS_H_

@@ -1,4 +1,4 @@
-// One thread that waits for signals and for the deadline.
+// Implements StopSignals: a thread waits for signals and for the deadline.
 #include "server/stop_signals.h"
 
 #include <pthread.h>

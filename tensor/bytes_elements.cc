@@ -1,4 +1,4 @@
-// Lengths, and where rows begin.
+// Implements BYTES elements: writes, reads, skips them; finds where rows begin.
 #include "tensor/bytes_elements.h"
 
 #include <cstring>

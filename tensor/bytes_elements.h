@@ -1,5 +1,6 @@
-// Elements of type BYTES as they lie on the wire, in a batch and in a reply:
-// each behind its length, four bytes, little-endian. Their rows differ in size.
+// WriteBytesElement() and its like handle elements of type BYTES as they lie on
+// the wire, in a batch and in a reply: each behind its length, four bytes,
+// little-endian. Their rows differ in size.
 // Wire fact: the Open Inference Protocol's raw contents of BYTES.
 //
 // Thread safety: free functions over values.

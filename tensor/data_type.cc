@@ -1,4 +1,4 @@
-// One table of element types; names as in the Open Inference Protocol.
+// Implements DataType with one table; names as in the Open Inference Protocol.
 #include "tensor/data_type.h"
 
 #include <array>

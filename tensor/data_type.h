@@ -1,4 +1,4 @@
-// The element types of tensors, with the protocol's names and sizes.
+// DataType is the element type of a tensor, with the protocol's name and size.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_TENSOR_DATA_TYPE_H_

@@ -1,4 +1,4 @@
-// Memory of the process.
+// Implements HostMemory::Plain(): allocates memory of the process.
 #include "tensor/host_memory.h"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// HostMemory: where memory of the host comes from that a batch's rows are
-// gathered into or read from: of the process, or such as a device copies from
-// and to by itself.
+// HostMemory allocates memory of the host that a batch's rows are gathered into
+// or read from: memory of the process, or such as a device copies from and to
+// by itself.
 //
 // Thread safety: thread-safe. HostRoom is thread-compatible.
 #ifndef FERRY_TENSOR_HOST_MEMORY_H_
@@ -14,7 +14,7 @@ namespace ferry {
 
 class HostMemory {
  public:
-  // Of the process.
+  // Returns memory of the process.
   static std::shared_ptr<HostMemory> Plain();
 
   virtual ~HostMemory() = default;

@@ -1,4 +1,4 @@
-// Buffers in host memory and the list of idle ones.
+// Implements HostOutputPool: buffers in host memory, and a list of idle ones.
 #include "tensor/host_output_pool.h"
 
 #include <atomic>

@@ -3,8 +3,8 @@
 //
 // A buffer keeps its memory when it comes back, so steady state allocates
 // nothing. At most `max_idle` idle buffers are kept; further ones are freed.
-// Past `max_shared` lent buffers all are crowded(), so that readers who are
-// slow hold their own rows and not whole batches.
+// Past `max_shared` lent buffers all are crowded(), so that slow readers hold
+// their own rows and not whole batches.
 //
 // Thread safety: Take() and the return of a buffer from any thread. The pool
 // may be destroyed before its buffers: they share its state (shared_ptr: the

@@ -5,7 +5,7 @@
 // by one thread before the first reply and read-only after.
 //
 // Invariants: what the backend wrote before it resolved the batch is visible
-// to whoever got the buffer in Completion::Respond. The buffer outlives its
+// to the thread that gets the buffer in Completion::Respond. It outlives its
 // backend if a reply still holds it.
 #ifndef FERRY_TENSOR_OUTPUT_BUFFER_H_
 #define FERRY_TENSOR_OUTPUT_BUFFER_H_

@@ -1,4 +1,4 @@
-// Sizes, chunks, masks.
+// Implements padding: rounds sizes up, copies chunks, makes masks.
 #include "tensor/padding.h"
 
 #include <algorithm>

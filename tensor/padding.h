@@ -1,6 +1,6 @@
-// Padding: a row whose one size that varies is rounded up to one of a few, so
-// that requests of different sizes share a batch; and the way back, for
-// outputs.
+// PaddedInputs and CopyPadded() round the one size of a row that varies up to
+// one of a few, so that requests of different sizes share a batch; RowChunks
+// serves the way back, for outputs.
 //
 // A row is seen as chunks: its elements from the dimension that varies on, once
 // for each index of the dimensions before it. Padding appends zeros to every

@@ -1,4 +1,4 @@
-// Counting and copying.
+// Implements SegmentReader: counts and copies bytes of several pieces.
 #include "tensor/segment_reader.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// RunReader reads bytes that lie in several pieces as if they were one,
+// SegmentReader reads bytes that lie in several pieces as if they were one,
 // without copying them.
 //
 // Guarantee: never reads outside the given segments, whatever is asked. What

@@ -1,4 +1,4 @@
-// Shapes: sizes, keys and comparison.
+// Implements the shapes of tensors: sizes, keys and comparison.
 #include "tensor/tensor.h"
 
 #include <algorithm>

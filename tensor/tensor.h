@@ -1,5 +1,5 @@
-// What a model takes and gives (TensorSpec, ModelSpec) and what a request
-// brings (TensorView): types, shapes, and bytes where they already lie.
+// TensorSpec and ModelSpec describe what a model takes and gives, TensorView
+// what a request brings: types, shapes, and bytes where they already lie.
 //
 // Shapes here are those of one row; the batch dimension is the row count of
 // the request or batch. A model that does not batch (max_batch_size 0) has one
@@ -29,7 +29,7 @@ struct TensorSpec {
   DataType type = DataType::kFp32;
   std::vector<int64_t> dims;  // of one row; kAnySize where it varies
   bool is_optional = false;   // an input that a request may leave out
-  // Of an input: the sizes that its one dimension of kAnySize is padded to,
+  // The sizes that an input's one dimension of kAnySize is padded to,
   // ascending; empty: it is not padded (tensor/padding.h).
   std::vector<int64_t> pads = {};
   // The input whose size the dimension of kAnySize has: that of the request,
@@ -52,7 +52,7 @@ struct ByteSegment {
 };
 
 // One input of one request: its rows, one after the other, spread over
-// segments. Whoever made the request keeps both dims, segments and bytes alive:
+// segments. The request's owner keeps both dims, segments and bytes alive:
 // the bytes until the batch is staged, the rest until the request has ended.
 struct TensorView {
   absl::Span<const int64_t> dims;  // of one row, as it came; no kAnySize
@@ -60,7 +60,7 @@ struct TensorView {
   // Elements of type kBytes: rows differ in size (tensor/bytes_elements.h).
   bool is_bytes = false;
   bool is_given = true;  // false: left out; no dims, no segments
-  // Of one row in its batch, where it is padded; empty: as it came.
+  // The shape of one row in its batch, where it is padded; empty: as it came.
   absl::Span<const int64_t> padded_dims = {};
 
   absl::Span<const int64_t> batch_dims() const {

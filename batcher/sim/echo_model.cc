@@ -1,4 +1,4 @@
-// Gathering rows straight into the output buffer.
+// Implements EchoModel: gathers rows straight into the output buffer.
 #include "batcher/sim/echo_model.h"
 
 #include <utility>

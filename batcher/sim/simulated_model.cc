@@ -1,4 +1,4 @@
-// Waiting for the simulated service time.
+// Implements SimulatedModel: waits for the simulated service time.
 #include "batcher/sim/simulated_model.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Instances with ends in the future.
+// Implements VirtualDevice: instances whose batches end at computed moments.
 #include "batcher/sim/virtual_device.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The waits of instances and of the timer, without their threads.
+// Implements VirtualInstances: plays the waits of instances and of the timer.
 #include "batcher/sim/virtual_instances.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Three streams, the thread that starts batches and the one that waits.
+// Implements VirtualStreams: three streams and the steps of two threads.
 #include "batcher/sim/virtual_streams.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Gaps in whole nanoseconds.
+// Implements ArrivalProcess: gaps in whole nanoseconds, the remainder carried.
 #include "bench/arrivals/arrival_process.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One function a form.
+// Implements ParseArrivals(): one function parses each form of --arrivals.
 #include "bench/arrivals/arrival_shape.h"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// ArrivalShape: how the arrivals of an open loop are spread around their mean
-// rate, as --arrivals names it.
+// ArrivalShape says how the arrivals of an open loop are spread around their
+// mean rate, as --arrivals names it.
 //
 // Thread safety: a plain value; `make` may be called from any thread.
 #ifndef FERRY_BENCH_ARRIVALS_ARRIVAL_SHAPE_H_
@@ -18,10 +18,10 @@ namespace ferry::bench {
 struct ArrivalShape {
   // As typed, but of a trace's path the last part: "gamma:3".
   std::string name;
-  // Of a trace, in arrivals per second, its scale included; 0: has none.
+  // A trace's, in arrivals per second, its scale included; 0: has none.
   double own_rate = 0;
   bool has_scale = false;  // a trace's scale was given
-  // Of a trace, in one round of it; 0: is none.
+  // A trace's, in one round of it; 0: is none.
   double trace_arrivals = 0;
   // Returns arrivals of that mean rate, > 0.
   std::function<std::unique_ptr<ArrivalProcess>(double per_second,

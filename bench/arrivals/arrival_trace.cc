@@ -1,4 +1,4 @@
-// Lines to times, times to gaps.
+// Implements ArrivalTrace and TraceArrivals: lines to times, times to gaps.
 #include "bench/arrivals/arrival_trace.h"
 
 #include <cmath>

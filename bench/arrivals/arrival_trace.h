@@ -1,5 +1,5 @@
-// ArrivalTrace: when requests came somewhere, read from a file, and
-// TraceArrivals, which sends at those times again.
+// ArrivalTrace holds the times at which requests arrived somewhere, read from a
+// file; TraceArrivals sends at those times again.
 //
 // A file has one arrival a line, in seconds from any moment, ascending. Or it
 // is CSV (without quotes) whose header has a column 'arrival_s' or 'timestamp',

@@ -1,4 +1,4 @@
-// A burst's gap and size are drawn when the last one is spent.
+// Implements BurstArrivals: draws a gap and a size once a burst is spent.
 #include "bench/arrivals/burst_arrivals.h"
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-// BurstArrivals: bursts at the moments of a Poisson process, their sizes
+// BurstArrivals sends bursts at the moments of a Poisson process, their sizes
 // geometric ("batch Poisson"). The requests of a burst have gaps of 0.
 //
 // Thread safety: thread-compatible.

@@ -1,5 +1,5 @@
-// In each state the next arrival races with the state's end. What loses is
-// drawn anew: an exponential does not remember how long it has waited.
+// Implements OnOffArrivals: the next arrival races with the state's end. The
+// loser is drawn anew: an exponential does not remember how long it has waited.
 #include "bench/arrivals/on_off_arrivals.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// OnOffArrivals: a Poisson process that is on and off in turn, each for an
+// OnOffArrivals switches a Poisson process on and off in turn, each for an
 // exponential time (a two-state MMPP; with nothing while off an interrupted
 // Poisson process).
 //

@@ -1,4 +1,4 @@
-// The algorithms; each names its source.
+// Implements RandomStream; each algorithm names its source.
 #include "bench/arrivals/random_stream.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ double RandomStream::Uniform() {
 double RandomStream::Exponential() { return -std::log(Uniform()); }
 
 // The polar method: Marsaglia and Bray, "A Convenient Method for Generating
-// Normal Variables", SIAM Review 6 (1964). Of its two results one is used.
+// Normal Variables", SIAM Review 6 (1964). One of its two results is used.
 double RandomStream::Normal() {
   while (true) {
     const double x = 2 * Uniform() - 1;

@@ -1,4 +1,4 @@
-// Rates to the parameters of gaps.
+// Implements the constructors of renewal arrivals: rates to parameters of gaps.
 #include "bench/arrivals/renewal_arrivals.h"
 
 #include "base/check.h"

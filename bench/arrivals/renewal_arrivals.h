@@ -1,4 +1,5 @@
-// Arrivals whose gaps are independent draws from one distribution.
+// Constant-, Poisson- and GammaArrivals draw independent gaps from one
+// distribution.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_BENCH_ARRIVALS_RENEWAL_ARRIVALS_H_

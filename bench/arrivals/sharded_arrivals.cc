@@ -1,5 +1,5 @@
-// Sums of gaps. They are whole nanoseconds, which a double holds up to 104
-// days: nothing is rounded.
+// Implements ShardedArrivals: sums of gaps. They are whole nanoseconds, which a
+// double holds up to 104 days: nothing is rounded.
 #include "bench/arrivals/sharded_arrivals.h"
 
 #include <utility>

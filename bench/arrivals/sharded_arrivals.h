@@ -1,6 +1,6 @@
-// ShardedArrivals: every so-manieth arrival of another process. Dealers of one
-// plan, each with the same arrivals and an index of its own, send together just
-// what one would, whatever the plan's kind and however many they are.
+// ShardedArrivals takes every n-th arrival of another process. The shards of
+// one plan, each with the same arrivals and an index of its own, send together
+// just what one sender would, whatever the plan's kind and their number.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_BENCH_ARRIVALS_SHARDED_ARRIVALS_H_

@@ -1,4 +1,4 @@
-// Checked headers, credentials of a file, arguments of a channel.
+// Implements ConnectionOptions: checked headers, credentials, channels.
 #include "bench/client/connection.h"
 
 #include <grpc/grpc.h>

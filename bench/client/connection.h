@@ -1,5 +1,5 @@
-// ConnectionOptions: how commands reach a server: in the clear or by TLS, under
-// which name, with which headers.
+// ConnectionOptions says how commands reach a server: in the clear or by TLS,
+// under which name, with which headers.
 //
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_CLIENT_CONNECTION_H_
@@ -26,7 +26,7 @@ struct ConnectionFlags {
 };
 
 struct ConnectionOptions {
-  // Of each call, names in lower case.
+  // Each call has them; names in lower case.
   std::vector<std::pair<std::string, std::string>> headers;
   // Empty: host and port of the address. With TLS the server's certificate is
   // to be of that host.

@@ -1,5 +1,5 @@
-// CounterSource: who is asked at both ends of a measured window what was
-// counted so far: a server (ServerProbe), or a batcher of this process
+// CounterSource tells at both ends of a measured window what was counted so
+// far, by a server (ServerProbe) or by a batcher of this process
 // (BatcherCounters).
 //
 // Thread safety: Read() by one thread at a time.

@@ -1,4 +1,4 @@
-// Integers by range, floats by rounding.
+// Implements AppendElement(): integers by range, floats by rounding.
 #include "bench/client/element_bits.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Numbers as elements of tensors: ranges that are checked, halves that are
-// rounded to nearest, ties to even (IEEE 754).
+// AppendElement() turns numbers into elements of tensors: it checks ranges and
+// rounds halves to nearest, ties to even (IEEE 754).
 //
 // Thread safety: free functions.
 #ifndef FERRY_BENCH_CLIENT_ELEMENT_BITS_H_

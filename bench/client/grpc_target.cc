@@ -1,4 +1,4 @@
-// Generic asynchronous unary calls on completion queues.
+// Implements GrpcTarget: generic asynchronous unary calls on completion queues.
 #include "bench/client/grpc_target.h"
 
 #include <grpcpp/alarm.h>

@@ -34,7 +34,7 @@ struct GrpcTargetOptions {
   ConnectionOptions connection = {};
   int32_t connections = 2;
   int32_t queues = 2;
-  // Of the numbers that are sent, from one to the next: connections take turns.
+  // From one number that is sent to the next: connections take turns.
   uint64_t number_step = 1;
 };
 

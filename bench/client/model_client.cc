@@ -1,4 +1,4 @@
-// Blocking calls, each with a deadline.
+// Implements ModelClient: blocking calls, each with a deadline.
 #include "bench/client/model_client.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -90,8 +90,8 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
                  : reply.status();
     }
     const TimePoint again = std::min(until, now + kReadyPoll);
-    // A call that fails at once polls nothing: who was refused a connection
-    // would come by another only when gRPC itself polls, after seconds.
+    // A call that fails at once polls nothing: a refused client would get
+    // another connection only when gRPC itself polls, after seconds.
     channel_->WaitForConnected(DeadlineIn(again - now));
     never_notified.Wait(never_notified.PrepareWait(), again);
   }

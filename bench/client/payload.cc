@@ -1,4 +1,4 @@
-// Shapes of what was read, and its rows.
+// Implements InputSpecs() and AppendSamples(): checks shapes, splits rows.
 #include "bench/client/payload.h"
 
 #include <algorithm>

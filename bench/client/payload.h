@@ -1,4 +1,4 @@
-// Payload: real inputs of a model, from a file or a folder.
+// ReadPayload() reads a payload, real inputs of a model, from a file or folder.
 //
 // A payload is a list of samples. A sample has one row of each input of a model
 // with a batch dimension; of one without, its whole inputs.
@@ -45,7 +45,7 @@ struct SampleInput {
   std::string bytes;          // as on the wire
 };
 
-// Of one payload: an empty sample takes a few hundred bytes too.
+// One payload has no more: an empty sample takes a few hundred bytes too.
 inline constexpr size_t kMostSamples = size_t{1} << 22;
 
 // By input; one that is left out is missing.

@@ -1,4 +1,4 @@
-// Files and folders on the disk.
+// Implements ReadPayload(): reads files and folders on the disk.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

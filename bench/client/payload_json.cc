@@ -1,4 +1,4 @@
-// perf_analyzer's --input-data as JSON.
+// Implements ParseJsonPayload(): reads perf_analyzer's --input-data as JSON.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>

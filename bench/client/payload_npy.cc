@@ -1,5 +1,5 @@
-// NumPy's file format: a magic word, a version, a header as a Python literal,
-// the elements.
+// Implements ParseNpy(): reads NumPy's file format: a magic word, a version, a
+// header as a Python literal, the elements.
 #include <cstring>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Samples side by side.
+// Implements ForEachPayloadRequest(): puts samples side by side in requests.
 #include "bench/client/payload_pool.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ uint64_t BytesOf(const Sample& sample) {
 
 double Mebibytes(double bytes) { return bytes / (1 << 20); }
 
-// Of requests in turn, before any is made.
+// Checks requests in turn, before any is made.
 absl::Status CheckTotal(const std::vector<Sample>& samples, size_t rows,
                         size_t requests, uint64_t most_bytes) {
   double bytes = 0;

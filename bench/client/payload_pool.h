@@ -1,4 +1,5 @@
-// Requests of real inputs: each of so many samples, in turn or drawn.
+// ForEachPayloadRequest() makes requests of a number of real inputs each, taken
+// in turn or drawn.
 //
 // Thread safety: a free function over values.
 #ifndef FERRY_BENCH_CLIENT_PAYLOAD_POOL_H_

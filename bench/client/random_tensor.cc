@@ -1,4 +1,4 @@
-// One generator of a value for each family of types.
+// Implements RandomElements(): one generator for each family of types.
 #include "bench/client/random_tensor.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Random tensor contents of every datatype, as the wire wants them.
+// RandomElements() makes random contents of any datatype, as the wire has them.
 //
 // Thread safety: one free function.
 #ifndef FERRY_BENCH_CLIENT_RANDOM_TENSOR_H_

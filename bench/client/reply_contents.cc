@@ -1,4 +1,4 @@
-// Counts by shape against counts found.
+// Implements CheckReply(): compares counts by shape with counts found.
 #include "bench/client/reply_contents.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Whether a reply has what a model's outputs hold, in either of the protocol's
-// forms: bytes of all outputs in raw_output_contents, or elements of all of
-// them in their `contents`.
+// CheckReply() checks that a reply has what a model's outputs hold, in either
+// form of the protocol: bytes of all outputs in raw_output_contents, or
+// elements of all of them in their `contents`.
 //
 // Thread safety: a pure function.
 #ifndef FERRY_BENCH_CLIENT_REPLY_CONTENTS_H_

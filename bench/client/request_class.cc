@@ -1,4 +1,4 @@
-// Parts of a class; numbers to classes.
+// Implements ParseRequestClass(), and ClassPicker from numbers to classes.
 #include "bench/client/request_class.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// RequestClass: one kind of request in a mix, as `--class` has it.
+// RequestClass is one kind of request in a mix, as `--class` describes it.
 //
 // Thread safety: plain values; ClassPicker's methods are const.
 // Errors: INVALID_ARGUMENT, with what was expected and what was found.
@@ -36,7 +36,7 @@ absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
                                                const RequestClass& defaults);
 
 // Which class a request is of, by its number: a request of the same number is
-// always of the same one, whoever asks.
+// always of the same one, in any process.
 class ClassPicker {
  public:
   // REQUIRES: at least one weight, all above 0.

@@ -1,4 +1,4 @@
-// Shapes of metadata alone.
+// Implements ModelOfRequests(): derives row shapes from metadata alone.
 #include "bench/client/request_model.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// RequestModel: what requests to a model are made by, where its server tells
-// the model's config and where it does not.
+// RequestModel is the description by which requests to a model are made, with
+// or without the model's config from its server.
 //
 // With a config, max_batch_size says whether the first dimension of the
 // metadata's shapes is the batch's. ModelConfig is Triton's extension; without

@@ -1,4 +1,5 @@
-// Shapes from metadata and flags, bytes from random_tensor, one message each.
+// Implements MakeRequestPool(): shapes from metadata and flags, bytes from
+// random_tensor or a payload.
 #include "bench/client/request_pool.h"
 
 #include <algorithm>

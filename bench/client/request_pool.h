@@ -1,4 +1,5 @@
-// Makes ready-to-send ModelInfer requests for any model from its metadata.
+// MakeRequestPool() makes ready-to-send ModelInfer requests for any model from
+// its metadata.
 //
 // Contents are random and come from a seed, so two runs send the same bytes; or
 // real, from a file or folder (payload.h).
@@ -38,7 +39,7 @@ struct RequestPoolOptions {
   // Parameter `timeout`, in microseconds; 0: none.
   int64_t timeout_us = 0;
   int32_t priority = 0;  // parameter `priority`; 0: none
-  // Of the contents of all requests of `data`, which are held at once.
+  // Bounds the contents of all requests of `data`, which are held at once.
   uint64_t most_bytes = uint64_t{4} << 30;
 };
 

@@ -1,4 +1,4 @@
-// Counters by ModelStatistics and by an HTTP GET of /metrics.
+// Implements ServerProbe: reads ModelStatistics, and /metrics by an HTTP GET.
 #include "bench/client/server_probe.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Counters out of a page of metrics, and what grew between two readings.
+// Implements ServerWindow: parses a page of metrics, subtracts two readings.
 #include "bench/client/server_window.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void TakeBusyRatio(double ratio, const char* source, ServerWindow& window) {
   }
 }
 
-// Of ModelStatistics.
+// Takes what ModelStatistics tells.
 void TakeStatistics(const ServerCounters& begin, const ServerCounters& end,
                     int32_t instances, ServerWindow& window) {
   const auto executions =

@@ -1,6 +1,6 @@
-// ServerWindow: what a server counted around a measured window, as values:
-// where the time of requests went, rows of its batches, why they closed, and
-// the busy ratio of the device.
+// ServerWindow holds what a server counted around a measured window: where the
+// time of requests went, rows of its batches, why they closed, and the busy
+// ratio of the device.
 //
 // The busy ratio is the time instances computed / wall time / instances. It
 // comes from `ferry_compute_busy_seconds_total` of the metrics where there were
@@ -40,8 +40,8 @@ using CloseReasons = std::map<std::string, uint64_t>;
 // added up; empty without any.
 CloseReasons ParseCloseReasons(absl::string_view page, absl::string_view model);
 
-// Of requests that were answered with OK: how many had that part, and the time
-// of it in all.
+// How many of the requests that were answered with OK had that part, and the
+// time of it in all.
 struct RequestTime {
   uint64_t count = 0;
   uint64_t ns = 0;

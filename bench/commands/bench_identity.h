@@ -1,6 +1,6 @@
-// BenchIdentity: what ferry-bench was compiled from, so that two results tell
-// whether one program measured them. A hash of sources, not a commit: it is the
-// same for the same sources, and known without git.
+// BenchIdentity() names what ferry-bench was compiled from, so that two results
+// tell whether one program measured them. A hash of sources, not a commit: it
+// is the same for the same sources, and known without git.
 //
 // Thread safety: a constant.
 #ifndef FERRY_BENCH_COMMANDS_BENCH_IDENTITY_H_

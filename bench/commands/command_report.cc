@@ -1,4 +1,4 @@
-// Table, JSON, page.
+// Implements the reports of commands: prints the table, writes JSON and page.
 #include "bench/commands/command_report.h"
 
 #include <errno.h>

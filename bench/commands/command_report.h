@@ -1,4 +1,4 @@
-// What the commands that measure say in the end: to the terminal and to files.
+// Report() and its like print what a command measured, and write it to files.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_COMMANDS_COMMAND_REPORT_H_

@@ -1,5 +1,5 @@
-// The subcommands of ferry-bench. Each adds itself to the command line and,
-// when it was chosen, runs and returns the exit code.
+// Each Add...Command() adds a subcommand of ferry-bench to the command line,
+// which, when chosen, runs and returns the exit code.
 #ifndef FERRY_BENCH_COMMANDS_COMMANDS_H_
 #define FERRY_BENCH_COMMANDS_COMMANDS_H_
 

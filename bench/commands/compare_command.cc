@@ -1,4 +1,5 @@
-// `ferry-bench compare`: whether two results differ, by how much, how surely.
+// Implements `ferry-bench compare`: tells whether two results differ, by how
+// much and how surely.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// What an app takes, by asking it.
+// Implements DescribeCommands(): asks a CLI11 app which flags it takes.
 #include "bench/commands/completion.h"
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// Scripts with which a shell completes a command line, made from the commands
-// and flags of a CLI11 app itself: what it takes is what they offer.
+// BashCompletion() and its like write the script with which a shell completes a
+// command line, from the commands and flags of the CLI11 app itself.
 //
 // Offered are the names of subcommands and flags; for values the words of a set
 // (a type name such as "{eager,window}", which CLI11 gives to sets of its own;

@@ -1,4 +1,4 @@
-// `ferry-bench completion`: a script with which a shell completes its flags.
+// Implements `ferry-bench completion`: prints a shell's completion script.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

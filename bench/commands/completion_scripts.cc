@@ -1,5 +1,5 @@
-// A writer for each shell. Bash: "Programmable Completion" of its manual. Zsh:
-// _arguments of zshcompsys(1). fish: complete(1).
+// Implements a script writer for each shell. Bash: "Programmable Completion" of
+// its manual. Zsh: _arguments of zshcompsys(1). fish: complete(1).
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -217,7 +217,7 @@ std::string BashCompletion(const CompletedCommand& program) {
 }
 
 std::string ZshCompletion(const CompletedCommand& program) {
-  // Of the name of the file that it is autoloaded from.
+  // Has the name of the file that it is autoloaded from.
   const std::string function = absl::StrCat("_", program.name);
   std::string script = absl::StrCat(
       "#compdef ", program.name, "\n# zsh completion of ", program.name, "; `",

@@ -1,4 +1,4 @@
-// Four flags, and texts without what may be secret in them.
+// Implements the four flags of a connection, and strings without their secrets.
 #include "bench/commands/connection_flags.h"
 
 #include <CLI/CLI.hpp>

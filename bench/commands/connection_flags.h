@@ -1,4 +1,5 @@
-// The flags by which commands reach a server, and what results say of them.
+// AddConnectionFlags() adds the flags by which commands reach a server; two
+// more functions give what results say of them.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_COMMANDS_CONNECTION_FLAGS_H_

@@ -1,4 +1,4 @@
-// Counts.
+// Implements CountLoads() and DescribeInterruption(): counts loads left out.
 #include "bench/commands/interruption.h"
 
 #include <algorithm>

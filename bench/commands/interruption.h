@@ -1,4 +1,4 @@
-// What Ctrl-C left of the loads that were to be measured.
+// DescribeInterruption() says what Ctrl-C left of the loads to be measured.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_COMMANDS_INTERRUPTION_H_

@@ -1,4 +1,5 @@
-// `ferry-bench local`: loads on a target in this process, without a server.
+// Implements `ferry-bench local`: puts loads on a target in this process,
+// without a server.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>

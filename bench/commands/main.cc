@@ -1,4 +1,4 @@
-// ferry-bench: puts loads on an inference server and reports honestly.
+// ferry-bench puts loads on an inference server and reports honestly.
 //
 // Errors: exit code 1 with one line on stderr: wrong flags, no server, no
 // request that succeeded, or no point that meets the SLO of a plan; 2 where a

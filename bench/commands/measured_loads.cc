@@ -1,4 +1,4 @@
-// Watched by a signal and a line of progress.
+// Implements ReportLoads() and ReportSearch(), with signals and progress.
 #include "bench/commands/measured_loads.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// From a target to a report: its loads one after the other, or the search for
-// the highest rate at which it keeps a bound. What `local`, `search` and
-// ferry-inprocess do once they have what they measure.
+// ReportLoads() measures a target's loads one after the other; ReportSearch()
+// searches the highest rate at which it keeps a bound. Both report. `local`,
+// `search` and ferry-inprocess call them on the target that they have made.
 //
 // Thread safety: free functions, called from main(); a signal ends the load
 // under way, and what was measured is reported.

@@ -1,4 +1,4 @@
-// Ready, described, answering; then connected.
+// Implements MeasuredServer: awaits, describes, tries, then connects.
 #include "bench/commands/measured_server.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// MeasuredServer: a server that a command measures, once it is ready, has
+// MeasuredServer is a server that a command measures, once it is ready, has
 // described its model and answered a first request.
 //
 // Thread safety: thread-compatible; the target is thread-safe.
@@ -49,7 +49,7 @@ class MeasuredServer {
   const RunOptions options_;
   const std::unique_ptr<ModelClient> client_;
   const ModelDescription description_;
-  const std::unique_ptr<DeviceSource> device_;  // null: nobody tells of one
+  const std::unique_ptr<DeviceSource> device_;  // null: has no source
   const ServerProbe probe_;
   uint64_t request_bytes_ = 0;
   std::unique_ptr<GrpcTarget> target_;

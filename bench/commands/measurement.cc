@@ -1,4 +1,4 @@
-// Turns: a server, a setting, its loads.
+// Implements Measurement: for each turn, a server, a setting and its loads.
 #include "bench/commands/measurement.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Measurement: what `run` does to one server, or to two, turn by turn.
+// Measurement does what `run` does to one server, or to two, turn by turn.
 //
 // Thread safety: thread-compatible; a signal ends it (SignalWatcher).
-// Errors: those of connecting, of the runtime options and of who sends; what
+// Errors: those of connecting, of the runtime options and of senders; what
 // was measured before stands in runs().
 #ifndef FERRY_BENCH_COMMANDS_MEASUREMENT_H_
 #define FERRY_BENCH_COMMANDS_MEASUREMENT_H_

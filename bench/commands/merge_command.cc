@@ -1,4 +1,4 @@
-// `ferry-bench merge`: what several machines measured together, as one result.
+// Implements `ferry-bench merge`: joins what several machines measured.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

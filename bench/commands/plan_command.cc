@@ -1,4 +1,4 @@
-// `ferry-bench plan`: from a measured result to replicas and what they cost.
+// Implements `ferry-bench plan`: from a measured result to replicas and costs.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// The JSON of a plan; plan_text.cc has the words.
+// Implements PlanJson(): writes a plan as JSON; plan_text.cc writes the words.
 #include <nlohmann/json.hpp>
 
 #include "bench/commands/plan_text.h"

@@ -1,4 +1,5 @@
-// A step for each thing that is given: a peak, an average rate, a price, power.
+// Implements MakePlan(): one step for each thing that is given: a peak, an
+// average rate, a price, power.
 #include "bench/commands/plan_result.h"
 
 #include <algorithm>

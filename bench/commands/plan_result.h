@@ -1,6 +1,6 @@
-// Plan: how many replicas a measured result calls for, and what they cost. The
-// formulas are bench/plan's; here they are applied, in the order in which they
-// are shown.
+// Plan says how many replicas a measured result calls for, and what they cost.
+// The formulas are bench/plan's; here they are applied, in the order in which
+// they are shown.
 //
 // Thread safety: plain values and free functions over them.
 // Errors: INVALID_ARGUMENT, with what was expected and what was found.

@@ -1,4 +1,4 @@
-// Text for people; plan_json.cc has the JSON.
+// Implements PlanText(): text for people; plan_json.cc writes the JSON.
 #include "bench/commands/plan_text.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A plan in words: for a terminal, and as JSON of format "ferry-bench-plan/1".
+// PlanText() puts a plan in words, PlanJson() in format "ferry-bench-plan/1".
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BENCH_COMMANDS_PLAN_TEXT_H_

@@ -1,4 +1,4 @@
-// The row that the flags name, and what to say of its age.
+// Implements ReadPrice(): finds the row that the flags name and tells its age.
 #include "bench/commands/price_flags.h"
 
 #include <CLI/CLI.hpp>

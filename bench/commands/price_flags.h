@@ -1,5 +1,5 @@
-// PriceFlags: the price of a device, as commands are told it by a price file
-// and the flags that pick its row.
+// PriceFlags tells a command the price of a device, by a price file and the
+// flags that pick its row.
 //
 // Thread safety: plain values; functions of their arguments.
 // Errors: those of bench/plan/price_file.h, and NOT_FOUND for a file that

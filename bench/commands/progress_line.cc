@@ -1,4 +1,4 @@
-// Once a second, on stderr.
+// Implements ProgressLine: a thread writes the line to stderr in turn.
 #include "bench/commands/progress_line.h"
 
 #include <unistd.h>

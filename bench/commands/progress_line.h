@@ -20,7 +20,7 @@
 namespace ferry::bench {
 
 // Returns "12 s left, 1000/s, p50 1.20 ms, p99 3.40 ms, 0 failed"; the first
-// part alone where nothing has ended, or it is not known yet. Of a query "120
+// part alone where nothing has ended, or it is not known yet. A query has "120
 // of 384 answered, 100/s, 0 failed".
 std::string Describe(const LoadProgress& progress);
 

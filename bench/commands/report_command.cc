@@ -1,4 +1,4 @@
-// `ferry-bench report`: joins the results of labelled runs into one report.
+// Implements `ferry-bench report`: joins labelled results into one report.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// `ferry-bench run`: measures servers and reports.
+// Implements `ferry-bench run`: measures servers and reports.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// Flags to options.
+// Implements AddRunFlags() and its parts: flags to options.
 #include "bench/commands/run_options.h"
 
 #include <CLI/CLI.hpp>

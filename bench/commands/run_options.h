@@ -1,4 +1,4 @@
-// The flags of `ferry-bench run`.
+// RunOptions holds the flags of `ferry-bench run`.
 //
 // Thread safety: plain values.
 #ifndef FERRY_BENCH_COMMANDS_RUN_OPTIONS_H_
@@ -69,7 +69,7 @@ std::map<std::string, std::string> EffectiveFlags(const CLI::App& command);
 // it.
 void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
-// Of these the ones that say what requests bring, all alike.
+// Adds those of these that say what requests bring, all alike.
 void AddContentFlags(CLI::App& command, RunOptions& options);
 // Which loads; after AddWindowFlags() and what has --rows.
 void AddLoadFlags(CLI::App& command, RunOptions& options);

@@ -1,4 +1,4 @@
-// Rounds, to and fro.
+// Implements TurnsOf() and LoadsOfTurn(): rounds, every second one reversed.
 #include "bench/commands/run_turns.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Turns: the order in which the same loads are put several times: again, on two
-// servers, with several settings of the runtime options of one.
+// TurnsOf() orders the turns in which the same loads are put several times:
+// again, on two servers, with several settings of the runtime options of one.
 //
 // One after the other, so that what changes on the machine meanwhile meets all
 // alike: a round has each server with each setting once, every other round in

@@ -1,4 +1,4 @@
-// Three lists.
+// Implements AddRuntimeFlags(): adds three flags, each a list.
 #include "bench/commands/runtime_flags.h"
 
 #include <CLI/CLI.hpp>

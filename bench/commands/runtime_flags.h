@@ -1,4 +1,5 @@
-// The flags of commands that turn the runtime options of a running server.
+// AddRuntimeFlags() adds the flags of commands that turn the runtime options of
+// a running server.
 //
 // Thread safety: plain values.
 #ifndef FERRY_BENCH_COMMANDS_RUNTIME_FLAGS_H_

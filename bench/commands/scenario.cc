@@ -1,4 +1,4 @@
-// Names to loads.
+// Implements ParseScenario() and PlanOffline(): turns names into loads.
 #include "bench/commands/scenario.h"
 
 #include <algorithm>

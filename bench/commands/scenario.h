@@ -1,4 +1,4 @@
-// Scenario: the loads of MLPerf Inference by their names. Source:
+// Scenario names a load of MLPerf Inference. Source:
 // mlcommons/inference_policies, inference_rules.adoc, "Scenarios". A query of
 // the first three is one request, its samples are rows.
 //

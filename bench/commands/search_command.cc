@@ -1,4 +1,5 @@
-// `ferry-bench search`: the highest rate at which a server keeps a bound.
+// Implements `ferry-bench search`: finds the highest rate at which a server
+// keeps a bound.
 #include <CLI/CLI.hpp>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Flags to options; where a search begins.
+// Implements SearchFlags: flags to options, and where a search begins.
 #include "bench/commands/search_flags.h"
 
 #include <CLI/CLI.hpp>

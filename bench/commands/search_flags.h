@@ -1,4 +1,5 @@
-// What searches share: the bound, how it is searched for, and on what.
+// SearchFlags holds what searches share: the bound, how it is searched for, and
+// on what.
 //
 // Thread safety: plain values; functions of their arguments.
 #ifndef FERRY_BENCH_COMMANDS_SEARCH_FLAGS_H_
@@ -31,7 +32,7 @@ struct SearchFlags {
 
 // What is searched.
 struct Searched {
-  // Makes who sends; each time anew. What it sends to outlives that. Errors:
+  // Makes the sender, each time anew. What it sends to outlives that. Errors:
   // those of a process that cannot.
   std::function<absl::StatusOr<std::unique_ptr<LoadSource>>()> make_loads;
   const CounterSource* counters = nullptr;  // outlives the search; null: none
@@ -40,7 +41,7 @@ struct Searched {
 
 // Adds every flag to `command`; its parsing fills `flags`, which outlives it.
 void AddSearchFlags(CLI::App& command, SearchFlags& flags);
-// Of these the ones that say how it is searched.
+// Adds those of these that say how it is searched.
 void AddSearchStepFlags(CLI::App& command, SearchFlags& flags);
 
 // Completes the flags, with a warm-up as long as the bound takes it.
@@ -58,7 +59,7 @@ RateSearchOptions OptionsOf(const SearchFlags& flags, double first_rate);
 // Returns the flag's first rate, else half of what a closed loop achieves,
 // which is then a point of the run; above 0. `later`: about how long it takes
 // what follows. Errors: UNAVAILABLE where the loop achieved nothing, was void
-// or interrupted; those of who sends.
+// or interrupted; those of the sender.
 absl::StatusOr<double> FirstRate(const SearchFlags& flags,
                                  const Searched& searched,
                                  const ProgressLine::Later& later,

@@ -1,4 +1,4 @@
-// Workers are this command again, with --as-process.
+// Implements ShareLoads(): workers are this command again, with --as-process.
 #include "bench/commands/shared_load.h"
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What --processes adds to a command: its loads sent by this process or by
-// several, and the whole life of each of those.
+// MakeLoads() and ShareLoads() implement --processes: this process or several
+// send the loads of a command, and ShareLoads() is the whole life of a worker.
 //
 // Thread safety: free functions, from the main thread.
 #ifndef FERRY_BENCH_COMMANDS_SHARED_LOAD_H_
@@ -18,7 +18,7 @@
 
 namespace ferry::bench {
 
-// Returns who sends. `target`, null where this process does not send, outlives
+// Returns the sender. `target`, null where this process does not send, outlives
 // it. Errors: those of a process that cannot.
 absl::StatusOr<std::unique_ptr<LoadSource>> MakeLoads(
     const RunOptions& options, Target* target, const Invocation& invocation);

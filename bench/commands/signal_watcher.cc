@@ -1,4 +1,4 @@
-// A thread in sigtimedwait.
+// Implements SignalWatcher: a thread in sigtimedwait.
 #include "bench/commands/signal_watcher.h"
 
 #include <pthread.h>

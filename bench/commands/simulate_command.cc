@@ -1,4 +1,5 @@
-// `ferry-bench simulate`: what a policy would do on a device of a given speed.
+// Implements `ferry-bench simulate`: tells what a policy would do on a device
+// of a given speed.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -22,7 +23,7 @@ struct SimulateFlags {
   std::string policy = "eager";
   double alpha_ms = 1;
   double beta_ms = 0.1;
-  // Of the compute; one of them makes it a device with streams.
+  // Shares of the compute; one of them makes it a device with streams.
   std::optional<double> gather;
   std::optional<double> copy_in;
   std::optional<double> copy_out;

@@ -1,5 +1,5 @@
-// One reason a point: the first that keeps it from saying what a replica
-// carries.
+// Implements FindSloPoint(): gives each point one reason, the first that keeps
+// it from saying what a replica carries.
 #include "bench/commands/slo_point.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// SloPoint: the measured load that says what one replica carries within an
+// SloPoint is the measured load that says what one replica carries within an
 // SLO, lambda_max, and what speaks against trusting it.
 //
 // Thread safety: plain values and free functions over them.

@@ -1,4 +1,5 @@
-// `ferry-bench soak`: a long mixed load that must balance to the last request.
+// Implements `ferry-bench soak`: runs a long mixed load that must balance to
+// the last request.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>

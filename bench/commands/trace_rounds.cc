@@ -1,4 +1,4 @@
-// A round is the trace's arrivals / the rate.
+// Implements DescribeRounds(): a round takes the trace's arrivals / the rate.
 #include "bench/commands/trace_rounds.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How much of a trace the points of a sweep play.
+// DescribeRounds() says how much of a trace the points of a sweep play.
 //
 // One round of a trace is each of its arrivals once. A measured window of whole
 // rounds holds each equally often, wherever in the trace its warm-up ends.

@@ -1,5 +1,5 @@
-// `ferry-bench tune`: the runtime options of a running Ferry with which it
-// carries the highest rate within a bound.
+// Implements `ferry-bench tune`: finds the runtime options with which a running
+// Ferry carries the highest rate within a bound.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>

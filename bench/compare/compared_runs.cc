@@ -1,4 +1,4 @@
-// Labels to sides.
+// Implements SelectCompared(): assigns labels to sides.
 #include "bench/compare/compared_runs.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ComparedRuns: the two sides of a comparison, from files and labels.
+// ComparedRuns are the two sides of a comparison, from files and labels.
 //
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_COMPARE_COMPARED_RUNS_H_

@@ -1,4 +1,5 @@
-// A method for each load, an estimate for each metric, one verdict on all.
+// Implements CompareRuns(): a method per load, an estimate per metric, a
+// verdict.
 #include "bench/compare/comparison.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr size_t kFewRepeats = 5;
 
-// Of the points of a load that have the metric; of ratios their logarithms.
+// Values of the points of a load that have the metric; logarithms of ratios.
 struct Values {
   std::vector<double> a;
   std::vector<double> b;

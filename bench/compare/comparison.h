@@ -1,4 +1,4 @@
-// Comparison: what two results say about each other, with how sure that is.
+// Comparison says what two results tell about each other, and how surely.
 //
 // A load that was measured several times on each side is compared by these
 // repeats, as pairs where they are. One run of each is compared by the slices
@@ -44,7 +44,7 @@ struct Metric {
   double a = 0;
   double b = 0;
   size_t without = 0;  // runs that have no value, as where nothing succeeded
-  // Of log(b / a), or of b - a. Nothing where a run is without.
+  // Estimates log(b / a), or b - a. Nothing where a run is without.
   std::optional<Estimate> estimate = std::nullopt;
   Verdict verdict = Verdict::kUnknown;
 

@@ -1,4 +1,4 @@
-// The JSON of a comparison; comparison_text.cc has the words.
+// Implements ToJson() of a comparison; comparison_text.cc writes the words.
 #include <nlohmann/json.hpp>
 
 #include "bench/compare/comparison_text.h"

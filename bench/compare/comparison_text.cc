@@ -1,4 +1,4 @@
-// Rows, units and what stands around them.
+// Implements ToText() of a comparison: rows, units, and the words around them.
 #include "bench/compare/comparison_text.h"
 
 #include <algorithm>

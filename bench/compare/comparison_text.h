@@ -1,4 +1,4 @@
-// A comparison in words and as JSON of format "ferry-bench-compare/1".
+// ToText() puts a comparison in words, ToJson() in "ferry-bench-compare/1".
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_COMPARE_COMPARISON_TEXT_H_

@@ -1,4 +1,4 @@
-// Steps of values, and counts of failures.
+// Implements WithCounting(): steps of values, and counts of failures.
 #include "bench/compare/counting_error.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Failures FailuresOf(const Points& points) {
   return of;
 }
 
-// Of the difference of two shares that are one.
+// The error of the difference of two shares that are one.
 double BinomialError(const Failures& a, const Failures& b) {
   if (a.planned == 0 || b.planned == 0) {
     return 0;

@@ -1,4 +1,4 @@
-// CountingError: what a difference is unsure by however little repeats vary.
+// WithCounting() widens a difference's error by what counting leaves unsure.
 //
 //   percentiles  lie in buckets of a histogram, 0.4 % to each side. Repeats
 //   that

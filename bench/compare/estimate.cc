@@ -1,4 +1,4 @@
-// Means, errors, t.
+// Implements Estimate: means, standard errors and t intervals.
 #include "bench/compare/estimate.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ double Mean(const std::vector<double>& values) {
          static_cast<double>(values.size());
 }
 
-// Of one value. REQUIRES: two values at least.
+// Returns that of one value. REQUIRES: two values at least.
 double Variance(const std::vector<double>& values) {
   const double mean = Mean(values);
   double squares = 0;

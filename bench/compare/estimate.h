@@ -1,4 +1,4 @@
-// Estimate: how far two sides are apart, and how sure that is.
+// Estimate says how far two sides are apart, and how sure that is.
 //
 //   paired    the k-th value of A and of B were measured next to each other, so
 //             what slows the machine for a while slows both: Student's t of the

@@ -1,4 +1,4 @@
-// Logarithms of rates; errors of uniform distributions.
+// Implements CompareFoundRates(): logarithms of rates, uniform errors.
 #include "bench/compare/found_rate.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What two sides' searches for one bound found.
+// CompareFoundRates() compares what two sides' searches for one bound found.
 //
 // One search each knows its rate to its precision: anywhere within it to each
 // side alike. Repeats say by themselves how far answers vary, down to the steps

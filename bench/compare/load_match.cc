@@ -1,4 +1,5 @@
-// A key for each point; pairs by the dates of runs; attributes side by side.
+// Implements MatchLoads(): a key for each point, pairs by the dates of runs,
+// attributes side by side.
 #include "bench/compare/load_match.h"
 
 #include <algorithm>

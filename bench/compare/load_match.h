@@ -1,5 +1,5 @@
-// LoadMatch: the points of two results that were asked for the same load, and
-// the searches that were asked for the same bound.
+// MatchLoads() pairs the points of two results that were asked for the same
+// load, and the searches that were asked for the same bound.
 //
 // Asked for is: the loop, how many are outstanding or the target rate and the
 // arrivals, of an offline query its rows and how many requests are outstanding;
@@ -11,7 +11,7 @@
 //
 // A search is matched by its bound, since the rates that it tries differ by
 // what it finds: its open loops are matched where both sides have their rate,
-// and listed nowhere where one side alone has. Of a tune each setting is such a
+// and listed nowhere where one side alone has. Each setting of a tune is such a
 // search, and the most that any of them carried is a load of its own.
 //
 // Thread safety: plain values; functions of them.

@@ -1,4 +1,5 @@
-// Intervals by batch means back to standard errors; slices to rates and shares.
+// Implements MetricKinds(): turns intervals by batch means back into standard
+// errors, slices into rates and shares.
 #include "bench/compare/point_metrics.h"
 
 #include <algorithm>
@@ -89,7 +90,7 @@ std::vector<double> ValuesOf(const Slices& slices,
   return values;
 }
 
-// Of the values' mean; nothing where there are too few.
+// Returns the values' mean; nothing where there are too few.
 std::optional<Center> FromValues(const std::vector<double>& values) {
   if (values.size() < kLeastBatches) {
     return std::nullopt;

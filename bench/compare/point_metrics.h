@@ -1,4 +1,5 @@
-// What points are compared by, and what one run knows of how these vary.
+// MetricKinds() lists what points are compared by, and how each metric varies
+// in one run.
 //
 // A query of an offline point is as fast as its rows/s; when its requests were
 // answered says how far the query was, so that their latencies are no metric.
@@ -22,14 +23,14 @@ struct MetricKind {
   bool is_ratio;
   int better;  // 1: the higher; -1: the lower; 0: neither
   std::optional<double> (*value)(const PointResult& point);
-  // Of log(value), or of the value where it is no ratio. Nothing where the run
-  // does not say.
+  // The center of log(value), or of the value where it is no ratio. Nothing
+  // where the run does not say.
   std::optional<Center> (*by_slices)(const PointResult& point);
   // Standard error of the value by how it is counted, relative, which repeats
   // may share. 0 of shares: counting_error.h has theirs.
   double (*resolution)(const PointResult& point);
-  // Of RunResult::slo_ms: compared under one bound alone. Slices do not have
-  // it.
+  // Depends on RunResult::slo_ms: compared under one bound alone. Slices do
+  // not have it.
   bool is_of_bound = false;
 };
 

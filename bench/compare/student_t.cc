@@ -1,4 +1,4 @@
-// A continued fraction, and a bisection of it.
+// Implements Student's t: a continued fraction, and a bisection of it.
 #include "bench/compare/student_t.h"
 
 #include <algorithm>

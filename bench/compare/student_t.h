@@ -1,4 +1,5 @@
-// Student's t distribution, for any degrees of freedom above 0.
+// StudentTwoSided() and StudentQuantile() compute Student's t distribution, for
+// any degrees of freedom above 0.
 //
 // From the regularized incomplete beta function by its continued fraction:
 // NIST Digital Library of Mathematical Functions, 8.17.22; t by 8.17 and A. M.

@@ -1,4 +1,4 @@
-// Readings to means, weighted by time.
+// Implements DeviceMeans: turns readings into means, weighted by time.
 #include "bench/device/device_means.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// DeviceReading: what one device said of itself at one moment. DeviceSource:
-// who is asked, NVML (NvmlDevice) or a server's metrics (MetricsDevice).
+// DeviceReading is what one device said of itself at one moment. DeviceSource
+// gives readings, from NVML (NvmlDevice) or a server's metrics (MetricsDevice).
 //
 // Thread safety: plain values; a source is asked by one thread at a time.
 // Invariants: what was not told is absent, never 0.
@@ -25,7 +25,7 @@ class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
 
-  // Returns nothing where nobody answers, or tells of no device. May take some
+  // Returns nothing where the source is silent or has no device. May take some
   // seconds where a server does.
   virtual std::optional<DeviceReading> Read() = 0;
 };

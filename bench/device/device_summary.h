@@ -1,5 +1,5 @@
-// What is known of a device before a run, and what its own counters said of a
-// measured window.
+// DeviceSummary holds what a device's own counters said of a measured window;
+// DeviceFacts, what is known of the device before a run.
 //
 // Thread safety: plain values.
 // Invariants: what was not told is absent, never 0.
@@ -17,7 +17,7 @@ struct DeviceIdentity {
   std::string uuid;
   std::string gpu_uuid;  // of a slice: the GPU that it is part of
   std::string driver_version;
-  std::string source;  // who told: "NVML" or "metrics"
+  std::string source;  // "NVML" or "metrics"
 
   bool is_slice() const { return !gpu_uuid.empty(); }
 };
@@ -26,19 +26,19 @@ struct DeviceIdentity {
 struct DeviceFacts {
   DeviceIdentity device;
   std::optional<double> memory_bytes;
-  // Of the whole GPU.
+  // These are the whole GPU's.
   std::optional<double> power_limit_w;
   std::optional<double> sm_clock_mhz;
   std::optional<double> memory_clock_mhz;
 };
 
 // Means over the window, of what was told. Power, energy, temperature and clock
-// are the whole GPU's, also where the device is a slice of it: nobody measures
-// those of a slice.
+// are the whole GPU's, also where the device is a slice of it: no source
+// measures those of a slice.
 struct DeviceSummary {
   std::string name = {};                         // else its UUID
   std::optional<double> utilization = {};        // time with work, [0, 1]
-  std::optional<double> memory_used_bytes = {};  // by anybody
+  std::optional<double> memory_used_bytes = {};  // by all processes
   std::optional<double> power_w = {};
   std::optional<double> energy_j = {};  // in all, no mean
   std::optional<double> temperature_c = {};

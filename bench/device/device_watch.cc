@@ -1,4 +1,4 @@
-// Waits from reading to reading.
+// Implements DeviceWatch: its thread waits from reading to reading.
 #include "bench/device/device_watch.h"
 
 namespace ferry::bench {

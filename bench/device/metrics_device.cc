@@ -1,4 +1,4 @@
-// Names of metrics to readings.
+// Implements MetricsDevice: turns names of metrics into readings.
 #include "bench/device/metrics_device.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 using Readings = nvml::DeviceReadings;
 using Value = std::optional<double>;
 
-// Triton's --metrics-interval-ms, where nobody set it.
+// Triton's --metrics-interval-ms, where it is not set.
 constexpr Duration kTritonInterval = std::chrono::seconds(2);
 
 struct Metric {

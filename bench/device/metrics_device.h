@@ -2,7 +2,7 @@
 // (docs/devices.md), which are of the one device that its process serves, or
 // Triton's (its user guide, "Metrics"), which are of each GPU that it sees.
 //
-// Of several GPUs of a Triton, memory, power and energy are sums, the
+// Where a Triton has several GPUs, memory, power and energy are sums, the
 // utilization a mean; each where all of them tell it. Triton renews its values
 // every 2 s (--metrics-interval-ms).
 //

@@ -1,4 +1,4 @@
-// Lines of `name{label="value",...} number [time]`.
+// Implements SamplesOf() for lines of `name{label="value",...} number [time]`.
 #include "bench/device/metrics_page.h"
 
 #include <httplib.h>

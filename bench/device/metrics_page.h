@@ -1,4 +1,4 @@
-// A server's page of Prometheus text: fetched, and taken apart.
+// FetchMetrics() fetches a page of Prometheus text, SamplesOf() takes it apart.
 //
 // Thread safety: free functions.
 // Errors: what is no sample is passed over.
@@ -27,7 +27,7 @@ struct MetricSample {
 std::vector<MetricSample> SamplesOf(absl::string_view page,
                                     absl::string_view prefix);
 
-// Returns /metrics of host:port; nothing where nobody answers within 3 s.
+// Returns /metrics of host:port; nothing where no answer comes within 3 s.
 std::optional<std::string> FetchMetrics(const std::string& address);
 
 }  // namespace ferry::bench

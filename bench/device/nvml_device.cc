@@ -1,4 +1,4 @@
-// A text to a device, a device to readings.
+// Implements NvmlDevice: finds the device that a string names, and reads it.
 #include "bench/device/nvml_device.h"
 
 #include <algorithm>

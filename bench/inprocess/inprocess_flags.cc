@@ -1,4 +1,4 @@
-// Flags to options.
+// Implements AddInProcessFlags() and Complete(): turns flags into options.
 #include "bench/inprocess/inprocess_flags.h"
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// The flags of ferry-inprocess: a model and a device as ferry-server has them,
-// loads and a search as ferry-bench has them.
+// InProcessFlags describes a model and a device as ferry-server's flags do, and
+// loads and a search as ferry-bench's do.
 //
 // Thread safety: plain values; functions of their arguments.
 #ifndef FERRY_BENCH_INPROCESS_INPROCESS_FLAGS_H_
@@ -27,7 +27,7 @@ struct InProcessFlags {
   std::string device = "cpu";
   std::string policy;                 // empty: the config's
   std::optional<double> max_wait_ms;  // none: the config's
-  // Of `device`; without what it is opened as.
+  // Parsed from `device`, without what it is opened as.
   nvml::DeviceSelector selector;
   ModelRepositoryOptions repository;
 

@@ -1,6 +1,7 @@
-// ferry-inprocess: loads on a model in this process, through Ferry's scheduler,
-// without gRPC: what the scheduler makes of what ferry-forward says the model
-// can do, and what a served model is measured against.
+// ferry-inprocess puts loads on a model in this process, through Ferry's
+// scheduler, without gRPC. It shows what the scheduler makes of what
+// ferry-forward says the model can do, and what a served model is measured
+// against.
 //
 // A program of its own and no target of `ferry-bench local`: what runs models
 // links tcmalloc, as ferry-forward does (docs/decisions/0013-allocator.md), and
@@ -59,7 +60,7 @@ std::optional<std::string> VisibleDevices() {
 // was measured says nothing then.
 constexpr int kDeviceLost = 3;
 
-// The device, and who tells of it; all null on the processor.
+// The device, and the source of its readings; all null on the processor.
 struct OpenedDevice {
   std::shared_ptr<DeviceRuntime> runtime;
   std::unique_ptr<DeviceSource> told;

@@ -1,4 +1,4 @@
-// Plan, then load.
+// Implements LoadNamedModel(): plans, then loads.
 #include "bench/inprocess/loaded_model.h"
 
 #include <exception>

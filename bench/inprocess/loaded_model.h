@@ -1,4 +1,4 @@
-// LoadedModel: one model of a repository, loaded into this process as
+// LoadedModel is one model of a repository, loaded into this process as
 // ferry-server loads it where it serves that model alone.
 //
 // Thread safety: a free function; called once, from main().

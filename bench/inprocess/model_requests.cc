@@ -1,4 +1,5 @@
-// The messages of ferry-bench, seen as the server's codec sees them.
+// Implements ModelRequests: ferry-bench's messages as the server's codec has
+// them.
 #include "bench/inprocess/model_requests.h"
 
 #include <optional>

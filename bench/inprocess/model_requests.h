@@ -1,4 +1,4 @@
-// ModelRequests: requests to a model of this process, of the contents that
+// ModelRequests makes requests to a model of this process, of the contents that
 // ferry-bench sends to a server with the same flags and seed.
 //
 // Thread safety: const after Make().

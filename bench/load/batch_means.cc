@@ -1,4 +1,4 @@
-// Slices, joined to batches; their spread; their trend.
+// Implements batch means: slices joined to batches; their spread; their trend.
 #include "bench/load/batch_means.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ferry::bench {
 namespace {
 
-// Of a batch, above its percentile: fewer make it the batch's largest.
+// Values of a batch above its percentile: fewer make it the batch's largest.
 constexpr double kAbove = 10;
 constexpr double kLong = 50;           // times p99: nearly independent
 constexpr double kShortest = 10;       // times p99: shorter says nothing
@@ -96,8 +96,8 @@ struct Half {
   double degrees = 0;
 };
 
-// Of the mean of something over all latencies, or of a share of them; `sum` is
-// of one batch: the sum, or the count of those. As the error of a ratio:
+// The half for a mean over all latencies, or for a share of them; `sum` is of
+// one batch: the sum, or the count of those. As the error of a ratio:
 // batches do not all have as many latencies. Source: Law, chapter 9.
 Half HalfOf(const std::vector<LatencyHistogram>& batches,
             const std::function<double(const LatencyHistogram&)>& sum) {
@@ -188,7 +188,7 @@ std::string MedianDrift(const LoadResult& load) {
              : "";
 }
 
-// Of a closed loop, whose rate is the server's: successes by when they were
+// Judges a closed loop, whose rate is the server's, by when its successes were
 // sent. A server that works in fits and starts may change its rate and not its
 // median. Slices without any count; those after an early end do not.
 std::string RateDrift(const LoadResult& load) {

@@ -1,6 +1,6 @@
-// Batch means: how far a mean or a percentile of one run may be from the truth,
-// although latencies next to each other are alike, and whether the run was
-// steady.
+// MeanInterval() and QuantileInterval() say how far a mean or a percentile of
+// one run may be from the truth, although latencies next to each other are
+// alike; Unsteadiness(), whether the run was steady.
 //
 // The measured window is cut into slices, joined to batches that are long
 // against the latency: 50 times its p99, or as many slices as leave ten

@@ -1,4 +1,5 @@
-// Sums of terms, each from the one before, on the side of k that has fewer.
+// Implements TestShare(): sums terms, each from the one before, on the side of
+// k that has fewer.
 #include "bench/load/binomial_test.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Whether a share of requests is met, told as early as the counts allow: the
-// early-stopping test of MLPerf Inference (inference_rules.adoc, "early
-// stopping criterion", without slack).
+// TestShare() tells whether a share of requests is met as early as the counts
+// allow: the early-stopping test of MLPerf Inference (inference_rules.adoc,
+// "early stopping criterion", without slack).
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_LOAD_BINOMIAL_TEST_H_

@@ -1,4 +1,4 @@
-// One inequality.
+// Implements FellBehind(): one inequality.
 #include "bench/load/falling_behind.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Whether a server fell behind what an open loop sent: one rule for the verdict
-// of a run, for searches and for what reads results.
+// FellBehind() tells whether a server fell behind what an open loop sent: one
+// rule for the verdict of a run, for searches and for what reads results.
 //
 // In a steady state as many requests are under way at the window's end as at
 // its begin, so as many are answered in it as are sent. By Little's law those

@@ -1,4 +1,4 @@
-// Bucket by bucket.
+// Implements HistogramRecord: copies bucket by bucket.
 #include "bench/load/histogram_record.h"
 
 #include "absl/strings/str_format.h"

@@ -1,5 +1,6 @@
-// HistogramRecord: a LatencyHistogram written down, and put back exactly: the
-// same counts in the same buckets, the same sum, minimum and maximum.
+// HistogramRecord holds a LatencyHistogram written down, to be restored
+// exactly: the same counts in the same buckets, the same sum, minimum and
+// maximum.
 //
 // Thread safety: plain values; free functions.
 // Errors: INVALID_ARGUMENT, with what was expected and what was found.

@@ -1,5 +1,5 @@
-// LatencyHistogram: latencies in nanoseconds, each within 0.4 % of its value;
-// minimum and maximum exact. Mergeable over threads, points and runs.
+// LatencyHistogram counts latencies in nanoseconds, each within 0.4 % of its
+// value; minimum and maximum exact. Mergeable over threads, points and runs.
 //
 // Thread safety: that of Histogram: one writer, any number of readers.
 #ifndef FERRY_BENCH_LOAD_LATENCY_HISTOGRAM_H_

@@ -1,5 +1,5 @@
-// The open and the closed loop, and what all share: calls, window, drain.
-// offline_query.cc has the third.
+// Implements LoadGenerator's open and closed loop, and what all share: calls,
+// window, drain. offline_query.cc implements the query.
 #include "bench/load/load_generator.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ constexpr Duration kLookForAnswers = std::chrono::milliseconds(1);
 constexpr Duration kLookForIdleCall = std::chrono::microseconds(100);
 // How long calls may take to end once they are cancelled.
 constexpr Duration kCancelLimit = std::chrono::milliseconds(30000);
-// Of a closed loop's call that ends with UNAVAILABLE, from its send: the first
-// pause, doubled each time.
+// A closed loop's call that ends with UNAVAILABLE pauses, from its send: first
+// this, doubled each time.
 constexpr Duration kLeastPause = std::chrono::milliseconds(1);
 constexpr Duration kMostPause = std::chrono::milliseconds(100);
 constexpr Duration kLookForRested = std::chrono::milliseconds(5);

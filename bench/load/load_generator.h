@@ -110,7 +110,7 @@ class LoadGenerator {
   bool IsDecided(TimePoint planned);
   Call* TakeCall(TimePoint give_up);
   void SendPlanned(Call& call, TimePoint planned);
-  // Of a closed loop: sends what rests when its time has come, until the
+  // For a closed loop: sends what rests when its time has come, until the
   // window ends or it is stopped; then nothing rests any more.
   void SendRested();
   // Returns when the first of those that rest is to be sent; moves those whose

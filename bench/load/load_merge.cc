@@ -1,4 +1,4 @@
-// Sums.
+// Implements Merge(): adds counts and histograms.
 #include "bench/load/load_merge.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Joins what several generators measured in one window, to what one would have
-// measured that had sent all of it: histograms bucket by bucket, counts added.
+// Merge() joins what several generators measured in one window to what one
+// generator would have measured that sent all of it: histograms bucket by
+// bucket, counts added.
 //
 // Thread safety: a free function over values.
 #ifndef FERRY_BENCH_LOAD_LOAD_MERGE_H_

@@ -1,4 +1,4 @@
-// Sums, rates and the rule that voids a run.
+// Implements LoadResult: sums, rates and the rule that voids a run.
 #include "bench/load/load_result.h"
 
 #include <algorithm>

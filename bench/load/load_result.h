@@ -1,5 +1,5 @@
-// LoadResult: what one run of a load generator measured, and whether to trust
-// it.
+// LoadResult holds what one run of a load generator measured, and whether to
+// trust it.
 //
 // Thread safety: plain values; the histograms are those of Histogram.
 #ifndef FERRY_BENCH_LOAD_LOAD_RESULT_H_
@@ -44,7 +44,7 @@ struct LoadSlice {
 };
 
 struct LoadResult {
-  // Of the calls planned in the measured window, whenever they ended.
+  // Counts the calls planned in the measured window, whenever they ended.
   LatencyHistogram latency;            // of successes, from the planned send
   LatencyHistogram latency_from_send;  // of successes, from the actual send
   LatencyHistogram failed_latency;     // of all others, from the planned send

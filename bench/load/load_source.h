@@ -1,4 +1,4 @@
-// LoadSource: who sends the loads of a sweep or a search: this process, or
+// LoadSource sends the loads of a sweep or a search, from this process or from
 // several.
 //
 // Thread safety: one load at a time; Stop() and progress() from any thread.
@@ -23,7 +23,7 @@ class LoadSource {
 
   virtual ~LoadSource() = default;
 
-  // Each measures one load, as LoadGenerator does. Errors: of who sends; what
+  // Each measures one load, as LoadGenerator does. Errors: of the sender; what
   // the server does is in the result. LoadPlan::is_decided is a word of this
   // process: where others send, the window is measured whole.
   virtual Loaded RunClosed(int32_t outstanding, const LoadPlan& plan) = 0;

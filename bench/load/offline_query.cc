@@ -1,4 +1,4 @@
-// LoadGenerator's query: sent until it is all sent, and waited for.
+// Implements LoadGenerator's query: sends all of it, and waits for the answers.
 #include <algorithm>
 #include <chrono>
 

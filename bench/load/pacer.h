@@ -1,4 +1,4 @@
-// Pacer: the time a load generator lives in; tests turn it by hand.
+// Pacer is the time a load generator lives in; tests turn it by hand.
 //
 // Thread safety: Now() from any thread, SleepUntil() from one.
 #ifndef FERRY_BENCH_LOAD_PACER_H_

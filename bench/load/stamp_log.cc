@@ -1,4 +1,4 @@
-// A line a request.
+// Implements StampLog: writes a line for each request.
 #include "bench/load/stamp_log.h"
 
 #include "absl/strings/str_cat.h"

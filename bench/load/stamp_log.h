@@ -1,5 +1,5 @@
-// StampLog: when each measured request was planned, sent and ended, as CSV, for
-// whoever wants to count again.
+// StampLog writes when each measured request was planned, sent and ended, as
+// CSV, for counting it again.
 //
 //   point,class,planned_ns,sent_ns,ended_ns,code
 //

@@ -1,4 +1,4 @@
-// Target: what a load is put on, a server over gRPC or a fake of the tests.
+// Target takes the calls of a load: a server over gRPC, or a fake of the tests.
 #ifndef FERRY_BENCH_LOAD_TARGET_H_
 #define FERRY_BENCH_LOAD_TARGET_H_
 

@@ -1,4 +1,4 @@
-// Calls of the scheduler, pooled; its statistics as counters.
+// Implements BatcherTarget: pools calls, and reads the scheduler's statistics.
 #include "bench/local/batcher_target.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ void BatcherTarget::Send(uint64_t number, Caller& caller) {
   }
 }
 
-// Of requests that are not under way it knows nothing, and they do no harm.
+// It knows nothing of requests that are not under way; they do no harm.
 void BatcherTarget::CancelAll() {
   std::vector<Call*> all;
   {

@@ -1,5 +1,5 @@
-// BatcherTarget: Ferry's scheduler in this process as a Target, whatever it
-// computes with; and BatcherCounters, what it has counted. No gRPC.
+// BatcherTarget makes Ferry's scheduler in this process a Target, whatever it
+// computes with; BatcherCounters tells what it has counted. No gRPC.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_BENCH_LOCAL_BATCHER_TARGET_H_

@@ -1,4 +1,4 @@
-// Takes all at once: under load it does not sleep.
+// Implements DeferredEnds: takes all at once; under load it does not sleep.
 #include "bench/local/deferred_ends.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The scheduler with instances that are simulated.
+// Implements SimulatedTarget: Ferry's scheduler with simulated instances.
 #include "bench/local/local_targets.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Targets in this process, to tell what transport costs and what batching does:
+// NullTarget and SimulatedTarget tell what transport costs and batching does:
 //
 //   NullTarget        ends each call at once: what the load generator itself
 //                     does

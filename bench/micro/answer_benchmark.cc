@@ -1,6 +1,6 @@
-// How late a queued request is answered that expires, or is cancelled, while a
-// batch runs that takes far longer: from that moment until the thread that
-// waits for its future has the answer. G4 says within 1 ms.
+// Measures how late a queued request is answered that expires, or is cancelled,
+// while a batch runs that takes far longer: from that moment until the thread
+// that waits for its future has the answer. G4 says within 1 ms.
 //
 // The instance waits, as for a device, or computes, as on a processor, which
 // takes a core from the threads that answer and wait.
@@ -88,7 +88,7 @@ class HeldScheduler {
   std::unique_ptr<Future> running_;
 };
 
-// Of one repetition: the mean, and what few and none were later than.
+// Tells of one repetition the mean, and what few and none were later than.
 void Tell(std::vector<double>& late_us, benchmark::State& state) {
   std::sort(late_us.begin(), late_us.end());
   double sum = 0;

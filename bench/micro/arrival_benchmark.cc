@@ -1,5 +1,5 @@
-// What the load generator pays for each request: reading the clock, and drawing
-// the gap to the next.
+// Measures what the load generator pays for each request: reading the clock,
+// and drawing the gap to the next.
 #include <chrono>
 #include <cmath>
 #include <cstdint>

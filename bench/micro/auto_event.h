@@ -1,5 +1,5 @@
-// One interface over what a thread can sleep on until another has news: an
-// event that Notify() sets and Await() waits for and takes back.
+// EventCountEvent and its like give one interface to what a thread can sleep
+// on: an event that Notify() sets and Await() waits for and takes back.
 //
 // Thread safety: Notify() from one thread, Await() from another.
 #ifndef FERRY_BENCH_MICRO_AUTO_EVENT_H_
@@ -148,7 +148,7 @@ class LightweightSemaphoreEvent {
 };
 
 // A system call each time: the floor of a wake-up, not of a Notify() that
-// finds nobody.
+// finds no waiter.
 class FutexEvent {
  public:
   void Notify() {

@@ -1,6 +1,6 @@
-// What a request and a batch cost in the scheduler beside its queue: admission
-// at the door, a policy's decision, learning how long batches take, and when
-// the next could be answered.
+// Measures what a request and a batch cost in the scheduler beside its queue:
+// admission, a policy's decision, learning how long batches take, and when the
+// next could be answered.
 #include <cstdint>
 #include <mutex>
 #include <variant>

@@ -1,5 +1,5 @@
-// copy-count: a library to preload, which counts the bytes that a program moves
-// with memcpy and memmove, those of gRPC's libraries apart.
+// copy-count counts the bytes that a program moves with memcpy and memmove,
+// those of gRPC's libraries apart; it is a library to preload.
 //
 //   FERRY_COPY_COUNT=counts LD_PRELOAD=libcopy-count.so ferry-server ..
 //

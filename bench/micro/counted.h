@@ -1,5 +1,5 @@
-// What the micro-benchmarks share beside Google Benchmark; their main() is
-// micro_main.cc.
+// Counted() marks a micro-benchmark whose instructions say what it costs;
+// main() is in micro_main.cc.
 //
 // A benchmark is named "operation/contestant", with "/size" where it has one:
 // those of one operation do the same work, and scripts/show.sh micro compares

@@ -1,10 +1,10 @@
-// What it costs to keep queued requests by when they are due: the heap of
-// places, std::set, absl::btree_set and a std::priority_queue that forgets
-// late.
+// Measures what it costs to keep queued requests by their deadlines: in the
+// heap of queue positions, std::set, absl::btree_set and a std::priority_queue
+// that forgets late.
 //
 // A request leaves and one comes, so that as many are held all the time, and
-// the one due first is looked at, as the stepper does. Who leaves is the oldest
-// one, which is served, or the one due first, which expires. The priority queue
+// the one due first is looked at, as the batcher does. The oldest one leaves,
+// which is served, or the one due first, which expires. The priority queue
 // holds the served ones until they would have been due.
 #include <array>
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace {
 enum class Leaves { kOldest, kDueFirst };
 
 // Requests that come every microsecond, with one of three timeouts and some
-// microseconds of the way here. Of 1000 requests no two are due at once.
+// microseconds of the way here. No two of 1000 requests are due at once.
 template <typename Set>
 class Queue {
  public:
@@ -65,7 +65,7 @@ class Queue {
   Set set_;
 };
 
-// Returns a number made of who is due first over many steps.
+// Returns a number made of the requests due first over many steps.
 template <typename Set>
 uint64_t Trace(size_t size, Leaves leaves) {
   Queue<Set> queue(size);

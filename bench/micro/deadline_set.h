@@ -1,5 +1,5 @@
-// One interface over what can hold requests by when they are due: the one due
-// first on top, and any of them removed.
+// HeapOfPlaces and its like give one interface to what can hold requests by
+// their deadlines: the earliest on top, and any of them removed.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_BENCH_MICRO_DEADLINE_SET_H_

@@ -1,5 +1,5 @@
-// What it costs to make a checked request of received bytes: Ferry's decoder,
-// and protobuf's parser as the generated API of gRPC calls it.
+// Measures what it costs to make a checked request of received bytes: Ferry's
+// decoder, and protobuf's parser as the generated API of gRPC calls it.
 //
 // Both begin with gRPC's buffer. The decoder also checks the request against
 // the model and leaves the tensor where it is; protobuf alone copies it out and

@@ -1,4 +1,4 @@
-// Calls posted ahead, matched, answered, posted again.
+// Implements EchoQueues: calls posted ahead, matched, answered, posted again.
 #include "bench/micro/echo_queues.h"
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Serves QueueEchoService on completion queues, a thread each.
+// EchoQueues serves QueueEchoService on completion queues, a thread each.
 //
 // Thread safety: thread-compatible; one thread starts and stops it.
 #ifndef FERRY_BENCH_MICRO_ECHO_QUEUES_H_

@@ -1,4 +1,4 @@
-// Replies made once, and the search for a request's id.
+// Implements EchoService: makes replies once, and finds a request's id.
 #include "bench/micro/echo_service.h"
 
 #include <google/protobuf/io/coded_stream.h>

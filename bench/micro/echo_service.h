@@ -1,4 +1,5 @@
-// The gRPC service of grpc-echo: answers any ModelInfer with the same bytes.
+// EchoService is grpc-echo's service: it answers any ModelInfer with the same
+// bytes.
 //
 // It speaks enough of inference.GRPCInferenceService for perf_analyzer and
 // ferry-bench to drive it, and has none of Ferry's code behind it: what a

@@ -1,5 +1,6 @@
-// What it costs to make a reply of output rows: Ferry's encoder, and a protobuf
-// message that is filled and serialized as the generated API of gRPC does.
+// Measures what it costs to make a reply of output rows: Ferry's encoder, and a
+// protobuf message that is filled and serialized as the generated API of gRPC
+// does.
 //
 // bytes_copied counts the tensor's bytes once for each time they move on the
 // way from the output buffer to the slices of the reply.

@@ -1,5 +1,6 @@
-// What a wake-up costs: a Notify() that finds nobody, a round trip between two
-// threads, each of which wakes the other, and how late a timed wait ends.
+// Measures what a wake-up costs: a Notify() with no waiter, a round trip
+// between two threads, each of which wakes the other, and how late a timed wait
+// ends.
 #include <time.h>
 
 #include <condition_variable>

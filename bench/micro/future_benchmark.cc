@@ -1,6 +1,6 @@
-// What a request in the same process costs from Submit() to its reply: the
-// scheduler with InProcessClient's futures, and what one writes first, a deque
-// of std::promise under a lock with one thread that answers.
+// Measures what a request in the same process costs from Submit() to its reply:
+// the scheduler with InProcessClient's futures, and what one writes first, a
+// deque of std::promise under a lock with one thread that answers.
 //
 // Alone on one thread nothing waits: there it is the instructions. With the
 // threads that serve, it is two wake-ups as well.

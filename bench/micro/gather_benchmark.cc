@@ -1,5 +1,5 @@
-// What it costs to bring the rows of a batch together: as they are, padded, of
-// texts, and cast from fp32 to bf16.
+// Measures what it costs to bring the rows of a batch together: as they are,
+// padded, of strings, and cast from fp32 to bf16.
 //
 // memcpy of one block of the same size is the floor: what the memory takes. The
 // loops by hand are what a backend would have without row_gather.h.

@@ -1,5 +1,5 @@
-// grpc-echo: a server that answers ModelInfer with fixed bytes and nothing
-// else, the yardstick of the wire.
+// grpc-echo answers ModelInfer with fixed bytes and does nothing else: the
+// server that is the yardstick of the wire.
 //
 // Errors: a wrong flag or a busy port is printed and the exit code is 1.
 #include <absl/synchronization/mutex.h>

@@ -1,5 +1,6 @@
-// What counting a latency and asking for a quantile cost: the histograms of the
-// scheduler and of ferry-bench, those of prometheus-cpp, and all values kept.
+// Measures what counting a latency and asking for a quantile cost: the
+// histograms of the scheduler and of ferry-bench, those of prometheus-cpp, and
+// all values kept.
 //
 // The peers are not as good at the same: a Prometheus histogram of 20 buckets
 // is off by a factor of two, as each is twice the one before; its summary and

@@ -1,5 +1,5 @@
-// LatencyStream: numbers that are spread like latencies, over many powers of
-// two, at the cost of one multiplication each. The same ones each time.
+// LatencyStream makes numbers that are spread like latencies, over many powers
+// of two, at the cost of one multiplication each. The same ones each time.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_BENCH_MICRO_LATENCY_STREAM_H_

@@ -1,4 +1,4 @@
-// main() of the micro-benchmarks: Google Benchmark's, with one flag more.
+// Implements main() of the micro-benchmarks: Google Benchmark's, one flag more.
 //
 //   --iterations N   runs each counted benchmark that often and no other times,
 //                    so that the instructions of two runs which differ in N

@@ -1,4 +1,4 @@
-// A sleep, and one pass of sums over the block.
+// Implements ModelStandIn: a sleep, and one pass of sums over the block.
 #include "bench/micro/model_stand_in.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// paused-producer: how long other producers' items take to reach the consumer
-// while one producer is stopped in the middle of its push.
+// paused-producer measures how long other producers' items take to reach the
+// consumer while one producer is stopped in the middle of its push.
 //
 // The stopped producer stands between link and publish (push list), between
 // drawing its ticket and filling the slot (ticket ring), or inside the critical

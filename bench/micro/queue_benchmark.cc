@@ -1,4 +1,4 @@
-// Items per second through a queue from 1, 2, 4 and 8 producers to one
+// Measures items per second through a queue from 1, 2, 4 and 8 producers to one
 // consumer: the push list, mutex and swap, a ticket ring, moodycamel's, and
 // deques under std::mutex and absl::Mutex.
 //

@@ -1,5 +1,5 @@
-// One interface over the queues that bench/micro compares: many producers push
-// pointers to items, one consumer drains them.
+// PushListQueue and its like give one interface to the queues that bench/micro
+// compares: many producers push pointers to items, one consumer drains them.
 //
 // Thread safety: Push() from any thread with its own producer index, Drain()
 // from one.

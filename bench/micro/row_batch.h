@@ -1,4 +1,4 @@
-// RowBatch: a closed batch of requests of one row each, whose bytes lie in
+// RowBatch makes a closed batch of requests of one row each, whose bytes lie in
 // pieces, as received.
 //
 // Thread safety: thread-compatible.

@@ -1,4 +1,4 @@
-// TicketRing: a bounded queue of many producers and one consumer in which a
+// TicketRing is a bounded queue of many producers and one consumer in which a
 // producer draws a ticket and then fills the slot of its number. Written for
 // comparison with base/push_list.h; Ferry does not use it.
 //

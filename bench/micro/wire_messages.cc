@@ -1,4 +1,4 @@
-// Requests of one raw input, cut into slices.
+// Implements the codec benchmarks' messages: one raw input, cut into slices.
 #include "bench/micro/wire_messages.h"
 
 #include <grpcpp/support/slice.h>

@@ -1,5 +1,6 @@
-// The messages of the codec's benchmarks: a model of one FP32 input and one
-// output, a request for it as the network delivers it, and a reply read back.
+// RowModel(), RowRequest() and the rest make the messages of the codec's
+// benchmarks: a model of one FP32 input and one output, a request for it as the
+// network delivers it, and a reply read back.
 //
 // Thread safety: free functions.
 #ifndef FERRY_BENCH_MICRO_WIRE_MESSAGES_H_

@@ -1,4 +1,4 @@
-// The standard library's calendar knows which days there are.
+// Implements ParseDay(); the standard library knows which days exist.
 #include "bench/plan/calendar.h"
 
 #include <cstddef>

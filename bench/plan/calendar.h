@@ -1,4 +1,4 @@
-// Days as they are written, "2026-01-31", and how many lie between them.
+// ParseDay() reads a day of the calendar as it is written, "2026-01-31".
 //
 // Thread safety: free functions.
 #ifndef FERRY_BENCH_PLAN_CALENDAR_H_

@@ -1,4 +1,4 @@
-// Checks first, so that the arithmetic has nothing left to fear.
+// Implements PlanCapacity(): checks first, so that the arithmetic cannot fail.
 #include "bench/plan/capacity.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// How many replicas carry a load: from the rate that one was measured to carry
-// within its SLO. The formulas with their sources: bench/plan/formulas.h.
+// PlanCapacity() says how many replicas carry a load, from the rate that one
+// was measured to carry within its SLO. The formulas with their sources:
+// bench/plan/formulas.h.
 //
 // Thread safety: free functions over values.
 // Errors: INVALID_ARGUMENT, with what was expected and what was found; a

@@ -1,4 +1,4 @@
-// Each function checks what it is given and is then one line of arithmetic.
+// Implements the costs: each function checks its input, then is one formula.
 #include "bench/plan/cost.h"
 
 #include <algorithm>

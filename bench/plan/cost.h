@@ -1,6 +1,6 @@
-// What replicas cost: an hour, a year, a million requests; on demand against
-// reserved; and energy. Money is in the currency of whoever gives the price.
-// The formulas with their sources: bench/plan/formulas.h.
+// CostOfFleet() and its like say what replicas cost: an hour, a year, a million
+// requests; on demand against reserved; and energy. Money is in the currency of
+// the given price. The formulas with their sources: bench/plan/formulas.h.
 //
 // Thread safety: free functions over values.
 // Errors: INVALID_ARGUMENT, with what was expected and what was found; a
@@ -71,7 +71,7 @@ absl::StatusOr<BreakEven> CompareReserved(const ReservedOffer& offer);
 absl::StatusOr<double> EnergyPerThousand(double joules, double requests);
 
 // Returns 1 - after / before: what share a change saves; negative where it
-// costs more. Of any unit, the same in both.
+// costs more. Any unit will do, the same in both.
 absl::StatusOr<double> SavedShare(double before, double after);
 
 }  // namespace ferry::plan

@@ -1,5 +1,6 @@
-// Every formula of a plan: what its number is called, how it is computed, and
-// where that comes from. Printed below the numbers; docs/planning.md explains.
+// Formula describes one formula of a plan: what its number is called, how it is
+// computed, and where that comes from. Printed below the numbers;
+// docs/planning.md explains.
 //
 // Thread safety: constants.
 #ifndef FERRY_BENCH_PLAN_FORMULAS_H_

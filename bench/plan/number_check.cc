@@ -1,4 +1,5 @@
-// NaN fails every comparison, so each check asks for what is right.
+// Implements CheckPositive() and its like. NaN fails every comparison, so each
+// check asks for what is right.
 #include "bench/plan/number_check.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// Checks of the numbers that the formulas of bench/plan take.
+// CheckPositive() and its like check the inputs of bench/plan's formulas.
 //
 // Thread safety: free functions.
 // Errors: INVALID_ARGUMENT, with what was expected and what was found.

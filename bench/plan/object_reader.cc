@@ -1,4 +1,4 @@
-// Looks, and remembers what was asked for.
+// Implements ObjectReader: finds members, and remembers what was asked for.
 #include "bench/plan/object_reader.h"
 
 #include <utility>

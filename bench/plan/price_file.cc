@@ -1,4 +1,4 @@
-// From JSON to checked rows, and from rows to the one that was asked for.
+// Implements PriceFile: JSON to checked rows, and rows to the one asked for.
 #include "bench/plan/price_file.h"
 
 #include <chrono>

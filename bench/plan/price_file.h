@@ -1,6 +1,6 @@
-// PriceFile: what devices cost an hour, as somebody wrote it down: from where,
-// and of which day. Ferry ships no prices, only a sample of the format,
-// examples/prices.json; docs/planning.md has each key.
+// PriceFile says what devices cost an hour, from which source and of which day.
+// Ferry ships no prices, only a sample of the format, examples/prices.json;
+// docs/planning.md has each key.
 //
 // Thread safety: plain values and free functions over them.
 // Errors: INVALID_ARGUMENT for a file that is not as expected, NOT_FOUND for a

@@ -1,4 +1,4 @@
-// posix_spawn of /proc/self/exe.
+// Implements ChildProcess: posix_spawn of /proc/self/exe.
 #include "bench/processes/child_process.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// ChildProcess: this program once more, started with other arguments, and a
-// channel to it.
+// ChildProcess runs this program once more, started with other arguments, with
+// a channel to it.
 //
 // It is executed afresh and inherits no state: this process may have threads,
 // and gRPC in use. Its standard input and output are /dev/null.

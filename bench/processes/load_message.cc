@@ -1,4 +1,5 @@
-// CBOR; the stamps, of which there may be millions, as they lie in memory.
+// Implements Encode() and its like: CBOR; the stamps, of which there may be
+// millions, as they lie in memory.
 #include "bench/processes/load_message.h"
 
 #include <cstring>

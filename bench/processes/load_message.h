@@ -1,4 +1,5 @@
-// What the processes that share a load tell each other, as bytes and back.
+// LoadOrder and LoadReply are what the processes that share a load tell each
+// other, as bytes and back.
 //
 // Both ends are the same program on the same machine: the bytes are for no file
 // and no other version.

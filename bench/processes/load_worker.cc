@@ -1,4 +1,4 @@
-// One thread receives, the main thread sends loads.
+// Implements ServeLoads(): one thread receives, the main thread sends loads.
 #include "bench/processes/load_worker.h"
 
 #include <sys/socket.h>
@@ -84,7 +84,7 @@ class LoadWorker {
       }
       MutexLock lock(mutex_);
       if (!order.ok() && is_busy_) {
-        _exit(kExitAbandoned);  // nobody waits for what is under way
+        _exit(kExitAbandoned);  // no process awaits its load
       }
       changed_.SignalAll();
       if (!order.ok()) {

@@ -1,5 +1,5 @@
-// The worker's side of a load that several processes share: it sends its part
-// of each load that it is told of, until the other side ends.
+// ServeLoads() is the worker's side of a load that several processes share: it
+// sends its part of each load that it is told of, until the other side ends.
 //
 // Thread safety: free functions, from the main thread.
 #ifndef FERRY_BENCH_PROCESSES_LOAD_WORKER_H_
@@ -16,8 +16,8 @@
 
 namespace ferry::bench {
 
-// Returns the channel to who started this process. FAILED_PRECONDITION where
-// that was nobody who listens.
+// Returns the channel to the process that started this one.
+// FAILED_PRECONDITION where that process does not listen.
 absl::StatusOr<std::unique_ptr<MessageChannel>> ChannelToParent();
 
 // Says that it is ready, and serves. Returns OK once there is nothing more to

@@ -1,4 +1,5 @@
-// A message is its length in 8 bytes, as this machine has them, and itself.
+// Implements MessageChannel: sends a message's length in 8 bytes, in this
+// machine's order, then the message.
 #include "bench/processes/message_channel.h"
 
 #include <poll.h>

@@ -1,5 +1,5 @@
-// MessageChannel: whole messages between two processes of one machine, each
-// way, over one end of a socket pair.
+// MessageChannel carries whole messages between two processes of one machine,
+// each way, over one end of a socket pair.
 //
 // Thread safety: Send() from any thread, Receive() from one at a time.
 // Errors: UNAVAILABLE where the other end is gone; DEADLINE_EXCEEDED where a

@@ -1,4 +1,4 @@
-// Orders out, results in.
+// Implements ProcessLoads: sends orders out, gathers results.
 #include "bench/processes/process_loads.h"
 
 #include <poll.h>
@@ -83,7 +83,7 @@ LoadSource::Loaded ProcessLoads::RunOpen(double rate, uint64_t seed,
 
 void ProcessLoads::Stop() {
   for (const auto& worker : workers_) {
-    // One that is gone is found by who waits for its result.
+    // The wait for its result finds a worker that is gone.
     worker->channel().Send(Encode(LoadOrder())).IgnoreError();
   }
 }

@@ -1,5 +1,5 @@
-// ProcessLoads: loads that several processes of this machine share, joined to
-// what one would have measured that had sent all of it.
+// ProcessLoads runs loads that several processes of this machine share, joined
+// to what one process would have measured that had sent all of it.
 //
 // An open loop is one plan, made by each worker from the same seed, of which
 // each sends every so-manieth request: what is sent and when does not depend on

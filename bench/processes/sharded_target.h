@@ -1,6 +1,5 @@
-// ShardedTarget: numbers the requests of one of several senders so that
-// together they send those of one: each number once, its class and contents the
-// same.
+// ShardedTarget numbers the requests of one of several senders so that together
+// they send those of one: each number once, its class and contents the same.
 //
 // Thread safety: that of the target.
 #ifndef FERRY_BENCH_PROCESSES_SHARDED_TARGET_H_

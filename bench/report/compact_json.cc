@@ -1,4 +1,4 @@
-// One pass; strings are skipped whole.
+// Implements CompactNumbers(): one pass; strings are skipped whole.
 #include "bench/report/compact_json.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// JSON in lines that a person can read, but each array of numbers, or of such
-// arrays, on one line: a histogram has thousands.
+// CompactNumbers() leaves JSON in lines that a person can read, but puts each
+// array of numbers, or of such arrays, on one line: a histogram has thousands.
 //
 // Thread safety: a free function over values.
 #ifndef FERRY_BENCH_REPORT_COMPACT_JSON_H_

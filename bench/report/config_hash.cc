@@ -1,4 +1,4 @@
-// By OpenSSL.
+// Implements Sha256Of(), by OpenSSL, and HashOfFlags().
 #include "bench/report/config_hash.h"
 
 #include <openssl/evp.h>
@@ -13,7 +13,7 @@
 namespace ferry::bench {
 namespace {
 
-// Who is measured, and what is written.
+// Which server is measured, and what is written.
 constexpr absl::string_view kLeftOut[] = {
     "address",         "against", "against-label",
     "against-metrics", "csv",     "fail-if",

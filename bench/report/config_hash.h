@@ -1,4 +1,4 @@
-// Hashes by which two runs tell whether they were configured alike.
+// HashOfFlags() makes hashes that tell whether two runs were configured alike.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_CONFIG_HASH_H_
@@ -15,7 +15,7 @@ namespace ferry::bench {
 std::string Sha256Of(absl::string_view bytes);
 
 // Returns the Sha256Of() lines NAME=VALUE in order of the names, of the flags
-// that say what is put on a server and how it is measured: not who is measured,
+// that say what is put on a server and how it is measured: not which server,
 // nor what is written and where. "" of no flags, as in older files.
 std::string HashOfFlags(const std::map<std::string, std::string>& flags);
 

@@ -1,4 +1,4 @@
-// Two tables of fields: texts and numbers.
+// Implements a device's JSON by two tables of fields: strings and numbers.
 #include "bench/report/device_json.h"
 
 #include <string>

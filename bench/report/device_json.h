@@ -1,5 +1,6 @@
-// A device as JSON, and back; for point_json and report_json. What it does not
-// tell has no field.
+// AddDevice() writes a device as JSON, DeviceSummaryOf() and DeviceFactsOf()
+// read it back; for point_json and report_json. What it does not tell has no
+// field.
 //
 // Thread safety: free functions over values.
 // Errors: the exceptions of nlohmann's JSON, which its callers catch.

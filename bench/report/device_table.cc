@@ -1,4 +1,4 @@
-// A column for each value, a row a point.
+// Implements MakeDeviceTable(): a column for each value, a row for each point.
 #include "bench/report/device_table.h"
 
 #include <optional>

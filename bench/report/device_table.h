@@ -1,5 +1,5 @@
-// What the device said of itself at each point, also in an offline query: a
-// table without a chart.
+// MakeDeviceTable() shows what the device said of itself at each point, also in
+// an offline query: a table without a chart.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_DEVICE_TABLE_H_

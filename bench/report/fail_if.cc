@@ -1,4 +1,4 @@
-// A metric, a comparison, a number with its unit.
+// Implements ParseCondition(): a metric, a comparison, a number with its unit.
 #include "bench/report/fail_if.h"
 
 #include <cmath>

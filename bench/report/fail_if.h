@@ -1,8 +1,8 @@
-// Conditions on which a command fails: `--fail-if 'p99>20ms'`, for CI.
+// Condition says when a command is to fail: `--fail-if 'p99>20ms'`, for CI.
 //
 //   mean, p50 to p99.9, max           latency from the planned send: us, ms, s;
 //                                     of all requests, as OverallPercentileUs()
-//                                     has them: who failed is infinitely late
+//                                     has them: a failure is infinitely late
 //   errors                            share of requests that failed: %
 //   rate                              successes/s
 //   goodput                           successes/s within RunResult::slo_ms, so

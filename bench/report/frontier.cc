@@ -1,4 +1,4 @@
-// One pass over the points by rising p99.
+// Implements Frontier(): one pass over the points by rising p99.
 #include "bench/report/frontier.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The Pareto front of throughput against p99: the points that no other beats in
-// both, and the one to choose.
+// Frontier() gives the Pareto front of throughput against p99, the points that
+// no other beats in both; Chosen() gives the one to choose.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_FRONTIER_H_

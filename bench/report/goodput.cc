@@ -1,4 +1,4 @@
-// Whole buckets, up to the bound.
+// Implements GoodputOf(): counts whole buckets, up to the bound.
 #include "bench/report/goodput.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Goodput: the requests a second that succeed within a bound of latency, so
-// that a server which answers too late, or refuses, does not look fast.
+// GoodputOf() counts the requests a second that succeed within a bound of
+// latency, so that a server which answers too late, or refuses, does not look
+// fast.
 //
 // A success counts where it ended within the bound of its planned send, by the
 // point's histogram: of the bucket in which the bound lies nothing counts, so

@@ -1,4 +1,4 @@
-// Runs sorted into grids.
+// Implements HeatGrids(): sorts runs into grids.
 #include "bench/report/heat_map.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ size_t PlaceOf(const std::vector<T>& sorted, T value) {
       std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
 }
 
-// `eager` waits for nobody, whatever its max_wait says.
+// `eager` never waits, whatever its max_wait says.
 double WaitOf(const RuntimeSetting& runtime_options) {
   return runtime_options.policy == "eager" ? 0 : runtime_options.max_wait_ms;
 }

@@ -1,6 +1,7 @@
-// What each setting of max_batch_size and max_wait carries, a grid for each
-// model and policy: of runs whose runtime options were turned (`ferry-bench
-// tune`, and `run` with --policies, --max-batch-sizes or --max-waits-ms).
+// HeatGrids() shows what each setting of max_batch_size and max_wait carries, a
+// grid for each model and policy: from runs whose runtime options were turned
+// (`ferry-bench tune`, and `run` with --policies, --max-batch-sizes or
+// --max-waits-ms).
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_HEAT_MAP_H_

@@ -1,4 +1,4 @@
-// One line a row.
+// Implements TableToHtml(): writes one line for each row.
 #include "bench/report/html_table.h"
 
 #include "absl/strings/str_cat.h"

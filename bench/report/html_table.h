@@ -1,4 +1,4 @@
-// Text and tables as HTML.
+// Escape() and TableToHtml() write text and tables as HTML.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_HTML_TABLE_H_

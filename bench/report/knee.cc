@@ -1,4 +1,4 @@
-// One pass.
+// Implements FindKnee(): takes the point of highest power, in one pass.
 #include "bench/report/knee.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// The knee of a measured curve: the load from which on more rate costs more in
-// latency than it brings, as the open-loop point of the highest power, its
-// successes per second over its mean latency. Source: L. Kleinrock, Power and
-// deterministic rules of thumb for probabilistic problems in computer
-// communications, ICC 1979; R. Jain, The Art of Computer Systems Performance
-// Analysis, section 3.3, calls that point the knee.
+// FindKnee() finds the knee of a measured curve: the load from which on more
+// rate costs more in latency than it brings, as the open-loop point of the
+// highest power, its successes per second over its mean latency. Source: L.
+// Kleinrock, Power and deterministic rules of thumb for probabilistic problems
+// in computer communications, ICC 1979; R. Jain, The Art of Computer Systems
+// Performance Analysis, section 3.3, calls that point the knee.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_KNEE_H_

@@ -1,4 +1,4 @@
-// Reads /proc/cpuinfo, /sys and uname.
+// Implements DescribeMachine(): reads /proc/cpuinfo, /sys and uname.
 #include "bench/report/machine.h"
 
 #include <sys/utsname.h>

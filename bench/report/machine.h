@@ -1,4 +1,4 @@
-// What this machine is, for results that must say where they were measured.
+// Machine describes this machine, so that results say where they are measured.
 //
 // Thread safety: free functions.
 #ifndef FERRY_BENCH_REPORT_MACHINE_H_

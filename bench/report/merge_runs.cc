@@ -1,4 +1,4 @@
-// Checks that two runs are of one load, then adds them.
+// Implements MergeRuns(): checks that two runs are of one load, then adds them.
 #include "bench/report/merge_runs.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr double kWindowPrecision = 1e-3;  // of its length
 constexpr double kLeastOverlap = 0.9;      // of two windows
 
-// Of a message: where.
+// The error that says where.
 absl::Status Differs(const std::string& where, const std::string& what,
                      const std::string& expected, const std::string& got) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": expected ", what,
@@ -184,7 +184,7 @@ absl::Status AddPoint(const PointResult& from, const std::string& where,
   return AddHistograms(from, to);
 }
 
-// Of one file, what a joined point cannot have.
+// Clears what one file has and a joined point cannot have.
 void LeaveOut(PointResult& point, size_t files) {
   point.load.reset();
   point.mean_interval.reset();
@@ -198,7 +198,7 @@ void LeaveOut(PointResult& point, size_t files) {
   }
 }
 
-// Of a message.
+// The name of a point in messages.
 std::string PointName(const RunsOfFile& file, size_t point) {
   return absl::StrCat(file.name, ", point ", point + 1);
 }

@@ -1,6 +1,6 @@
-// Joins results that several machines measured of one server at one time, as
-// one client: rates and counts are added, latencies joined bucket by bucket,
-// exactly.
+// MergeRuns() joins results that several machines measured of one server at one
+// time, as one client: rates and counts are added, latencies joined bucket by
+// bucket, exactly.
 //
 // What is not known of the whole is left out: intervals, time lines and shares
 // of a saturation. What the server says of itself is the first result's, as it

@@ -1,4 +1,4 @@
-// bench/plan has the formula.
+// Implements CostOfPoints(), by the formula of bench/plan.
 #include "bench/report/money.h"
 
 #include "absl/strings/str_cat.h"

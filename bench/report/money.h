@@ -1,5 +1,5 @@
-// What requests cost on one device at each measured rate, where somebody gives
-// a price.
+// CostOfPoints() says what requests cost on one device at each measured rate,
+// where a price is given.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_MONEY_H_

@@ -1,4 +1,5 @@
-// A question of each run, and a sentence for those that cannot answer it.
+// Implements NotMeasured(): asks each run a list of questions, and writes a
+// sentence for those that cannot answer one.
 #include "bench/report/not_measured.h"
 
 #include <algorithm>

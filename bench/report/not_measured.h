@@ -1,4 +1,4 @@
-// What a report does not know, said from what its results lack.
+// NotMeasured() says what a report does not know, from what its results lack.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_NOT_MEASURED_H_

@@ -1,4 +1,4 @@
-// How many digits a number is worth.
+// Implements Ms() and its like: how many digits a number is worth.
 #include "bench/report/number_text.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Numbers as tables and sentences show them.
+// Ms() and its like write numbers as tables and sentences show them.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_NUMBER_TEXT_H_

@@ -1,4 +1,5 @@
-// A rank among all is the same rank among the successes, which come first.
+// Implements OverallPercentileUs(): a rank among all requests is the same rank
+// among the successes, which come first.
 #include "bench/report/overall_latency.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Latency over all requests of a point, not only those that succeeded: one that
-// failed, was not sent or had no answer is infinitely late, as a search has it.
+// OverallPercentileUs() takes latency over all requests of a point, not only
+// those that succeeded: one that failed, was not sent or had no answer is
+// infinitely late, as a search has it.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_OVERALL_LATENCY_H_
@@ -17,8 +18,8 @@ namespace ferry::bench {
 std::optional<double> OverallPercentileUs(const PointResult& point, double q);
 
 // Returns the mean of the successes, in microseconds; infinity where fewer than
-// kLeastSuccessShare succeeded: it would be that of whom the server chose to
-// answer. Nothing where none succeeded.
+// kLeastSuccessShare succeeded: it would be that of requests that the server
+// chose to answer. Nothing where none succeeded.
 std::optional<double> OverallMeanUs(const PointResult& point);
 
 }  // namespace ferry::bench

@@ -1,4 +1,4 @@
-// Titles, notes and tables.
+// Implements the sections of the page: titles, notes and tables.
 #include "bench/report/page_section.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// PageSection: one chart of the page with its numbers. The chart is drawn by
-// the script of the same id, in page/; the table is made here. No numbers, no
-// section.
+// ComparisonsToHtml() and its like make sections of the page, each a chart with
+// its numbers. The script of the same id, in page/, draws the chart; the table
+// is made here. No numbers, no section.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_PAGE_SECTION_H_

@@ -1,4 +1,4 @@
-// A row a point, or several.
+// Implements the tables of the page: a row for each point, or several.
 #include "bench/report/page_tables.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The tables of the page, one below each chart: every number that is drawn, so
-// none of an offline query but in a table that says so. A table without rows:
-// there is nothing to draw, and no chart.
+// MakeOfferedTable() and its like make the tables of the page, one below each
+// chart: every number that is drawn, so none of an offline query but in a table
+// that says so. A table without rows: there is nothing to draw, and no chart.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_PAGE_TABLES_H_

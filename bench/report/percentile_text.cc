@@ -1,4 +1,4 @@
-// By the rule of the intervals.
+// Implements PercentileMs(), by the rule of the intervals.
 #include "bench/report/percentile_text.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,5 @@
-// Percentiles as tables show them: with a ? where too few latencies lie beyond.
+// PercentileMs() writes a percentile as tables show it: with a ? where too few
+// latencies lie beyond.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_PERCENTILE_TEXT_H_

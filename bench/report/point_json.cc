@@ -1,4 +1,5 @@
-// One function each way for each struct; unknown keys are ignored.
+// Implements PointToJson() and PointFromJson(): one function each way for each
+// struct; unknown keys are ignored.
 #include "bench/report/point_json.h"
 
 #include <string>
@@ -45,7 +46,7 @@ std::optional<Interval> IntervalFromJson(const Json& json, const char* key) {
                   json.at(key).at(1).get<double>(), degrees.value(key, 0.0)};
 }
 
-// Of those intervals that there are.
+// Writes those of the intervals that there are.
 void AddDegrees(const PointResult& point, Json& json) {
   Json degrees = Json::object();
   for (const auto& [key, interval] :

@@ -1,4 +1,4 @@
-// A point as JSON, and back; for report_json.
+// PointToJson() writes a point as JSON, PointFromJson() reads it back.
 //
 // Thread safety: free functions over values.
 // Errors: the exceptions of nlohmann's JSON, which its callers catch.

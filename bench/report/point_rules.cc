@@ -1,4 +1,4 @@
-// By what a point says of its purpose, and its run of its search.
+// Implements the rules by a point's own purpose and its run's search.
 #include "bench/report/point_rules.h"
 
 #include "absl/strings/match.h"

@@ -1,6 +1,6 @@
-// What a point may be used for: whether it is a mere try of a search, whether
-// its rate is what the search found, whether enough of its requests succeeded.
-// One set of rules for tables, page, knee and plan.
+// IsTry() and its like say what a point may be used for: whether it is a mere
+// try of a search, whether its rate is what the search found, whether enough of
+// its requests succeeded. One set of rules for tables, page, knee and plan.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_POINT_RULES_H_

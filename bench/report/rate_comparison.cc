@@ -1,4 +1,5 @@
-// Runs by their labels, and a sentence for each label after the first.
+// Implements Compare(): groups runs by label, and writes a sentence for each
+// label after the first.
 #include "bench/report/rate_comparison.h"
 
 #include <algorithm>

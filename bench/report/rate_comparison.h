@@ -1,5 +1,5 @@
-// Which of several labels served more, in a sentence each; whether it is more
-// than chance is for `ferry-bench compare`.
+// Compare() says which of several labels served more, in a sentence each;
+// whether it is more than chance is for `ferry-bench compare`.
 //
 // Thread safety: a free function over values.
 #ifndef FERRY_BENCH_REPORT_RATE_COMPARISON_H_

@@ -1,5 +1,6 @@
-// Texts that the build puts into the program: the page's frame, style and
-// script, and the charting library from its package.
+// kReportPage and its like are strings that the build puts into the program:
+// the page's frame, style and script, and the charting library from its
+// package.
 #ifndef FERRY_BENCH_REPORT_REPORT_ASSETS_H_
 #define FERRY_BENCH_REPORT_REPORT_ASSETS_H_
 

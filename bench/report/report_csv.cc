@@ -1,4 +1,4 @@
-// Cells between commas, cells between bars.
+// Implements ToCsv() and ToMarkdown(): cells between commas or bars.
 #include "bench/report/report_csv.h"
 
 #include <algorithm>
@@ -123,7 +123,7 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
       {"queue_us", "compute_input_us", "compute_infer_us", "compute_output_us"},
       names);
   const size_t server_end = names.size();
-  // Whoever reads by position finds what there was before.
+  // A reader by position finds what there was before.
   AppendAll({"rows_rate", "begun", "arrivals", "seed", "device_utilization",
              "device_memory_used_bytes", "device_power_w", "device_energy_j",
              "slo_ms", "goodput_rate"},

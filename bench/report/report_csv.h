@@ -1,4 +1,4 @@
-// Points as CSV, RFC 4180, and tables as Markdown.
+// ToCsv() writes points as CSV, RFC 4180; ToMarkdown() writes tables.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BENCH_REPORT_REPORT_CSV_H_

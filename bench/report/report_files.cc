@@ -1,4 +1,4 @@
-// Flags, and what each file holds.
+// Implements ReportFiles: adds the flags, and writes what each file holds.
 #include "bench/report/report_files.h"
 
 #include <CLI/CLI.hpp>

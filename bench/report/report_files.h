@@ -1,4 +1,4 @@
-// ReportFiles: the files in which a command leaves its results.
+// ReportFiles names the files in which a command leaves its results.
 //
 // Thread safety: plain values; functions of their arguments.
 // Errors: UNAVAILABLE, with the name of the file that cannot be written.

@@ -1,5 +1,5 @@
-// Fills page/page.html: words and tables here, charts by the scripts in page/
-// from the JSON that the page carries.
+// Implements ToHtml(): fills page/page.html, words and tables here, charts by
+// the scripts in page/ from the JSON that the page carries.
 #include "bench/report/report_html.h"
 
 #include <algorithm>
@@ -147,7 +147,7 @@ std::string FoldedUnlessEmpty(const char* summary, const ReportTable& table) {
   return table.rows.empty() ? "" : FoldedTable(summary, table);
 }
 
-// Of the histograms the page draws the latency's; the others would double it.
+// The page draws the latency's histograms; the others would double its size.
 std::vector<RunResult> WhatIsDrawn(std::vector<RunResult> runs) {
   for (RunResult& run : runs) {
     for (PointResult& point : run.points) {

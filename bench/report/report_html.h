@@ -1,6 +1,6 @@
-// One self-contained page for labelled runs: the verdict, charts, every number
-// drawn in a table, how it was measured and what was not. Needs no network to
-// be read.
+// ToHtml() makes one self-contained page for labelled runs: the verdict,
+// charts, every number drawn in a table, how it was measured and what was not.
+// The page needs no network to be read.
 //
 // Thread safety: one free function.
 // Errors: INVALID_ARGUMENT, with the point, for a latency histogram that is
@@ -19,7 +19,7 @@
 namespace ferry::bench {
 
 struct PageOptions {
-  // Of p99; none: that of the runs' goodput, else of their searches, if any.
+  // Bounds p99; none: that of the runs' goodput, else of their searches if any.
   std::optional<double> slo_ms = {};
   std::optional<PagePrice> price = {};  // none: no costs
 };

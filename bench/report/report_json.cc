@@ -1,4 +1,5 @@
-// One function each way for each struct; unknown keys are ignored.
+// Implements ToJson() and ParseJson(): one function each way for each struct;
+// unknown keys are ignored.
 #include "bench/report/report_json.h"
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Runs as a JSON document, and back: format "ferry-bench/1".
+// ToJson() writes runs as JSON, ParseJson() reads them: format "ferry-bench/1".
 //
 // Thread safety: free functions over values.
 // Errors: INVALID_ARGUMENT, with the file's name and what was expected.

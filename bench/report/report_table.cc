@@ -1,4 +1,5 @@
-// Formatting of points; milliseconds with three figures that matter.
+// Implements MakeTable(): formats points; milliseconds with three figures that
+// matter.
 #include "bench/report/report_table.h"
 
 #include <algorithm>

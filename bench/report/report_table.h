@@ -1,4 +1,5 @@
-// The table that terminal and page share: one row a point, one cell a number.
+// ReportTable is the table that terminal and page share: one row for each
+// point, one cell for each number.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BENCH_REPORT_REPORT_TABLE_H_

@@ -1,4 +1,4 @@
-// A name and a value for each fact.
+// Implements FactsToHtml(): a list of facts, a name and a value each.
 #include "bench/report/run_facts.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-// Of a hash what is enough to tell two apart.
+// Returns as much of a hash as tells two apart.
 std::string Shortened(const std::string& hash) {
   return OrDash(hash.substr(0, kHashDigits));
 }
 
-// Of the server's device; "-" where nobody told of one.
+// Returns a field of the server's device; "-" where none is told.
 std::string DeviceText(const RunResult& run,
                        std::string DeviceIdentity::*text) {
   const auto& facts = run.environment.device;

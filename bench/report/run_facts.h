@@ -1,5 +1,5 @@
-// Where and how runs were made, as HTML: what all share once, and what differs
-// as a table.
+// FactsToHtml() says where and how runs were made: what all share once, and
+// what differs as a table.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_RUN_FACTS_H_

@@ -1,4 +1,4 @@
-// Histograms to the few numbers that reports carry.
+// Implements Summarize(): histograms to the few numbers that reports carry.
 #include "bench/report/run_result.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// RunResult: all that a report says about one labelled run, its points and
+// RunResult holds all that a report says about one labelled run, its points and
 // where they were measured. What JSON files hold and pages show.
 //
 // Thread safety: plain values.
@@ -71,7 +71,7 @@ struct PointResult {
   double target_rate = 0;    // open loop: requests/s asked for
   double offered_rate = 0;   // requests/s planned
   double achieved_rate = 0;  // successes/s
-  // Of those, within RunResult::slo_ms of the planned send; nothing without it.
+  // Those within RunResult::slo_ms of the planned send; nothing without it.
   std::optional<double> goodput_rate = {};
   std::optional<double> load;       // target rate / saturation rate
   uint64_t query_rows = 0;          // offline: of all its requests
@@ -88,7 +88,7 @@ struct PointResult {
   LatencySummary failed_latency;
   LatencySummary send_lag;
   PointHistograms histograms;
-  // Of `latency`, by batch means; nothing where there are too few requests.
+  // `latency`'s, by batch means; nothing where there are too few requests.
   std::optional<Interval> mean_interval;
   std::optional<Interval> p50_interval;
   std::optional<Interval> p99_interval;

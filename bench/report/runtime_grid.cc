@@ -1,4 +1,4 @@
-// Settings, and their names.
+// Implements RuntimeSetting: lists settings, and their names.
 #include "bench/report/runtime_grid.h"
 
 #include <algorithm>

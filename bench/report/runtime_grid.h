@@ -1,5 +1,5 @@
-// RuntimeSetting: how a running server batches, and the settings that a sweep
-// over them tries.
+// RuntimeSetting says how a running server batches; GridOf() gives the settings
+// that a sweep over them tries.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_RUNTIME_GRID_H_
@@ -19,7 +19,7 @@ struct RuntimeSetting {
   bool operator==(const RuntimeSetting&) const = default;
 };
 
-// Returns "window, 32 rows, 2 ms", or "eager, 32 rows", which waits for nobody.
+// Returns "window, 32 rows, 2 ms", or "eager, 32 rows", which never waits.
 std::string Describe(const RuntimeSetting& setting);
 
 // Returns the lines of a config.pbtxt that have it.

@@ -1,4 +1,5 @@
-// The run's own word first, then its closed loops, then its search.
+// Implements UtilizationOf(), by the run's own saturation first, then that of
+// its closed loops, then that of its search.
 #include "bench/report/utilization.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Utilization: the offered rate as a share of the most that the server served,
-// as the run itself measured that. It is not the busy ratio, which says that
-// there was work: a device that serves whatever is there in small batches is
-// busy long before it is used up.
+// UtilizationOf() gives the offered rate as a share of the most that the server
+// served, as the run itself measured that. It is not the busy ratio, which says
+// that there was work: a device that serves whatever is there in small batches
+// is busy long before it is used up.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_UTILIZATION_H_

@@ -1,4 +1,4 @@
-// The best of each run, then the best of those.
+// Implements Verdicts(): the best of each run, then the best of those.
 #include "bench/report/verdict.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr double kAlike = 0.03;  // of rates that measure no difference
 
 using Runs = std::vector<const RunResult*>;
 
-// What a run carries. Of two runs it compares where `kind` is the same.
+// What a run carries. It compares for two runs where `kind` is the same.
 struct Best {
   const RunResult* run = nullptr;
   std::string kind = {};  // "saturation", "offline"; empty: nothing
@@ -202,7 +202,7 @@ Best OfOpenLoop(const RunResult& run) {
   return best;
 }
 
-// Of the queries that were answered to their end, the fastest.
+// The fastest query of those that were answered to their end.
 Best OfOffline(const RunResult& run) {
   const PointResult* fastest = nullptr;
   for (const PointResult& point : run.points) {

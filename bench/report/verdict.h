@@ -1,5 +1,5 @@
-// What the runs came to, in a sentence for each model: the line that the page
-// begins with.
+// Verdicts() says what the runs came to, in a sentence for each model: the line
+// that the page begins with.
 //
 // Thread safety: functions over values.
 #ifndef FERRY_BENCH_REPORT_VERDICT_H_

@@ -1,4 +1,5 @@
-// What the system says of the file, or of its folder where there is none.
+// Implements WritableFile(): says what the system says of the file, or of its
+// folder where there is none.
 #include "bench/report/writable_file.h"
 
 #include <unistd.h>

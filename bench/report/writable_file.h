@@ -1,5 +1,5 @@
-// WritableFile: a check of flags that name a file for results, so that a wrong
-// one is refused before anything is measured.
+// WritableFile() checks flags that name a file for results, so that a wrong one
+// is refused before anything is measured.
 //
 // Thread safety: free function over values.
 #ifndef FERRY_BENCH_REPORT_WRITABLE_FILE_H_

@@ -1,4 +1,4 @@
-// One try after the other.
+// Implements RateSearch: one try after the other.
 #include "bench/search/rate_search.h"
 
 #include <algorithm>
@@ -156,7 +156,7 @@ absl::StatusOr<PointResult> RateSearch::Measure(const SloSearch::Try& next,
   LoadPlan plan = PlanWindow(pacer_, options_.warm_up, options_.measured,
                              options_.max_outstanding);
   plan.start += loads_.lead_time();
-  // Who answers later than that has missed the bound anyhow.
+  // An answer later than that has missed the bound anyhow.
   plan.drain_limit =
       std::max(plan.drain_limit, options_.slo.latency * kWarmUpBounds);
   WindowProbe window(probe_, plan, instances_);
@@ -233,7 +233,7 @@ RateSearch::Outcome RateSearch::OutcomeOf(SloSearch::Stage stage,
   const bool is_sure =
       TestSlo(counts, options_.slo, kEarlyConfidence) == ShareVerdict::kMissed;
   const bool keeps = Keeps(counts, options_.slo);
-  // Of confirmations several are judged together.
+  // Several confirmations are judged together.
   if ((keeps || (stage == SloSearch::Stage::kConfirm && !is_sure)) &&
       (FellBehind(CountAnswered(load)) || !Unsteadiness(load).empty())) {
     return Outcome::kUnsteady;
@@ -241,7 +241,7 @@ RateSearch::Outcome RateSearch::OutcomeOf(SloSearch::Stage stage,
   return keeps ? Outcome::kMet : Outcome::kMissed;
 }
 
-// Of what has ended; what is still under way cannot be told from what is late.
+// Judges what has ended: what is under way cannot be told from what is late.
 bool RateSearch::IsDecided(const LoadResult& load, TimePoint begin) const {
   if (load.held_back > 0) {
     return true;

@@ -100,13 +100,13 @@ class RateSearch {
     return stopped_.load(std::memory_order_relaxed) && !found().has_value();
   }
 
-  // What ended who sends.
+  // The error that ended the sender.
   const absl::Status& status() const { return status_; }
 
   // Ends the try under way and the search.
   void Stop();
 
-  // Of the load under way; nothing between two. Any thread.
+  // Tells of the load under way; nothing between two. Any thread.
   std::optional<LoadProgress> progress() const { return loads_.progress(); }
 
   // About how long the tries take that follow the one under way: as many as

@@ -1,4 +1,4 @@
-// Two blocking calls.
+// Implements RuntimeOptionsClient: two blocking calls.
 #include "bench/search/runtime_options_client.h"
 
 #include <grpcpp/grpcpp.h>

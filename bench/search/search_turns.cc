@@ -1,4 +1,4 @@
-// Round and round.
+// Implements SearchInTurns(): a try of each search, round after round.
 #include "bench/search/search_turns.h"
 
 namespace ferry::bench {

@@ -1,5 +1,6 @@
-// Several searches of one server under different conditions, a try of each in
-// turn, so that a machine that slows down slows all of them.
+// SearchInTurns() runs several searches of one server under different
+// conditions, a try of each in turn, so that a machine that slows down slows
+// all of them.
 //
 // Thread safety: thread-compatible; each search is stopped by its own Stop().
 #ifndef FERRY_BENCH_SEARCH_SEARCH_TURNS_H_

@@ -1,4 +1,4 @@
-// Two shares, of what was late and of what failed.
+// Implements Slo: two shares, of what was late and of what failed.
 #include "bench/search/slo.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Slo: what is asked of a server, and whether a load met it.
+// Slo says what is asked of a server; Keeps() says whether a load met it.
 //
 // Thread safety: plain values; functions of them.
 #ifndef FERRY_BENCH_SEARCH_SLO_H_
@@ -21,7 +21,7 @@ struct Slo {
   double success = 0;  // share, at most 1
 };
 
-// Of the requests of a load, those that an Slo holds against it.
+// The requests of a load that an Slo holds against it.
 struct SloCounts {
   uint64_t planned = 0;
   uint64_t missed = 0;  // were not answered with OK within the latency
@@ -30,7 +30,7 @@ struct SloCounts {
   SloCounts& operator+=(const SloCounts& other);
 };
 
-// Of what has ended, of a load that is under way.
+// Counts what has ended, where a load is under way.
 SloCounts CountAgainst(const LoadResult& load, const Slo& slo);
 
 // Whether both shares are within what is asked.

@@ -1,4 +1,4 @@
-// The three stages.
+// Implements SloSearch: its three stages, and the tries that are left.
 #include "bench/search/slo_search.h"
 
 #include <algorithm>

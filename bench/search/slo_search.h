@@ -50,7 +50,7 @@ class SloSearch {
   // The last Try cannot be judged by. Where that comes twice it has missed.
   void ReportDoubt();
 
-  // The last Try could not be made, it was too high for who tries. Where that
+  // The last Try could not be made, it was too high for the client. Where that
   // comes twice, the highest that met is what is confirmed, or without one a
   // lower rate is tried; a confirmation steps down.
   void ReportCeiling();

@@ -1,4 +1,4 @@
-// The order of points, and one point: probe beside generator.
+// Implements Sweep: loads one after the other, and what each carried.
 #include "bench/search/sweep.h"
 
 #include <algorithm>

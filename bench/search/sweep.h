@@ -68,7 +68,7 @@ class Sweep {
   // Ends the point under way and the sweep; what was measured stays.
   void Stop();
 
-  // Of the load under way; nothing between two. Any thread.
+  // Tells of the load under way; nothing between two. Any thread.
   std::optional<LoadProgress> progress() const { return loads_->progress(); }
 
  private:

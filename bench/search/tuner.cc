@@ -1,4 +1,4 @@
-// A race, and its winner against what was there before.
+// Implements Tuner: a race, and its winner against what was there before.
 #include "bench/search/tuner.h"
 
 #include <utility>

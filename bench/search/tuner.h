@@ -79,7 +79,7 @@ class Tuner {
         is_stopped_(std::move(is_stopped)) {}
 
   // Errors: those of `turn` and `confirm`; what was tried before stands in
-  // `result`. Whoever called restores the runtime options.
+  // `result`. The caller restores the runtime options.
   absl::Status Run(const std::vector<RuntimeSetting>& settings,
                    TuneResult& result);
 

@@ -1,4 +1,4 @@
-// Waits for the window's begin and end, or for its end before that.
+// Implements WindowProbe: waits for a window's begin and end, or its early end.
 #include "bench/search/window_probe.h"
 
 #include <chrono>

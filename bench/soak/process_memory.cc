@@ -1,4 +1,5 @@
-// /proc/<pid>/statm, and a line through points.
+// Implements ReadRssMb(): /proc/<pid>/statm; and SlopeMbPerMinute(): a line
+// through points.
 #include "bench/soak/process_memory.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// The resident memory of a process over time, and its trend.
+// ReadRssMb() reads the resident memory of a process; SlopeMbPerMinute() takes
+// its trend.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BENCH_SOAK_PROCESS_MEMORY_H_

@@ -1,4 +1,5 @@
-// Squared distances over the FP32 outputs; equality for others.
+// Implements ReplyChecker: squared distances for FP32 outputs, equality for
+// others.
 #include "bench/soak/reply_checker.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One byte a request.
+// Implements SoakLedger: one byte for each request.
 #include "bench/soak/soak_ledger.h"
 
 #include <limits>

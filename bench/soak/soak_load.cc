@@ -1,4 +1,4 @@
-// One sending thread, one answering thread.
+// Implements SoakLoad: one sending thread, one answering thread.
 #include "bench/soak/soak_load.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Right requests from the pool's maker; wrong ones are right ones, broken.
+// Implements PrepareSoak(): right requests from the pool's maker; wrong ones
+// are right ones, broken.
 #include "bench/soak/soak_requests.h"
 
 #include <algorithm>

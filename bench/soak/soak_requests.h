@@ -1,5 +1,6 @@
-// What a soak sends to a model: right requests of 1 to a number of rows, with
-// their reference replies, and requests wrong in each way a client can be.
+// PrepareSoak() makes what a soak sends to a model: right requests of 1 to a
+// number of rows, with their reference replies, and requests wrong in each way
+// a client can be.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BENCH_SOAK_SOAK_REQUESTS_H_

@@ -1,5 +1,5 @@
-// Arrivals, ends, and the moments at which instances pull, in the order of
-// their moments.
+// Implements RunVirtual(): plays arrivals, ends, and the moments at which
+// instances pull, in the order of their times.
 #include "bench/virtual/virtual_run.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Counting records, and writing them down.
+// Implements VirtualSummary: counts records, and writes them as JSON.
 #include "bench/virtual/virtual_summary.h"
 
 #include <nlohmann/json.hpp>

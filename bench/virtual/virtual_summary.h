@@ -1,4 +1,4 @@
-// VirtualSummary: what a virtual run did, in numbers, by class and in all.
+// VirtualSummary counts what a virtual run did, by class and in all.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_BENCH_VIRTUAL_VIRTUAL_SUMMARY_H_

@@ -1,4 +1,4 @@
-// fork and exec, with what posix_spawn cannot do: PR_SET_PDEATHSIG.
+// Implements ChildProcess by fork and exec, for PR_SET_PDEATHSIG in the child.
 #include "deploy/launch/child_process.h"
 
 #include <errno.h>

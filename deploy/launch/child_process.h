@@ -1,4 +1,4 @@
-// ChildProcess: one server as a process, which does not outlive the launcher.
+// ChildProcess runs one server, which does not outlive the launcher.
 //
 // It is in a process group of its own, so that a Ctrl-C of the terminal reaches
 // it once, through the launcher, and not twice. Where the launcher dies it gets

@@ -1,4 +1,4 @@
-// By hand, for the CPU, or as NVML lists them.
+// Implements FindSlices: takes slices from the flags, or asks NVML.
 #include "deploy/launch/find_slices.h"
 
 #include <cstdio>

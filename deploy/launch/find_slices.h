@@ -1,5 +1,5 @@
-// FindSlices: which slices get a server: those named, as many CPU servers as
-// asked for, or what NVML lists.
+// FindSlices says which slices get a server: those named, as many CPU servers
+// as asked for, or what NVML lists.
 //
 // Thread safety: plain functions.
 // Errors: FAILED_PRECONDITION where NVML must be asked, and cannot be or has

@@ -1,4 +1,4 @@
-// The flags, as --help shows them.
+// Implements ParseLaunchOptions: holds the flags as --help shows them.
 #include "deploy/launch/launch_options.h"
 
 #include <CLI/CLI.hpp>

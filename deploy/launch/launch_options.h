@@ -1,5 +1,5 @@
-// LaunchOptions: the flags of ferry-launch. What stands after "--" belongs to
-// the servers.
+// LaunchOptions holds the flags of ferry-launch. What stands after "--" belongs
+// to the servers.
 //
 // Thread safety: plain values.
 // Errors: INVALID_ARGUMENT with one line for the first wrong flag.
@@ -24,7 +24,7 @@ struct LaunchOptions {
   // At most one of the two; neither: the slices that NVML finds.
   int cpu_servers = 0;
   std::vector<std::string> slice_uuids;
-  // CUDA_VISIBLE_DEVICES, where it is set: somebody's bound.
+  // CUDA_VISIBLE_DEVICES, where it is set: a bound from outside.
   std::optional<std::string> visible_devices;
   PlanOptions plan;  // `server` is empty where none was given
   SupervisorOptions supervisor;

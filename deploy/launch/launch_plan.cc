@@ -1,4 +1,4 @@
-// Ports, labels and placeholders.
+// Implements MakePlan: gives ports and labels, fills placeholders.
 #include "deploy/launch/launch_plan.h"
 
 #include <algorithm>

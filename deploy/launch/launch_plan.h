@@ -1,5 +1,5 @@
-// The plan of a launch: for each slice the command, environment, ports and
-// label of its server. A pure function of the flags and the slices.
+// MakePlan makes for each slice the command, environment, ports and label of
+// its server. A pure function of the flags and the slices.
 //
 // Thread safety: plain values.
 // Errors: INVALID_ARGUMENT with one line: no slices, two servers on a port, a

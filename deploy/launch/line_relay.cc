@@ -1,4 +1,4 @@
-// Cutting at line ends.
+// Implements LineRelay: cuts bytes at line ends.
 #include "deploy/launch/line_relay.h"
 
 #include <algorithm>

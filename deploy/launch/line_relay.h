@@ -1,4 +1,4 @@
-// LineRelay: turns the bytes of one server's output into whole lines, each with
+// LineRelay turns the bytes of one server's output into whole lines, each with
 // the server's label before it, so that the lines of several can be told apart.
 //
 // Invariant: holds at most kMaxLine bytes; longer lines come in parts.

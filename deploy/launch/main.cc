@@ -1,4 +1,4 @@
-// ferry-launch: one ferry-server for each slice.
+// ferry-launch runs one ferry-server for each slice.
 //
 // Exit codes: 0 all servers were drained; 1 nothing was started: wrong flags,
 // no slices, no server program; 2 some server failed or was down at the end;

@@ -1,4 +1,4 @@
-// One thread and one HTTP client.
+// Implements ReadyProbe with one thread and one HTTP client.
 #include "deploy/launch/ready_probe.h"
 
 #include <httplib.h>

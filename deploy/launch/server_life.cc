@@ -1,4 +1,4 @@
-// States and delays.
+// Implements ServerLife: changes states, and computes delays.
 #include "deploy/launch/server_life.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-// ServerLife: when one server is started, started again, and left alone. It has
-// no clock and no process: it is told what happened and when.
+// ServerLife says when one server is started, started again, and left alone. It
+// has no clock and no process: it is told what happened and when.
 //
-// A server that ends by itself with 0 was drained by somebody and stays down.
+// A server that ends by itself with 0 was drained on demand and stays down.
 // One that ends otherwise is started again after a delay: `first`, and twice as
 // long after each further failure, up to `most`. The count of failures begins
 // anew where the server had been ready for `healthy`. It is never given up:
@@ -65,7 +65,7 @@ class ServerLife {
   int64_t restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
   // In a row that failed before the server was ready.
   int64_t failed_starts() const { return failed_starts_; }
-  // Of the last process.
+  // How the last process ended.
   const std::optional<ProcessEnd>& last_end() const { return last_end_; }
 
   // kNever where it does not wait for a start.

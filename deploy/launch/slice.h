@@ -1,4 +1,4 @@
-// Slice: one device that one server gets: a MIG slice, a whole GPU, or the CPU.
+// Slice names one device that one server gets: a MIG slice, a GPU, or the CPU.
 //
 // Thread safety: a plain value.
 #ifndef FERRY_DEPLOY_LAUNCH_SLICE_H_

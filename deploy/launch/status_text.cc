@@ -1,4 +1,4 @@
-// Words and JSON.
+// Implements StatusLine and StatusJson.
 #include "deploy/launch/status_text.h"
 
 #include <algorithm>

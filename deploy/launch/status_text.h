@@ -1,4 +1,4 @@
-// How the launcher tells of its servers: one line each, and all as JSON.
+// StatusLine tells of one server in a line, StatusJson of all servers as JSON.
 //
 // Thread safety: plain functions.
 #ifndef FERRY_DEPLOY_LAUNCH_STATUS_TEXT_H_

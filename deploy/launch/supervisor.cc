@@ -1,4 +1,4 @@
-// One loop in poll(): signals, output, health, and the next moment.
+// Implements Supervisor: a loop in poll() awaits signals, output and health.
 #include "deploy/launch/supervisor.h"
 
 #include <errno.h>
@@ -195,7 +195,7 @@ void Supervisor::ReapAll() {
   }
 }
 
-// Once, when there are so many: it may be what only somebody can mend.
+// Once, when there are so many: it may be what only a person can mend.
 void Supervisor::TellFailedStarts(const Server& server,
                                   absl::string_view last) const {
   if (server.life.state() != LifeState::kWaiting ||

@@ -1,4 +1,4 @@
-// A small client in C++: asks for one row and waits, then keeps many requests
+// This small client in C++ asks for one row and waits, then keeps many requests
 // in flight, which the server batches.
 //
 //   ferry-example-client [ADDRESS [MODEL]]   # 127.0.0.1:8001, mlp

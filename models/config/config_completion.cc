@@ -1,4 +1,4 @@
-// From a spec to a config's fields.
+// Implements CompleteConfig: copies a found spec into a config's fields.
 #include "models/config/config_completion.h"
 
 #include "google/protobuf/text_format.h"

@@ -1,4 +1,4 @@
-// Completing a config that leaves out tensors by what loading its model found.
+// CompleteConfig adds to a config the tensors that loading its model found.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_COMPLETION_H_

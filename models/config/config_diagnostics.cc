@@ -1,4 +1,4 @@
-// Which fields of a config are honored, and advice on the others.
+// Implements ConfigDiagnostics, and advises on fields that are not honored.
 #include "models/config/config_diagnostics.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One queue policy after the other.
+// Implements ReadLevels: reads one queue policy after the other.
 #include "models/config/config_levels.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Levels of priority and their queues, from `dynamic_batching`.
+// ReadLevels reads priorities and their queues from `dynamic_batching`.
 //
 // Thread safety: a function of its arguments.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_LEVELS_H_

@@ -1,4 +1,4 @@
-// Part by part, then against the input.
+// Implements ReadNormalization: reads the parts, then checks them on the input.
 #include "models/config/config_normalize.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The parameter 'ferry.normalize.<input>': bytes on the wire, floats in the
-// model.
+// ReadNormalization reads the parameter 'ferry.normalize.<input>', for bytes on
+// the wire that are floats in the model.
 //
 // Thread safety: free function over constants.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_NORMALIZE_H_

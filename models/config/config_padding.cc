@@ -1,4 +1,4 @@
-// One parameter at a time, then all of them together.
+// Implements ReadPad, ReadMask and ReadCut; FinishPadding checks all together.
 #include "models/config/config_padding.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The parameters 'ferry.pad.<input>', 'ferry.mask.<input>' and
-// 'ferry.cut.<output>': sizes that vary, rounded up in a batch.
+// ReadPad, ReadMask and ReadCut read 'ferry.pad.<input>', 'ferry.mask.<input>'
+// and 'ferry.cut.<output>': sizes that vary are rounded up in a batch.
 //
 // Thread safety: free functions over constants.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_PADDING_H_

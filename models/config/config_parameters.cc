@@ -1,4 +1,4 @@
-// The table of parameters and how each value is read.
+// Implements ReadConfigParameters by a table of keys and their readers.
 #include "models/config/config_parameters.h"
 
 #include <optional>
@@ -249,7 +249,7 @@ constexpr Parameter kParameters[] = {
     {"DISABLE_CUDNN", kTorch, AnyBool},
 };
 
-// Of one tensor, whose name the key ends with.
+// A parameter of one tensor; the key ends with the tensor's name.
 struct TensorParameter {
   absl::string_view prefix;
   absl::string_view side;

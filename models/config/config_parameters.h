@@ -1,4 +1,4 @@
-// Reads the `parameters` of a config: Ferry's own settings of a model.
+// ReadConfigParameters reads the `parameters`, Ferry's own settings of a model.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_PARAMETERS_H_

@@ -1,4 +1,4 @@
-// From the parsed message to checked options.
+// Implements ReadConfigMessage: turns the message into checked options.
 #include "models/config/config_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The meaning of a model config's message, field by field.
+// ReadConfigMessage reads what a model config's message means, field by field.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_READER_H_

@@ -1,4 +1,4 @@
-// Checking that both shapes hold the same elements.
+// Implements ReadReshapes, and checks that both shapes have the same elements.
 #include "models/config/config_reshapes.h"
 
 #include <optional>

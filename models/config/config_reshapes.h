@@ -1,5 +1,5 @@
-// `reshape` of inputs and outputs: the model's shape where it is not the
-// wire's.
+// ReadReshapes reads `reshape` of inputs and outputs, the model's shape where
+// it is not the wire's.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_RESHAPES_H_

@@ -1,4 +1,4 @@
-// The text format takes any bytes as a string; the wire format does not.
+// Implements FindTextsNotUtf8: protobuf's text format takes what is no UTF-8.
 #include "models/config/config_strings.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The texts of a model config: names, files, parameters.
+// FindTextsNotUtf8 checks names, files and parameters of a config for UTF-8.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_STRINGS_H_

@@ -1,4 +1,4 @@
-// Names, types and dims, checked.
+// Implements ReadConfigTensors: checks names, types and dims.
 #include "models/config/config_tensors.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reading max_batch_size, input and output of a model config.
+// ReadConfigTensors reads max_batch_size, input and output of a model config.
 //
 // Thread safety: free function over values.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_TENSORS_H_

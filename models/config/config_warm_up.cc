@@ -1,4 +1,4 @@
-// Sample by sample, input by input.
+// Implements ReadConfigWarmUp: reads sample by sample, input by input.
 #include "models/config/config_warm_up.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `model_warmup`: samples that the model runs before it is ready.
+// ReadConfigWarmUp reads `model_warmup`: samples to run before serving.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_WARM_UP_H_

@@ -1,4 +1,4 @@
-// Line by line.
+// Implements ReadLabels: splits a file into lines.
 #include "models/config/label_file.h"
 
 #include "absl/strings/ascii.h"

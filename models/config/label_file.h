@@ -1,4 +1,4 @@
-// Reads the names of an output's classes: one a line, the first of index 0.
+// ReadLabels reads the names of an output's classes: one a line, index 0 first.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_CONFIG_LABEL_FILE_H_

@@ -1,4 +1,4 @@
-// From text or JSON to the message; its meaning: config_reader.cc.
+// Implements ParseModelConfig: its message's meaning is in config_reader.cc.
 #include "models/config/model_config.h"
 
 #include <utility>
@@ -41,7 +41,7 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
   ConfigDiagnostics& diagnostics_;
 };
 
-// Of the parser's words, which begin with ':' and show the place in lines.
+// Joins the parser's words, which begin with ':' and show the place in lines.
 std::string OneLine(absl::string_view text) {
   text = absl::StripLeadingAsciiWhitespace(absl::StripPrefix(text, ":"));
   return absl::StrReplaceAll(text, {{"\n", " "}});

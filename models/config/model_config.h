@@ -1,5 +1,5 @@
-// Reads config.pbtxt: the message as the ModelConfig RPC answers it, and
-// ModelOptions, its checked meaning.
+// ParseModelConfig reads config.pbtxt: the message as the ModelConfig RPC
+// answers it, and ModelOptions, its checked meaning.
 //
 // Guarantees: what Ferry cannot honor is refused, never ignored. One pass finds
 // everything: syntax, unknown fields, unsupported fields, values out of range;

@@ -1,4 +1,4 @@
-// ModelOptions: what a config says about one model, checked, in plain values.
+// ModelOptions holds what a config says about one model, in checked values.
 //
 // Thread safety: plain values.
 #ifndef FERRY_MODELS_CONFIG_MODEL_OPTIONS_H_

@@ -1,4 +1,4 @@
-// Flags over config, and the message completed.
+// Implements ApplyOverrides: puts flags over a config, completes the message.
 #include "models/config/model_overrides.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What flags say against what a model's config says.
+// ApplyOverrides puts what flags say over what a model's config says.
 //
 // Thread safety: plain values.
 #ifndef FERRY_MODELS_CONFIG_MODEL_OVERRIDES_H_

@@ -1,5 +1,5 @@
-// Normalization: how the bytes of an image become what the model takes,
-// (x / divisor - mean) / std of each channel.
+// Normalization says how an image's bytes become what the model takes, (x /
+// divisor - mean) / std of each channel.
 //
 // Thread safety: plain values; free function.
 #ifndef FERRY_MODELS_CONFIG_NORMALIZATION_H_

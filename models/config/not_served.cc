@@ -1,4 +1,4 @@
-// The table of formats.
+// Implements AdviceOnFile and AdviceOnBackend by a table of formats.
 #include "models/config/not_served.h"
 
 #include <vector>

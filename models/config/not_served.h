@@ -1,5 +1,5 @@
-// What Ferry does not serve, by the names that people know it by, and what to
-// do instead.
+// AdviceOnFile and AdviceOnBackend know the usual names of what Ferry does not
+// serve, and say what to do instead.
 //
 // Thread safety: free functions over constants.
 #ifndef FERRY_MODELS_CONFIG_NOT_SERVED_H_
@@ -13,8 +13,8 @@ namespace ferry {
 // do instead; empty where it may be served.
 absl::string_view AdviceOnFile(absl::string_view name);
 
-// The same of a `backend` or `platform` of a config; empty for those that
-// nobody knows.
+// The same of a `backend` or `platform` of a config; empty for those that are
+// unknown.
 absl::string_view AdviceOnBackend(absl::string_view name);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// By kind of data.
+// Implements ReadWarmUpData: makes or reads bytes by their kind of data.
 #include "models/config/warm_up_data.h"
 
 #include <cstring>

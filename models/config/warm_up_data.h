@@ -1,4 +1,4 @@
-// The bytes of warm-up samples: zeros, drawn, or of files.
+// ReadWarmUpData fills warm-up samples: zeros, drawn values, bytes of files.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_CONFIG_WARM_UP_DATA_H_

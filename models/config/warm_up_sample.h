@@ -1,5 +1,5 @@
-// WarmUpSample: what `model_warmup` of a config says to run before the model is
-// ready.
+// WarmUpSample holds what `model_warmup` of a config says to run before the
+// model is ready.
 //
 // Thread safety: plain values.
 #ifndef FERRY_MODELS_CONFIG_WARM_UP_SAMPLE_H_
@@ -24,7 +24,7 @@ struct WarmUpSample {
     std::vector<int64_t> dims;  // of one row
     Data data = Data::kZeros;
     std::string file;  // with kFile: in the model's warmup folder
-    // Of one row; none until ReadWarmUpData(). Shared by the instances.
+    // One row's; none until ReadWarmUpData(). Shared by the instances.
     std::shared_ptr<const std::vector<std::byte>> bytes;
   };
 

@@ -1,4 +1,4 @@
-// CaptureMutex: one thread records a graph or frees what LibTorch keeps.
+// CaptureMutex() lets one thread record a graph or free what LibTorch keeps.
 //
 // LibTorch keeps what belongs to captures for the whole process, unlocked.
 //

@@ -1,4 +1,4 @@
-// One kernel for each pair of types.
+// Implements CastElements with one kernel for each pair of types.
 #include "models/cuda/cast_elements.h"
 #include "models/cuda/element_pack.cuh"
 

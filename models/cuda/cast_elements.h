@@ -1,5 +1,5 @@
-// Casts of elements in device memory: from the types of the wire to what a
-// model computes in, and back.
+// CastElements casts elements in device memory: from the types of the wire to
+// what a model computes in, and back.
 //
 // Thread safety: free functions; what they start runs in the stream's order.
 // Errors: those of a launch; what went wrong while it ran is told by the

@@ -1,5 +1,5 @@
-// As in normalize_images.cu: a thread writes packs of what the model reads one
-// after the other; neighbours read what stands close together, and is cached.
+// Implements CastImages like NormalizeImages: a thread writes packs in the
+// model's order; neighbours read what stands close together, and is cached.
 #include "models/cuda/cast_images.h"
 #include "models/cuda/element_pack.cuh"
 

@@ -1,4 +1,4 @@
-// Images of floats to the type and the layout that a model takes, in device
+// CastImages casts images of floats to a model's type and layout, in device
 // memory, in one pass.
 //
 // Thread safety: free function; what it starts runs in the stream's order.

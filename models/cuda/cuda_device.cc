@@ -1,4 +1,4 @@
-// Starting CUDA, and asking whether it still works.
+// Implements CudaDevice: starts CUDA, and asks whether it still works.
 #include "models/cuda/cuda_device.h"
 
 #include <ATen/Context.h>
@@ -140,7 +140,7 @@ std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
   return std::make_unique<CudaStreams>(streams_);
 }
 
-// Of a lost device all that is put on a stream fails.
+// A lost device fails all that is put on a stream.
 bool CudaDevice::IsLost() {
   cudaGetLastError();  // forgets what was a refusal only
   if (cudaEventRecord(probe_, probe_stream_) != cudaSuccess) {

@@ -1,4 +1,4 @@
-// CudaDevice: the one device that CUDA shows to this process.
+// CudaDevice opens the one device that CUDA shows to this process.
 //
 // Thread safety: thread-safe after Open().
 #ifndef FERRY_MODELS_CUDA_CUDA_DEVICE_H_
@@ -33,9 +33,9 @@ class CudaDevice final : public DeviceRuntime {
   void FreeKept() override;
   bool TakeOutOfMemory() override;
 
-  // Of all devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
+  // All devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
   const std::vector<std::string>& uuids() const { return uuids_; }
-  // That CUDA shows of the device: of a slice, the slice's.
+  // The count that CUDA shows of the device: of a slice, the slice's.
   int multiprocessors() const { return multiprocessors_; }
   // "name=... compute_capability=... driver=... runtime=...", for the log.
   const std::string& description() const { return description_; }

@@ -1,4 +1,4 @@
-// The entries of the shared library that holds what needs CUDA.
+// Implements the entries of ferry_cuda, the library that holds what needs CUDA.
 #include "models/cuda/cuda_entry.h"
 
 #include <utility>

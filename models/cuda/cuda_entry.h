@@ -1,5 +1,5 @@
-// What the shared library ferry_cuda exports, without headers of CUDA or
-// LibTorch.
+// Declares what the shared library ferry_cuda exports, without headers of CUDA
+// or LibTorch.
 //
 // Thread safety: one call, of one thread.
 #ifndef FERRY_MODELS_CUDA_CUDA_ENTRY_H_
@@ -37,8 +37,8 @@ using CudaEntry = void (*)(double memory_fraction,
 // build, which must call nothing else.
 extern "C" const char* FerryCudaBuild();
 
-// Starts CUDA on the first device that it shows; `memory_fraction` of whose
-// memory may be allocated. FAILED_PRECONDITION where it cannot.
+// Starts CUDA on the first device that it shows; `memory_fraction` of that
+// device's memory may be allocated. FAILED_PRECONDITION where it cannot.
 extern "C" void FerryOpenCuda(double memory_fraction,
                               absl::StatusOr<ferry::OpenedCuda>& opened);
 

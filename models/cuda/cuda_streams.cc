@@ -1,4 +1,4 @@
-// Streams of torch's pool, our own kernels, torch's graphs.
+// Implements CudaStreams with Ferry's kernels and torch's graphs.
 #include "models/cuda/cuda_streams.h"
 
 #include <ATen/Functions.h>
@@ -23,7 +23,7 @@ namespace ferry {
 namespace {
 
 // How long the thread that waits for the device asks before it sleeps: to wake
-// takes longer than a small batch, and a core that asks for long serves nobody.
+// takes longer than a small batch; a core that asks for long does no work.
 constexpr auto kMaxPoll = std::chrono::microseconds(100);
 constexpr uintptr_t kAlignment = 16;  // of our own kernels
 

@@ -1,4 +1,4 @@
-// CudaStreams: three streams of CUDA's, events, and graphs.
+// CudaStreams puts a model's work on three CUDA streams, or into graphs.
 //
 // Thread safety: that of DeviceStreams.
 // Errors: throws c10::Error.
@@ -41,8 +41,8 @@ class CudaStreams final : public DeviceStreams {
 
   const std::shared_ptr<StreamPool> pool_;
   const StreamPool::Streams streams_;
-  // Of all graphs of a network: one is launched at a time, and what it gives is
-  // read before the next.
+  // All graphs of a network share it: one is launched at a time, and what it
+  // gives is read before the next.
   at::cuda::MempoolId_t graph_memory_ = {0, 0};
 };
 

@@ -1,5 +1,5 @@
-// Elements that one thread of the device moves at once, in accesses of up to 16
-// bytes.
+// ElementPack holds the elements that one thread of the device moves at once,
+// in accesses of up to 16 bytes.
 #ifndef FERRY_MODELS_CUDA_ELEMENT_PACK_CUH_
 #define FERRY_MODELS_CUDA_ELEMENT_PACK_CUH_
 

@@ -1,5 +1,5 @@
-// ImageLayout: where an element of a batch of images stands, with the channels
-// before the pixels or behind them. For device and host code.
+// ImageLayout says where an element of a batch of images stands, with the
+// channels before the pixels or behind them. For device and host code.
 //
 // Thread safety: plain values.
 #ifndef FERRY_MODELS_CUDA_IMAGE_LAYOUT_H_

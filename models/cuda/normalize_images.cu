@@ -1,5 +1,5 @@
-// A thread writes packs of what the model reads one after the other; what it
-// reads stands close together in either layout, and is cached.
+// Implements NormalizeImages: a thread writes packs in the model's order; what
+// it reads stands close together in either layout, and is cached.
 #include "models/cuda/element_pack.cuh"
 #include "models/cuda/normalize_images.h"
 

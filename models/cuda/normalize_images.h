@@ -1,5 +1,5 @@
-// Images of bytes to the floats that a model takes, in device memory, in one
-// pass.
+// NormalizeImages turns images of bytes into the floats that a model takes, in
+// device memory, in one pass.
 //
 // Thread safety: free function; what it starts runs in the stream's order.
 // Errors: those of a launch.

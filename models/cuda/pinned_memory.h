@@ -1,4 +1,4 @@
-// PinnedMemory: memory of the host that stays where it is, so that the device
+// PinnedMemory allocates host memory that stays where it is, so that the device
 // copies from and to it by itself while others work.
 //
 // It is near the thread that allocates it, and so on the device's NUMA node

@@ -1,4 +1,4 @@
-// StreamPool: streams of CUDA's that one model at a time has to itself.
+// StreamPool gives each CUDA stream to one model at a time.
 //
 // LibTorch's own pool hands out 32 in turn, and so one of a model that serves
 // to one that is loaded. Streams are never destroyed: what LibTorch's allocator

@@ -1,4 +1,4 @@
-// Mapping a file read-only.
+// Implements MappedFile: maps a file read-only.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

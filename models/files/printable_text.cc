@@ -1,4 +1,4 @@
-// Character by character.
+// Implements IsUtf8 and PrintableText, character by character.
 #include "models/files/printable_text.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Texts of files and of clients as they may stand in messages and logs.
+// PrintableText makes texts of files and clients fit for messages and logs.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_MODELS_FILES_PRINTABLE_TEXT_H_

@@ -1,4 +1,4 @@
-// open(), fstat(), read().
+// Implements ReadFile with open(), fstat() and read().
 #include "models/files/read_file.h"
 
 #include <fcntl.h>

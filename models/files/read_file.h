@@ -1,5 +1,5 @@
-// Reading files that may be anything: a pipe would be waited for, a device read
-// without end.
+// ReadFile reads regular files and refuses all else: a pipe would be waited
+// for, a device read without end.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_FILES_READ_FILE_H_

@@ -1,4 +1,4 @@
-// Parsing and checking the header.
+// Implements SafetensorsFile: parses and checks the header.
 #include "models/files/safetensors.h"
 
 #include <algorithm>

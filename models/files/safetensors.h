@@ -1,4 +1,4 @@
-// SafetensorsFile: the weights in a .safetensors file, mapped and checked.
+// SafetensorsFile maps a .safetensors file and checks its tensors.
 //
 // The file is an 8-byte little-endian header size, a JSON header that names
 // each tensor with its type, shape and byte range, and the bytes.

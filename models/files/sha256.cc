@@ -1,4 +1,4 @@
-// Reading in pieces.
+// Implements Sha256OfFile: reads the file in pieces.
 #include "models/files/sha256.h"
 
 #include <openssl/evp.h>

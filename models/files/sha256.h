@@ -1,4 +1,4 @@
-// SHA-256 of files, by OpenSSL.
+// Sha256OfFile computes the SHA-256 of a file, by OpenSSL.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_FILES_SHA256_H_

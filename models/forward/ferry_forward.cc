@@ -1,5 +1,5 @@
-// ferry-forward: a model in a loop in this process, without a server: stage,
-// compute, next. What it reaches is what anything that serves the model is
+// ferry-forward runs a model in a loop in this process, without a server:
+// stage, compute, next. Its rate is the bound that a server of the model is
 // measured against.
 //
 // It runs the same instances that ferry-server runs, from the same config: rows

@@ -1,4 +1,4 @@
-// Starting ahead, waiting behind.
+// Implements RunOnDevice: starts batches ahead and awaits them in order.
 #include "models/forward/forward_on_device.h"
 
 #include <cstdint>

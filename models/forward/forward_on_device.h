@@ -1,5 +1,5 @@
-// Batches of a model on a device, one behind the other, as many under way as it
-// has slots: what ferry-forward measures with --device.
+// RunOnDevice runs batches of a model on a device, one behind the other, as
+// many under way as it has slots: what ferry-forward measures with --device.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_FORWARD_FORWARD_ON_DEVICE_H_
@@ -21,7 +21,7 @@ struct ForwardLoad {
   int32_t ahead = 2;
 };
 
-// Of each batch but the first ones, which fill the device.
+// The times of each batch but the first ones, which fill the device.
 struct DeviceForwards {
   std::vector<DeviceTimes> device;
   std::vector<Duration> interval;  // since the batch before was computed

@@ -1,4 +1,4 @@
-// Medians, a table, JSON.
+// Implements Summary, ToJson and PrintTable: medians, JSON and a table.
 #include "models/forward/forward_report.h"
 
 #include <algorithm>

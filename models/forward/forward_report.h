@@ -1,4 +1,4 @@
-// What ferry-forward measured: medians, a table, JSON.
+// Summary, ToJson and PrintTable report what ferry-forward measured.
 //
 // Thread safety: plain values; free functions.
 #ifndef FERRY_MODELS_FORWARD_FORWARD_REPORT_H_
@@ -26,8 +26,8 @@ struct Measurement {
   double compute_ms = 0;
   double total_ms = 0;
   std::optional<double> idle_ms = {};
-  // Of a device from the first compute to the last: the share of it in which
-  // it computed.
+  // A device's share of the time from the first compute to the last in which it
+  // computed.
   std::optional<double> busy_ratio = {};
   double p99_ms = 0;             // of the total
   std::vector<double> times_ms;  // total, of each run

@@ -1,6 +1,6 @@
-// The binary interface of NVIDIA's management library, as far as Ferry uses it:
-// codes, structs and ids, in words of our own. Neither CUDA nor nvml.h is
-// needed to build with it.
+// Declares the part of NVML's binary interface that Ferry uses: codes, structs
+// and ids, in words of our own. Neither CUDA nor nvml.h is needed to build with
+// it.
 //
 // Facts are from nvml.h of the wheel nvidia-nvml-dev, 13.0.87;
 // tests/models/nvml/abi_test.cc holds sizes, offsets, values and signatures
@@ -104,7 +104,7 @@ struct PciInfo {
   char bus_id[kBusIdSize];  // 00000000:1B:00.0
 };
 
-// Of a MIG device.
+// What a MIG device has.
 struct DeviceAttributes {
   uint32_t multiprocessor_count;
   uint32_t copy_engine_count;

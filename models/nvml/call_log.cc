@@ -1,4 +1,4 @@
-// Counting, and the names of codes.
+// Implements CallLog, and names the codes.
 #include "models/nvml/call_log.h"
 
 #include <algorithm>

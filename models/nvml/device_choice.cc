@@ -1,4 +1,4 @@
-// Finding the device that is meant, or saying why there is none.
+// Implements Choose: finds the device that is meant, or says why there is none.
 #include "models/nvml/device_choice.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Which device a process serves: what --device says, held against what NVML
-// sees. Pure: no environment, no file, no CUDA.
+// Choose picks the device that a process serves: it holds what --device says
+// against what NVML sees. Pure: no environment, no file, no CUDA.
 //
 // Thread safety: plain values and functions.
 // Guarantees:
@@ -48,7 +48,7 @@ struct DeviceChoice {
   std::string name;
   std::string profile;  // of a MIG device, or empty
   std::string pci_bus_id;
-  // Of a whole GPU NVML does not tell the multiprocessors, CUDA does.
+  // NVML does not tell the multiprocessors of a whole GPU; CUDA does.
   std::optional<uint32_t> multiprocessor_count;
   std::optional<uint64_t> memory_bytes;
   std::vector<std::string> warnings;  // for the log

@@ -1,4 +1,4 @@
-// Reading one device, and the GPU that it is part of.
+// Implements DeviceSampler: reads one device, and the GPU that it is part of.
 #include "models/nvml/device_sampler.h"
 
 #include <utility>

@@ -1,8 +1,8 @@
 // DeviceSampler reads what changes with time of one device: memory, power,
 // temperature, clocks, and GPM's counters.
 //
-// Of a MIG device, memory and GPM's counters are those of its GPU instance,
-// which compute instances of it share. Power, energy, temperature and clocks
+// A MIG device has the memory and GPM's counters of its GPU instance, which
+// compute instances of it share. Power, energy, temperature and clocks
 // exist of the whole GPU only, and are those of the GPU that it is part of: a
 // share of them for one slice would be invented. NVML has no utilization where
 // MIG is on; GPM has.
@@ -29,13 +29,13 @@
 namespace ferry::nvml {
 
 struct DeviceReadings {
-  // Of the device itself. Used: without what is reserved, where both are told.
+  // The device's own. Used: without what is reserved, where both are told.
   std::optional<double> memory_total_bytes;
   std::optional<double> memory_used_bytes;
   std::optional<double> memory_reserved_bytes;
   GpmReadings gpm;
 
-  // Of the whole GPU.
+  // The whole GPU's.
   std::optional<double> power_watts;
   std::optional<double> power_limit_watts;
   std::optional<double> energy_joules;  // since the driver was loaded
@@ -43,8 +43,8 @@ struct DeviceReadings {
   std::optional<double> sm_clock_hertz;
   std::optional<double> memory_clock_hertz;
 
-  // Of a GPU without MIG: shares of the time in which a kernel ran, and in
-  // which memory was accessed.
+  // A GPU without MIG has them: shares of the time in which a kernel ran, and
+  // in which memory was accessed.
   std::optional<double> busy_ratio;
   std::optional<double> memory_busy_ratio;
 };
@@ -58,7 +58,7 @@ class DeviceSampler {
 
   DeviceReadings Read();
 
-  // Of the whole GPU; empty where it is not told.
+  // The whole GPU's; empty where it is not told.
   const std::string& gpu_uuid() const { return gpu_uuid_; }
 
  private:

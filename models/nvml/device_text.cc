@@ -1,4 +1,4 @@
-// Devices in words: the line that lists them, profiles and bus ids.
+// Implements Describe, ToSysfsBusId and MigProfile: devices in words.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Walking over GPUs and the places of their MIG devices.
+// Implements ListDevices: walks over GPUs and the indexes of their MIG devices.
 #include "models/nvml/devices.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What NVML sees: the GPUs of this machine (or container) and their MIG
-// devices.
+// ListDevices lists the GPUs of this machine (or container) and their MIG
+// devices, as NVML sees them.
 //
 // Thread safety: plain values; ListDevices() may be called from any thread.
 // Errors: of ListDevices(): UNAVAILABLE where the GPUs cannot be counted. A GPU

@@ -1,5 +1,5 @@
-// ferry-nvml: what NVML sees of this machine's devices and what they measure,
-// as JSON, and each call with its return code, as a table.
+// ferry-nvml prints what NVML sees of this machine's devices and what they
+// measure, as JSON, and each call with its return code, as a table.
 //
 //   ferry-nvml            devices and readings, as JSON
 //   ferry-nvml --calls    the calls that this took, as a table

@@ -1,4 +1,4 @@
-// Two samples and what lies between them.
+// Implements GpmSampler: takes two samples and reads what lies between them.
 #include "models/nvml/gpm_sampler.h"
 
 #include <cmath>

@@ -17,7 +17,7 @@
 
 namespace ferry::nvml {
 
-// Ratios are of 1. Of a MIG device they refer to the slice.
+// Ratios are of 1. For a MIG device they refer to the slice.
 struct GpmReadings {
   std::optional<double> graphics_ratio;      // time with any work
   std::optional<double> sm_ratio;            // multiprocessors that were busy

@@ -1,4 +1,4 @@
-// Opening, starting and closing the library.
+// Implements Library: opens, starts and closes the library.
 #include "models/nvml/library.h"
 
 #include <dlfcn.h>

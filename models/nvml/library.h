@@ -1,4 +1,4 @@
-// Library: libnvidia-ml.so.1, opened at run time, so that one program runs with
+// Library opens libnvidia-ml.so.1 at run time, so that one program runs with
 // and without NVIDIA's driver.
 //
 // Every call goes through it and its code is counted. A call without success

@@ -1,4 +1,4 @@
-// Reading sysfs, and sched_setaffinity().
+// Implements NumaNode from sysfs and BindThread by sched_setaffinity().
 #include "models/nvml/numa_node.h"
 
 #include <sched.h>

@@ -1,6 +1,6 @@
-// The NUMA node that a device is attached to, and threads bound to it: threads
-// started from there on inherit it, and memory comes from the node whose
-// processor touches it first, pinned memory too.
+// NumaNode() finds the NUMA node of a device, and BindThread() binds a thread
+// to it: threads that it starts later inherit that, and memory comes from the
+// node whose processor touches it first, pinned memory too.
 //
 // Thread safety: thread-safe; BindThread() is about the calling thread.
 // Errors: what sysfs does not tell is absent; a machine with one node often

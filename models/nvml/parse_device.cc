@@ -1,4 +1,4 @@
-// The text of --device.
+// Implements ParseDevice: reads the text of --device.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"

@@ -1,5 +1,5 @@
-// The functions of NVML that Ferry calls, looked up one by one: a library of an
-// older driver lacks some, and what is read through those is absent.
+// Symbols looks up NVML's functions one by one: an older driver's library lacks
+// some, and what is read through those is absent.
 //
 // Thread safety: constant after construction.
 #ifndef FERRY_MODELS_NVML_SYMBOLS_H_

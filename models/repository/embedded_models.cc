@@ -1,4 +1,4 @@
-// The config texts.
+// Implements FindEmbeddedConfig: holds the config texts.
 #include "models/repository/embedded_models.h"
 
 namespace ferry {

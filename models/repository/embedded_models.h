@@ -1,4 +1,4 @@
-// The configs of the models that need no file: networks with seeded weights.
+// FindEmbeddedConfig gives configs of models without files: seeded weights.
 //
 // Thread safety: free functions over constants.
 #ifndef FERRY_MODELS_REPOSITORY_EMBEDDED_MODELS_H_

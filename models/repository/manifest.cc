@@ -1,4 +1,4 @@
-// Reading manifests and comparing them with what is there.
+// Implements CheckManifests: reads manifests and compares them with the files.
 #include "models/repository/manifest.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// MANIFEST.sha256: the digests of a model's files, checked before it is loaded.
+// CheckManifests checks a model's files by their digests in MANIFEST.sha256.
 //
 // A manifest is what `sha256sum` prints. It may lie in a version folder, for
 // its files, and in the model's folder, for the files there and those of the
 // version folders that have none of their own. All files that it is for must be
 // in it, all that are in it must be there, with their digests. It finds files
-// that are half copied, mixed up, or changed by mistake; not who writes to the
+// that are half copied, mixed up, or changed by mistake; not writes to the
 // folder while it is loaded.
 //
 // Thread safety: free function.

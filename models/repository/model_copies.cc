@@ -1,4 +1,4 @@
-// By backend: simulated, of LibTorch, on a device.
+// Implements MakeCopies by backend: simulated or on LibTorch.
 #include "models/repository/model_copies.h"
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What computes a model's batches: its copies on the processor, or its network
-// on a device.
+// MakeCopies makes what computes a model's batches on the processor,
+// MakeDeviceModel its network on a device.
 //
 // Thread safety: free functions.
 // Errors: each names the model's file.

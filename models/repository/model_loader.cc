@@ -1,4 +1,4 @@
-// What computes, then its instances and their scheduler.
+// Implements LoadModel: makes what computes, then instances and scheduler.
 #include "models/repository/model_loader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reading what is there, of a folder or embedded.
+// Implements ModelRepository: reads a folder, flags or the embedded configs.
 #include "models/repository/model_repository.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMaxReasonBytes = 4096;
 
-// Of a device with streams, one batch that computes and one that is ready.
+// A device with streams has one batch that computes and one that is ready.
 constexpr int32_t kStreamInstances = 2;
 
 int32_t DeviceInstances(const ModelRepositoryOptions& options) {

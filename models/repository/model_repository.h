@@ -1,5 +1,5 @@
-// ModelRepository: which models there are, in a folder or embedded, and how
-// each is loaded. It keeps no model: ModelControl does.
+// ModelRepository knows which models there are, in a folder or embedded, and
+// how each is loaded. It keeps no model: ModelControl does.
 //
 // A folder is Triton's: <name>/config.pbtxt and <name>/<version>/<file>, read
 // anew by every call. Without a folder there are the embedded networks, or the
@@ -57,7 +57,7 @@ struct ModelPlan {
   };
   std::map<int64_t, Version> versions;  // those that version_policy chooses
 
-  // Of all of them.
+  // Returns the fingerprint of all of them.
   std::string Fingerprint() const;
 };
 
@@ -71,7 +71,7 @@ class ModelRepository {
 
   bool Has(const std::string& name) const;
 
-  // Those that are served where nobody names any: all of the folder, at least
+  // Those that are served where none is named: all of the folder, at least
   // one; of the embedded ones "mlp".
   absl::StatusOr<std::vector<std::string>> DefaultNames() const;
 

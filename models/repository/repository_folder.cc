@@ -1,4 +1,4 @@
-// Listing folders and choosing versions.
+// Implements ListModels and ListVersions: lists folders, chooses versions.
 #include "models/repository/repository_folder.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Reads the layout of a model repository: which models and which versions.
+// ListModels and ListVersions read the layout of a model repository.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_REPOSITORY_REPOSITORY_FOLDER_H_
@@ -23,7 +23,7 @@ absl::Status CheckInside(const std::string& repository_path,
                          const std::string& name);
 
 // OK where the path, with links resolved, lies in the repository. It may be
-// missing: whoever reads it says so.
+// missing: the code that reads it says so.
 absl::Status CheckPathInside(const std::string& repository_path,
                              const std::string& path);
 

@@ -1,4 +1,4 @@
-// ServedModel: one version of a model, ready to take requests.
+// ServedModel holds one version of a model that is ready to take requests.
 //
 // Thread safety: const after construction; its Scheduler is thread-safe.
 #ifndef FERRY_MODELS_REPOSITORY_SERVED_MODEL_H_
@@ -39,7 +39,7 @@ struct ServedModel {
   std::string why_not_bf16;
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
-  // Of requests that name none.
+  // The level of requests that name none.
   int32_t default_level = 0;
   std::unique_ptr<Scheduler> scheduler;
 };

@@ -1,4 +1,4 @@
-// From flags to a config.
+// Implements DescribeSingleModel: turns flags into a config.
 #include "models/repository/single_model.h"
 
 #include <algorithm>

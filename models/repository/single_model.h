@@ -1,4 +1,4 @@
-// A model of one file that flags describe, without a repository.
+// DescribeSingleModel makes a config from flags, for one file, no repository.
 //
 // Thread safety: free functions over plain values.
 // Errors: INVALID_ARGUMENT with the flag, what was expected and what was found.

@@ -1,5 +1,5 @@
-// Loops for fp32 and bf16. Compiled for wider vectors as well: the loader takes
-// what the processor has.
+// Implements FloatToBf16 and Bf16ToFloat, compiled for wider vectors as well:
+// the loader takes what the processor has.
 #include "models/torch/bf16_cast.h"
 
 namespace ferry {

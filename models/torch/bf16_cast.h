@@ -1,4 +1,4 @@
-// Casts between fp32 and bf16, which is the upper half of an fp32.
+// FloatToBf16 and Bf16ToFloat cast to and from bf16, the upper half of an fp32.
 //
 // Sees no LibTorch, so that bench/micro can measure it.
 //
@@ -19,7 +19,7 @@ inline uint16_t ToBf16(float value) {
   return static_cast<uint16_t>(value != value ? 0x7fc0 : rounded);
 }
 
-// Of `count` elements. REQUIRES: the two do not overlap.
+// Casts `count` elements. REQUIRES: the two do not overlap.
 void FloatToBf16(const float* from, uint16_t* to, int64_t count);
 void Bf16ToFloat(const uint16_t* from, float* to, int64_t count);
 

@@ -1,4 +1,4 @@
-// Loops for fp32 and bf16, LibTorch's copy for all others.
+// Implements CastElements: loops for fp32 and bf16, LibTorch's copy for others.
 #include "models/torch/cast.h"
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// Casts between the float type of the wire and that of the weights.
+// CastElements casts between float types of the wire and of the weights.
 //
 // at::Tensor::copy_() takes longer to find its kernel than a small batch takes
 // to be cast, so the pairs that each batch meets have loops of their own.

@@ -1,4 +1,4 @@
-// Chunk by chunk.
+// Implements CopyCutRows, chunk by chunk.
 #include "models/torch/cut_rows.h"
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// Exceptions to statuses.
+// Implements Guarded: turns exceptions into statuses.
 #include "models/torch/guarded.h"
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// What is said where LibTorch throws.
+// Guarded runs work on LibTorch and turns what it throws into a status.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_TORCH_GUARDED_H_
@@ -14,7 +14,7 @@ namespace ferry {
 // Runs `work` without gradients. What it throws becomes INTERNAL.
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work);
 
-// Of an INTERNAL error, says with which inputs: "with 'x' [1,3]: ...".
+// Adds to an INTERNAL error with which inputs it was: "with 'x' [1,3]: ...".
 absl::Status WithInputs(const absl::Status& status, const ModelSpec& spec,
                         const Values& inputs);
 

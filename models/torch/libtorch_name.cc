@@ -1,4 +1,4 @@
-// Opening it once.
+// Implements OpenLibtorchName: opens the stand-in once.
 #include "models/torch/libtorch_name.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@ namespace ferry {
 namespace {
 
 // Its name on the disk is another one than that by which the loader knows it,
-// so that nobody finds it who looks for torch's.
+// so that a search for torch's does not find it.
 constexpr char kStandIn[] = "libferry_libtorch.so";
 
 absl::Status Open() {

@@ -1,4 +1,4 @@
-// Makes "libtorch.so" a name that the dynamic loader knows.
+// OpenLibtorchName makes "libtorch.so" a name that the dynamic loader knows.
 //
 // What torch compiles is linked with libtorch.so, which in a CUDA build of
 // torch pulls in CUDA's libraries and has no code of its own. The loader takes

@@ -1,2 +1,2 @@
-// An empty library that the dynamic loader knows as libtorch.so, linked with
-// the parts of torch for the processor: see models/torch/libtorch_name.h.
+// This library stands for libtorch.so and is empty; it is linked with the parts
+// of torch for the processor: see models/torch/libtorch_name.h.

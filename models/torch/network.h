@@ -1,4 +1,4 @@
-// Network: a forward pass on LibTorch, ready to serve; what TorchModel runs.
+// Network runs a forward pass on LibTorch, ready to serve; TorchModel calls it.
 //
 // Thread safety: Forward() from several threads at once, one for each instance;
 // instances share the weights.

@@ -1,4 +1,4 @@
-// One loop a channel.
+// Implements Normalizer with one loop a channel.
 #include "models/torch/normalize.h"
 
 #include <algorithm>

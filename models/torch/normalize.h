@@ -1,4 +1,4 @@
-// Images of bytes to the floats that a model takes, in one pass.
+// Normalizer turns images of bytes into the floats of a model, in one pass.
 //
 // Thread safety: const after construction.
 #ifndef FERRY_MODELS_TORCH_NORMALIZE_H_

@@ -1,4 +1,4 @@
-// Opening it where all can see it, and counting what came.
+// Implements LoadOpLibrary: opens a library for all, counts its new operators.
 #include "models/torch/op_library.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>

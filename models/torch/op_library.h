@@ -1,4 +1,4 @@
-// Libraries of custom operators, which models call by name.
+// LoadOpLibrary opens a library of custom operators, which models call by name.
 //
 // Thread safety: one call at a time, before any model is loaded.
 #ifndef FERRY_MODELS_TORCH_OP_LIBRARY_H_

@@ -1,4 +1,4 @@
-// Kinds, shapes, types.
+// Implements OutputFit: checks kinds, shapes and types.
 #include "models/torch/output_fit.h"
 
 #include "absl/strings/str_cat.h"

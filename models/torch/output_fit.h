@@ -1,5 +1,5 @@
-// OutputFit: whether what a network gave for a batch is what its spec says, and
-// its way from the model's shapes to those of the wire.
+// OutputFit checks that what a network gave for a batch is what its spec says,
+// and brings it from the model's shapes to those of the wire.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_TORCH_OUTPUT_FIT_H_
@@ -26,7 +26,7 @@ class OutputFit {
   // INVALID_ARGUMENT, as where there are fewer or more than the spec's.
   absl::Status Fit(const Values& inputs, int32_t rows, Values& outputs);
 
-  // Of an output of type BYTES: dims of one row, of the batch fitted last.
+  // The dims of one row of a BYTES output, of the batch fitted last.
   const std::vector<int64_t>& text_dims(size_t output) const {
     return text_dims_[output];
   }

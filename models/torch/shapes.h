@@ -1,4 +1,4 @@
-// Shapes of batches from those of rows, and sizes that vary.
+// Shape and ResolveSizes make shapes of batches from those of rows.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_MODELS_TORCH_SHAPES_H_

@@ -1,4 +1,4 @@
-// Room, gathering, casting, padding.
+// Implements StagedInput: reserves memory, gathers, casts and pads.
 #include "models/torch/staged_input.h"
 
 #include <ATen/Functions.h>

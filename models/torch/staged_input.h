@@ -1,5 +1,5 @@
-// StagedInput: one input of an instance's batches, in memory of its own and
-// in the type that the network computes in.
+// StagedInput gathers one input of an instance's batches into memory of its own
+// and into the type that the network computes in.
 //
 // Rows are gathered and cast on the way: floats to the model's precision, bytes
 // of images to that by their normalization; integers, bools and BYTES pass
@@ -7,7 +7,7 @@
 // zeros, and a batch with zero rows (empty strings) to the rows that the
 // network is to see.
 //
-// Thread safety: thread-compatible; used by whoever runs a batch of the
+// Thread safety: thread-compatible; used by the thread that runs a batch of the
 // instance. Errors: may throw what LibTorch throws.
 #ifndef FERRY_MODELS_TORCH_STAGED_INPUT_H_
 #define FERRY_MODELS_TORCH_STAGED_INPUT_H_

@@ -1,4 +1,4 @@
-// From elements behind their lengths to strings, and back.
+// Implements GatherTexts and CopyTexts: elements to strings, and back.
 #include "models/torch/strings.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Tensors of type BYTES inside a model: lists of strings, row-major. LibTorch
-// has no tensor of them; TorchScript has List[str].
+// GatherTexts and CopyTexts handle BYTES inside a model: lists of strings,
+// row-major. LibTorch has no tensor of them; TorchScript has List[str].
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_MODELS_TORCH_STRINGS_H_

@@ -1,4 +1,4 @@
-// Walking the tree, and diagnostic names in it.
+// Implements ReadCallSpec and PlaceByName: walks the tree, finds names in it.
 #include "models/torch/tensor_places.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the tensors of a config stand among those of a model.
+// PlaceByName finds where a config's tensors stand among those of a model.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_MODELS_TORCH_TENSOR_PLACES_H_

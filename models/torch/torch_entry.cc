@@ -1,4 +1,4 @@
-// The entries of the shared library that holds the backends on LibTorch.
+// Implements the entries of ferry_torch, the library of backends on LibTorch.
 #include "models/torch/torch_entry.h"
 
 #include <c10/util/Exception.h>

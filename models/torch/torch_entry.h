@@ -1,4 +1,4 @@
-// What the shared library ferry_torch exports, without LibTorch's headers.
+// Declares what the library ferry_torch exports, without LibTorch's headers.
 //
 // Thread safety: one call at a time.
 #ifndef FERRY_MODELS_TORCH_TORCH_ENTRY_H_

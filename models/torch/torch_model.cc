@@ -1,4 +1,4 @@
-// Warm-up, gathering, compute, copying out.
+// Implements TorchModel: warm-up, gather, compute, copy out.
 #include "models/torch/torch_model.h"
 
 #include <ATen/Parallel.h>

@@ -1,4 +1,4 @@
-// Ferry's element types and precisions in LibTorch's terms.
+// ToScalarType and others map Ferry's types and precisions to LibTorch's.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_MODELS_TORCH_TYPES_H_
@@ -57,7 +57,7 @@ inline std::optional<DataType> FromScalarType(at::ScalarType type) {
   return std::nullopt;
 }
 
-// Of kNative: the type of floats that Ferry makes itself.
+// For kNative, returns the type of floats that Ferry makes itself.
 inline at::ScalarType ToScalarType(Precision precision) {
   return precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
 }

@@ -1,4 +1,4 @@
-// Sizes to try, sizes to run.
+// Implements WarmUp: finds sizes to try, and runs them.
 #include "models/torch/warm_up.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@ namespace {
 // Sizes of a dimension that varies, the cheap ones that most models take first;
 // 1 for those whose dimensions must agree with others'.
 constexpr int64_t kMadeUpSizes[] = {16, 32, 64, 128, 224, 1};
-// Of all inputs, where a size is made up that is not the first.
+// The most elements of all inputs, where a synthetic size is not the first.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 // Time for warming up sizes that are no power of two.
 constexpr Duration kBudget = std::chrono::seconds(2);
 
-// A size that does not fit is a mistake of whoever wrote the config.
+// A size that does not fit is a mistake in the config.
 absl::Status Told(const absl::Status& status) {
   return absl::IsOutOfRange(status)
              ? absl::InvalidArgumentError(status.message())

@@ -1,9 +1,9 @@
-// WarmUp: runs batches of a TorchModel before it serves: of the config's
-// samples or, where it has none, of zeros.
+// WarmUp runs batches of a TorchModel before it serves: of the config's samples
+// or, where it has none, of zeros.
 //
 // The zeros of an input whose sizes vary have a synthetic size: the first of
-// some with which the model runs. Of inputs that are padded, each of their
-// sizes is run. What no size can explain is an error: other outputs, their
+// some with which the model runs. Inputs that are padded run in each of their
+// sizes. What no size can explain is an error: other outputs, their
 // types or ranks, rows that are not those of the batch. Where the model throws
 // with each size, it may still take what clients send: failure() says so.
 //

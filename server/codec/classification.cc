@@ -1,4 +1,4 @@
-// The largest of each row.
+// Implements Classify(): finds the largest values of each row.
 #include "server/codec/classification.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The classification extension: instead of an output's values, of each row the
-// largest ones with their index and label, as texts.
+// Classify() serves the classification extension: it replaces an output's
+// values by the largest of each row, with index and label, as texts.
 //
 // Thread safety: free functions.
 #ifndef FERRY_SERVER_CODEC_CLASSIFICATION_H_

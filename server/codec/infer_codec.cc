@@ -1,5 +1,5 @@
-// Checks in the order a client would fix them: inputs by name, then each one's
-// type, shape and bytes, then outputs and parameters.
+// Implements InferDecoder: checks in the order a client would fix: inputs by
+// name, then each one's type, shape and bytes, then outputs and parameters.
 #include "server/codec/infer_codec.h"
 
 #include <algorithm>

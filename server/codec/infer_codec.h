@@ -1,4 +1,4 @@
-// InferDecoder: from the bytes of a ModelInferRequest to a checked
+// InferDecoder turns the bytes of a ModelInferRequest into a checked
 // InferRequest. The way back is infer_response.h.
 //
 // A tensor's bytes are not copied here: a decoded input is a list of segments
@@ -98,7 +98,7 @@ class InferDecoder {
   std::vector<size_t> outputs_;
   std::vector<int64_t> classes_;
   RequestParameters parameters_;
-  // Of the last request that was bound, if it was raw; serial 0: of none.
+  // Describes the last request that was bound, if it was raw; serial 0: none.
   struct Bound {
     uint64_t serial = 0;
     int32_t rows = 0;

@@ -1,4 +1,4 @@
-// The walk over the top-level fields of a ModelInferRequest.
+// Implements InferMessage: walks the top-level fields of a ModelInferRequest.
 #include "server/codec/infer_message.h"
 
 #include <google/protobuf/io/zero_copy_stream.h>

@@ -1,4 +1,4 @@
-// InferMessage: a ModelInferRequest as it was received, tensors where they lie.
+// InferMessage reads a received ModelInferRequest, tensors where they lie.
 //
 // It walks the top-level tags itself, hands the small fields to protobuf, and
 // records only where the raw tensor contents are: protobuf would copy each

@@ -1,4 +1,4 @@
-// One function a level: request, input, output.
+// Implements the reading of parameters of the request, an input, an output.
 #include "server/codec/infer_parameters.h"
 
 #include <limits>

@@ -1,9 +1,10 @@
-// The parameters of a ModelInferRequest, its inputs and its outputs.
+// ReadRequestParameters() and its like read the parameters of a
+// ModelInferRequest, its inputs and its outputs.
 //
 // Thread safety: free functions over values.
 // Errors: INVALID_ARGUMENT for a wrong type or value and for an unknown
-// `triton_` name; UNIMPLEMENTED for what Ferry does not offer. A name that
-// nobody has defined is passed over, as the protocol wants.
+// `triton_` name; UNIMPLEMENTED for what Ferry does not offer. An undefined
+// name is passed over, as the protocol wants.
 #ifndef FERRY_SERVER_CODEC_INFER_PARAMETERS_H_
 #define FERRY_SERVER_CODEC_INFER_PARAMETERS_H_
 

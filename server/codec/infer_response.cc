@@ -1,4 +1,4 @@
-// The wire format of a ModelInferResponse, by hand.
+// Implements EncodeInferResponse: writes the wire format by hand.
 #include "server/codec/infer_response.h"
 
 #include <google/protobuf/io/coded_stream.h>

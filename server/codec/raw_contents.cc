@@ -1,4 +1,4 @@
-// Bools that are 0 or 1, and lengths that fit.
+// Implements CheckRawElements: bools are 0 or 1, and lengths fit.
 #include "server/codec/raw_contents.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// The elements of raw_input_contents that may be wrong in themselves: those of
-// type BOOL and BYTES. Every byte of the other types is some number.
+// CheckRawElements() checks the elements of raw_input_contents that may be
+// wrong: those of type BOOL and BYTES. Other bytes are always some number.
 //
 // Thread safety: free function over values.
 #ifndef FERRY_SERVER_CODEC_RAW_CONTENTS_H_

@@ -1,5 +1,5 @@
-// A head before the response, and parameters behind it: in the wire format
-// fields may stand in any order.
+// Implements stream messages: puts a head before the response and parameters
+// behind it, since in the wire format fields may stand in any order.
 #include "server/codec/stream_message.h"
 
 #include <google/protobuf/io/coded_stream.h>

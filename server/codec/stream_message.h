@@ -1,4 +1,4 @@
-// The wire format of a ModelStreamInferResponse around an encoded
+// WrapInStreamMessage() puts a ModelStreamInferResponse around an encoded
 // ModelInferResponse, which is not copied.
 //
 // Thread safety: free functions.

@@ -1,4 +1,4 @@
-// From repeated fields to segments.
+// Implements TypedSegment(): turns repeated fields into segments.
 #include "server/codec/typed_contents.h"
 
 #include <google/protobuf/repeated_field.h>

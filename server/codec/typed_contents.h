@@ -1,4 +1,4 @@
-// Typed tensor contents (InferTensorContents) as the bytes a tensor has.
+// TypedSegment() gives typed contents (InferTensorContents) as tensor bytes.
 //
 // The repeated fields of 4 and 8 byte types and of bool lie in memory as the
 // tensor does: the run is the field itself. Types narrower than their field

@@ -1,11 +1,11 @@
-// Tags, varints and lengths over segments.
+// Implements WireReader: reads tags, varints and lengths out of segments.
 #include "server/codec/wire_reader.h"
 
 namespace ferry {
 namespace {
 
-// Of tags and lengths, as protobuf has it: what is longer is malformed, even if
-// the number is small.
+// Bounds tags and lengths as protobuf does: what is longer is malformed, even
+// if the number is small.
 constexpr int kMaxShortVarintBytes = 5;
 constexpr uint64_t kMaxTag = UINT32_MAX;
 

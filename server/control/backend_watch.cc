@@ -1,4 +1,4 @@
-// Looking at snapshots of the schedulers.
+// Implements BackendWatch: looks at snapshots of the schedulers.
 #include "server/control/backend_watch.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// BackendWatch looks at every model from time to time: is its device lost,
-// does its backend hang, and how fast is it.
+// BackendWatch looks at every model from time to time and tells if its device
+// is lost, if its backend hangs, and how fast it is.
 //
 // A backend hangs when one of its instances is at a batch for longer than
 // `timeout`, whatever the other instances do; the wait for the device that it
@@ -39,7 +39,7 @@ class ModelWatch {
 class BackendWatch {
  public:
   // timeout 0: never says that a backend hangs. `is_device_lost` asks the
-  // device that all models share, also while nobody uses it; empty: none.
+  // device that all models share, also while no model uses it; empty: none.
   BackendWatch(const ModelTable& models, Duration timeout,
                std::function<bool()> is_device_lost = {})
       : models_(models),

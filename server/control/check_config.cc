@@ -1,4 +1,4 @@
-// Model by model, and on after what fails.
+// Implements CheckConfig: loads model by model, and goes on after a failure.
 #include "server/control/check_config.h"
 
 #include <google/protobuf/text_format.h>

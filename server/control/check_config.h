@@ -1,5 +1,5 @@
-// --check-config: loads every model that would be served, says what is wrong
-// with each, and prints the configs in force.
+// CheckConfig() loads every model that would be served (--check-config), says
+// what is wrong with each, and prints the configs in force.
 //
 // Thread safety: free function.
 #ifndef FERRY_SERVER_CONTROL_CHECK_CONFIG_H_

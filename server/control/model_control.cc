@@ -1,4 +1,4 @@
-// The doors. What the thread does: model_control_thread.cc.
+// Implements ModelControl; what its thread does is in model_control_thread.cc.
 #include "server/control/model_control.h"
 
 #include <algorithm>
@@ -183,7 +183,7 @@ absl::Status ModelControl::Drain(TimePoint until) {
   for (const ModelUse& use : table_.UseAll()) {
     status.Update(use->model().scheduler->Drain(until));
   }
-  // Of a model that goes, each user is a call that is under way.
+  // Each user of a model that goes is a call that is under way.
   for (const ModelUse& use : table_.UseLeaving()) {
     status.Update(use->model().scheduler->Drain(until));
   }

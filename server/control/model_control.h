@@ -1,5 +1,5 @@
-// ModelControl: the life of models: loaded, replaced, unloaded, while others
-// serve.
+// ModelControl controls the life of models: it loads, replaces and unloads them
+// while others serve.
 //
 // One thread does what is asked, one thing after the other. A version is
 // loaded and warmed up beside what serves, then takes over in one step
@@ -72,8 +72,8 @@ class ModelControl {
 
   // Takes a model out; `done` when no new request finds it. What was admitted
   // is answered, then its memory is freed. Nothing happens where it is not
-  // loaded: who cleans up may ask twice. UNAVAILABLE unless the mode is
-  // kExplicit.
+  // loaded: a client that cleans up may ask twice. UNAVAILABLE unless the mode
+  // is kExplicit.
   void Unload(const std::string& name, Done done);
 
   // All versions that are known and all models of the repository, by name.

@@ -1,4 +1,4 @@
-// Which models are loaded, and when.
+// ModelControlOptions say which models are loaded, and when.
 //
 // Thread safety: plain values.
 #ifndef FERRY_SERVER_CONTROL_MODEL_CONTROL_OPTIONS_H_

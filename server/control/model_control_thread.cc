@@ -1,4 +1,4 @@
-// What the thread does: loads, unloads, polls, destroys.
+// Implements the thread of ModelControl: it loads, unloads, polls, destroys.
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
@@ -253,7 +253,7 @@ void ModelControl::DestroyAbandoned() {
   }
 }
 
-// A name that nobody knows makes no entry: clients could fill the memory.
+// An unknown name makes no entry: clients could fill the memory.
 void ModelControl::NoteUnreadable(const std::string& name,
                                   const absl::Status& status) {
   const std::string reason(repository_.ForClients(status).message());

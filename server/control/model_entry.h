@@ -1,9 +1,9 @@
-// ModelEntry: one served version of a model, with what the service itself
-// counts and knows about it, and who is using it. ModelUse holds it in use.
+// ModelEntry is one served version of a model: it holds what the service counts
+// and knows about it, and counts its users. ModelUse holds it in use.
 //
 // Life: made when the version is ready; closed when the table takes it out,
-// after which nobody new comes to use it; and when the last one has gone its
-// model is destroyed. A call uses it from its lookup to its end, so who was let
+// after which it gets no new user; and when the last user has gone its model is
+// destroyed. A call uses it from its lookup to its end, so a call that was let
 // in is served whole, whatever replaces the version meanwhile.
 //
 // Thread safety: thread-safe; no lock. What model() refers to lives as long as
@@ -52,15 +52,15 @@ class ModelEntry {
   void UseAgain() { users_.fetch_add(kOneUser, std::memory_order_relaxed); }
   void EndUse() { users_.fetch_sub(kOneUser, std::memory_order_release); }
 
-  // Lets nobody in any more.
+  // Lets no user in any more.
   void Close() { users_.fetch_or(kClosed, std::memory_order_acq_rel); }
-  // Closed, and everybody has gone.
+  // Closed, and all users have gone.
   bool is_abandoned() const {
     return users_.load(std::memory_order_acquire) == kClosed;
   }
 
   // Destroys the model, unless others share it; waits for its threads.
-  // REQUIRES: is_abandoned(), or nobody uses it ever again.
+  // REQUIRES: is_abandoned(), or no call uses it ever again.
   void DestroyModel() { model_.reset(); }
 
  private:

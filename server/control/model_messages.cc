@@ -1,4 +1,4 @@
-// From specs and counters to messages.
+// Implements the messages about models: fills them from specs and counters.
 #include "server/control/model_messages.h"
 
 #include <chrono>
@@ -38,7 +38,7 @@ uint64_t ToEpochMilliseconds(TimePoint time, TimePoint now) {
           .count());
 }
 
-// Requests that named the model and got an error, whoever found it.
+// Returns the requests that named the model and got an error from any part.
 uint64_t FailedRequests(const ModelEntry& entry,
                         const SchedulerStatistics& counted) {
   uint64_t failed = entry.invalid_requests.load(std::memory_order_relaxed);

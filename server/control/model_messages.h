@@ -1,4 +1,4 @@
-// What the service says about a model: ModelMetadata and ModelStatistics.
+// FillModelMetadata() and FillModelStatistics() say what is known of a model.
 //
 // Thread safety: free functions.
 #ifndef FERRY_SERVER_CONTROL_MODEL_MESSAGES_H_

@@ -1,4 +1,4 @@
-// By name, then the few versions one after the other.
+// Implements ModelTable: looks up by name, then through the few versions.
 #include "server/control/model_table.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ void ModelTable::Publish(ServedSet served) {
     }
   }
   current_ = std::make_shared<const ServedSet>(std::move(served));
-  // First, so that whoever finds an entry closed finds the new set.
+  // First, so that a thread that finds an entry closed finds the new set.
   generation_.fetch_add(1, std::memory_order_release);
   for (std::shared_ptr<ModelEntry>& entry : gone) {
     entry->Close();

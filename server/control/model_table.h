@@ -1,4 +1,4 @@
-// ModelTable: the models that are served now, as requests look them up.
+// ModelTable holds the models that are served now, as requests look them up.
 //
 // What is served is one constant value, ServedSet, that is replaced as a whole
 // when a model comes or goes. A queue's thread looks up in a ModelTableView,
@@ -34,7 +34,7 @@ struct ServedSet {
     std::vector<int64_t> not_ready;
   };
 
-  // Of a name that is known but has no version, too.
+  // It holds names that are known but have no version, too.
   absl::flat_hash_map<std::string, Named> by_name;
 
   // All entries, by name, then version.
@@ -56,7 +56,7 @@ class ModelTable {
   // ends it.
   void Listen(std::function<void(const ServedSet&)> listener);
 
-  // Returns the entries that are gone and that nobody uses any more.
+  // Returns the entries that are gone and that no call uses any more.
   std::vector<std::shared_ptr<ModelEntry>> TakeAbandoned();
   // Returns all that are gone and not taken yet, in use or not.
   std::vector<std::shared_ptr<ModelEntry>> TakeLeaving();

@@ -1,4 +1,4 @@
-// Readiness: whether the server takes requests, as every door reports it.
+// Readiness tells every endpoint whether the server takes requests.
 //
 // It only moves forward: starting, ready, draining, lost.
 //

@@ -1,4 +1,4 @@
-// Checking the requests; the work is ModelControl's.
+// Implements the repository's RPCs: checks requests, and asks ModelControl.
 #include "server/control/repository_answers.h"
 
 #include <string>

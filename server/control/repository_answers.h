@@ -1,4 +1,4 @@
-// The RPCs of the model repository: what there is, load, unload.
+// AnswerModelLoad() and its like answer the model repository's RPCs.
 //
 // Thread safety: free functions; replies come from any thread.
 #ifndef FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_

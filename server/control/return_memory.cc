@@ -1,9 +1,9 @@
-// tcmalloc where the program is linked with it, else glibc.
+// Implements ReturnFreedMemory() with tcmalloc where it is linked, else glibc.
 #include "server/control/return_memory.h"
 
 #include <malloc.h>
 
-// Of gperftools/malloc_extension_c.h; null where the program has no tcmalloc.
+// Declared as in gperftools/malloc_extension_c.h; null without tcmalloc.
 extern "C" void MallocExtension_ReleaseFreeMemory() __attribute__((weak));
 
 namespace ferry {

@@ -1,4 +1,4 @@
-// Gives memory that was freed back to the system.
+// ReturnFreedMemory() gives memory that was freed back to the system.
 //
 // Thread safety: thread-safe. Takes some milliseconds a gigabyte, in which
 // other threads' allocations may wait.

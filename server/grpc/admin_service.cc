@@ -1,4 +1,4 @@
-// RuntimeOptions to and from their message.
+// Implements AdminService: turns RuntimeOptions to and from their message.
 #include "server/grpc/admin_service.h"
 
 #include <limits>

@@ -1,6 +1,6 @@
-// AdminService: ferry.v1.Admin, the runtime options of the served models.
+// AdminService serves ferry.v1.Admin: the runtime options of the served models.
 //
-// Whoever reaches the port may turn them: registered with --admin-rpc only.
+// Any client that reaches the port may set them: it needs --admin-rpc.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_GRPC_ADMIN_SERVICE_H_

@@ -1,4 +1,4 @@
-// A list of calls and the event that announces it.
+// Implements AnsweredCalls: a list of calls, and the event that announces it.
 #include "server/grpc/answered_calls.h"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// A deadline of gRPC on Ferry's clock.
+// ToTimePoint() turns a deadline of gRPC into a moment of Ferry's clock.
 //
 // Thread safety: a function of its argument.
 #ifndef FERRY_SERVER_GRPC_GRPC_DEADLINE_H_

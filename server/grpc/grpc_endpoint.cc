@@ -1,4 +1,4 @@
-// Building and ending gRPC's server.
+// Implements GrpcEndpoint: builds and ends gRPC's server.
 #include "server/grpc/grpc_endpoint.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
@@ -133,8 +133,8 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
                            grpc::InsecureServerCredentials(), &port_);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   SetCompression(options.compression, builder);
-  // What nobody asks of it and every call pays for: counts of every call for a
-  // service that is not offered.
+  // Every call would pay for it and no client has a use for it: counts of every
+  // call for a service that is not offered.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,

@@ -1,8 +1,8 @@
-// GrpcEndpoint: the gRPC server with its services, queues and bounds.
+// GrpcEndpoint runs the gRPC server with its services, queues and bounds.
 //
-// Bounds: message bytes, metadata bytes, streams a connection, memory, replies
-// that nobody reads; one port, not shared; no compression, no reflection and
-// no admin RPC unless asked for.
+// Bounds: message bytes, metadata bytes, streams a connection, memory, unread
+// replies; one port, not shared; no compression, no reflection and no admin RPC
+// unless asked for.
 //
 // Life: Create() listens; Shutdown() when the schedulers have answered all they
 // accepted; then the destructor, after the schedulers are gone.
@@ -44,7 +44,7 @@ class GrpcEndpoint {
   int port() const { return port_; }
 
   // What grpc.health.v1 says of the server and of the inference service from
-  // now on. At first it is not serving. Of a model it says whether a version is
+  // now on. At first it is not serving. A model is serving where a version is
   // ready, while the server is serving.
   void SetServing() { health_.Set(Health::kServing); }
   void SetNotServing() { health_.Set(Health::kNotServing); }

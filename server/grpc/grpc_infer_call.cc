@@ -1,4 +1,4 @@
-// Between InferCall and gRPC.
+// Implements GrpcInferCall: connects InferCall with gRPC.
 #include "server/grpc/grpc_infer_call.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Checks and watches.
+// Implements HealthService: answers checks and keeps watches.
 #include "server/grpc/health_service.h"
 
 #include <grpcpp/support/async_stream.h>

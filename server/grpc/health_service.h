@@ -1,4 +1,4 @@
-// HealthService: grpc.health.v1.Health on completion queues.
+// HealthService serves grpc.health.v1.Health on completion queues.
 //
 // The server as a whole (the empty name) and the inference service have the
 // same health. A model, by its name, is serving where a version of it is ready

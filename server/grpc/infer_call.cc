@@ -1,4 +1,4 @@
-// Decode, submit; keep the result; encode, send.
+// Implements InferCall: decodes, submits, keeps the result, encodes, sends.
 #include "server/grpc/infer_call.h"
 
 #include <algorithm>

@@ -81,7 +81,7 @@ class InferCall final : private Completion {
   // REQUIRES: the reply or error was sent.
   void Clear();
 
-  // Of the request, until Clear(); empty before it is known.
+  // Returns the request's id, until Clear(); empty before it is known.
   const std::string& id() const { return decoder_.id(); }
 
   InferCall* next_answered = nullptr;  // of AnsweredCalls

@@ -1,4 +1,4 @@
-// The loop over one completion queue.
+// Implements InferQueue: the loop over one completion queue.
 #include "server/grpc/infer_queue.h"
 
 #include <pthread.h>

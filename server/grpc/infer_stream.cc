@@ -1,4 +1,4 @@
-// Reading, and answering in order.
+// Implements InferStream: reads requests, and answers them in order.
 #include "server/grpc/infer_stream.h"
 
 #include <utility>

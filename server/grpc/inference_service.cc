@@ -1,4 +1,4 @@
-// The small RPCs.
+// Implements InferenceService: answers the small RPCs.
 #include "server/grpc/inference_service.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// InferenceService: inference.GRPCInferenceService as gRPC sees it, all of it
+// InferenceService is inference.GRPCInferenceService as gRPC sees it, all of it
 // on completion queues.
 //
 // ModelInfer and ModelStreamInfer are raw: InferQueues post for them and serve

@@ -1,7 +1,7 @@
-// QueueTag: what a completion queue of gRPC gives back when an operation has
+// QueueTag is what a completion queue of gRPC gives back when an operation has
 // ended; it knows what to do next.
 //
-// QueuedService: a service whose calls are served on completion queues. No
+// QueuedService is a service with its calls served on completion queues. No
 // service of Ferry uses gRPC's callback API: one such method and gRPC starts
 // threads that compete with the queues' for the sockets
 // (docs/decisions/0009-no-callback-methods.md).

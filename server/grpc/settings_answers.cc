@@ -1,4 +1,4 @@
-// The settings by tritonserver's names.
+// Implements the answers about settings, under tritonserver's names.
 #include "server/grpc/settings_answers.h"
 
 #include <spdlog/spdlog.h>

@@ -1,5 +1,5 @@
-// TraceSetting and LogSettings: what is in force, to be read. Changes over the
-// network are refused: whoever starts the server decides.
+// AnswerTraceSetting() and AnswerLogSettings() tell what is in force. They
+// refuse changes over the network: the command line decides.
 //
 // Thread safety: free functions.
 #ifndef FERRY_SERVER_GRPC_SETTINGS_ANSWERS_H_

@@ -1,4 +1,4 @@
-// The canonical codes have the same numbers in Abseil and gRPC.
+// Implements ToGrpcStatus(): codes have the same numbers in Abseil and gRPC.
 #include "server/grpc/status.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The one place where a failure becomes a gRPC status.
+// ToGrpcStatus() is the one place where a failure becomes a gRPC status.
 //
 // Codes: INVALID_ARGUMENT the message is wrong; NOT_FOUND no such model or
 // version; UNIMPLEMENTED not offered; RESOURCE_EXHAUSTED the queue is full;

@@ -1,4 +1,4 @@
-// The list of unsent replies, oldest first.
+// Implements UnsentReplies: keeps a list of unsent replies, oldest first.
 #include "server/grpc/unsent_replies.h"
 
 namespace ferry {

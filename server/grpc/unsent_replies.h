@@ -2,9 +2,9 @@
 //
 // A reply is unsent until gRPC has written its last byte, which a client that
 // does not read can put off for ever. Past the bound the oldest reply is
-// dropped, its call cancelled, if it has been unsent for kMinUnsent: who reads
-// within that time loses nothing to who does not. So the bound may be passed by
-// what is answered within kMinUnsent.
+// dropped, its call cancelled, if it has been unsent for kMinUnsent: a client
+// that reads within that time loses nothing to one that does not. So the bound
+// may be passed by what is answered within kMinUnsent.
 //
 // Invariant: bytes() is the sum over all unsent replies, those included that
 // are dropped and whose memory gRPC still holds: until the connection can be

@@ -1,4 +1,4 @@
-// A short list, moved along.
+// Implements HttpConnections: a short list, moved along.
 #include "server/http/http_connections.h"
 
 #include <microhttpd.h>

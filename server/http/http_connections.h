@@ -1,7 +1,7 @@
-// HttpConnections: the open connections of an HttpListener, and which of them
-// goes when there are too many: the one that asked the longest ago, or never
-// did. So those that send no whole request, or do not read their reply, keep
-// nobody out, however slowly they go on: who comes and asks is the newest.
+// HttpConnections keeps the open connections of an HttpListener and, when there
+// are too many, shuts the one that asked longest ago, or never did. So those
+// that send no whole request, or do not read their reply, keep no client out,
+// however slowly they go on: a client that comes and asks is the newest.
 //
 // Invariant: no more than `max_open` are open, but for those that were shut and
 // that the daemon has yet to see the end of.

@@ -1,4 +1,4 @@
-// Over libmicrohttpd.
+// Implements HttpListener over libmicrohttpd.
 #include "server/http/http_listener.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// HttpListener: a small HTTP server for /metrics and health, GET only.
+// HttpListener is a small HTTP server for /metrics and health, GET only.
 //
 // One thread; bounded connections, memory a connection and idle time. Where
 // there are too many connections, the one that asked the longest ago is closed

@@ -1,4 +1,4 @@
-// Metrics from one reading of the device.
+// Implements DeviceMetrics: makes metrics from one reading of the device.
 #include "server/metrics/device_metrics.h"
 
 #include <map>

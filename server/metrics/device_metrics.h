@@ -1,5 +1,5 @@
-// DeviceMetrics: what the device measures of itself, as Prometheus metrics,
-// read when somebody asks.
+// DeviceMetrics exports what the device measures of itself as Prometheus
+// metrics, and reads the device at each scrape.
 //
 // ferry_device_* and ferry_gpm_* are of the device itself. ferry_gpu_* are of
 // the whole GPU, labelled with its UUID: the processes on its slices all show

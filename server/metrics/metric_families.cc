@@ -1,4 +1,4 @@
-// Counters, gauges and histograms of Prometheus.
+// Implements MetricFamilies: Prometheus counters, gauges and histograms.
 #include "server/metrics/metric_families.h"
 
 #include <algorithm>

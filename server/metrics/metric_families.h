@@ -23,9 +23,9 @@ struct MetricName {
   const char* help;
 };
 
-// Buckets of durations: kCommon has bounds that are the same for all, a few, as
-// who stores them wants; kCounted those in which they are counted, 1/16 wide,
-// for who takes quantiles of the difference between two moments.
+// Buckets of durations: kCommon has a few bounds, the same for all, as a
+// database wants; kCounted has those in which they are counted, 1/16 wide, for
+// a client that takes quantiles of the difference between two moments.
 enum class Buckets : uint8_t { kCommon, kCounted };
 
 class MetricFamilies {

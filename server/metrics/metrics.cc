@@ -1,4 +1,4 @@
-// The list of metrics. docs name them; dashboards and alerts use them.
+// Implements ServerMetrics. Docs, dashboards and alerts use the names here.
 #include "server/metrics/metrics.h"
 
 #include <prometheus/text_serializer.h>

@@ -1,5 +1,5 @@
-// ServerMetrics: what the schedulers count, as Prometheus metrics, made when
-// somebody asks. Nothing is counted twice and nothing on the request path is
+// ServerMetrics exports what the schedulers count as Prometheus metrics, made
+// at each scrape. Nothing is counted twice and nothing on the request path is
 // touched.
 //
 // Names carry the words of batcher/statistics.h: ferry_queue_wait_seconds,

@@ -1,4 +1,4 @@
-// Checked arithmetic at its edges.
+// Tests that checked arithmetic fits or says so, at its edges.
 #include "base/checked_math.h"
 
 #include <gtest/gtest.h>

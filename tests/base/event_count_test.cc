@@ -1,4 +1,4 @@
-// EventCount: no wake-up is lost, waits end at their time.
+// Tests that EventCount loses no wake-up and that waits end at their time.
 #include "base/event_count.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(EventCount, WaitUntilAPastTimeReturns) {
 
 TEST(EventCount, OldNotificationDoesNotEndALaterWait) {
   EventCount events;
-  events.Notify();  // nobody waits: nothing is remembered
+  events.Notify();  // no thread waits: nothing is remembered
   const EventCount::Key cancelled = events.PrepareWait();
   events.CancelWait();
   events.Notify();

@@ -1,4 +1,4 @@
-// Histogram: stated error at every magnitude, quantiles against sorted values.
+// Tests Histogram's stated error, and its quantiles against sorted values.
 #include "base/histogram.h"
 
 #include <gtest/gtest.h>

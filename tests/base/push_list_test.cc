@@ -1,4 +1,4 @@
-// PushList: order, take-all, and what a paused producer hides.
+// Tests PushList's order, TakeAll(), and what a paused producer hides.
 #include "base/push_list.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Nice values of threads, each of a thread of its own.
+// Tests nice values of threads, each in a thread of its own.
 #include "base/thread_priority.h"
 
 #include <gtest/gtest.h>

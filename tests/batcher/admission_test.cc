@@ -1,4 +1,4 @@
-// Admission: each bound at and past its limit (G5), and closing.
+// Tests that Admission keeps each bound at and past its limit (G5), and closes.
 #include "batcher/admission.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Steady state allocates nothing per request: every operator new is counted
-// between warm-up and end.
+// Tests that steady state allocates nothing per request: every operator new is
+// counted between warm-up and end.
 #include <gtest/gtest.h>
 
 #include <atomic>

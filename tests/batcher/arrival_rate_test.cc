@@ -1,4 +1,4 @@
-// Rates over two horizons.
+// Tests that ArrivalRate estimates rates over two horizons.
 #include "batcher/arrival_rate.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// BatchPlan, JoinOrder and LevelShares: which requests join a batch, in which
-// order.
+// Tests BatchPlan, JoinOrder and LevelShares: which requests join a batch, in
+// which order.
 #include "batcher/batch_plan.h"
 
 #include <gtest/gtest.h>

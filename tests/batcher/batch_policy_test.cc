@@ -1,4 +1,4 @@
-// The policies as tables: state in, decision out.
+// Tests the policies as tables: state in, decision out.
 #include "batcher/batch_policy.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ std::string Decide(PolicyKind kind, const QueueState& queue,
           : absl::StrCat(" for ", wait.wake_at_rows, " rows"));
 }
 
-// Of an idle instance.
+// Returns the decision for an idle instance.
 std::string Decide(PolicyKind kind, const QueueState& queue, TimePoint now,
                    const Forecast& forecast = {}) {
   return Decide(kind, queue, InstanceState{}, now, forecast);
@@ -157,7 +157,7 @@ TEST(TargetRows, IsTheSmallestBatchThatCarriesTheRate) {
   }
 }
 
-// Of s(b) = 1 + 0.1 b ms: 1.8 and 7.4 ms.
+// With s(b) = 1 + 0.1 b ms the buckets take 1.8 and 7.4 ms.
 TEST(TargetRows, IsWhatCarriesTheRateInTheTimeOfItsBucket) {
   const std::vector<int32_t> buckets = {8, 64};
   Forecast forecast{.service = {.alpha_ns = 1e6, .beta_ns = 1e5},

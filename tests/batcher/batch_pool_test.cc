@@ -1,4 +1,4 @@
-// BatchPool: a bound, waiters, order of delivery, and when all is idle.
+// Tests BatchPool: its bound, waiters, order of delivery, and when it is idle.
 #include "batcher/batch_pool.h"
 
 #include <gtest/gtest.h>

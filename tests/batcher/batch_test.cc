@@ -1,4 +1,4 @@
-// Batch: rows in order, one answer for each request, counts, reuse.
+// Tests that Batch keeps rows in order, answers each request once, and counts.
 #include "batcher/batch.h"
 
 #include <gtest/gtest.h>

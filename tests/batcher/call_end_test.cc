@@ -1,6 +1,6 @@
-// Every order in which a call can end: each sequence of submit, cancel, time,
-// pulls and steps of the instance, up to a length, is played; however it went,
-// the request is answered once (G1).
+// Tests that every order of events answers a call once (G1): each sequence of
+// submit, cancel, time, pulls and steps of the instance, up to a length, is
+// played.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// CpuInstance: the guarantees of Instance over models that fail, throw, wait.
+// Tests that CpuInstance keeps its guarantees where models fail, throw or wait.
 #include "batcher/cpu_instance.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// DeadlineHeap against a sorted multiset.
+// Tests DeadlineHeap against a sorted multiset.
 #include "batcher/deadline_heap.h"
 
 #include <gtest/gtest.h>

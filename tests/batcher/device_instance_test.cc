@@ -1,4 +1,4 @@
-// DeviceInstance: the guarantees of Instance over a device that has several
+// Tests that DeviceInstance keeps its guarantees over a device that has several
 // batches in flight, fails in any step, or is lost.
 #include "batcher/device_instance.h"
 

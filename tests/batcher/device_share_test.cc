@@ -1,5 +1,5 @@
-// DeviceShare: shares of the device's time, on one thread, and exclusion, on
-// several.
+// Tests that DeviceShare shares the device's time, on one thread, and excludes,
+// on several.
 #include "batcher/device_share.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ std::vector<double> Share(int32_t permits, const std::vector<double>& weights,
     now = end.at;
     const Duration took = batches[model_of[end.client]];
     used[model_of[end.client]] += static_cast<double>(took.count()) / 1e9;
-    // Whoever is let in by this begins now.
+    // An instance that is let in by this begins now.
     std::vector<ShareClient::State> before;
     for (const Client& client : clients) {
       before.push_back(client.state);
@@ -150,7 +150,7 @@ TEST_F(DeviceShareTest, IdleModelSavesLittleUp) {
 TEST_F(DeviceShareTest, HeavyUseBeforeAPauseIsNotPaidFor) {
   ASSERT_TRUE(TryEnter(client_));
   Leave(client_, Milliseconds(100'000));
-  now_ += Milliseconds(1);  // nobody is expected any more
+  now_ += Milliseconds(1);  // no model is expected any more
   ASSERT_TRUE(TryEnter(other_));
   EXPECT_FALSE(TryEnter(client_));
   for (int i = 0; i < 100 && client_.state == ShareClient::State::kWaiting;

@@ -1,4 +1,4 @@
-// InProcessClient and Future: one answer each, from the calls of a pool.
+// Tests that each Future gets its one answer, from the calls of a pool.
 #include "batcher/future.h"
 
 #include <gtest/gtest.h>

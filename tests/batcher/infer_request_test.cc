@@ -1,4 +1,4 @@
-// InferRequest: when its result is of no use.
+// Tests that InferRequest knows when its result is of no use.
 #include "batcher/infer_request.h"
 
 #include <gtest/gtest.h>

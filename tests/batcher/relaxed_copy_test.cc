@@ -1,4 +1,4 @@
-// RelaxedCopy: what is stored is loaded, also while another thread stores.
+// Tests that RelaxedCopy loads what is stored, also while a thread stores.
 #include "batcher/relaxed_copy.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// RequestQueue: arrival order in each group and level, removal from anywhere,
-// deadlines alongside.
+// Tests that RequestQueue keeps arrival order in each group and level, removes
+// from anywhere, and keeps deadlines alongside.
 #include "batcher/request_queue.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Requests Contents(const ShapeGroup::Level& level) {
   return contents;
 }
 
-// Of a queue with one shape and one level.
+// Returns the requests of a queue with one shape and one level.
 Requests Contents(const RequestQueue& queue) {
   return queue.empty() ? Requests{} : Contents(queue.groups()[0]->levels()[0]);
 }

@@ -1,4 +1,4 @@
-// GatherRows: rows behind each other in request order, from runs of any size.
+// Tests that GatherRows joins rows in request order, from runs of any size.
 #include "batcher/row_gather.h"
 
 #include <gtest/gtest.h>

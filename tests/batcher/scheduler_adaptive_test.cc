@@ -1,5 +1,5 @@
-// Scheduler under `adaptive`: what it learns and what it then waits for. All on
-// a fake clock.
+// Tests that Scheduler under `adaptive` learns and then waits as it should. All
+// on a fake clock.
 #include <gtest/gtest.h>
 
 #include <memory>

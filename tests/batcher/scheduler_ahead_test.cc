@@ -1,5 +1,5 @@
-// Scheduler with instances that pull the next batch while one computes. On a
-// fake clock.
+// Tests Scheduler with instances that pull the next batch while one computes.
+// On a fake clock.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Scheduler: which requests leave together, and when (G2, G3).
+// Tests which requests leave Scheduler together, and when (G2, G3).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Scheduler whose backend pads batches to buckets: a batch leaves with the rows
-// that cost least each.
+// Tests that where the backend pads batches to buckets, a batch leaves with the
+// rows that cost least each.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -106,7 +106,7 @@ TEST_F(SchedulerBucketsTest, WhoCouldBeLateIsNotLeftBehind) {
   EXPECT_EQ(Serve(Options(1), kFiveOfOne, 6.0), Sizes{5});
   EXPECT_EQ(Serve(Options(1), kFiveOfOne, 6.2), (Sizes{4, 1}));
   SteppedSchedulerOptions levels = Options(1);
-  levels.scheduler.levels.resize(2);  // who is more urgent may come before it
+  levels.scheduler.levels.resize(2);  // a more urgent one may come before it
   EXPECT_EQ(Serve(levels, kFiveOfOne, 100), Sizes{5});
 }
 

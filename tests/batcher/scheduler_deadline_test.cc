@@ -1,4 +1,4 @@
-// Scheduler: requests that would miss their deadline are refused at admission
+// Tests that requests that would miss their deadline are refused at admission
 // or dropped when their batch closes, and probed where nothing is known. All on
 // a fake clock.
 #include <gmock/gmock.h>
@@ -232,7 +232,7 @@ TEST_F(SchedulerDeadlineTest, ProbeOfSeveralBatchesRunsWhole) {
   EXPECT_TRUE(requests_.back().HasOwnRows()) << "both of its parts";
 }
 
-// Of a model whose rows may be long, which takes ten times as long.
+// The model may have long rows, which take ten times as long.
 TEST_F(SchedulerDeadlineTest, AdmissionKnowsHowLongEachShapeTakes) {
   const auto serve = [&](int64_t width) {
     ASSERT_TRUE(Submit({.width = width}).ok());

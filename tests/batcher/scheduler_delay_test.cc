@@ -1,5 +1,5 @@
-// Scheduler whose levels delay what waits past its timeout: it comes after the
-// others of its level. All on a fake clock.
+// Tests that a level that delays what waits past its timeout serves it after
+// the others of its level. All on a fake clock.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Scheduler: deadlines and cancels while queued and after (G1, G4).
+// Tests deadlines and cancels of requests, while queued and after (G1, G4).
 #include <gtest/gtest.h>
 
 #include <deque>

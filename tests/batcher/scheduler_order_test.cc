@@ -1,5 +1,5 @@
-// Scheduler: replies in order of arrival (`preserve_ordering`), and batches
-// that are large enough (`enough_rows`).
+// Tests that replies keep the order of arrival (`preserve_ordering`), and that
+// a batch leaves when it is large enough (`enough_rows`).
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -137,8 +137,8 @@ TEST(SchedulerOrder, SeveralLevelsAreRefused) {
             "several");
 }
 
-// Random shapes, sizes, cancels and instances: who is served is answered in
-// order of arrival, and all are answered.
+// Plays random shapes, sizes, cancels and instances: served requests are
+// answered in order of arrival, and all are answered.
 void PlayInOrder(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto uniform = [&random](int32_t low, int32_t high) {

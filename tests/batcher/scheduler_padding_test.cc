@@ -1,5 +1,5 @@
-// What of the work was padding, as the scheduler counts it: rows that fill a
-// bucket, and zeros that fill a row.
+// Tests that the scheduler counts what of the work was padding: rows that fill
+// a bucket, and zeros that fill a row.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,5 +1,5 @@
-// Scheduler: levels of priority, the floor against starvation, and closing just
-// in time with two batches in flight. All on a fake clock.
+// Tests levels of priority, their floor against starvation, and closing just in
+// time with two batches in flight. All on a fake clock.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Scheduler: options and requests it refuses, with their messages and counts.
+// Tests that Scheduler refuses wrong options and requests, and counts these.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ void ExpectRefusal(const absl::Status& status, absl::StatusCode code,
   EXPECT_THAT(std::string(status.message()), HasSubstr(message));
 }
 
-// Of the scheduler's counts: nothing of a refused request is left behind.
+// Expects that nothing of a refused request is left in the scheduler's counts.
 void ExpectEmpty(const Scheduler& scheduler) {
   const SchedulerStatistics counts = scheduler.Snapshot();
   EXPECT_EQ(counts.queued_requests, 0);

@@ -1,5 +1,5 @@
-// Scheduler whose device other models share: the batch of an instance that has
-// to wait for its turn goes on growing. On a fake clock.
+// Tests that a batch goes on growing while its instance waits for its turn on a
+// device that other models share. On a fake clock.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Scheduler: requests of more rows than a batch holds, served in parts.
+// Tests that Scheduler serves requests larger than a batch, in parts.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Scheduler with threads: drain, end, and statistics (G1).
+// Tests Scheduler with threads: drain, end, and statistics (G1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

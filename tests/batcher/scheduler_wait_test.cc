@@ -1,5 +1,5 @@
-// Scheduler: which instance waits for what, and what wakes it or the timer. On
-// a fake clock; the instances pull only when their threads would.
+// Tests which instance waits for what, and what wakes it or the timer. On a
+// fake clock; the instances pull only when their threads would.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,5 +1,5 @@
-// ScriptedCpuModel and ScriptedDeviceModel are models whose steps are functions
-// of the test; Serve() is a scheduler over them.
+// ScriptedCpuModel and ScriptedDeviceModel are models that run functions of the
+// test as their steps; Serve() is a scheduler over them.
 //
 // Thread safety: that of what they stand in for.
 #ifndef FERRY_TESTS_BATCHER_SCRIPTED_MODELS_H_

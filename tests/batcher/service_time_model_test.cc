@@ -1,4 +1,4 @@
-// Learning s(b): exact lines, noise, one size only, steps, drift.
+// Tests that s(b) is learned: exact lines, noise, one size only, steps, drift.
 #include "batcher/service_time_model.h"
 
 #include <gtest/gtest.h>
@@ -54,8 +54,8 @@ TEST_F(ServiceTimeModelTest, SizesOfABucketAreOneSize) {
   EXPECT_GE(model.Bound(9), model.Expected(9));
 }
 
-// Of the time of a bucket that ran with few rows all its sizes know, and no
-// other; whether asked by the rows of a batch or by the bucket.
+// All sizes of a bucket, and no other, know its time once it ran with few rows;
+// whether asked by the rows of a batch or by the bucket.
 TEST_F(ServiceTimeModelTest, BucketIsKnownByEachOfItsSizes) {
   ServiceTimeModel model(kMaxRows, {8, 16, kMaxRows});
   for (int i = 0; i < 20; ++i) {

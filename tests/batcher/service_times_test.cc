@@ -1,4 +1,4 @@
-// s(b) by shape: who speaks for itself, from when on, and for whom all speak.
+// Tests that each shape has its own s(b) in time, and that of all before.
 #include "batcher/service_times.h"
 
 #include <gtest/gtest.h>

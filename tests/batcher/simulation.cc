@@ -1,5 +1,5 @@
-// What happens in a simulation; what is checked is in simulation_checks.cc and
-// simulation_forecast.cc.
+// Implements Simulation: what happens in it; what is checked is in
+// simulation_checks.cc and simulation_forecast.cc.
 #include "tests/batcher/simulation.h"
 
 #include <gtest/gtest.h>
@@ -218,7 +218,7 @@ void Simulation::Learn(size_t index) {
   }
 }
 
-// Of an instance's own batches only the oldest ends its compute.
+// Only the oldest of an instance's own batches ends its compute.
 void Simulation::LoseDevice() {
   ScriptedInstances& instances = stepped_.instances();
   for (size_t i = 0; i < instances.running_count(); ++i) {

@@ -141,7 +141,7 @@ class Simulation {
   // Whether all calls like this one, which is the oldest of them, fit into one
   // batch with room to spare, and no other shape has closed it.
   bool CanGrow(const Call& oldest) const;
-  // Whether nobody joins a batch of its shape any more, for another's sake.
+  // Whether no call joins a batch of its shape any more, for another's sake.
   bool IsClosedByAnother(const InferRequest& first) const;
   // Whether it does not join one for that.
   bool IsBehindAnother(const InferRequest& request) const;
@@ -152,7 +152,7 @@ class Simulation {
   // may be refused or dropped for it.
   bool MayForecast() const { return forecasts_.has_times(); }
   int32_t QueuedRows() const;
-  // Of one level.
+  // Returns those of one level.
   int32_t QueuedRequests(int32_t level) const;
   int64_t KeptBytes() const;
   // Whether a thread would pull or look now.
@@ -178,8 +178,8 @@ class Simulation {
   Duration least_compute_{0};  // that a batch takes
   const SteppedSchedulerOptions options_;
   RuntimeOptions runtime_;
-  // Of what is queued: the runtime options', or what was there when they
-  // changed.
+  // They bound what is queued: the runtime options' bounds, or what was there
+  // when they changed.
   QueueBounds bounds_;
   std::deque<Call> calls_;  // [id]
   SteppedScheduler stepped_;

@@ -1,4 +1,4 @@
-// What a simulation checks, and the model it checks against.
+// Implements Simulation's checks against its model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ void Simulation::OnStart(const Batch& batch) {
   CheckShares(batch);
 }
 
-// Of each level those that wait for the longest, in their order, and then the
-// delayed ones in theirs; the first of all first where nothing else has a say.
+// The oldest calls of each level leave, in their order, and then its delayed
+// ones in theirs; the first of all first where nothing else has a say.
 void Simulation::CheckOrder(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
   for (int32_t level = 0; level < std::ssize(options_.scheduler.levels);
@@ -76,7 +76,7 @@ void Simulation::CheckOrder(const Batch& batch) const {
 }
 
 // After those that left were taken from the model: where order is preserved
-// nobody older is left behind, whatever its shape.
+// no older call is left behind, whatever its shape.
 void Simulation::CheckArrivals(const Batch& batch) const {
   if (!options_.scheduler.preserve_ordering) {
     return;
@@ -87,8 +87,8 @@ void Simulation::CheckArrivals(const Batch& batch) const {
   }
 }
 
-// After those that left were taken from the model: of one shape nobody joins,
-// and nobody is left behind, after a less urgent one, but for what that one's
+// After those that left were taken from the model: in one shape no call joins,
+// and none is left behind, after a less urgent one, but for what that one's
 // level is owed; or for its first where it has saved up a whole batch.
 void Simulation::CheckLevels(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
@@ -282,7 +282,7 @@ void Simulation::CheckCounts() {
   EXPECT_LE(counts.queued_requests, bounds_.requests);
   EXPECT_LE(counts.queued_rows, bounds_.rows);
   EXPECT_LE(counts.queued_bytes, bounds_.bytes);
-  // What is above a bound that was lowered leaves, and nobody comes for it.
+  // What is above a bound that was lowered leaves, and no call replaces it.
   bounds_ = {
       .requests = std::max(runtime_.queue.requests, counts.queued_requests),
       .rows = std::max(runtime_.queue.rows, counts.queued_rows),

@@ -1,4 +1,4 @@
-// What may be forecast, and who was refused, dropped or let in for it.
+// Implements ForecastBounds, and checks of calls refused, dropped or let in.
 #include "tests/batcher/simulation_forecast.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TimePoint ForecastBounds::LatestEnd(TimePoint now) const {
                               : now;
 }
 
-// Who is delayed when late is refused only if it would miss its deadline, too.
+// A call that may be delayed is refused only if it would miss its deadline.
 TimePoint Simulation::LastMoment(const InferRequest& request) const {
   return options_.scheduler.levels[static_cast<size_t>(request.level)]
                  .delays_late

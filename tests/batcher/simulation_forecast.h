@@ -1,14 +1,14 @@
-// ForecastBounds: the latest and the earliest moment that the batcher may
-// forecast for an answer, from nothing but what was started and how long it
-// took. Wrong is who refuses or drops what even the latest would be in time
-// for, and who lets in what not even the earliest is.
+// ForecastBounds computes the latest and the earliest moment that the batcher
+// may forecast for an answer, from nothing but what was started and how long it
+// took. The batcher is wrong if it refuses or drops a call that even the latest
+// would answer in time, or lets in one that not even the earliest would.
 //
-// Of a batch: a line through times that were seen, with neither coefficient
+// The time of a batch: a line through times that were seen, with no coefficient
 // below zero, passes at full size at most the longest of them at its rows; a
 // deviation is the difference of two such times. A quarter more is for what a
 // line through few batches, or that of another shape, errs.
 //
-// Of the queue: each row ahead is a batch of its own and takes as long as a
+// The queue's time: each row ahead is a batch of its own and takes as long as a
 // full one, on all instances; and one batch is the last of another shape. Where
 // others are more urgent the level has as little of the time as any may have.
 //
@@ -37,7 +37,7 @@ class ForecastBounds {
   // Whether anything is known.
   bool has_times() const { return has_times_; }
 
-  // Whether somebody may still go by how long batches take; surely not once
+  // Whether the batcher may still go by how long batches take; surely not once
   // none was started for long.
   bool IsForecastValid(TimePoint now) const;
 
@@ -53,7 +53,7 @@ class ForecastBounds {
   // The latest end of a batch that closes now.
   TimePoint LatestEnd(TimePoint now) const;
 
-  // Who is due before that is not let in where there is no forecast to believe.
+  // A call that is due before that is not let in without a valid forecast.
   TimePoint EarliestAnswer(TimePoint now) const {
     return has_times_ ? now + fastest_ : now;
   }

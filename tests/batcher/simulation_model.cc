@@ -1,4 +1,4 @@
-// The model that a simulation checks against.
+// Implements the model that a simulation checks against.
 #include <algorithm>
 
 #include "tests/batcher/simulation.h"

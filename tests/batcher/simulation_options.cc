@@ -1,4 +1,4 @@
-// What a simulation is loaded with.
+// Implements the options and loads that a simulation draws.
 #include <algorithm>
 
 #include "tests/batcher/simulation.h"

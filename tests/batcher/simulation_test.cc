@@ -1,4 +1,4 @@
-// Seeded simulations of the batcher; each checks G1-G5 after every action.
+// Tests the batcher by seeded simulations that check G1-G5 after every action.
 //
 //   FERRY_SIMULATION_SEED=17    plays that seed only
 //   FERRY_SIMULATION_SEEDS=9999 plays that many, from 1

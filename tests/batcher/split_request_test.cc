@@ -1,4 +1,4 @@
-// SplitRequest: where parts point, and how their rows are joined.
+// Tests where SplitRequest's parts point, and how their rows are joined.
 #include "batcher/split_request.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Statistics: a sum loses nothing, and every reason has a name of its own.
+// Tests that a sum of statistics loses nothing, and that reasons have names.
 #include "batcher/statistics.h"
 
 #include <gtest/gtest.h>

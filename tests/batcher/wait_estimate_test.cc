@@ -1,4 +1,4 @@
-// WaitEstimate: when a request would be answered, given what is ahead of it.
+// Tests that WaitEstimate counts what is ahead of a request.
 #include "batcher/wait_estimate.h"
 
 #include <gtest/gtest.h>

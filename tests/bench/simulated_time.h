@@ -1,5 +1,5 @@
-// SimulatedTime: a Pacer whose time passes only in SleepUntil(), and a target
-// in it. One thread, no waiting: a test of an hour takes no time.
+// SimulatedTime is a Pacer whose time passes only in SleepUntil(), with a
+// target in it. One thread, no waiting: a test of an hour takes no time.
 //
 // Thread safety: single-threaded.
 #ifndef FERRY_TESTS_BENCH_SIMULATED_TIME_H_

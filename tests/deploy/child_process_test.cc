@@ -1,4 +1,4 @@
-// Real processes: what they get, write and end with.
+// Tests that real processes get, write and end with what ChildProcess says.
 #include "deploy/launch/child_process.h"
 
 #include <gmock/gmock.h>

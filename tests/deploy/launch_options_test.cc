@@ -1,4 +1,4 @@
-// Flags of ferry-launch, and which slices they give.
+// Tests that the flags of ferry-launch are read, and which slices they give.
 #include "deploy/launch/launch_options.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is started for which slices.
+// Tests that the slices get the right servers and wrong arguments are refused.
 #include "deploy/launch/launch_plan.h"
 
 #include <gmock/gmock.h>

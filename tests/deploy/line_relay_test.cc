@@ -1,4 +1,4 @@
-// Lines in any cut.
+// Tests that LineRelay labels whole lines, however their bytes are cut.
 #include "deploy/launch/line_relay.h"
 
 #include <gtest/gtest.h>

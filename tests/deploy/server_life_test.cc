@@ -1,4 +1,4 @@
-// Starts, delays and ends, on a synthetic clock.
+// Tests the starts, delays and ends of ServerLife on a synthetic clock.
 #include "deploy/launch/server_life.h"
 
 #include <gmock/gmock.h>

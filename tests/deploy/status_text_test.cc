@@ -1,4 +1,4 @@
-// A server's state in a line and in JSON.
+// Tests that a server's state is told in a line and in JSON.
 #include "deploy/launch/status_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Numbers in the range, and what is said of others.
+// Tests that NumberFrom() takes numbers in the range and refuses others.
 #include "flags/number_from.h"
 
 #include <gtest/gtest.h>

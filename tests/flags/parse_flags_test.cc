@@ -1,4 +1,4 @@
-// Flags without values, and those whose values look odd.
+// Tests that ParseFlags() refuses flags without values, and reads odd values.
 #include "flags/parse_flags.h"
 
 #include <gtest/gtest.h>

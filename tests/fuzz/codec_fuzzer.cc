@@ -1,5 +1,5 @@
-// Fuzzes the codec: the bytes of a ModelInferRequest, as they come off the
-// wire, through decoder, gather and encoder.
+// codec_fuzzer fuzzes the codec: the bytes of a ModelInferRequest, as they come
+// off the wire, go through decoder, gather and encoder.
 //
 // The input is the message and nothing else. Where it is cut into slices, and
 // how it differs from the message after it, follow from its bytes.

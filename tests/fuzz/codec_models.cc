@@ -1,4 +1,4 @@
-// The specs.
+// Implements the models that fuzzed requests are for: their specs.
 #include "tests/fuzz/codec_models.h"
 
 #include <utility>

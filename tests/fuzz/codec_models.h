@@ -1,6 +1,6 @@
-// The models that fuzzed requests are for. Each is an echo, so that the right
-// reply is known: every data type, fixed and varying shapes, with and without
-// a batch dimension.
+// CodecModel is a model that fuzzed requests are for. Most are an echo, so that
+// the right reply is known: every data type, fixed and varying shapes, with and
+// without a batch dimension.
 //
 // Thread safety: EchoModel's; the rest is constant.
 #ifndef FERRY_TESTS_FUZZ_CODEC_MODELS_H_

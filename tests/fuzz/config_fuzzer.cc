@@ -1,4 +1,4 @@
-// Fuzzes the reader of model configs: the input is the text of a config.pbtxt,
+// config_fuzzer fuzzes the reader of model configs: the input is a config.pbtxt
 // or, where it begins with '{', the JSON that a client loads a model with.
 //
 // What must hold, beside that nothing is read or written where it may not be:

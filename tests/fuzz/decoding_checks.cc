@@ -1,4 +1,4 @@
-// Written from the protocol's text, not from the codec's.
+// Implements the checks from the protocol's text, not from the codec's.
 #include "tests/fuzz/decoding_checks.h"
 
 #include <google/protobuf/io/coded_stream.h>

@@ -1,5 +1,5 @@
-// What must hold of a request that the codec has taken, against the same bytes
-// as protobuf reads them. Checks end the process, as a crash does.
+// CheckBound() and its like check what must hold of a request that the codec
+// took, against the bytes as protobuf reads them; a failure ends the process.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_TESTS_FUZZ_DECODING_CHECKS_H_

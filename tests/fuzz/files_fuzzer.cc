@@ -1,5 +1,5 @@
-// Fuzzes the readers of files that come with a model: the input is a file of
-// weights (.safetensors) and, to the other reader, of labels.
+// files_fuzzer fuzzes the readers of files that come with a model: the input is
+// a file of weights (.safetensors) and, to the other reader, of labels.
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. The tensors of an open file are, one after the other, all of its bytes

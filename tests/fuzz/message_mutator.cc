@@ -1,4 +1,4 @@
-// By reflection: a walk to one message, then one change of one field.
+// Implements MutateMessage: walks to one message, then changes one field of it.
 #include "tests/fuzz/message_mutator.h"
 
 #include <google/protobuf/descriptor.h>

@@ -1,4 +1,4 @@
-// The way of a batch through gather, reply and stream message.
+// Implements the checks: takes a batch through gather, reply, stream message.
 #include "tests/fuzz/reply_checks.h"
 
 #include <grpcpp/support/slice.h>
@@ -41,7 +41,7 @@ std::string TakeText(std::string& bytes) {
   return text;
 }
 
-// Of each row `told` classes of `elements`: value:index, or value:index:label.
+// Each row has `told` classes of `elements`: value:index, or with :label.
 void CheckClasses(std::string bytes, int64_t rows, int64_t told,
                   int64_t elements, absl::Span<const std::string> labels) {
   for (int64_t row = 0; row < rows; ++row) {

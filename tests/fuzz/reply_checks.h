@@ -1,4 +1,4 @@
-// Serves requests of an echo as one batch and checks each reply.
+// CheckReplies() serves requests of an echo as one batch, checks each reply.
 //
 // Thread safety: free function.
 #ifndef FERRY_TESTS_FUZZ_REPLY_CHECKS_H_

@@ -1,5 +1,5 @@
-// CastElements of integers, on a device, against casts on the host; and what it
-// refuses. Among floats: cast_floats_test.cc.
+// Tests CastElements of integers, on a device, against casts on the host; and
+// what it refuses. Among floats: cast_floats_test.cc.
 #include "models/cuda/cast_elements.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// CastElements among floats, on a device, against arithmetic on the host: every
-// value of 16 bits, ties, subnormal numbers, infinities, NaN.
+// Tests CastElements among floats, on a device, against arithmetic on the host:
+// every value of 16 bits, ties, subnormal numbers, infinities, NaN.
 #include <bit>
 #include <cmath>
 #include <cstdint>

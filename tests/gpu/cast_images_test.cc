@@ -1,5 +1,5 @@
-// CastImages on a device, against a loop on the host: each pair of layouts and
-// types, sizes that fill no pack.
+// Tests CastImages on a device against a loop on the host: each pair of layouts
+// and types, sizes that fill no pack.
 #include "models/cuda/cast_images.h"
 
 #include <bit>
@@ -46,7 +46,7 @@ double ElementValue(DataType type, uint64_t bits) {
   }
 }
 
-// Of both signs and some hundred powers of two, none twice in a row.
+// Gives both signs and some powers of two, none twice in a row.
 double Drawn(int64_t index) {
   const double value = 1 + static_cast<double>(index * 37 % 4099) / 4099;
   return std::ldexp(index % 2 == 0 ? value : -value,

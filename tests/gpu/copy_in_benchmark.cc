@@ -1,6 +1,6 @@
-// What it costs to bring the rows of a batch to a CUDA device: gathered into
-// pinned memory and copied at once, as Ferry does; or each copied from where it
-// lies, which must be pinned memory then, in as many calls or in one.
+// Measures what it costs to bring a batch's rows to a CUDA device: gathered
+// into pinned memory and copied at once, as Ferry does; or each copied from
+// where it lies, which must be pinned memory then, in as many calls or in one.
 //
 // Each iteration waits for its copies: its time is from the first row touched
 // to the last byte on the device. `host_us` of it is what the calling thread

@@ -1,4 +1,4 @@
-// The device that CUDA shows beside the one that NVML does.
+// Tests that CUDA shows the device that NVML shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Networks on a device: their values beside the processor's, as graphs and not,
-// and that they multiply matrices in bf16.
+// Tests that networks on a device give the processor's values, as graphs and
+// not, and that they multiply matrices in bf16.
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>

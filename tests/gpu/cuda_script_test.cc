@@ -1,5 +1,5 @@
-// TorchScript modules with convolutions on a device: given channels last where
-// that changes nothing, and values beside the processor's either way.
+// Tests that TorchScript modules with convolutions on a device get channels
+// last where that changes nothing, and give the processor's values either way.
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>

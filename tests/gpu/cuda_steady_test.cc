@@ -1,5 +1,5 @@
-// A model on a device behind its scheduler, from Submit() to Respond(): once it
-// is warm, neither the device's memory nor pinned memory is allocated.
+// Tests that a warm model on a device, behind its scheduler from Submit() to
+// Respond(), allocates neither the device's memory nor pinned memory.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What tests of models on a device share: the device, and models on it.
+// TheDevice() and OnDevice give tests the device, and models on it.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_TESTS_GPU_CUDA_TEST_H_

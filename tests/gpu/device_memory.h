@@ -1,5 +1,5 @@
-// What the tests of device code share: memory of the device that goes with its
-// owner, and tests that are skipped without a device.
+// DeviceMemory holds memory of the device that goes with its owner, and
+// DeviceTest skips tests without a device.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_TESTS_GPU_DEVICE_MEMORY_H_

@@ -1,4 +1,4 @@
-// The names of the kernels that a recorded graph launches (kernel_names.h).
+// KernelNames lists the names of the kernels that a recorded graph launches.
 //
 // Thread safety: free function.
 #ifndef FERRY_TESTS_GPU_GRAPH_KERNELS_H_

@@ -1,6 +1,6 @@
-// What a kernel is by its name: whether it multiplies matrices (convolutions
-// and attention do), and whether in bf16. Names are those of cuBLAS, cuDNN,
-// CUTLASS and LibTorch for sm_80 to sm_100, mangled or not:
+// IsMatrixKernel says by a kernel's name whether it multiplies matrices (as do
+// convolutions and attention), IsOfBf16 whether in bf16. Names are those of
+// cuBLAS, cuDNN, CUTLASS and LibTorch for sm_80 to sm_100, mangled or not:
 //
 //   ampere_bf16_s16816gemm_bf16_128x64_..., sm90_xmma_gemm_bf16bf16_...
 //   nvjet_tst_128x64_..., nvjet_sm100_tst_...: of cuBLAS since 12.3. The

@@ -1,4 +1,4 @@
-// Names as profilers have shown them, of both kinds.
+// Tests kernel_names.h on names of both kinds, as profilers have shown them.
 #include "tests/gpu/kernel_names.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The built-in networks as tests hold them in bf16 against fp32: batches of
-// rows that all differ, and how far a row may be off.
+// NetworkCase describes a built-in network as tests hold it in bf16 against
+// fp32: batches of rows that all differ, and how far a row may be off.
 //
 // Thread safety: DifferentRows is thread-compatible.
 #ifndef FERRY_TESTS_GPU_NETWORK_CASES_H_
@@ -26,7 +26,7 @@ namespace ferry {
 
 struct NetworkCase {
   const char* network;
-  // Of bf16 against fp32, of each row: |difference| / |reference|, lengths of
+  // Bounds bf16 against fp32, each row: |difference| / |reference|, lengths of
   // vectors. The processor's bf16 is off by 0.006 (mlp) and 0.004 (the others);
   // a device that rounds to bf16 where the processor's kernels do not may be
   // off by some times that. Rows are apart by 0.15 and more.
@@ -145,7 +145,7 @@ inline at::Tensor RunOnProcessor(const ModelOptions& options,
   return TensorOf(output, batch.rows());
 }
 
-// Of the row that is farthest off, |difference| / |reference|. NaN is no
+// |difference| / |reference| of the row that is farthest off. NaN is no
 // number that is smaller than a tolerance.
 inline double LargestError(const at::Tensor& found,
                            const at::Tensor& reference) {
@@ -154,7 +154,7 @@ inline double LargestError(const at::Tensor& found,
   return errors.max().item<double>();
 }
 
-// Of the two rows that are most alike, |difference| / |one of them|.
+// |difference| / |one of them| of the two rows that are most alike.
 inline double SmallestDifference(const at::Tensor& rows) {
   double smallest = 1e9;
   for (int64_t i = 0; i < rows.size(0); ++i) {

@@ -1,6 +1,6 @@
-// That the tolerances of network_cases.h tell bf16 from what is wrong: the
-// processor's bf16 meets them, and rows that are mixed up, zeros, and padding
-// do not. Runs without a device.
+// Tests that the tolerances of network_cases.h tell bf16 from what is wrong:
+// the processor's bf16 meets them, and rows that are mixed up, zeros, and
+// padding do not. Runs without a device.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// NormalizeImages on a device, against a loop on the host: each pair of layouts
-// and type, sizes that fill no pack.
+// Tests NormalizeImages on a device against a loop on the host: each pair of
+// layouts and type, sizes that fill no pack.
 #include "models/cuda/normalize_images.h"
 
 #include <bit>

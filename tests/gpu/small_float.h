@@ -1,5 +1,5 @@
-// SmallFloat: floats of 16 bits by arithmetic in FP64, one step a line, as the
-// reference of device code and of nothing else.
+// SmallFloat computes floats of 16 bits by arithmetic in FP64, one step a line,
+// as the reference of device code and of nothing else.
 //
 // Thread safety: plain values and functions. They take the rounding mode for
 // the default, to nearest, ties to even.

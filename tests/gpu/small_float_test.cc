@@ -1,4 +1,4 @@
-// The reference itself: each value of 16 bits, and what lies between two.
+// Tests SmallFloat: each value of 16 bits, and what lies between two.
 #include "tests/gpu/small_float.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The device of a process: found through the fake NVML, claimed before CUDA.
+// Tests that Device is found through the fake NVML and claimed before CUDA.
 #include "models/device.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Texts of config.pbtxt, parsed as those of a model named "m".
+// Parse() reads texts of config.pbtxt as those of a model named "m".
 //
 // Thread safety: free functions.
 #ifndef FERRY_TESTS_MODELS_PARSED_CONFIG_H_

@@ -1,4 +1,4 @@
-// CUDA beside what NVML sees, on fakes of both.
+// Tests that StartCuda holds CUDA against what NVML sees, on fakes of both.
 #include "models/start_cuda.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// TempFolder: a folder of one test's own, removed at the end.
+// TempFolder makes a folder of one test's own, and removes it at the end.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_TESTS_MODELS_TEMP_FOLDER_H_

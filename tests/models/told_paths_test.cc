@@ -1,4 +1,4 @@
-// ModelRepository::ForClients: where the paths in messages begin.
+// Tests where the paths in messages begin after ModelRepository::ForClients.
 #include <string>
 
 #include "absl/strings/str_cat.h"

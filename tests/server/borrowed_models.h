@@ -1,4 +1,4 @@
-// A ModelTable of models that the test owns.
+// BorrowedTable is a ModelTable of models that the test owns.
 //
 // Thread safety: free functions.
 #ifndef FERRY_TESTS_SERVER_BORROWED_MODELS_H_

@@ -1,4 +1,4 @@
-// The command line.
+// Tests that the command line is read into ServerOptions.
 #include "server/options.h"
 
 #include <gmock/gmock.h>

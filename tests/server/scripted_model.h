@@ -1,5 +1,5 @@
-// ScriptedModel is a ServedModel whose clock, instances and timer are the
-// test's.
+// ScriptedModel is a ServedModel with the test's own clock, instances and
+// timer.
 //
 // Thread safety: one thread, that of the test.
 #ifndef FERRY_TESTS_SERVER_SCRIPTED_MODEL_H_

@@ -1,4 +1,4 @@
-// A server with a device: its metrics stand beside those of the models.
+// Tests that a device's metrics stand beside those of the models.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

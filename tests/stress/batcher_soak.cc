@@ -1,4 +1,4 @@
-// batcher-soak: a mixed load on the scheduler in this process, for as long as
+// batcher-soak puts a mixed load on the scheduler in this process, as long as
 // it is told: random rows, deadlines and cancels, batches that fail and throw,
 // full queues, and a scheduler that is drained or destroyed every few seconds
 // with requests queued and running. Built with ThreadSanitizer in the tsan

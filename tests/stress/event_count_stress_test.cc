@@ -1,5 +1,5 @@
-// EventCount and PushList under load: two threads that wake each other, many
-// producers and one consumer that sleeps. A lost wake-up hangs the test.
+// Tests EventCount and PushList under load: two threads that wake each other,
+// many producers and one consumer that sleeps. A lost wake-up hangs the test.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Every element of every row of every number differs.
+// Implements SoakCall: every element of every row of every number differs.
 #include "tests/stress/soak_call.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// A scheduler with a queue of one or two requests, whose producers are stopped
+// Tests a scheduler with a queue of one or two requests, whose producers stop
 // anywhere, also between the link and the publish of a push, or after they were
 // refused and before they took back what they counted. Producers that run
 // cancel calls of those that stand. Each accepted call is answered once, a

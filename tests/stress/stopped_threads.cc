@@ -1,4 +1,4 @@
-// The handler, and who waits for whom.
+// Implements StoppedThreads: the signal's handler, and the waits for it.
 #include "tests/stress/stopped_threads.h"
 
 #include <cerrno>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSignal = SIGUSR1;
 
-// Of the thread that the handler interrupts.
+// It belongs to the thread that the handler interrupts.
 thread_local std::atomic<int>* own_phase = nullptr;
 
 }  // namespace
@@ -32,7 +32,7 @@ void StoppedThreads::Enter(size_t index) {
   thread.phase.store(kRuns);
 }
 
-// Who is to stop stays until that is over: the signal is on its way to it.
+// A thread that is to stop stays until then: the signal is on its way to it.
 void StoppedThreads::Leave(size_t index) {
   int runs = kRuns;
   while (!threads_[index].phase.compare_exchange_strong(runs, kIsAway)) {
@@ -58,7 +58,7 @@ void StoppedThreads::LetGoOn(size_t index) {
 }
 
 void StoppedThreads::OnSignal(int) {
-  const int error = errno;  // of whoever is interrupted
+  const int error = errno;  // of the interrupted thread
   int is_to_stop = kIsToStop;
   if (own_phase != nullptr &&
       own_phase->compare_exchange_strong(is_to_stop, kStands)) {

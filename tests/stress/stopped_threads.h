@@ -1,9 +1,9 @@
-// StoppedThreads: threads that can be stopped wherever they are, as by a
-// scheduler that takes the processor away: a signal's handler waits until the
-// thread may go on.
+// StoppedThreads stops threads wherever they are, as a scheduler does that
+// takes the processor away: a signal's handler waits until the thread may go
+// on.
 //
-// A thread may be stopped with a lock held, or as the stepper: whoever stops
-// threads must let them go on without waiting for the others.
+// A thread may be stopped with a lock held, or as the stepper: the thread that
+// stops them must let them go on without waiting for the others.
 //
 // Thread safety: Enter() and Leave() are called by each thread for itself, the
 // others by one thread that is not among them. One object at a time: a signal's

@@ -1,6 +1,6 @@
-// Schedulers under fire: many threads submit, cancel, read statistics and let
-// deadlines pass, over models that fail and throw, until a drain, a loss of the
-// device or the end of the scheduler. Every accepted call ends exactly once
+// Tests schedulers under fire: many threads submit, cancel, read statistics and
+// let deadlines pass, over models that fail and throw, until a drain, a loss of
+// the device or the end of the scheduler. Every accepted call ends exactly once
 // with its own rows or an error (G1); CountingCompletion says what does not.
 #include <gtest/gtest.h>
 

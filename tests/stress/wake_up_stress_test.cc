@@ -1,5 +1,5 @@
-// Scheduler with threads: wake-ups that must not be lost. What is lost hangs
-// the test, because nothing else ever wakes the instance.
+// Tests that Scheduler with threads loses no wake-up. What is lost hangs the
+// test, because nothing else ever wakes the instance.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -27,7 +27,7 @@ std::unique_ptr<Scheduler> MakeEcho(const SchedulerOptions& options,
 }
 
 // Every producer brings one row of a batch that leaves only when it is full.
-// Whoever's push comes last must wake the scheduler, also if another's
+// The producer that pushes last must wake the scheduler, also if another's
 // admission came after its own.
 TEST(WakeUpStress, WindowLeavesWhenTheLastOfAFullBatchIsPushed) {
   constexpr int kProducers = 3;

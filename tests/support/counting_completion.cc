@@ -1,4 +1,4 @@
-// Counting, and complaining about what comes twice.
+// Implements CountingCompletion: counts, and reports what comes twice.
 #include "tests/support/counting_completion.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// CountingCompletion: a Completion that reports, as test failures, whatever
+// CountingCompletion is a Completion that reports, as test failures, whatever
 // breaks the contract of batcher/completion.h (G1).
 //
 // Thread safety: thread-safe. Hooks are set before the request is submitted.

@@ -1,4 +1,4 @@
-// FakeClock: a Clock that stands still until the test moves it.
+// FakeClock is a Clock that stands still until the test moves it.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_TESTS_SUPPORT_FAKE_CLOCK_H_

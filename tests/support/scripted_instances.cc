@@ -1,4 +1,4 @@
-// The pulls of scripted instances, and the steps of their batches.
+// Implements ScriptedInstances: pulls, and the steps of their batches.
 #include "tests/support/scripted_instances.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// SteppedScheduler is a Scheduler whose clock, instances and timer are the
-// test's.
+// SteppedScheduler is a Scheduler with the test's own clock, instances and
+// timer.
 //
 // Thread safety: one thread, that of the test.
 #ifndef FERRY_TESTS_SUPPORT_STEPPED_SCHEDULER_H_

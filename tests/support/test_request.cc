@@ -1,4 +1,4 @@
-// Filling rows with numbers that tell whose they are.
+// Implements TestRequest: fills rows with numbers that identify their request.
 #include "tests/support/test_request.h"
 
 #include <gtest/gtest.h>

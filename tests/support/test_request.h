@@ -1,6 +1,6 @@
-// TestRequest: a request with its rows, its completion, and a way to see
-// whether it got its own rows back from a model that repeats them; of one that
-// is padded it does not see that.
+// TestRequest is a request with its rows, its completion, and a way to see
+// whether it got its own rows back from a model that repeats them; where it is
+// padded it does not see that.
 //
 // Every element differs: rows of request `id` hold id * 1000 + row, so that a
 // row that went astray is seen.

@@ -1,4 +1,4 @@
-// Elements behind their lengths: written, read, skipped, and rows of them.
+// Tests that elements behind their lengths are written, read and skipped.
 #include "tensor/bytes_elements.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// DataType: names and sizes of the protocol.
+// Tests that DataType has the protocol's names and sizes.
 #include "tensor/data_type.h"
 
 #include <gtest/gtest.h>

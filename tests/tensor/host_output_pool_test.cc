@@ -1,4 +1,4 @@
-// HostOutputPool: alignment, reuse, and buffers that outlive their pool.
+// Tests HostOutputPool: alignment, reuse, and buffers that outlive it.
 #include "tensor/host_output_pool.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Chunks, zeros behind them, and masks that are made.
+// Tests chunks, the zeros behind them, and the masks that are made.
 #include "tensor/padding.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// RunReader: bytes in pieces read as one, and nothing beyond their end.
+// Tests that SegmentReader reads pieces as one, and nothing past their end.
 #include "tensor/segment_reader.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Shapes: row sizes, keys, comparison, and what varies.
+// Tests shapes: row sizes, keys, comparison, and what varies.
 #include "tensor/tensor.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Finding the checks, line by line: a regular expression over megabytes of
-// source would take longer than loading them.
+// Implements ReadAotiInputs: finds the checks line by line, since a regular
+// expression over megabytes of source would take longer than loading them.
 #include "models/torch/aoti/aoti_inputs.h"
 
 #include <absl/container/flat_hash_map.h>

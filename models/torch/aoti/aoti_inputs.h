@@ -1,4 +1,4 @@
-// What a compiled package takes as inputs, read from its generated source.
+// ReadAotiInputs reads a compiled package's inputs from its generated source.
 //
 // A package has no schema. Its code checks dtype and sizes only where an
 // environment variable asks for it, and then refuses batches of one row, so

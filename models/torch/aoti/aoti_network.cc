@@ -1,4 +1,4 @@
-// Loading packages, and choosing one by the rows of a batch.
+// Implements LoadAotiNetwork: loads packages, chooses one by a batch's rows.
 #include "models/torch/aoti/aoti_network.h"
 
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
@@ -63,7 +63,7 @@ struct LoadedPackage {
   std::vector<size_t> output_places;  // [output of the spec]
 };
 
-// A package may leave its weights to whoever loads it, and would crash.
+// A package may leave its weights to its loader, and would crash.
 absl::Status CheckWeights(const Runner& runner) {
   if (!runner.getConstantNamesToOriginalFQNs().empty() &&
       runner.extract_constants_map(/*use_inactive=*/false).empty()) {

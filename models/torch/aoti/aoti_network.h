@@ -1,4 +1,4 @@
-// AOTInductor packages (.pt2 files) as networks.
+// LoadAotiNetwork loads AOTInductor packages (.pt2 files) as networks.
 //
 // A model has one package for all sizes of a batch, or with buckets some that
 // were compiled for one bucket each. Inputs and outputs of the config are those

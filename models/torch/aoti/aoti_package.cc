@@ -1,4 +1,4 @@
-// What is in the zip, and which of it is needed.
+// Implements UnpackAotiPackage: reads the zip, and writes what is needed of it.
 #include "models/torch/aoti/aoti_package.h"
 
 #include <c10/util/Exception.h>

@@ -1,9 +1,9 @@
-// A .pt2 file: what torch._inductor.aoti_compile_and_package writes.
+// UnpackAotiPackage unpacks a .pt2 file of torch's aoti_compile_and_package.
 //
 // It is a zip with a shared library, its generated source and metadata. Torch's
 // own loader (AOTIModelPackageLoader) starts a compiler where the library is
 // missing, leaves its unpacked files behind where loading fails, and checks no
-// target; so Ferry unpacks and torch's runner loads. Of a device, there are its
+// target; so Ferry unpacks and torch's runner loads. For a device, it has
 // kernels too (.cubin), which are read from the folder when they first run.
 //
 // Thread safety: free function and plain values.

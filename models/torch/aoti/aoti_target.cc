@@ -1,4 +1,4 @@
-// Words of torch's metadata against what the processor says of itself.
+// Implements CheckAotiTarget: holds torch's metadata against the processor.
 #include "models/torch/aoti/aoti_target.h"
 
 #include <ATen/cpu/Utils.h>

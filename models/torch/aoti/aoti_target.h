@@ -1,4 +1,4 @@
-// Whether the processor that a package was compiled for is this one.
+// CheckAotiTarget checks that a package was compiled for this processor.
 //
 // Thread safety: free functions and plain values.
 #ifndef FERRY_MODELS_TORCH_AOTI_AOTI_TARGET_H_
@@ -14,7 +14,7 @@ namespace ferry {
 
 // What is noted of a package's target: by torch under its names
 // ("AOTI_CPU_ISA",
-// ...), and by who exports it under kCpuFlagsKey.
+// ...), and by the program that exports it under kCpuFlagsKey.
 using AotiMetadata = std::map<std::string, std::string>;
 
 // Flags of /proc/cpuinfo that the package may use. Torch notes which vectors
@@ -28,7 +28,7 @@ struct Processor {
 
   // Where the code runs that the processor starts: "cpu" or "cuda".
   std::string device = "cpu";
-  // Of a GPU, its compute capability, major and minor digits: "90".
+  // A GPU's compute capability, major and minor digits: "90".
   std::string architecture = {};
 
   // The one that runs this. Asks the system for leave to use AMX.

@@ -1,4 +1,4 @@
-// Finding the table of dynamic symbols by the section headers.
+// Implements WeakenUniqueSymbols: finds dynamic symbols by the section headers.
 #include "models/torch/aoti/unique_symbols.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// Makes a shared library one that can be unloaded.
+// WeakenUniqueSymbols makes a shared library one that can be unloaded.
 //
 // GCC marks static variables of inline functions and templates as unique in the
 // process: the dynamic loader gives all libraries the first one's, and never

@@ -1,4 +1,4 @@
-// Gathering on the host, conversions on the device.
+// Implements DeviceInput: gathers on the host, converts on the device.
 #include "models/torch/device/device_input.h"
 
 #include <ATen/Functions.h>

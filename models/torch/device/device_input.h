@@ -1,5 +1,5 @@
-// DeviceInput: one input of a model on a device: from the requests' bytes to
-// what the network takes, without a pass over them on the host but the gather.
+// DeviceInput brings one input to a device: from the requests' bytes to what
+// the network takes, without a pass over them on the host but the gather.
 //
 // Rows go as they came: gathered into memory that the device reads, copied, and
 // cast or normalized there. What the network takes stands at one place, the
@@ -62,7 +62,7 @@ class DeviceInput {
 
  private:
   void ReserveWire(size_t bytes, Wire& wire);
-  // Of the largest row that graphs are to find at the same place.
+  // Returns elements of the largest row that graphs find at the same place.
   int64_t MostRowElements(absl::Span<const int64_t> row_dims) const;
   // A view of `rows` rows of the room, as the network takes them.
   at::Tensor Place(int32_t rows, absl::Span<const int64_t> row_dims);

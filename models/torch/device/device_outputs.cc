@@ -1,4 +1,4 @@
-// Casting, copying, cutting.
+// Implements DeviceOutputs: casts, copies and cuts outputs.
 #include "models/torch/device/device_outputs.h"
 
 #include <ATen/Functions.h>
@@ -18,7 +18,7 @@ namespace {
 
 // As many as replies may hold: to allocate such memory stops the device.
 constexpr int32_t kMaxIdleOutputs = HostOutputPool::kMaxShared;
-// Of a model's replies, what is taken before there are any.
+// The most memory that is taken for a model's replies before there are any.
 constexpr size_t kMostReserved = size_t{256} << 20;
 
 size_t ToBytes(DataType type, int32_t rows, absl::Span<const int64_t> dims) {

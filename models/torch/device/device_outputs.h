@@ -1,5 +1,5 @@
-// DeviceOutputs: a batch's outputs, from what a network gives on the device to
-// memory of the host that replies read.
+// DeviceOutputs brings a batch's outputs from what a network gives on the
+// device to memory of the host that replies read.
 //
 // They are cast to the type on the wire on the device, into a room of the
 // batch's place, so that the next batch may compute while they are copied out.
@@ -31,7 +31,7 @@ namespace ferry {
 
 class DeviceOutputs {
  public:
-  // Of one place.
+  // The memory of one place.
   struct Room {
     explicit Room(HostMemory& memory) : to_cut(memory) {}
 
@@ -41,7 +41,7 @@ class DeviceOutputs {
   };
   struct Rooms {
     std::vector<Room> outputs;     // [spec output]
-    const Batch* batch = nullptr;  // whose rows are to be cut
+    const Batch* batch = nullptr;  // its rows are to be cut
     OutputRef buffer = {};
   };
 

@@ -1,12 +1,12 @@
-// DeviceRuntime: a device with memory of its own, as a TorchDeviceModel uses
-// it: work that is put on streams and is done later, in order.
+// DeviceRuntime stands for a device with memory of its own, as a
+// TorchDeviceModel uses it: work is put on streams and is done later, in order.
 //
 // Each model has three streams of its own; what is put on one is in order, what
 // is on two is not but for events. The same interface is implemented by CUDA
 // (models/cuda/cuda_device.h) and, for tests, by the host.
 //
-// Thread safety: DeviceRuntime is thread-safe. Of DeviceStreams and DeviceEvent
-// everything but Await() and Since() is called from one thread at a time.
+// Thread safety: DeviceRuntime is thread-safe. DeviceStreams and DeviceEvent,
+// but for Await() and Since(), are called from one thread at a time.
 // Errors: throws what LibTorch throws; IsLost() says whether anything will
 // succeed any more.
 #ifndef FERRY_MODELS_TORCH_DEVICE_DEVICE_RUNTIME_H_

@@ -1,4 +1,4 @@
-// Running, recording, launching.
+// Implements ForwardGraphs: runs, records and launches forwards.
 #include "models/torch/device/forward_graphs.h"
 
 #include <ATen/core/Tensor.h>

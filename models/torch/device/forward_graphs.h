@@ -1,5 +1,5 @@
-// ForwardGraphs: forwards of a network on a device, each batch size as a graph
-// where it can be one: the host then starts one thing instead of one a kernel.
+// ForwardGraphs runs a network on a device, each batch size as a graph where it
+// can be one: the host then starts one thing instead of one a kernel.
 //
 // A graph is recorded in warm-up, once the network has run some times with
 // inputs of those sizes at those addresses; a batch of other sizes, and one

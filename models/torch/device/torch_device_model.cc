@@ -1,4 +1,4 @@
-// The steps of a batch, and warm-up as batches one by one.
+// Implements TorchDeviceModel: the steps of a batch, and warm-up one by one.
 #include "models/torch/device/torch_device_model.h"
 
 #include <ATen/Parallel.h>
@@ -217,7 +217,7 @@ RowRange TorchDeviceModel::RangeFrom(int32_t first, const Batch& batch) const {
           .padded = PaddedRows(options_.buckets, count)};
 }
 
-// RESOURCE_EXHAUSTED where there was no memory of the device, whoever says so
+// RESOURCE_EXHAUSTED where there was no memory of the device, whatever says so
 // and how, or none of the host that the device can read.
 absl::Status TorchDeviceModel::WithMemory(
     absl::FunctionRef<absl::Status()> work) {

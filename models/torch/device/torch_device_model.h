@@ -1,4 +1,4 @@
-// TorchDeviceModel: a DeviceModel that runs a Network on a device: rows are
+// TorchDeviceModel is a DeviceModel that runs a Network on a device: rows are
 // copied in as they came, cast there, computed, cast back and copied out, each
 // on a stream of its own, so that a batch is copied while another computes.
 //

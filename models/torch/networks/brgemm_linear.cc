@@ -1,4 +1,4 @@
-// Packing the panels, and a loop over tiles of sums.
+// Implements BrgemmLinear: packs the panels, and loops over tiles of sums.
 #include "models/torch/networks/brgemm_linear.h"
 
 #include <ATen/Functions.h>
@@ -21,7 +21,7 @@ namespace blas = at::native::cpublas;
 // Outputs of a panel: whole vectors of sums, as wide as a tile of AMX.
 constexpr int64_t kWidthStep = 16;
 constexpr int64_t kMaxWidth = 64;
-// Of sums: two tiles of AMX by two.
+// A tile of sums: two tiles of AMX by two.
 constexpr int64_t kTileRows = 32;
 // By measurement; 512 x 512.
 constexpr int64_t kMaxWeights = 256 << 10;

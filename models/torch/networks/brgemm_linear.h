@@ -1,5 +1,5 @@
-// BrgemmLinear: a linear layer small enough that calling an operator costs more
-// than the arithmetic.
+// BrgemmLinear computes a linear layer so small that calling an operator costs
+// more than the arithmetic.
 //
 // An operator of LibTorch takes 20 to 40 us of dispatch, descriptors and
 // allocations a layer; oneDNN's batch-reduce kernel (brgemm), which LibTorch

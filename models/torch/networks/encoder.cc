@@ -1,4 +1,4 @@
-// The encoder as parameters and as the network that serves.
+// Implements EncoderModule, the parameters, and the network that serves them.
 #include "models/torch/networks/encoder.h"
 
 #include <ATen/Functions.h>

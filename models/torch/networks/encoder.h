@@ -1,5 +1,5 @@
-// A BERT-style sentence encoder of MiniLM's shape (6 layers of 384): token ids
-// to one embedding of unit length.
+// EncoderModule is a BERT-style sentence encoder of MiniLM's shape (6 layers of
+// 384): it maps token ids to one embedding of unit length.
 //
 // Inside, in this order: embeddings (word + position + type 0), six layers of
 // self-attention and feed-forward with layer normalization after each, the mean

@@ -1,4 +1,4 @@
-// The layers, packed where the processor has the kernels.
+// Implements FusedLinear and FusedConv, packed where the processor has kernels.
 #include "models/torch/networks/fused_ops.h"
 
 #include <ATen/Functions.h>

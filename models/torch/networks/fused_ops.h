@@ -1,5 +1,5 @@
-// Layers with their weights cast and laid out once: the matrix kernels that
-// serve.
+// FusedLinear and FusedConv cast and lay out their weights once, for the matrix
+// kernels that serve.
 //
 // A layer's weights are reordered at construction into the layout that oneDNN's
 // kernels read fastest, and the activation and the residual sum are fused into

@@ -1,4 +1,4 @@
-// Matching the names of a file with those of a module.
+// Implements LoadWeights: matches the names of a file with those of a module.
 #include "models/torch/networks/load_weights.h"
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// Fills the parameters of a module from a safetensors file.
+// LoadWeights fills the parameters of a module from a safetensors file.
 //
 // Names: the file's are the module's, but for the prefixes "bert." and
 // "model.", one of which may stand before all of them, and for names that the

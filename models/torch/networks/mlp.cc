@@ -1,4 +1,4 @@
-// The perceptron as parameters and as the network that serves.
+// Implements MlpModule, the parameters, and the network that serves them.
 #include "models/torch/networks/mlp.h"
 
 #include <ATen/Functions.h>

@@ -1,4 +1,4 @@
-// The multilayer perceptron: linear layers of given widths with ReLU between.
+// MlpModule is a perceptron: linear layers of given widths with ReLU between.
 //
 // Parameters: "layers.<i>.weight" [width i+1, width i] and "layers.<i>.bias".
 //

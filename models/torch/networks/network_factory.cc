@@ -1,4 +1,4 @@
-// Checking the spec, then making the network.
+// Implements MakeNetwork: checks the spec, then makes the network.
 #include "models/torch/networks/network_factory.h"
 
 #include <ATen/Context.h>

@@ -1,4 +1,4 @@
-// Makes the networks written in C++ by name: "mlp", "resnet50", "encoder".
+// MakeNetwork makes the networks written in C++: "mlp", "resnet50", "encoder".
 //
 // Without a weights file the weights are drawn from a fixed seed, so that every
 // process serves the same network.

@@ -1,4 +1,4 @@
-// Finding the operators and calling them.
+// Implements the handles: finds the operators and calls them.
 #include "models/torch/networks/onednn_ops.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>

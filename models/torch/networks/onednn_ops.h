@@ -1,4 +1,5 @@
-// Typed handles of LibTorch's oneDNN operators, which have no C++ header.
+// Linear, Conv and others call LibTorch's oneDNN operators: these have no
+// header.
 //
 // The operators are those that torch.compile emits; their schemas are checked
 // when a handle is made, so another LibTorch fails at load, not in a batch.

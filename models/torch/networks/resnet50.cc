@@ -1,4 +1,4 @@
-// ResNet-50 as parameters and as the network that serves.
+// Implements ResNet50Module, the parameters, and the network that serves them.
 #include "models/torch/networks/resnet50.h"
 
 #include <ATen/Functions.h>

@@ -1,4 +1,5 @@
-// ResNet-50: bottleneck residual network for 224 x 224 images, 1000 classes.
+// ResNet50Module is ResNet-50, a bottleneck network: 224 x 224 in, 1000
+// classes.
 //
 // Parameters have the names of the usual published weights ("conv1.weight",
 // "layer1.0.bn2.running_mean", "layer2.0.downsample.0.weight", "fc.bias"):

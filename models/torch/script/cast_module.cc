@@ -1,4 +1,4 @@
-// Parameter by parameter, buffer by buffer.
+// Implements CastFloats, parameter by parameter, buffer by buffer.
 #include "models/torch/script/cast_module.h"
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Casting the weights of a TorchScript module.
+// CastFloats casts the floats among the weights of a TorchScript module.
 //
 // Thread safety: free function. Throws what LibTorch throws.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_CAST_MODULE_H_

@@ -1,4 +1,4 @@
-// Reading the graph, exchanging constants.
+// Implements WithChannelsLast: reads the graph, and exchanges constants.
 #include "models/torch/script/channels_last.h"
 
 #include <torch/csrc/jit/ir/alias_analysis.h>

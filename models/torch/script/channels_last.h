@@ -1,5 +1,5 @@
-// Channels last in memory for the images of a TorchScript module: as tensor
-// cores, and oneDNN's kernels, take convolutions of 16-bit floats.
+// WithChannelsLast prepares a TorchScript module for images with channels last:
+// as tensor cores, and oneDNN's kernels, take convolutions of 16-bit floats.
 //
 // What a forward gives must not depend on it. LibTorch's operators see to that,
 // but for those that ask for strides, and view(), which throws where a tensor

@@ -1,4 +1,4 @@
-// Examples, trial forwards, and comparing their outputs.
+// Implements CompleteSpec: runs trial forwards and compares their outputs.
 #include "models/torch/script/complete_spec.h"
 
 #include <ATen/Functions.h>
@@ -28,15 +28,15 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// Of two trials; sizes of outputs that differ between them vary.
+// One of two trials; sizes of outputs that differ between them vary.
 struct Trial {
   int64_t rows;
   int64_t any_size;  // in place of kAnySize
 };
 constexpr Trial kTrials[] = {{2, 16}, {3, 17}};
 
-// Of rows alone and together, in fp32 and fp64; floats of 16 bits have 8 or 11
-// bits of digits.
+// How far rows alone and together may differ, in fp32 and fp64; floats of 16
+// bits have 8 or 11 bits of digits.
 constexpr double kTolerance = 1e-3;
 constexpr double kTolerance16 = 3e-2;
 

@@ -1,4 +1,4 @@
-// Finds what a config leaves out of a TorchScript model's tensors.
+// CompleteSpec finds what a config leaves out of a TorchScript model's tensors.
 //
 // Inputs come from the examples that a traced file keeps; outputs from trial
 // forwards with batches of different sizes, so that a size that varies is seen
@@ -18,7 +18,7 @@
 
 namespace ferry {
 
-// Rows of a batch where the model takes any number and nobody names one.
+// Rows of a batch where the model takes any number and none is named.
 inline constexpr int32_t kDefaultMaxBatchSize = 64;
 
 // Fills in options.spec where it has no inputs or no outputs. `module` is that

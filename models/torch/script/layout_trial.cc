@@ -1,4 +1,4 @@
-// synthetic rows, and how far outputs may be apart.
+// Implements CompareInTrial: makes synthetic rows, and bounds differences.
 #include "models/torch/script/layout_trial.h"
 
 #include <ATen/Functions.h>
@@ -26,10 +26,10 @@ namespace {
 // images take, the cheap ones first.
 constexpr int64_t kTrialSizes[] = {64, 224, 32};
 
-// Of a row's inputs of sizes that vary.
+// The most elements of a row's inputs of sizes that vary.
 constexpr int64_t kMaxTrialElements = int64_t{1} << 22;
 
-// Of both layouts' outputs in 16 bits, |difference| / |output|, lengths of
+// Bounds |difference| / |output| of both layouts in 16 bits, lengths of
 // vectors: kernels round and sum up in other orders, bf16 has 8 bits of digits.
 constexpr double kTolerance = 0.05;
 
@@ -96,7 +96,7 @@ Values TrialInputs(const Network& network, const ModelOptions& options,
   return inputs;
 }
 
-// Returns how the outputs differ, or nothing. Of integers only the shape
+// Returns how the outputs differ, or nothing. Only the shape of integers
 // counts: the largest of two values that are almost alike may be either.
 std::string Difference(const at::Tensor& expected, const at::Tensor& found) {
   if (found.sizes() != expected.sizes() ||
@@ -166,7 +166,7 @@ std::string CompareInTrial(Network& plain, Network& laid_out,
   for (const int64_t size : sizes) {
     const std::vector<RowInput> row = ZeroRow(options.spec, size);
     absl::StatusOr<std::string> difference = "";
-    // Of two rows strides are as of any number more, of one they are not.
+    // Two rows have the strides of any number more, one row does not.
     const int32_t most_rows = std::clamp(options.spec.max_batch_size, 1, 2);
     for (int32_t rows = 1; rows <= most_rows; ++rows) {
       if (difference.ok() && difference->empty()) {

@@ -1,5 +1,5 @@
-// Trial forwards of a network in two layouts of memory: whether both give the
-// same.
+// CompareInTrial runs trial forwards of a network in two layouts of memory, and
+// says whether both give the same.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_LAYOUT_TRIAL_H_

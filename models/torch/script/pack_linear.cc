@@ -1,4 +1,4 @@
-// A pass over the graph of forward().
+// Implements PackLinearLayers as a pass over the graph of forward().
 #include "models/torch/script/pack_linear.h"
 
 #include <torch/csrc/jit/ir/constants.h>

@@ -1,5 +1,5 @@
-// Moves the linear layers of a frozen TorchScript module to oneDNN's weight
-// layout.
+// PackLinearLayers moves the linear layers of a frozen TorchScript module to
+// oneDNN's weight layout.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_PACK_LINEAR_H_

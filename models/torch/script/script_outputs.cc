@@ -1,4 +1,4 @@
-// Unpacking what forward() gives.
+// Implements ScriptOutputs: unpacks what forward() gives.
 #include "models/torch/script/script_outputs.h"
 
 #include <algorithm>

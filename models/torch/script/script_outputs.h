@@ -1,6 +1,6 @@
-// What forward() of a TorchScript module gives, as tensors with names: one
-// tensor; a tuple or list of tensors; a named tuple; a dict with text keys. A
-// list of strings is a tensor of type BYTES.
+// ScriptOutputs picks named tensors from what forward() of a TorchScript module
+// gives: one tensor; a tuple or list of tensors; a named tuple; a dict with
+// text keys. A list of strings is a tensor of type BYTES.
 //
 // Thread safety: ScriptOutputs is const after construction; free functions.
 // Errors: INVALID_ARGUMENT for anything else: values that are no tensors, and

@@ -1,4 +1,4 @@
-// Reading the schema of forward().
+// Implements ArgumentsOf, PlaceInputs and others on the schema of forward().
 #include "models/torch/script/script_signature.h"
 
 #include <caffe2/serialize/inline_container.h>

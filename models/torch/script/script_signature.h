@@ -1,6 +1,6 @@
-// What the schema of a TorchScript module's forward() says: its arguments by
-// name, where a config's inputs stand among them, the fields of a named tuple
-// that it gives; and the examples that a traced file keeps.
+// ArgumentsOf and others read what a TorchScript module's forward() says: its
+// arguments by name, where a config's inputs stand among them, the fields of a
+// named tuple that it gives; and the examples that a traced file keeps.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_SCRIPT_SIGNATURE_H_

@@ -1,4 +1,4 @@
-// Loading a module and fitting it to the spec.
+// Implements LoadTorchScript: loads a module and fits it to the spec.
 #include "models/torch/script/torch_script.h"
 
 #include <c10/util/Exception.h>
@@ -133,7 +133,7 @@ class TorchScriptNetwork final : public ScriptNetwork {
   const std::vector<size_t> input_places_;
 };
 
-// Of a forward() that takes its inputs by their names in the config.
+// Runs a forward() that takes its inputs in a dict, by their config's names.
 class DictScriptNetwork final : public ScriptNetwork {
  public:
   DictScriptNetwork(PreparedModule prepared, Precision precision,

@@ -1,4 +1,4 @@
-// TorchScript models (.pt files) as networks.
+// LoadTorchScript loads TorchScript models (.pt files) as networks.
 //
 // A module is loaded, put in evaluation, cast to the config's precision
 // (floats alone, models/torch/script/cast_module.h), frozen and prepared once:

@@ -1,5 +1,5 @@
-// The steps of each thread, one shared access each, and their exploration. A
-// step that takes the mutex is one with the next, one that gives it back with
+// Implements PullModel: steps of one shared access each, and their exploration.
+// A step that takes the mutex is one with the next, one that gives it back with
 // the last: what others do in between could as well come before, or after.
 #include "tests/batcher/model/pull_model.h"
 

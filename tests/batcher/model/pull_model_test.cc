@@ -1,5 +1,5 @@
-// The wake-up protocol in every interleaving, and what the model notices where
-// a step of it is left out.
+// Tests the wake-up protocol in every interleaving, and that the model notices
+// where a step of it is left out.
 #include "tests/batcher/model/pull_model.h"
 
 #include <gtest/gtest.h>

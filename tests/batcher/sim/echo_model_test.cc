@@ -1,4 +1,4 @@
-// EchoModel: outputs repeat inputs, bit by bit; specs it cannot echo.
+// Tests that EchoModel repeats inputs bit by bit and refuses other specs.
 #include "batcher/sim/echo_model.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// SimulatedModel: takes at least its service time, fails and throws on demand.
+// Tests that SimulatedModel takes its time, and fails and throws on demand.
 #include "batcher/sim/simulated_model.h"
 
 #include <gtest/gtest.h>

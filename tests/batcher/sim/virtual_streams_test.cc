@@ -1,6 +1,6 @@
-// VirtualStreams: what overlaps and what waits, to the nanosecond; and the real
-// scheduler on it: a device that is kept busy, errors that stay with their
-// batch.
+// Tests what overlaps and what waits in VirtualStreams, to the nanosecond; and
+// the real scheduler on it: a device that is kept busy, errors that stay with
+// their batch.
 #include "batcher/sim/virtual_streams.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whole nanoseconds: nothing of a gap is lost, and no gap is too long.
+// Tests that whole nanoseconds lose nothing of a gap, and bound its length.
 #include "bench/arrivals/arrival_process.h"
 
 #include <gtest/gtest.h>

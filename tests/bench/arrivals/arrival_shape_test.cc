@@ -1,5 +1,5 @@
-// --arrivals: what each form makes, its moments against their closed forms, and
-// what is said of wrong ones.
+// Tests --arrivals: what each form makes, its moments against their closed
+// forms, and what is said of wrong ones.
 #include "bench/arrivals/arrival_shape.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ constexpr Form kForms[] = {{"poisson", 1, 1},
 
 TEST(ArrivalShapeTest, MeanRateIsTheOneAskedFor) {
   for (const Form& form : kForms) {
-    // Of a constant process only rounding is left.
+    // A constant process leaves only rounding.
     const double error = 5 * std::sqrt(form.dispersion / kGaps) + 1e-9;
     EXPECT_NEAR(Mean(GapsNs(form.text, 41)) * kRate / 1e9, 1, error)
         << form.text;

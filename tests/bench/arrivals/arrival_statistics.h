@@ -1,4 +1,4 @@
-// What tests of arrivals measure: gaps, their moments, and how counts vary.
+// Mean() and its like measure arrivals in tests: gaps, and how counts vary.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_TESTS_BENCH_ARRIVALS_ARRIVAL_STATISTICS_H_

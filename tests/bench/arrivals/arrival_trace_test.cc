@@ -1,4 +1,4 @@
-// Traces: what files may hold, and the replay.
+// Tests what trace files may hold, and the replay.
 #include "bench/arrivals/arrival_trace.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Bursts: their sizes and the gaps between them.
+// Tests the sizes of bursts and the gaps between them.
 #include "bench/arrivals/burst_arrivals.h"
 
 #include <gtest/gtest.h>

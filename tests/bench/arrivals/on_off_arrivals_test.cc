@@ -1,4 +1,4 @@
-// On and off: how counts vary, and that a run begins as it goes on.
+// Tests how counts vary, and that a run begins as it goes on.
 #include "bench/arrivals/on_off_arrivals.h"
 
 #include <gtest/gtest.h>

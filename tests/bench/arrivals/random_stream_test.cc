@@ -1,4 +1,4 @@
-// Distributions: their moments, and that a seed's numbers never change.
+// Tests moments of distributions, and that a seed's numbers never change.
 #include "bench/arrivals/random_stream.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Independent gaps: what is particular to each; arrival_shape_test.cc has the
-// moments of all.
+// Tests what is particular to each kind of independent gaps;
+// arrival_shape_test.cc tests the moments of all.
 #include "bench/arrivals/renewal_arrivals.h"
 
 #include <gtest/gtest.h>

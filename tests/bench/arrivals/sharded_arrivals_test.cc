@@ -1,4 +1,4 @@
-// One plan, dealt: together its dealers send just that plan.
+// Tests that the shards of a plan together send just that plan.
 #include "bench/arrivals/sharded_arrivals.h"
 
 #include <gtest/gtest.h>

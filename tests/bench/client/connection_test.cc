@@ -1,4 +1,4 @@
-// Headers and files that are taken, and those that are not.
+// Tests which headers and files are taken, and which are not.
 #include "bench/client/connection.h"
 
 #include <gmock/gmock.h>

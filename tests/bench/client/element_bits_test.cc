@@ -1,4 +1,4 @@
-// Every type, at its ends and between two of its values.
+// Tests every type, at its ends and between two of its values.
 #include "bench/client/element_bits.h"
 
 #include <gtest/gtest.h>

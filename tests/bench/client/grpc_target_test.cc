@@ -1,5 +1,5 @@
-// The gRPC target and the client's blocking calls, against a real server in
-// this process that fails as the test says.
+// Tests the gRPC target and the client's blocking calls, against a real server
+// in this process that fails as the test says.
 #include "bench/client/grpc_target.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a client makes of a server's description; tests/e2e has the calls.
+// Tests what a client makes of a server's description; tests/e2e has the calls.
 #include "bench/client/model_client.h"
 
 #include <gtest/gtest.h>

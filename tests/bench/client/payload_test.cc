@@ -1,5 +1,5 @@
-// Real inputs from JSON, folders and arrays of NumPy, and what is wrong in
-// them.
+// Tests real inputs from JSON, folders and arrays of NumPy, and what is wrong
+// in them.
 #include "bench/client/payload.h"
 
 #include <gmock/gmock.h>

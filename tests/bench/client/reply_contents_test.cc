@@ -1,4 +1,4 @@
-// Replies of both forms, and those that lack something.
+// Tests replies of both forms, and those that lack something.
 #include "bench/client/reply_contents.h"
 
 #include <gmock/gmock.h>

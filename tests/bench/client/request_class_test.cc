@@ -1,4 +1,4 @@
-// Classes as typed, and the shares in which requests are of them.
+// Tests classes as typed, and the shares in which requests are of them.
 #include "bench/client/request_class.h"
 
 #include <gmock/gmock.h>

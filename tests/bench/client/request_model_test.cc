@@ -1,4 +1,4 @@
-// Rows and shapes of requests, by a config and by metadata alone.
+// Tests rows and shapes of requests, by a config and by metadata alone.
 #include "bench/client/request_model.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Requests for every datatype and of samples, shapes from metadata and flags,
-// and refusals.
+// Tests requests for every datatype and of samples, shapes from metadata and
+// flags, and refusals.
 #include "bench/client/request_pool.h"
 
 #include <gmock/gmock.h>

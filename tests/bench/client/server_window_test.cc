@@ -1,4 +1,5 @@
-// Counters to mean rows and busy ratio; metrics text to busy seconds.
+// Tests that counters become mean rows and busy ratio, and metrics busy
+// seconds.
 #include "bench/client/server_window.h"
 
 #include <gtest/gtest.h>

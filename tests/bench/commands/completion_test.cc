@@ -1,4 +1,4 @@
-// What an app takes, found in the app, and in the scripts.
+// Tests that what an app takes is found in the app, and in the scripts.
 #include "bench/commands/completion.h"
 
 #include <gmock/gmock.h>

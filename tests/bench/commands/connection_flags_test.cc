@@ -1,4 +1,4 @@
-// The flags of a connection, and what results keep of them.
+// Tests the flags of a connection, and what results keep of them.
 #include "bench/commands/connection_flags.h"
 
 #include <gmock/gmock.h>

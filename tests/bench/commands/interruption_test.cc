@@ -1,4 +1,4 @@
-// How many of how many loads Ctrl-C left out.
+// Tests how many of how many loads Ctrl-C is said to leave out.
 #include "bench/commands/interruption.h"
 
 #include <gtest/gtest.h>

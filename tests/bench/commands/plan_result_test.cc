@@ -1,4 +1,4 @@
-// From a measured point to the numbers of a plan, its words and its JSON.
+// Tests how a measured point becomes a plan's numbers, its words and its JSON.
 #include "bench/commands/plan_result.h"
 
 #include <gmock/gmock.h>

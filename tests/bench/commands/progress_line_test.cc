@@ -1,4 +1,4 @@
-// What the line says of a load, and of all of them.
+// Tests what the line says of a load, and of all of them.
 #include "bench/commands/progress_line.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The flags of `run` to loads: arrivals, scenarios and defaults.
+// Tests how the flags of `run` become loads: arrivals, scenarios and defaults.
 #include "bench/commands/run_options.h"
 
 #include <gmock/gmock.h>

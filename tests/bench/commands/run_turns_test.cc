@@ -1,4 +1,4 @@
-// The order of turns, and the loads of each.
+// Tests the order of turns, and the loads of each.
 #include "bench/commands/run_turns.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Which point says what a replica carries, and what is said where none does.
+// Tests which point says what a replica carries, and what is said where none
+// does.
 #include "bench/commands/slo_point.h"
 
 #include <gmock/gmock.h>

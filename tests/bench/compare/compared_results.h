@@ -1,4 +1,4 @@
-// Runs for the tests of comparisons: points made from latencies that are drawn.
+// DrawPoint() makes points from drawn latencies, for the tests of comparisons.
 #ifndef FERRY_TESTS_BENCH_COMPARE_COMPARED_RESULTS_H_
 #define FERRY_TESTS_BENCH_COMPARE_COMPARED_RESULTS_H_
 

@@ -1,4 +1,4 @@
-// Which runs of which file are A and B.
+// Tests which runs of which file are A and B.
 #include "bench/compare/compared_runs.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Whole comparisons: what they find, and how often they find what is not there.
+// Tests whole comparisons: what they find, and how often they find what is not
+// there.
 #include "bench/compare/comparison.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +52,7 @@ struct Told {
   int any = 0;  // verdicts, among all metrics
 };
 
-// Of a hundred comparisons of one run each.
+// Makes a hundred comparisons of one run each.
 Told TellApart(const DrawnRun& a, const DrawnRun& b) {
   std::mt19937_64 random(1);
   Told told;
@@ -143,7 +144,7 @@ bool HasMetric(const Comparison& comparison, const std::string& name) {
 }
 
 TEST(ComparisonTest, GoodputIsComparedUnderOneBound) {
-  // Of exponential latencies 86 % are within twice the mean, 76 % within 1.43.
+  // 86 % of exponential latencies are within twice the mean, 76 % within 1.43.
   std::mt19937_64 random(3);
   const auto a = Repeats(random, "a", 5, {.mean_ms = 10});
   const auto b = Repeats(random, "b", 5, {.mean_ms = 14});
@@ -199,7 +200,7 @@ TEST(ComparisonTest, AGateDoesNotPassOnWhatDoesNotStand) {
                           HasSubstr("no load in common")));
 }
 
-// Of several pairs one may be void: the others say enough.
+// One of several pairs may be void: the others say enough.
 TEST(ComparisonTest, AGateIsJudgedByThePairsThatStand) {
   std::mt19937_64 random(3);
   auto a = Repeats(random, "a", 4, {});

@@ -1,4 +1,4 @@
-// Known answers, and how often chance is taken for a difference.
+// Tests known answers, and how often chance is taken for a difference.
 #include "bench/compare/estimate.h"
 
 #include <gmock/gmock.h>
@@ -14,8 +14,8 @@ using ::testing::ElementsAre;
 
 constexpr int kTrials = 2000;
 
-// Of logarithms of latencies on a machine whose speed changes from one pair to
-// the next by 10 %, and by 3 % within each.
+// Holds logarithms of latencies on a machine whose speed changes from one pair
+// to the next by 10 %, and by 3 % within each.
 struct Pairs {
   std::vector<double> a;
   std::vector<double> b;

@@ -1,4 +1,4 @@
-// Searches and tunes, compared by the rates that they found.
+// Tests searches and tunes, compared by the rates that they found.
 #include "bench/compare/found_rate.h"
 
 #include <gmock/gmock.h>

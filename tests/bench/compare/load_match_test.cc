@@ -1,4 +1,4 @@
-// Which points are of the same load, and what is said of the others.
+// Tests which points are of the same load, and what is said of the others.
 #include "bench/compare/load_match.h"
 
 #include <gmock/gmock.h>

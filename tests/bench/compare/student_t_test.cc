@@ -1,4 +1,4 @@
-// Against the tables.
+// Tests Student's t against the tables and the closed forms.
 #include "bench/compare/student_t.h"
 
 #include <gtest/gtest.h>

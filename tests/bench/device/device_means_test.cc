@@ -1,4 +1,4 @@
-// Readings to means, by hand-made times.
+// Tests how readings become means, by hand-made times.
 #include "bench/device/device_means.h"
 
 #include <gtest/gtest.h>

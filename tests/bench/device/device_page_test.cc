@@ -1,5 +1,5 @@
-// The page of a ferry-server that serves on a device, as ferry-bench reads it:
-// each value arrives as NVML told it, and what was not told does not.
+// Tests the page of a ferry-server that serves on a device, as ferry-bench
+// reads it: each value arrives as NVML told it, and what was not told does not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// When a watch reads. Its windows have begun long ago, or never will, so that
-// no test depends on how fast a thread is.
+// Tests when a watch reads. Its windows have begun long ago, or never will, so
+// that no test depends on how fast a thread is.
 #include "bench/device/device_watch.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class CountingSource final : public DeviceSource {
     return reading;
   }
 
-  // Of the watch's thread, until it is finished.
+  // Reads by the watch's thread, until it is finished.
   int reads() const { return reads_; }
 
   std::function<void(int reads)> on_read;

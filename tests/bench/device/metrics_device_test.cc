@@ -1,4 +1,4 @@
-// Pages of Ferry and of Triton to readings.
+// Tests how pages of Ferry and of Triton become readings.
 #include "bench/device/metrics_device.h"
 
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ TEST(ParseDevicePageTest, PageOfAProcessorTellsOfNone) {
 }
 
 TEST(MetricsDeviceTest, ServerThatDoesNotAnswerTellsNothing) {
-  MetricsDevice device("127.0.0.1:1");  // nobody listens there
+  MetricsDevice device("127.0.0.1:1");  // no server listens there
   EXPECT_FALSE(device.Read().has_value());
 }
 

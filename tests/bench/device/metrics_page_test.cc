@@ -1,4 +1,4 @@
-// Lines of Prometheus text to samples.
+// Tests how lines of Prometheus text become samples.
 #include "bench/device/metrics_page.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// --nvml on the fake libnvidia-ml.so.1: what it reads, and what it refuses.
+// Tests what --nvml reads from the fake libnvidia-ml.so.1, and what it refuses.
 #include "bench/device/nvml_device.h"
 
 #include <gmock/gmock.h>

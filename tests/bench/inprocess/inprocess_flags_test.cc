@@ -1,4 +1,4 @@
-// The flags of ferry-inprocess: a search instead of loads, a device, a model.
+// Tests ferry-inprocess's flags: a search instead of loads, a device, a model.
 #include "bench/inprocess/inprocess_flags.h"
 
 #include <gmock/gmock.h>

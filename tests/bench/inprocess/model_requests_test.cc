@@ -1,5 +1,5 @@
-// Requests to models of this process: the contents that ferry-bench sends, and
-// each answered with its own rows, alone and in company.
+// Tests requests to models of this process: the contents that ferry-bench
+// sends, and each answered with its own rows, alone and in company.
 #include "bench/inprocess/model_requests.h"
 
 #include <gmock/gmock.h>

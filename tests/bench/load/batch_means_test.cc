@@ -1,4 +1,5 @@
-// Intervals that hold the truth as often as they say, and runs that drift.
+// Tests that intervals hold the truth as often as they say, and that runs that
+// drift are found.
 #include "bench/load/batch_means.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Tails of the binomial, and what they decide.
+// Tests tails of the binomial, and what they decide.
 #include "bench/load/binomial_test.h"
 
 #include <gtest/gtest.h>

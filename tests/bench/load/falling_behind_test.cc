@@ -1,4 +1,4 @@
-// Where chance ends and a queue begins.
+// Tests where chance ends and a queue begins.
 #include "bench/load/falling_behind.h"
 
 #include <gtest/gtest.h>

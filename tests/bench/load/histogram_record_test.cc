@@ -1,4 +1,4 @@
-// A histogram written down and put back is the same one.
+// Tests that a histogram written down and put back is the same one.
 #include "bench/load/histogram_record.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// How often intervals hold the truth, on an exact simulation of an eager
+// Tests how often intervals hold the truth, on an exact simulation of an eager
 // batcher near its saturation, event by event. Seeded: counts, no times.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct Device {
 
 constexpr double kWarmUpMs = 2000;
 
-// Poisson arrivals at `rate`, each batch of those who wait when the device is
+// Poisson arrivals at `rate`, each batch of those that wait when the device is
 // free. What came after the warm-up, in 30 slices.
 std::unique_ptr<LoadResult> Simulate(const Device& device, double rate,
                                      double seconds, unsigned seed) {
@@ -81,7 +81,7 @@ Truth TruthOf(const Device& device, double rate, double seconds) {
           static_cast<double>(load->latency.Quantile(0.99)) / 1e3};
 }
 
-// Of a hundred runs.
+// Counts over a hundred runs.
 struct Coverage {
   int told = 0;                     // that have an interval
   int held = 0;                     // whose interval holds the truth

@@ -1,4 +1,4 @@
-// The stated error bound at every percentile, and merging.
+// Tests the stated error bound at every percentile, and merging.
 #include "bench/load/latency_histogram.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// The two loops in simulated time: what is sent, when, and what is recorded.
+// Tests the two loops and the query in simulated time: what is sent, when, and
+// what is recorded.
 #include "bench/load/load_generator.h"
 
 #include <gmock/gmock.h>

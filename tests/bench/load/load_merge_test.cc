@@ -1,4 +1,4 @@
-// Two halves of a load, joined, against one generator that measured it all.
+// Tests two joined halves of a load against one generator that measured it all.
 #include "bench/load/load_merge.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace ferry::bench {
 namespace {
 
-// Of two classes, one of which fails now and then; its latency is that of the
-// moment, so that who sends what makes no difference.
+// Has two classes, one of which fails now and then; its latency is that of the
+// moment, so that it makes no difference which sender sends what.
 class TwoClasses final : public Target {
  public:
   explicit TwoClasses(SimulatedTime& time) : time_(time) {}

@@ -1,4 +1,4 @@
-// The rule that voids a run, at its limits.
+// Tests the rule that voids a run, at its limits.
 #include "bench/load/load_result.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Targets in this process, under real loads of moments.
+// Tests targets in this process, under real loads of moments.
 #include "bench/local/local_targets.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Capacity and cost against numbers computed by hand, and against nonsense.
+// Tests capacity and cost against numbers by hand, and against nonsense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Price files: what is taken, and what is said about those that are not.
+// Tests which price files are taken, and what is said about those that are not.
 #include "bench/plan/price_file.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What processes tell each other arrives as it was.
+// Tests that what processes tell each other arrives as it was.
 #include "bench/processes/load_message.h"
 
 #include <gtest/gtest.h>

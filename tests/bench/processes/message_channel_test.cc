@@ -1,4 +1,4 @@
-// Messages over a socket pair, whole or not at all.
+// Tests that messages over a socket pair arrive whole or not at all.
 #include "bench/processes/message_channel.h"
 
 #include <gtest/gtest.h>

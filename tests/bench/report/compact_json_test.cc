@@ -1,4 +1,4 @@
-// Arrays of numbers on one line, all else as it was.
+// Tests that arrays of numbers go on one line, and all else stays as it was.
 #include "bench/report/compact_json.h"
 
 #include <gtest/gtest.h>

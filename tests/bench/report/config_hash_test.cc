@@ -1,4 +1,4 @@
-// What changes the hash of a configuration, and what does not.
+// Tests what changes the hash of a configuration, and what does not.
 #include "bench/report/config_hash.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What --fail-if takes, and which points it blames.
+// Tests what --fail-if takes, and which points it blames.
 #include "bench/report/fail_if.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Of one closed loop at 500/s: `ok` requests within 20 ms, two of a
+// Returns one closed loop at 500/s: `ok` requests within 20 ms, two of a
 // hundred took that long and the others 10 ms; `failed` had no success.
 RunResult RunOf(uint64_t ok, uint64_t failed) {
   LatencyHistogram latency;

@@ -1,4 +1,4 @@
-// The Pareto front: what it keeps, what it leaves out, what is chosen.
+// Tests what the Pareto front keeps, what it leaves out, and what is chosen.
 #include "bench/report/frontier.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Goodput: what counts, where there is none, and where it is told.
+// Tests that goodput counts what succeeds within the bound.
 #include "bench/report/goodput.h"
 
 #include <gmock/gmock.h>

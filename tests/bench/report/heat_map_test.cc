@@ -1,4 +1,4 @@
-// Settings sorted into grids, and their cells.
+// Tests which settings go into which grid, and what their cells hold.
 #include "bench/report/heat_map.h"
 
 #include <gmock/gmock.h>

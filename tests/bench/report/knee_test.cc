@@ -1,4 +1,4 @@
-// Curves whose knee is known.
+// Tests FindKnee() on curves whose knee is known.
 #include "bench/report/knee.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What the system tells of this machine, and what it does not.
+// Tests what the system tells of this machine, and what it does not.
 #include "bench/report/machine.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Results of several machines: what adds up, and what is refused.
+// Tests that results of several machines add up, and what is refused.
 #include "bench/report/merge_runs.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What points cost, which have a cost, and which of them count.
+// Tests what points cost, which have a cost, and which of them count.
 #include "bench/report/money.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST(MoneyTest, WhoCannotGoOnLikeThatHasNoCost) {
   EXPECT_EQ(costs[0].place, (PointPlace{0, 0}));
 }
 
-// Of each cost on the page, whether its dot is hollow.
+// Whether each cost's dot on the page is hollow.
 std::vector<bool> Hollow(const RunResult& run, std::optional<double> slo_ms) {
   const std::string page = Page(run, slo_ms);
   const std::string key = "\"hollow\":";

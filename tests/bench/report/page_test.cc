@@ -1,4 +1,4 @@
-// The page: what it shows of what the results have, and what it leaves out.
+// Tests what the page shows of the results, and what it leaves out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which points say what a server carries.
+// Tests which points say what a server carries.
 #include "bench/report/point_rules.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Like is compared with like, and a label once.
+// Tests that like is compared with like, and a label once.
 #include "bench/report/rate_comparison.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Files that other tools read.
+// Tests the files that other tools read.
 #include "bench/report/report_csv.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Results to table, JSON and page: nothing measured is lost on the way.
+// Tests that results to table, JSON and page lose nothing measured on the way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Utilization: of which saturation, and where there is none.
+// Tests which saturation utilization is a share of, and where there is none.
 #include "bench/report/utilization.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The page's first sentence, by what the runs have.
+// Tests the page's first sentence, by what the runs have.
 #include "bench/report/verdict.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Files that can be written, and what is said of others.
+// Tests which files can be written, and what is said of others.
 #include "bench/report/writable_file.h"
 
 #include <gtest/gtest.h>

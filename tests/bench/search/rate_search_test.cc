@@ -1,4 +1,5 @@
-// The search on a queue in simulated time, whose knee is found apart as well.
+// Tests the search on a queue in simulated time, whose knee is found apart as
+// well.
 #include "bench/search/rate_search.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Searches in turns: who is asked when, and two that are alike.
+// Tests searches in turns: when each is tried, and two that are alike.
 #include "bench/search/search_turns.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The search on servers whose knee is known.
+// Tests the search on servers whose knee is known.
 #include "bench/search/slo_search.h"
 
 #include <gtest/gtest.h>
@@ -156,7 +156,7 @@ TEST(SloSearchTest, SmallerGrowthBracketsClosely) {
 }
 
 TEST(SloSearchTest, UsualTriesAreThoseOfASearch) {
-  // Of a server of which each try is sure: those that bracket, bisect, confirm.
+  // A server whose tries are sure takes those that bracket, bisect, confirm.
   int tries = 0;
   for (const double precision : {0.01, 0.02, 0.1, 0.5}) {
     const SloSearchOptions options = {.first_rate = 600,

@@ -1,4 +1,4 @@
-// Loads that meet a bound, and what each half of it refuses.
+// Tests which loads meet a bound, and what each half of it refuses.
 #include "bench/search/slo.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a sweep takes for the saturation, with loads that are made up.
+// Tests what a sweep takes for the saturation, with loads that are invented.
 #include "bench/search/sweep.h"
 
 #include <gmock/gmock.h>

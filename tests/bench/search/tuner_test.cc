@@ -1,4 +1,4 @@
-// The race of settings, on servers whose rates are given.
+// Tests the race of settings, on servers whose rates are given.
 #include "bench/search/tuner.h"
 
 #include <gmock/gmock.h>

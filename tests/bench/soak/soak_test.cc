@@ -1,4 +1,4 @@
-// The account of a soak, the fit of memory, and whose rows a reply carries.
+// Tests a soak's account, the fit of memory, and whose rows a reply carries.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// RunVirtual: deterministic, balanced, and as fast as its device.
+// Tests that RunVirtual is deterministic, balanced, and as fast as its device.
 #include "bench/virtual/virtual_run.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Configs that leave out tensors, and completing them.
+// Tests that a config may leave out tensors, and how it is completed.
 #include "models/config/config_completion.h"
 
 #include "gmock/gmock.h"

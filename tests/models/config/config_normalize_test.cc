@@ -1,4 +1,4 @@
-// The parameter 'ferry.normalize.<input>'.
+// Tests that 'ferry.normalize.<input>' is read, and refused if it does not fit.
 #include "models/config/config_normalize.h"
 
 #include "gmock/gmock.h"

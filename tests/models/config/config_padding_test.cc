@@ -1,5 +1,5 @@
-// The parameters 'ferry.pad.<input>', 'ferry.mask.<input>',
-// 'ferry.cut.<output>'.
+// Tests that the parameters 'ferry.pad.<input>', 'ferry.mask.<input>' and
+// 'ferry.cut.<output>' are read, and refused where they do not fit.
 #include "models/config/config_padding.h"
 
 #include "absl/strings/str_cat.h"

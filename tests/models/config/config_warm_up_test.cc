@@ -1,4 +1,4 @@
-// `model_warmup`, as Triton's configs write it.
+// Tests that `model_warmup` is read as Triton's configs write it.
 #include "models/config/config_warm_up.h"
 
 #include "gmock/gmock.h"

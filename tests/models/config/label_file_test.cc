@@ -1,4 +1,4 @@
-// Reading the names of classes.
+// Tests that the names of classes are read, and bad files refused.
 #include "models/config/label_file.h"
 
 #include <string>

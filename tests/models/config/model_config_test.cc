@@ -1,4 +1,4 @@
-// ParseModelConfig: what it reads, and what it refuses with which words.
+// Tests what ParseModelConfig reads, and what it refuses with which words.
 #include "models/config/model_config.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// Flags over configs: the message says what is in force, and folders bound
-// rows.
+// Tests that flags go over configs: the message says what is in force, and a
+// folder's config bounds rows.
 #include "models/config/model_overrides.h"
 
 #include "gtest/gtest.h"

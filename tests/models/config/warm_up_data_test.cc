@@ -1,4 +1,4 @@
-// Where the bytes of samples come from.
+// Tests that the bytes of samples are zeros, drawn, or read from files.
 #include "models/config/warm_up_data.h"
 
 #include <cstring>

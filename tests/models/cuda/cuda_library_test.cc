@@ -1,4 +1,4 @@
-// Which libraries are opened, on synthetic ones.
+// Tests which libraries OpenCuda opens, on synthetic ones.
 #include "models/cuda_library.h"
 
 #include <gmock/gmock.h>

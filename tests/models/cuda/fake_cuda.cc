@@ -1,6 +1,5 @@
-// A library that exports what ferry_cuda does, and opens no device. Of the
-// build FAKE_BUILD; without that it tells none, as before there was a
-// FerryCudaBuild.
+// This library exports what ferry_cuda does, and opens no device. Its build is
+// FAKE_BUILD; without that it tells none, as before there was a FerryCudaBuild.
 #include "models/build_identity.h"
 #include "models/cuda/cuda_entry.h"
 

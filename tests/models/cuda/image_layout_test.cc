@@ -1,4 +1,4 @@
-// ImageLayout: each element has one place in either layout, and comes back.
+// Tests that ImageLayout gives each element one place in either layout.
 #include "models/cuda/image_layout.h"
 
 #include <gtest/gtest.h>

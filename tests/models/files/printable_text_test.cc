@@ -1,4 +1,4 @@
-// UTF-8 or not, and what is shown of it.
+// Tests what counts as UTF-8, and what is shown of other bytes.
 #include "models/files/printable_text.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// Regular files are read; what is none is refused at once.
+// Tests that regular files are read, and all else is refused at once.
 #include "models/files/read_file.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// RunOnDevice: how far it starts ahead, and where it ends.
+// Tests how far RunOnDevice starts ahead, and where it ends.
 #include "models/forward/forward_on_device.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What ferry-forward says of its runs.
+// Tests what ferry-forward says of its runs.
 #include "models/forward/forward_report.h"
 
 #include <gtest/gtest.h>

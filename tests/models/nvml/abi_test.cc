@@ -1,5 +1,5 @@
-// models/nvml/abi.h and symbols.h against NVIDIA's own nvml.h, which comes with
-// the wheel nvidia-nvml-dev: what differs does not compile.
+// Tests models/nvml/abi.h and symbols.h against NVIDIA's own nvml.h, which
+// comes with the wheel nvidia-nvml-dev: what differs does not compile.
 #include "models/nvml/abi.h"
 
 #include <gtest/gtest.h>

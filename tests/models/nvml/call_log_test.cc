@@ -1,4 +1,4 @@
-// Counting of codes, and their names.
+// Tests that CallLog counts codes, and that codes have NVML's names.
 #include "models/nvml/call_log.h"
 
 #include <gmock/gmock.h>

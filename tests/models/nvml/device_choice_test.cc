@@ -1,4 +1,4 @@
-// Which device is chosen, and what is said where none is.
+// Tests which device Choose picks, and what it says where there is none.
 #include "models/nvml/device_choice.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is read of a device, on a clock that is turned by hand.
+// Tests what DeviceSampler reads, on a clock that is turned by hand.
 #include "models/nvml/device_sampler.h"
 
 #include <gmock/gmock.h>

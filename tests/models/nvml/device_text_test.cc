@@ -1,4 +1,4 @@
-// Profiles, bus ids and the line that lists devices.
+// Tests MIG profiles, bus ids and the line that lists devices.
 #include <gtest/gtest.h>
 
 #include "models/nvml/devices.h"

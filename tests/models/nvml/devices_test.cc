@@ -1,4 +1,4 @@
-// Enumeration, on machines of the fake library.
+// Tests that ListDevices finds the devices of the fake library's machines.
 #include "models/nvml/devices.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What the scenario says of each call.
+// Implements FakeDriver: says of each call what the scenario says.
 #include "tests/models/nvml/fake_driver.h"
 
 #include <cstring>

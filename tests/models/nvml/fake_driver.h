@@ -1,4 +1,4 @@
-// The driver that the fake plays, and what its functions share.
+// FakeDriver is the driver that the fake plays, and what its functions share.
 //
 // Thread safety: all of it under FakeDriver::mutex, which CopyText(), Read()
 // and ReadNumber() take themselves.

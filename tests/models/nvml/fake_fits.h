@@ -1,4 +1,4 @@
-// Fits(): whether a function of the fake is what the symbol table calls.
+// Fits() says whether a function of the fake is what the symbol table calls.
 #ifndef FERRY_TESTS_MODELS_NVML_FAKE_FITS_H_
 #define FERRY_TESTS_MODELS_NVML_FAKE_FITS_H_
 

@@ -1,4 +1,4 @@
-// A libnvidia-ml.so.1 for tests: it plays the scenario in the file that
+// This libnvidia-ml.so.1 for tests plays the scenario in the file that
 // $FERRY_FAKE_NVML names, read at nvmlInit_v2. Here: start, GPUs and MIG
 // devices; fake_readings.cc has what they measure.
 //

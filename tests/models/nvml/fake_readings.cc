@@ -1,4 +1,4 @@
-// The fake's memory, power, temperature, clocks and GPM.
+// Implements the fake's memory, power, temperature, clocks and GPM.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Reading a scenario.
+// Implements FakeScenario: reads a scenario line by line.
 #include "tests/models/nvml/fake_scenario.h"
 
 #include <algorithm>

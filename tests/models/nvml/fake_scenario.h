@@ -1,5 +1,5 @@
-// What the fake libnvidia-ml.so.1 plays: GPUs, MIG devices, series of values
-// and codes, from a text.
+// FakeScenario holds what the fake libnvidia-ml.so.1 plays: GPUs, MIG devices,
+// series of values and codes, from a text.
 //
 // A line is a word and then name=value pairs; '#' begins a comment, '_' in a
 // value stands for a space. Values that change are series, "50,60": the nth

@@ -1,4 +1,4 @@
-// Opening the library, and what it says when it cannot be.
+// Tests that Library opens, and what it says where it cannot.
 #include "models/nvml/library.h"
 
 #include <gmock/gmock.h>

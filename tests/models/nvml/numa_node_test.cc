@@ -1,4 +1,4 @@
-// NUMA nodes from a sysfs of the test's own, and threads bound to processors.
+// Tests NUMA nodes on a synthetic sysfs, and threads bound to processors.
 #include "models/nvml/numa_node.h"
 
 #include <gmock/gmock.h>

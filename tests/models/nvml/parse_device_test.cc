@@ -1,4 +1,4 @@
-// The text of --device.
+// Tests that each form of --device is read, and other texts are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

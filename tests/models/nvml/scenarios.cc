@@ -1,4 +1,4 @@
-// The machines, and the fake library behind them.
+// Implements the machines, and starts the fake library behind them.
 #include "tests/models/nvml/scenarios.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// Machines for tests, as texts that the fake library plays, and the library
-// that plays them.
+// WholeGpu, MixedMig and SevenSlices describe machines for tests, as texts that
+// the fake library plays; StartFake opens that library.
 //
 // Thread safety: one test at a time: the fake has one scenario a process.
 #ifndef FERRY_TESTS_MODELS_NVML_SCENARIOS_H_

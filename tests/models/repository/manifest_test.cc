@@ -1,4 +1,4 @@
-// Manifests: what is found wrong, with which words, and what is none of theirs.
+// Tests what CheckManifests finds wrong, with which words, and what it leaves.
 #include "models/repository/manifest.h"
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Of "abc" and of nothing: published examples.
+// The digests of "abc" and of nothing: published examples.
 constexpr char kAbc[] =
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 constexpr char kNothing[] =

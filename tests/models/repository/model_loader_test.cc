@@ -1,4 +1,4 @@
-// LoadModel: what a config and flags make of the scheduler and its instances.
+// Tests what LoadModel makes of a config and flags: scheduler and instances.
 #include "models/repository/model_loader.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// ModelRepository: folders, versions, names, fingerprints, and models that
-// answer.
+// Tests ModelRepository: folders, versions, names, fingerprints, and models
+// that answer.
 #include "models/repository/model_repository.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// One model of flags: names, tensors, and files that are none to serve.
+// Tests that flags describe one model, and which files are none to serve.
 #include "models/repository/single_model.h"
 
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-// Casts against those of LibTorch, bit by bit.
+// Tests casts against those of LibTorch, bit by bit.
 #include "models/torch/cast.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// CopyCutRows: rows of the sizes that the requests brought.
+// Tests that CopyCutRows gives rows of the sizes that the requests brought.
 #include "models/torch/cut_rows.h"
 
 #include <ATen/ATen.h>

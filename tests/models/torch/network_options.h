@@ -1,4 +1,4 @@
-// Options of the built-in networks, as tests make them: encoder of 32 tokens.
+// NetworkOptions gives tests a built-in network's options: encoder, 32 tokens.
 //
 // Thread safety: free function.
 #ifndef FERRY_TESTS_MODELS_TORCH_NETWORK_OPTIONS_H_

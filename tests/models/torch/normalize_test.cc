@@ -1,4 +1,4 @@
-// Normalization against the formula in LibTorch's own operators.
+// Tests Normalizer against the formula in LibTorch's own operators.
 #include "models/torch/normalize.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// Libraries of custom operators, opened as ferry-server opens them.
+// Tests that libraries of custom operators open as ferry-server opens them.
 #include "models/torch/op_library.h"
 
 #include <ATen/ATen.h>

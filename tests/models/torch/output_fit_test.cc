@@ -1,5 +1,5 @@
-// OutputFit of networks that give fewer or more outputs than the spec has. What
-// it says of shapes and types: torch_script_test.cc, warm_up_test.cc.
+// Tests OutputFit of networks that give fewer or more outputs than the spec
+// has. What it says of shapes and types: torch_script_test.cc, warm_up_test.cc.
 #include "models/torch/output_fit.h"
 
 #include <ATen/ATen.h>

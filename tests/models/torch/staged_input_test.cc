@@ -1,4 +1,4 @@
-// StagedInput: rows that are smaller than those of their batch.
+// Tests that StagedInput pads rows that are smaller than those of their batch.
 #include "models/torch/staged_input.h"
 
 #include <ATen/ATen.h>
@@ -36,7 +36,7 @@ struct Rows {
 
 class StagedInputTest : public ::testing::Test {
  protected:
-  // Of an input of those dims that is padded, in batches of 8 rows at most.
+  // Makes an input of those dims that is padded, in batches of 8 rows at most.
   void Make(DataType type, std::vector<int64_t> dims) {
     options_.spec.inputs = {{"x", type, std::move(dims)}};
     options_.spec.inputs[0].pads = {4, 8};

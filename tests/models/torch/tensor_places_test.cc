@@ -1,4 +1,4 @@
-// Names of a config against the tree of a package's arguments and results.
+// Tests that names of a config are found in a package's arguments and results.
 #include "models/torch/tensor_places.h"
 
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-// TorchInstance: one instance of a model on LibTorch, driven by the test.
+// TorchInstance runs one instance of a model on LibTorch as the test drives it.
 //
 // Thread safety: one thread.
 #ifndef FERRY_TESTS_MODELS_TORCH_TORCH_INSTANCE_H_

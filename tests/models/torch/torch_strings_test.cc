@@ -1,5 +1,5 @@
-// TorchScript models that take and give strings, and arguments that requests
-// leave out, through an instance. The files are made here.
+// Tests TorchScript models that take and give strings, and arguments that
+// requests leave out, through an instance. The files are made here.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 

@@ -1,4 +1,4 @@
-// What runs before a model is ready, and what of it is an error.
+// Tests what runs before a model is ready, and what of it is an error.
 #include "models/torch/warm_up.h"
 
 #include "gmock/gmock.h"

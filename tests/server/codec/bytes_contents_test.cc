@@ -1,5 +1,5 @@
-// Inputs of datatype BYTES, raw and typed, right and wrong; inputs that may be
-// left out.
+// Tests inputs of datatype BYTES, raw and typed, right and wrong, and inputs
+// that may be left out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The largest values of rows, with index and label.
+// Tests that Classify() finds the largest values, with index and label.
 #include "server/codec/classification.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Requests for a model of two inputs, and a decoder with its message.
+// RightRequest() makes a request for a model of two inputs; Decoded decodes it.
 //
 // Thread safety: free functions; Decoded is thread-compatible.
 #ifndef FERRY_TESTS_SERVER_CODEC_CODEC_REQUESTS_H_

@@ -1,4 +1,4 @@
-// What a right request becomes.
+// Tests what InferDecoder makes of a right request.
 #include "server/codec/infer_codec.h"
 
 #include <gmock/gmock.h>

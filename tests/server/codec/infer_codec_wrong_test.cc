@@ -1,4 +1,4 @@
-// Everything a client can get wrong, and the answer it gets.
+// Tests the answer to everything a client can get wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

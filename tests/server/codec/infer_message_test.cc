@@ -1,4 +1,4 @@
-// The walk over a message in pieces.
+// Tests that InferMessage walks over a message in pieces.
 #include "server/codec/infer_message.h"
 
 #include <gmock/gmock.h>

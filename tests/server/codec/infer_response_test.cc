@@ -1,4 +1,4 @@
-// Replies, read back by protobuf.
+// Tests replies by reading them back with protobuf.
 #include "server/codec/infer_response.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// MessageBytes: a serialized message in pieces, as a network delivers it.
+// MessageBytes holds a serialized message in pieces, as a network delivers it.
 //
 // Each piece is an allocation of its own, so that a sanitizer sees a read past
 // its end. Thread safety: thread-compatible.

@@ -1,4 +1,4 @@
-// The message of a stream, as any protobuf reader sees it.
+// Tests the message of a stream, as any protobuf reader sees it.
 #include "server/codec/stream_message.h"
 
 #include <grpcpp/support/slice.h>

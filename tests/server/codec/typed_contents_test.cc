@@ -1,4 +1,4 @@
-// Typed contents of every type, against raw ones.
+// Tests typed contents of every type against raw ones.
 #include "server/codec/typed_contents.h"
 
 #include <gmock/gmock.h>

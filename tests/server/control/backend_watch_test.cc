@@ -1,4 +1,4 @@
-// Lost and hanging backends.
+// Tests that BackendWatch sees lost and hanging backends.
 #include "server/control/backend_watch.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Finding models, and what is said about them.
+// Tests that ModelTable finds models, and says what it lacks.
 #include "server/control/model_table.h"
 
 #include <gmock/gmock.h>
@@ -140,7 +140,7 @@ TEST_F(ModelTableTest, EntryThatIsPublishedAgainStays) {
   EXPECT_EQ(table_.leaving_count(), 2u);
 }
 
-// Users come and go while versions do; whoever has a use has a whole model.
+// Users come and go while versions do; each use has a whole model.
 TEST(ModelTableStress, UsersNeverMeetADestroyedModel) {
   ModelTable table;
   const auto publish = [&](int64_t version) {

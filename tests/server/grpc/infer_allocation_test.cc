@@ -1,6 +1,6 @@
-// From the received bytes to the reply, steady state allocates nothing per
-// request but what gRPC itself does: every operator new is counted whose caller
-// is not in gRPC's libraries (they make the slices of a reply with it).
+// Tests that steady state, from received bytes to reply, allocates nothing per
+// request but what gRPC does: it counts each operator new that is called from
+// outside gRPC's libraries (they make the slices of a reply with it).
 #include <gtest/gtest.h>
 #include <link.h>
 

@@ -1,4 +1,4 @@
-// Failures as clients see them.
+// Tests failures as clients see them.
 #include "server/grpc/status.h"
 
 #include <gtest/gtest.h>

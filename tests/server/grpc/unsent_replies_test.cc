@@ -1,4 +1,4 @@
-// The bound on replies that nobody reads.
+// Tests the bound on replies that no client reads.
 #include "server/grpc/unsent_replies.h"
 
 #include <gtest/gtest.h>

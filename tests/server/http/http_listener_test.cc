@@ -1,4 +1,4 @@
-// The listener, asked over a socket.
+// Tests HttpListener over a socket.
 #include "server/http/http_listener.h"
 
 #include <arpa/inet.h>
@@ -138,7 +138,7 @@ TEST(HttpListenerTest, WhoSendsHalfAHeadKeepsNobodyOut) {
   }
 }
 
-// Of a reply larger than what the system keeps for who does not read.
+// A reply of this size exceeds what the system keeps for slow readers.
 constexpr size_t kLarge = 16 << 20;  // bytes
 
 HttpListener::Routes LargeRoutes() {

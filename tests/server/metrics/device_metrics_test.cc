@@ -1,4 +1,4 @@
-// The device's metrics as Prometheus reads them, and on the server's page.
+// Tests the metrics of a device as Prometheus reads them, and on the page.
 #include "server/metrics/device_metrics.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ TEST_F(DeviceMetricsTest, SliceAndItsGpu) {
     EXPECT_THAT(text, HasSubstr(sample));
   }
   EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_busy_ratio")));
-  // Of an interval that has not passed.
+  // They cover an interval that has not passed.
   EXPECT_THAT(text, Not(HasSubstr("ferry_gpm_")));
 }
 

@@ -1,4 +1,4 @@
-// AotiArchive: a .pt2 file made by hand, of the parts that a test gives it.
+// AotiArchive writes a .pt2 file of the parts that a test gives it.
 //
 // Thread safety: one thread.
 #ifndef FERRY_TESTS_MODELS_TORCH_AOTI_AOTI_ARCHIVE_H_

@@ -1,4 +1,4 @@
-// AOTInductor packages through an instance, on tests/data/aoti/small.pt2, which
+// Tests AOTInductor packages through an instance: tests/data/aoti/small.pt2
 // runs on every x86-64 processor (make_package.py beside it has its source).
 #include "models/torch/aoti/aoti_network.h"
 

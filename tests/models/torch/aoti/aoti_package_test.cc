@@ -1,5 +1,5 @@
-// Files that are no packages, or are for another machine, and what a package
-// says of its inputs.
+// Tests that files that are no packages, or are for another machine, are
+// refused, and what a package says of its inputs.
 #include "models/torch/aoti/aoti_package.h"
 
 #include <ATen/Functions.h>
@@ -242,7 +242,7 @@ TEST(AotiInputsTest, WhatThePackageDoesNotTakeIsRefused) {
               HasSubstr("a stride of 1 in dimension 2"));
 }
 
-// Of what the request chooses another may fit, of what Ferry does not.
+// Another size may fit where the request chooses it, not where Ferry does.
 TEST(AotiInputsTest, CodeTellsWhetherOtherSizesWouldFit) {
   const auto inputs = ReadAotiInputs(kSource);
   ASSERT_TRUE(inputs.ok()) << inputs.status();

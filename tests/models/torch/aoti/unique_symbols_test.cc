@@ -1,4 +1,4 @@
-// A library with a unique symbol is unloaded once the symbol is a weak one.
+// Tests that a library is unloaded once its unique symbol is a weak one.
 #include "models/torch/aoti/unique_symbols.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// TorchDeviceModel where memory ends, forwards fail, or the device is lost:
-// what fails, and that what it had started is waited for.
+// Tests TorchDeviceModel where memory ends, forwards fail, or the device is
+// lost: what fails, and that what it had started is waited for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a network on a device gets of the types and layouts of the wire.
+// Tests what a network on a device gets of the types and layouts of the wire.
 #include "models/torch/device/device_input.h"
 
 #include <ATen/ATen.h>

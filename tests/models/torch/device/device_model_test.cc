@@ -1,4 +1,4 @@
-// TorchDeviceModel on a lazy device: values, types, padding, warm-up.
+// Tests TorchDeviceModel on a lazy device: values, types, padding, warm-up.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

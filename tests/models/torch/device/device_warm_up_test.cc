@@ -1,5 +1,5 @@
-// TorchDeviceModel's warm-up on a lazy device: each batch has ended, on all
-// streams, before the next begins and before anybody is told how it went.
+// Tests that in TorchDeviceModel's warm-up on a lazy device each batch has
+// ended, on all streams, before the next begins and before its result is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

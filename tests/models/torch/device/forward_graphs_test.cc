@@ -1,4 +1,4 @@
-// ForwardGraphs: when a forward is recorded, and when not.
+// Tests when ForwardGraphs records a forward, and when not.
 #include "models/torch/device/forward_graphs.h"
 
 #include <ATen/ATen.h>

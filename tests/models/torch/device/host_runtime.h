@@ -1,5 +1,5 @@
-// HostRuntime: a DeviceRuntime whose device is the processor, as lazy as one
-// may be: what is put on a stream is done when somebody waits for it or what
+// HostRuntime is a DeviceRuntime whose device is the processor, as lazy as one
+// may be: what is put on a stream is done when a thread waits for it or what
 // computes needs it, and not before. So a step that does not wait for what it
 // reads, and memory that is used again too early, show as wrong values. What
 // values cannot show, as of a batch that has failed, is in faults().
@@ -43,7 +43,7 @@ struct HostStreamsState {
   // [DeviceStream], of all of them: put there and not done yet.
   std::array<int, 3> waiting = {};
   // The device fails when it gets to what is on this stream: from then on it
-  // does nothing any more, and whoever waits for it is told.
+  // does nothing any more, and each thread that waits for it is told.
   std::optional<DeviceStream> failing;
   bool has_failed = false;
 };
@@ -64,7 +64,7 @@ class HostStreams final : public DeviceStreams {
 
   std::unique_ptr<DeviceEvent> MakeEvent() override;
 
-  // Of the host's memory it keeps the address alone, as a device does.
+  // It keeps the address alone of the host's memory, as a device does.
   void Copy(const void* from, void* to, size_t bytes,
             DeviceStream stream) override {
     const std::lock_guard lock(mutex_);
@@ -194,8 +194,8 @@ class HostStreams final : public DeviceStreams {
     }
   }
 
-  // A kernel of ours. Of what it reads, only what was copied in is anybody
-  // else's: the rest comes and goes with the tensors of this stream.
+  // A kernel of ours. Only what was copied in, of all that it reads, may belong
+  // to others: the rest comes and goes with the tensors of this stream.
   void Use(const Bytes& from, const Bytes& to) {
     TORCH_CHECK(is_running_, "not in Run()");
     constexpr size_t kCompute = static_cast<size_t>(DeviceStream::kCompute);

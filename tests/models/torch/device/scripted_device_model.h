@@ -1,5 +1,5 @@
-// A TorchDeviceModel over a lazy device (host_runtime.h) whose network is a
-// function of the test, and batches for it.
+// DeviceModelTest makes a TorchDeviceModel over a lazy device (host_runtime.h)
+// whose network is a function of the test, and batches for it.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_TESTS_MODELS_TORCH_DEVICE_SCRIPTED_DEVICE_MODEL_H_

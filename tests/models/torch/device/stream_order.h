@@ -1,5 +1,5 @@
-// StreamOrder: whether what streams do to the same memory is in an order that
-// events or the host have made, and not in that of a lucky schedule.
+// StreamOrder checks that what streams do to the same memory is in an order
+// that events or the host have made, and not in that of a lucky schedule.
 //
 // Each stream, and the host, has a clock of what it knows to have ended, of
 // all of them (vector clocks: Fidge 1988, Mattern 1989). An access that does

@@ -1,4 +1,4 @@
-// What is in order, and what only may turn out well.
+// Tests what StreamOrder finds in order, and what only may turn out well.
 #include "tests/models/torch/device/stream_order.h"
 
 #include <gmock/gmock.h>

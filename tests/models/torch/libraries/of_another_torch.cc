@@ -1,4 +1,4 @@
-// A library that asks torch for what this torch does not have.
+// This library asks torch for what this torch does not have.
 namespace at {
 void ferry_test_no_such_function();
 }  // namespace at

@@ -1,4 +1,4 @@
-// A library with one custom operator, as users build theirs.
+// This library has one custom operator, as users build theirs.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 

@@ -1,4 +1,4 @@
-// A library with a symbol that GCC makes unique in the process.
+// This library has a symbol that GCC makes unique in the process.
 template <typename T>
 struct FerryTestCounter {
   static T& Value() {

@@ -1,4 +1,4 @@
-// BrgemmLinear against the plain linear layer in fp32 on the same weights.
+// Tests BrgemmLinear against a plain linear layer in fp32 on the same weights.
 #include "models/torch/networks/brgemm_linear.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,5 @@
-// The networks written in C++: shapes, parameter counts, and bf16 against the
-// plain forward in fp32.
+// Tests the networks written in C++: shapes, parameter counts, and bf16 against
+// the plain forward in fp32.
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 

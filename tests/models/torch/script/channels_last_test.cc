@@ -1,5 +1,5 @@
-// Which TorchScript modules are given images with the channels last, why others
-// are not, and that what they give is the same.
+// Tests which TorchScript modules are given images with the channels last, why
+// others are not, and that what they give is the same.
 #include "models/torch/script/channels_last.h"
 
 #include <c10/core/InferenceMode.h>
@@ -100,7 +100,7 @@ TEST_F(ChannelsLastTest, ConvolutionIsGivenThemAndGivesTheSame) {
   EXPECT_TRUE(IsChannelsLast(kConvolution, Options({kImage}, {kMap})));
 }
 
-// Of [rows, 4, 6, 5] with channels last flatten() gives a copy, else its input.
+// flatten() copies [rows, 4, 6, 5] with channels last, else gives its input.
 TEST_F(ChannelsLastTest, WritesToWhatIsCopiedByItsStridesAreNoneOfThem) {
   const std::string flat =
       "def forward(self, x):\n"

@@ -1,4 +1,4 @@
-// Networks that give the same in two layouts, and what is said of others.
+// Tests which networks CompareInTrial finds alike in two layouts, and why not.
 #include "models/torch/script/layout_trial.h"
 
 #include <ATen/Functions.h>

@@ -1,5 +1,5 @@
-// TorchScript models whose config leaves out tensors: what is found, and what
-// is asked for. The files are made here.
+// Tests TorchScript models whose config leaves out tensors: what is found, and
+// what is asked for. The files are made here.
 #include "gmock/gmock.h"
 #include "tests/models/torch/script/script_test.h"
 

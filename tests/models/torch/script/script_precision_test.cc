@@ -1,5 +1,5 @@
-// Which types a TorchScript module computes in: weights of every type under
-// every precision.
+// Tests which types a TorchScript module computes in: weights of every type
+// under every precision.
 #include "gmock/gmock.h"
 #include "tests/models/torch/script/script_test.h"
 

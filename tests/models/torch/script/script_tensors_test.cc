@@ -1,5 +1,5 @@
-// TorchScript models through an instance: which tensor of the config is which
-// of forward(), and configs that do not fit. The files are made here.
+// Tests which tensor of a config is which of a TorchScript forward(), through
+// an instance, and configs that do not fit. The files are made here.
 #include "gmock/gmock.h"
 #include "models/torch/script/script_outputs.h"
 #include "tests/models/torch/script/script_test.h"

@@ -1,4 +1,4 @@
-// ScriptTest: makes TorchScript files and runs them through an instance.
+// ScriptTest makes TorchScript files and runs them through an instance.
 //
 // Thread safety: one thread.
 #ifndef FERRY_TESTS_MODELS_TORCH_SCRIPT_SCRIPT_TEST_H_

@@ -1,4 +1,4 @@
-// TorchScript models through an instance: types, shapes, buckets, images,
+// Tests TorchScript models through an instance: types, shapes, buckets, images,
 // failures. The files are made here.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
