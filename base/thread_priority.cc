@@ -40,8 +40,10 @@ void RaiseThreadPriority() {
 }
 
 void UseBatcherPriority() {
-  const sched_param none = {};
-  sched_setscheduler(0, SCHED_BATCH, &none);  // keeps the nice value
+  if (sched_getscheduler(0) == SCHED_OTHER) {
+    const sched_param none = {};
+    sched_setscheduler(0, SCHED_BATCH, &none);  // keeps the nice value
+  }
   RaiseThreadPriority();
 }
 

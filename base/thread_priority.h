@@ -4,11 +4,12 @@
 // and refuse them want the processors of those that compute and answer. Where
 // both get the same share, most of it goes to requests that are refused:
 // receive livelock (Mogul and Ramakrishnan, Eliminating Receive Livelock in an
-// Interrupt-driven Kernel, 1997). So batcher threads and the timer have the
-// higher priority, where the system allows it
+// Interrupt-driven Kernel, 1997). So batcher threads, the timer and the threads
+// that wait for a device have the higher priority, where the system allows it
 // (docs/decisions/0034-overload-on-few-cores.md).
 //
-// Off until a program asks for it: tests and yardsticks measure without.
+// The higher priority is off until a program asks for it: tests and yardsticks
+// measure without.
 //
 // Thread safety: AllowRaisedPriority() is called once, before the threads that
 // are to be raised; the others are thread-safe.
@@ -35,7 +36,8 @@ void RaiseThreadPriority();
 // other thread when it wakes (SCHED_BATCH). Woken by the first request of many,
 // it would else take the processor from the thread that receives the others,
 // and leave with a batch of one (docs/decisions/0038-replies.md). Holds for the
-// threads that it starts from now on, too.
+// threads that it starts from now on, too. A thread with another policy than
+// the system's own (SCHED_OTHER), as of chrt(1), keeps it.
 void UseBatcherPriority();
 
 }  // namespace ferry

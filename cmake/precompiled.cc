@@ -1,2 +1,2 @@
-// Nothing: a target that precompiles headers needs a source. See
-// cmake/precompiled.cmake.
+// This file holds nothing: a target that precompiles headers needs a source.
+// See cmake/precompiled.cmake.

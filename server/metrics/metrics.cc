@@ -67,10 +67,9 @@ constexpr MetricName kLate = {
     "ferry_late_drops_total",
     "Of the requests that failed with DEADLINE_EXCEEDED, those that were "
     "dropped when their batch closed, because it would have ended too late."};
-constexpr MetricName kLateReplies = {
-    "ferry_late_replies_total",
-    "Of the requests that got a result, those "
-    "which came after they were due."};
+constexpr MetricName kLateReplies = {"ferry_late_replies_total",
+                                     "Of the requests that got a result, those "
+                                     "which came after they were due."};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed and s(b) was learned afresh"};
@@ -86,9 +85,9 @@ constexpr MetricName kStage = {"ferry_stage_seconds",
                                "Close of a batch to the begin of its compute"};
 constexpr MetricName kCompute = {"ferry_compute_seconds",
                                  "Compute time of a batch"};
-constexpr MetricName kDeliver = {
-    "ferry_deliver_seconds",
-    "End of a batch's compute until a result of it is handed to its gRPC thread"};
+constexpr MetricName kDeliver = {"ferry_deliver_seconds",
+                                 "End of a batch's compute until a result of "
+                                 "it is handed to its gRPC thread"};
 constexpr MetricName kRequestTime = {
     "ferry_request_seconds",
     "Arrival of a request until its result is handed to its gRPC thread"};

@@ -2,6 +2,7 @@
 #include "base/thread_priority.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -41,6 +42,30 @@ TEST(ThreadPriorityTest, IsRaisedOnceAllowedAndThatOfThreadsStartedThen) {
   EXPECT_EQ(Raise().own, raised);
   EXPECT_EQ(Raise().of_child, raised);
   EXPECT_EQ(NiceOfThisThread(), normal);
+}
+
+TEST(ThreadPriorityTest, BatcherThreadAndThoseThatItStartsPreemptNoOther) {
+  int own = 0;
+  int of_child = 0;
+  std::thread([&] {
+    UseBatcherPriority();
+    own = sched_getscheduler(0);
+    std::thread([&] { of_child = sched_getscheduler(0); }).join();
+  }).join();
+  EXPECT_EQ(own, SCHED_BATCH);
+  EXPECT_EQ(of_child, SCHED_BATCH);
+  EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+}
+
+TEST(ThreadPriorityTest, PolicyThatSomethingElseSetStays) {
+  int policy = 0;
+  std::thread([&] {
+    const sched_param none = {};
+    sched_setscheduler(0, SCHED_IDLE, &none);
+    UseBatcherPriority();
+    policy = sched_getscheduler(0);
+  }).join();
+  EXPECT_EQ(policy, SCHED_IDLE);
 }
 
 }  // namespace

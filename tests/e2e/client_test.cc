@@ -90,7 +90,7 @@ TEST_F(ClientTest, SixtyFourClientsEachGetTheirOwnRows) {
             static_cast<size_t>(rows) * 8,
             static_cast<float>(client * kTurns + turn));
         grpc::ClientContext context;
-        // Of many clients that connect at once one in a thousand fails, on its
+        // One in a thousand of many clients that connect at once fails, on its
         // own side (gRPC 1.51 reads errno late), and has to try again.
         context.set_wait_for_ready(true);
         ModelInferResponse response;

@@ -1,4 +1,4 @@
-// ServerProcess: a real ferry-server on small models, for tests in C++.
+// ServerProcess is a real ferry-server on small models, for tests in C++.
 //
 // Thread safety: one thread.
 #ifndef FERRY_TESTS_E2E_SERVER_PROCESS_H_

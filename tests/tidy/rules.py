@@ -244,6 +244,25 @@ def files_say_what_they_are(source):
                 yield 1, "opens without a comment that says what the file is"
 
 
+PEOPLE = re.compile(r"\b(who|whoever|whom|nobody|somebody|anybody)\b", re.I)
+HEADLINE = re.compile(r"^// [\w:~-]+(\(\))?: ")
+
+
+def comments_are_plain(source):
+    """Subject and verb; threads and requests are not people."""
+    if not source.path.endswith((".h", ".cc", ".cu", ".cuh")):
+        return
+    if source.lines and HEADLINE.search(source.lines[0]):
+        yield 1, "the first line says what the file does: subject and verb"
+    for number, line in enumerate(source.lines, 1):
+        comment = re.sub(r'"(\\.|[^"\\])*"', '""', line).partition("//")[2]
+        if PEOPLE.search(comment):
+            yield number, ("names a person: write 'the thread that', 'a client "
+                           "that', 'no request'")
+        if re.match(r"\s*// Of [a-z]", line):
+            yield number, "begins with 'Of': put the subject first"
+
+
 def paths_are_portable(source):
     """Nothing names the machine that it was written on."""
     machine = re.compile(r"(?<![\w.$}/~-])/(work|root|home)/\w")
@@ -263,5 +282,6 @@ RULES = [
     lines_are_short,
     guards_follow_the_path,
     files_say_what_they_are,
+    comments_are_plain,
     paths_are_portable,
 ]

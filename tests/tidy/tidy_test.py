@@ -87,6 +87,8 @@ class TidyTest(unittest.TestCase):
             ("server/a.cc", "// TODO: later"),
             ("server/a.cc", "x" * 81),
             ("server/a.h", "#ifndef A_H"),
+            ("server/a.cc", "// A thread takes it, " + "whoever comes."),
+            ("server/a.cc", "// Of all calls the oldest."),
             ("scripts/a.sh", "#!/bin/sh\nset -e"),
             ("docs/a.md", "see /" + "root/notes"),
         ]

@@ -1,4 +1,4 @@
-// SafetensorsFile: good files, and every way to break one.
+// Tests that SafetensorsFile reads good files and refuses every broken one.
 #include "models/files/safetensors.h"
 
 #include <cstring>
