@@ -1,7 +1,6 @@
 // Implements Batch: adds requests, counts what was served, answers requests.
 #include "batcher/batch.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -47,12 +46,6 @@ void Batch::Close(TimePoint now, CloseReason reason, int64_t sequence) {
   times_ = {.compute_begin = now, .compute_end = now};
   outcome_ = {absl::StatusCode::kInternal, "instance gave no result"};
   statistics_.closed_batches[static_cast<size_t>(reason)].Add(1);
-}
-
-bool Batch::has_parts() const {
-  return std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
-    return entry.request->part_of != nullptr;
-  });
 }
 
 void Batch::SetResult(Outcome outcome, OutputRef output) {

@@ -86,9 +86,6 @@ class Batch {
     return entries_.front().request->inputs[input].is_given;
   }
 
-  // Whether some of its requests are parts of larger ones (SplitRequest).
-  bool has_parts() const;
-
   TimePoint closed() const { return closed_; }
   const BatchTimes& times() const { return times_; }
   void set_times(const BatchTimes& times) { times_ = times; }

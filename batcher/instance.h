@@ -26,12 +26,12 @@ class Scheduler;
 
 // What the instances of one model have in common.
 struct InstanceDescription {
-  ModelSpec spec;
+  ModelSpec spec = {};
   // Batches that one pulls before the first of them has computed: more than one
   // where it copies the next batch in meanwhile.
   int32_t max_in_flight = 1;
   // How long batches took before the first was pulled; may be none.
-  std::vector<ServiceTimeSample> warm_up_samples;
+  std::vector<ServiceTimeSample> warm_up_samples = {};
 };
 
 class Instance {

@@ -156,12 +156,9 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
   if (!status.ok()) {
     return status;
   }
-  InstanceDescription each = instances.front()->Describe();
   const PulledInstances pulled = {
-      .spec = std::move(each.spec),
-      .count = static_cast<int32_t>(instances.size()),
-      .max_in_flight = each.max_in_flight,
-      .warm_up_samples = std::move(each.warm_up_samples)};
+      .each = instances.front()->Describe(),
+      .count = static_cast<int32_t>(instances.size())};
   return std::unique_ptr<Scheduler>(
       new Scheduler(std::move(instances), pulled, options));
 }
@@ -179,8 +176,8 @@ Scheduler::Scheduler(std::vector<std::unique_ptr<Instance>> own_instances,
                      const SchedulerOptions& options)
     : options_(options),
       clock_(*options.clock),
-      spec_(instances.spec),
-      max_in_flight_(instances.max_in_flight),
+      spec_(instances.each.spec),
+      max_in_flight_(instances.each.max_in_flight),
       has_threads_(!own_instances.empty()),
       join_budget_(std::make_shared<JoinBudget>(options.queue.bytes)),
       admission_(options.queue, static_cast<int32_t>(options.levels.size())),
@@ -188,9 +185,10 @@ Scheduler::Scheduler(std::vector<std::unique_ptr<Instance>> own_instances,
       share_{.weight = options.weight},
       planner_(PlannerOptions(options, instances.count)),
       answered_(options.max_batch_size),
-      pool_({.batches = instances.count * instances.max_in_flight +
+      pool_({.batches = instances.count * instances.each.max_in_flight +
                         options.max_undelivered_batches,
-             .max_requests = MaxRequests(),
+             .max_requests = std::min(options.max_batch_size,
+                                      options.max_requests_per_batch),
              .max_rows = options.max_batch_size,
              .preserve_ordering = options.preserve_ordering,
              .clock = options.clock},
@@ -210,7 +208,7 @@ Scheduler::Scheduler(std::vector<std::unique_ptr<Instance>> own_instances,
   {
     MutexLock lock(mutex_);
     planner_.SetOptions(RuntimeOptionsOf(options));
-    for (const ServiceTimeSample& sample : instances.warm_up_samples) {
+    for (const ServiceTimeSample& sample : instances.each.warm_up_samples) {
       if (sample.rows <= options_.max_batch_size) {
         planner_.Learn(sample, /*shape_key=*/0);
       }
@@ -313,6 +311,12 @@ void Scheduler::NotifyWaiter() {
   if (word != 0 && admission_.rows() >= RowsOf(word) &&
       notify_.compare_exchange_strong(word, 0, std::memory_order_seq_cst)) {
     record(InstanceOf(word)).wake.Notify();
+  }
+}
+
+void Scheduler::Wake(InstanceId id) {
+  if (id != kNone) {
+    record(id).wake.Notify();
   }
 }
 
@@ -471,9 +475,7 @@ BatchPtr Scheduler::NextBatch(InstanceId id) {
       until = instance.until;
       is_stopped = is_stopped_;
     }
-    if (wake != kNone) {
-      record(wake).wake.Notify();
-    }
+    Wake(wake);
     Answer(set_aside);
     if (batch != nullptr) {
       return batch;
@@ -494,9 +496,7 @@ BatchPtr Scheduler::TryNextBatch(InstanceId id) {
     MutexLock lock(mutex_);
     batch = Pull(id, set_aside, wake);
   }
-  if (wake != kNone) {
-    record(wake).wake.Notify();
-  }
+  Wake(wake);
   Answer(set_aside);
   return batch;
 }
@@ -730,9 +730,7 @@ void Scheduler::Finished(Batch& batch, InstanceId id, const BatchTimes& times,
     }
     PublishEstimate(now);
   }
-  if (wake != kNone) {
-    record(wake).wake.Notify();
-  }
+  Wake(wake);
 }
 
 void Scheduler::DeviceLost() {
@@ -884,9 +882,7 @@ void Scheduler::LookAtQueue() {
     wake = Publish(now);
     PublishEstimate(now);
   }
-  if (wake != kNone) {
-    record(wake).wake.Notify();
-  }
+  Wake(wake);
   Answer(set_aside);
 }
 
@@ -919,9 +915,7 @@ void Scheduler::BeginDrain() {
     MutexLock lock(mutex_);
     wake = Publish(clock_.Now());
   }
-  if (wake != kNone) {
-    record(wake).wake.Notify();
-  }
+  Wake(wake);
   pool_.QueueChanged();
 }
 
@@ -999,9 +993,7 @@ absl::Status Scheduler::SetRuntimeOptions(const RuntimeOptions& options) {
     PublishEstimate(now);
     wake = Publish(now);
   }
-  if (wake != kNone) {
-    record(wake).wake.Notify();
-  }
+  Wake(wake);
   return absl::OkStatus();
 }
 

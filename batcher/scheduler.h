@@ -110,10 +110,8 @@ struct SchedulerOptions {
 
 // What a caller that pulls by itself stands for (tests, simulations).
 struct PulledInstances {
-  ModelSpec spec = {};
+  InstanceDescription each = {};
   int32_t count = 1;
-  int32_t max_in_flight = 1;
-  std::vector<ServiceTimeSample> warm_up_samples = {};
 };
 
 class Scheduler {
@@ -283,11 +281,9 @@ class Scheduler {
   int32_t MaxRequestRows(int32_t level) const;  // of one request
   void Push(InferRequest& request);
   void NotifyWaiter();
+  void Wake(InstanceId id);  // or none, for kNone
   void LowerLook(TimePoint at);
   void Answer(SetAside& set_aside);
-  int32_t MaxRequests() const {  // that a batch ever holds
-    return std::min(options_.max_batch_size, options_.max_requests_per_batch);
-  }
 
   // --- with the mutex ---
   BatchPtr Pull(InstanceId id, SetAside& set_aside, InstanceId& wake)

@@ -22,11 +22,12 @@ VirtualDevice::~VirtualDevice() {
 }
 
 PulledInstances VirtualDevice::pulled() const {
-  return {.count = options_.instances,
-          .max_in_flight = options_.max_in_flight,
-          .warm_up_samples = {{.rows = 1, .took = ServiceTime(1)},
-                              {.rows = options_.max_batch_size,
-                               .took = ServiceTime(options_.max_batch_size)}}};
+  return {.each = {.max_in_flight = options_.max_in_flight,
+                   .warm_up_samples = {{.rows = 1, .took = ServiceTime(1)},
+                                       {.rows = options_.max_batch_size,
+                                        .took = ServiceTime(
+                                            options_.max_batch_size)}}},
+          .count = options_.instances};
 }
 
 bool VirtualDevice::HasRoom(InstanceId id) const {

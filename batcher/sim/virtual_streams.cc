@@ -86,11 +86,10 @@ VirtualStreams::~VirtualStreams() {
 
 PulledInstances VirtualStreams::pulled() const {
   const int32_t most = options_.max_batch_size;
-  return {
-      .count = 1,
-      .max_in_flight = options_.max_in_flight,
-      .warm_up_samples = {{.rows = 1, .took = options_.compute.Of(1)},
-                          {.rows = most, .took = options_.compute.Of(most)}}};
+  return {.each = {.max_in_flight = options_.max_in_flight,
+                   .warm_up_samples = {
+                       {.rows = 1, .took = options_.compute.Of(1)},
+                       {.rows = most, .took = options_.compute.Of(most)}}}};
 }
 
 bool VirtualStreams::HasRoom(InstanceId) const {

@@ -79,7 +79,7 @@ void ServeByHand(Scheduler& scheduler, HostOutputPool& pool) {
 void BM_FerryByHand(benchmark::State& state) {
   HostOutputPool pool(1, 4);
   const auto scheduler =
-      *Scheduler::Create(PulledInstances{.spec = EchoSpec()}, {});
+      *Scheduler::Create(PulledInstances{.each = {.spec = EchoSpec()}}, {});
   InProcessClient client(*scheduler, 1);
   const Row row;
   bool is_equal = true;

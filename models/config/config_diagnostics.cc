@@ -17,8 +17,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 // More are not read, and a config that has more is none.
-constexpr size_t kMaxFindings = 50;
-constexpr size_t kMaxFindingBytes = 1000;
+constexpr size_t kMaxDiagnostics = 50;
+constexpr size_t kMaxDiagnosticBytes = 1000;
 
 // Fields that are honored. What stands in none of these is refused.
 constexpr absl::string_view kHonored[] = {
@@ -168,11 +168,11 @@ void FindIn(const ConfigNode& node, const std::string& prefix,
 }  // namespace
 
 void ConfigDiagnostics::Add(int line, const std::string& text) {
-  if (diagnostics_.size() >= kMaxFindings) {
+  if (diagnostics_.size() >= kMaxDiagnostics) {
     ++untold_;
     return;
   }
-  diagnostics_.emplace_back(line, PrintableText(text, kMaxFindingBytes));
+  diagnostics_.emplace_back(line, PrintableText(text, kMaxDiagnosticBytes));
 }
 
 absl::Status ConfigDiagnostics::ToStatus() const {

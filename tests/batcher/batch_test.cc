@@ -6,8 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "batcher/admission.h"
-#include "batcher/split_request.h"
 #include "tensor/host_output_pool.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_request.h"
@@ -37,22 +35,6 @@ TEST(Batch, RequestsGetConsecutiveRows) {
   EXPECT_EQ(batch.entries()[1].first_row, 2);
   EXPECT_EQ(batch.entries()[2].first_row, 3);
   EXPECT_EQ(batch.row_dims(0)[0], 1);
-}
-
-TEST(Batch, PartsOfLargerRequestsAreSeen) {
-  TestRequest alone;
-  TestRequest whole({.rows = 3});
-  Admission admission({}, /*levels=*/1);
-  SplitRequest split(whole.request(), 2, admission,
-                     std::make_shared<JoinBudget>(1 << 10));
-  Batch batch(2, 8);
-  EXPECT_FALSE(batch.has_parts());
-  batch.Add(alone.request());
-  EXPECT_FALSE(batch.has_parts());
-  batch.Add(split.parts()[1]);
-  EXPECT_TRUE(batch.has_parts());
-  batch.Clear();
-  EXPECT_FALSE(batch.has_parts());
 }
 
 TEST(Batch, FailureReachesEveryRequestAndIsCounted) {

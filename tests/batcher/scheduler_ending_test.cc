@@ -311,8 +311,9 @@ class SchedulerInAStorm : public ::testing::Test {
 
   StormyClock clock_;
   std::deque<TestRequest> requests_;
-  std::unique_ptr<Scheduler> scheduler_ = *Scheduler::Create(
-      {.spec = RowSpec()}, {.policy = PolicyKind::kWindow, .clock = &clock_});
+  std::unique_ptr<Scheduler> scheduler_ =
+      *Scheduler::Create({.each = {.spec = RowSpec()}},
+                         {.policy = PolicyKind::kWindow, .clock = &clock_});
 };
 
 TEST_F(SchedulerInAStorm, CancelsAreForTheNextLook) {

@@ -19,10 +19,10 @@ ScriptedInstances::ScriptedInstances(const ScriptedInstancesOptions& options)
 ScriptedInstances::~ScriptedInstances() { CompleteAll(); }
 
 PulledInstances ScriptedInstances::pulled() const {
-  return {.spec = options_.spec,
-          .count = options_.count,
-          .max_in_flight = options_.max_in_flight,
-          .warm_up_samples = options_.warm_up_samples};
+  return {.each = {.spec = options_.spec,
+                   .max_in_flight = options_.max_in_flight,
+                   .warm_up_samples = options_.warm_up_samples},
+          .count = options_.count};
 }
 
 void ScriptedInstances::Attach(Scheduler& scheduler) {
