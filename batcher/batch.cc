@@ -16,8 +16,9 @@ void BatchRecycler::operator()(Batch* batch) const {
   batch->pool_->Put(*batch);
 }
 
-void Deliver(BatchPtr batch) {
+void Deliver(BatchPtr batch, bool has_time) {
   BatchPool& pool = *batch->pool_;
+  batch->has_time_ = has_time;
   pool.Deliver(std::move(batch));
 }
 
@@ -64,7 +65,7 @@ void Batch::Deliver(const Clock& clock) {
   for (Entry& entry : entries_) {
     InferRequest& request = *std::exchange(entry.request, nullptr);
     const bool is_part = request.part_of != nullptr;
-    const std::optional<RequestResult> result = JoinResult(
+    std::optional<RequestResult> result = JoinResult(
         request,
         {outcome_, outcome_.ok()
                        ? OutputRows{output_.get(), entry.first_row, entry.rows}
@@ -74,6 +75,7 @@ void Batch::Deliver(const Clock& clock) {
       if (is_part && result->outcome.ok()) {
         statistics_.ok_rows.Add(static_cast<uint64_t>(result->rows.count));
       }
+      result->has_time = has_time_;
       Respond(request, *result);
     }
     now = clock.Now();

@@ -106,7 +106,7 @@ class Batch {
 
  private:
   friend struct BatchRecycler;
-  friend void Deliver(BatchPtr batch);
+  friend void Deliver(BatchPtr batch, bool has_time);
 
   void CountBatch();
   void CountPadding();
@@ -123,13 +123,15 @@ class Batch {
   BatchTimes times_;
   Outcome outcome_;
   OutputRef output_;
+  bool has_time_ = false;
   BatchStatistics statistics_;
 };
 
 // Tells the requests of a batch that has its result, in the order of the
 // batches where the scheduler preserves it. An instance calls this after
-// Scheduler::Finished(), from any of its threads.
-void Deliver(BatchPtr batch);
+// Scheduler::Finished(), from any of its threads. `has_time`: as in
+// RequestResult.
+void Deliver(BatchPtr batch, bool has_time = false);
 
 }  // namespace ferry
 

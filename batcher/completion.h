@@ -7,8 +7,8 @@
 //
 // Thread safety: Respond() is called from a thread of an instance, from the
 // scheduler's timer, or within a call of Scheduler, never while a lock of the
-// scheduler is held. It never blocks. It may submit other requests; it may not
-// destroy the scheduler.
+// scheduler is held. It never waits for another thread. It may submit other
+// requests; it may not destroy the scheduler.
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_
 
@@ -30,6 +30,8 @@ struct Outcome {
 struct RequestResult {
   Outcome outcome;
   OutputRows rows;  // borrowed for the call: an OutputRef keeps them
+  // The calling thread has the time that it takes to encode and send a reply.
+  bool has_time = false;
 };
 
 class Completion {

@@ -1,9 +1,9 @@
 // AnsweredCalls brings calls that a scheduler has answered back to the thread
-// of their completion queue, which encodes and sends the replies.
+// of their completion queue, which sends what is not sent, and ends the call.
 //
-// So a call is touched by one thread alone, but for Completion::Respond(), and
-// a batcher thread's share of a reply is a push, and an event of gRPC's for the
-// first of several: two short locks and a write to an eventfd.
+// So one thread alone begins, cancels, ends and clears a call. To bring it back
+// costs the batcher thread a push, and an event of gRPC's for the first of
+// several: two short locks and a write to an eventfd.
 //
 // Why no call is forgotten: Push() pushes, then asks for an event unless one is
 // under way; the event says that none is under way, then the thread takes what

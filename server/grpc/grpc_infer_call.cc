@@ -21,7 +21,7 @@ void GrpcInferCall::OnMatched(bool ok) {
     pool_.GiveBack(*this);
     return;
   }
-  ends_left_ = 2;  // sent, done
+  ends_left_ = 3;  // sent, done, Ended()
   call_.Start(message_, ToTimePoint(rpc_->context.raw_deadline()));
   pool_.PostNext();
 }

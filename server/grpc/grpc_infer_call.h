@@ -3,10 +3,11 @@
 //
 // After Post() the queue gives `matched`, with ok = false where the server was
 // shut down first: then nothing else follows. After a match it gives `done`
-// and, once the reply was handed to it, `sent`, in either order; the later of
-// the two gives the call back to its pool.
+// and, once the reply was handed to it, `sent`; the InferCall says Ended(). The
+// last of the three gives the call back to its pool.
 //
-// Thread safety: all on the queue's thread, but Drop().
+// Thread safety: all on the queue's thread, but SendReply(), SendError() and
+// Drop().
 #ifndef FERRY_SERVER_GRPC_GRPC_INFER_CALL_H_
 #define FERRY_SERVER_GRPC_GRPC_INFER_CALL_H_
 
@@ -76,12 +77,13 @@ class GrpcInferCall final : private InferTransport,
   void OnMatched(bool ok);
   void OnSent(bool ok);
   void OnDone(bool ok);
-  // One of the two that follow a match has come.
+  // One of the three that follow a match has come.
   void OnEnd();
 
   void SendReply(grpc::ByteBuffer& reply) override;
   void SendError(const grpc::Status& status,
                  std::optional<int64_t> retry_pushback_ms) override;
+  void Ended() override { OnEnd(); }
   void Drop() override { rpc_->context.TryCancel(); }
 
   UnsentReplies& unsent_;

@@ -1,4 +1,4 @@
-// Implements InferCall: decodes, submits, keeps the result, encodes, sends.
+// Implements InferCall: decodes, submits, encodes, sends.
 #include "server/grpc/infer_call.h"
 
 #include <algorithm>
@@ -37,6 +37,7 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
   transport_.SendError(
       WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
       retry_pushback_ms);
+  transport_.Ended();
 }
 
 absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
@@ -98,14 +99,25 @@ void InferCall::Cancel() {
 void InferCall::Respond(const RequestResult& result) {
   result_ = result;
   output_ = OutputRef(result.rows.buffer);
+  if (result.has_time) {
+    Send();
+    is_sent_ = true;
+  }
   environment_.answered.Push(*this);
 }
 
 void InferCall::Finish() {
   is_submitted_ = false;
   DropMessage();
+  if (!std::exchange(is_sent_, false)) {
+    Send();
+  }
+  entry_.Reset();
+  transport_.Ended();
+}
+
+void InferCall::Send() {
   if (!result_.outcome.ok()) {
-    entry_.Reset();
     transport_.SendError(
         WithRequestId(ToGrpcStatus(result_.outcome, environment_.codes),
                       decoder_.id()),
@@ -122,7 +134,6 @@ void InferCall::Finish() {
                            .labels = entry_->model().labels,
                            .rows = result_.rows});
   output_ = OutputRef();  // the reply holds what it references
-  entry_.Reset();
   transport_.SendReply(reply);
 }
 

@@ -3,19 +3,20 @@
 // Life of a call, all of it on the thread of its completion queue but
 // Respond():
 //   Start()     decodes and submits; or fails, and sends the error
-//   Respond()   a thread of the scheduler's: keeps the result, and hands the
-//               call to AnsweredCalls
-//   Finish()    encodes the result and sends it, or its error
+//   Respond()   a thread of the scheduler's: keeps the result, sends it where
+//               that thread has the time, and hands the call to AnsweredCalls
+//   Finish()    sends the result unless Respond() did
 //   Clear()     makes it ready for the next request
 //
 // Guarantees:
 //   1. The transport gets exactly one reply or error for each Start().
 //   2. The received bytes are kept until then.
-//   3. Sent, the call keeps no model loaded: a client that does not read its
-//      reply keeps no model in memory.
+//   3. Finished, the call keeps no model loaded: a client that does not read
+//      its reply keeps no model in memory.
 //
 // Thread safety: Respond() may come at any time after the submit, also while
-// Start() or Cancel() runs. The rest is the queue's thread's.
+// Start() or Cancel() runs. It changes only what it writes for Finish(). The
+// rest is the queue's thread's.
 #ifndef FERRY_SERVER_GRPC_INFER_CALL_H_
 #define FERRY_SERVER_GRPC_INFER_CALL_H_
 
@@ -48,14 +49,18 @@ struct InferEnvironment {
   StatusCodes codes = StatusCodes::kFerry;
 };
 
-// InferTransport sends what a call answers. Called on the queue's thread, from
-// InferCall::Start() or InferCall::Finish(); it may clear the call within.
+// InferTransport sends what a call answers: one reply or error, on any thread,
+// and then Ended().
 class InferTransport {
  public:
   // Takes over what `reply` holds.
   virtual void SendReply(grpc::ByteBuffer& reply) = 0;
   virtual void SendError(const grpc::Status& status,
                          std::optional<int64_t> retry_pushback_ms) = 0;
+
+  // No thread but the queue's, which calls it, touches the call any more. It
+  // may clear the call within.
+  virtual void Ended() = 0;
 
  protected:
   ~InferTransport() = default;
@@ -75,10 +80,10 @@ class InferCall final : private Completion {
   // The client no longer wants the answer. It comes all the same.
   void Cancel();
 
-  // Sends what Respond() has kept. Called by AnsweredCalls.
+  // Ends a call that was answered. Called by AnsweredCalls.
   void Finish();
 
-  // REQUIRES: the reply or error was sent.
+  // REQUIRES: InferTransport::Ended() was called.
   void Clear();
 
   // Returns the request's id, until Clear(); empty before it is known.
@@ -93,6 +98,8 @@ class InferCall final : private Completion {
   // Decodes the message and submits the request.
   absl::Status Submit(grpc::ByteBuffer& message, TimePoint deadline);
   absl::Status Decode(grpc::ByteBuffer& message);
+  // Encodes the result and sends it, or its error.
+  void Send();
   void DropMessage();
 
   const InferEnvironment& environment_;
@@ -101,12 +108,13 @@ class InferCall final : private Completion {
   std::vector<ByteSegment> segments_;  // into slices_
   InferDecoder decoder_;
   InferRequest request_;
-  ModelUse entry_;  // none before the model is known, and once it is sent
+  ModelUse entry_;  // none before the model is known, and once it is finished
   bool is_submitted_ = false;  // and not finished
 
   // Written by Respond(), read by Finish().
   RequestResult result_;
   OutputRef output_;  // keeps result_.rows
+  bool is_sent_ = false;
 };
 
 }  // namespace ferry

@@ -13,8 +13,8 @@ constexpr char kErrorsEndTheStream[] = "triton_grpc_error";
 
 }  // namespace
 
-// One request of a stream. It goes back to the stream when its answer was
-// written, or came after the stream was over.
+// One request of a stream. It keeps its answer until its turn comes, and goes
+// back to the stream when that was written, or came after the stream was over.
 class InferStream::Item final : public UnsentReplies::Reply,
                                 private InferTransport {
  public:
@@ -30,12 +30,14 @@ class InferStream::Item final : public UnsentReplies::Reply,
  private:
   void SendReply(grpc::ByteBuffer& reply) override {
     WrapInStreamMessage(reply);
-    stream_.Answered(*this, reply, grpc::Status::OK);
+    answer.Swap(&reply);
+    status = grpc::Status::OK;
   }
   void SendError(const grpc::Status& failure, std::optional<int64_t>) override {
-    grpc::ByteBuffer message = StreamErrorMessage(failure, call.id());
-    stream_.Answered(*this, message, failure);
+    answer = StreamErrorMessage(failure, call.id());
+    status = failure;
   }
+  void Ended() override { stream_.Answered(*this); }
   void Drop() override { stream_.context_.TryCancel(); }
 
   InferStream& stream_;
@@ -108,16 +110,13 @@ InferStream::Item* InferStream::TakeItem() {
   return unanswered_.back();
 }
 
-void InferStream::Answered(Item& item, grpc::ByteBuffer& message,
-                           const grpc::Status& status) {
+void InferStream::Answered(Item& item) {
   if (is_over_) {
     GiveBack(item);
     return;
   }
-  waiting_bytes_ += message.Length();
-  environment_.unsent.AddWaiting(message.Length());
-  item.answer.Swap(&message);
-  item.status = status;
+  waiting_bytes_ += item.answer.Length();
+  environment_.unsent.AddWaiting(item.answer.Length());
   item.is_answered = true;
   WriteNext();
 }

@@ -15,7 +15,8 @@
 // cancel; and deletes itself when gRPC's events have come and its items are
 // answered.
 //
-// Thread safety: all on the queue's thread, but Drop() of an item.
+// Thread safety: all on the queue's thread, but Drop() of an item, and what
+// keeps an item's answer.
 #ifndef FERRY_SERVER_GRPC_INFER_STREAM_H_
 #define FERRY_SERVER_GRPC_INFER_STREAM_H_
 
@@ -88,8 +89,7 @@ class InferStream {
   void OnDone(bool ok);
 
   // --- the items ---
-  void Answered(Item& item, grpc::ByteBuffer& message,
-                const grpc::Status& status);
+  void Answered(Item& item);
   void GiveBack(Item& item);
 
   // Null where the stream ends and takes no more requests.

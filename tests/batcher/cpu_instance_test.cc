@@ -155,6 +155,29 @@ TEST(CpuInstance, ThreadThatComputesDelivers) {
   EXPECT_EQ(computed_on, delivered_on);
 }
 
+TEST(CpuInstance, LongBatchLeavesNoTimeToReply) {
+  TestRequest request;
+  auto scheduler = Serve(OneModel([&](const Batch&) -> Outcome {
+    const TimePoint begin = Clock::Steady().Now();
+    while (Clock::Steady().Now() - begin < std::chrono::milliseconds(1)) {
+    }
+    return {};
+  }));
+  SubmitAndWait(*scheduler, request);
+  EXPECT_FALSE(request.completion().has_time());
+}
+
+TEST(CpuInstance, ShortBatchLeavesTimeToReply) {
+  auto scheduler = Serve(OneModel([](const Batch&) -> Outcome { return {}; }));
+  bool had_time = false;
+  for (int i = 0; i < 1000 && !had_time; ++i) {  // one may be interrupted
+    TestRequest request;
+    SubmitAndWait(*scheduler, request);
+    had_time = request.completion().has_time();
+  }
+  EXPECT_TRUE(had_time);
+}
+
 TEST(CpuInstance, ThatWasNeverStartedEnds) {
   auto instance = CpuInstance::Create(std::make_unique<ScriptedCpuModel>());
   EXPECT_TRUE(instance.ok());

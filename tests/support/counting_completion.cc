@@ -30,6 +30,7 @@ void CountingCompletion::Respond(const RequestResult& result) {
     output_ = OutputRef(result.rows.buffer);
     first_row_ = result.rows.first;
     rows_ = result.rows.count;
+    has_time_ = result.has_time;
     changed_.SignalAll();
   }
   if (hook) {
@@ -61,6 +62,11 @@ int32_t CountingCompletion::first_row() const {
 int32_t CountingCompletion::rows() const {
   MutexLock lock(mutex_);
   return rows_;
+}
+
+bool CountingCompletion::has_time() const {
+  MutexLock lock(mutex_);
+  return has_time_;
 }
 
 void CountingCompletion::DropOutput() {

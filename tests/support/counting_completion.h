@@ -30,6 +30,7 @@ class CountingCompletion final : public Completion {
   OutputRef output() const;
   int32_t first_row() const;
   int32_t rows() const;
+  bool has_time() const;
 
   // Drops the reference to the outputs, as a reply that was written does.
   void DropOutput();
@@ -48,6 +49,7 @@ class CountingCompletion final : public Completion {
   OutputRef output_ ABSL_GUARDED_BY(mutex_);
   int32_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;
   int32_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_time_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace ferry

@@ -82,6 +82,9 @@ class ScriptedInstances {
   // As EndCompute(); the device is lost. REQUIRES: it is staged.
   void Break(size_t index);
 
+  // Whether what delivers has the time to send replies.
+  bool has_time = false;
+
   // Called with each batch that is pulled.
   std::function<void(const Batch&)> on_start;
 

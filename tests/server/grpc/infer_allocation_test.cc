@@ -110,13 +110,11 @@ class ReusedCall final : private InferTransport {
   int replies() const { return replies_; }
 
  private:
-  void SendReply(grpc::ByteBuffer&) override {
-    ++replies_;
-    is_replied_ = true;
-    call_.Clear();
-  }
+  void SendReply(grpc::ByteBuffer&) override { ++replies_; }
   void SendError(const grpc::Status& status, std::optional<int64_t>) override {
     ADD_FAILURE() << status.error_message();
+  }
+  void Ended() override {
     is_replied_ = true;
     call_.Clear();
   }

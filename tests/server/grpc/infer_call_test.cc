@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "proto/inference.pb.h"
@@ -44,6 +45,7 @@ class TestCall final : private InferTransport {
   std::function<void()> on_reply;
   int replies = 0;
   int errors = 0;
+  int ended = 0;
   grpc::Status status;
   std::optional<int64_t> retry_pushback_ms;
   std::string reply;
@@ -67,6 +69,7 @@ class TestCall final : private InferTransport {
     status = sent;
     retry_pushback_ms = pushback_ms;
   }
+  void Ended() override { ++ended; }
 
   InferCall call_;
 };
@@ -138,6 +141,35 @@ TEST(InferCallTest, AnswerLeavesOnTheQueuesThreadAlone) {
   EXPECT_EQ(scene.call.replies, 1);
 }
 
+TEST(InferCallTest, ThreadThatHasTimeSendsTheReplyAndTheQueuesEndsTheCall) {
+  Scene scene;
+  scene.model.instances().has_time = true;
+  scene.Start(OneRow());
+  std::thread instance([&] { scene.Compute(); });
+  instance.join();
+  EXPECT_EQ(scene.call.replies, 1);
+  EXPECT_EQ(scene.call.ended, 0) << "the queue's thread may still cancel it";
+  scene.table.Publish({});
+  EXPECT_TRUE(scene.table.TakeAbandoned().empty());
+  ASSERT_TRUE(scene.queue.HandleEvent());
+  EXPECT_EQ(scene.call.replies, 1);
+  EXPECT_EQ(scene.call.ended, 1);
+  EXPECT_EQ(scene.table.TakeAbandoned().size(), 1u) << "it keeps no model";
+}
+
+TEST(InferCallTest, ThreadThatHasTimeSendsTheErrorToo) {
+  Scene scene;
+  scene.model.instances().has_time = true;
+  scene.Start(OneRow());
+  scene.Compute({absl::StatusCode::kInternal, "device failed"});
+  EXPECT_EQ(scene.call.errors, 1);
+  EXPECT_THAT(scene.call.status.error_message(),
+              StartsWith("[request id: id-1] device failed"));
+  scene.queue.calls().FinishAll();
+  EXPECT_EQ(scene.call.errors, 1);
+  EXPECT_EQ(scene.call.ended, 1);
+}
+
 TEST(InferCallTest, AnswersLeaveInTheOrderInWhichTheyCame) {
   Scene scene;
   std::vector<int> order;
@@ -154,11 +186,13 @@ TEST(InferCallTest, AnswersLeaveInTheOrderInWhichTheyCame) {
 TEST(InferCallTest, ClearedCallServesTheNextRequest) {
   Scene scene;
   for (int i = 0; i < 3; ++i) {
+    scene.model.instances().has_time = i == 1;
     inference::ModelInferRequest request = OneRow();
     request.set_id(std::string(1, static_cast<char>('a' + i)));
     scene.Start(request);
     scene.Serve();
     EXPECT_EQ(scene.call.replies, i + 1);
+    EXPECT_EQ(scene.call.ended, i + 1);
     inference::ModelInferResponse response;
     ASSERT_TRUE(response.ParseFromString(scene.call.reply));
     EXPECT_EQ(response.id(), request.id());
@@ -169,42 +203,50 @@ TEST(InferCallTest, ClearedCallServesTheNextRequest) {
 // When the client's cancel comes.
 enum class Moment { kQueued, kRunning, kAnswered, kSent };
 
-TEST(InferCallTest, CancelAtAnyMomentIsAnsweredOnce) {
-  for (const Moment moment :
-       {Moment::kQueued, Moment::kRunning, Moment::kAnswered, Moment::kSent}) {
-    for (const auto outcome :
-         {absl::StatusCode::kOk, absl::StatusCode::kInternal}) {
-      Scene scene;
-      const auto cancel_at = [&](Moment now) {
-        if (now == moment) {
-          scene.call.Cancel();
-        }
-      };
-      scene.Start(OneRow());
-      cancel_at(Moment::kQueued);
-      scene.model.Step();
-      EXPECT_EQ(scene.model.instances().started_count(),
-                moment == Moment::kQueued ? 0 : 1);
-      cancel_at(Moment::kRunning);
-      scene.Compute({outcome, "as told"});
-      cancel_at(Moment::kAnswered);
-      scene.queue.calls().FinishAll();
-      cancel_at(Moment::kSent);
-      scene.Serve();
-      EXPECT_EQ(scene.call.replies + scene.call.errors, 1);
-      if (moment == Moment::kQueued) {
-        EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::CANCELLED);
-      } else {
-        EXPECT_EQ(scene.call.replies, outcome == absl::StatusCode::kOk ? 1 : 0);
+class InferCallCancelTest
+    : public testing::TestWithParam<std::tuple<Moment, bool>> {};
+
+TEST_P(InferCallCancelTest, IsAnsweredOnce) {
+  const auto [moment, has_time] = GetParam();
+  for (const auto outcome :
+       {absl::StatusCode::kOk, absl::StatusCode::kInternal}) {
+    Scene scene;
+    scene.model.instances().has_time = has_time;
+    const auto cancel_at = [&scene, moment = moment](Moment now) {
+      if (now == moment) {
+        scene.call.Cancel();
       }
-      scene.call.Clear();
-      scene.Start(OneRow());
-      scene.Serve();
-      EXPECT_EQ(scene.call.replies + scene.call.errors, 2)
-          << "the cancel is not one of the next request";
+    };
+    scene.Start(OneRow());
+    cancel_at(Moment::kQueued);
+    scene.model.Step();
+    EXPECT_EQ(scene.model.instances().started_count(),
+              moment == Moment::kQueued ? 0 : 1);
+    cancel_at(Moment::kRunning);
+    scene.Compute({outcome, "as told"});
+    cancel_at(Moment::kAnswered);
+    scene.queue.calls().FinishAll();
+    cancel_at(Moment::kSent);
+    scene.Serve();
+    EXPECT_EQ(scene.call.replies + scene.call.errors, 1);
+    if (moment == Moment::kQueued) {
+      EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::CANCELLED);
+    } else {
+      EXPECT_EQ(scene.call.replies, outcome == absl::StatusCode::kOk ? 1 : 0);
     }
+    scene.call.Clear();
+    scene.Start(OneRow());
+    scene.Serve();
+    EXPECT_EQ(scene.call.replies + scene.call.errors, 2)
+        << "the cancel is not one of the next request";
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, InferCallCancelTest,
+    testing::Combine(testing::Values(Moment::kQueued, Moment::kRunning,
+                                     Moment::kAnswered, Moment::kSent),
+                     testing::Bool()));
 
 TEST(InferCallTest, ClientThatDoesNotReadKeepsNoModel) {
   Scene scene;
