@@ -8,6 +8,8 @@ given to the rules.
 import dataclasses
 import re
 
+import prose
+
 
 @dataclasses.dataclass(frozen=True)
 class Source:
@@ -284,4 +286,5 @@ RULES = [
     files_say_what_they_are,
     comments_are_plain,
     paths_are_portable,
+    *prose.RULES,
 ]

@@ -16,6 +16,7 @@ import rules
 
 GENERATED = {"build", ".venv", ".tools", ".git", "dist", "__pycache__"}
 SOURCE = "."
+DECISION = "# 0001. A\n\n**Context.** A.\n\n**Choice.** A.\n\n**Consequence.** A.\n"
 
 
 def list_files():
@@ -91,6 +92,16 @@ class TidyTest(unittest.TestCase):
             ("server/a.cc", "// Of all calls the oldest."),
             ("scripts/a.sh", "#!/bin/sh\nset -e"),
             ("docs/a.md", "see /" + "root/notes"),
+            ("docs/a.md", "A thread waits for " + "whoever comes."),
+            ("README.md", "It waits.\nOf" + " two threads one sleeps."),
+            ("docs/b/a.md", "| a " + "lane | `lane` |"),
+            ("CONTRIBUTING.md", "It waits in" + "\nvain."),
+            ("docs/a.md", "The rate is 1.37" + " for 0.76."),
+            ("docs/decisions/0001-a.md", DECISION.replace("1.", "2.")),
+            ("docs/decisions/0001-a.md", DECISION.replace("Choice", "No")),
+            ("docs/decisions/0001-a.md", DECISION + "\n" * 30),
+            ("docs/decisions/0001-a.md", DECISION + "x" * 101),
+            ("docs/decisions/0001-a.md", DECISION + "| --- |\n\n" * 2),
         ]
         for path, text in cases:
             with self.subTest(path=path, text=text[:40]):
@@ -112,11 +123,16 @@ class TidyTest(unittest.TestCase):
             ("server/a.cc", 'Log("sleep(1)");'),
             ("server/a.cc", "// TODO(#7): streams"),
             ("server/a.cc", "// https://" + "x" * 90),
+            ("docs/a.md", "The former `ferry.lane " + "of\nnobody` is gone."),
+            ("docs/a.md", "```\nOf" + " a lane\n```\n\n    nobody"),
+            ("docs/a.md", "A [file](lane.md) that a reader sees of each."),
+            ("docs/decisions/0001-a.md", DECISION),
         ]
         for path, text in cases:
             with self.subTest(path=path, text=text[:40]):
+                opening = "" if path.endswith(".md") else "// A file.\n"
                 source = rules.Source(
-                    path, tuple(("// A file.\n" + text).splitlines()))
+                    path, tuple((opening + text).splitlines()))
                 self.assertEqual(complaints(source), [])
 
 
