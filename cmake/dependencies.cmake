@@ -12,8 +12,7 @@
 #   CLI11 2.1 (apt)             flags
 #   nlohmann-json 3.11 (apt)    results and safetensors headers
 #   spdlog 1.10 (apt)           log lines (Debian's Abseil has no absl/log)
-#   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own; its
-#                               histograms are peers in bench/micro
+#   prometheus-cpp 1.0 (apt)    metric text; core only, no HTTP of its own
 #   libmicrohttpd 0.9.75 (apt)  the GET-only metrics listener
 #   cpp-httplib 0.11 (apt)      ferry-bench reads /metrics, ferry-launch health; a client only
 #   Chart.js 3.9 (apt)          the report page's plots, inlined
@@ -21,7 +20,7 @@
 #                               and ferry-inprocess;
 #                               docs/decisions/0013-allocator.md
 #   GoogleTest 1.12, Google Benchmark 1.7 (apt)
-#   moodycamel concurrentqueue 1.0 (apt)  a peer in bench/micro
+#   moodycamel concurrentqueue 1.0 (apt)  a peer in claim A4
 find_package(absl REQUIRED)
 find_package(Threads REQUIRED)
 if(FERRY_BUILD_MODELS OR FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH OR FERRY_FUZZ)
@@ -41,7 +40,7 @@ if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH)
   find_package(CLI11 REQUIRED)
   find_package(spdlog REQUIRED)
 endif()
-if(FERRY_BUILD_SERVER OR FERRY_BUILD_BENCH)
+if(FERRY_BUILD_SERVER)
   find_package(prometheus-cpp CONFIG REQUIRED)
 endif()
 # Debian's cpp-httplib is compiled with OpenSSL, by which its Client is larger:

@@ -6,8 +6,8 @@
 #   scripts/show.sh CLAIM [--pairs N] [--seconds S] [--bin DIR]
 #
 # A1  batching on against off                 A4  the queue against mutex + swap
-# A2  served against called in a loop         A5  10 minutes of mixed load,
-# A3  one request: what the server adds           and 60 s under ThreadSanitizer
+# A3  one request: what the server adds
+# A5  10 minutes of mixed load, and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
 # B1  every client against a real server, and wrong requests
 # B2  what Triton answers to the same wrong requests
@@ -29,11 +29,10 @@
 # E5  the report of a full sweep, its page and screenshots, and the README's
 #     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
+# G4  how late a queued request is answered that expires or is cancelled
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # sends  planned requests a second that ferry-bench itself can send
 # grpc-api  completion queues against the callback API
-# micro  every hot primitive beside its peers, with instructions where there is
-#     valgrind; 4 minutes (bench/micro/README.md)
 #
 # On a simulated device and a virtual clock, the same on every machine:
 # C3-instances    adaptive on four instances      C6    priorities and shapes
@@ -63,10 +62,9 @@ esac
 case " $* " in
   *" --bin "*) ;;
   " B4-"*) bash scripts/build.sh fuzz ;;
-  " micro "*) bash scripts/build.sh release micro-benchmarks ;;
   *)
     bash scripts/build.sh release ferry-server ferry-bench ferry-forward \
-      grpc-echo queue-benchmark paused-producer copy-count
+      grpc-echo answer-benchmark queue-benchmark paused-producer copy-count
     if [ "$1" = B1 ] || [ "$1" = B3 ] || [ "$1" = channels-last ]; then
       bash scripts/build.sh release write_scripts
     fi

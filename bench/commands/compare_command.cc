@@ -107,14 +107,10 @@ void AddCompareCommand(CLI::App& app, Invocation& invocation) {
                       "the runs to take as A, where the file has several "
                       "labels");
   command->add_option("--label-b", flags->files.label_b, "the same of B");
-  command->add_option("--json", flags->json_path, "file for the comparison")
-      ->type_name("FILE")
-      ->check(WritableFile());
-  command
-      ->add_option("--markdown", flags->markdown_path,
-                   "file for the table as Markdown")
-      ->type_name("FILE")
-      ->check(WritableFile());
+  AddResultFile(*command, "--json", flags->json_path,
+                "file for the comparison");
+  AddResultFile(*command, "--markdown", flags->markdown_path,
+                "file for the table as Markdown");
   command
       ->add_option("--fail-if-worse", flags->fail_if_worse,
                    "end with exit code 2 where the whole 95 % interval of a "

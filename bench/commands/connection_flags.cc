@@ -1,4 +1,5 @@
-// Implements the four flags of a connection, and strings without their secrets.
+// Implements the flags that reach a server and its model, and strings without
+// their secrets.
 #include "bench/commands/connection_flags.h"
 
 #include <CLI/CLI.hpp>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "flags/number_from.h"
 
 namespace ferry::bench {
 
@@ -30,6 +32,21 @@ void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags) {
                   "root certificates instead of the system's, in PEM")
       ->type_name("FILE")
       ->needs(tls);
+}
+
+void AddModelFlags(CLI::App& command, ConnectionFlags& connection,
+                   std::string& address, std::string& model,
+                   double& wait_ready_s) {
+  command.add_option("-u,--address", address, "server, host:port")
+      ->capture_default_str();
+  AddConnectionFlags(command, connection);
+  command.add_option("-m,--model", model, "model to call")
+      ->capture_default_str();
+  command
+      .add_option("--wait-ready-secs", wait_ready_s,
+                  "how long to wait for the model")
+      ->check(NumberFrom(0.0, 1e6))
+      ->capture_default_str();
 }
 
 std::string HeadersWithoutValues(const std::vector<std::string>& headers) {

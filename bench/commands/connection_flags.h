@@ -22,6 +22,12 @@ inline constexpr char kHeaderFlag[] = "header";
 // which outlives the command.
 void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags);
 
+// Adds those, and --address, --model and --wait-ready-secs. The same of
+// `address`, `model` and `wait_ready_s`.
+void AddModelFlags(CLI::App& command, ConnectionFlags& connection,
+                   std::string& address, std::string& model,
+                   double& wait_ready_s);
+
 // Returns "authorization:...,x-tenant:...": values of headers may be secret,
 // and results are shown to others.
 std::string HeadersWithoutValues(const std::vector<std::string>& headers);

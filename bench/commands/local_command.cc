@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/commands/batcher_flags.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/measured_loads.h"
@@ -13,7 +14,6 @@
 #include "bench/commands/shared_load.h"
 #include "bench/local/local_targets.h"
 #include "bench/search/sweep.h"
-#include "flags/number_from.h"
 
 namespace ferry::bench {
 namespace {
@@ -21,12 +21,8 @@ namespace {
 struct LocalFlags {
   RunOptions run;
   std::string target = "null";
-  std::string policy = "eager";
-  double max_wait_ms = 5;
-  double alpha_ms = 1;
-  double beta_ms = 0.1;
-  int32_t max_batch_size = 64;
-  int32_t queue_requests = 4096;
+  BatcherFlags batcher;
+  SchedulerOptions scheduler;
   int32_t instances = 1;
 };
 
@@ -40,12 +36,10 @@ absl::StatusOr<LocalTarget> MakeTarget(const LocalFlags& flags) {
     return LocalTarget{std::make_unique<NullTarget>(), nullptr};
   }
   SimulatedTargetOptions options;
-  options.scheduler.max_batch_size = flags.max_batch_size;
-  options.scheduler.policy = *ParsePolicy(flags.policy);
-  options.scheduler.max_wait = Milliseconds(flags.max_wait_ms);
-  options.scheduler.queue.requests = flags.queue_requests;
-  options.device.alpha = Milliseconds(flags.alpha_ms);
-  options.device.beta = Milliseconds(flags.beta_ms);
+  options.scheduler = flags.scheduler;
+  ReadBatcherFlags(flags.batcher, options.scheduler);
+  options.device.alpha = Milliseconds(flags.batcher.alpha_ms);
+  options.device.beta = Milliseconds(flags.batcher.beta_ms);
   options.instances = flags.instances;
   options.rows = flags.run.requests.rows;
   options.timeout = Milliseconds(flags.run.timeout_ms);
@@ -63,7 +57,7 @@ RunResult DescribeRun(const LocalFlags& flags,
   run.server_name = "in this process";
   run.model = flags.target;
   run.platform = flags.target == "null" ? "none" : "ferry_sim";
-  run.max_batch_size = flags.max_batch_size;
+  run.max_batch_size = flags.scheduler.max_batch_size;
   run.is_simulated = true;
   run.rows_per_request = flags.run.requests.rows;
   return run;
@@ -91,8 +85,8 @@ int Run(LocalFlags flags, const Invocation& invocation) {
     return Fail(status);
   }
   if (flags.run.offline.samples > 0) {
-    flags.run.sweep.offline =
-        PlanOffline(flags.run.offline, flags.max_batch_size, flags.instances);
+    flags.run.sweep.offline = PlanOffline(
+        flags.run.offline, flags.scheduler.max_batch_size, flags.instances);
     flags.run.requests.rows = flags.run.sweep.offline->rows;
   }
   const auto target = MakeTarget(flags);
@@ -122,39 +116,12 @@ void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
                   "a simulated device")
       ->check(CLI::IsMember({"null", "batcher"}))
       ->capture_default_str();
-  command.add_option("--policy", flags.policy, "of the batcher")
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
-      ->capture_default_str();
-  command.add_option("--max-wait-ms", flags.max_wait_ms, "of the batcher")
-      ->check(NumberFrom(0.0, 60'000.0))
-      ->capture_default_str();
-  command.add_option("--max-batch-size", flags.max_batch_size, "in rows")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command
-      .add_option("--queue-requests", flags.queue_requests,
-                  "that the batcher queues at most")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+  AddBatcherFlags(command, flags.batcher, flags.scheduler);
   command.add_option("--instances", flags.instances, "of the device")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command
-      .add_option("--alpha-ms", flags.alpha_ms,
-                  "of the device: s(b) = alpha + beta * b")
-      ->check(NumberFrom(0.0, 60'000.0))
-      ->capture_default_str();
-  command.add_option("--beta-ms", flags.beta_ms)
-      ->check(NumberFrom(0.0, 60'000.0))
-      ->capture_default_str();
-  command.add_option("--rows", flags.run.requests.rows, "rows of each request")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command
-      .add_option("--timeout-ms", flags.run.timeout_ms,
-                  "of each request in the batcher's queue; 0: none")
-      ->check(NumberFrom(0.0, 1e9))
-      ->capture_default_str();
+  AddRowsFlag(command, flags.run);
+  AddTimeoutFlag(command, flags.run);
 }
 
 }  // namespace

@@ -76,7 +76,6 @@ int main(int argc, char** argv) {
   ferry::bench::AddLocalCommand(app, invocation);
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
-  ferry::bench::AddCompletionCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv, kFormerFlags);
   } catch (const CLI::ConfigError& error) {

@@ -136,9 +136,7 @@ void AddPlanCommand(CLI::App& app, Invocation& invocation) {
       .add_option("--before-label", options->before_label,
                   "its run, where it has several")
       ->needs(before);
-  command.add_option("--json", options->json_path, "file for the plan")
-      ->type_name("FILE")
-      ->check(WritableFile());
+  AddResultFile(command, "--json", options->json_path, "file for the plan");
   command.callback([options, &invocation] {
     options->command_line = invocation.command_line;
     invocation.chosen = [options] { return PrintPlan(*options); };

@@ -22,11 +22,8 @@ constexpr int kMostProcesses = 64;
 }  // namespace
 
 void AddServerFlags(CLI::App& command, RunOptions& options) {
-  command.add_option("-u,--address", options.address, "server, host:port")
-      ->capture_default_str();
-  AddConnectionFlags(command, options.connection);
-  command.add_option("-m,--model", options.model, "model to call")
-      ->capture_default_str();
+  AddModelFlags(command, options.connection, options.address, options.model,
+                options.wait_ready_s);
   command.add_option("--metrics", options.metrics_address,
                      "the server's metrics, host:port, for its busy ratio, why "
                      "its batches closed and what it tells of its device");
@@ -36,11 +33,6 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
                   "NVML for its utilization, memory, power and clocks: N as "
                   "nvidia-smi counts, GPU-<uuid> or MIG-<uuid>")
       ->type_name("DEVICE");
-  command
-      .add_option("--wait-ready-secs", options.wait_ready_s,
-                  "how long to wait for the model")
-      ->check(NumberFrom(0.0, kLongestSeconds))
-      ->capture_default_str();
   command
       .add_option("--connections", options.target.connections,
                   "connections to the server")
@@ -53,18 +45,35 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
 }
 
-void AddContentFlags(CLI::App& command, RunOptions& options) {
+void AddRowsFlag(CLI::App& command, RunOptions& options) {
   command.add_option("--rows", options.requests.rows, "rows of each request")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+}
+
+void AddTimeoutFlag(CLI::App& command, RunOptions& options) {
   command
-      .add_option("--shape", options.shapes,
+      .add_option("--timeout-ms", options.timeout_ms,
+                  "of each request in the queue, its parameter 'timeout'; 0: "
+                  "none")
+      ->check(NumberFrom(0.0, kLongestSeconds * 1e3))
+      ->capture_default_str();
+}
+
+void AddInputFlags(CLI::App& command, InputFlags& flags) {
+  command
+      .add_option("--shape", flags.shapes,
                   "name:sizes of one row of an input, as ids:128")
       ->type_name("NAME:SIZES");
   command
-      .add_option("--range", options.ranges,
+      .add_option("--range", flags.ranges,
                   "name:low:high for an integer input; 0 to 127 otherwise")
       ->type_name("NAME:LOW:HIGH");
+}
+
+void AddContentFlags(CLI::App& command, RunOptions& options) {
+  AddRowsFlag(command, options);
+  AddInputFlags(command, options.inputs);
   command
       .add_option("--data", options.requests.data,
                   "real inputs instead of random ones: perf_analyzer's JSON, "
@@ -95,11 +104,7 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
                   "gRPC deadline of each request; 0: none")
       ->check(NumberFrom(0.0, kLongestSeconds * 1e3))
       ->capture_default_str();
-  command
-      .add_option("--timeout-ms", options.timeout_ms,
-                  "parameter 'timeout' of each request; 0: none")
-      ->check(NumberFrom(0.0, kLongestSeconds * 1e3))
-      ->capture_default_str();
+  AddTimeoutFlag(command, options);
   command
       .add_option("--class", options.class_texts,
                   "one kind of a mix, instead of all alike: NAME:weight=0.2,"
@@ -204,23 +209,21 @@ void AddGoodputFlag(CLI::App& command, RunOptions& options) {
       ->check(NumberFrom(1e-3, 1e9));
 }
 
-namespace {
-
-absl::Status ReadInputs(RunOptions& options) {
-  for (const std::string& text : options.shapes) {
-    if (auto status = ParseShape(text, &options.requests.shapes);
-        !status.ok()) {
+absl::Status ReadInputs(const InputFlags& flags, RequestPoolOptions& requests) {
+  for (const std::string& text : flags.shapes) {
+    if (auto status = ParseShape(text, &requests.shapes); !status.ok()) {
       return status;
     }
   }
-  for (const std::string& text : options.ranges) {
-    if (auto status = ParseRange(text, &options.requests.ranges);
-        !status.ok()) {
+  for (const std::string& text : flags.ranges) {
+    if (auto status = ParseRange(text, &requests.ranges); !status.ok()) {
       return status;
     }
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 absl::Status ReadScenario(RunOptions& options) {
   const auto scenario = ParseScenario(options.scenario);
@@ -290,12 +293,9 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddWindowFlags(command, options);
   AddLoadFlags(command, options);
   AddProcessFlags(command, options);
-  command
-      .add_option("--log", options.log_path,
-                  "file for when each request was planned, sent and ended, as "
-                  "CSV")
-      ->type_name("FILE")
-      ->check(WritableFile());
+  AddResultFile(command, "--log", options.log_path,
+                "file for when each request was planned, sent and ended, as "
+                "CSV");
   AddReportFlags(command, options);
   AddGoodputFlag(command, options);
 }
@@ -319,7 +319,7 @@ std::map<std::string, std::string> EffectiveFlags(const CLI::App& command) {
 }
 
 absl::StatusOr<RunOptions> CompleteRunOptions(RunOptions options) {
-  absl::Status status = ReadInputs(options);
+  absl::Status status = ReadInputs(options.inputs, options.requests);
   if (status.ok()) {
     status =
         options.scenario.empty() ? ReadLoads(options) : ReadScenario(options);

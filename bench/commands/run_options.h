@@ -25,6 +25,12 @@ class App;
 
 namespace ferry::bench {
 
+// What requests bring for the inputs of a model, as typed.
+struct InputFlags {
+  std::vector<std::string> shapes;
+  std::vector<std::string> ranges;
+};
+
 struct RunOptions {
   std::string address = "127.0.0.1:8001";
   std::string model = "mlp";
@@ -35,8 +41,7 @@ struct RunOptions {
   ReportFiles files;
   std::string log_path;  // empty: not written
   std::vector<std::string> fail_if;
-  std::vector<std::string> shapes;
-  std::vector<std::string> ranges;
+  InputFlags inputs;
   std::vector<std::string> class_texts;
   std::string data_order = "turn";   // or "random"
   std::string arrivals = "poisson";  // as ParseArrivals() takes them
@@ -71,6 +76,10 @@ void AddServerFlags(CLI::App& command, RunOptions& options);
 void AddRequestFlags(CLI::App& command, RunOptions& options);
 // Adds those of these that say what requests bring, all alike.
 void AddContentFlags(CLI::App& command, RunOptions& options);
+// Adds single ones of them.
+void AddRowsFlag(CLI::App& command, RunOptions& options);
+void AddTimeoutFlag(CLI::App& command, RunOptions& options);
+void AddInputFlags(CLI::App& command, InputFlags& flags);
 // Which loads; after AddWindowFlags() and what has --rows.
 void AddLoadFlags(CLI::App& command, RunOptions& options);
 // How many processes send them.
@@ -82,6 +91,9 @@ void AddReportFlags(CLI::App& command, RunOptions& options);
 void AddGoodputFlag(CLI::App& command, RunOptions& options);
 // All of these.
 void AddRunFlags(CLI::App& command, RunOptions& options);
+
+// Reads the flags into `requests`. Errors: those of the readers.
+absl::Status ReadInputs(const InputFlags& flags, RequestPoolOptions& requests);
 
 // Returns the options with shapes, ranges, classes, arrivals, scenario and
 // conditions read and durations converted, and with default loads where none

@@ -8,6 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "bench/commands/batcher_flags.h"
+#include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
@@ -20,14 +22,11 @@ namespace ferry::bench {
 namespace {
 
 struct SimulateFlags {
-  std::string policy = "eager";
-  double alpha_ms = 1;
-  double beta_ms = 0.1;
+  BatcherFlags batcher;
   // Shares of the compute; one of them makes it a device with streams.
   std::optional<double> gather;
   std::optional<double> copy_in;
   std::optional<double> copy_out;
-  double max_wait_ms = 5;
   double load = 0.5;
   double duration_s = 60;
   std::vector<std::string> classes;
@@ -87,8 +86,8 @@ std::optional<VirtualStreamsOptions> StreamsOf(const SimulateFlags& flags) {
     return std::nullopt;
   }
   const auto share = [&flags](const std::optional<double>& of) {
-    return StepTime{Milliseconds(of.value_or(0) * flags.alpha_ms),
-                    Milliseconds(of.value_or(0) * flags.beta_ms)};
+    return StepTime{Milliseconds(of.value_or(0) * flags.batcher.alpha_ms),
+                    Milliseconds(of.value_or(0) * flags.batcher.beta_ms)};
   };
   return VirtualStreamsOptions{
       .max_in_flight = flags.run.device.max_in_flight,
@@ -101,17 +100,9 @@ std::optional<VirtualStreamsOptions> StreamsOf(const SimulateFlags& flags) {
 
 absl::Status Complete(SimulateFlags& flags) {
   VirtualRunOptions& run = flags.run;
-  const auto policy = ParsePolicy(flags.policy);
-  if (!policy.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--policy: expected 'eager', 'window' or 'adaptive', "
-                     "got '",
-                     flags.policy, "'"));
-  }
-  run.scheduler.policy = *policy;
-  run.scheduler.max_wait = Milliseconds(flags.max_wait_ms);
-  run.device.alpha = Milliseconds(flags.alpha_ms);
-  run.device.beta = Milliseconds(flags.beta_ms);
+  ReadBatcherFlags(flags.batcher, run.scheduler);
+  run.device.alpha = Milliseconds(flags.batcher.alpha_ms);
+  run.device.beta = Milliseconds(flags.batcher.beta_ms);
   run.device.max_batch_size = run.scheduler.max_batch_size;
   run.device.buckets = run.scheduler.buckets;
   run.streams = StreamsOf(flags);
@@ -148,13 +139,8 @@ void AppendRecord(const VirtualRecord& record, std::string& log) {
 }
 
 int Simulate(SimulateFlags& flags) {
-  const auto fail = [](const absl::Status& status) {
-    std::fprintf(stderr, "ferry-bench: %s\n",
-                 std::string(status.message()).c_str());
-    return 1;
-  };
   if (absl::Status status = Complete(flags); !status.ok()) {
-    return fail(status);
+    return Fail(status);
   }
   VirtualSummary summary(flags.run);
   std::string log = "arrival_ns,end_ns,class,code\n";
@@ -165,7 +151,7 @@ int Simulate(SimulateFlags& flags) {
     }
   });
   if (!result.ok()) {
-    return fail(result.status());
+    return Fail(result.status());
   }
   const std::string json = summary.ToJson(*result);
   absl::Status status;
@@ -177,7 +163,7 @@ int Simulate(SimulateFlags& flags) {
   } else {
     status.Update(WriteFile(flags.json_path, json));
   }
-  return status.ok() ? 0 : fail(status);
+  return status.ok() ? 0 : Fail(status);
 }
 
 // Such a device has none of what `excluded` sets.
@@ -211,15 +197,7 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       "simulate",
       "Play open-loop load against Ferry's batcher on a simulated device of "
       "s(b) = alpha + beta * b, on a virtual clock");
-  command.add_option("--policy", flags->policy, "of the batcher")
-      ->type_name("{eager,window,adaptive}")
-      ->capture_default_str();
-  command.add_option("--alpha-ms", flags->alpha_ms, "time of a batch")
-      ->check(NumberFrom(0.0, 1e6))
-      ->capture_default_str();
-  command.add_option("--beta-ms", flags->beta_ms, "and of each row in it")
-      ->check(NumberFrom(0.0, 1e6))
-      ->capture_default_str();
+  AddBatcherFlags(command, flags->batcher, scheduler);
   CLI::Option* const jitter =
       command
           .add_option("--jitter", device.jitter, "s(b) varies by this share")
@@ -236,23 +214,12 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
                   "batches an instance takes, the one it computes included")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  command.add_option("--max-batch-size", scheduler.max_batch_size, "rows")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
   CLI::Option* const buckets =
       command
           .add_option("--buckets", scheduler.buckets,
                       "rows that batches are padded to, max_batch_size last")
           ->delimiter(',');
   AddStreamFlags(command, *flags, {jitter, instances, buckets});
-  command.add_option("--max-wait-ms", flags->max_wait_ms, "bound of the wait")
-      ->check(NumberFrom(0.0, 1e6))
-      ->capture_default_str();
-  command
-      .add_option("--queue-requests", scheduler.queue.requests,
-                  "requests that may wait")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
   command
       .add_option(
           "--load", flags->load,
@@ -269,14 +236,9 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command.add_option("--seed", flags->run.seed, "of all that is random")
       ->capture_default_str();
-  command.add_option("--json", flags->json_path, "write the result there")
-      ->type_name("FILE")
-      ->check(WritableFile());
-  command
-      .add_option("--log", flags->log_path,
-                  "write a line a request there, as CSV")
-      ->type_name("FILE")
-      ->check(WritableFile());
+  AddResultFile(command, "--json", flags->json_path, "file for the result");
+  AddResultFile(command, "--log", flags->log_path,
+                "file for a line of CSV a request");
   command.callback([flags, &invocation] {
     invocation.chosen = [flags] { return Simulate(*flags); };
   });

@@ -31,8 +31,7 @@ struct SoakFlags {
   std::string model = "mlp";
   std::string json_path;
   ConnectionFlags connection;  // read into `load`
-  std::vector<std::string> shapes;
-  std::vector<std::string> ranges;
+  InputFlags inputs;
   int32_t max_rows = 8;
   int server_pid = 0;
   double max_slope_mb_per_minute = 1;
@@ -146,15 +145,8 @@ int Report(const SoakFlags& flags, const SoakAccount& account,
 int Soak(const SoakFlags& flags) {
   RequestPoolOptions pool;
   pool.seed = flags.load.seed;
-  for (const std::string& text : flags.shapes) {
-    if (const auto status = ParseShape(text, &pool.shapes); !status.ok()) {
-      return Fail(status);
-    }
-  }
-  for (const std::string& text : flags.ranges) {
-    if (const auto status = ParseRange(text, &pool.ranges); !status.ok()) {
-      return Fail(status);
-    }
+  if (const auto status = ReadInputs(flags.inputs, pool); !status.ok()) {
+    return Fail(status);
   }
   const auto connection = ReadConnection(flags.connection);
   if (!connection.ok()) {
@@ -191,11 +183,8 @@ int Soak(const SoakFlags& flags) {
 
 void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
   flags.load.address = "127.0.0.1:8001";
-  command.add_option("-u,--address", flags.load.address, "server, host:port")
-      ->capture_default_str();
-  AddConnectionFlags(command, flags.connection);
-  command.add_option("-m,--model", flags.model, "model to call")
-      ->capture_default_str();
+  AddModelFlags(command, flags.connection, flags.load.address, flags.model,
+                flags.wait_ready_s);
   command.add_option("--duration-secs", flags.duration_s, "how long to send")
       ->check(NumberFrom(1.0, 1e6))
       ->capture_default_str();
@@ -231,15 +220,8 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
       .add_option("--max-rows", flags.max_rows, "rows of a request, 1 to this")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  command.add_option("--shape", flags.shapes, "as for run")
-      ->type_name("NAME:SIZES");
-  command.add_option("--range", flags.ranges, "as for run")
-      ->type_name("NAME:LOW:HIGH");
+  AddInputFlags(command, flags.inputs);
   command.add_option("--seed", flags.load.seed, "of everything random")
-      ->capture_default_str();
-  command
-      .add_option("--wait-ready-secs", flags.wait_ready_s,
-                  "how long to wait for the model")
       ->capture_default_str();
   command.add_option("--server-pid", flags.server_pid,
                      "process whose resident memory is sampled");
@@ -247,9 +229,7 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
       .add_option("--max-rss-slope", flags.max_slope_mb_per_minute,
                   "MB a minute over the last 80 %; more fails the soak")
       ->capture_default_str();
-  command.add_option("--json", flags.json_path, "file for the results")
-      ->type_name("FILE")
-      ->check(WritableFile());
+  AddResultFile(command, "--json", flags.json_path, "file for the results");
 }
 
 }  // namespace

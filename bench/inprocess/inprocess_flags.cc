@@ -64,10 +64,7 @@ absl::Status CompleteLoads(InProcessFlags& flags) {
 void AddInProcessFlags(CLI::App& app, InProcessFlags& flags) {
   AddModelFlags(app, flags);
   AddContentFlags(app, flags.options());
-  app.add_option("--timeout-ms", flags.options().timeout_ms,
-                 "of each request in the scheduler's queue; 0: none")
-      ->check(NumberFrom(0.0, 1e9))
-      ->capture_default_str();
+  AddTimeoutFlag(app, flags.options());
   AddWindowFlags(app, flags.options());
   AddLoadFlags(app, flags.options());
   AddReportFlags(app, flags.options());

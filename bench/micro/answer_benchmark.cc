@@ -1,6 +1,7 @@
 // Measures how late a queued request is answered that expires, or is cancelled,
 // while a batch runs that takes far longer: from that moment until the thread
-// that waits for its future has the answer. G4 says within 1 ms.
+// that waits for its future has the answer. G4 says within 1 ms
+// (scripts/show.sh G4).
 //
 // The instance waits, as for a device, or computes, as on a processor, which
 // takes a core from the threads that answer and wait.
@@ -27,7 +28,7 @@ ModelSpec RowSpec() {
           .max_batch_size = 8};
 }
 
-// Has its instance for as long as it is held.
+// Occupies its instance for as long as it is held.
 class HeldModel final : public EchoModel {
  public:
   struct Hold {
@@ -88,8 +89,8 @@ class HeldScheduler {
   std::unique_ptr<Future> running_;
 };
 
-// Tells of one repetition the mean, and what few and none were later than.
-void Tell(std::vector<double>& late_us, benchmark::State& state) {
+// Reports one repetition's mean, 99th percentile and maximum.
+void Report(std::vector<double>& late_us, benchmark::State& state) {
   std::sort(late_us.begin(), late_us.end());
   double sum = 0;
   for (const double late : late_us) {
@@ -114,7 +115,7 @@ void BM_Expires(benchmark::State& state, Held held) {
           "it expires, and not before it is due");
     late_us.push_back(static_cast<double>(late.count()) / 1e3);
   }
-  Tell(late_us, state);
+  Report(late_us, state);
 }
 BENCHMARK_CAPTURE(BM_Expires, waits, Held::kWaits)
     ->Name("expires_while_an_instance_waits/scheduler")
@@ -136,7 +137,7 @@ void BM_IsCancelled(benchmark::State& state, Held held) {
           "it is cancelled");
     late_us.push_back(static_cast<double>(late.count()) / 1e3);
   }
-  Tell(late_us, state);
+  Report(late_us, state);
 }
 BENCHMARK_CAPTURE(BM_IsCancelled, waits, Held::kWaits)
     ->Name("cancelled_while_an_instance_waits/scheduler")
@@ -147,3 +148,5 @@ BENCHMARK_CAPTURE(BM_IsCancelled, computes, Held::kComputes)
 
 }  // namespace
 }  // namespace ferry::bench
+
+BENCHMARK_MAIN();

@@ -1,6 +1,6 @@
 // Measures items per second through a queue from 1, 2, 4 and 8 producers to one
-// consumer: the push list, mutex and swap, a ticket ring, moodycamel's, and
-// deques under std::mutex and absl::Mutex.
+// consumer: the push list, mutex and swap, a ticket ring and moodycamel's
+// (scripts/show.sh A4).
 //
 // A producer has 8192 items and pushes one again only after the consumer has
 // had it, so the rate is that of the whole path and memory stays bounded. The
@@ -132,12 +132,8 @@ BENCHMARK(BM_Queue<TicketRingQueue<>>)
 BENCHMARK(BM_Queue<MoodycamelQueue>)
     ->Name("push/moodycamel")
     ->Apply(OfProducers);
-BENCHMARK(BM_Queue<MutexDequeQueue>)
-    ->Name("push/mutex_deque")
-    ->Apply(OfProducers);
-BENCHMARK(BM_Queue<AbslDequeQueue>)
-    ->Name("push/absl_mutex_deque")
-    ->Apply(OfProducers);
 
 }  // namespace
 }  // namespace ferry::bench
+
+BENCHMARK_MAIN();

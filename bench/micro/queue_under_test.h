@@ -1,5 +1,5 @@
-// PushListQueue and its like give one interface to the queues that bench/micro
-// compares: many producers push pointers to items, one consumer drains them.
+// PushListQueue and its like give one interface to the queues that claim
+// A4 compares: many producers push pointers to items, one consumer drains them.
 //
 // Thread safety: Push() from any thread with its own producer index, Drain()
 // from one.
@@ -10,11 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "base/push_list.h"
 #include "bench/micro/ticket_ring.h"
 
@@ -79,51 +77,6 @@ class MutexSwapQueue {
   std::vector<QueueItem*> pushed_;
   std::vector<QueueItem*> taken_;  // consumer only
 };
-
-// What one writes first: a deque and a lock for each item, at both ends.
-// `Lock`: holds a `Mutex`, made of a reference to it.
-template <typename Mutex, typename Lock>
-class DequeQueue {
- public:
-  explicit DequeQueue(size_t /*producers*/) {}
-
-  void Push(QueueItem& item, size_t /*producer*/) {
-    const Lock lock(mutex_);
-    items_.push_back(&item);
-  }
-
-  template <typename OnItem>
-  void Drain(const OnItem& on_item) {
-    while (const QueueItem* const item = TryPop()) {
-      on_item(*item);
-    }
-  }
-
- private:
-  const QueueItem* TryPop() {
-    const Lock lock(mutex_);
-    if (items_.empty()) {
-      return nullptr;
-    }
-    const QueueItem* const item = items_.front();
-    items_.pop_front();
-    return item;
-  }
-
-  Mutex mutex_;
-  std::deque<QueueItem*> items_;
-};
-
-class AbslLock {
- public:
-  explicit AbslLock(absl::Mutex& mutex) : lock_(&mutex) {}
-
- private:
-  absl::MutexLock lock_;
-};
-
-using MutexDequeQueue = DequeQueue<std::mutex, std::lock_guard<std::mutex>>;
-using AbslDequeQueue = DequeQueue<absl::Mutex, AbslLock>;
 
 template <typename Pause = NoPause>
 class TicketRingQueue {

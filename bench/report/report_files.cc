@@ -13,26 +13,14 @@
 namespace ferry::bench {
 
 void AddReportFileFlags(CLI::App& command, ReportFiles& files) {
-  command.add_option("--json", files.json, "file for the results")
-      ->type_name("FILE")
-      ->check(WritableFile());
-  command.add_option("--html", files.html, "file for the page")
-      ->type_name("FILE")
-      ->check(WritableFile());
-  command.add_option("--csv", files.csv, "file for the points as CSV")
-      ->type_name("FILE")
-      ->check(WritableFile());
-  command
-      .add_option("--markdown", files.markdown,
-                  "file for the table as Markdown")
-      ->type_name("FILE")
-      ->check(WritableFile());
-  command
-      .add_option("--perf-analyzer-csv", files.perf_analyzer_csv,
-                  "file for the points as perf_analyzer's -f writes them: "
-                  "closed loops, then open ones behind a header of their own")
-      ->type_name("FILE")
-      ->check(WritableFile());
+  AddResultFile(command, "--json", files.json, "file for the results");
+  AddResultFile(command, "--html", files.html, "file for the page");
+  AddResultFile(command, "--csv", files.csv, "file for the points as CSV");
+  AddResultFile(command, "--markdown", files.markdown,
+                "file for the table as Markdown");
+  AddResultFile(command, "--perf-analyzer-csv", files.perf_analyzer_csv,
+                "file for the points as perf_analyzer's -f writes them: "
+                "closed loops, then open ones behind a header of their own");
 }
 
 absl::Status WriteReportFiles(const ReportFiles& files,

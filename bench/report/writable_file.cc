@@ -1,4 +1,4 @@
-// Implements WritableFile(): says what the system says of the file, or of its
+// Implements AddResultFile(): says what the system says of the file, or of its
 // folder where there is none.
 #include "bench/report/writable_file.h"
 
@@ -44,6 +44,13 @@ CLI::Validator WritableFile() {
                                   text, "': ", why_not);
       },
       "");
+}
+
+void AddResultFile(CLI::App& command, const char* name, std::string& path,
+                   const char* help) {
+  command.add_option(name, path, help)
+      ->type_name("FILE")
+      ->check(WritableFile());
 }
 
 }  // namespace ferry::bench

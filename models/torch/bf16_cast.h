@@ -1,7 +1,5 @@
 // FloatToBf16 and Bf16ToFloat cast to and from bf16, the upper half of an fp32.
 //
-// Sees no LibTorch, so that bench/micro can measure it.
-//
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_TORCH_BF16_CAST_H_
 #define FERRY_MODELS_TORCH_BF16_CAST_H_

@@ -5,6 +5,7 @@ import functools
 import shlex
 import sys
 
+import answering
 import batching
 import by_loadgen
 import clients
@@ -18,7 +19,6 @@ import layouts
 import loads
 import long_run
 import measuring
-import micro
 import overloading
 import pipelining
 import profiling
@@ -37,7 +37,6 @@ import wire
 
 CLAIMS = {  # scripts/show.sh looks here, a line each
     "A1": batching.measure,
-    "A2": serving.measure,
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
@@ -49,7 +48,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "B4-files": functools.partial(fuzzing.measure, "files"),
     "B5": exporting.measure,
     "C1": wire.measure,
-    "C2": serving.measure_all,
+    "C2": serving.measure,
     "C3": loads.measure,
     "C3-instances": scheduling.instances,
     "C4": overloading.measure,
@@ -64,8 +63,8 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E4": searching.measure,
     "E5": reporting.measure,
     "E6": long_run.measure,
+    "G4": answering.measure,
     "loadgen": by_loadgen.measure,
-    "micro": micro.measure,
     "sends": sending.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,

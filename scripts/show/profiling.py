@@ -28,7 +28,7 @@ STAGES = [  # what is said of it, and the function whose callees count
     ("deliver its replies", "ferry::Deliver"),
     ("encode the reply", "ferry::EncodeInferResponse"),
     ("gRPC: take the reply and write it", "ferry::GrpcInferCall::SendReply"),
-    ("end of the call, most of it gRPC's", "ferry::InferCall::DropHold"),
+    ("end of the call, most of it gRPC's", "ferry::GrpcInferCall::OnEnd"),
 ]
 
 

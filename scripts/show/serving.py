@@ -1,4 +1,4 @@
-"""A2 and C2: rows a second served, against the same model called in a loop.
+"""C2: rows a second served, against the same model called in a loop.
 
 On a machine that others share, what a core gives changes by half within
 seconds. So the server stays up, its turns and ferry-forward's are short and
@@ -19,9 +19,8 @@ import contextlib
 import measuring
 
 LEAST_PAIRS = 25
-A2_LEAST = {256: 0.92}  # ratio by requests outstanding
-C2_LEAST = {64: 0.80, 128: 0.97, 256: 0.97}
-C2_LEAST_BUSY = {256: 0.99}
+LEAST = {64: 0.80, 128: 0.97, 256: 0.97}  # ratio by requests outstanding
+LEAST_BUSY = {256: 0.99}
 FULL = 64
 ECHO_NUMBER = 1
 LEAST_OF_BY_TURNS = 0.9
@@ -130,33 +129,32 @@ def table(pairs):
          for number, p in enumerate(pairs)])
 
 
-def measure_at(options, name, least, least_busy):
-    goals = ", ".join(f"{ratio} with {count}" for count, ratio in least.items())
+def measure(options):
+    goals = ", ".join(f"{ratio} with {count}" for count, ratio in LEAST.items())
     result = measuring.describe(
-        name, f"served rows/s of ferry-forward at b = 64, run alone: at least "
+        "C2", f"served rows/s of ferry-forward at b = 64, run alone: at least "
         f"{goals} outstanding (mlp, bf16, 1 thread)", options.command)
     page, passed, literal, totals, all_pairs = "", True, True, {}, {}
     with contextlib.ExitStack() as running:
         running.enter_context(measuring.server(options.programs,
                                                "--max-batch-size", FULL))
-        if min(least) <= FULL:
-            running.enter_context(measuring.echo(options.programs,
-                                                 number=ECHO_NUMBER))
-            for number, arguments in WAITING.values():
-                running.enter_context(measuring.server(
-                    options.programs, "--max-batch-size", FULL, *arguments,
-                    number=number))
-        for count, ratio in least.items():
+        running.enter_context(measuring.echo(options.programs,
+                                             number=ECHO_NUMBER))
+        for number, arguments in WAITING.values():
+            running.enter_context(measuring.server(
+                options.programs, "--max-batch-size", FULL, *arguments,
+                number=number))
+        for count, ratio in LEAST.items():
             pairs = play_pairs(options, count)
             total = summary(pairs)
             passed = passed and (total["ratio"] >= asked(total, ratio) and
                                  total["busy_ratio"] >=
-                                 least_busy.get(count, 0))
+                                 LEAST_BUSY.get(count, 0))
             literal = literal and total["ratio"] >= ratio
-            page += (told(count, total, ratio, least_busy.get(count)) +
+            page += (told(count, total, ratio, LEAST_BUSY.get(count)) +
                      table(pairs) + "\n")
             totals[count], all_pairs[count] = total, pairs
-    result |= {"pairs": all_pairs, "totals": totals, "least": least,
+    result |= {"pairs": all_pairs, "totals": totals, "least": LEAST,
                "passed": passed if measuring.has_bf16() else None}
     if result["passed"] and not literal:
         result["verdict"] = (
@@ -164,11 +162,3 @@ def measure_at(options, name, least, least_busy):
             f"does not allow it; holds as at least {LEAST_OF_BY_TURNS} of what two "
             "half batches by turns allow")
     return result, page
-
-
-def measure(options):
-    return measure_at(options, "A2", A2_LEAST, {})
-
-
-def measure_all(options):
-    return measure_at(options, "C2", C2_LEAST, C2_LEAST_BUSY)

@@ -28,8 +28,8 @@ constexpr int64_t kMaxRows = 1 << 26;
 // Above this, converted contents are given back and not kept.
 constexpr size_t kMaxKeptBytes = size_t{64} << 10;
 
-absl::Status Invalid(std::string text) {
-  return absl::InvalidArgumentError(std::move(text));
+absl::Status Invalid(const std::string& text) {
+  return absl::InvalidArgumentError(text);
 }
 
 // "'a', 'b'"

@@ -18,8 +18,8 @@
 
 #include "base/check.h"
 #include "batcher/row_gather.h"
-#include "bench/micro/counted.h"
-#include "bench/micro/row_batch.h"
+#include "benchmark/benchmark.h"
+#include "tests/gpu/row_batch.h"
 
 namespace ferry::bench {
 namespace {
@@ -170,3 +170,5 @@ BENCHMARK_CAPTURE(BM_CopyIn, images_in_one_call, &CopyIn::InOneCall, kImages)
 
 }  // namespace
 }  // namespace ferry::bench
+
+BENCHMARK_MAIN();

@@ -69,7 +69,7 @@ FORBIDDEN = {
                "only models/ sees LibTorch and CUDA"),
     "bench": (("server/", "models/") + TORCH,
               "bench measures from outside: proto and batcher only, but for "
-              "what bench/micro and bench/inprocess measure"),
+              "what bench/inprocess measures"),
     "deploy": (("models/", "server/", "bench/", "grpc/", "grpcpp/", "grpc++/",
                 "proto/") + TORCH,
                "the launcher sees devices by models/nvml, servers as processes "
@@ -81,11 +81,8 @@ FORBIDDEN = {
               "proto is the lowest layer"),
 }
 
-# The primitives of other folders that bench/micro measures one by one, and the
-# way to a loaded model, which bench/inprocess measures.
+# The way to a loaded model, which bench/inprocess measures.
 MEASURED = {
-    "bench/micro/": {"server/codec/infer_codec.h", "server/codec/infer_response.h",
-                     "models/torch/bf16_cast.h"},
     "bench/inprocess/": {"models/repository/model_repository.h", "models/repository/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"},
 }

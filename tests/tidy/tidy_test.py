@@ -114,7 +114,6 @@ class TidyTest(unittest.TestCase):
     def test_what_is_allowed_passes(self):
         cases = [
             ("batcher/a.cc", '#include <vector>\n#include "absl/time/time.h"'),
-            ("bench/micro/a.cc", '#include "server/codec/infer_codec.h"'),
             ("bench/inprocess/a.cc", '#include "models/repository/served_model.h"'),
             ("batcher/a.cc", "// std::mutex would be slower"),
             ("server/main.cc", 'getenv("X");'),

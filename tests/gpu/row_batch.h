@@ -2,8 +2,8 @@
 // pieces, as received.
 //
 // Thread safety: thread-compatible.
-#ifndef FERRY_BENCH_MICRO_ROW_BATCH_H_
-#define FERRY_BENCH_MICRO_ROW_BATCH_H_
+#ifndef FERRY_TESTS_GPU_ROW_BATCH_H_
+#define FERRY_TESTS_GPU_ROW_BATCH_H_
 
 #include <algorithm>
 #include <array>
@@ -96,4 +96,4 @@ class RowBatch {
 
 }  // namespace ferry::bench
 
-#endif  // FERRY_BENCH_MICRO_ROW_BATCH_H_
+#endif  // FERRY_TESTS_GPU_ROW_BATCH_H_
