@@ -16,9 +16,9 @@ void BatchRecycler::operator()(Batch* batch) const {
   batch->pool_->Put(*batch);
 }
 
-void Deliver(BatchPtr batch, bool has_time) {
+void Deliver(BatchPtr batch, TimePoint reply_until) {
   BatchPool& pool = *batch->pool_;
-  batch->has_time_ = has_time;
+  batch->reply_until_ = pool.preserves_order() ? TimePoint() : reply_until;
   pool.Deliver(std::move(batch));
 }
 
@@ -75,7 +75,7 @@ void Batch::Deliver(const Clock& clock) {
       if (is_part && result->outcome.ok()) {
         statistics_.ok_rows.Add(static_cast<uint64_t>(result->rows.count));
       }
-      result->has_time = has_time_;
+      result->has_time = now < reply_until_;
       Respond(request, *result);
     }
     now = clock.Now();

@@ -106,7 +106,7 @@ class Batch {
 
  private:
   friend struct BatchRecycler;
-  friend void Deliver(BatchPtr batch, bool has_time);
+  friend void Deliver(BatchPtr batch, TimePoint reply_until);
 
   void CountBatch();
   void CountPadding();
@@ -123,15 +123,16 @@ class Batch {
   BatchTimes times_;
   Outcome outcome_;
   OutputRef output_;
-  bool has_time_ = false;
+  TimePoint reply_until_;
   BatchStatistics statistics_;
 };
 
 // Tells the requests of a batch that has its result, in the order of the
 // batches where the scheduler preserves it. An instance calls this after
-// Scheduler::Finished(), from any of its threads. `has_time`: as in
-// RequestResult.
-void Deliver(BatchPtr batch, bool has_time = false);
+// Scheduler::Finished(), from any of its threads. Until `reply_until` results
+// say that the thread has the time to reply; where the order is preserved none
+// does, since a result that is kept must not be overtaken.
+void Deliver(BatchPtr batch, TimePoint reply_until = {});
 
 }  // namespace ferry
 

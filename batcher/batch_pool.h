@@ -46,6 +46,8 @@ class BatchPool {
   BatchPtr Take(InstanceId id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Put(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  bool preserves_order() const { return order_.has_value(); }
+
   // Tells the requests of a batch that has its result.
   void Deliver(BatchPtr batch);
 

@@ -7,7 +7,7 @@
 //
 // Thread safety: Respond() is called from a thread of an instance, from the
 // scheduler's timer, or within a call of Scheduler, never while a lock of the
-// scheduler is held. It never waits for another thread. It may submit other
+// scheduler is held. It waits for short locks at most. It may submit other
 // requests; it may not destroy the scheduler.
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_

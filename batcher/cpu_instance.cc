@@ -9,10 +9,10 @@
 namespace ferry {
 namespace {
 
-// A reply takes some 10 us of the thread that sends it. After a compute of that
-// length the batcher thread sends the replies itself, which spares a hand-over;
-// after a longer one it goes on with the next batch.
-constexpr Duration kShortCompute = std::chrono::microseconds(300);
+// A reply takes some 10 us of the thread that sends it. So long after the begin
+// of the compute the batcher thread sends replies itself, which spares a
+// hand-over; then it leaves them, and goes on with the next batch.
+constexpr Duration kReplyTime = std::chrono::microseconds(300);
 
 constexpr Outcome kModelThrew = {absl::StatusCode::kInternal,
                                  "model failed on this batch"};
@@ -59,8 +59,7 @@ void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
     Computed computed = Computed::kOk;
     const BatchTimes times = RunBatch(*batch, computed);
     scheduler.Finished(*batch, id, times, computed);
-    Deliver(std::move(batch),
-            times.compute_end - times.compute_begin < kShortCompute);
+    Deliver(std::move(batch), times.compute_begin + kReplyTime);
   }
 }
 

@@ -18,7 +18,7 @@ class BatchPoolTest : public ::testing::Test {
  protected:
   BatchPool Pool(int32_t batches, bool preserve_ordering = false) {
     return BatchPool({.batches = batches,
-                      .max_requests = 1,
+                      .max_requests = 2,
                       .max_rows = 4,
                       .preserve_ordering = preserve_ordering,
                       .clock = &clock_},
@@ -60,6 +60,26 @@ TEST_F(BatchPoolTest, DeliveredBatchIsBack) {
   Deliver(std::move(batch));
   EXPECT_EQ(pool.under_way(), 0);
   EXPECT_EQ(request.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(BatchPoolTest, ResultsSayWhetherThereIsTimeToReply) {
+  for (const bool preserve_ordering : {false, true}) {
+    BatchPool pool = Pool(1, preserve_ordering);
+    BatchPtr batch = pool.Take(0);
+    TestRequest requests[2];
+    for (TestRequest& request : requests) {
+      batch->Add(request.request());
+    }
+    batch->Close(clock_.Now(), CloseReason::kFull, 0);
+    batch->SetResult({absl::StatusCode::kInternal, "failed"}, OutputRef());
+    requests[0].completion().on_respond = [&] {
+      clock_.Advance(Milliseconds(1));
+    };
+    Deliver(std::move(batch), clock_.Now() + Milliseconds(1));
+    EXPECT_EQ(requests[0].completion().has_time(), !preserve_ordering)
+        << "a result that is kept must not be overtaken";
+    EXPECT_FALSE(requests[1].completion().has_time()) << "the time is over";
+  }
 }
 
 TEST_F(BatchPoolTest, DeliversInOrderWhereItPreservesIt) {

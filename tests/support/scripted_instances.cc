@@ -141,7 +141,7 @@ void ScriptedInstances::Finish(size_t index) {
   Expect(index, Step::kFinish);
   BatchPtr batch = std::move(running_[index].batch);
   running_.erase(running_.begin() + static_cast<ptrdiff_t>(index));
-  Deliver(std::move(batch), has_time);
+  Deliver(std::move(batch), has_time ? kNever : TimePoint());
 }
 
 void ScriptedInstances::Advance(size_t index, Outcome outcome) {
