@@ -8,15 +8,12 @@ includes from there. Exits 77 (skipped) where there is no clang-tidy-14, 1 if a
 source does not pass.
 """
 
-import argparse
-import concurrent.futures
-import json
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+
+import compiled_sources
 
 TIDY = "clang-tidy-14"
 FOLDERS = ("base/", "tensor/", "batcher/", "flags/", "server/codec/")
@@ -53,31 +50,16 @@ def planted_are_found(config):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", required=True, type=pathlib.Path)
-    parser.add_argument("--build", required=True, type=pathlib.Path)
-    options = parser.parse_args()
-    if shutil.which(TIDY) is None:
-        print(f"SKIPPED: no {TIDY}; scripts/setup.sh installs it")
+    options = compiled_sources.options_of(__doc__)
+    if not compiled_sources.is_installed(TIDY):
         return 77
-    commands = json.loads(
-        (options.build / "compile_commands.json").read_text(encoding="utf-8"))
-    sources = sorted({
-        entry["file"] for entry in commands
-        if os.path.relpath(entry["file"], options.source).startswith(FOLDERS)})
-    if len(sources) < 10:
-        print(f"expected sources of {FOLDERS} in the build, found {len(sources)}")
-        return 1
     if not planted_are_found(options.source / ".clang-tidy"):
         print("expected the checks to find the planted mistakes, found none")
         return 1
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        said = list(pool.map(
-            lambda source: check(source, "-p", options.build), sources))
-    for text in filter(None, said):
-        print(text)
-    print(f"{len(sources)} sources, {sum(map(bool, said))} do not pass")
-    return 1 if any(said) else 0
+    found = compiled_sources.entries(
+        options, lambda _, name: name.startswith(FOLDERS))
+    return compiled_sources.exit_code(
+        found, lambda source, _: check(source, "-p", options.build))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,12 @@ carries annotations, or whose header does. Nothing is linked. Exits 77
 (skipped) where there is no clang++-14, 1 if a source does not pass.
 """
 
-import argparse
-import concurrent.futures
-import json
-import os
-import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import sys
+
+import compiled_sources
 
 CLANG = "clang++-14"
 ANNOTATION = re.compile(r"\bABSL_(GUARDED_BY|PT_GUARDED_BY|LOCKS_EXCLUDED|"
@@ -54,33 +50,15 @@ def check(source, entry):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", required=True, type=pathlib.Path)
-    parser.add_argument("--build", required=True, type=pathlib.Path)
-    options = parser.parse_args()
-    if shutil.which(CLANG) is None:
-        print(f"SKIPPED: no {CLANG}; scripts/setup.sh installs it")
+    options = compiled_sources.options_of(__doc__)
+    if not compiled_sources.is_installed(CLANG):
         return 77
-    commands = json.loads(
-        (options.build / "compile_commands.json").read_text(encoding="utf-8"))
-    found = {}
-    for entry in commands:
-        source = pathlib.Path(entry["file"])
-        name = os.path.relpath(source, options.source)
-        if (not name.startswith(("..", "build") + LEFT_OUT) and
-                source.suffix == ".cc" and
-                (is_annotated(source) or
-                 is_annotated(source.with_suffix(".h")))):
-            found[str(source)] = entry
-    if len(found) < 10:
-        print(f"expected annotated sources in the build, found {len(found)}")
-        return 1
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        told = list(pool.map(check, found.keys(), found.values()))
-    for text in filter(None, told):
-        print(text)
-    print(f"{len(found)} sources, {sum(map(bool, told))} do not pass")
-    return 1 if any(told) else 0
+    found = compiled_sources.entries(
+        options, lambda source, name:
+        not name.startswith(("..", "build") + LEFT_OUT) and
+        source.suffix == ".cc" and
+        (is_annotated(source) or is_annotated(source.with_suffix(".h"))))
+    return compiled_sources.exit_code(found, check)
 
 
 if __name__ == "__main__":
