@@ -29,7 +29,7 @@ class ServiceTimes {
   static constexpr int32_t kEnough = 12;  // batches
 
   // As of ServiceTimeModel.
-  ServiceTimes(int32_t max_rows, std::vector<int32_t> buckets);
+  ServiceTimes(int32_t max_rows, const std::vector<int32_t>& buckets);
 
   // `shape_key` as of InferRequest; 0: of no shape, as in warm-up.
   void Learn(const ServiceTimeSample& sample, uint64_t shape_key);
@@ -67,13 +67,11 @@ class ServiceTimes {
   bool IsHeard(const Shape& shape) const {
     return shapes_differ() && shape.batches >= kEnough;
   }
-  // Returns its place in shapes_, or their number where it has none.
-  size_t Find(uint64_t shape_key) const;
-  void LearnShape(Shape& shape, const ServiceTimeSample& sample);
+  // Returns the shape's own place, a free one, or that of the shape that was
+  // not seen for the longest.
   Shape& PlaceOf(uint64_t shape_key);
 
-  const int32_t max_rows_;
-  const std::vector<int32_t> buckets_;
+  const ServiceTimeModel none_;  // nothing was learned
   ServiceTimeModel all_;
   std::vector<Shape> shapes_;
   uint64_t learned_ = 0;  // batches of shapes
