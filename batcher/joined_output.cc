@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "tensor/bytes_elements.h"
 #include "tensor/padding.h"
@@ -12,9 +11,39 @@
 namespace ferry {
 namespace {
 
-// Returns uninitialized memory; null if none could be allocated.
-std::unique_ptr<std::byte[]> Allocate(size_t bytes) {
-  return std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[bytes]);
+constexpr Outcome kNoMemory = {
+    absl::StatusCode::kResourceExhausted,
+    "outputs of requests larger than a batch need more memory than there is "
+    "for them; send fewer rows"};
+constexpr Outcome kShapesDiffer = {
+    absl::StatusCode::kInternal,
+    "model gave the parts of one request outputs of different shapes: expected "
+    "rows as large as those of the first part"};
+
+// Elements of type BYTES; rows of any other type are equally large.
+bool IsBytes(const OutputTensor& tensor) {
+  return !tensor.row_starts.empty() && !VaryingDim(tensor.row_dims).has_value();
+}
+
+// Whether the rows may be joined with those that `joined` is laid out for.
+bool Fits(const OutputTensor& joined, const OutputTensor& tensor,
+          const OutputRows& rows) {
+  if (joined.row_dims != tensor.row_dims ||
+      joined.row_starts.empty() != tensor.row_starts.empty()) {
+    return false;
+  }
+  for (int32_t row = rows.first; row < rows.first + rows.count; ++row) {
+    if (!IsBytes(joined) && tensor.Rows(row, 1).size != joined.row_bytes) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Copy(const ByteSegment& from, std::byte* to) {
+  if (from.size > 0) {
+    std::memcpy(to, from.data, from.size);
+  }
 }
 
 }  // namespace
@@ -28,120 +57,99 @@ bool JoinBudget::TryTake(size_t bytes) {
   return true;
 }
 
-JoinedOutput* JoinedOutput::Create(const OutputRows& like, int32_t rows,
-                                   size_t parts,
-                                   std::shared_ptr<JoinBudget> budget) {
-  size_t bytes = 0;  // 0 of those that differ
-  for (const OutputTensor& tensor : like.buffer->tensors()) {
-    bytes += tensor.row_bytes * static_cast<size_t>(rows);
-  }
-  if (!budget->TryTake(bytes)) {
-    return nullptr;
-  }
-  std::unique_ptr<std::byte[]> storage = Allocate(bytes);
-  if (storage == nullptr) {
-    budget->GiveBack(bytes);
-    return nullptr;
-  }
-  return new JoinedOutput(like, rows, parts, std::move(storage),
-                          std::move(budget), bytes);
-}
-
-JoinedOutput::JoinedOutput(const OutputRows& like, int32_t rows, size_t parts,
-                           std::unique_ptr<std::byte[]> storage,
-                           std::shared_ptr<JoinBudget> budget, size_t bytes)
-    : rows_(rows),
-      storage_(std::move(storage)),
-      budget_(std::move(budget)),
-      taken_(bytes) {
-  tensors_.assign(like.buffer->tensors().begin(), like.buffer->tensors().end());
-  pieces_.resize(tensors_.size());
-  joined_.resize(tensors_.size());
-  std::byte* next = storage_.get();
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    OutputTensor& tensor = tensors_[i];
-    tensor.data = next;
-    next += tensor.row_bytes * static_cast<size_t>(rows);
-    pieces_[i].resize(tensor.row_starts.empty() ? 0 : parts);
-    if (VaryingDim(tensor.row_dims).has_value()) {
-      tensor.row_bytes = like.buffer->tensors()[i].Rows(like.first, 1).size;
-    }
-  }
-}
-
-bool JoinedOutput::Put(size_t part, int32_t first_row, const OutputRows& rows) {
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    const OutputTensor& from = rows.buffer->tensors()[i];
-    const ByteSegment segment = from.Rows(rows.first, rows.count);
-    std::byte* to = nullptr;
-    if (pieces_[i].empty()) {
-      to = tensors_[i].data + from.row_bytes * static_cast<size_t>(first_row);
-    } else if (to = MakePiece(pieces_[i][part], segment.size); to == nullptr) {
-      return false;
-    }
-    if (segment.size > 0) {
-      std::memcpy(to, segment.data, segment.size);
-    }
-  }
-  return true;
-}
-
-bool JoinedOutput::Finish() {
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!pieces_[i].empty() && !JoinPieces(i)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool JoinedOutput::TryTake(size_t bytes) {
+JoinedOutput::Bytes JoinedOutput::Allocate(size_t bytes) {
   if (!budget_->TryTake(bytes)) {
-    return false;
-  }
-  taken_.fetch_add(bytes, std::memory_order_relaxed);
-  return true;
-}
-
-std::byte* JoinedOutput::MakePiece(Piece& piece, size_t bytes) {
-  // The second time is for when it is joined.
-  if (!TryTake(2 * bytes)) {
     return nullptr;
   }
-  piece = {Allocate(bytes), bytes};
-  return piece.data.get();
+  taken_ += bytes;
+  return Bytes(new (std::nothrow) std::byte[bytes]);
 }
 
-bool JoinedOutput::JoinPieces(size_t output) {
-  size_t bytes = 0;
-  for (const Piece& piece : pieces_[output]) {
-    bytes += piece.bytes;
-  }
-  joined_[output] = Allocate(bytes);
-  OutputTensor& tensor = tensors_[output];
-  tensor.data = joined_[output].get();
-  if (tensor.data == nullptr) {
-    return false;
-  }
-  std::byte* to = tensor.data;
-  for (const Piece& piece : pieces_[output]) {
-    std::memcpy(to, piece.data.get(), piece.bytes);
-    to += piece.bytes;
-  }
-  pieces_[output].clear();
-  if (VaryingDim(tensor.row_dims).has_value()) {
-    tensor.row_starts.clear();
-    for (int32_t row = 0; row <= rows_; ++row) {
-      tensor.row_starts.push_back(tensor.row_bytes * static_cast<size_t>(row));
+bool JoinedOutput::Layout(const OutputRows& like) {
+  const absl::Span<const OutputTensor> tensors = like.buffer->tensors();
+  tensors_.assign(tensors.begin(), tensors.end());
+  storage_.resize(tensors.size());
+  pieces_.resize(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    OutputTensor& tensor = tensors_[i];
+    if (IsBytes(tensor)) {
+      continue;
     }
-  } else {
-    IndexBytesRows(rows_, bytes, tensor);
+    tensor.row_bytes = tensors[i].Rows(like.first, 1).size;
+    storage_[i] = Allocate(tensor.row_bytes * static_cast<size_t>(rows_));
+    tensor.data = storage_[i].get();
+    if (tensor.data == nullptr) {
+      return false;
+    }
+    if (!tensor.row_starts.empty()) {
+      tensor.row_starts.resize(static_cast<size_t>(rows_) + 1);
+      for (size_t row = 0; row < tensor.row_starts.size(); ++row) {
+        tensor.row_starts[row] = row * tensor.row_bytes;
+      }
+    }
   }
   return true;
+}
+
+Outcome JoinedOutput::Put(int32_t first_row, const OutputRows& rows) {
+  if (tensors_.empty() && !Layout(rows)) {
+    return kNoMemory;
+  }
+  const absl::Span<const OutputTensor> tensors = rows.buffer->tensors();
+  if (tensors.size() != tensors_.size()) {
+    return kShapesDiffer;
+  }
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const OutputTensor& joined = tensors_[i];
+    if (!Fits(joined, tensors[i], rows)) {
+      return kShapesDiffer;
+    }
+    const ByteSegment segment = tensors[i].Rows(rows.first, rows.count);
+    std::byte* to = nullptr;
+    if (IsBytes(joined)) {
+      auto& [piece, bytes] = pieces_[i][first_row];
+      piece = Allocate(segment.size);
+      bytes = segment.size;
+      to = piece.get();
+    } else {
+      to = joined.data + joined.row_bytes * static_cast<size_t>(first_row);
+    }
+    if (to == nullptr) {
+      return kNoMemory;
+    }
+    Copy(segment, to);
+  }
+  return {};
+}
+
+Outcome JoinedOutput::Finish() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    OutputTensor& joined = tensors_[i];
+    if (!IsBytes(joined)) {
+      continue;
+    }
+    size_t bytes = 0;
+    for (const auto& [first_row, piece] : pieces_[i]) {
+      bytes += piece.second;
+    }
+    storage_[i] = Allocate(bytes);
+    joined.data = storage_[i].get();
+    if (joined.data == nullptr) {
+      return kNoMemory;
+    }
+    std::byte* to = joined.data;
+    for (const auto& [first_row, piece] : pieces_[i]) {
+      Copy({piece.first.get(), piece.second}, to);
+      to += piece.second;
+    }
+    pieces_[i].clear();
+    IndexBytesRows(rows_, bytes, joined);
+  }
+  return {};
 }
 
 void JoinedOutput::Recycle() {
-  budget_->GiveBack(taken_.load(std::memory_order_relaxed));
+  budget_->GiveBack(taken_);
   delete this;
 }
 

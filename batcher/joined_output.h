@@ -1,20 +1,22 @@
 // JoinedOutput holds the outputs of a request that was served in parts, in
 // memory of their own; JoinBudget bounds that memory.
 //
-// Rows of fixed size go where they belong as their part ends. Rows that differ
-// in size wait, part by part, until Finish() knows where each begins.
+// Rows that are equally large go where they belong as their part ends. Rows of
+// type BYTES wait, part by part, until Finish() knows where each begins.
 //
-// Thread safety: Put() from several threads, once a part; Finish() after all of
-// them. JoinBudget is thread-safe.
+// Thread safety: thread-compatible until Finish(). JoinBudget is thread-safe.
 #ifndef FERRY_BATCHER_JOINED_OUTPUT_H_
 #define FERRY_BATCHER_JOINED_OUTPUT_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "batcher/completion.h"
 #include "tensor/output_buffer.h"
 
 namespace ferry {
@@ -36,44 +38,35 @@ class JoinBudget {
 
 class JoinedOutput final : public OutputBuffer {
  public:
-  // Room for `rows` rows, of that many parts, shaped as those of `like`; null
-  // without memory. An output whose size varies has its row_bytes set to those
-  // of the first row of `like`. The first OutputRef owns it.
-  static JoinedOutput* Create(const OutputRows& like, int32_t rows,
-                              size_t parts, std::shared_ptr<JoinBudget> budget);
+  // For `rows` rows. Owned by its OutputRefs.
+  JoinedOutput(int32_t rows, std::shared_ptr<JoinBudget> budget)
+      : rows_(rows), budget_(std::move(budget)) {}
 
   bool crowded() const override { return false; }
 
-  // Copies the rows of part `part`, the first of which is `first_row` of the
-  // whole. Returns false without memory. REQUIRES: shaped as `like`.
-  [[nodiscard]] bool Put(size_t part, int32_t first_row,
-                         const OutputRows& rows);
+  // Copies the rows of a part, the first of which is `first_row` of the whole.
+  // Errors: RESOURCE_EXHAUSTED without memory; INTERNAL where they are shaped
+  // otherwise than those of the first part that came.
+  [[nodiscard]] Outcome Put(int32_t first_row, const OutputRows& rows);
 
-  // Joins what waits. Returns false without memory.
-  [[nodiscard]] bool Finish();
+  // All parts are there. Errors: RESOURCE_EXHAUSTED without memory.
+  [[nodiscard]] Outcome Finish();
 
  private:
-  // Rows of one part.
-  struct Piece {
-    std::unique_ptr<std::byte[]> data;
-    size_t bytes = 0;
-  };
+  using Bytes = std::unique_ptr<std::byte[]>;
 
-  JoinedOutput(const OutputRows& like, int32_t rows, size_t parts,
-               std::unique_ptr<std::byte[]> storage,
-               std::shared_ptr<JoinBudget> budget, size_t bytes);
-
-  bool TryTake(size_t bytes);
-  std::byte* MakePiece(Piece& piece, size_t bytes);
-  bool JoinPieces(size_t output);
+  // Takes the bytes from the budget. Null without memory.
+  Bytes Allocate(size_t bytes);
+  // Makes room for rows shaped as `like`. Returns false without memory.
+  bool Layout(const OutputRows& like);
   void Recycle() override;
 
   const int32_t rows_;
-  const std::unique_ptr<std::byte[]> storage_;
   const std::shared_ptr<JoinBudget> budget_;
-  std::atomic<size_t> taken_;                         // of the budget
-  std::vector<std::vector<Piece>> pieces_;            // [output][part], or none
-  std::vector<std::unique_ptr<std::byte[]>> joined_;  // [output], of pieces
+  size_t taken_ = 0;            // of the budget
+  std::vector<Bytes> storage_;  // [output]
+  // Those of type BYTES: [output], by first row.
+  std::vector<std::map<int32_t, std::pair<Bytes, size_t>>> pieces_;
 };
 
 }  // namespace ferry

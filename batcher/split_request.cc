@@ -2,99 +2,28 @@
 #include "batcher/split_request.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "tensor/bytes_elements.h"
-#include "tensor/padding.h"
 #include "tensor/segment_reader.h"
 
 namespace ferry {
 namespace {
 
-constexpr Outcome kNoMemory = {
-    absl::StatusCode::kResourceExhausted,
-    "outputs of requests larger than a batch need more memory than there is "
-    "for them; send fewer rows"};
-constexpr Outcome kShapesDiffer = {
-    absl::StatusCode::kInternal,
-    "model gave the parts of one request outputs of different shapes: expected "
-    "rows as large as those of the first part"};
-
-// Whether all rows have the size `row_bytes`.
-bool AreOfSize(const OutputTensor& tensor, const OutputRows& rows,
-               size_t row_bytes) {
-  for (int32_t row = 0; row < rows.count; ++row) {
-    if (tensor.Rows(rows.first + row, 1).size != row_bytes) {
-      return false;
-    }
+// Returns the size in bytes of the next `rows` of the `rows_left` of an input
+// that `reader` has yet to read.
+size_t BytesOf(const TensorView& input, const SegmentReader& reader,
+               int32_t rows, int32_t rows_left) {
+  if (!input.is_bytes) {
+    return reader.left() / static_cast<size_t>(rows_left) *
+           static_cast<size_t>(rows);
   }
-  return true;
-}
-
-// Whether the rows may be joined: they are shaped as those of the first part.
-bool FitRows(const JoinedOutput& joined, const OutputRows& rows) {
-  const absl::Span<const OutputTensor> tensors = rows.buffer->tensors();
-  return std::equal(
-      joined.tensors().begin(), joined.tensors().end(), tensors.begin(),
-      tensors.end(), [&](const OutputTensor& first, const OutputTensor& next) {
-        return first.row_dims == next.row_dims &&
-               first.row_starts.empty() == next.row_starts.empty() &&
-               (VaryingDim(first.row_dims).has_value()
-                    ? AreOfSize(next, rows, first.row_bytes)
-                    : first.row_bytes == next.row_bytes);
-      });
-}
-
-// One input of the whole, handed out row by row.
-class RowCutter {
- public:
-  RowCutter(const TensorView& input, int32_t rows)
-      : reader_(input.segments),
-        is_bytes_(input.is_bytes),
-        row_bytes_(reader_.left() / static_cast<size_t>(rows)),
-        row_elements_(ElementCount(input.dims).value_or(0)) {}
-
-  // Appends the segments of the next rows.
-  void Cut(int32_t rows, std::vector<ByteSegment>& to) {
-    Check(reader_.Take(BytesOf(rows), to), "an input has all its rows");
-  }
-
- private:
-  size_t BytesOf(int32_t rows) const {
-    if (!is_bytes_) {
-      return static_cast<size_t>(rows) * row_bytes_;
-    }
-    SegmentReader ahead = reader_;
-    Check(SkipBytesElements(ahead, rows * row_elements_),
-          "an input has all its elements");
-    return reader_.left() - ahead.left();
-  }
-
-  SegmentReader reader_;
-  const bool is_bytes_;
-  const size_t row_bytes_;
-  const int64_t row_elements_;
-};
-
-// Points the part's inputs at its rows, the next of each cutter.
-void CutInputs(const InferRequest& whole, std::vector<RowCutter>& cutters,
-               SplitRequest::Part& part) {
-  std::vector<size_t> ends;  // [input]: of its segments
-  for (RowCutter& cutter : cutters) {
-    cutter.Cut(part.rows, part.its_segments);
-    ends.push_back(part.its_segments.size());
-  }
-  size_t begin = 0;
-  for (size_t i = 0; i < ends.size(); ++i) {
-    part.its_inputs.push_back(whole.inputs[i]);
-    part.its_inputs.back().segments =
-        absl::MakeConstSpan(part.its_segments).subspan(begin, ends[i] - begin);
-    begin = ends[i];
-  }
-  part.inputs = part.its_inputs;
+  SegmentReader ahead = reader;
+  Check(SkipBytesElements(ahead, rows * ElementCount(input.dims).value_or(0)),
+        "an input has all its elements");
+  return reader.left() - ahead.left();
 }
 
 }  // namespace
@@ -104,13 +33,10 @@ SplitRequest::SplitRequest(InferRequest& whole, int32_t max_part_rows,
                            std::shared_ptr<JoinBudget> budget)
     : whole_(whole),
       admission_(admission),
-      budget_(std::move(budget)),
       parts_(static_cast<size_t>(PartsOf(whole.rows, max_part_rows))),
-      not_ended_(static_cast<int32_t>(parts_.size())) {
-  std::vector<RowCutter> cutters;
-  for (const TensorView& input : whole.inputs) {
-    cutters.emplace_back(input, whole.rows);
-  }
+      not_ended_(parts_.size()),
+      joined_(*new JoinedOutput(whole.rows, std::move(budget))),
+      joined_ref_(&joined_) {
   int32_t first_row = 0;
   for (Part& part : parts_) {
     part.first_row = first_row;
@@ -120,7 +46,21 @@ SplitRequest::SplitRequest(InferRequest& whole, int32_t max_part_rows,
     part.level = whole.level;
     part.completion = whole.completion;
     part.part_of = this;
-    CutInputs(whole, cutters, part);
+    part.its_inputs.assign(whole.inputs.begin(), whole.inputs.end());
+    part.its_segments.resize(whole.inputs.size());
+  }
+  for (size_t i = 0; i < whole.inputs.size(); ++i) {
+    SegmentReader reader(whole.inputs[i].segments);
+    for (Part& part : parts_) {
+      const size_t bytes = BytesOf(whole.inputs[i], reader, part.rows,
+                                   whole.rows - part.first_row);
+      Check(reader.Take(bytes, part.its_segments[i]),
+            "an input has all its rows");
+      part.its_inputs[i].segments = part.its_segments[i];
+    }
+  }
+  for (Part& part : parts_) {
+    part.inputs = part.its_inputs;
   }
 }
 
@@ -135,49 +75,27 @@ void SplitRequest::Stamp() {
 
 std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
                                                 const RequestResult& result) {
-  Outcome outcome = result.outcome;
-  if (outcome.ok() && !has_failed_.load(std::memory_order_relaxed)) {
-    outcome = Copy(static_cast<const Part&>(part), result.rows);
-  }
   MutexLock lock(mutex_);
-  if (outcome_.ok() && !outcome.ok()) {
-    outcome_ = outcome;
+  if (outcome_.ok()) {
+    outcome_ =
+        result.outcome.ok()
+            ? joined_.Put(static_cast<const Part&>(part).first_row, result.rows)
+            : result.outcome;
+  }
+  --not_ended_;
+  if (outcome_.ok() && not_ended_ == 0) {
+    outcome_ = joined_.Finish();
+  }
+  if (!outcome_.ok()) {
     has_failed_.store(true, std::memory_order_relaxed);
   }
-  if (--not_ended_ > 0) {
+  if (not_ended_ > 0) {
     return std::nullopt;
   }
   admission_.ReleaseBytes(whole_.bytes);
-  if (outcome_.ok() && !joined_->Finish()) {
-    outcome_ = kNoMemory;
-  }
-  return outcome_.ok() ? RequestResult{outcome_, {joined_, 0, whole_.rows}}
-                       : RequestResult{outcome_, {}};
-}
-
-JoinedOutput* SplitRequest::RoomFor(const OutputRows& rows, Outcome& outcome) {
-  MutexLock lock(mutex_);
-  if (joined_ == nullptr) {
-    joined_ = JoinedOutput::Create(rows, whole_.rows, parts_.size(), budget_);
-    joined_ref_ = OutputRef(joined_);
-  }
-  if (joined_ == nullptr) {
-    outcome = kNoMemory;
-  } else if (!FitRows(*joined_, rows)) {
-    outcome = kShapesDiffer;
-  }
-  return outcome.ok() ? joined_ : nullptr;
-}
-
-// Without the lock: parts have rows of their own.
-Outcome SplitRequest::Copy(const Part& part, const OutputRows& rows) {
-  Outcome outcome;
-  JoinedOutput* const joined = RoomFor(rows, outcome);
-  const auto index = static_cast<size_t>(&part - parts_.data());
-  if (joined != nullptr && !joined->Put(index, part.first_row, rows)) {
-    outcome = kNoMemory;
-  }
-  return outcome;
+  return RequestResult{outcome_, outcome_.ok()
+                                     ? OutputRows{&joined_, 0, whole_.rows}
+                                     : OutputRows{}};
 }
 
 std::optional<RequestResult> JoinResult(InferRequest& request,

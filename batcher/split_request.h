@@ -12,14 +12,10 @@
 //
 // Thread safety: Join() and IsOfNoUse() from any thread; the rest is constant
 // after construction.
-// Errors: RESOURCE_EXHAUSTED where the budget has no room for the joined rows;
-// INTERNAL where the model gave parts of one request outputs of different
-// shapes.
 #ifndef FERRY_BATCHER_SPLIT_REQUEST_H_
 #define FERRY_BATCHER_SPLIT_REQUEST_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,7 +37,7 @@ class SplitRequest {
   struct Part final : InferRequest {
     int32_t first_row = 0;  // of the whole
     std::vector<TensorView> its_inputs;
-    std::vector<ByteSegment> its_segments;
+    std::vector<std::vector<ByteSegment>> its_segments;  // [input]
   };
 
   // How many parts a request of `rows` has.
@@ -62,7 +58,8 @@ class SplitRequest {
   InferRequest& whole() const { return whole_; }
 
   // Takes the result of a part. Where the part was the last, releases the bytes
-  // of the whole and returns its result; the rows live as long as this.
+  // of the whole and returns its result; the rows live as long as this. Errors:
+  // as of the parts, and of JoinedOutput.
   std::optional<RequestResult> Join(const InferRequest& part,
                                     const RequestResult& result)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,22 +72,15 @@ class SplitRequest {
   }
 
  private:
-  // Where the rows are joined; null, and why in `outcome`, where they cannot
-  // be.
-  JoinedOutput* RoomFor(const OutputRows& rows, Outcome& outcome)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  Outcome Copy(const Part& part, const OutputRows& rows);
-
   InferRequest& whole_;
   Admission& admission_;
-  const std::shared_ptr<JoinBudget> budget_;
   std::vector<Part> parts_;
   std::atomic<bool> has_failed_{false};
   Mutex mutex_;
-  int32_t not_ended_ ABSL_GUARDED_BY(mutex_);
+  size_t not_ended_ ABSL_GUARDED_BY(mutex_);
   Outcome outcome_ ABSL_GUARDED_BY(mutex_);
-  JoinedOutput* joined_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  OutputRef joined_ref_ ABSL_GUARDED_BY(mutex_);  // keeps it
+  JoinedOutput& joined_ ABSL_GUARDED_BY(mutex_);
+  const OutputRef joined_ref_;  // keeps it
 };
 
 // Takes the result of a request that has ended. Returns what its owner is to be
