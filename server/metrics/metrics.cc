@@ -72,7 +72,7 @@ constexpr MetricName kLateReplies = {"ferry_late_replies_total",
                                      "which came after they were due."};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
-    "How often the device had changed its speed and s(b) was learned afresh"};
+    "How often the device had changed its speed, and s(b) with it"};
 constexpr MetricName kDeviceEvents = {
     "ferry_device_events_total",
     "What happened to batches on a device: forwards launched as a graph or "
