@@ -22,35 +22,24 @@ constexpr int32_t Rows(uint64_t packed) {
 
 }  // namespace
 
-Admission::Admission(const QueueBounds& bounds, int32_t levels)
-    : levels_(levels),
-      max_requests_(bounds.requests),
-      max_rows_(bounds.rows),
-      max_bytes_(bounds.bytes) {}
-
-void Admission::SetBounds(const QueueBounds& bounds) {
-  max_requests_.store(bounds.requests, std::memory_order_relaxed);
-  max_rows_.store(bounds.rows, std::memory_order_relaxed);
-  max_bytes_.store(bounds.bytes, std::memory_order_relaxed);
-}
-
-void Admission::SetLevelBound(int32_t level, int32_t requests) {
-  by_level_[static_cast<size_t>(level)].max_requests.store(
-      requests, std::memory_order_relaxed);
-}
-
-QueueBounds Admission::bounds() const {
-  return {.requests = max_requests_.load(std::memory_order_relaxed),
-          .rows = max_rows_.load(std::memory_order_relaxed),
-          .bytes = max_bytes_.load(std::memory_order_relaxed)};
-}
-
 Admission::Verdict Admission::TryAdmit(int32_t level, int32_t requests,
                                        int32_t rows, size_t bytes) {
   const QueueBounds bounds = this->bounds();
+  if (bytes > static_cast<size_t>(bounds.bytes)) {
+    return Verdict::kBytesFull;
+  }
   const uint64_t mine = Pack(requests, rows);
   const uint64_t now =
       requests_and_rows_.fetch_add(mine, std::memory_order_seq_cst) + mine;
+  const auto my_bytes = static_cast<int64_t>(bytes);
+  const int64_t bytes_before =
+      bytes_.fetch_add(my_bytes, std::memory_order_seq_cst);
+  Level& of_level = LevelAt(level);
+  uint64_t now_of_level = 0;
+  if (levels_ > 1) {
+    now_of_level = mine + of_level.requests_and_rows.fetch_add(
+                              mine, std::memory_order_relaxed);
+  }
   // Looked at after the count is up: Close() and then a count of 0 means that
   // no request was admitted in between and none will be.
   Verdict verdict = Verdict::kAdmitted;
@@ -60,46 +49,18 @@ Admission::Verdict Admission::TryAdmit(int32_t level, int32_t requests,
     verdict = Verdict::kRequestsFull;
   } else if ((now & 0xffffffffu) > static_cast<uint64_t>(bounds.rows)) {
     verdict = Verdict::kRowsFull;
-  } else if (!TakeLevel(level, requests, rows)) {
+  } else if (of_level.max_requests > 0 &&
+             Requests(now_of_level) > of_level.max_requests) {
     verdict = Verdict::kLevelFull;
-  } else if (!TakeBytes(bytes)) {
-    LeaveLevel(level, requests, rows);
+  } else if (bytes_before > bounds.bytes - my_bytes) {
     verdict = Verdict::kBytesFull;
   }
   if (verdict != Verdict::kAdmitted) {
+    LeaveLevel(level, requests, rows);
+    ReleaseBytes(bytes);
     LeaveQueue(requests, rows);
   }
   return verdict;
-}
-
-bool Admission::TakeLevel(int32_t level, int32_t requests, int32_t rows) {
-  if (levels_ == 1) {
-    return true;
-  }
-  Level& mine = by_level_[static_cast<size_t>(level)];
-  const uint64_t added = Pack(requests, rows);
-  const uint64_t now = added + mine.requests_and_rows.fetch_add(
-                                   added, std::memory_order_relaxed);
-  const int32_t max = mine.max_requests.load(std::memory_order_relaxed);
-  if (max > 0 && Requests(now) > max) {
-    LeaveLevel(level, requests, rows);
-    return false;
-  }
-  return true;
-}
-
-bool Admission::TakeBytes(size_t bytes) {
-  const int64_t max = max_bytes_.load(std::memory_order_relaxed);
-  if (bytes > static_cast<size_t>(max)) {
-    return false;
-  }
-  const auto mine = static_cast<int64_t>(bytes);
-  const int64_t before = bytes_.fetch_add(mine, std::memory_order_seq_cst);
-  if (before > max - mine) {
-    bytes_.fetch_sub(mine, std::memory_order_seq_cst);
-    return false;
-  }
-  return true;
 }
 
 void Admission::LeaveQueue(int32_t requests, int32_t rows) {
@@ -108,17 +69,20 @@ void Admission::LeaveQueue(int32_t requests, int32_t rows) {
 
 void Admission::LeaveLevel(int32_t level, int32_t requests, int32_t rows) {
   if (levels_ > 1) {
-    by_level_[static_cast<size_t>(level)].requests_and_rows.fetch_sub(
-        Pack(requests, rows), std::memory_order_relaxed);
+    LevelAt(level).requests_and_rows.fetch_sub(Pack(requests, rows),
+                                               std::memory_order_relaxed);
   }
 }
 
+void Admission::ReleaseBytes(size_t bytes) {
+  bytes_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst);
+}
+
 int32_t Admission::RowsOf(int32_t level) const {
+  const Level& of_level = by_level_[static_cast<size_t>(level)];
   return levels_ == 1
              ? rows()
-             : Rows(
-                   by_level_[static_cast<size_t>(level)].requests_and_rows.load(
-                       std::memory_order_relaxed));
+             : Rows(of_level.requests_and_rows.load(std::memory_order_relaxed));
 }
 
 int32_t Admission::RowsUpTo(int32_t level) const {
@@ -128,10 +92,6 @@ int32_t Admission::RowsUpTo(int32_t level) const {
   }
   return static_cast<int32_t>(
       std::min<int64_t>(sum, std::numeric_limits<int32_t>::max()));
-}
-
-void Admission::ReleaseBytes(size_t bytes) {
-  bytes_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_seq_cst);
 }
 
 int32_t Admission::requests() const {

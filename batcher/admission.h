@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "batcher/relaxed_copy.h"
+
 namespace ferry {
 
 // Levels of priority at most.
@@ -39,12 +41,17 @@ class Admission {
   };
 
   // 1 to kMaxLevels levels.
-  Admission(const QueueBounds& bounds, int32_t levels);
+  Admission(const QueueBounds& bounds, int32_t levels)
+      : levels_(levels), bounds_(bounds) {}
 
-  // From now on. What is admitted stays.
-  void SetBounds(const QueueBounds& bounds);
-  // Requests of one level, beside those of all; 0: no bound.
-  void SetLevelBound(int32_t level, int32_t requests);
+  // From now on, and one at a time. What is admitted stays.
+  void SetBounds(const QueueBounds& bounds) { bounds_.Store(bounds); }
+  QueueBounds bounds() const { return bounds_.Load(); }
+  // Requests of one level, beside those of all; 0: no bound. REQUIRES: before
+  // the first TryAdmit().
+  void SetLevelBound(int32_t level, int32_t requests) {
+    LevelAt(level).max_requests = requests;
+  }
 
   // All of them or none.
   Verdict TryAdmit(int32_t level, int32_t requests, int32_t rows, size_t bytes);
@@ -65,22 +72,20 @@ class Admission {
   int32_t RowsOf(int32_t level) const;
   // Returns the rows of this level and of all more urgent ones.
   int32_t RowsUpTo(int32_t level) const;
-  QueueBounds bounds() const;
 
  private:
   // One level's counters, packed like all requests'. Not used with one level.
   struct Level {
     std::atomic<uint64_t> requests_and_rows{0};
-    std::atomic<int32_t> max_requests{0};  // 0: no bound
+    int32_t max_requests = 0;  // 0: no bound
   };
 
-  bool TakeBytes(size_t bytes);
-  bool TakeLevel(int32_t level, int32_t requests, int32_t rows);
+  Level& LevelAt(int32_t level) {
+    return by_level_[static_cast<size_t>(level)];
+  }
 
   const int32_t levels_;
-  std::atomic<int32_t> max_requests_;
-  std::atomic<int32_t> max_rows_;
-  std::atomic<int64_t> max_bytes_;
+  RelaxedCopy<QueueBounds> bounds_;
   // Requests in the upper half, rows in the lower: one read-modify-write a
   // request. Rows are never negative, and with those refused for a moment stay
   // below 2^32 (a queue holds 2^26 at most), so the halves do not touch.
