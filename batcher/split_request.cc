@@ -98,6 +98,11 @@ std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
                                      : OutputRows{}};
 }
 
+bool InferRequest::IsCancelled() const {
+  return part_of == nullptr ? cancelled.load(std::memory_order_seq_cst)
+                            : part_of->IsOfNoUse();
+}
+
 std::optional<RequestResult> JoinResult(InferRequest& request,
                                         const RequestResult& result) {
   return request.part_of == nullptr ? result
