@@ -280,6 +280,19 @@ TEST_F(ServiceTimeModelTest, OutliersThatDoNotAgreeAreNoDrift) {
   EXPECT_EQ(model_.drift_count(), 0u);
 }
 
+// As in a warm-up that built kernels, before load that fills no batch.
+TEST_F(ServiceTimeModelTest, SlowStartOfASizeThatRunsNoMoreIsForgotten) {
+  for (int i = 0; i < 3; ++i) {
+    Learn(kMaxRows, TrueTime(kMaxRows, 10));
+  }
+  for (int i = 0; i < 4000; ++i) {
+    Learn(1 + i % 30, TrueTime(1 + i % 30));
+  }
+  const auto expected = static_cast<double>(TrueTime(kMaxRows).count());
+  EXPECT_NEAR(static_cast<double>(model_.Expected(kMaxRows).count()), expected,
+              0.2 * expected);
+}
+
 TEST_F(ServiceTimeModelTest, SlowFirstBatchesAreForgottenSoon) {
   Learn(10, TrueTime(10, 10));
   for (int i = 0; i < 60; ++i) {
