@@ -26,25 +26,24 @@ void WaitEstimate::PublishLevel(int32_t level, const Level& facts) {
   levels_[static_cast<size_t>(level)].Store(facts);
 }
 
-bool WaitEstimate::Find(const Queue& queue, uint64_t shape_key,
-                        Shape& shape) const {
+WaitEstimate::Shape WaitEstimate::ShapeOf(const Queue& queue,
+                                          uint64_t shape_key) const {
   for (int64_t i = 0; i < queue.shape_count; ++i) {
-    shape = shapes_[static_cast<size_t>(i)].Load();
+    const Shape shape = shapes_[static_cast<size_t>(i)].Load();
     if (shape.key == shape_key) {
-      return true;
+      return shape;
     }
   }
-  return false;
+  return {.key = shape_key,
+          .valid_until =
+              queue.shapes_differ != 0 ? TimePoint::min() : queue.valid_until,
+          .own = queue.own};
 }
 
 bool WaitEstimate::TakeProbe(uint64_t shape_key, TimePoint now) {
   const Queue queue = queue_.Load();
-  bool is_valid = now <= queue.valid_until;
-  if (is_valid && queue.shapes_differ != 0) {
-    Shape shape;
-    is_valid = Find(queue, shape_key, shape) && now <= shape.valid_until;
-  }
-  if (is_valid ||
+  if ((now <= queue.valid_until &&
+       now <= ShapeOf(queue, shape_key).valid_until) ||
       (refused_stale_.fetch_add(1, std::memory_order_relaxed) + 1) % kProbe !=
           0) {
     return false;
@@ -62,10 +61,7 @@ TimePoint WaitEstimate::FinishOf(const Request& request, const Ahead& ahead,
   if (now > queue.valid_until) {
     return now + queue.fastest;
   }
-  Shape shape;
-  const bool has_shape =
-      queue.shape_count > 0 && Find(queue, request.shape_key, shape);
-  const OwnBatch own = has_shape ? shape.own : queue.own;
+  const OwnBatch own = ShapeOf(queue, request.shape_key).own;
   const int64_t rows_before = ahead.rows_up_to_level + request.rows - 1;
   const int64_t batches = rows_before / queue.full_rows;
   const int64_t own_batches = ahead.rows_of_level / queue.full_rows;

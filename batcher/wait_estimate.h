@@ -108,8 +108,9 @@ class WaitEstimate {
   bool TakeProbe(uint64_t shape_key, TimePoint now);
 
  private:
-  // Returns whether the table has the shape, and it.
-  bool Find(const Queue& queue, uint64_t shape_key, Shape& shape) const;
+  // Returns the shape's numbers, or those of all that is in the queue; these
+  // are not valid for it where shapes differ.
+  Shape ShapeOf(const Queue& queue, uint64_t shape_key) const;
 
   RelaxedCopy<Queue> queue_;
   std::array<RelaxedCopy<Shape>, ServiceTimes::kMaxShapes> shapes_;
