@@ -25,7 +25,6 @@ namespace ferry {
 
 class Batch;
 class BatchPool;
-class ReplyOrder;
 
 // Gives a batch back to its pool.
 struct BatchRecycler {

@@ -10,13 +10,13 @@ namespace ferry {
 
 BatchPool::BatchPool(const Options& options,
                      std::function<void(InstanceId)> on_batch)
-    : clock_(*options.clock), on_batch_(std::move(on_batch)) {
+    : clock_(*options.clock),
+      on_batch_(std::move(on_batch)),
+      preserve_ordering_(options.preserve_ordering),
+      parked_(static_cast<size_t>(options.batches)) {
   for (int32_t i = 0; i < options.batches; ++i) {
     all_.push_back(
         std::make_unique<Batch>(options.max_requests, options.max_rows, this));
-  }
-  if (options.preserve_ordering) {
-    order_.emplace(options.batches, clock_);
   }
   MutexLock lock(mutex_);
   for (const std::unique_ptr<Batch>& batch : all_) {
@@ -57,10 +57,32 @@ void BatchPool::Put(Batch& batch) {
 }
 
 void BatchPool::Deliver(BatchPtr batch) {
-  if (order_.has_value()) {
-    order_->Deliver(std::move(batch));
-  } else {
+  if (!preserve_ordering_) {
     batch->Deliver(clock_);
+    return;
+  }
+  {
+    MutexLock lock(mutex_);
+    BatchPtr& place = ParkedAt(batch->sequence());
+    Check(place == nullptr, "no more batches are under way than the pool has");
+    place = std::move(batch);
+    if (is_delivering_) {
+      return;
+    }
+    is_delivering_ = true;
+  }
+  for (;;) {
+    BatchPtr next;
+    {
+      MutexLock lock(mutex_);
+      next = std::move(ParkedAt(next_));
+      if (next == nullptr) {
+        is_delivering_ = false;
+        return;
+      }
+      ++next_;
+    }
+    next->Deliver(clock_);
   }
 }
 

@@ -4,6 +4,9 @@
 // Bound (G5): it has a fixed number of batches. An instance that finds none
 // waits until replies have been delivered.
 //
+// Where order is preserved batches are delivered as they were closed, whichever
+// instance was faster: one that ends early is parked.
+//
 // Thread safety: thread-safe.
 #ifndef FERRY_BATCHER_BATCH_POOL_H_
 #define FERRY_BATCHER_BATCH_POOL_H_
@@ -11,14 +14,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "base/mutex.h"
 #include "batcher/batch.h"
-#include "batcher/reply_order.h"
 
 namespace ferry {
 
@@ -46,10 +47,12 @@ class BatchPool {
   BatchPtr Take(InstanceId id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Put(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  bool preserves_order() const { return order_.has_value(); }
+  bool preserves_order() const { return preserve_ordering_; }
 
-  // Tells the requests of a batch that has its result.
-  void Deliver(BatchPtr batch);
+  // Tells the requests of a batch that has its result; where order is preserved
+  // those of all batches whose turn it is, one after the other. Another thread
+  // that is delivering may take this one along.
+  void Deliver(BatchPtr batch) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Requests are being told their end outside a batch. Calls may nest.
   void BeginAnswers() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -71,6 +74,10 @@ class BatchPool {
   const std::vector<std::unique_ptr<Batch>>& all() const { return all_; }
 
  private:
+  BatchPtr& ParkedAt(int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return parked_[static_cast<size_t>(sequence) % parked_.size()];
+  }
+
   const Clock& clock_;
   const std::function<void(InstanceId)> on_batch_;
   std::vector<std::unique_ptr<Batch>> all_;
@@ -79,7 +86,12 @@ class BatchPool {
   std::vector<Batch*> free_ ABSL_GUARDED_BY(mutex_);
   std::vector<InstanceId> waiting_ ABSL_GUARDED_BY(mutex_);
   int32_t answering_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::optional<ReplyOrder> order_;
+
+  // Where order is preserved; not used otherwise.
+  const bool preserve_ordering_;
+  std::vector<BatchPtr> parked_ ABSL_GUARDED_BY(mutex_);  // a ring, by sequence
+  int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;              // sequence
+  bool is_delivering_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace ferry
