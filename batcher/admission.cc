@@ -22,11 +22,11 @@ constexpr int32_t Rows(uint64_t packed) {
 
 }  // namespace
 
-Admission::Verdict Admission::TryAdmit(int32_t level, int32_t requests,
-                                       int32_t rows, size_t bytes) {
+std::optional<Refusal> Admission::TryAdmit(int32_t level, int32_t requests,
+                                           int32_t rows, size_t bytes) {
   const QueueBounds bounds = this->bounds();
   if (bytes > static_cast<size_t>(bounds.bytes)) {
-    return Verdict::kBytesFull;
+    return Refusal::kQueueBytes;
   }
   const uint64_t mine = Pack(requests, rows);
   const uint64_t now =
@@ -42,25 +42,25 @@ Admission::Verdict Admission::TryAdmit(int32_t level, int32_t requests,
   }
   // Looked at after the count is up: Close() and then a count of 0 means that
   // no request was admitted in between and none will be.
-  Verdict verdict = Verdict::kAdmitted;
+  std::optional<Refusal> refusal;
   if (closed()) {
-    verdict = Verdict::kClosed;
+    refusal = Refusal::kDraining;
   } else if (Requests(now) > bounds.requests) {
-    verdict = Verdict::kRequestsFull;
+    refusal = Refusal::kQueueRequests;
   } else if ((now & 0xffffffffu) > static_cast<uint64_t>(bounds.rows)) {
-    verdict = Verdict::kRowsFull;
+    refusal = Refusal::kQueueRows;
   } else if (of_level.max_requests > 0 &&
              Requests(now_of_level) > of_level.max_requests) {
-    verdict = Verdict::kLevelFull;
+    refusal = Refusal::kQueueLevel;
   } else if (bytes_before > bounds.bytes - my_bytes) {
-    verdict = Verdict::kBytesFull;
+    refusal = Refusal::kQueueBytes;
   }
-  if (verdict != Verdict::kAdmitted) {
+  if (refusal.has_value()) {
     LeaveLevel(level, requests, rows);
     ReleaseBytes(bytes);
     LeaveQueue(requests, rows);
   }
-  return verdict;
+  return refusal;
 }
 
 void Admission::LeaveQueue(int32_t requests, int32_t rows) {

@@ -15,8 +15,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "batcher/relaxed_copy.h"
+#include "batcher/statistics.h"
 
 namespace ferry {
 
@@ -31,15 +33,6 @@ struct QueueBounds {
 
 class Admission {
  public:
-  enum class Verdict {
-    kAdmitted,
-    kClosed,
-    kRequestsFull,
-    kLevelFull,
-    kRowsFull,
-    kBytesFull
-  };
-
   // 1 to kMaxLevels levels.
   Admission(const QueueBounds& bounds, int32_t levels)
       : levels_(levels), bounds_(bounds) {}
@@ -53,15 +46,16 @@ class Admission {
     LevelAt(level).max_requests = requests;
   }
 
-  // All of them or none.
-  Verdict TryAdmit(int32_t level, int32_t requests, int32_t rows, size_t bytes);
+  // All of them or none. Returns why none; kDraining where it is closed.
+  std::optional<Refusal> TryAdmit(int32_t level, int32_t requests, int32_t rows,
+                                  size_t bytes);
   void LeaveQueue(int32_t requests, int32_t rows);
   // Beside LeaveQueue(), for those of one level; counts where there are
   // several.
   void LeaveLevel(int32_t level, int32_t requests, int32_t rows);
   void ReleaseBytes(size_t bytes);
 
-  // From now on TryAdmit() answers kClosed. A producer that was admitted
+  // From now on TryAdmit() answers kDraining. A producer that was admitted
   // before counts in requests() until it leaves the queue.
   void Close() { closed_.store(true, std::memory_order_seq_cst); }
   bool closed() const { return closed_.load(std::memory_order_seq_cst); }

@@ -256,13 +256,15 @@ absl::Status Scheduler::Submit(InferRequest& request) {
     split = std::make_unique<SplitRequest>(request, max_part_rows, admission_,
                                            join_budget_);
   }
-  const Admission::Verdict verdict =
-      admission_.TryAdmit(request.level, parts, request.rows, request.bytes);
-  if (verdict != Admission::Verdict::kAdmitted) {
+  if (const std::optional<Refusal> refusal = admission_.TryAdmit(
+          request.level, parts, request.rows, request.bytes)) {
     if (admission_.closed()) {
       pool_.QueueChanged();  // a drain may have seen this one counted
     }
-    return Refuse(RefusalFor(verdict), request);
+    return Refuse(*refusal == Refusal::kDraining && is_device_lost()
+                      ? Refusal::kBroken
+                      : *refusal,
+                  request);
   }
   if (split != nullptr) {
     // To cut it took time, in which others may have arrived.
@@ -395,23 +397,6 @@ int32_t Scheduler::MaxRequestRows(int32_t level) const {
       parts * max_part_rows_.load(std::memory_order_relaxed), bounds.rows));
 }
 
-Refusal Scheduler::RefusalFor(Admission::Verdict verdict) const {
-  switch (verdict) {
-    case Admission::Verdict::kRequestsFull:
-      return Refusal::kQueueRequests;
-    case Admission::Verdict::kLevelFull:
-      return Refusal::kQueueLevel;
-    case Admission::Verdict::kRowsFull:
-      return Refusal::kQueueRows;
-    case Admission::Verdict::kBytesFull:
-      return Refusal::kQueueBytes;
-    case Admission::Verdict::kAdmitted:
-    case Admission::Verdict::kClosed:
-      break;
-  }
-  return is_device_lost() ? Refusal::kBroken : Refusal::kDraining;
-}
-
 absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request) {
   refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   const QueueBounds bounds = admission_.bounds();
@@ -462,27 +447,19 @@ absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request) {
 BatchPtr Scheduler::NextBatch(InstanceId id) {
   InstanceRecord& instance = record(id);
   for (;;) {
-    SetAside set_aside;
-    InstanceId wake = kNone;
-    BatchPtr batch;
-    EventCount::Key key = 0;
-    TimePoint until;
-    bool is_stopped = false;
-    {
-      MutexLock lock(mutex_);
-      batch = Pull(id, set_aside, wake);
-      key = instance.key;
-      until = instance.until;
-      is_stopped = is_stopped_;
-    }
-    Wake(wake);
-    Answer(set_aside);
-    if (batch != nullptr) {
+    if (BatchPtr batch = TryNextBatch(id)) {
       return batch;
     }
-    if (is_stopped) {
-      instance.wake.CancelWait();
-      return nullptr;
+    EventCount::Key key = 0;
+    TimePoint until;
+    {
+      MutexLock lock(mutex_);
+      if (is_stopped_) {
+        instance.wake.CancelWait();
+        return nullptr;
+      }
+      key = instance.key;
+      until = instance.until;
     }
     instance.wake.Wait(key, until);
   }

@@ -277,7 +277,6 @@ class Scheduler {
            request.due < request.deadline;
   }
   bool WouldMiss(const InferRequest& request) const;
-  Refusal RefusalFor(Admission::Verdict verdict) const;
   int32_t MaxRequestRows(int32_t level) const;  // of one request
   void Push(InferRequest& request);
   void NotifyWaiter();

@@ -9,16 +9,16 @@
 namespace ferry {
 namespace {
 
-using Verdict = Admission::Verdict;
+constexpr std::nullopt_t kAdmitted = std::nullopt;
 
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
 TEST(Admission, CountsWhatItAdmits) {
   Admission admission({.requests = 4, .rows = 10, .bytes = 100}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 3, 40), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 3, 40), kAdmitted);
   EXPECT_EQ(admission.rows(), 3);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 2, 10), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 2, 10), kAdmitted);
   EXPECT_EQ(admission.requests(), 2);
   EXPECT_EQ(admission.rows(), 5);
   EXPECT_EQ(admission.bytes(), 50);
@@ -32,61 +32,61 @@ TEST(Admission, CountsWhatItAdmits) {
 
 TEST(Admission, RequestsAreBoundedAtTheLimit) {
   Admission admission({.requests = 2, .rows = 10, .bytes = 100}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kRequestsFull);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Refusal::kQueueRequests);
   EXPECT_EQ(admission.requests(), 2);
   EXPECT_EQ(admission.rows(), 2);
   EXPECT_EQ(admission.bytes(), 2) << "a refused request leaves nothing behind";
   admission.LeaveQueue(1, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), kAdmitted);
 }
 
 TEST(Admission, RowsAreBoundedAtTheLimit) {
   Admission admission({.requests = 10, .rows = 5, .bytes = 100}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 3, 1), Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 3, 1), Verdict::kRowsFull);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 2, 1), Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kRowsFull);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 3, 1), kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 3, 1), Refusal::kQueueRows);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 2, 1), kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Refusal::kQueueRows);
   EXPECT_EQ(admission.rows(), 5);
   EXPECT_EQ(admission.requests(), 2);
 }
 
 TEST(Admission, BytesAreBoundedAtTheLimit) {
   Admission admission({.requests = 10, .rows = 10, .bytes = 100}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 101), Verdict::kBytesFull);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 100), Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kBytesFull);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 0), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 101), Refusal::kQueueBytes);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 100), kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Refusal::kQueueBytes);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 0), kAdmitted);
   EXPECT_EQ(admission.bytes(), 100);
   EXPECT_EQ(admission.requests(), 2);
 }
 
 TEST(Admission, BytesPastEveryNumberAreRefused) {
   Admission admission({.requests = 10, .rows = 10, .bytes = kMaxInt64}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), kAdmitted);
   EXPECT_EQ(admission.TryAdmit(0, 1, 1, std::numeric_limits<size_t>::max()),
-            Verdict::kBytesFull);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, size_t{1} << 63), Verdict::kBytesFull);
+            Refusal::kQueueBytes);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, size_t{1} << 63), Refusal::kQueueBytes);
   EXPECT_EQ(admission.bytes(), 1);
 }
 
 TEST(Admission, RowsPastEveryNumberAreRefused) {
   Admission admission({.requests = 10, .rows = kMaxInt32, .bytes = 100}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, kMaxInt32, 1), Verdict::kAdmitted);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kRowsFull);
-  EXPECT_EQ(admission.TryAdmit(0, 1, kMaxInt32, 1), Verdict::kRowsFull);
+  EXPECT_EQ(admission.TryAdmit(0, 1, kMaxInt32, 1), kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Refusal::kQueueRows);
+  EXPECT_EQ(admission.TryAdmit(0, 1, kMaxInt32, 1), Refusal::kQueueRows);
   EXPECT_EQ(admission.rows(), kMaxInt32);
   EXPECT_EQ(admission.requests(), 1);
 }
 
 TEST(Admission, ClosedAdmitsNothingAndKeepsItsCounts) {
   Admission admission({.requests = 10, .rows = 10, .bytes = 100}, 1);
-  EXPECT_EQ(admission.TryAdmit(0, 1, 2, 20), Verdict::kAdmitted);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 2, 20), kAdmitted);
   EXPECT_FALSE(admission.closed());
   admission.Close();
   EXPECT_TRUE(admission.closed());
-  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Verdict::kClosed);
+  EXPECT_EQ(admission.TryAdmit(0, 1, 1, 1), Refusal::kDraining);
   EXPECT_EQ(admission.requests(), 1);
   EXPECT_EQ(admission.rows(), 2);
   EXPECT_EQ(admission.bytes(), 20);
