@@ -21,6 +21,8 @@
 # C2  served against called in a loop, with 64, 128 and 256 outstanding
 # C3  latency under open-loop load, by policy and max_wait
 # C4  overload over gRPC, with timeouts
+# core  the core before decision 0037 and now, with its counts; half an hour.
+#     --before DIR: the programs of that commit, built in a worktree of 3c1aa82
 # C5  the bytes moved for a large tensor      profile  instructions by stage
 # E1  ferry-bench against the closed form, raw stamps and a stalled server
 # E2  ferry-bench and perf_analyzer on the same servers

@@ -10,6 +10,7 @@ import batching
 import by_loadgen
 import clients
 import copying
+import core
 import exporting
 import fuzzing
 import grpc_api
@@ -56,6 +57,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "C5": copying.measure,
     "C6": scheduling.priorities,
     "channels-last": layouts.measure,
+    "core": core.measure,
     "D-pipeline": pipelining.measure,
     "E1": instrument.measure,
     "E2": two_clients.measure,
@@ -84,6 +86,8 @@ def parse():
                         help="executions of a fuzz target (B4-...)")
     parser.add_argument("--bin", default=measuring.ROOT / "build/release/bin",
                         help="folder of the built programs")
+    parser.add_argument("--before", default=None,
+                        help="folder of the programs of another commit (core)")
     parser.add_argument("--tsan-bin",
                         default=measuring.ROOT / "build/tsan/bin",
                         help="folder of the programs built for TSan")

@@ -97,16 +97,16 @@ def saturation(programs, seconds):
     return play(programs, seconds, 0, "--outstanding", 128)["ok"]
 
 
-def overload(programs, name, running, full_ms, seconds):
-    """Returns a point for each load, with a timeout of ten batches and
-    without."""
+def overload(programs, name, running, full_ms, seconds, is_beside_ignored=True):
+    """Returns a point for each load with a timeout of ten batches, and one
+    without beside it."""
     points = []
     with running:
         # Taken anew before and after each: a machine that others share changes
         # its speed.
         before = saturation(programs, seconds / 2)
         for load, least in LOADS.items():
-            for timeout_ms in (10 * full_ms, 0):
+            for timeout_ms in (10 * full_ms, 0)[:1 + is_beside_ignored]:
                 rate = load * before
                 done = play(programs, seconds, 10 * full_ms, "--rates", rate, "--timeout-ms",
                             timeout_ms, "--max-outstanding", 1 << 16)
@@ -124,9 +124,10 @@ def overload(programs, name, running, full_ms, seconds):
                     "least": least if timeout_ms else None})
                 measuring.say(f"{name} at {load}, timeout {timeout_ms:.0f} ms: "
                               f"goodput {points[-1]['goodput']:.3f}")
-            useful, ignored = (point["done"] for point in points[-2:])
-            points[-2]["of_ignored"] = ((useful["ok"] - useful["late"]) /
-                                        ignored["ok"])
+            if is_beside_ignored:
+                useful, ignored = (point["done"] for point in points[-2:])
+                points[-2]["of_ignored"] = ((useful["ok"] - useful["late"]) /
+                                            ignored["ok"])
     return points
 
 

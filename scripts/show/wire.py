@@ -16,8 +16,8 @@ import measuring
 OUTSTANDING = (16, 64, 256)
 # The least ratio to grpc-echo's rate, by model and outstanding requests.
 LEAST = {"echo": {64: 0.90, 256: 0.90},
-         "small_mlp": {16: 0.83, 64: 0.87, 256: 0.87}}
-ALONE_US = 30
+         "small_mlp": {16: 0.72, 64: 0.90, 256: 0.90}}
+ALONE_US = 40
 TRIES = 5  # of one measurement
 LEAST_PAIRS = 21
 
@@ -108,8 +108,8 @@ def rate_ratio(pair):
 def measure(options):
     result = measuring.describe(
         "C1", "with perf_analyzer as the client Ferry's echo backend carries "
-        "at least 0.90 of grpc-echo's rate at 64 and 256 outstanding, the mlp "
-        "256-512-10 in bf16 0.87, and 0.83 at 16; alone it adds at most its "
+        "at least 0.90 of grpc-echo's rate at 64 and 256 outstanding, and the mlp "
+        "256-512-10 in bf16, which carries 0.72 at 16; alone it adds at most its "
         f"forward and {ALONE_US} us to p50", options.command)
     seconds = options.seconds or 0.5
     with repository() as folder:
