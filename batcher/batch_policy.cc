@@ -1,4 +1,4 @@
-// Implements the policies `eager`, `window` and `adaptive`, and TargetRows().
+// Implements the policies `eager`, `window` and `adaptive`.
 #include "batcher/batch_policy.h"
 
 #include <algorithm>
@@ -8,26 +8,16 @@
 namespace ferry {
 namespace {
 
-// Returns why a batch that cannot grow closes, or `otherwise` for one that can.
-CloseReason ReasonFor(Growth growth, CloseReason otherwise) {
-  switch (growth) {
-    case Growth::kFull:
-      return CloseReason::kFull;
-    case Growth::kDrained:
-      return CloseReason::kDrain;
-    case Growth::kOpen:
-      break;
-  }
-  return otherwise;
-}
+constexpr std::array<const char*, 3> kNames = {"eager", "window", "adaptive"};
 
-// Returns what to wait for while no batch can close, or nothing.
-std::optional<Wait> Blocked(const QueueState& queue,
-                            const InstanceState& instance, TimePoint now) {
-  if (now < instance.ready_at) {
-    if (instance.takes_full_early && queue.growth == Growth::kFull) {
-      return std::nullopt;
-    }
+}  // namespace
+
+Decision Decide(PolicyKind kind, const QueueState& queue,
+                const InstanceState& instance, const Forecast& forecast,
+                TimePoint now) {
+  const bool takes_full =
+      instance.takes_full_early && queue.growth == Growth::kFull;
+  if (now < instance.ready_at && !takes_full) {
     return Wait{.until = instance.ready_at,
                 .wake_at_rows = instance.takes_full_early ? queue.full_at_rows
                                                           : Wait::kNoRows};
@@ -35,70 +25,31 @@ std::optional<Wait> Blocked(const QueueState& queue,
   if (queue.rows == 0) {
     return Wait{.wake_at_rows = 1};
   }
-  return std::nullopt;
+  if (queue.growth != Growth::kOpen) {
+    return Dispatch{queue.growth == Growth::kFull ? CloseReason::kFull
+                                                  : CloseReason::kDrain};
+  }
+  if (kind == PolicyKind::kEager) {
+    return Dispatch{CloseReason::kInstanceFree};
+  }
+  const int32_t target = kind == PolicyKind::kAdaptive
+                             ? TargetRows(forecast, queue.max_batch_size)
+                             : Wait::kNoRows;
+  if (queue.rows >= target) {
+    return Dispatch{CloseReason::kTarget};
+  }
+  const TimePoint leave_at = queue.max_wait < kNever - queue.oldest_arrival
+                                 ? queue.oldest_arrival + queue.max_wait
+                                 : kNever;
+  if (now >= leave_at) {
+    return Dispatch{CloseReason::kMaxWait};
+  }
+  if (now >= queue.latest_start) {
+    return Dispatch{CloseReason::kDeadline};
+  }
+  return Wait{.until = std::min(leave_at, queue.latest_start),
+              .wake_at_rows = std::min(target, queue.full_at_rows)};
 }
-
-// Returns when the oldest request has waited for max_wait.
-TimePoint LeaveAt(const QueueState& queue) {
-  return queue.max_wait < kNever - queue.oldest_arrival
-             ? queue.oldest_arrival + queue.max_wait
-             : kNever;
-}
-
-class EagerPolicy final : public BatchPolicy {
- public:
-  Decision Decide(const QueueState& queue, const InstanceState& instance,
-                  const Forecast&, TimePoint now) const override {
-    if (const std::optional<Wait> wait = Blocked(queue, instance, now)) {
-      return *wait;
-    }
-    return Dispatch{ReasonFor(queue.growth, CloseReason::kInstanceFree)};
-  }
-};
-
-class WindowPolicy final : public BatchPolicy {
- public:
-  Decision Decide(const QueueState& queue, const InstanceState& instance,
-                  const Forecast&, TimePoint now) const override {
-    if (const std::optional<Wait> wait = Blocked(queue, instance, now)) {
-      return *wait;
-    }
-    const TimePoint leave_at = LeaveAt(queue);
-    if (queue.growth == Growth::kOpen && now < leave_at) {
-      return Wait{.until = leave_at, .wake_at_rows = queue.full_at_rows};
-    }
-    return Dispatch{ReasonFor(queue.growth, CloseReason::kMaxWait)};
-  }
-};
-
-class AdaptivePolicy final : public BatchPolicy {
- public:
-  bool looks_ahead() const override { return true; }
-
-  Decision Decide(const QueueState& queue, const InstanceState& instance,
-                  const Forecast& forecast, TimePoint now) const override {
-    if (const std::optional<Wait> wait = Blocked(queue, instance, now)) {
-      return *wait;
-    }
-    const int32_t target = TargetRows(forecast, queue.max_batch_size);
-    const TimePoint leave_at = LeaveAt(queue);
-    if (queue.growth != Growth::kOpen || queue.rows >= target) {
-      return Dispatch{ReasonFor(queue.growth, CloseReason::kTarget)};
-    }
-    if (now >= leave_at) {
-      return Dispatch{CloseReason::kMaxWait};
-    }
-    if (now >= queue.latest_start) {
-      return Dispatch{CloseReason::kDeadline};
-    }
-    return Wait{.until = std::min(leave_at, queue.latest_start),
-                .wake_at_rows = std::min(target, queue.full_at_rows)};
-  }
-};
-
-constexpr std::array<const char*, 3> kNames = {"eager", "window", "adaptive"};
-
-}  // namespace
 
 int32_t TargetRows(const Forecast& forecast, int32_t max_batch_size) {
   // Rows that come while an instance computes for that long, at the target.
@@ -135,21 +86,6 @@ std::optional<PolicyKind> ParsePolicy(std::string_view name) {
     }
   }
   return std::nullopt;
-}
-
-const BatchPolicy& GetPolicy(PolicyKind kind) {
-  static const EagerPolicy eager;
-  static const WindowPolicy window;
-  static const AdaptivePolicy adaptive;
-  switch (kind) {
-    case PolicyKind::kWindow:
-      return window;
-    case PolicyKind::kAdaptive:
-      return adaptive;
-    case PolicyKind::kEager:
-      break;
-  }
-  return eager;
 }
 
 }  // namespace ferry

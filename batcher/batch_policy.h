@@ -1,10 +1,10 @@
-// BatchPolicy decides when an open batch leaves: now, or not before a moment or
-// a number of rows.
+// Decide() says when an open batch leaves by a policy: now, or not before a
+// moment or a number of rows.
 //
-// Pure: values in, a value out; no thread, no clock, no state. Decide() is
-// called again whenever something it looks at may have changed.
+// Pure: values in, a value out; no thread, no clock, no state. It is called
+// again whenever something it looks at may have changed.
 //
-// Thread safety: const and stateless; any thread.
+// Thread safety: functions; any thread.
 #ifndef FERRY_BATCHER_BATCH_POLICY_H_
 #define FERRY_BATCHER_BATCH_POLICY_H_
 
@@ -16,8 +16,8 @@
 
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "batcher/close_reason.h"
-#include "batcher/service_time_model.h"
+#include "batcher/service_time.h"
+#include "batcher/statistics.h"
 
 namespace ferry {
 
@@ -83,16 +83,6 @@ struct Dispatch {
 
 using Decision = std::variant<Wait, Dispatch>;
 
-class BatchPolicy {
- public:
-  virtual ~BatchPolicy() = default;
-  virtual Decision Decide(const QueueState& queue,
-                          const InstanceState& instance,
-                          const Forecast& forecast, TimePoint now) const = 0;
-  // Whether it reads the forecast and latest_start.
-  virtual bool looks_ahead() const { return false; }
-};
-
 enum class PolicyKind : uint8_t {
   kEager,     // an idle instance takes whatever is there; G3
   kWindow,    // full, or max_wait since the oldest arrived
@@ -104,8 +94,16 @@ enum class PolicyKind : uint8_t {
 const char* PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
-// Lives as long as the process.
-const BatchPolicy& GetPolicy(PolicyKind kind);
+// Whether it reads the forecast and latest_start, which is kNever for the
+// others.
+constexpr bool LooksAhead(PolicyKind kind) {
+  return kind == PolicyKind::kAdaptive;
+}
+
+// Decides for a batch and the instance that asks for it.
+Decision Decide(PolicyKind kind, const QueueState& queue,
+                const InstanceState& instance, const Forecast& forecast,
+                TimePoint now);
 
 }  // namespace ferry
 

@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "batcher/batcher_thread.h"
 #include "batcher/cpu_model.h"
 #include "batcher/instance.h"
+#include "batcher/internal/batcher_thread.h"
 
 namespace ferry {
 

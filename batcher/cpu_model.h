@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "batcher/batch.h"
-#include "batcher/service_time_model.h"
+#include "batcher/service_time.h"
 #include "tensor/output_buffer.h"
 #include "tensor/tensor.h"
 

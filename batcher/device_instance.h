@@ -20,10 +20,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "batcher/batcher_thread.h"
 #include "batcher/device_model.h"
-#include "batcher/device_pipeline.h"
 #include "batcher/instance.h"
+#include "batcher/internal/batcher_thread.h"
+#include "batcher/internal/device_pipeline.h"
 
 namespace ferry {
 

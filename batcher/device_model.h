@@ -26,8 +26,8 @@
 #include "base/clock.h"
 #include "batcher/batch.h"
 #include "batcher/completion.h"
-#include "batcher/device_count.h"
-#include "batcher/service_time_model.h"
+#include "batcher/service_time.h"
+#include "batcher/statistics.h"
 #include "tensor/output_buffer.h"
 #include "tensor/tensor.h"
 

@@ -1,124 +1,79 @@
-// Implements InProcessClient and Future over pooled calls.
+// Implements Infer() and Future: a request that keeps a promise of its answer.
 #include "batcher/future.h"
 
-#include "absl/strings/str_cat.h"
-#include "base/check.h"
+#include <chrono>
+#include <utility>
 
 namespace ferry {
 
-// One request of an InProcessClient. The reader alone returns it to the pool.
-class InProcessCall final : public Completion {
+class Future::Call final : public Completion {
  public:
-  explicit InProcessCall(InProcessClient& client) : client_(client) {
-    request_.completion = this;
-  }
-
-  absl::Status Start(const InferArguments& arguments) {
-    request_.Reset();
+  Call(Scheduler& scheduler, const InferArguments& arguments)
+      : scheduler_(scheduler) {
     request_.inputs = arguments.inputs;
     request_.rows = arguments.rows;
     request_.deadline = arguments.deadline;
-    request_.bytes = 0;
+    request_.completion = this;
     for (const TensorView& input : arguments.inputs) {
       for (const ByteSegment& segment : input.segments) {
         request_.bytes += segment.size;
       }
     }
-    request_.shape_key = RequestsMayDiffer(client_.scheduler_.spec())
-                             ? ShapeKey(arguments.inputs)
-                             : 0;
-    is_ready_.store(0, std::memory_order_relaxed);
-    return client_.scheduler_.Submit(request_);
+    if (RequestsMayDiffer(scheduler.spec())) {
+      request_.shape_key = ShapeKey(arguments.inputs);
+    }
   }
 
-  bool IsReady() const {
-    return is_ready_.load(std::memory_order_acquire) != 0;
-  }
-
-  Reply Wait() {
-    is_ready_.wait(0, std::memory_order_acquire);
-    return std::move(reply_);
-  }
-
-  void Cancel() { client_.scheduler_.Cancel(request_); }
-
-  void ReturnToPool() { client_.Return(*this); }
+  absl::Status Submit() { return scheduler_.Submit(request_); }
+  void Cancel() { scheduler_.Cancel(request_); }
+  std::future<Reply> reply() { return promise_.get_future(); }
 
   void Respond(const RequestResult& result) override {
-    reply_ = {result.outcome, OutputRef(result.rows.buffer), result.rows.first,
-              result.rows.count};
-    // Under the lock that returning the call takes: the thread that has it in
-    // the pool may destroy it, so nothing here comes after that.
-    MutexLock lock(client_.mutex_);
-    is_ready_.store(1, std::memory_order_release);
-    is_ready_.notify_one();
+    // Once the promise is kept the reader may destroy this.
+    std::promise<Reply> promise = std::move(promise_);
+    promise.set_value({result.outcome, OutputRef(result.rows.buffer),
+                       result.rows.first, result.rows.count});
   }
 
  private:
-  InProcessClient& client_;
+  Scheduler& scheduler_;
   InferRequest request_;
-  Reply reply_;
-  std::atomic<uint32_t> is_ready_{0};
+  std::promise<Reply> promise_;
 };
 
+Future::Future(std::unique_ptr<Call> call)
+    : call_(std::move(call)), reply_(call_->reply()) {}
+
+Future::Future(Future&& other) noexcept = default;
+
+Future& Future::operator=(Future&& other) noexcept {
+  std::swap(call_, other.call_);
+  std::swap(reply_, other.reply_);
+  return *this;
+}
+
 Future::~Future() {
-  if (call_ != nullptr) {
-    Get();
+  if (reply_.valid()) {
+    reply_.wait();
   }
 }
 
-bool Future::IsReady() const { return call_->IsReady(); }
-
-Reply Future::Get() {
-  Check(call_ != nullptr, "Get() is called once");
-  InProcessCall* const call = std::exchange(call_, nullptr);
-  Reply reply = call->Wait();
-  call->ReturnToPool();
-  return reply;
+bool Future::IsReady() const {
+  return reply_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
+
+Reply Future::Get() { return reply_.get(); }
 
 void Future::Cancel() { call_->Cancel(); }
 
-InProcessClient::InProcessClient(Scheduler& scheduler, int32_t max_calls)
-    : scheduler_(scheduler), max_calls_(max_calls) {
-  for (int32_t i = 0; i < max_calls; ++i) {
-    calls_.push_back(std::make_unique<InProcessCall>(*this));
-  }
-  MutexLock lock(mutex_);
-  for (const std::unique_ptr<InProcessCall>& call : calls_) {
-    idle_.push_back(call.get());
-  }
-}
-
-InProcessClient::~InProcessClient() {
-  MutexLock lock(mutex_);
-  Check(idle_.size() == calls_.size(), "every future ends before its client");
-}
-
-void InProcessClient::Return(InProcessCall& call) {
-  MutexLock lock(mutex_);
-  idle_.push_back(&call);
-}
-
-absl::StatusOr<Future> InProcessClient::Submit(
-    const InferArguments& arguments) {
-  InProcessCall* call = nullptr;
-  {
-    MutexLock lock(mutex_);
-    if (!idle_.empty()) {
-      call = idle_.back();
-      idle_.pop_back();
-    }
-  }
-  if (call == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("client has at most ", max_calls_, " requests under way"));
-  }
-  if (absl::Status status = call->Start(arguments); !status.ok()) {
-    call->ReturnToPool();
+absl::StatusOr<Future> Infer(Scheduler& scheduler,
+                             const InferArguments& arguments) {
+  Future future(std::make_unique<Future::Call>(scheduler, arguments));
+  if (absl::Status status = future.call_->Submit(); !status.ok()) {
+    future.reply_ = {};  // it has no answer
     return status;
   }
-  return Future(*call);
+  return future;
 }
 
 }  // namespace ferry

@@ -1,28 +1,21 @@
-// InProcessClient submits requests to a Scheduler from C++ in the same process,
-// without gRPC, and answers each through a Future of its own.
+// Infer() submits a request to a Scheduler from C++ in the same process,
+// without gRPC, and returns a Future of its answer.
 //
-//   InProcessClient client(scheduler, 64);
-//   absl::StatusOr<Future> future =
-//       client.Submit({.inputs = views, .rows = 1});
+//   absl::StatusOr<Future> future = Infer(scheduler, {.inputs = views});
 //   Reply reply = future->Get();        // waits
 //
-// Nothing is allocated per request: the calls live in the client's pool.
-//
-// Thread safety: InProcessClient is thread-safe. A Future belongs to one thread
-// at a time; it may be moved. Futures must end before their client does.
+// Thread safety: Infer() is thread-safe. A Future belongs to one thread at a
+// time; it may be moved, and ends before its scheduler.
 #ifndef FERRY_BATCHER_FUTURE_H_
 #define FERRY_BATCHER_FUTURE_H_
 
 #include <cstdint>
+#include <future>
 #include <memory>
-#include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "batcher/scheduler.h"
 #include "tensor/output_buffer.h"
 #include "tensor/tensor.h"
@@ -43,18 +36,11 @@ struct InferArguments {
   TimePoint deadline = kNever;
 };
 
-class InProcessCall;
-
 // The reader's side of one request's answer. Movable, used once.
 class Future {
  public:
-  explicit Future(InProcessCall& call) : call_(&call) {}
-  Future(Future&& other) noexcept
-      : call_(std::exchange(other.call_, nullptr)) {}
-  Future& operator=(Future&& other) noexcept {
-    std::swap(call_, other.call_);
-    return *this;
-  }
+  Future(Future&& other) noexcept;
+  Future& operator=(Future&& other) noexcept;
   // Waits for the answer if Get() has not: until then the inputs are in use.
   ~Future();
 
@@ -65,36 +51,23 @@ class Future {
   Reply Get();
 
   // Asks for an end with CANCELLED; Get() still tells how it ended.
+  // REQUIRES: before Get().
   void Cancel();
 
  private:
-  InProcessCall* call_;
+  friend absl::StatusOr<Future> Infer(Scheduler& scheduler,
+                                      const InferArguments& arguments);
+  class Call;
+
+  explicit Future(std::unique_ptr<Call> call);
+
+  std::unique_ptr<Call> call_;
+  std::future<Reply> reply_;  // not valid: moved from, or after Get()
 };
 
-class InProcessClient {
- public:
-  // At most `max_calls` requests are under way at once. `scheduler` outlives
-  // it.
-  InProcessClient(Scheduler& scheduler, int32_t max_calls);
-
-  // REQUIRES: every Future has ended.
-  ~InProcessClient();
-
-  // Errors: those of Scheduler::Submit(); RESOURCE_EXHAUSTED where max_calls
-  // are under way.
-  absl::StatusOr<Future> Submit(const InferArguments& arguments);
-
- private:
-  friend class InProcessCall;
-
-  void Return(InProcessCall& call);
-
-  Scheduler& scheduler_;
-  const int32_t max_calls_;
-  Mutex mutex_;
-  std::vector<InProcessCall*> idle_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<InProcessCall>> calls_;  // constant
-};
+// Errors: those of Scheduler::Submit().
+absl::StatusOr<Future> Infer(Scheduler& scheduler,
+                             const InferArguments& arguments);
 
 }  // namespace ferry
 

@@ -2,7 +2,7 @@
 // batch from the scheduler, runs it on the device, delivers the replies, and
 // pulls the next.
 //
-// What an instance owes for each batch that Scheduler::NextBatch() returned to
+// What an instance does for each batch that Scheduler::NextBatch() returned to
 // it: Scheduler::Finished() when its compute has ended, also where it failed,
 // and then Deliver(), each once. Where the device is lost in between, it calls
 // Scheduler::DeviceLost() before Deliver().
@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "batcher/batch_pool.h"
-#include "batcher/device_count.h"
-#include "batcher/service_time_model.h"
+#include "batcher/batch.h"
+#include "batcher/service_time.h"
+#include "batcher/statistics.h"
 #include "tensor/tensor.h"
 
 namespace ferry {

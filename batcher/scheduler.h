@@ -69,44 +69,18 @@
 #include "base/event_count.h"
 #include "base/mutex.h"
 #include "base/push_list.h"
-#include "batcher/admission.h"
 #include "batcher/batch.h"
-#include "batcher/batch_planner.h"
-#include "batcher/batch_pool.h"
 #include "batcher/device_share.h"
 #include "batcher/infer_request.h"
 #include "batcher/instance.h"
-#include "batcher/level_options.h"
-#include "batcher/runtime_options.h"
-#include "batcher/split_request.h"
+#include "batcher/internal/admission.h"
+#include "batcher/internal/batch_planner.h"
+#include "batcher/internal/split_request.h"
+#include "batcher/internal/wait_estimate.h"
+#include "batcher/scheduler_options.h"
 #include "batcher/statistics.h"
-#include "batcher/wait_estimate.h"
 
 namespace ferry {
-
-struct SchedulerOptions {
-  int32_t max_batch_size = 64;  // rows, >= 1; runtime options never exceed it
-  // Requests in one batch: 1 where the model does not batch across requests.
-  int32_t max_requests_per_batch = std::numeric_limits<int32_t>::max();
-  // Replies leave in the order of arrival; not with several levels.
-  bool preserve_ordering = false;
-  PolicyKind policy = PolicyKind::kEager;
-  Duration max_wait = Milliseconds(5);
-  // A batch of that many rows no longer waits, though it is not full; 0: only
-  // a full one. Changes nothing under `eager`.
-  int32_t enough_rows = 0;
-  // What the model pads batches to (batch_buckets.h), max_batch_size last.
-  std::vector<int32_t> buckets = {};
-  QueueBounds queue = {};
-  std::vector<LevelOptions> levels = {{}};  // 1 to kMaxLevels, urgent first
-  // Batches whose compute has ended and whose replies are not all handed over.
-  int32_t max_undelivered_batches = 4;
-  // Where models share the device: its shares, which outlive the scheduler, and
-  // this model's weight. Null: this model has the device to itself.
-  DeviceShare* device = nullptr;
-  double weight = 1;
-  const Clock* clock = &Clock::Steady();  // outlives the scheduler
-};
 
 // What a caller that pulls by itself stands for (tests, simulations).
 struct PulledInstances {
@@ -287,6 +261,11 @@ class Scheduler {
   // --- with the mutex ---
   BatchPtr Pull(InstanceId id, SetAside& set_aside, InstanceId& wake)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The place in flight of the batch that it takes next.
+  Client& NextClient(InstanceRecord& instance) const {
+    return instance
+        .clients[static_cast<size_t>(instance.taken % max_in_flight_)];
+  }
   // Returns whether the instance may compute now; else sets when to ask again.
   bool EnterDevice(InstanceRecord& instance, TimePoint now, Wait& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

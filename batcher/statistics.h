@@ -23,10 +23,27 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/histogram.h"
-#include "batcher/close_reason.h"
-#include "batcher/service_time_model.h"
+#include "batcher/service_time.h"
 
 namespace ferry {
+
+// Why a batch closed; counts of it explain small batches.
+enum class CloseReason : uint8_t {
+  kFull,          // no further queued request fits
+  kInstanceFree,  // an instance was idle and the policy waits for nothing
+  kMaxWait,       // the oldest request had waited max_wait
+  kTarget,        // as many rows as the arrival rate needs (adaptive)
+  kDeadline,      // a request could not have waited longer (adaptive)
+  kDrain,         // no further request can arrive
+};
+inline constexpr size_t kCloseReasonCount = 6;
+
+// Returns the reason's name in metrics: "full", "instance_free", ...
+constexpr const char* CloseReasonName(CloseReason reason) {
+  constexpr const char* kNames[kCloseReasonCount] = {
+      "full", "instance_free", "max_wait", "target", "deadline", "drain"};
+  return kNames[static_cast<size_t>(reason)];
+}
 
 // Within 3.2 % of the true value.
 using DurationHistogram = Histogram<4>;
@@ -98,6 +115,12 @@ inline constexpr size_t kRefusalCount = 9;
 
 // Returns the reason's name in metrics: "too_large", "queue_requests", ...
 const char* RefusalName(Refusal reason);
+
+// An event that only some backends have, for metrics.
+struct DeviceCount {
+  const char* event = "";  // constant: "graph_launched", "out_of_memory", ...
+  uint64_t count = 0;
+};
 
 struct SchedulerStatistics {
   explicit SchedulerStatistics(int32_t max_batch_size)

@@ -15,6 +15,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+BATCHER = ("batcher", "batcher/internal")
+
+
 def sources(*folders):
     """Yields (path, text) of the C++ files directly in these folders."""
     for folder in folders:
@@ -37,7 +40,7 @@ def count(pattern, *folders):
 def thread_names():
     """Returns the names of the threads that serve a request."""
     names = set()
-    for _, text in sources("batcher", "server/grpc"):
+    for _, text in sources(*BATCHER, "server/grpc"):
         names.update(re.findall(r'pthread_setname_np\([^"]*"([\w-]+)"', text))
     return sorted(names)
 
@@ -58,21 +61,22 @@ def main():
                       (ROOT / "batcher/scheduler.h").read_text(encoding="utf-8"))
     between = functions_between()
     threads = thread_names()
-    lines = sum(text.count("\n") for _, text in sources("batcher"))
+    lines = sum(text.count("\n") for _, text in sources(*BATCHER))
     rows = [
-        ("lines of batcher/", lines, 5000, "about 8800", ""),
+        ("lines of batcher/", lines, 6600, "about 8800",
+         "5000 were planned: decision 0039"),
         ("functions between scheduler and instance", len(between), 8, "19",
          ", ".join(between)),
-        ("atomics of batcher/", count(r"std::atomic<", "batcher"), 25, "84", ""),
+        ("atomics of batcher/", count(r"std::atomic<", *BATCHER), 25, "84", ""),
         ("thread kinds, events of a device included", len(threads), 4, "5 to 6",
          ", ".join(threads)),
         ("published words", len(words.group(1).splitlines()), 2, "9", ""),
         ("sequentially consistent operations of base/ and batcher/",
-         count(r"memory_order_seq_cst", "base", "batcher"), None, "67", ""),
-        ("mutexes of batcher/", count(r"\bMutex \w+_;", "batcher"), None, "-",
+         count(r"memory_order_seq_cst", "base", *BATCHER), None, "67", ""),
+        ("mutexes of batcher/", count(r"\bMutex \w+_;", *BATCHER), None, "-",
          ""),
         ("constants of batcher/", count(r"\bconstexpr [^=;(]*\bk[A-Z]\w*\s*[={]",
-                                        "batcher"), None, "69", ""),
+                                        *BATCHER), None, "69", ""),
     ]
     print("| what | count | at most | before 0037 | which |")
     print("| --- | --- | --- | --- | --- |")

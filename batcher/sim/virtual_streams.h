@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "batcher/device_model.h"
-#include "batcher/device_pipeline.h"
+#include "batcher/internal/device_pipeline.h"
 #include "batcher/sim/virtual_instances.h"
 #include "tensor/host_output_pool.h"
 

@@ -124,8 +124,8 @@ absl::StatusOr<std::unique_ptr<ModelRequests>> ModelRequests::Make(
 
 absl::Status CheckFirstAnswer(Scheduler& scheduler,
                               const RequestInputs& request) {
-  InProcessClient client(scheduler, 1);
-  auto future = client.Submit({.inputs = request.inputs, .rows = request.rows});
+  auto future =
+      Infer(scheduler, {.inputs = request.inputs, .rows = request.rows});
   if (!future.ok()) {
     return absl::Status(
         future.status().code(),

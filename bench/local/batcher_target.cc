@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "batcher/close_reason.h"
+#include "batcher/statistics.h"
 
 namespace ferry::bench {
 

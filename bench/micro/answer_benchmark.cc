@@ -63,7 +63,6 @@ class HeldScheduler {
     instances.push_back(
         *CpuInstance::Create(std::make_unique<HeldModel>(hold_, held)));
     scheduler_ = *Scheduler::Create(std::move(instances), {});
-    client_ = std::make_unique<InProcessClient>(*scheduler_, 2);
     running_ = std::make_unique<Future>(Submit(kNever));
     hold_.has_begun.wait(false);
   }
@@ -74,7 +73,7 @@ class HeldScheduler {
   }
 
   Future Submit(TimePoint deadline) {
-    return *client_->Submit({.inputs = {&view_, 1}, .deadline = deadline});
+    return *Infer(*scheduler_, {.inputs = {&view_, 1}, .deadline = deadline});
   }
 
  private:
@@ -85,7 +84,6 @@ class HeldScheduler {
                                 sizeof(float)};
   const TensorView view_ = {.dims = dims_, .segments = {&segment_, 1}};
   std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<InProcessClient> client_;
   std::unique_ptr<Future> running_;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "batcher/admission.h"
+#include "batcher/scheduler_options.h"
 
 namespace ferry {
 namespace {

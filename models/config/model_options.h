@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "batcher/batch_policy.h"
-#include "batcher/level_options.h"
+#include "batcher/scheduler_options.h"
 #include "batcher/sim/simulated_model.h"
 #include "models/config/normalization.h"
 #include "models/config/warm_up_sample.h"

@@ -18,7 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "batcher/batch.h"
-#include "batcher/service_time_model.h"
+#include "batcher/service_time.h"
 #include "models/config/model_options.h"
 #include "models/row_requests.h"
 

@@ -99,10 +99,10 @@ def beside_echo(builds, options, count):
                         for i, side in enumerate(SIDES)})
             measuring.say(f"beside the echo, round {number + 1} of {count}")
     for outstanding, rounds in shares.items():
-        yield row(f"small mlp, {outstanding} outstanding: rate / grpc-echo's",
-                  medians(rounds), least=LEAST_OF_ECHO[outstanding])
-    yield row("small mlp, 1 outstanding: p50 - grpc-echo's, us", medians(added),
-              most=round(forward_us + ALONE_US))
+        yield row("C1", f"small mlp, {outstanding} outstanding: rate / "
+                  "grpc-echo's", medians(rounds), least=LEAST_OF_ECHO[outstanding])
+    yield row("C1", "small mlp, 1 outstanding: p50 - grpc-echo's, us",
+              medians(added), most=round(forward_us + ALONE_US))
 
 
 def beside_forward(builds, options, count):
@@ -116,7 +116,7 @@ def beside_forward(builds, options, count):
                 number=SIDES.index(side))["achieved_rate"] /
                 rate["rows_per_second"] for side in in_turns(number)})
             measuring.say(f"beside the forward, round {number + 1} of {count}")
-    yield row(f"mlp, {OUTSTANDING} outstanding: rows / raw forward's",
+    yield row("C2", f"mlp, {OUTSTANDING} outstanding: rows / raw forward's",
               medians(rounds), least=LEAST_OF_FORWARD)
 
 
@@ -132,7 +132,7 @@ def tails(builds, options, count):
                     loads.SECONDS)["p99_of_mean"] for side in in_turns(number)})
             measuring.say(f"tails, round {number + 1} of {count}")
     for load, done in rounds.items():
-        yield row(f"mlp, Poisson at {load} of saturation: p99 / mean",
+        yield row("C3", f"mlp, Poisson at {load} of saturation: p99 / mean",
                   medians(done), most=MOST_P99_OF_MEAN[load])
 
 
@@ -154,7 +154,7 @@ def goodputs(builds, options, count):
                     {side: points[side][place]["goodput"] for side in SIDES})
         measuring.say(f"overload, round {number + 1} of {count}")
     for (model, load), done in rounds.items():
-        yield row(f"{model}, {load} times saturation: goodput / saturation",
+        yield row("C4", f"{model}, {load} times saturation: goodput / saturation",
                   medians(done), least=LEAST_GOODPUT[model][load])
 
 
@@ -180,17 +180,17 @@ def simulated(benches):
             **pipelining.DEVICE)["busy_ratio"]
                    for copy_out in pipelining.COPIES_OUT)
 
-    yield row("4 simulated instances, p99 <= 4 ms: load carried",
+    yield row("C3-instances", "4 simulated instances, p99 <= 4 ms: load carried",
               medians([{side: carried(side) for side in SIDES}]),
               least=scheduling.LEAST_CARRIED)
-    yield row("simulated device, copy in 0.8 of compute: busy",
+    yield row("D-pipeline", "simulated device, copy in 0.8 of compute: busy",
               medians([{side: busy(side) for side in SIDES}]),
               least=pipelining.LEAST_BUSY)
 
 
-def row(what, values, least=None, most=None):
+def row(claim, what, values, least=None, most=None):
     after = values["after"]
-    return values | {"what": what, "least": least, "most": most,
+    return values | {"claim": claim, "what": what, "least": least, "most": most,
                      "holds": (least is None or after >= least) and
                               (most is None or after <= most)}
 
@@ -234,12 +234,14 @@ def page(rows, counted):
     return (
         "Medians of rounds; in each round both sides have a turn next to each "
         "other, with the client of now. `ratio` is the median of the rounds' "
-        "after / before. The last two rows are of a virtual clock. 16 cores: not "
-        "measured, for want of such a machine.\n\n" +
+        "after / before. Each row alone, of this build: `scripts/show.sh` and the "
+        "claim in its last column. The last two rows are of a virtual clock. 16 "
+        "cores: not measured, for want of such a machine.\n\n" +
         measuring.table(
-            ["what", "before", "after", "ratio", "rounds", "bound", "holds"],
+            ["what", "before", "after", "ratio", "rounds", "bound", "holds",
+             "claim"],
             [[each["what"], f"{each['before']:.3g}", f"{each['after']:.3g}",
               f"{each['ratio']:.3f}" if each["before"] > 0 else "-",
-              len(each["rounds"]), bound(each), "yes" if each["holds"] else "no"]
-             for each in rows]) +
+              len(each["rounds"]), bound(each), "yes" if each["holds"] else "no",
+              each["claim"]] for each in rows]) +
         "\n## Counts\n\n`scripts/count_core.py`:\n\n" + counted)

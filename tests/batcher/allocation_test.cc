@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "batcher/cpu_instance.h"
-#include "batcher/future.h"
 #include "batcher/scheduler.h"
 #include "batcher/sim/echo_model.h"
 #include "tests/support/test_request.h"
@@ -126,21 +125,6 @@ TEST(Allocation, RequestThatCannotBeSplitIsNotAdmitted) {
   EXPECT_EQ(counts.queued_requests, 0);
   EXPECT_EQ(counts.queued_rows, 0);
   EXPECT_EQ(counts.queued_bytes, 0);
-}
-
-TEST(Allocation, FuturesAllocateNothing) {
-  TestRequest request;
-  const InferArguments arguments = {.inputs = request.request().inputs};
-  const auto scheduler = MakeScheduler(PolicyKind::kEager);
-  InProcessClient client(*scheduler, 2);
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(client.Submit(arguments)->Get().outcome.ok());
-  }
-  const int64_t before = allocation_count.load();
-  for (int i = 0; i < 500; ++i) {
-    ASSERT_TRUE(client.Submit(arguments)->Get().outcome.ok());
-  }
-  EXPECT_LE(allocation_count.load() - before, 20);
 }
 
 }  // namespace

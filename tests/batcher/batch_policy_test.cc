@@ -24,11 +24,10 @@ QueueState Queue(int32_t rows, Growth growth) {
 }
 
 // Says in one line what was decided, so that a failure reads as a sentence.
-std::string Decide(PolicyKind kind, const QueueState& queue,
-                   const InstanceState& instance, TimePoint now,
-                   const Forecast& forecast = {}) {
-  const Decision decision =
-      GetPolicy(kind).Decide(queue, instance, forecast, now);
+std::string Decided(PolicyKind kind, const QueueState& queue,
+                    const InstanceState& instance, TimePoint now,
+                    const Forecast& forecast = {}) {
+  const Decision decision = Decide(kind, queue, instance, forecast, now);
   if (const auto* dispatch = std::get_if<Dispatch>(&decision)) {
     return absl::StrCat("dispatch: ", CloseReasonName(dispatch->reason));
   }
@@ -44,9 +43,9 @@ std::string Decide(PolicyKind kind, const QueueState& queue,
 }
 
 // Returns the decision for an idle instance.
-std::string Decide(PolicyKind kind, const QueueState& queue, TimePoint now,
-                   const Forecast& forecast = {}) {
-  return Decide(kind, queue, InstanceState{}, now, forecast);
+std::string Decided(PolicyKind kind, const QueueState& queue, TimePoint now,
+                    const Forecast& forecast = {}) {
+  return Decided(kind, queue, InstanceState{}, now, forecast);
 }
 
 struct Case {
@@ -64,7 +63,7 @@ TEST(EagerPolicy, DispatchesWhateverIsThereToAnIdleInstance) {
       {Queue(3, Growth::kDrained), {}, "dispatch: drain"},
   };
   for (const Case& c : kCases) {
-    EXPECT_EQ(Decide(PolicyKind::kEager, c.queue, kArrival + c.since_arrival),
+    EXPECT_EQ(Decided(PolicyKind::kEager, c.queue, kArrival + c.since_arrival),
               c.expected)
         << c.queue.rows << " rows";
   }
@@ -78,16 +77,16 @@ TEST(EveryPolicy, InstanceThatComputesTakesOnlyAFullBatchBeforeItIsReady) {
   const InstanceState instance = {.ready_at = ready_at,
                                   .takes_full_early = true};
   for (const PolicyKind kind : kPolicies) {
-    EXPECT_EQ(Decide(kind, Queue(0, Growth::kOpen), instance, kArrival),
+    EXPECT_EQ(Decided(kind, Queue(0, Growth::kOpen), instance, kArrival),
               "wait until +9000000 for 6 rows");
     EXPECT_EQ(
-        Decide(kind, Queue(3, Growth::kOpen), instance, kArrival + kMaxWait),
+        Decided(kind, Queue(3, Growth::kOpen), instance, kArrival + kMaxWait),
         "wait until +9000000 for 6 rows");
-    EXPECT_EQ(Decide(kind, Queue(3, Growth::kDrained), instance, kArrival),
+    EXPECT_EQ(Decided(kind, Queue(3, Growth::kDrained), instance, kArrival),
               "wait until +9000000 for 6 rows");
-    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), instance, kArrival),
+    EXPECT_EQ(Decided(kind, Queue(8, Growth::kFull), instance, kArrival),
               "dispatch: full");
-    EXPECT_EQ(Decide(kind, Queue(3, Growth::kDrained), instance, ready_at),
+    EXPECT_EQ(Decided(kind, Queue(3, Growth::kDrained), instance, ready_at),
               "dispatch: drain");
   }
 }
@@ -98,10 +97,10 @@ TEST(EveryPolicy, ClosesNoBatchBeforeAnInstanceThatMayTakeAMoreUrgentOne) {
   for (const PolicyKind kind : kPolicies) {
     for (const Growth growth :
          {Growth::kOpen, Growth::kFull, Growth::kDrained}) {
-      EXPECT_EQ(Decide(kind, Queue(8, growth), instance, kArrival + kMaxWait),
+      EXPECT_EQ(Decided(kind, Queue(8, growth), instance, kArrival + kMaxWait),
                 "wait until +9000000");
     }
-    EXPECT_EQ(Decide(kind, Queue(8, Growth::kFull), instance, ready_at),
+    EXPECT_EQ(Decided(kind, Queue(8, Growth::kFull), instance, ready_at),
               "dispatch: full");
   }
 }
@@ -119,7 +118,7 @@ TEST(WindowPolicy, WaitsForAFullBatchOrMaxWait) {
       {Queue(3, Growth::kDrained), {}, "dispatch: drain"},
   };
   for (const Case& c : kCases) {
-    EXPECT_EQ(Decide(PolicyKind::kWindow, c.queue, kArrival + c.since_arrival),
+    EXPECT_EQ(Decided(PolicyKind::kWindow, c.queue, kArrival + c.since_arrival),
               c.expected)
         << c.queue.rows << " rows, " << c.since_arrival.count() << " ns";
   }
@@ -128,13 +127,14 @@ TEST(WindowPolicy, WaitsForAFullBatchOrMaxWait) {
 TEST(WindowPolicy, NoMaxWaitDispatchesAtOnce) {
   QueueState queue = Queue(1, Growth::kOpen);
   queue.max_wait = Duration(0);
-  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, kArrival), "dispatch: max_wait");
+  EXPECT_EQ(Decided(PolicyKind::kWindow, queue, kArrival),
+            "dispatch: max_wait");
 }
 
 TEST(WindowPolicy, EndlessMaxWaitWaitsForAFullBatch) {
   QueueState queue = Queue(1, Growth::kOpen);
   queue.max_wait = Duration::max();
-  EXPECT_EQ(Decide(PolicyKind::kWindow, queue, kArrival), "wait for 6 rows");
+  EXPECT_EQ(Decided(PolicyKind::kWindow, queue, kArrival), "wait for 6 rows");
 }
 
 // 1 ms and 0.1 ms a row; one row a millisecond has to be carried by two rows a
@@ -200,8 +200,8 @@ TEST(AdaptivePolicy, WaitsForTheTargetMaxWaitOrADeadline) {
   ASSERT_EQ(TargetRows(OneRowAMillisecond(), 8), 2);
   const auto decide = [](const QueueState& queue, Duration since_arrival,
                          const Forecast& its_forecast) {
-    return Decide(PolicyKind::kAdaptive, queue, kArrival + since_arrival,
-                  its_forecast);
+    return Decided(PolicyKind::kAdaptive, queue, kArrival + since_arrival,
+                   its_forecast);
   };
   EXPECT_EQ(decide(Queue(0, Growth::kOpen), {}, forecast), "wait for 1 rows");
   EXPECT_EQ(decide(Queue(3, Growth::kOpen), {}, forecast),

@@ -1,5 +1,5 @@
 // Tests BatchPool: its bound, waiters, order of delivery, and when it is idle.
-#include "batcher/batch_pool.h"
+#include "batcher/batch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,9 @@
-// Tests that each Future gets its one answer, from the calls of a pool.
+// Tests that each Future gets its one answer.
 #include "batcher/future.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,11 +30,10 @@ int64_t FirstElement(const Reply& reply) {
 
 TEST(Future, GetsTheRowsOfItsRequest) {
   SteppedScheduler stepped;
-  InProcessClient client(stepped.scheduler(), 2);
   TestRequest first({.id = 1, .rows = 2});
   TestRequest second({.id = 2, .rows = 1});
-  absl::StatusOr<Future> a = client.Submit(ArgumentsOf(first));
-  absl::StatusOr<Future> b = client.Submit(ArgumentsOf(second));
+  absl::StatusOr<Future> a = Infer(stepped.scheduler(), ArgumentsOf(first));
+  absl::StatusOr<Future> b = Infer(stepped.scheduler(), ArgumentsOf(second));
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_FALSE(a->IsReady());
   stepped.Step();
@@ -51,11 +49,10 @@ TEST(Future, GetsTheRowsOfItsRequest) {
 TEST(Future, BytesAndShapeOfItsInputsAreCounted) {
   SteppedScheduler stepped(
       {.instances = {.spec = RowSpec(kAnySize), .count = 2}});
-  InProcessClient client(stepped.scheduler(), 2);
   TestRequest narrow({.id = 1, .rows = 2, .width = 1});
   TestRequest wide({.id = 2, .rows = 1, .width = 3});
-  absl::StatusOr<Future> a = client.Submit(ArgumentsOf(narrow));
-  absl::StatusOr<Future> b = client.Submit(ArgumentsOf(wide));
+  absl::StatusOr<Future> a = Infer(stepped.scheduler(), ArgumentsOf(narrow));
+  absl::StatusOr<Future> b = Infer(stepped.scheduler(), ArgumentsOf(wide));
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ(stepped.scheduler().Snapshot().queued_bytes, 5 * 8);
   stepped.Step();
@@ -65,11 +62,12 @@ TEST(Future, BytesAndShapeOfItsInputsAreCounted) {
 
 TEST(Future, ErrorsComeAsTheOutcomeOfTheReply) {
   SteppedScheduler stepped;
-  InProcessClient client(stepped.scheduler(), 2);
   TestRequest request({.deadline = stepped.clock().Now() + Milliseconds(1)});
-  absl::StatusOr<Future> running = client.Submit(ArgumentsOf(request));
+  absl::StatusOr<Future> running =
+      Infer(stepped.scheduler(), ArgumentsOf(request));
   stepped.Step();
-  absl::StatusOr<Future> expired = client.Submit(ArgumentsOf(request));
+  absl::StatusOr<Future> expired =
+      Infer(stepped.scheduler(), ArgumentsOf(request));
   ASSERT_TRUE(running.ok() && expired.ok());
   stepped.clock().Advance(Milliseconds(1));
   stepped.Step();
@@ -82,11 +80,12 @@ TEST(Future, ErrorsComeAsTheOutcomeOfTheReply) {
 
 TEST(Future, CancelEndsAQueuedRequest) {
   SteppedScheduler stepped;
-  InProcessClient client(stepped.scheduler(), 2);
   TestRequest request;
-  absl::StatusOr<Future> running = client.Submit(ArgumentsOf(request));
+  absl::StatusOr<Future> running =
+      Infer(stepped.scheduler(), ArgumentsOf(request));
   stepped.Step();
-  absl::StatusOr<Future> queued = client.Submit(ArgumentsOf(request));
+  absl::StatusOr<Future> queued =
+      Infer(stepped.scheduler(), ArgumentsOf(request));
   ASSERT_TRUE(running.ok() && queued.ok());
   queued->Cancel();
   stepped.Step();
@@ -95,48 +94,14 @@ TEST(Future, CancelEndsAQueuedRequest) {
   EXPECT_TRUE(running->Get().outcome.ok());
 }
 
-TEST(Future, SubmitPastMaxCallsIsRefusedUntilACallIsBack) {
-  SteppedScheduler stepped;
-  InProcessClient client(stepped.scheduler(), 1);
-  TestRequest request;
-  absl::StatusOr<Future> first = client.Submit(ArgumentsOf(request));
-  ASSERT_TRUE(first.ok());
-  EXPECT_EQ(client.Submit(ArgumentsOf(request)).status().code(),
-            StatusCode::kResourceExhausted);
-  stepped.Settle();
-  EXPECT_EQ(client.Submit(ArgumentsOf(request)).status().code(),
-            StatusCode::kResourceExhausted)
-      << "answered, but not read yet";
-  first->Get();
-  first = client.Submit(ArgumentsOf(request));
-  EXPECT_TRUE(first.ok());
-  stepped.Settle();
-}
-
-TEST(Future, RefusalOfTheSchedulerGivesTheCallBack) {
+TEST(Future, RefusalOfTheSchedulerIsReturned) {
   SteppedScheduler stepped({.scheduler = {.queue = {.rows = 2}}});
-  InProcessClient client(stepped.scheduler(), 1);
   TestRequest too_large({.rows = 3});
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(client.Submit(ArgumentsOf(too_large)).status().code(),
-              StatusCode::kInvalidArgument);
+    EXPECT_EQ(
+        Infer(stepped.scheduler(), ArgumentsOf(too_large)).status().code(),
+        StatusCode::kInvalidArgument);
   }
-}
-
-TEST(Future, UnreadReplyGivesItsOutputBack) {
-  SteppedScheduler stepped;
-  TestRequest request;
-  InProcessClient client(stepped.scheduler(), 1);
-  {
-    absl::StatusOr<Future> unread = client.Submit(ArgumentsOf(request));
-    ASSERT_TRUE(unread.ok());
-    stepped.Step();
-    stepped.Settle();
-    Future moved = *std::move(unread);
-  }
-  const absl::StatusOr<Future> next = client.Submit(ArgumentsOf(request));
-  EXPECT_TRUE(next.ok()) << "the call is not back in the pool";
-  stepped.Settle();
 }
 
 std::unique_ptr<Scheduler> MakeEcho(int32_t count) {
@@ -147,12 +112,21 @@ std::unique_ptr<Scheduler> MakeEcho(int32_t count) {
   return *Scheduler::Create(std::move(instances), {.max_batch_size = 8});
 }
 
-TEST(Future, CallThatWasReadHasRoomForTheNext) {
+TEST(Future, UnreadReplyIsWaitedFor) {
+  const auto scheduler = MakeEcho(1);
+  TestRequest request;
+  for (int i = 0; i < 100; ++i) {
+    absl::StatusOr<Future> unread = Infer(*scheduler, ArgumentsOf(request));
+    ASSERT_TRUE(unread.ok()) << unread.status();
+    Future moved = *std::move(unread);
+  }
+}
+
+TEST(Future, CancelAtAnyMomentHasOneAnswer) {
   const auto scheduler = MakeEcho(1);
   TestRequest request({.id = 1});
-  InProcessClient client(*scheduler, 1);
   for (int i = 0; i < 1000; ++i) {
-    absl::StatusOr<Future> future = client.Submit(ArgumentsOf(request));
+    absl::StatusOr<Future> future = Infer(*scheduler, ArgumentsOf(request));
     ASSERT_TRUE(future.ok()) << future.status() << ", request " << i;
     if (i % 3 == 0) {
       future->Cancel();
@@ -163,15 +137,14 @@ TEST(Future, CallThatWasReadHasRoomForTheNext) {
 
 TEST(Future, ManyThreadsEachGetTheirOwnRows) {
   const auto scheduler = MakeEcho(2);
-  auto client = std::make_optional<InProcessClient>(*scheduler, 8);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&client, t] {
+    threads.emplace_back([&scheduler, t] {
       for (int i = 0; i < 300; ++i) {
         TestRequest a({.id = t * 1000 + i});
         TestRequest b({.id = t * 1000 + i + 500});
-        absl::StatusOr<Future> first = client->Submit(ArgumentsOf(a));
-        absl::StatusOr<Future> second = client->Submit(ArgumentsOf(b));
+        absl::StatusOr<Future> first = Infer(*scheduler, ArgumentsOf(a));
+        absl::StatusOr<Future> second = Infer(*scheduler, ArgumentsOf(b));
         ASSERT_TRUE(first.ok() && second.ok());
         EXPECT_EQ(FirstElement(second->Get()), b.id() * 1000);
         EXPECT_EQ(FirstElement(first->Get()), a.id() * 1000);
@@ -181,7 +154,6 @@ TEST(Future, ManyThreadsEachGetTheirOwnRows) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  client.reset();
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ class Mutation(typing.NamedTuple):
 
 
 SCHEDULER = "batcher/scheduler.cc"
-PLANNER = "batcher/batch_planner.cc"
-POOL = "batcher/batch_pool.cc"
+PLANNER = "batcher/internal/batch_planner.cc"
+POOL = "batcher/batch.cc"
 BATCH = "batcher/batch.cc"
 
 MUTATIONS = [
@@ -149,8 +149,8 @@ MUTATIONS = [
     Mutation(PLANNER, "a batch that preserves order takes what came after another shape",
              "        limits.newest = std::min(limits.newest, other->any().arrival);\n",
              "        (void)other;\n"),
-    Mutation(PLANNER, "a level that is owed a batch is not the most urgent",
-             "      return kOwedABatch;\n", "      continue;\n"),
+    Mutation(PLANNER, "a level with a deficit of a batch is not the most urgent",
+             "      return kDeficitOfABatch;\n", "      continue;\n"),
     Mutation(PLANNER, "a small urgent group always goes first",
              "return {has_levels && !last_was_full_ && !IsFull(group),", "return {false,"),
     Mutation(PLANNER, "what would be late in the batch joins it",
@@ -187,8 +187,8 @@ MUTATIONS = [
              "  while (not_computed_ >= max_in_flight()) {", "  while (false) {"),
     Mutation("batcher/device_instance.cc", "a loss at the copy out is not told",
              "    if (pipeline_.is_lost()) {\n      scheduler.DeviceLost();\n    }\n", ""),
-    Mutation("batcher/device_pipeline.cc", "the output of a failed batch is used while the device writes",
+    Mutation("batcher/internal/device_pipeline.cc", "the output of a failed batch is used while the device writes",
              "  if (has_failed) {\n    SettleOutput(in_flight);\n  }\n", ""),
-    Mutation("batcher/device_pipeline.cc", "a lost device is used on",
+    Mutation("batcher/internal/device_pipeline.cc", "a lost device is used on",
              "    in_flight.outcome = {absl::StatusCode::kInternal, lost};\n", ""),
 ]

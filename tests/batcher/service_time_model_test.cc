@@ -1,5 +1,5 @@
 // Tests that s(b) is learned: exact lines, noise, one size only, steps, drift.
-#include "batcher/service_time_model.h"
+#include "batcher/service_time.h"
 
 #include <gtest/gtest.h>
 

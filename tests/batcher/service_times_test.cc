@@ -1,5 +1,5 @@
 // Tests that each shape has its own s(b) in time, and that of all before.
-#include "batcher/service_times.h"
+#include "batcher/service_time.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 // scheduler_split_test.cc.
 //
 // kMixed is a little of everything. kOverload is levels of which each has more
-// than is served, so that what they are owed has a say, for as long as it
+// than is served, so that their deficits have a say, for as long as it
 // lasts.
 //
 // What is drawn that was not from the beginning comes from a generator of its
@@ -65,8 +65,8 @@ class Simulation {
 
   // What a level has had since it waits, of what started.
   struct Share {
-    double owed_rows = 0;
-    bool has_saved_up = false;  // the most that it may
+    double deficit_rows = 0;
+    bool has_full_deficit = false;  // the most that it may
     int64_t started_rows = 0;
     int64_t own_rows = 0;
   };

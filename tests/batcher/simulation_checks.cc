@@ -89,7 +89,7 @@ void Simulation::CheckArrivals(const Batch& batch) const {
 
 // After those that left were taken from the model: in one shape no call joins,
 // and none is left behind, after a less urgent one, but for what that one's
-// level is owed; or for its first where it has saved up a whole batch.
+// level's deficit is; or for its first where that is a whole batch.
 void Simulation::CheckLevels(const Batch& batch) const {
   const absl::Span<const Batch::Entry> entries = batch.entries();
   // The most urgent level of those that come after an entry.
@@ -106,8 +106,8 @@ void Simulation::CheckLevels(const Batch& batch) const {
   for (size_t i = entries.size(); i-- > 0;) {
     const auto level = static_cast<size_t>(entries[i].level);
     if (after < entries[i].level &&
-        (rows[level] > entries[i].rows || !shares_[level].has_saved_up)) {
-      EXPECT_LE(rows[level], shares_[level].owed_rows + 1e-6)
+        (rows[level] > entries[i].rows || !shares_[level].has_full_deficit)) {
+      EXPECT_LE(rows[level], shares_[level].deficit_rows + 1e-6)
           << "of level " << level << " before more urgent ones";
     }
     after = std::min(after, entries[i].level);
@@ -115,8 +115,9 @@ void Simulation::CheckLevels(const Batch& batch) const {
   }
 }
 
-// A level that waits is owed 5.5 % of the rows that start, a largest batch at
-// most, and has 5 % of them, but for that batch and a request that is as large.
+// The deficit of a level that waits grows by 5.5 % of the rows that start, to a
+// largest batch at most, and the level has 5 % of them, but for that batch and
+// a request that is as large.
 void Simulation::CheckShares(const Batch& batch) {
   std::array<int32_t, kMaxLevels> rows{};
   for (const Batch::Entry& entry : batch.entries()) {
@@ -132,10 +133,10 @@ void Simulation::CheckShares(const Batch& batch) {
     const int32_t own_rows = rows[static_cast<size_t>(level)];
     const auto most =
         static_cast<double>(std::max(runtime_.max_batch_size, batch.rows()));
-    share.owed_rows = std::clamp(
-        share.owed_rows + LevelShares::kFloor * batch.rows() - own_rows, 0.0,
+    share.deficit_rows = std::clamp(
+        share.deficit_rows + LevelShares::kFloor * batch.rows() - own_rows, 0.0,
         most);
-    share.has_saved_up = share.owed_rows >= most;
+    share.has_full_deficit = share.deficit_rows >= most;
     share.started_rows += batch.rows();
     share.own_rows += own_rows;
     EXPECT_GE(static_cast<double>(share.own_rows +

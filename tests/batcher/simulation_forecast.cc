@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "batcher/batch_planner.h"
-#include "batcher/wait_estimate.h"
+#include "batcher/internal/batch_planner.h"
+#include "batcher/internal/wait_estimate.h"
 #include "tests/batcher/simulation.h"
 
 namespace ferry {

@@ -114,6 +114,15 @@ def layers(source):
             yield number, f"includes {header}: {reason}"
 
 
+def internal_headers(source):
+    """What is internal may change without a look at those who stand outside."""
+    for number, header in source.includes() if source.is_cpp() else ():
+        if (header.startswith("batcher/internal/") and
+                not source.path.startswith(("batcher/", "tests/batcher/"))):
+            yield number, (f"includes {header}: only batcher/ and its tests see "
+                           "batcher/internal/")
+
+
 def torch_and_protobuf_apart(source):
     """LibTorch's include folder carries an old google/protobuf."""
     headers = [header for _, header in source.includes()]
@@ -274,6 +283,7 @@ def paths_are_portable(source):
 
 RULES = [
     layers,
+    internal_headers,
     torch_and_protobuf_apart,
     own_header_first,
     *BANS,

@@ -75,11 +75,10 @@ using Answers = std::vector<std::vector<std::string>>;
 
 Answers AnswersTo(Scheduler& batcher,
                   const std::vector<RequestInputs>& requests) {
-  InProcessClient client(batcher, 64);
   std::vector<Future> futures;
   for (const RequestInputs& request : requests) {
     auto future =
-        client.Submit({.inputs = request.inputs, .rows = request.rows});
+        Infer(batcher, {.inputs = request.inputs, .rows = request.rows});
     EXPECT_TRUE(future.ok()) << future.status();
     futures.push_back(*std::move(future));
   }
