@@ -2,7 +2,7 @@
 //
 // Thread safety: Forward() from several threads at once, one for each instance;
 // instances share the weights.
-// Errors: Forward() may throw what LibTorch throws; TorchModel catches it.
+// Errors: Forward() may throw what LibTorch throws; callers run it Guarded().
 #ifndef FERRY_MODELS_TORCH_NETWORK_H_
 #define FERRY_MODELS_TORCH_NETWORK_H_
 
@@ -11,7 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "tensor/tensor.h"
 
 namespace ferry {
 
@@ -43,6 +45,13 @@ class Network {
   // Runs of each batch size until it is as fast as it will be.
   virtual int warm_up_runs() const { return 1; }
 };
+
+// Runs work on LibTorch without gradients. What it throws becomes INTERNAL.
+absl::Status Guarded(absl::FunctionRef<absl::Status()> work);
+
+// Adds to an INTERNAL error with which inputs it was: "with 'x' [1,3]: ...".
+absl::Status WithInputs(const absl::Status& status, const ModelSpec& spec,
+                        const Values& inputs);
 
 }  // namespace ferry
 

@@ -9,7 +9,6 @@
 #include "models/failure_log.h"
 #include "models/torch/cast.h"
 #include "models/torch/cut_rows.h"
-#include "models/torch/guarded.h"
 #include "models/torch/shapes.h"
 #include "models/torch/strings.h"
 #include "models/torch/types.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
-#include "models/torch/guarded.h"
 #include "models/torch/warm_up.h"
 
 namespace ferry {

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/checked_math.h"
 #include "models/synthetic_row.h"
-#include "models/torch/guarded.h"
 #include "models/torch/shapes.h"
 #include "models/torch/staged_input.h"
 #include "tensor/padding.h"

@@ -1,5 +1,5 @@
-// Implements Guarded: turns exceptions into statuses.
-#include "models/torch/guarded.h"
+// Implements Guarded() and WithInputs(): turns what is thrown into statuses.
+#include "models/torch/network.h"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/InferenceMode.h>
