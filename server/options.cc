@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "flags/number_from.h"
 #include "flags/parse_flags.h"
+#include "models/config/override_flags.h"
 #include "server/single_model_flags.h"
 #include "server/version.h"
 
@@ -22,16 +23,12 @@ constexpr int kMaxStreams = 1 << 16;
 constexpr int64_t kMinMessageBytes = 1 << 10;
 constexpr int64_t kMaxMessageBytes = std::numeric_limits<int32_t>::max();
 constexpr double kMaxSeconds = 86400;
-constexpr double kMaxWaitMs = 60'000;
-constexpr int32_t kMaxBatchSize = 1 << 16;
 
 // Holds flags that need a step between the text and the options.
 struct RawFlags {
   SingleModelFlags single;
   bool no_completion = false;
   bool require_manifest = false;
-  std::string policy;
-  std::optional<double> max_wait_ms;
   std::optional<int> metrics_port;
   std::string compression = "none";
   bool no_raised_priority = false;
@@ -56,7 +53,6 @@ Duration Seconds(double seconds) { return Milliseconds(seconds * 1000); }
 
 void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   ModelRepositoryOptions& repository = options.repository;
-  ModelOverrides& overrides = repository.overrides;
   const char* const models = "Models";
   app.add_option("--model-repository", repository.path,
                  "folder of models; none: the embedded models")
@@ -111,48 +107,12 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
          "refuse a model whose config.pbtxt is missing or lacks inputs or "
          "outputs, also where its file says them")
       ->group(models);
-  app.add_option("--threads", overrides.threads,
-                 "intra-op threads of one instance")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N")
-      ->group(models);
   app.add_option("--device-instances", repository.device_instances,
                  "batches that several models together compute at once, shared "
                  "by their parameter 'ferry.weight'; 0: one a core")
       ->check(CLI::Range(0, 1024))
       ->type_name("N")
       ->group(models);
-
-  const char* const batching = "Batching (each overrides the models' configs)";
-  app.add_option("--max-batch-size", overrides.max_batch_size,
-                 "rows in one batch at most")
-      ->check(CLI::Range(1, kMaxBatchSize))
-      ->type_name("ROWS")
-      ->group(batching);
-  app.add_option("--max-wait-ms", raw.max_wait_ms,
-                 "how long a request waits for company at most; the policy "
-                 "eager waits for none beside a free instance")
-      ->check(NumberFrom(0.0, kMaxWaitMs))
-      ->type_name("MS")
-      ->group(batching);
-  app.add_option(
-         "--policy", raw.policy,
-         "eager: leave when an instance is free; window: wait until full "
-         "or --max-wait-ms; adaptive: wait until there are as many "
-         "rows as carry the arrival rate, or --max-wait-ms")
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
-      ->type_name("eager|window|adaptive")
-      ->group(batching);
-  app.add_option("--queue-requests", overrides.queue_requests,
-                 "requests queued at most; further ones are refused")
-      ->check(CLI::Range(1, 1 << 24))
-      ->type_name("N")
-      ->group(batching);
-  app.add_option("--queue-bytes", overrides.queue_bytes,
-                 "bytes of queued requests at most")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 44))
-      ->type_name("BYTES")
-      ->group(batching);
 }
 
 void AddDeviceFlag(CLI::App& app, DeviceOptions& device) {
@@ -292,13 +252,6 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     return device.status();
   }
   options.device.selector = *device;
-  ModelOverrides& overrides = options.repository.overrides;
-  if (!raw.policy.empty()) {
-    overrides.policy = ParsePolicy(raw.policy);
-  }
-  if (raw.max_wait_ms.has_value()) {
-    overrides.max_wait = Milliseconds(*raw.max_wait_ms);
-  }
   if (raw.metrics_port.has_value()) {
     options.metrics.port = *raw.metrics_port;
     options.metrics.listening =
@@ -361,6 +314,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
   AddModelFlags(app, raw, result.options);
+  AddOverrideFlags(app, result.options.repository.overrides);
   AddSingleModelFlags(app, raw.single);
   AddDeviceFlag(app, result.options.device);
   AddGrpcFlags(app, raw, result.options.grpc);

@@ -4,15 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "base/clock.h"
-#include "batcher/batch_policy.h"
-#include "flags/number_from.h"
+#include "models/config/override_flags.h"
 
 namespace ferry::bench {
 namespace {
 
 void AddModelFlags(CLI::App& app, InProcessFlags& flags) {
-  ModelOverrides& overrides = flags.repository.overrides;
   app.add_option("--model-repository", flags.repository.path,
                  "folder of models; none: the embedded models mlp, resnet50 "
                  "and encoder")
@@ -27,24 +24,7 @@ void AddModelFlags(CLI::App& app, InProcessFlags& flags) {
   app.add_option("--device", flags.device, "what it runs on, as ferry-server's")
       ->type_name("cpu|only|cuda:N|GPU-UUID|MIG-UUID")
       ->capture_default_str();
-  app.add_option("--max-batch-size", overrides.max_batch_size,
-                 "rows in one batch at most; this and the next: instead of the "
-                 "config's")
-      ->check(CLI::Range(1, 1 << 16))
-      ->type_name("ROWS");
-  app.add_option("--policy", flags.policy, "of the scheduler")
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}));
-  app.add_option("--max-wait-ms", flags.max_wait_ms, "of the scheduler")
-      ->check(NumberFrom(0.0, 60'000.0))
-      ->type_name("MS");
-  app.add_option("--queue-requests", overrides.queue_requests,
-                 "that the scheduler queues at most")
-      ->check(CLI::Range(1, 1 << 24))
-      ->type_name("N");
-  app.add_option("--threads", overrides.threads,
-                 "inside an operator, on the processor")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+  AddOverrideFlags(app, flags.repository.overrides);
 }
 
 absl::Status CompleteLoads(InProcessFlags& flags) {
@@ -86,13 +66,6 @@ absl::Status Complete(InProcessFlags& flags) {
     return selector.status();
   }
   flags.selector = *selector;
-  ModelOverrides& overrides = flags.repository.overrides;
-  if (!flags.policy.empty()) {
-    overrides.policy = ParsePolicy(flags.policy);
-  }
-  if (flags.max_wait_ms.has_value()) {
-    overrides.max_wait = Milliseconds(*flags.max_wait_ms);
-  }
   return CompleteLoads(flags);
 }
 

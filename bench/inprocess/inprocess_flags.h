@@ -6,7 +6,6 @@
 #define FERRY_BENCH_INPROCESS_INPROCESS_FLAGS_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,8 +24,6 @@ struct InProcessFlags {
   SearchFlags search;  // its `run` is that of all loads
   bool is_search = false;
   std::string device = "cpu";
-  std::string policy;                 // empty: the config's
-  std::optional<double> max_wait_ms;  // none: the config's
   // Parsed from `device`, without what it is opened as.
   nvml::DeviceSelector selector;
   ModelRepositoryOptions repository;

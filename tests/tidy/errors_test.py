@@ -35,7 +35,8 @@ TOKENS = re.compile(rf"({LITERAL}|{CHARACTER})|::|"
 HOLES = re.compile(r"\{\}|\.\.\.|\\n")
 SAYS = re.compile(r"[A-Za-z)]+'?,? [a-z]+ [a-z]|\bexpect(ed|s)\b|\bcannot\b")
 NO_MESSAGE = re.compile(r"\b(Check|static_assert|spdlog::(info|debug)|"
-                        r"add_option|add_flag|add_tensors|set_version_flag)\(")
+                        r"add_option|add_option_function<[\w:]+>|add_flag|"
+                        r"add_tensors|set_version_flag)\(")
 NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "batcher/sim/virtual_streams.cc",  # neither
                 "models/forward/ferry_forward.cc",  # a program of its own
@@ -68,7 +69,7 @@ NO_ROW = (
     # Looked for in what LibTorch says.
     "Unknown builtin op",
     # Of --help.
-    "Batching (each ", "Metrics and health over", "Stopping and logging",
+    "Batching and threads (each ", "Metrics and health over", "Stopping and logging",
     "One model without a repository", "ferry-server serves models",
 )
 

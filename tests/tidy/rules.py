@@ -83,7 +83,8 @@ FORBIDDEN = {
 
 # The way to a loaded model, which bench/inprocess measures.
 MEASURED = {
-    "bench/inprocess/": {"models/repository/model_repository.h", "models/repository/served_model.h",
+    "bench/inprocess/": {"models/config/override_flags.h",
+                         "models/repository/model_repository.h", "models/repository/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"},
 }
 

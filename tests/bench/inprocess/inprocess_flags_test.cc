@@ -55,7 +55,8 @@ TEST(InProcessFlagsTest, SearchTakesTheBound) {
 TEST(InProcessFlagsTest, ModelIsOverriddenAsInTheServer) {
   InProcessFlags flags;
   ASSERT_TRUE(Parse("--max-batch-size 7 --policy window --max-wait-ms 3 "
-                    "--model-repository r --queue-requests 9 --threads 2",
+                    "--model-repository r --queue-requests 9 --queue-bytes 8 "
+                    "--threads 2",
                     flags)
                   .ok());
   const ModelOverrides& overrides = flags.repository.overrides;
@@ -64,6 +65,7 @@ TEST(InProcessFlagsTest, ModelIsOverriddenAsInTheServer) {
   EXPECT_EQ(overrides.policy, PolicyKind::kWindow);
   EXPECT_EQ(overrides.max_wait, Milliseconds(3));
   EXPECT_EQ(overrides.queue_requests, 9);
+  EXPECT_EQ(overrides.queue_bytes, 8);
   EXPECT_EQ(overrides.threads, 2);
 }
 
