@@ -10,18 +10,22 @@
 // Built with FERRY_CUDA; without a device each benchmark ends with an error.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "batcher/batch.h"
 #include "batcher/row_gather.h"
 #include "benchmark/benchmark.h"
-#include "tests/gpu/row_batch.h"
 
-namespace ferry::bench {
+namespace ferry {
 namespace {
 
 void CheckCuda(cudaError_t error) {
@@ -49,6 +53,69 @@ OnDevice MakeOnDevice(size_t bytes) {
   return OnDevice(static_cast<std::byte*>(data));
 }
 
+struct RowBatchOptions {
+  size_t requests;
+  size_t row_bytes;
+  size_t piece_bytes = 4096;  // at most
+};
+
+// Batch of requests of one row each, whose bytes lie in pieces, as received.
+class RowBatch {
+ public:
+  // Byte i of request r is r * 7 + i * 13, modulo 256.
+  explicit RowBatch(const RowBatchOptions& options)
+      : rows_(options.requests),
+        batch_(static_cast<int32_t>(options.requests),
+               static_cast<int32_t>(options.requests)) {
+    for (size_t r = 0; r < options.requests; ++r) {
+      rows_[r].Fill(options, r);
+      batch_.Add(rows_[r].request);
+    }
+  }
+
+  const Batch& batch() const { return batch_; }
+
+  // The bytes of all rows, one after the other.
+  std::string Expected() const {
+    std::string expected;
+    for (const Row& row : rows_) {
+      for (const ByteSegment& segment : row.segments) {
+        expected.append(reinterpret_cast<const char*>(segment.data),
+                        segment.size);
+      }
+    }
+    return expected;
+  }
+
+ private:
+  struct Row {
+    void Fill(const RowBatchOptions& options, size_t number) {
+      for (size_t at = 0; at < options.row_bytes; at += options.piece_bytes) {
+        const size_t size =
+            std::min(options.piece_bytes, options.row_bytes - at);
+        pieces.push_back(std::make_unique<std::byte[]>(size));
+        for (size_t i = 0; i < size; ++i) {
+          pieces.back()[i] =
+              static_cast<std::byte>((number * 7 + (at + i) * 13) & 0xFF);
+        }
+        segments.push_back({pieces.back().get(), size});
+      }
+      dims = {static_cast<int64_t>(options.row_bytes / sizeof(float))};
+      view[0] = {.dims = dims, .segments = segments};
+      request.inputs = view;
+    }
+
+    std::vector<std::unique_ptr<std::byte[]>> pieces;
+    std::vector<ByteSegment> segments;
+    std::array<int64_t, 1> dims{};
+    std::array<TensorView, 1> view;
+    InferRequest request;
+  };
+
+  std::vector<Row> rows_;  // in place once made
+  Batch batch_;
+};
+
 // A batch as received, the same rows in pinned memory, each on its own, and
 // where they go.
 class CopyIn {
@@ -59,14 +126,13 @@ class CopyIn {
         place_(MakePinned(expected_.size())),
         on_device_(MakeOnDevice(expected_.size())) {
     CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    const size_t row_bytes = expected_.size() / rows_.requests();
-    for (size_t row = 0; row < rows_.requests(); ++row) {
-      pinned_rows_.push_back(MakePinned(row_bytes));
-      std::memcpy(pinned_rows_.back().get(), expected_.data() + row * row_bytes,
-                  row_bytes);
+    for (size_t at = 0; at < expected_.size(); at += options.row_bytes) {
+      pinned_rows_.push_back(MakePinned(options.row_bytes));
+      std::memcpy(pinned_rows_.back().get(), expected_.data() + at,
+                  options.row_bytes);
       from_.push_back(pinned_rows_.back().get());
-      to_.push_back(on_device_.get() + row * row_bytes);
-      sizes_.push_back(row_bytes);
+      to_.push_back(on_device_.get() + at);
+      sizes_.push_back(options.row_bytes);
     }
   }
   CopyIn(const CopyIn&) = delete;
@@ -169,6 +235,6 @@ BENCHMARK_CAPTURE(BM_CopyIn, images_in_one_call, &CopyIn::InOneCall, kImages)
     ->UseRealTime();
 
 }  // namespace
-}  // namespace ferry::bench
+}  // namespace ferry
 
 BENCHMARK_MAIN();
