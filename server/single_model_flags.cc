@@ -40,7 +40,7 @@ void AddSingleModelFlags(CLI::App& app, SingleModelFlags& flags) {
               flags.inputs);
   add_tensors("--output",
               "an output; may be given more than once; without: found by a "
-              "trial",
+              "probe forward",
               flags.outputs);
 }
 

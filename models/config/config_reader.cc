@@ -51,7 +51,7 @@ class Reader {
       : message_(message), node_(node), diagnostics_(diagnostics) {}
 
   ModelOptions Read(const std::string& folder) {
-    FindTextsNotUtf8(node_, diagnostics_);
+    FindStringsNotUtf8(node_, diagnostics_);
     FindUnsupportedFields(node_, diagnostics_);
     ReadName(folder);
     ReadBackend();

@@ -1,4 +1,4 @@
-// Implements FindTextsNotUtf8: protobuf's text format takes what is no UTF-8.
+// Implements FindStringsNotUtf8: protobuf's text format takes what is no UTF-8.
 #include "models/config/config_strings.h"
 
 #include <string>
@@ -32,8 +32,8 @@ void CheckText(const ConfigNode& node, const FieldDescriptor& field, int index,
 
 }  // namespace
 
-void FindTextsNotUtf8(const ConfigNode& config,
-                      ConfigDiagnostics& diagnostics) {
+void FindStringsNotUtf8(const ConfigNode& config,
+                        ConfigDiagnostics& diagnostics) {
   const Message& message = config.message();
   const auto* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -49,7 +49,7 @@ void FindTextsNotUtf8(const ConfigNode& config,
     for (int i = 0; i < count; ++i) {
       const int index = field->is_repeated() ? i : -1;
       if (is_message) {
-        FindTextsNotUtf8(config.Child(*field, index), diagnostics);
+        FindStringsNotUtf8(config.Child(*field, index), diagnostics);
       } else {
         CheckText(config, *field, index, diagnostics);
       }

@@ -13,7 +13,7 @@ namespace ferry {
 OutputFit::OutputFit(const ModelOptions& options)
     : options_(options),
       has_rows_(options.spec.max_batch_size > 0),
-      text_dims_(options.spec.outputs.size()) {}
+      string_dims_(options.spec.outputs.size()) {}
 
 absl::Status OutputFit::Fit(const Values& inputs, int32_t rows,
                             Values& outputs) {
@@ -35,9 +35,9 @@ absl::Status OutputFit::FitOne(const Values& inputs, int32_t rows,
                                size_t output, c10::IValue& value) {
   const TensorSpec& spec = options_.spec.outputs[output];
   if (spec.type == DataType::kBytes) {
-    return IsTexts(value)
+    return IsStrings(value)
                ? FindRowDims(spec, rows, std::ssize(value.toListRef()),
-                             text_dims_[output])
+                             string_dims_[output])
                : WrongKind(output, "a list of strings", value);
   }
   if (!value.isTensor()) {

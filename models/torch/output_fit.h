@@ -27,8 +27,8 @@ class OutputFit {
   absl::Status Fit(const Values& inputs, int32_t rows, Values& outputs);
 
   // The dims of one row of a BYTES output, of the batch fitted last.
-  const std::vector<int64_t>& text_dims(size_t output) const {
-    return text_dims_[output];
+  const std::vector<int64_t>& string_dims(size_t output) const {
+    return string_dims_[output];
   }
 
  private:
@@ -49,7 +49,7 @@ class OutputFit {
 
   const ModelOptions& options_;
   const bool has_rows_;  // tensors have a batch dimension
-  std::vector<std::vector<int64_t>> text_dims_;  // [spec output]
+  std::vector<std::vector<int64_t>> string_dims_;  // [spec output]
 };
 
 }  // namespace ferry

@@ -72,7 +72,7 @@ c10::IValue StagedInput::Stage(const Batch& batch, int32_t padded_rows) {
   }
   const absl::Span<const int64_t> row_dims = batch.row_dims(index_);
   if (spec_.type == DataType::kBytes) {
-    return GatherTexts(batch, index_, padded_rows * RowElements(row_dims));
+    return GatherStrings(batch, index_, padded_rows * RowElements(row_dims));
   }
   const at::Tensor placed = Place(padded_rows, row_dims);
   const Elements staged = {staged_.data_ptr(), staged_.scalar_type()};

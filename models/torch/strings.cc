@@ -1,4 +1,4 @@
-// Implements GatherTexts and CopyTexts: elements to strings, and back.
+// Implements GatherStrings and CopyStrings: elements to strings, and back.
 #include "models/torch/strings.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 
 namespace ferry {
 
-bool IsTexts(const c10::IValue& value) {
+bool IsStrings(const c10::IValue& value) {
   return value.isList() &&
          value.toList().elementType()->kind() == c10::TypeKind::StringType;
 }
 
-Texts GatherTexts(const Batch& batch, size_t input, int64_t count) {
-  Texts texts;
-  texts.reserve(static_cast<size_t>(count));
+Strings GatherStrings(const Batch& batch, size_t input, int64_t count) {
+  Strings strings;
+  strings.reserve(static_cast<size_t>(count));
   for (const Batch::Entry& entry : batch.entries()) {
     SegmentReader reader(entry.request->inputs[input].segments);
     while (!reader.at_end()) {
@@ -34,14 +34,14 @@ Texts GatherTexts(const Batch& batch, size_t input, int64_t count) {
       text.resize(length);
       Check(reader.Copy(length, reinterpret_cast<std::byte*>(text.data())),
             "the bytes of an element");
-      texts.push_back(std::move(text));
+      strings.push_back(std::move(text));
     }
   }
-  texts.resize(static_cast<size_t>(count));
-  return texts;
+  strings.resize(static_cast<size_t>(count));
+  return strings;
 }
 
-absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t texts,
+absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t strings,
                          std::vector<int64_t>& row_dims) {
   // Elements, but for the dimension that varies.
   std::optional<int64_t> counted = rows;
@@ -66,20 +66,20 @@ absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t texts,
   }
   const int64_t fixed = *counted;
   row_dims = spec.dims;
-  if (varies == spec.dims.end() ? texts == fixed : texts % fixed == 0) {
-    std::replace(row_dims.begin(), row_dims.end(), kAnySize, texts / fixed);
+  if (varies == spec.dims.end() ? strings == fixed : strings % fixed == 0) {
+    std::replace(row_dims.begin(), row_dims.end(), kAnySize, strings / fixed);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       absl::StrCat("output '", spec.name, "': expected ",
                    varies == spec.dims.end() ? "" : "a multiple of ", fixed,
-                   " strings for ", rows, " rows, the model gives ", texts));
+                   " strings for ", rows, " rows, the model gives ", strings));
 }
 
-void CopyTexts(const c10::IValue& texts, int32_t rows,
-               absl::Span<const int64_t> row_dims, size_t output,
-               OutputBuffer& buffer) {
-  const c10::ArrayRef<c10::IValue> own = texts.toListRef().slice(
+void CopyStrings(const c10::IValue& strings, int32_t rows,
+                 absl::Span<const int64_t> row_dims, size_t output,
+                 OutputBuffer& buffer) {
+  const c10::ArrayRef<c10::IValue> own = strings.toListRef().slice(
       0, static_cast<size_t>(rows * RowElements(row_dims)));
   size_t bytes = 0;
   for (const c10::IValue& text : own) {

@@ -1,4 +1,4 @@
-// GatherTexts and CopyTexts handle BYTES inside a model: lists of strings,
+// GatherStrings and CopyStrings handle BYTES inside a model: lists of strings,
 // row-major. LibTorch has no tensor of them; TorchScript has List[str].
 //
 // Thread safety: free functions over values.
@@ -21,26 +21,26 @@
 
 namespace ferry {
 
-using Texts = c10::List<std::string>;
+using Strings = c10::List<std::string>;
 
 // Returns whether it is a list of strings.
-bool IsTexts(const c10::IValue& value);
+bool IsStrings(const c10::IValue& value);
 
 // Returns the elements of a batch's input, padded with empty strings to
 // `count`.
-Texts GatherTexts(const Batch& batch, size_t input, int64_t count);
+Strings GatherStrings(const Batch& batch, size_t input, int64_t count);
 
 // Finds the shape of one row of an output of `rows` rows: the spec's dims, of
-// which one may vary. INVALID_ARGUMENT where `texts` do not fill it.
-absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t texts,
+// which one may vary. INVALID_ARGUMENT where `strings` do not fill it.
+absl::Status FindRowDims(const TensorSpec& spec, int64_t rows, int64_t strings,
                          std::vector<int64_t>& row_dims);
 
 // Lays out output `output` of the buffer and copies the first `rows` rows.
-// REQUIRES: IsTexts(texts), with that many rows at least. Throws where a string
-// or all of them are too long.
-void CopyTexts(const c10::IValue& texts, int32_t rows,
-               absl::Span<const int64_t> row_dims, size_t output,
-               OutputBuffer& buffer);
+// REQUIRES: IsStrings(strings), with that many rows at least. Throws where a
+// string or all of them are too long.
+void CopyStrings(const c10::IValue& strings, int32_t rows,
+                 absl::Span<const int64_t> row_dims, size_t output,
+                 OutputBuffer& buffer);
 
 }  // namespace ferry
 

@@ -119,7 +119,7 @@ void TorchModel::CopyOut(const Batch& batch, OutputBuffer& buffer) {
     if (options_.spec.outputs[i].follows.has_value()) {
       CopyCutRows(batch, options_.spec, i, outputs_[i].toTensor(), buffer);
     } else if (options_.spec.outputs[i].type == DataType::kBytes) {
-      CopyTexts(outputs_[i], batch.rows(), fit_.text_dims(i), i, buffer);
+      CopyStrings(outputs_[i], batch.rows(), fit_.string_dims(i), i, buffer);
     } else {
       CopyOut(batch.rows(), i, buffer);
     }

@@ -125,7 +125,7 @@ class SingleModelTest(unittest.TestCase):
     def test_wrong_descriptions_are_refused(self):
         file = self.path("scripted.pt")
         for flags, message in (
-                (["--input=x:FP32:-1,4"], "a trial forward with zeros failed"),
+                (["--input=x:FP32:-1,4"], "a probe forward with zeros failed"),
                 (["--input=x:FP32:-1,3", "--output=y:FP32:-1,7"],
                  "output 'y': expected shape [1,7], the model gives [1,2]"),
                 (["--input=x:FP32:-1,3", "--input=z:FP32:-1,3"],

@@ -23,7 +23,7 @@ PHRASES = {
     r"care": "safety margin",
     r"pressed|pressing": "deadline-critical",
     r"patience": "delay",
-    r"trials?(?! forwards?)": "probe",
+    r"trials?": "probe",
     r"(dis)?believed|doubted": "valid, stale",
     r"untold|news": "notified",
     r"lent|owed|steppers?": "say what has the share or does the work",

@@ -135,8 +135,8 @@ std::string WhyNot(const Node* node, int depth, bool has_sizes_that_vary) {
   if (NeedsStrides(operation) && (depth > 0 || has_sizes_that_vary)) {
     return absl::StrCat(
         "it calls ", name,
-        depth > 0 ? " in a branch or a loop, which a trial may not come by"
-                  : " and takes inputs of any size, of which a trial is one",
+        depth > 0 ? " in a branch or a loop, which a probe may not reach"
+                  : " and takes inputs of any size, of which a probe has one",
         "; flatten() and reshape() suit every layout");
   }
   return "";
@@ -213,7 +213,7 @@ std::string WhyNotChannelsLast(const torch::jit::Module& module,
   });
   for (const TensorSpec& input : spec.inputs) {
     if (input.type == DataType::kBytes && why_not.empty()) {
-      why_not = "it takes texts, which a trial does not make up";
+      why_not = "it takes strings, which a probe does not make";
     }
   }
   return why_not.empty() ? WhyNotWrites(GraphOf(module)) : why_not;

@@ -8,10 +8,10 @@
 //     its inputs is of images;
 //  2. nothing in it asks for strides, is foreign to LibTorch, keeps state, or
 //     writes to what reshape() and its like copy or not by the strides, and
-//     none of its inputs is of texts;
-//  3. no view() is in a branch or a loop, where a trial may not come by, nor
+//     none of its inputs is of strings;
+//  3. no view() is in a branch or a loop, which a probe may not reach, nor
 //     anywhere if sizes of inputs vary, which strides depend on;
-//  4. trial forwards of one row and two run, and give what they give without.
+//  4. probe forwards of one row and two run, and give what they give without.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_CHANNELS_LAST_H_

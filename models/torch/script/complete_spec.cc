@@ -1,4 +1,4 @@
-// Implements CompleteSpec: runs trial forwards and compares their outputs.
+// Implements CompleteSpec: runs probe forwards and compares their outputs.
 #include "models/torch/script/complete_spec.h"
 
 #include <ATen/Functions.h>
@@ -28,12 +28,12 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// One of two trials; sizes of outputs that differ between them vary.
-struct Trial {
+// One of two probes; sizes of outputs that differ between them vary.
+struct Probe {
   int64_t rows;
   int64_t any_size;  // in place of kAnySize
 };
-constexpr Trial kTrials[] = {{2, 16}, {3, 17}};
+constexpr Probe kProbes[] = {{2, 16}, {3, 17}};
 
 // How far rows alone and together may differ, in fp32 and fp64; floats of 16
 // bits have 8 or 11 bits of digits.
@@ -163,20 +163,20 @@ class SpecCompletion {
   absl::Status FindOutputs() {
     for (const TensorSpec& input : spec_.inputs) {
       if (input.type == DataType::kBytes) {
-        return Ask("trial forwards are not made with strings");
+        return Ask("probe forwards are not made with strings");
       }
     }
     std::vector<NamedTensors> found;
-    for (const Trial& trial : kTrials) {
-      absl::StatusOr<NamedTensors> outputs = Forward(MakeInputs(trial));
+    for (const Probe& probe : kProbes) {
+      absl::StatusOr<NamedTensors> outputs = Forward(MakeInputs(probe));
       if (!outputs.ok()) {
-        return Ask(absl::StrCat("a trial forward with zeros failed: ",
+        return Ask(absl::StrCat("a probe forward with zeros failed: ",
                                 outputs.status().message()));
       }
       found.push_back(*std::move(outputs));
     }
     if (found[0].size() != found[1].size()) {
-      return Ask("trial forwards gave differing numbers of outputs");
+      return Ask("probe forwards gave differing numbers of outputs");
     }
     std::vector<TensorSpec> outputs;
     for (size_t i = 0; i < found[0].size(); ++i) {
@@ -185,7 +185,7 @@ class SpecCompletion {
       const auto dims = Dims(first.sizes(), found[1][i].second.sizes());
       if (!type.has_value() || !dims.has_value()) {
         return Ask(absl::StrCat(
-            "trial forwards with ", kTrials[0].rows, " and ", kTrials[1].rows,
+            "probe forwards with ", kProbes[0].rows, " and ", kProbes[1].rows,
             " rows gave ", c10::toString(first.scalar_type()), " [",
             absl::StrJoin(first.sizes(), ","), "] and [",
             absl::StrJoin(found[1][i].second.sizes(), ","), "] for '", name,
@@ -197,7 +197,7 @@ class SpecCompletion {
     return absl::OkStatus();
   }
 
-  Tensors MakeInputs(const Trial& trial) const {
+  Tensors MakeInputs(const Probe& probe) const {
     Tensors inputs;
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       const bool is_reshaped = !options_.input_reshapes.empty() &&
@@ -209,9 +209,9 @@ class SpecCompletion {
       if (is_normalized) {
         shape = ModelDims(*options_.normalizations[i], shape);
       }
-      std::replace(shape.begin(), shape.end(), kAnySize, trial.any_size);
+      std::replace(shape.begin(), shape.end(), kAnySize, probe.any_size);
       if (spec_.max_batch_size > 0) {
-        shape.insert(shape.begin(), trial.rows);
+        shape.insert(shape.begin(), probe.rows);
       }
       inputs.push_back(
           at::zeros(shape, is_normalized ? at::kFloat
@@ -220,14 +220,14 @@ class SpecCompletion {
     return inputs;
   }
 
-  // Dims of one row from the shapes of both trials; nothing where they are not
+  // Dims of one row from the shapes of both probes; nothing where they are not
   // those of batches.
   std::optional<std::vector<int64_t>> Dims(at::IntArrayRef first,
                                            at::IntArrayRef second) const {
     const size_t begin = spec_.max_batch_size > 0 ? 1 : 0;
     if (first.size() != second.size() || first.size() < begin ||
         (begin == 1 &&
-         (first[0] != kTrials[0].rows || second[0] != kTrials[1].rows))) {
+         (first[0] != kProbes[0].rows || second[0] != kProbes[1].rows))) {
       return std::nullopt;
     }
     std::vector<int64_t> dims;
@@ -334,7 +334,7 @@ class SpecCompletion {
       }
       for (const Argument& argument : *arguments) {
         if (argument.has_default && !IsTensorType(argument.type) &&
-            !IsTextsType(argument.type)) {
+            !IsStringsType(argument.type)) {
           continue;  // a number or the like: it keeps its default
         }
         lines.push_back(Line("input", argument.name, argument.type,
@@ -368,7 +368,7 @@ class SpecCompletion {
                           const std::string& type, bool is_optional) {
     return absl::StrCat(
         side, " { name: \"", name,
-        "\" data_type: ", IsTextsType(type) ? "TYPE_STRING" : "TYPE_FP32",
+        "\" data_type: ", IsStringsType(type) ? "TYPE_STRING" : "TYPE_FP32",
         " dims: [ ... ]", is_optional ? " optional: true" : "", " }");
   }
 

@@ -1,6 +1,6 @@
 // CompleteSpec finds what a config leaves out of a TorchScript model's tensors.
 //
-// Inputs come from the examples that a traced file keeps; outputs from trial
+// Inputs come from the examples that a traced file keeps; outputs from probe
 // forwards with batches of different sizes, so that a size that varies is seen
 // to vary. What neither tells is asked for, never guessed.
 //

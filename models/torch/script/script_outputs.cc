@@ -22,7 +22,7 @@ absl::Status NoTensor(absl::string_view output, const c10::IValue& value) {
 }
 
 bool IsServed(const c10::IValue& value) {
-  return value.isTensor() || IsTexts(value);
+  return value.isTensor() || IsStrings(value);
 }
 
 std::string KeyName(const c10::IValue& key) {

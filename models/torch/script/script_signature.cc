@@ -61,17 +61,17 @@ bool IsLeftOut(const TensorSpec& input) {
 
 std::string SignatureText(const torch::jit::Module& module) {
   const torch::jit::Method forward = module.get_method("forward");
-  std::vector<std::string> texts;
+  std::vector<std::string> parts;
   const auto& arguments = SchemaOf(forward);
   for (size_t i = 1; i < arguments.size(); ++i) {
-    texts.push_back(
+    parts.push_back(
         absl::StrCat(arguments[i].type()->str(), " ", arguments[i].name()));
   }
   std::vector<std::string> returns;
   for (const c10::Argument& value : forward.function().getSchema().returns()) {
     returns.push_back(value.type()->str());
   }
-  return absl::StrCat("forward(", absl::StrJoin(texts, ", "), ") -> ",
+  return absl::StrCat("forward(", absl::StrJoin(parts, ", "), ") -> ",
                       absl::StrJoin(returns, ", "));
 }
 
@@ -157,7 +157,7 @@ absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
         "type Optional[...], as the config has it optional; forward() has '",
         argument.name, ": ", argument.type, "'"));
   }
-  if (!IsTensorType(argument.type) && !IsTextsType(argument.type)) {
+  if (!IsTensorType(argument.type) && !IsStringsType(argument.type)) {
     return absl::InvalidArgumentError(
         absl::StrCat("input '", input.name,
                      "': expected an argument of type Tensor, "
@@ -166,7 +166,7 @@ absl::Status CheckArgument(const TensorSpec& input, const Argument& argument) {
                      "': take tensors as arguments of their own, or in one "
                      "Dict[str, Tensor]"));
   }
-  if (IsTextsType(argument.type) != (input.type == DataType::kBytes)) {
+  if (IsStringsType(argument.type) != (input.type == DataType::kBytes)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "input '", input.name, "': the config has ", DataTypeName(input.type),
         ", forward() has '", argument.name, ": ", argument.type,
@@ -179,7 +179,7 @@ bool IsTensorType(const std::string& type) {
   return type == "Tensor" || type == "Optional[Tensor]";
 }
 
-bool IsTextsType(const std::string& type) {
+bool IsStringsType(const std::string& type) {
   return absl::StrContains(type, "List[str]");
 }
 

@@ -58,7 +58,7 @@ absl::Status CheckArgument(const TensorSpec& input, const Argument& argument);
 bool IsTensorType(const std::string& type);
 
 // Whether it is of strings: TYPE_STRING.
-bool IsTextsType(const std::string& type);
+bool IsStringsType(const std::string& type);
 
 // Returns the types of what forward() gives, of a tuple those of its elements.
 // REQUIRES: the module has one.

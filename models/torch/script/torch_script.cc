@@ -20,7 +20,7 @@
 #include "models/torch/script/cast_module.h"
 #include "models/torch/script/channels_last.h"
 #include "models/torch/script/complete_spec.h"
-#include "models/torch/script/layout_trial.h"
+#include "models/torch/script/layout_probe.h"
 #include "models/torch/script/pack_linear.h"
 #include "models/torch/script/script_outputs.h"
 #include "models/torch/script/script_signature.h"
@@ -202,7 +202,7 @@ std::unique_ptr<Network> MakeLaidOut(torch::jit::Module module,
   }
   std::unique_ptr<Network> plain = make({packed(std::move(module)), {}});
   if (laid_out != nullptr) {
-    why_not = CompareInTrial(*plain, *laid_out, options, target.device);
+    why_not = CompareLayouts(*plain, *laid_out, options, target.device);
   }
   if (why_not.empty()) {
     return laid_out;

@@ -175,7 +175,7 @@ TEST(ModelConfigTest, NestingWithoutEndIsRefused) {
   EXPECT_FALSE(ParseModelConfigJson(json, "m").ok());
 }
 
-TEST(ModelConfigTest, TextsThatAreNoUtf8AreRefused) {
+TEST(ModelConfigTest, StringsThatAreNoUtf8AreRefused) {
   for (const char* text : {"\xff", "\xc3", "\xc3(", "\xe0\x9f\xbf",
                            "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\x80"}) {
     EXPECT_THAT(

@@ -51,7 +51,7 @@ std::string Number(float value) {
   return {reinterpret_cast<const char*>(&value), sizeof(value)};
 }
 
-class TorchTextsTest : public testing::Test {
+class TorchStringsTest : public testing::Test {
  protected:
   absl::Status Load(const std::string& source, std::vector<TensorSpec> inputs,
                     std::vector<TensorSpec> outputs) {
@@ -101,7 +101,7 @@ class TorchTextsTest : public testing::Test {
   std::unique_ptr<CpuModel> model_;
 };
 
-TEST_F(TorchTextsTest, StringsComeInAndGoOut) {
+TEST_F(TorchStringsTest, StringsComeInAndGoOut) {
   const absl::Status status = Load(
       "def forward(self, text: List[str]) -> List[str]:\n"
       "  return [t.upper() + '!' for t in text]\n",
@@ -111,7 +111,7 @@ TEST_F(TorchTextsTest, StringsComeInAndGoOut) {
               ElementsAre(Element("AB!"), Element("!"), Element("C!")));
 }
 
-TEST_F(TorchTextsTest, StringsBecomeNumbers) {
+TEST_F(TorchStringsTest, StringsBecomeNumbers) {
   options_.buckets = {4};
   const absl::Status status = Load(
       "def forward(self, text: List[str]):\n"
@@ -124,7 +124,7 @@ TEST_F(TorchTextsTest, StringsBecomeNumbers) {
       << "padded to four with empty strings";
 }
 
-TEST_F(TorchTextsTest, RowsMayHoldSeveralStrings) {
+TEST_F(TorchStringsTest, RowsMayHoldSeveralStrings) {
   const absl::Status status = Load(
       "def forward(self, text: List[str]) -> Dict[str, List[str]]:\n"
       "  y: List[str] = []\n"
@@ -139,7 +139,7 @@ TEST_F(TorchTextsTest, RowsMayHoldSeveralStrings) {
               ElementsAre(a + a + a + b + b + b, b + b + b + b + b + b));
 }
 
-TEST_F(TorchTextsTest, WrongNumberOfStringsIsRefused) {
+TEST_F(TorchStringsTest, WrongNumberOfStringsIsRefused) {
   const absl::Status status = Load(
       "def forward(self, text: List[str]) -> List[str]:\n"
       "  return text + ['one more']\n",
@@ -149,11 +149,11 @@ TEST_F(TorchTextsTest, WrongNumberOfStringsIsRefused) {
                         "gives 2"));
 }
 
-TEST_F(TorchTextsTest, TypesThatForwardDoesNotTakeAreRefused) {
-  const std::string takes_texts =
+TEST_F(TorchStringsTest, TypesThatForwardDoesNotTakeAreRefused) {
+  const std::string takes_strings =
       "def forward(self, text: List[str]):\n"
       "  return torch.tensor([len(t) for t in text]).view([-1, 1])\n";
-  EXPECT_THAT(std::string(Load(takes_texts, {{"text", DataType::kInt64, {1}}},
+  EXPECT_THAT(std::string(Load(takes_strings, {{"text", DataType::kInt64, {1}}},
                                {kLength})
                               .message()),
               HasSubstr("input 'text': the config has INT64, forward() has "
@@ -164,13 +164,13 @@ TEST_F(TorchTextsTest, TypesThatForwardDoesNotTakeAreRefused) {
               HasSubstr("input 'text': the config has BYTES, forward() has "
                         "'text: Tensor'"));
   EXPECT_THAT(
-      std::string(
-          Load(takes_texts, {kText}, {{"y", DataType::kBytes, {1}}}).message()),
+      std::string(Load(takes_strings, {kText}, {{"y", DataType::kBytes, {1}}})
+                      .message()),
       HasSubstr("output 'y': expected a list of strings, the model gives "
                 "Tensor"));
 }
 
-TEST_F(TorchTextsTest, OptionalInputIsNoneOrItsDefault) {
+TEST_F(TorchStringsTest, OptionalInputIsNoneOrItsDefault) {
   const TensorSpec x = {"x", DataType::kFp32, {1}};
   TensorSpec bias = {"bias", DataType::kFp32, {1}};
   bias.is_optional = true;
@@ -189,7 +189,7 @@ TEST_F(TorchTextsTest, OptionalInputIsNoneOrItsDefault) {
   }
 }
 
-TEST_F(TorchTextsTest, OptionalInputWithoutADefaultIsRefused) {
+TEST_F(TorchStringsTest, OptionalInputWithoutADefaultIsRefused) {
   TensorSpec x = {"x", DataType::kFp32, {1}};
   x.is_optional = true;
   EXPECT_THAT(std::string(Load("def forward(self, x):\n  return x\n", {x},
@@ -199,7 +199,7 @@ TEST_F(TorchTextsTest, OptionalInputWithoutADefaultIsRefused) {
                         "type Optional[...]"));
 }
 
-TEST_F(TorchTextsTest, ArgumentsWithDefaultsMayBePassedOver) {
+TEST_F(TorchStringsTest, ArgumentsWithDefaultsMayBePassedOver) {
   const absl::Status status = Load(
       "def forward(self, x, scale: float = 3.0, bias: Optional[Tensor] = None):"
       "\n"
@@ -211,7 +211,7 @@ TEST_F(TorchTextsTest, ArgumentsWithDefaultsMayBePassedOver) {
   EXPECT_THAT(Run({{Number(2), Number(1)}}), ElementsAre(Number(7)));
 }
 
-TEST_F(TorchTextsTest, ArgumentWithoutADefaultNeedsAnInput) {
+TEST_F(TorchStringsTest, ArgumentWithoutADefaultNeedsAnInput) {
   EXPECT_THAT(
       std::string(
           Load("def forward(self, x, y, z: int = 1):\n  return x + y\n",

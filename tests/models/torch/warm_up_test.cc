@@ -271,7 +271,7 @@ TEST_F(WarmUpTest, SampleWhoseInputsDifferInSizeIsRefused) {
               HasSubstr("expected input 'z' of the size of 'x', 3, got 4"));
 }
 
-TEST_F(WarmUpTest, SamplesOfTextsAreRun) {
+TEST_F(WarmUpTest, SamplesOfStringsAreRun) {
   const std::string picky =
       "def forward(self, x: List[str]):\n"
       "  assert len(x[0]) == 8\n"

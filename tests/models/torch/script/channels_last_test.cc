@@ -120,7 +120,7 @@ TEST_F(ChannelsLastTest, WritesToWhatIsCopiedByItsStridesAreNoneOfThem) {
       << "before it both layouts write alike";
 }
 
-TEST_F(ChannelsLastTest, NotOfWhatTakesTexts) {
+TEST_F(ChannelsLastTest, NotOfWhatTakesStrings) {
   const std::string source =
       "def forward(self, x, texts: List[str]):\n"
       "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n"
@@ -154,7 +154,7 @@ TEST_F(ChannelsLastTest, ImagesOfAnySizeAreTried) {
 }
 
 // view() of [rows, 4, 6, 5] with channels last throws, of [rows, 4, 1, 1] not.
-TEST_F(ChannelsLastTest, ViewThatThrowsIsFoundByTheTrial) {
+TEST_F(ChannelsLastTest, ViewThatThrowsIsFoundByTheProbe) {
   const std::string flat =
       "def forward(self, x):\n"
       "  y = torch.conv2d(x, self.w, self.b, [1, 1], [1, 1])\n";
@@ -178,7 +178,7 @@ TEST_F(ChannelsLastTest, ViewThatThrowsOfTwoRowsIsFound) {
                      Options({kImage}, {{"y", DataType::kFp32, {120}}})));
 }
 
-// The trial's rows lie as a device lays them out.
+// The probe's rows lie as a device lays them out.
 TEST_F(ChannelsLastTest, ViewThatThrowsOfTheInputIsFound) {
   EXPECT_FALSE(IsChannelsLast(
       "def forward(self, x):\n"
@@ -255,7 +255,7 @@ TEST_F(ChannelsLastTest, WhatAsksForStridesIsNamed) {
       HasSubstr("aten::stride, which asks for strides"));
 }
 
-TEST_F(ChannelsLastTest, ViewThatATrialMayNotComeByIsNamed) {
+TEST_F(ChannelsLastTest, ViewThatAProbeMayNotReachIsNamed) {
   const std::string branch =
       "def forward(self, x):\n"
       "  y = torch.conv2d(x, self.w, self.b)\n"

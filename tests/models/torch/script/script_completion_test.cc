@@ -43,7 +43,7 @@ class ScriptCompletionTest : public ScriptTest {
   }
 };
 
-TEST_F(ScriptCompletionTest, OutputsAreFoundByTrials) {
+TEST_F(ScriptCompletionTest, OutputsAreFoundByProbes) {
   auto instance = Load(kLinear, Options({kX}, {}, 8));
   ASSERT_TRUE(instance.ok()) << instance.status();
   ASSERT_EQ(instance->spec().outputs.size(), 1u);
@@ -97,7 +97,7 @@ TEST_F(ScriptCompletionTest, OutputsOfADictHaveItsNames) {
   EXPECT_EQ(instance->spec().outputs[1].type, DataType::kInt64);
 }
 
-TEST_F(ScriptCompletionTest, TrialsGiveADictWhereForwardTakesOne) {
+TEST_F(ScriptCompletionTest, ProbesGiveADictWhereForwardTakesOne) {
   const char kSource[] =
       "def forward(self, all: Dict[str, Tensor]):\n"
       "  return {'sum': all['x'] + all['z'].sum(1, keepdim=True)}\n";
@@ -109,7 +109,7 @@ TEST_F(ScriptCompletionTest, TrialsGiveADictWhereForwardTakesOne) {
   EXPECT_THAT(instance->spec().outputs[0].dims, ElementsAre(3));
 
   EXPECT_THAT(LoadError(kSource, Options({kX}, {}, 8)),
-              HasSubstr("a trial forward with zeros failed: "));
+              HasSubstr("a probe forward with zeros failed: "));
   EXPECT_THAT(LoadError(kSource, Options({}, {}, 8)),
               HasSubstr("input { name: \"...\""));
 }
@@ -121,7 +121,7 @@ TEST_F(ScriptCompletionTest, WholeShapesWhereTheModelDoesNotBatch) {
   EXPECT_THAT(instance->spec().outputs[0].dims, ElementsAre(3));
 }
 
-TEST_F(ScriptCompletionTest, TrialsSeeWhatNormalizationMakesOfBytes) {
+TEST_F(ScriptCompletionTest, ProbesSeeWhatNormalizationMakesOfBytes) {
   ModelOptions options =
       Options({{"x", DataType::kUint8, {kAnySize, 6, 3}}}, {}, 8);
   options.normalizations = {Normalization{.channels = ChannelPlace::kLast}};
@@ -189,11 +189,11 @@ TEST_F(ScriptCompletionTest, WhatTheFileDoesNotSayIsAskedFor) {
 TEST_F(ScriptCompletionTest, OutputsThatAreNoBatchesAreAskedFor) {
   const ModelOptions options = Options({kX}, {}, 8);
   EXPECT_THAT(LoadError("def forward(self, x):\n  return x.sum(0)\n", options),
-              HasSubstr("trial forwards with 2 and 3 rows gave Float [3] and "
+              HasSubstr("probe forwards with 2 and 3 rows gave Float [3] and "
                         "[3] for 'OUTPUT__0'"));
   const std::string failed = LoadError(
       "def forward(self, x):\n  return torch.linear(x, self.w.t())\n", options);
-  EXPECT_THAT(failed, HasSubstr("a trial forward with zeros failed"));
+  EXPECT_THAT(failed, HasSubstr("a probe forward with zeros failed"));
   EXPECT_THAT(failed, Not(HasSubstr("input { name")));
 }
 

@@ -126,7 +126,7 @@ TEST_F(ScriptPrecisionTest, PackedLayerSaysWhichTypeItComputesIn) {
   EXPECT_TRUE(at::allclose(result.outputs[0], at::linear(x, w), 1e-5, 1e-5));
 }
 
-TEST_F(ScriptPrecisionTest, TrialsRunInFp32OrElseInTheTypesOfTheFile) {
+TEST_F(ScriptPrecisionTest, ProbesRunInFp32OrElseInTheTypesOfTheFile) {
   const at::Tensor w = at::ones({4, 3}, at::kHalf);
   const TensorSpec half = {"x", DataType::kFp16, {3}};
   const char kPlain[] =
@@ -146,7 +146,7 @@ TEST_F(ScriptPrecisionTest, TrialsRunInFp32OrElseInTheTypesOfTheFile) {
   ASSERT_TRUE(instance.ok()) << instance.status();
   EXPECT_EQ(instance->spec().outputs[0].type, DataType::kFp16);
   EXPECT_THAT(LoadError(kCasts, w, Options({{"x", DataType::kFp32, {5}}}, {})),
-              AllOf(HasSubstr("a trial forward with zeros failed: "),
+              AllOf(HasSubstr("a probe forward with zeros failed: "),
                     HasSubstr("; in the types of the file: ")));
 }
 
@@ -171,7 +171,7 @@ TEST_F(ScriptPrecisionTest, FrozenHalvesAreCompleteInTheirOwnType) {
 }
 
 // Its batch is fixed: the probe for rows fails first.
-TEST_F(ScriptPrecisionTest, ProbeOfRowsLeavesTrialsInTheFilesTypes) {
+TEST_F(ScriptPrecisionTest, FailedTestOfRowsLeavesProbesInTheFilesTypes) {
   const std::string path = SaveWith(
       "def forward(self, x):\n"
       "  return torch.matmul(x.half().view([2, 3]), self.w.t())\n",

@@ -1,5 +1,5 @@
-// Tests which networks CompareInTrial finds alike in two layouts, and why not.
-#include "models/torch/script/layout_trial.h"
+// Tests which networks CompareLayouts finds alike in two layouts, and why not.
+#include "models/torch/script/layout_probe.h"
 
 #include <ATen/Functions.h>
 
@@ -49,21 +49,21 @@ std::string Compare(Given::Script plain, Given::Script laid_out,
   };
   Given first(of_first(std::move(plain)));
   Given second(of_first(std::move(laid_out)));
-  return CompareInTrial(first, second, options, at::kCPU);
+  return CompareLayouts(first, second, options, at::kCPU);
 }
 
 at::Tensor Same(const at::Tensor& x) { return x; }
 
-TEST(LayoutTrialTest, SameValuesAreFoundInAnyOrderOfMemory) {
+TEST(LayoutProbeTest, SameValuesAreFoundInAnyOrderOfMemory) {
   EXPECT_THAT(
       Compare(Same,
               [](const at::Tensor& x) { return x.contiguous(kLast) * 1.01; }),
       IsEmpty());
 }
 
-TEST(LayoutTrialTest, OtherValuesAreFound) {
+TEST(LayoutProbeTest, OtherValuesAreFound) {
   EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x * 1.1; }),
-              HasSubstr("a trial forward with it gives other values"));
+              HasSubstr("a probe forward with it gives other values"));
   EXPECT_THAT(
       Compare(
           Same,
@@ -76,12 +76,12 @@ TEST(LayoutTrialTest, OtherValuesAreFound) {
 }
 
 // In a batch of more than one row alone.
-TEST(LayoutTrialTest, RowsThatAreMixedUpAreFound) {
+TEST(LayoutProbeTest, RowsThatAreMixedUpAreFound) {
   EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x.flip(0); }),
               HasSubstr("gives other values"));
 }
 
-TEST(LayoutTrialTest, InfinitiesAreNoDifferenceOfTheirOwn) {
+TEST(LayoutProbeTest, InfinitiesAreNoDifferenceOfTheirOwn) {
   const auto masked = [](const at::Tensor& x) {
     return x.masked_fill(x.gt(0.5), -std::numeric_limits<float>::infinity());
   };
@@ -89,7 +89,7 @@ TEST(LayoutTrialTest, InfinitiesAreNoDifferenceOfTheirOwn) {
   EXPECT_THAT(Compare(masked, Same), HasSubstr("gives other values"));
 }
 
-TEST(LayoutTrialTest, OtherShapesAndTypesAreFound) {
+TEST(LayoutProbeTest, OtherShapesAndTypesAreFound) {
   EXPECT_THAT(Compare(Same, [](const at::Tensor& x) { return x.sum(1); }),
               HasSubstr("another shape or type"));
   EXPECT_THAT(
@@ -97,18 +97,18 @@ TEST(LayoutTrialTest, OtherShapesAndTypesAreFound) {
       HasSubstr("another shape or type"));
 }
 
-TEST(LayoutTrialTest, WhatThrowsWithItAloneIsSaid) {
+TEST(LayoutProbeTest, WhatThrowsWithItAloneIsSaid) {
   const auto throws = [](const at::Tensor&) -> at::Tensor {
     throw std::runtime_error("view size is not compatible");
   };
   EXPECT_THAT(Compare(Same, throws),
               HasSubstr("with it fails, view size is not compatible"));
   EXPECT_THAT(Compare(throws, Same),
-              HasSubstr("a trial forward fails, with it or without: view"));
+              HasSubstr("a probe forward fails, with it or without: view"));
 }
 
 // The first of some sizes that it takes.
-TEST(LayoutTrialTest, SizesThatVaryAreTriedUntilOneRuns) {
+TEST(LayoutProbeTest, SizesThatVaryAreTriedUntilOneRuns) {
   std::vector<int64_t> tried;
   const auto takes = [&](const at::Tensor& x) {
     tried.push_back(x.size(2));
@@ -122,7 +122,7 @@ TEST(LayoutTrialTest, SizesThatVaryAreTriedUntilOneRuns) {
 
 // As a batch has it whose requests leave it out: ones of the size of what it
 // follows.
-TEST(LayoutTrialTest, MaskIsGiven) {
+TEST(LayoutProbeTest, MaskIsGiven) {
   ModelOptions options;
   TensorSpec mask = {"mask", DataType::kFp32, {kAnySize}};
   mask.is_mask = mask.is_optional = true;
@@ -135,14 +135,14 @@ TEST(LayoutTrialTest, MaskIsGiven) {
   };
   Given plain(take);
   Given laid_out(take);
-  EXPECT_THAT(CompareInTrial(plain, laid_out, options, at::kCPU), IsEmpty());
+  EXPECT_THAT(CompareLayouts(plain, laid_out, options, at::kCPU), IsEmpty());
   ASSERT_EQ(given.size(), 4);
   EXPECT_TRUE(given[0].equal(at::ones({1, 64}, at::kBFloat16)));
   EXPECT_TRUE(given[3].equal(at::ones({2, 64}, at::kBFloat16)));
 }
 
 // Not those of which a row would be millions of elements.
-TEST(LayoutTrialTest, SizesThatVaryInManyDimsAreTriedSmall) {
+TEST(LayoutProbeTest, SizesThatVaryInManyDimsAreTriedSmall) {
   std::vector<int64_t> tried;
   const auto takes = [&](const at::Tensor& x) {
     tried.push_back(x.size(1));

@@ -1,5 +1,5 @@
-// Implements CompareInTrial: makes synthetic rows, and bounds differences.
-#include "models/torch/script/layout_trial.h"
+// Implements CompareLayouts: makes synthetic rows, and bounds differences.
+#include "models/torch/script/layout_probe.h"
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -21,12 +21,12 @@
 namespace ferry {
 namespace {
 
-// Sizes of a dimension that varies, for a trial: those that most networks of
+// Sizes of a dimension that varies, for a probe: those that most networks of
 // images take, the cheap ones first.
-constexpr int64_t kTrialSizes[] = {64, 224, 32};
+constexpr int64_t kProbeSizes[] = {64, 224, 32};
 
 // The most elements of a row's inputs of sizes that vary.
-constexpr int64_t kMaxTrialElements = int64_t{1} << 22;
+constexpr int64_t kMaxProbeElements = int64_t{1} << 22;
 
 // Bounds |difference| / |output| of both layouts in 16 bits, lengths of
 // vectors: kernels round and sum up in other orders, bf16 has 8 bits of digits.
@@ -50,7 +50,7 @@ at::Tensor Synthetic(const std::vector<int64_t>& shape, at::ScalarType type,
 }
 
 bool IsSmall(const ModelSpec& spec, int64_t any_size) {
-  int64_t left = kMaxTrialElements;
+  int64_t left = kMaxProbeElements;
   for (const TensorSpec& input : spec.inputs) {
     std::vector<int64_t> dims = input.dims;
     std::replace(dims.begin(), dims.end(), kAnySize, any_size);
@@ -73,7 +73,7 @@ std::vector<int64_t> MaskDims(const ModelSpec& spec,
   return dims;
 }
 
-Values TrialInputs(const Network& network, const ModelOptions& options,
+Values ProbeInputs(const Network& network, const ModelOptions& options,
                    const std::vector<RowInput>& row, int32_t rows,
                    at::Device device) {
   const bool is_batched = options.spec.max_batch_size > 0;
@@ -150,7 +150,7 @@ absl::StatusOr<std::string> CompareRows(
 
 }  // namespace
 
-std::string CompareInTrial(Network& plain, Network& laid_out,
+std::string CompareLayouts(Network& plain, Network& laid_out,
                            const ModelOptions& options, at::Device device) {
   at::set_num_threads(options.threads);  // of operators on the processor
   std::vector<int64_t> sizes = {1};
@@ -158,7 +158,7 @@ std::string CompareInTrial(Network& plain, Network& laid_out,
   if (HasVariableShape(options.spec)) {
     cannot_see = absl::OutOfRangeError("its inputs are too large");
     sizes.clear();
-    std::copy_if(std::begin(kTrialSizes), std::end(kTrialSizes),
+    std::copy_if(std::begin(kProbeSizes), std::end(kProbeSizes),
                  std::back_inserter(sizes),
                  [&](int64_t size) { return IsSmall(options.spec, size); });
   }
@@ -170,18 +170,18 @@ std::string CompareInTrial(Network& plain, Network& laid_out,
     for (int32_t rows = 1; rows <= most_rows; ++rows) {
       if (difference.ok() && difference->empty()) {
         difference = CompareRows(plain, laid_out, [&] {
-          return TrialInputs(plain, options, row, rows, device);
+          return ProbeInputs(plain, options, row, rows, device);
         });
       }
     }
     if (difference.ok()) {
       return difference->empty()
                  ? ""
-                 : absl::StrCat("a trial forward with it ", *difference);
+                 : absl::StrCat("a probe forward with it ", *difference);
     }
     cannot_see = difference.status();
   }
-  return absl::StrCat("a trial forward fails, with it or without: ",
+  return absl::StrCat("a probe forward fails, with it or without: ",
                       cannot_see.message());
 }
 
