@@ -40,8 +40,8 @@ void EventCount::Wait(Key key, TimePoint until) {
 
 void EventCount::WakeWaiter(Key word) {
   // A failed exchange means that another notifier was here, or that the waiter
-  // has left and announced itself again: then it has looked after our news
-  // were published. Either way our news are seen.
+  // has left and announced itself again: then it has looked after our work
+  // was published. Either way our work is seen.
   if (word_.compare_exchange_strong(word, (word & ~kWaiting) + kOneWakeUp,
                                     std::memory_order_seq_cst)) {
     syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

@@ -1,16 +1,16 @@
-// EventCount lets one thread sleep until another has news for it, or until a
-// moment on the monotonic clock.
+// EventCount lets one thread sleep until another notifies it, or until a moment
+// on the monotonic clock.
 //
 // The waiter:                         A notifier:
-//   key = events.PrepareWait();         publish the news;
-//   if (there is news) {                events.Notify();
+//   key = events.PrepareWait();         publish work;
+//   if (there is work) {                events.Notify();
 //     events.CancelWait();
 //   } else {
 //     events.Wait(key, until);
 //   }
 //
 // Guarantee: no lost wake-up. Either the waiter's look after PrepareWait()
-// sees the news, or Notify() sees the waiter: both sides are sequentially
+// sees the work, or Notify() sees the waiter: both sides are sequentially
 // consistent, and so must be the publishing and the looking.
 //
 // Progress: Notify() is one load when no thread waits, else a compare-and-swap

@@ -44,7 +44,7 @@ if(FERRY_BUILD_SERVER)
   find_package(prometheus-cpp CONFIG REQUIRED)
 endif()
 # Debian's cpp-httplib is compiled with OpenSSL, by which its Client is larger:
-# whoever includes the header has to say so too.
+# what includes the header has to say so too.
 add_library(ferry_httplib INTERFACE)
 target_compile_definitions(ferry_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT)
 target_link_libraries(ferry_httplib INTERFACE cpp-httplib)

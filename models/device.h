@@ -50,7 +50,7 @@ class Device {
   absl::Status Claim() const;
 
   // Takes what CUDA tells of the device where NVML does not, as of a whole GPU;
-  // returns whether that is news. REQUIRES: called before other threads use
+  // returns whether it was unknown. REQUIRES: called before other threads use
   // choice().
   bool LearnMultiprocessors(int count);
 

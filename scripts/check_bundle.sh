@@ -6,7 +6,7 @@
 #   scripts/check_bundle.sh [BUNDLE.tar.gz] [--torch DIR]
 #
 # BUNDLE  what scripts/bundle.sh makes (the newest in dist/)
-# --torch the torch/ folder of a wheel (that of .venv), lent to the bare system
+# --torch the torch/ folder of a wheel (that of .venv), which the bare system sees
 #
 # Needs root, mmdebstrap, 1 GB under ${FERRY_BARE_DIR:-/var/tmp}, and Debian's
 # packages. The system is a folder entered by chroot, in mount and process

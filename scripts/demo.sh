@@ -62,7 +62,7 @@ check_server() {
     server_pid=
     tail -n 5 "$1" >&2
     if grep -q 'cannot listen' "$1" && command -v ss >/dev/null; then
-      say "who listens there now:" >&2
+      say "processes that listen there now:" >&2
       ss -Hltnp "sport = :$grpc_port or sport = :$metrics_port" >&2
     fi
     die "ferry-server ended; its log is $1"

@@ -8,8 +8,8 @@
 #   scripts/setup.sh --libtorch DIR   an unpacked LibTorch; no torch wheel
 #   scripts/setup.sh --browser        also Chromium, in which the tests look at
 #                                     report pages (125 MB)
-#   scripts/setup.sh --no-apt         whoever runs it has installed
-#                                     requirements/apt.txt by other means
+#   scripts/setup.sh --no-apt         what requirements/apt.txt lists is
+#                                     installed by other means
 #
 # Needs root or sudo only for packages that are missing. Safe to repeat: what is
 # there is left alone, which takes a second. Writes to .venv and .tools only.

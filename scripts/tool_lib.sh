@@ -30,7 +30,7 @@ install_tool() {
   "$fill" "$staging"
   [ -x "$staging/$program" ] || fail "what was installed holds no $program"
   chmod 755 "$staging"
-  # Whoever was first wins; both are the same.
+  # The first of two that run at once wins; both are the same.
   mv -T "$staging" "$home" 2>/dev/null || [ -x "$home/$program" ]
   trap - EXIT
   rm -rf "$staging"

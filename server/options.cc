@@ -179,8 +179,8 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
                "offer the reflection service (for grpcurl)")
       ->group(group);
   app.add_flag("--admin-rpc", raw.admin_rpc,
-               "offer ferry.v1.Admin on the same port: whoever reaches it may "
-               "change policy, batch size and queue bounds")
+               "offer ferry.v1.Admin on the same port: a client that reaches "
+               "it may change policy, batch size and queue bounds")
       ->group(group);
   app.add_flag("--triton-status-codes", raw.triton_status_codes,
                "answer UNAVAILABLE where the queue is full, as Triton does")

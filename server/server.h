@@ -1,7 +1,7 @@
 // Server owns the served models and their endpoints, from ready to gone.
 //
 // Stopping: BeginDrain() (not ready, still serving), then FinishDrain() (no
-// new requests, what was admitted is answered, doors shut), then the
+// new requests, what was admitted is answered, ports closed), then the
 // destructor.
 //
 // Thread safety: one thread calls; what it owns serves on threads of its own.

@@ -22,7 +22,7 @@ struct HostOutputPool::State {
   const size_t max_idle;
   const int32_t max_shared;
   const std::shared_ptr<HostMemory> memory;
-  std::atomic<int32_t> lent{0};
+  std::atomic<int32_t> in_use{0};
   Mutex mutex;
   std::vector<Buffer*> idle ABSL_GUARDED_BY(mutex);
   bool pool_is_gone ABSL_GUARDED_BY(mutex) = false;
@@ -39,7 +39,7 @@ class HostOutputPool::Buffer final : public OutputBuffer {
   }
 
   bool crowded() const override {
-    return state_->lent.load(std::memory_order_relaxed) > state_->max_shared;
+    return state_->in_use.load(std::memory_order_relaxed) > state_->max_shared;
   }
 
   // row_bytes: 0 where rows differ in size.
@@ -55,7 +55,7 @@ class HostOutputPool::Buffer final : public OutputBuffer {
  protected:
   void Recycle() override {
     const std::shared_ptr<State> state = state_;
-    state->lent.fetch_sub(1, std::memory_order_relaxed);
+    state->in_use.fetch_sub(1, std::memory_order_relaxed);
     {
       MutexLock lock(state->mutex);
       if (!state->pool_is_gone && state->idle.size() < state->max_idle) {
@@ -96,7 +96,7 @@ HostOutputPool::~HostOutputPool() {
 }
 
 OutputRef HostOutputPool::Take() {
-  state_->lent.fetch_add(1, std::memory_order_relaxed);
+  state_->in_use.fetch_add(1, std::memory_order_relaxed);
   {
     MutexLock lock(state_->mutex);
     if (!state_->idle.empty()) {

@@ -1,9 +1,9 @@
-// HostOutputPool lends output buffers in host memory and takes them back when
-// the last reply that references them was written.
+// HostOutputPool hands out output buffers in host memory and takes them back
+// when the last reply that references them was written.
 //
 // A buffer keeps its memory when it comes back, so steady state allocates
 // nothing. At most `max_idle` idle buffers are kept; further ones are freed.
-// Past `max_shared` lent buffers all are crowded(), so that slow readers hold
+// Past `max_shared` buffers in use all are crowded(), so that slow readers hold
 // their own rows and not whole batches.
 //
 // Thread safety: Take() and the return of a buffer from any thread. The pool

@@ -171,7 +171,7 @@ absl::StatusOr<double> AddFleet(const PlanPrice& price, Plan& plan) {
   const int64_t lost = std::min(devices, fleet.replicas);
   if (lost > 1 && lost == fleet.replicas) {
     plan.notes.push_back(absl::StrFormat(
-        "one instance holds all %d replicas: whoever loses it serves nobody",
+        "one instance holds all %d replicas: without it nothing is served",
         lost));
   } else if (lost > 1) {
     plan.notes.push_back(absl::StrFormat(

@@ -123,8 +123,7 @@ int main(int argc, char** argv) {
                "api queues");
   app.add_option("--wait-ms", options.wait_ms,
                  "ms to wait before each answer, one at a time, as a request "
-                 "does for company; "
-                 "with the api queues")
+                 "does for others of its batch; with the api queues")
       ->check(CLI::Range(0.0, 1e4))
       ->capture_default_str();
   app.add_option(

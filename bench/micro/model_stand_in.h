@@ -1,5 +1,5 @@
 // ModelStandIn does to the machine what a model does before it answers alone:
-// waits, as a request does for company, then reads a block of memory once, a
+// waits, as a request does for others, then reads a block of memory once, a
 // word of each cache line, as batch size 1 reads the weights. It records how
 // long each run took.
 //

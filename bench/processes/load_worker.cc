@@ -67,10 +67,10 @@ class LoadWorker {
     if (order.what == LoadOrder::What::kClosed) {
       return generator_.RunClosed(order.outstanding, order.plan);
     }
-    ShardedArrivals dealt(arrivals_.make(order.rate, order.seed),
-                          static_cast<int32_t>(share_.index),
-                          static_cast<int32_t>(share_.count));
-    return generator_.RunOpen(dealt, order.plan);
+    ShardedArrivals arrivals(arrivals_.make(order.rate, order.seed),
+                             static_cast<int32_t>(share_.index),
+                             static_cast<int32_t>(share_.count));
+    return generator_.RunOpen(arrivals, order.plan);
   }
 
   // The receiver's thread.

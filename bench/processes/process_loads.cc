@@ -20,8 +20,8 @@ constexpr Duration kLeadTime = std::chrono::milliseconds(200);
 // How long a worker may take beyond its window and the wait for answers.
 constexpr Duration kAnswerLimit = std::chrono::seconds(60);
 
-// Returns how much of `whole` is that worker's: all of it, dealt one by one.
-int32_t Dealt(int32_t whole, size_t worker, size_t count) {
+// Returns how much of `whole` is that worker's: all of it, divided evenly.
+int32_t ShareOf(int32_t whole, size_t worker, size_t count) {
   const auto n = static_cast<int32_t>(count);
   return whole / n + (static_cast<int32_t>(worker) < whole % n ? 1 : 0);
 }
@@ -52,10 +52,10 @@ LoadSource::Loaded ProcessLoads::RunClosed(int32_t outstanding,
                                            const LoadPlan& plan) {
   std::vector<std::optional<LoadOrder>> orders(workers_.size());
   for (size_t i = 0; i < orders.size(); ++i) {
-    const int32_t dealt = Dealt(outstanding, i, workers_.size());
-    if (dealt > 0) {
+    const int32_t share = ShareOf(outstanding, i, workers_.size());
+    if (share > 0) {
       orders[i] = {
-          .what = LoadOrder::What::kClosed, .outstanding = dealt, .plan = plan};
+          .what = LoadOrder::What::kClosed, .outstanding = share, .plan = plan};
     }
   }
   return Run(orders);
@@ -75,7 +75,7 @@ LoadSource::Loaded ProcessLoads::RunOpen(double rate, uint64_t seed,
                        .seed = seed,
                        .plan = plan};
     order.plan.max_outstanding =
-        std::max(Dealt(plan.max_outstanding, i, workers_.size()), 1);
+        std::max(ShareOf(plan.max_outstanding, i, workers_.size()), 1);
     orders[i] = std::move(order);
   }
   return Run(orders);

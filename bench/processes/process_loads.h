@@ -4,7 +4,7 @@
 // An open loop is one plan, made by each worker from the same seed, of which
 // each sends every so-manieth request: what is sent and when does not depend on
 // how many they are, whatever the arrivals. A closed loop's outstanding calls
-// are dealt. All begin at one moment of CLOCK_MONOTONIC.
+// are divided. All begin at one moment of CLOCK_MONOTONIC.
 //
 // Thread safety: that of LoadSource.
 // Errors: those that a worker met; UNAVAILABLE where one has ended, at which

@@ -23,16 +23,16 @@ class ShardedTarget final : public Target {
   ShardedTarget(Target& target, Share share) : target_(target), share_(share) {}
 
   void Send(uint64_t number, Caller& caller) override {
-    target_.Send(Dealt(number), caller);
+    target_.Send(OfAll(number), caller);
   }
   size_t class_count() const override { return target_.class_count(); }
   size_t ClassOf(uint64_t number) const override {
-    return target_.ClassOf(Dealt(number));
+    return target_.ClassOf(OfAll(number));
   }
   void CancelAll() override { target_.CancelAll(); }
 
  private:
-  uint64_t Dealt(uint64_t number) const {
+  uint64_t OfAll(uint64_t number) const {
     return number * share_.count + share_.index;
   }
 

@@ -95,7 +95,7 @@ constexpr Question kQuestions[] = {
        return !IsOfSlice(run) || !Tells(run, &DeviceSummary::power_w);
      }},
     {"where time goes inside the server: queue, copies, compute; of a mix of "
-     "models nobody tells it of all",
+     "models no server tells it of all",
      [](const RunResult& run) {
        return Any(run, [](const auto& point) {
          return point.server_times.has_value();

@@ -1,8 +1,8 @@
 // SloSearch finds the highest rate at which a bound is met: it says which rate
 // to try next and is told whether that met the bound.
 //
-// A miss, or a rate that could not be tried, is believed when it comes twice in
-// a row: one stall would else cap the search for good.
+// A miss, or a rate that could not be tried, counts when it comes twice in a
+// row: one stall would else cap the search for good.
 //
 //   bracket   a multiple of the rate until one misses, or a part until one
 //             meets: twice and half where nothing is known of it

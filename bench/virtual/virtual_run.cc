@@ -191,7 +191,7 @@ void VirtualCall::Respond(const RequestResult& result) {
 absl::StatusOr<VirtualRunResult> RunVirtual(
     const VirtualRunOptions& options,
     const std::function<void(const VirtualRecord&)>& log) {
-  Check(!options.classes.empty(), "somebody sends requests");
+  Check(!options.classes.empty(), "a class sends requests");
   return VirtualRun(options, log).Run();
 }
 

@@ -1,5 +1,5 @@
-// RunOnDevice runs batches of a model on a device, one behind the other, as
-// many under way as it has slots: what ferry-forward measures with --device.
+// RunOnDevice runs batches of a model on a device, one behind the other, some
+// of them in flight at a time: what ferry-forward measures with --device.
 //
 // Thread safety: free function.
 #ifndef FERRY_MODELS_FORWARD_FORWARD_ON_DEVICE_H_

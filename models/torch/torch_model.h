@@ -7,7 +7,7 @@
 // the next bucket where the model has buckets.
 //
 // Guarantees: a forward that fails or throws fails its batch with a constant
-// text and is told in full to the local log; the next batch runs.
+// text and is logged in full; the next batch runs.
 //
 // Thread safety: that of CpuModel. How many threads LibTorch uses inside an
 // operator is set for the thread that runs batches.

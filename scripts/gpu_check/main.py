@@ -144,7 +144,7 @@ def main():
     steps.look_at_devices(check)
     print("\n".join(report.describe({**begin, **report.facts(check)})),
           flush=True)
-    # Whoever ends this early has what there is.
+    # Ended early, it leaves what there is.
     check.after_step = save
     if not options.only_measure:
         run_checks(check)

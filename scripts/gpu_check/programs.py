@@ -84,7 +84,7 @@ def run(command, bound_s, env=None):
 
 
 def free_ports(count):
-    """Returns ports of loopback that nobody has now."""
+    """Returns ports of loopback that are free now."""
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -99,7 +99,7 @@ class Server:
     def __init__(self, command, log, ready_s=READY_S, wrapper=()):
         self.port, self.metrics_port = free_ports(2)
         self.log = log
-        # A wrapper may keep a signal to itself: the server says who it is.
+        # A wrapper may keep a signal to itself: the server writes its own id.
         self.pid_file = pathlib.Path(f"{log}.pid")
         with open(log, "ab") as stream:
             self.process = subprocess.Popen(

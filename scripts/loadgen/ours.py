@@ -8,7 +8,7 @@ import tempfile
 
 WARM_UP_S = 0.2
 MISSED = 2  # exit code of --fail-if
-UNTOLD = "cannot be told"  # what it says then of too few requests
+TOO_FEW = "cannot be told"  # what it says then of too few requests
 
 DIFFERENCES = """\
 Both send to the same server. What differs:
@@ -80,6 +80,6 @@ def verdict(options, done, point):
         return "void"
     if options.scenario != "server":
         return "stands"
-    if UNTOLD in done.stderr:
+    if TOO_FEW in done.stderr:
         return "p99 cannot be told from so few requests"
     return "p99 missed" if done.returncode == MISSED else "p99 kept"

@@ -9,7 +9,7 @@ from tritonclient.grpc import service_pb2_grpc
 
 import answer_models
 
-PATIENCE = 10  # seconds after which there is no answer
+TIMEOUT_S = 10  # seconds after which there is no answer
 SERVICE = "/inference.GRPCInferenceService/"
 CHANNEL = [("grpc.max_send_message_length", -1),
            ("grpc.max_receive_message_length", -1),
@@ -52,7 +52,7 @@ class Asker:
     def is_ready(self):
         with contextlib.suppress(grpc.RpcError):
             return self.stub.ServerReady(pb.ServerReadyRequest(),
-                                         timeout=PATIENCE).ready
+                                         timeout=TIMEOUT_S).ready
         return False
 
     def ask(self, case):
@@ -60,7 +60,7 @@ class Asker:
         if isinstance(case.request, list):
             return self._ask_stream(case)
         method = self._method(case)
-        options = {"timeout": PATIENCE, **case.options}
+        options = {"timeout": TIMEOUT_S, **case.options}
         calls = [method.future(case.request, **options)
                  for _ in range(case.crowd)]
         answers = [answer_of(call, case.options) for call in calls]
@@ -76,7 +76,7 @@ class Asker:
     def _ask_stream(self, case):
         """The code names the stream's end and what was in it."""
         texts, kinds = [], []
-        call = self.stub.ModelStreamInfer(iter(case.request), timeout=PATIENCE,
+        call = self.stub.ModelStreamInfer(iter(case.request), timeout=TIMEOUT_S,
                                           **case.options)
         try:
             for response in call:
@@ -93,7 +93,7 @@ class Asker:
         """Returns whether the model still answers with its inputs."""
         request = answer_models.right(model)
         try:
-            reply = self.stub.ModelInfer(request, timeout=PATIENCE)
+            reply = self.stub.ModelInfer(request, timeout=TIMEOUT_S)
         except grpc.RpcError:
             return False
         return list(reply.raw_output_contents) == list(
@@ -107,7 +107,7 @@ def answer_of(call, options):
         return Answer("OK", shown(call.result()))
     code, own_timeout = call.code(), "timeout" in options
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and not own_timeout:
-        return Answer("no answer", f"after {PATIENCE} s")
+        return Answer("no answer", f"after {TIMEOUT_S} s")
     return Answer(code.name, call.details() or "")
 
 

@@ -89,7 +89,7 @@ VARYING_LOADS = (0.5, 0.9, 1.5)
 
 def varying(options):
     """Returns runs on a device whose times vary as much as deadlines are long,
-    and their table: the door is neither to close nor to let in what expires."""
+    and their table: admission is to refuse what would expire, and nothing else."""
     runs, rows = [], []
     for jitter in JITTERS:
         for load in VARYING_LOADS:

@@ -4,7 +4,7 @@ shared memory, settings, health."""
 from tritonclient.grpc import service_pb2 as pb
 
 from answer_models import set_parameter
-from asking import PATIENCE, Case
+from asking import TIMEOUT_S, Case
 
 
 UNKNOWN = "NOT_FOUND, as from every other call"
@@ -59,10 +59,10 @@ REPOSITORY = [
     load("of another repository", "spare", repository="other"),
     load("config with a dimension of 0", "unfit", NOT_THE_SERVER),
     load("model whose file is missing", "no_file",
-         f"answered at once; Triton does not within {PATIENCE} s"),
+         f"answered at once; Triton does not within {TIMEOUT_S} s"),
     load("model without a version", "no_version",
          "a folder is missing, the config is right"),
-    load("parameter that nobody knows", "spare", nothing="at all"),
+    load("unknown parameter", "spare", nothing="at all"),
     load("config that is no JSON", "spare", NOT_THE_SERVER, config="{"),
     load("config of another name", "spare", NOT_THE_SERVER,
          config='{"name": "other", "backend": "python"}'),
@@ -77,7 +77,7 @@ REPOSITORY = [
     unload("model that is not loaded", "spare"),
     unload("no name", ""),
     unload("of another repository", "echo", repository="other"),
-    unload("parameter that nobody knows", "nothing",
+    unload("unknown parameter", "nothing",
            "refused as by load, by both", nothing=True),
     unload("unload_dependents as a string", "nothing",
            unload_dependents="yes"),

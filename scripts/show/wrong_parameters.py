@@ -59,9 +59,9 @@ PARAMETERS = [
     given("triton_enable_empty_final_response as a string",
           triton_enable_empty_final_response="yes"),
     given("triton_ and something unknown", triton_nothing=1),
-    given("parameter that nobody knows", nothing="at all"),
-    given("parameter that nobody knows, a double", nothing=0.5),
-    given("parameter without a value", "parameters that nobody knows are "
+    given("unknown parameter", nothing="at all"),
+    given("unknown parameter, a double", nothing=0.5),
+    given("parameter without a value", "unknown parameters are "
           "passed over, whatever they hold", nothing=None),
     given("binary_data_output, which is HTTP's", binary_data_output=True),
     of_input("binary_data of an input, which is HTTP's", binary_data_size=64),
@@ -92,7 +92,7 @@ CLASSIFICATION = [
               why="none of several texts is the largest"),
 ]
 
-TOO_LATE = ("refused at the door, with time left to ask elsewhere "
+TOO_LATE = ("refused at admission, with time left to ask elsewhere "
             "(decision 0004)")
 
 TIME = [
@@ -122,7 +122,7 @@ WIRE = [
     sent("message that is cut off", right("echo").SerializeToString()[:-10],
          why=NO_MESSAGE),
     sent("field of a wrong wire type", b"\x08\x01"),
-    sent("field that nobody knows",
+    sent("unknown field",
          right("echo").SerializeToString() + b"\xfa\x7f\x01x"),
     sent("method that does not exist", b"", rpc="NoSuch"),
     sent("service that does not exist", b"", rpc="/a.Service/Method"),

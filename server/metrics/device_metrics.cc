@@ -15,9 +15,9 @@ constexpr MetricName kInfo = {"ferry_device_info",
                               "1; the device that this process serves on"};
 constexpr MetricName kMultiprocessors = {"ferry_device_multiprocessors",
                                          "Multiprocessors of the device"};
-constexpr MetricName kMemory = {
-    "ferry_device_memory_bytes",
-    "Memory of the device: total, used by anybody, reserved by the driver"};
+constexpr MetricName kMemory = {"ferry_device_memory_bytes",
+                                "Memory of the device: total, used by all "
+                                "processes, reserved by the driver"};
 constexpr MetricName kErrors = {"ferry_nvml_errors_total",
                                 "Calls of NVML that failed, by code"};
 

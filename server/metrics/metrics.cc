@@ -97,7 +97,7 @@ constexpr MetricName kUnsentBytes = {
     "ferry_unsent_reply_bytes", "Bytes of replies that clients have to read"};
 constexpr MetricName kDropped = {
     "ferry_replies_dropped_total",
-    "Replies dropped because nobody read them and newer ones needed the room"};
+    "Replies dropped because their clients did not read them in time"};
 constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
@@ -224,13 +224,13 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
   const ServerState state = readiness_.state();
   out.AddGauge(kReady, {}, One(state == ServerState::kReady));
   out.AddGauge(kDraining, {}, One(state == ServerState::kDraining));
-  const auto nobody = [](const char* reason) {
+  const auto of_no_model = [](const char* reason) {
     return MetricLabels{
         {"model", "_unknown"}, {"version", ""}, {"reason", reason}};
   };
-  out.AddCounter(kRefused, nobody("malformed"),
+  out.AddCounter(kRefused, of_no_model("malformed"),
                  static_cast<double>(models_.malformed_requests()));
-  out.AddCounter(kRefused, nobody("unknown_model"),
+  out.AddCounter(kRefused, of_no_model("unknown_model"),
                  static_cast<double>(models_.unknown_model_requests()));
   out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
   out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));

@@ -101,7 +101,7 @@ TEST_F(SchedulerDeadlineTest, QueueTooLongForTheDeadlineIsRefused) {
   EXPECT_EQ(Submit({.deadline = In(Milliseconds(19))}).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Submit({.deadline = In(Milliseconds(21))}).ok());
-  EXPECT_TRUE(Submit({}).ok()) << "nobody waits for it";
+  EXPECT_TRUE(Submit({}).ok()) << "no other request waits";
   stepped_.Settle();
 }
 

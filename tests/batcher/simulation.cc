@@ -280,7 +280,7 @@ void Simulation::ChangeOptions() {
 
 void Simulation::MoveTime() {
   if (stepped_.instances().running_count() == 0 && LaterOneIn(8)) {
-    stepped_.clock().Advance(Milliseconds(60'000));  // nothing to be believed
+    stepped_.clock().Advance(Milliseconds(60'000));  // every time is stale
   }
   const TimePoint next_step = stepped_.next_step();
   if (OneIn(3) && next_step != kNever && next_step > Now()) {

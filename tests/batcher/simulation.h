@@ -193,8 +193,8 @@ class Simulation {
   TimePoint last_replied_ = TimePoint::min();  // its arrival
   std::vector<Pending> pending_;               // [instance]
   ForecastBounds forecasts_;
-  uint64_t trial_count_ = 0;
-  TimePoint next_trial_ = TimePoint::min();
+  uint64_t probe_count_ = 0;
+  TimePoint next_probe_ = TimePoint::min();
   std::array<Share, kMaxLevels> shares_{};
   std::array<uint64_t, kRefusalCount> refused_count_{};
 };

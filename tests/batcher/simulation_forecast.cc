@@ -90,20 +90,20 @@ TimePoint Simulation::LatestAnswer(const InferRequest& request) const {
 
 void Simulation::CheckRefusedAsLate(const InferRequest& request,
                                     TimePoint latest_answer) const {
-  EXPECT_TRUE(MayForecast()) << "refused for what nobody knows";
+  EXPECT_TRUE(MayForecast()) << "refused by an unknown time";
   EXPECT_LT(LastMoment(request), latest_answer)
       << "call " << IdOf(request) << " was refused and had time";
 }
 
 // At its close.
 void Simulation::CheckDropped(const InferRequest& request) const {
-  EXPECT_TRUE(MayForecast()) << "dropped for what nobody knows";
+  EXPECT_TRUE(MayForecast()) << "dropped by an unknown time";
   EXPECT_FALSE(request.is_probe) << "what was to be tried was dropped";
   EXPECT_LT(request.due, forecasts_.LatestEnd(Now()))
       << "call " << IdOf(request) << " was dropped and had time";
 }
 
-// What cannot be in time is tried now and then, and never two at once.
+// What cannot be in time is probed now and then, and never two at once.
 void Simulation::CheckLetIn(const InferRequest& request) {
   if (!request.is_probe) {
     EXPECT_TRUE(forecasts_.IsForecastValid(Now()) ||
@@ -111,12 +111,12 @@ void Simulation::CheckLetIn(const InferRequest& request) {
         << "call " << IdOf(request) << " has less time than any batch took";
     return;
   }
-  ++trial_count_;
-  EXPECT_LE(trial_count_ * (WaitEstimate::kProbe - 1),
+  ++probe_count_;
+  EXPECT_LE(probe_count_ * (WaitEstimate::kProbe - 1),
             refused_count_[static_cast<size_t>(Refusal::kWouldMiss)])
-      << "more than one of so many is tried";
-  EXPECT_GE(Now(), next_trial_) << "another is still being tried";
-  next_trial_ = Now() + WaitEstimate::kValid;
+      << "more than one of so many is a probe";
+  EXPECT_GE(Now(), next_probe_) << "another probe is still under way";
+  next_probe_ = Now() + WaitEstimate::kValid;
 }
 
 }  // namespace ferry

@@ -47,7 +47,7 @@ class ForecastBounds {
     int32_t rows_up_to_level = 0;  // and of more urgent ones
   };
 
-  // The latest answer that the door may expect.
+  // The latest answer that admission may expect.
   TimePoint LatestAnswer(const Request& request, TimePoint now) const;
 
   // The latest end of a batch that closes now.

@@ -394,7 +394,7 @@ class MeasuresTest(unittest.TestCase):
         self.assertIsNone(found["copy_in"])
 
     def test_a_result_of_a_program_that_failed_is_none(self):
-        """Of a crash behind the result, and of a device that answers nobody."""
+        """Of a crash behind the result, and of a device that does not answer."""
         for end, rate, reason in (
                 ("os.kill(os.getpid(), 11)", 20.0, "got -11"),
                 ("sys.exit(1)", 0.0, "got 1")):

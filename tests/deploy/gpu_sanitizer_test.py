@@ -19,7 +19,7 @@ import programs
 import sanitizer
 import steps
 
-# Starts what it is given, tells who it was, and keeps signals to itself, as a
+# Starts what it is given, tells its own id, and keeps signals to itself, as a
 # wrapper may. Ends with 99 where the program says that an error was found.
 TOOL = """
 import signal, subprocess, sys

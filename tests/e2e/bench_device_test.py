@@ -177,7 +177,7 @@ class NvmlTest(DeviceCase):
             document["runs"][1]["points"][0]["device"]["utilization"], 0.1)
 
     def test_what_is_missing_ends_it_before_the_load(self):
-        # Nobody is at that address: the server has not been looked for.
+        # No server is at that address: it has not been looked for.
         flags = ("run", "-u", "127.0.0.1:1", "-m", "sim", "--nvml")
         with fake_nvml(None):  # the machine may have one of its own
             self.assertIn("--nvml: expected ", self.bench(*flags, 99, code=1))

@@ -102,7 +102,7 @@ class BenchProcessesTest(unittest.TestCase):
             point = self.point("--processes", processes, "--rates", 300,
                                "--duration-secs", 2, "--arrivals", "bursts:4",
                                "--log", self.log, "--queues", 1)
-            # Each process, and who started several, asks once before.
+            # Each process, and the one that started several, asks once before.
             asked = processes + (processes > 1)
             self.assert_answered(answered + point["ok"] + asked)
             self.assertEqual(sum(count for _, count in
@@ -121,7 +121,7 @@ class BenchProcessesTest(unittest.TestCase):
         point = self.point("--processes", 3, "--outstanding", 2,
                            "--duration-secs", 0.5, "--class", "a:weight=1",
                            "--class", "b:weight=2,rows=2")
-        # Six first replies of the processes, two of who started them.
+        # Six first replies of the processes, two of the one that started them.
         self.assert_answered(answered + point["ok"] + 8)
         self.assertEqual(point["outstanding"], 2)
         self.assertEqual(sum(c["ok"] for c in point["classes"]), point["ok"])

@@ -79,7 +79,7 @@ class SlowReaderTest(unittest.TestCase):
                 # where a drop comes too late, so wait for more than those.
                 self.assertTrue(wait_until(lambda: server.metric(
                     "ferry_replies_dropped_total") >= count // 2))
-                # Who reads is served as before.
+                # A client that reads is served as before.
                 reader = stub_of(server.address)
                 self.assertEqual(
                     [code_of(start(reader, "wide")) for _ in range(8)],

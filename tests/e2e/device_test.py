@@ -91,7 +91,7 @@ class DeviceTest(unittest.TestCase):
                       "memory_bytes=35433480192", found[0])
 
     def test_only_device_is_found(self):
-        """As in a container with one slice, whose UUID nobody wrote down."""
+        """As in a container with one slice, whose UUID is written nowhere."""
         one = "".join(line + "\n" for line in MIG.splitlines()
                       if SECOND not in line)
         log = self.start("only", one)

@@ -259,7 +259,7 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(health(b""), b"\x08\x02")  # NOT_SERVING
             self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
             self.assertEqual(server.metric("ferry_draining"), 1)
-            for w in watches:  # the server ends them, nobody waits for them
+            for w in watches:  # the server ends them, without a wait
                 with self.assertRaises(grpc.RpcError) as ended:
                     next(w)
                 self.assertEqual(ended.exception.code().name, "UNAVAILABLE")

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENT = os.environ.get("FERRY_EXAMPLE",
                         "build/release/bin/ferry-example-client")
 REPOSITORY = ROOT / "build/model_repository"
-NOBODY = "127.0.0.1:1"  # a port that no server listens on
+NO_SERVER = "127.0.0.1:1"  # a port that no server listens on
 TIMEOUT_S = 60
 
 
@@ -46,7 +46,7 @@ class EmbeddedModelTest(unittest.TestCase):
         script = ROOT / "examples/many_requests.py"
         self.assertIn("100 at once, 100 down a stream", self.output_of(
             sys.executable, script, self.server.address))
-        ended = run(sys.executable, script, NOBODY)
+        ended = run(sys.executable, script, NO_SERVER)
         self.assertEqual(ended.returncode, 1)
         self.assertIn("UNAVAILABLE", ended.stderr)
 

@@ -1,4 +1,4 @@
-"""Many requests in flight at once through each door of tritonclient: callbacks,
+"""Many requests in flight at once by each way of tritonclient: callbacks,
 asyncio, streams. Each caller gets its own rows; times out or gives up alone."""
 
 import asyncio
@@ -150,7 +150,7 @@ class InFlightTest(unittest.TestCase):
                               client_timeout=0.05)
         self.assertIn(caught.exception.status(),
                       ("StatusCode.DEADLINE_EXCEEDED",
-                       "StatusCode.RESOURCE_EXHAUSTED"))  # told at the door
+                       "StatusCode.RESOURCE_EXHAUSTED"))  # at admission
         self.client.async_infer("slower", inputs_of(ONE_ROW),
                                 functools.partial(self.answered, "late"),
                                 client_timeout=0.05)

@@ -341,7 +341,7 @@ class RpcTest(unittest.TestCase):
             send = self.channel.unary_unary(path)
             self.assertCode("UNIMPLEMENTED", lambda s=send: s(b""))
 
-    # --- the other doors ---
+    # --- other services ---
 
     def test_http(self):
         self.assertEqual(server.get("/v2/health/live")[0], 200)
@@ -362,7 +362,7 @@ class RpcTest(unittest.TestCase):
         self.assertEqual(failed().count, before.count + 2)
         self.assertEqual(failed().ns, before.ns)
         with self.assertRaises(InferenceServerException):
-            self.client.infer("nobody", [make_input("input", values)])
+            self.client.infer("absent", [make_input("input", values)])
         self.assertEqual(failed().count, before.count + 2)
 
     def test_metrics_agree_with_statistics(self):

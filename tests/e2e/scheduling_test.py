@@ -162,7 +162,7 @@ class AdminTest(unittest.TestCase):
             self.assertEqual((runtime_options.policy, runtime_options.max_batch_size),
                              ("eager", 64))
             with self.assertRaises(grpc.RpcError) as caught:
-                self.call(client, "GetRuntimeOptions", model_name="nobody")
+                self.call(client, "GetRuntimeOptions", model_name="absent")
             self.assertEqual(caught.exception.code(),
                              grpc.StatusCode.NOT_FOUND)
 

@@ -171,8 +171,7 @@ torch::jit::Module Prepare(torch::jit::Module module,
 using MakeNetwork = absl::FunctionRef<std::unique_ptr<Network>(PreparedModule)>;
 
 // Returns the network of a module that was prepared, with channels last where
-// they are wanted and change nothing; why they are not is told to the local
-// log.
+// they are wanted and change nothing; why they are not is logged.
 std::unique_ptr<Network> MakeLaidOut(torch::jit::Module module,
                                      const ModelOptions& options,
                                      const ScriptTarget& target,

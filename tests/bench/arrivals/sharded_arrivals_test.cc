@@ -31,15 +31,15 @@ TEST(ShardedArrivalsTest, AllDealersTogetherSendTheWholePlanOfAnyKind) {
     const auto whole = shape->make(997, 5);
     const std::vector<int64_t> expected = Moments(*whole, kArrivals);
     for (const int count : {1, 2, 3}) {
-      std::vector<int64_t> dealt;
+      std::vector<int64_t> sharded;
       for (int index = 0; index < count; ++index) {
         ShardedArrivals own(shape->make(997, 5), index, count);
         for (const int64_t moment : Moments(own, kArrivals / count)) {
-          dealt.push_back(moment);
+          sharded.push_back(moment);
         }
       }
-      std::sort(dealt.begin(), dealt.end());
-      EXPECT_EQ(dealt, expected) << kind << " over " << count;
+      std::sort(sharded.begin(), sharded.end());
+      EXPECT_EQ(sharded, expected) << kind << " over " << count;
     }
   }
 }

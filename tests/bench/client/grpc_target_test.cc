@@ -129,8 +129,8 @@ TEST_F(GrpcTargetTest, ClosedLoopIsAnsweredByAServer) {
 
 TEST_F(GrpcTargetTest, ConnectionsTakeTurnsAlsoWhereNumbersAreDealt) {
   const auto target = MakeTarget(0, /*number_step=*/2);
-  ShardedTarget dealt(*target, {.index = 1, .count = 2});
-  LoadGenerator generator(dealt, pacer_);
+  ShardedTarget sharded(*target, {.index = 1, .count = 2});
+  LoadGenerator generator(sharded, pacer_);
   LoadPlan plan;
   plan.measured = Milliseconds(200);
   generator.RunClosed(4, plan);

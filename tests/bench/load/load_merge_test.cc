@@ -40,9 +40,9 @@ class TwoClasses final : public Target {
 std::unique_ptr<LoadResult> Measure(int32_t index, int32_t count) {
   SimulatedTime time;
   TwoClasses target(time);
-  ShardedTarget dealt(
+  ShardedTarget sharded(
       target, {static_cast<uint64_t>(index), static_cast<uint64_t>(count)});
-  LoadGenerator generator(dealt, time);
+  LoadGenerator generator(sharded, time);
   LoadPlan plan;
   plan.start = time.Now() + Milliseconds(10);
   plan.warm_up = Milliseconds(100);

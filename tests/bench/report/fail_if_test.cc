@@ -91,7 +91,7 @@ TEST(FailIfTest, WhatCannotBeJudgedFails) {
   EXPECT_THAT(FailuresOf("busy<10%", run), ElementsAre(HasSubstr("no busy")));
   run.points[0].void_reason = "the client was late";
   EXPECT_THAT(FailuresOf("p99>1s", run), ElementsAre(HasSubstr("is void")));
-  EXPECT_THAT(Failures({}, run), IsEmpty()) << "nobody asked";
+  EXPECT_THAT(Failures({}, run), IsEmpty()) << "none was asked for";
   run = OneRun();
   run.points[0].interrupted = true;
   EXPECT_THAT(FailuresOf("p99>1s", run), ElementsAre(HasSubstr("cut short")));

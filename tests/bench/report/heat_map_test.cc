@@ -101,7 +101,7 @@ TEST(HeatMapTest, SortsSettingsIntoAGridAPolicy) {
   EXPECT_EQ(grids[0].cells.size(), 2U);
   EXPECT_EQ(grids[0].cells.at({1, 1}).rate, 300);
   EXPECT_TRUE(grids[0].cells.at({1, 1}).is_best);
-  EXPECT_THAT(grids[1].waits_ms, ElementsAre(0)) << "eager waits for nobody";
+  EXPECT_THAT(grids[1].waits_ms, ElementsAre(0)) << "eager does not wait";
   EXPECT_FALSE(grids[1].cells.at({0, 0}).is_best);
 }
 

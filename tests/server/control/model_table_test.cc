@@ -109,10 +109,10 @@ TEST_F(ModelTableTest, EntryThatIsGoneIsKeptUntilItsLastUserHasGone) {
   ModelTableView view(table_);
   ModelUse used = *view.Find("b", "");
   table_.Publish(SetOf({&first_.model()}));
-  ASSERT_EQ(table_.leaving_count(), 3u) << "of two nobody was a user";
+  ASSERT_EQ(table_.leaving_count(), 3u) << "two of them had no user";
   EXPECT_EQ(table_.TakeAbandoned().size(), 2u);
   EXPECT_EQ(&used->model(), &other_.model());
-  EXPECT_FALSE(used->TryUse()) << "nobody new comes";
+  EXPECT_FALSE(used->TryUse()) << "it takes no new user";
   EXPECT_TRUE(table_.TakeAbandoned().empty());
   used.Reset();
   ASSERT_EQ(table_.TakeAbandoned().size(), 1u);
