@@ -1,358 +1,342 @@
-// Implements PullModel: steps of one shared access each, and their exploration.
-// A step that takes the mutex is one with the next, one that gives it back with
-// the last: what others do in between could as well come before, or after.
+// Implements ExplorePullModel(): steps of one shared access each, and their
+// exploration. A step that takes the mutex is one with the next, one that gives
+// it back with the last: what others do in between could as well come before,
+// or after.
 #include "tests/batcher/model/pull_model.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace ferry {
 namespace {
 
-constexpr uint8_t kEnd = 99;     // a producer has submitted
-constexpr uint8_t kRuns = 90;    // a puller has a batch
-constexpr uint8_t kSleeps = 91;  // a puller or the timer waits
+using enum Mutation;
+constexpr size_t kMaxProducers = 4;
+constexpr size_t kMaxInstances = 3;
+constexpr uint8_t kNever = 9;  // what is due first in an empty queue
 
 constexpr uint8_t Byte(int64_t value) { return static_cast<uint8_t>(value); }
+constexpr uint8_t Lowest(int count) { return Byte((1 << count) - 1); }
 int Count(uint8_t bits) { return std::popcount(bits); }
-constexpr uint8_t First(int count) { return Byte((1 << count) - 1); }
+uint8_t FirstDue(uint8_t bits) { return Byte(std::countr_zero(bits) + 1); }
 
-}  // namespace
+struct Producer {
+  enum : uint8_t { kCount, kPush, kWord, kRows, kClaim, kLook, kLower, kEnd };
+  uint8_t step = kCount, rows = 0, at_rows = 0, at_instance = 0, look_at = 0;
+  auto operator<=>(const Producer&) const = default;
+};
 
-uint8_t PullModel::Join(uint8_t some, uint8_t more) const {
-  return options_.has_timer ? Byte(some | more)
-                            : First(Count(some) + Count(more));
+struct Puller {
+  enum : uint8_t { kSleeps, kPlan, kPublish, kLook, kWake, kRuns };
+  uint8_t step = kSleeps;
+  bool leaves = false, has_alarm = false;
+  bool is_notified = true;  // since it took its key (base/event_count.h)
+  uint8_t wake = 0;         // instance + 1; 0: none
+};
+
+struct Timer {
+  enum : uint8_t { kSleeps, kPlan, kPublish, kLook };
+  uint8_t step = kSleeps, look_at = kNever;
+  bool fires = false, is_notified = true;
+};
+
+struct State {
+  uint8_t rows = 0;                              // the admission counter
+  uint8_t inbox = 0, queue = 0;                  // requests, as bits
+  bool is_locked = false;                        // the mutex
+  bool is_over = false;                          // the window of the queue
+  uint8_t notify_rows = 0, notify_instance = 0;  // the word; rows 0: none
+  uint8_t look_at = kNever;
+  // Instances + 1, in the order in which they began to wait; 0: no more.
+  std::array<uint8_t, kMaxInstances> waiting = {};
+  std::array<Producer, kMaxProducers> producers;
+  std::array<Puller, kMaxInstances> pullers;
+  Timer timer;
+};
+static_assert(alignof(State) == 1, "states have no padding");
+
+// Without deadlines neither requests nor producers differ: those that have
+// pushed come first, and the lowest bits are queued, the next in the inbox.
+void MergeAlike(const PullModelOptions& options, State& next) {
+  const uint8_t all = Lowest(Count(next.queue) + Count(next.inbox));
+  next.queue = Lowest(Count(next.queue));
+  next.inbox = Byte(all - next.queue);
+  std::ranges::sort(std::span(next.producers).first(options.producers),
+                    std::ranges::greater());
 }
 
-// --- producers: count, push, look --------------------------------------------
+bool Leaves(const PullModelOptions& options, const State& state) {
+  return state.queue != 0 && (!options.is_window || state.is_over ||
+                              Count(state.queue) >= options.batch);
+}
 
-// What a producer no longer needs is 0, so that it does not tell states apart.
-void PullModel::MoveProducer(State next, int index, const Emit& emit) const {
-  State::Producer& its = next.producers[static_cast<size_t>(index)];
+bool NeedsAlarm(const PullModelOptions& options, const State& state) {
+  return options.is_window && state.queue != 0 &&
+         std::ranges::none_of(state.pullers, &Puller::has_alarm);
+}
+
+void Drain(State& next) {
+  next.queue = Byte(next.queue | next.inbox);
+  next.inbox = 0;
+}
+
+void TakeOut(uint8_t requests, State& next) {
+  next.queue = Byte(next.queue & ~requests);
+  next.rows = Byte(next.rows - Count(requests));
+  next.is_over = next.is_over && next.queue != 0;
+}
+
+// --- steps: each function makes the next one, or returns false: there is none
+
+// Counts, pushes, looks. What it needs no more is 0, so that states are alike.
+bool MoveProducer(const PullModelOptions& options, uint8_t index, State& next) {
+  const Mutation mutation = options.mutation;
   const uint8_t due = Byte(index + 1);
-  const bool reads_rows_early =
-      options_.mutation == Mutation::kRowsReadBeforePush;
-  const bool reads_look_early =
-      options_.mutation == Mutation::kLookReadBeforePush;
-  constexpr State::Producer kHasSubmitted = {kEnd, 0, 0, 0, 0};
-  const auto go_to_look = [&] {
-    its.rows = its.at_rows = its.at_instance = 0;
-    its.step = 5;
-  };
-  switch (its.step) {
-    case 0:  // counts
+  Producer& its = next.producers[index];
+  const Producer has_notified = {
+      .step = options.has_timer ? Producer::kLook : Producer::kEnd,
+      .look_at = its.look_at};
+  switch (its.step++) {
+    case Producer::kCount:
       ++next.rows;
-      its.rows = reads_rows_early ? next.rows : Byte(0);
-      its.look_at = reads_look_early ? next.look_at : Byte(0);
-      its.step = 1;
-      break;
-    case 1:  // pushes
-      next.inbox = Join(next.inbox, Byte(1 << index));
-      its.step = 2;
-      break;
-    case 2:  // reads the word
+      its.rows = mutation == kRowsReadBeforePush ? next.rows : Byte(0);
+      its.look_at = mutation == kLookReadBeforePush ? next.look_at : Byte(0);
+      return true;
+    case Producer::kPush:
+      next.inbox = Byte(next.inbox | 1 << index);
+      return true;
+    case Producer::kWord:
       its.at_rows = next.notify_rows;
       its.at_instance = next.notify_instance;
-      its.step = 3;
-      if (its.at_rows == 0) {
-        go_to_look();
-      }
-      break;
-    case 3:  // reads the rows
-      its.step = 4;
-      if ((reads_rows_early ? its.rows : next.rows) < its.at_rows) {
-        go_to_look();
-      }
-      break;
-    case 4:  // claims the word, and wakes
+      its = its.at_rows == 0 ? has_notified : its;
+      return true;
+    case Producer::kRows:
+      its.rows = mutation == kRowsReadBeforePush ? its.rows : next.rows;
+      its = its.rows < its.at_rows ? has_notified : its;
+      its.rows = 0;
+      return true;
+    case Producer::kClaim:  // and wakes
       if (next.notify_rows == its.at_rows &&
           next.notify_instance == its.at_instance) {
         next.notify_rows = next.notify_instance = 0;
-        next.pullers[its.at_instance].event.Notify();
+        next.pullers[its.at_instance].is_notified = true;
       }
-      go_to_look();
-      break;
-    case 5:  // reads when the timer looks
-      its.look_at = reads_look_early ? its.look_at : next.look_at;
-      its.step = 6;
-      if (!options_.has_timer || (its.look_at != 0 && due >= its.look_at)) {
-        its = kHasSubmitted;
+      its = has_notified;
+      return true;
+    case Producer::kLook:
+      its.look_at =
+          mutation == kLookReadBeforePush ? its.look_at : next.look_at;
+      return true;
+    case Producer::kLower:  // unless it is low enough
+      if (its.look_at > due && its.look_at != next.look_at) {
+        its = {.step = Producer::kLower, .look_at = next.look_at};
+        return true;
       }
-      break;
-    case 6:  // lowers it, or reads it again
-      if (next.look_at == its.look_at) {
+      if (its.look_at > due) {
         next.look_at = due;
-        next.timer.event.Notify();
-        its = kHasSubmitted;
-      } else {
-        its.look_at = 0;
-        its.step = reads_look_early ? kEnd : Byte(5);
+        next.timer.is_notified = true;
       }
-      break;
+      its = {.step = Producer::kEnd};
+      return true;
     default:
-      return;
+      return false;
   }
-  emit(next);
 }
 
-// --- pullers -----------------------------------------------------------------
-
-bool PullModel::Leaves(const State& state) const {
-  return options_.is_window ? Count(state.queue) >= options_.batch ||
-                                  (state.queue != 0 && state.is_over != 0)
-                            : state.queue != 0;
-}
-
-bool PullModel::NeedsAlarm(const State& state) const {
-  return options_.is_window && state.queue != 0 &&
-         std::none_of(state.pullers.begin(), state.pullers.end(),
-                      [](const auto& each) { return each.has_alarm != 0; });
-}
-
-// That which has the alarm, else the last to wait.
-uint8_t PullModel::Designated(const State& state) {
-  int best = 0;
-  int best_rank = 0;
-  for (int i = 0; i < kMaxInstances; ++i) {
-    const State::Puller& each = state.pullers[static_cast<size_t>(i)];
-    const int rank = each.has_alarm * kMaxInstances + each.wait_number;
-    if (rank > best_rank) {
-      best_rank = rank;
-      best = i + 1;
+// Publishes what the designated instance waits for, or decides to wake it: the
+// one that has the alarm, else the last to wait.
+void Publish(const PullModelOptions& options, Puller& its, State& next) {
+  uint8_t waiter = 0;
+  for (const uint8_t each : next.waiting) {
+    if (each != 0 && (waiter == 0 || !next.pullers[waiter - 1u].has_alarm)) {
+      waiter = each;
     }
   }
-  return Byte(best);
+  const bool has_work =
+      Leaves(options, next) ||
+      (NeedsAlarm(options, next) && options.mutation != kAlarmIsNotHandedOn);
+  next.notify_rows = next.notify_instance = 0;
+  its.step = Puller::kWake;
+  if (waiter != 0 && !has_work) {
+    next.notify_rows = Byte(next.queue != 0 ? options.batch : 1);
+    next.notify_instance = Byte(waiter - 1);
+    its.step = Puller::kLook;
+  } else if (!its.leaves || options.mutation != kNoWakeForWhatStaysBehind) {
+    its.wake = waiter;
+  }
 }
 
-void PullModel::MovePuller(State next, int index, const Emit& emit) const {
-  State::Puller& its = next.pullers[static_cast<size_t>(index)];
-  const Mutation mutation = options_.mutation;
-  if (its.step == kSleeps && its.event.is_woken != 0) {
-    its.step = 0;
-  }
-  switch (its.step) {
-    case 0:  // takes the mutex and its key; it no longer waits
-      if (next.mutex != 0) {
-        return;
+bool MovePuller(const PullModelOptions& options, uint8_t index, State& next) {
+  const Mutation mutation = options.mutation;
+  Puller& its = next.pullers[index];
+  switch (its.step++) {
+    case Puller::kSleeps:  // until it gets the mutex; takes its key
+      if (!its.is_notified || next.is_locked) {
+        return false;
       }
-      next.mutex = Byte(index + 1);
-      for (State::Puller& each : next.pullers) {
-        if (its.wait_number != 0 && each.wait_number > its.wait_number) {
-          --each.wait_number;
-        }
-      }
-      its = {};
-      its.step = 1;
-      if (mutation != Mutation::kKeyTakenAfterPublication) {
-        its.event.Prepare();
-      }
+      next.is_locked = true;
+      std::fill(
+          std::remove(next.waiting.begin(), next.waiting.end(), index + 1),
+          next.waiting.end(), Byte(0));
+      its = {.step = Puller::kPlan, .is_notified = false};
       break;
-    case 1:  // drains, plans, and leaves or waits
-      next.queue = Join(next.queue, next.inbox);
-      next.inbox = 0;
-      its.step = 2;
-      if (Leaves(next)) {
-        its.leaves = 1;
-        its.event = {};
-        for (int i = 0; i < options_.batch && next.queue != 0; ++i) {
-          next.queue = Byte(next.queue & (next.queue - 1));
-          --next.rows;
+    case Puller::kPlan:  // leaves or waits
+      Drain(next);
+      if (Leaves(options, next)) {
+        its.leaves = true;
+        for (int i = 0; i < options.batch; ++i) {
+          TakeOut(Byte(next.queue & -next.queue), next);
         }
-        next.is_over = next.queue == 0 ? Byte(0) : next.is_over;
-        its.step = mutation == Mutation::kLeavingPublishesNothing ? 4 : 2;
+        its.step = mutation == kLeavingPublishesNothing ? Puller::kWake
+                                                        : Puller::kPublish;
       } else {
-        its.has_alarm = NeedsAlarm(next) ? 1 : 0;
-        its.wait_number =
-            Byte(1 + std::count_if(next.pullers.begin(), next.pullers.end(),
-                                   [](const auto& each) {
-                                     return each.wait_number != 0;
-                                   }));
+        its.has_alarm = NeedsAlarm(options, next);
+        *std::ranges::find(next.waiting, 0) = Byte(index + 1);
       }
       break;
-    case 2: {  // publishes, or decides which instance to wake instead
-      const uint8_t waiter = Designated(next);
-      const bool has_work =
-          Leaves(next) ||
-          (NeedsAlarm(next) && mutation != Mutation::kAlarmIsNotHandedOn);
-      next.notify_rows = next.notify_instance = 0;
-      its.step = 4;
-      if (waiter != 0 && !has_work) {
-        next.notify_rows = Byte(next.queue != 0 ? options_.batch : 1);
-        next.notify_instance = Byte(waiter - 1);
-        its.step = 3;
-      } else if (its.leaves == 0 ||
-                 mutation != Mutation::kNoWakeForWhatStaysBehind) {
-        its.wake = waiter;
-      }
+    case Puller::kPublish:
+      Publish(options, its, next);
       break;
-    }
-    case 3:  // looks once more
+    case Puller::kLook:
       if (next.inbox != 0 &&
-          mutation != (its.leaves != 0
-                           ? Mutation::kNoLookAfterLeaversPublication
-                           : Mutation::kNoLookAfterWaitersPublication)) {
+          mutation != (its.leaves ? kNoLookAfterLeaversPublication
+                                  : kNoLookAfterWaitersPublication)) {
         its.wake = Byte(next.notify_instance + 1);
         next.notify_rows = next.notify_instance = 0;
       }
-      its.step = 4;
       break;
-    case 4:  // wakes an instance, which may be itself
-      if (its.leaves == 0 && mutation == Mutation::kKeyTakenAfterPublication) {
-        its.event.is_prepared = 1;
-      }
+    case Puller::kWake:  // an instance, which may be itself
+      its.is_notified &= mutation != kKeyTakenAfterPublication;
       if (its.wake != 0) {
-        next.pullers[its.wake - 1u].event.Notify();
+        next.pullers[its.wake - 1u].is_notified = true;
         its.wake = 0;
       }
-      its.step = its.leaves != 0 ? kRuns : kSleeps;
+      its.step = its.leaves ? Puller::kRuns : Puller::kSleeps;
       break;
     default:
-      return;
+      return false;
   }
-  if (its.step == 4) {
-    next.mutex = 0;
-  }
-  emit(next);
+  next.is_locked = next.is_locked && its.step != Puller::kWake;
+  return true;
 }
 
-// --- the timer ---------------------------------------------------------------
-
-void PullModel::MoveTimer(State next, const Emit& emit) const {
-  State::Timer& its = next.timer;
-  constexpr uint8_t kHolder = kMaxInstances + 1;
-  const bool is_unlocked =
-      options_.mutation == Mutation::kTimerPublishesWithoutMutex;
-  if (its.step == kSleeps && its.event.is_woken != 0) {
-    its.step = 0;
-  }
-  switch (its.step) {
-    case 0:  // takes its key
-      its.event.Prepare();
-      its.step = 1;
-      break;
-    case 1:  // takes the mutex, drains, expires, computes
-      if (next.mutex != 0) {
-        return;
+bool MoveTimer(const PullModelOptions& options, State& next) {
+  const bool locks = options.mutation != kTimerPublishesWithoutMutex;
+  Timer& its = next.timer;
+  switch (its.step++) {
+    case Timer::kSleeps:  // takes its key
+      return std::exchange(its.is_notified, false);
+    case Timer::kPlan:  // takes the mutex, expires
+      if (next.is_locked) {
+        return false;
       }
-      next.mutex = is_unlocked ? Byte(0) : kHolder;
-      next.queue = Join(next.queue, next.inbox);
-      next.inbox = 0;
-      if (its.fires != 0) {
-        const uint8_t expired = next.queue & First(its.look_at);
-        next.queue = Byte(next.queue - expired);
-        next.rows = Byte(next.rows - Count(expired));
-        next.is_over = next.queue == 0 ? Byte(0) : next.is_over;
+      next.is_locked = locks;
+      Drain(next);
+      if (std::exchange(its.fires, false)) {
+        TakeOut(Byte(next.queue & Lowest(its.look_at)), next);
       }
-      its.fires = 0;
-      its.look_at =
-          next.queue == 0 ? Byte(0) : Byte(std::countr_zero(next.queue) + 1);
-      its.step = 2;
-      break;
-    case 2:  // publishes
+      its.look_at = FirstDue(next.queue);
+      return true;
+    case Timer::kPublish:
       next.look_at = its.look_at;
-      its.step = 3;
-      break;
-    case 3:  // looks once more
-      its.step = kSleeps;
+      return true;
+    case Timer::kLook:
       if (next.inbox != 0 &&
-          options_.mutation != Mutation::kNoLookAfterTimersPublication) {
-        next.look_at = 1;
-        its.step = 0;
+          options.mutation != kNoLookAfterTimersPublication) {
+        next.look_at = 0;
+        its.is_notified = true;
       }
-      next.mutex = is_unlocked ? next.mutex : Byte(0);
-      break;
+      next.is_locked = next.is_locked && !locks;
+      its.step = Timer::kSleeps;
+      return true;
     default:
-      return;
+      return false;
   }
-  emit(next);
 }
 
-// Batches end, windows end, and the timer's moment comes, some time.
-void PullModel::PassTime(const State& state, const Emit& emit) const {
-  for (size_t i = 0; i < static_cast<size_t>(options_.instances); ++i) {
-    State next = state;
-    State::Puller& its = next.pullers[i];
-    const bool is_alarmed = its.step == kSleeps && its.has_alarm != 0;
-    if (its.step == kRuns || is_alarmed) {
-      next.is_over = is_alarmed ? next.queue != 0 : next.is_over;
-      its.step = 0;
-      emit(next);
-    }
-  }
-  if (state.timer.step == kSleeps && state.timer.look_at != 0) {
-    State next = state;
-    next.timer.step = 0;
-    next.timer.fires = 1;
-    emit(next);
-  }
+// Time passes: a batch ends, or the window that an instance has the alarm of.
+bool PassPullersTime(uint8_t index, State& next) {
+  Puller& its = next.pullers[index];
+  const bool is_alarmed = its.step == Puller::kSleeps && its.has_alarm;
+  const bool passes = its.step == Puller::kRuns || is_alarmed;
+  next.is_over = is_alarmed ? next.queue != 0 : next.is_over;
+  its.step = Puller::kSleeps;
+  its.is_notified = true;
+  return passes;
+}
+
+bool PassTimersTime(State& next) {
+  Timer& its = next.timer;
+  its.fires = its.step == Timer::kSleeps && its.look_at != kNever;
+  its.is_notified = true;
+  return its.fires;
 }
 
 // --- exploration -------------------------------------------------------------
 
-std::string PullModel::Problem(State state) const {
-  state.queue = Join(state.queue, state.inbox);
-  const bool sleeps =
-      std::any_of(state.pullers.begin(), state.pullers.end(),
-                  [](const auto& each) { return each.step == kSleeps; });
-  if (sleeps && state.queue != 0 && !options_.is_window) {
-    return "a request waits beside an idle instance";
+std::string Problem(const PullModelOptions& options, State state) {
+  Drain(state);
+  const bool waits = state.waiting[0] != 0;
+  if (waits && Leaves(options, state)) {
+    return "a batch waits beside an idle instance";
   }
-  if (sleeps && Count(state.queue) >= options_.batch) {
-    return "a full batch waits beside an idle instance";
-  }
-  if (sleeps && NeedsAlarm(state)) {
+  if (waits && NeedsAlarm(options, state)) {
     return "requests wait and no instance has the alarm";
   }
-  if (options_.has_timer && state.queue != 0 &&
-      (state.timer.step != kSleeps || state.timer.look_at == 0 ||
-       state.timer.look_at > std::countr_zero(state.queue) + 1)) {
+  if (options.has_timer && (state.timer.step != Timer::kSleeps ||
+                            state.timer.look_at > FirstDue(state.queue))) {
     return "the timer sleeps past a deadline";
   }
   return "";
 }
 
-PullModel::Result PullModel::Explore() const {
-  static_assert(alignof(State) == 1, "states have no padding");
-  State first = {};
-  for (size_t i = static_cast<size_t>(options_.producers); i < kMaxProducers;
-       ++i) {
-    first.producers[i].step = kEnd;  // sorts last
-  }
+}  // namespace
+
+PullModelResult ExplorePullModel(const PullModelOptions& options) {
+  State state = {};
+  std::vector<State> open = {state};
   std::unordered_set<std::string> seen;
-  std::vector<State> open = {first};
-  bool moves = false;
-  const Emit emit = [&](State next) {
-    moves = true;
-    if (!options_.has_timer) {
-      next.queue = First(Count(next.queue));
-      std::sort(next.producers.begin(), next.producers.end());
+  const auto play = [&](auto step) {
+    State next = state;
+    if (!step(next)) {
+      return false;
+    }
+    if (!options.has_timer) {
+      MergeAlike(options, next);
     }
     if (seen.emplace(reinterpret_cast<const char*>(&next), sizeof next)
             .second) {
       open.push_back(next);
     }
+    return true;
   };
-  Result result;
+  PullModelResult result;
   while (!open.empty() && result.problem.empty()) {
-    const State state = open.back();
+    state = open.back();
     open.pop_back();
-    moves = false;
-    for (int i = 0; i < kMaxProducers; ++i) {
-      MoveProducer(state, i, emit);
+    bool moves = false;
+    for (uint8_t i = 0; i < options.producers; ++i) {
+      moves |= play([&](State& to) { return MoveProducer(options, i, to); });
     }
-    for (int i = 0; i < options_.instances; ++i) {
-      MovePuller(state, i, emit);
+    for (uint8_t i = 0; i < options.instances; ++i) {
+      moves |= play([&](State& to) { return MovePuller(options, i, to); });
+      play([&](State& to) { return PassPullersTime(i, to); });
     }
-    if (options_.has_timer) {
-      MoveTimer(state, emit);
-    }
+    moves |= options.has_timer &&
+             play([&](State& to) { return MoveTimer(options, to); });
     if (!moves) {
       ++result.at_rest;
-      result.problem = Problem(state);
+      result.problem = Problem(options, state);
     }
-    PassTime(state, emit);
+    play(PassTimersTime);
   }
   result.states = seen.size();
   return result;

@@ -11,7 +11,7 @@ namespace {
 
 // Small enough for seconds; what a mutation needs to be noticed is among them.
 std::vector<PullModelOptions> Sizes(Mutation mutation) {
-  const auto size = [mutation](int producers, int instances, int batch,
+  const auto size = [mutation](size_t producers, size_t instances, int batch,
                                bool is_window, bool has_timer) {
     return PullModelOptions{.producers = producers,
                             .instances = instances,
@@ -27,7 +27,7 @@ std::vector<PullModelOptions> Sizes(Mutation mutation) {
 
 TEST(PullModel, EveryInterleavingKeepsThePromises) {
   for (const PullModelOptions& options : Sizes(Mutation::kNone)) {
-    const PullModel::Result result = PullModel(options).Explore();
+    const PullModelResult result = ExplorePullModel(options);
     EXPECT_EQ(result.problem, "")
         << options.producers << " producers, " << options.instances
         << " instances, batch " << options.batch
@@ -42,7 +42,7 @@ TEST(PullModel, EachStepThatIsLeftOutIsNoticed) {
   for (int i = 1; i < kMutationCount; ++i) {
     bool is_noticed = false;
     for (const PullModelOptions& options : Sizes(static_cast<Mutation>(i))) {
-      if (!PullModel(options).Explore().problem.empty()) {
+      if (!ExplorePullModel(options).problem.empty()) {
         is_noticed = true;
         break;
       }
