@@ -17,10 +17,9 @@ PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
 # What decodes a request and encodes a reply.
 CODEC = ("server/codec/wire_reader", "server/codec/infer_message", "server/codec/infer_codec",
-         "server/codec/infer_parameters", "server/codec/raw_contents",
-         "server/codec/typed_contents", "tensor/bytes_elements", "tensor/segment_reader",
-         "server/codec/infer_response", "server/codec/stream_message",
-         "server/codec/classification", "server/client_text")
+         "server/codec/infer_parameters", "server/codec/typed_contents",
+         "tensor/bytes_elements", "tensor/segment_reader", "server/codec/infer_response",
+         "server/codec/stream_message", "server/codec/classification", "server/client_text")
 COVERAGE_FLAGS = "-fprofile-instr-generate -fcoverage-mapping"
 
 

@@ -11,9 +11,9 @@
 #include "base/checked_math.h"
 #include "server/client_text.h"
 #include "server/codec/classification.h"
-#include "server/codec/raw_contents.h"
 #include "server/codec/typed_contents.h"
 #include "tensor/bytes_elements.h"
+#include "tensor/segment_reader.h"
 
 namespace ferry {
 namespace {
@@ -42,6 +42,63 @@ std::string NamesOf(const std::vector<TensorSpec>& tensors) {
 
 std::string OfInput(const ModelView& model, const std::string& input) {
   return absl::StrCat("input '", input, "' for model '", model.name, "'");
+}
+
+// Returns whether raw bytes may be no element of the type; those of the other
+// types are always some number.
+bool MayBeMalformed(DataType type) {
+  return type == DataType::kBool || type == DataType::kBytes;
+}
+
+// A bool that is neither 0 nor 1 is none, whatever computes with it.
+absl::Status CheckBools(absl::Span<const ByteSegment> segments) {
+  for (const ByteSegment& segment : segments) {
+    for (size_t i = 0; i < segment.size; ++i) {
+      if (static_cast<uint8_t>(segment.data[i]) > 1) {
+        return absl::InvalidArgumentError(
+            "expected bytes of 0 or 1 as datatype 'BOOL', got another value");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBytes(int64_t count, absl::Span<const ByteSegment> segments) {
+  SegmentReader reader(segments);
+  for (int64_t i = 0; i < count; ++i) {
+    if (reader.at_end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected ", count, " elements of datatype 'BYTES', got ", i));
+    }
+    uint32_t length = 0;
+    const size_t left = reader.left();
+    if (!ReadBytesLength(reader, length)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("element ", i,
+                       " of datatype 'BYTES': expected a length "
+                       "of ",
+                       kBytesLengthSize, " bytes, got ", left, " bytes"));
+    }
+    if (!reader.Skip(length)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("element ", i, " of datatype 'BYTES': expected ", length,
+                       " bytes behind its length, got ", reader.left()));
+    }
+  }
+  if (!reader.at_end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", count, " elements of datatype 'BYTES', got ",
+                     reader.left(), " bytes behind them"));
+  }
+  return absl::OkStatus();
+}
+
+// Returns OK if `segments` hold `count` elements, of a type that may be
+// malformed. REQUIRES: of bools they hold that many bytes.
+absl::Status CheckRawElements(DataType type, int64_t count,
+                              absl::Span<const ByteSegment> segments) {
+  return type == DataType::kBool ? CheckBools(segments)
+                                 : CheckBytes(count, segments);
 }
 
 }  // namespace
@@ -83,9 +140,9 @@ bool InferDecoder::BindAgain(const ModelView& model, InferRequest& request) {
       return false;
     }
     inputs_[i].segments = message_.raw(sent_as);
-    if (!CheckRawElements(model.spec.inputs[i].type, elements_[i],
-                          inputs_[i].segments)
-             .ok()) {
+    const DataType type = model.spec.inputs[i].type;
+    if (MayBeMalformed(type) &&
+        !CheckRawElements(type, elements_[i], inputs_[i].segments).ok()) {
       return false;
     }
   }
@@ -99,12 +156,15 @@ bool InferDecoder::BindAgain(const ModelView& model, InferRequest& request) {
 absl::Status InferDecoder::BindAnew(const ModelView& model,
                                     InferRequest& request) {
   const size_t input_count = model.spec.inputs.size();
-  absl::StatusOr<RequestParameters> parameters =
-      ReadRequestParameters(message_.fields().parameters());
-  if (!parameters.ok()) {
-    return parameters.status();
+  parameters_ = {};
+  if (!message_.fields().parameters().empty()) {
+    const absl::StatusOr<RequestParameters> parameters =
+        ReadRequestParameters(message_.fields().parameters());
+    if (!parameters.ok()) {
+      return parameters.status();
+    }
+    parameters_ = *parameters;
   }
-  parameters_ = *parameters;
   if (absl::Status status = MatchInputs(model); !status.ok()) {
     return status;
   }
@@ -130,11 +190,14 @@ absl::Status InferDecoder::BindAnew(const ModelView& model,
                                 "none"));
   }
   request.rows = std::max(request.rows, 1);
-  if (absl::Status status = BindPadding(model, request.rows); !status.ok()) {
-    return status;
+  request.shape_key = 0;
+  if (RequestsMayDiffer(model.spec)) {
+    if (absl::Status status = BindPadding(model, request.rows); !status.ok()) {
+      return status;
+    }
+    request.shape_key = ShapeKey(inputs_);
   }
   request.inputs = inputs_;
-  request.shape_key = RequestsMayDiffer(model.spec) ? ShapeKey(inputs_) : 0;
   return BindOutputs(model);
 }
 
@@ -287,6 +350,9 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
                                 *bytes, ", got ", message_.raw_bytes(raw)));
   }
   view.segments = message_.raw(raw);
+  if (!MayBeMalformed(spec.type)) {
+    return absl::OkStatus();
+  }
   const absl::Status status =
       CheckRawElements(spec.type, *count, view.segments);
   return status.ok() ? status
