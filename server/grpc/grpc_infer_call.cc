@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "server/grpc/grpc_deadline.h"
-
 namespace ferry {
 
 void GrpcInferCall::Post(InferRpcSource& source,

@@ -1,12 +1,13 @@
-// Implements InferCall: decodes, submits, encodes, sends.
+// Implements InferCall: decodes, submits, encodes, sends. And AnsweredCalls: a
+// list of calls, and the event that announces it.
 #include "server/grpc/infer_call.h"
 
 #include <algorithm>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "server/codec/infer_response.h"
-#include "server/grpc/answered_calls.h"
 
 namespace ferry {
 namespace {
@@ -15,6 +16,20 @@ namespace {
 constexpr size_t kMaxKeptSlices = 4096;
 
 }  // namespace
+
+TimePoint ToTimePoint(gpr_timespec deadline) {
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
+    return kNever;
+  }
+  const gpr_timespec monotonic =
+      gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  constexpr int64_t kNanosPerSecond = 1'000'000'000;
+  constexpr int64_t kMaxSeconds = INT64_MAX / kNanosPerSecond - 1;
+  if (monotonic.tv_sec >= kMaxSeconds) {
+    return kNever;
+  }
+  return FromNanos(monotonic.tv_sec * kNanosPerSecond + monotonic.tv_nsec);
+}
 
 void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
   absl::Status status;
@@ -150,6 +165,33 @@ void InferCall::Clear() {
   decoder_.Clear();
   DropMessage();
   request_.Reset();
+}
+
+void AnsweredCalls::Push(InferCall& call) {
+  pushes_.fetch_add(1, std::memory_order_seq_cst);
+  calls_.Push(call);  // from now on the call may be gone
+  if (!is_event_under_way_.exchange(true, std::memory_order_seq_cst)) {
+    event_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC),
+               static_cast<QueueTag*>(this));
+  }
+  pushes_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void AnsweredCalls::AwaitPushes() const {
+  while (pushes_.load(std::memory_order_seq_cst) > 0) {
+    std::this_thread::yield();
+  }
+}
+
+void AnsweredCalls::FinishAll() {
+  if (calls_.empty()) {
+    return;
+  }
+  InferCall* next = calls_.TakeAll();
+  while (next != nullptr) {
+    InferCall& call = *std::exchange(next, next->next_answered);
+    call.Finish();
+  }
 }
 
 }  // namespace ferry

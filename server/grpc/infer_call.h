@@ -1,4 +1,5 @@
-// InferCall carries one inference from its received bytes to its reply.
+// InferCall carries one inference from its received bytes to its reply;
+// AnsweredCalls brings it back to its thread.
 //
 // Life of a call, all of it on the thread of its completion queue but
 // Respond():
@@ -20,10 +21,14 @@
 #ifndef FERRY_SERVER_GRPC_INFER_CALL_H_
 #define FERRY_SERVER_GRPC_INFER_CALL_H_
 
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,16 +36,22 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "base/push_list.h"
 #include "batcher/completion.h"
 #include "batcher/infer_request.h"
 #include "server/codec/infer_codec.h"
 #include "server/control/model_table.h"
+#include "server/grpc/queue_tag.h"
 #include "server/grpc/status.h"
 #include "tensor/output_buffer.h"
 
 namespace ferry {
 
 class AnsweredCalls;
+
+// Returns a deadline of gRPC's as a moment of Ferry's clock; kNever where there
+// is none. gRPC's monotonic clock and Ferry's are CLOCK_MONOTONIC.
+TimePoint ToTimePoint(gpr_timespec deadline);
 
 // What all calls of a queue share; outlives them.
 struct InferEnvironment {
@@ -115,6 +126,51 @@ class InferCall final : private Completion {
   RequestResult result_;
   OutputRef output_;  // keeps result_.rows
   bool is_sent_ = false;
+};
+
+// AnsweredCalls brings calls that a scheduler has answered back to the thread
+// of their completion queue, which sends what is not sent, and ends the call.
+//
+// So one thread alone begins, cancels, ends and clears a call. To bring it back
+// costs the batcher thread a push, and an event of gRPC's for the first of
+// several: two short locks and a write to an eventfd.
+//
+// Why no call is forgotten: Push() pushes, then asks for an event unless one is
+// under way; the event says that none is under way, then the thread takes what
+// was pushed. So a call that was pushed after the thread looked asks anew.
+// A thread that stops between push and event delays those that push after it
+// until it goes on, or another event comes.
+//
+// Thread safety: Push() from any thread, the rest on the queue's thread.
+class AnsweredCalls final : private QueueTag {
+ public:
+  // The queue outlives this.
+  explicit AnsweredCalls(grpc::CompletionQueue& queue) : queue_(queue) {}
+
+  // REQUIRES: the queue is not shut down.
+  void Push(InferCall& call);
+
+  // Waits until each Push() that has begun has returned. Before the queue is
+  // shut down: its thread may finish a call whose event is still being asked
+  // for.
+  void AwaitPushes() const;
+
+  // Finishes the calls that were pushed, oldest first. The queue's thread calls
+  // it before each of its events, so that an answer is not kept waiting by what
+  // has just been received.
+  void FinishAll();
+
+ private:
+  void Ended(bool) override {
+    is_event_under_way_.store(false, std::memory_order_seq_cst);
+    FinishAll();
+  }
+
+  grpc::CompletionQueue& queue_;
+  PushList<InferCall, &InferCall::next_answered> calls_;
+  std::atomic<bool> is_event_under_way_{false};
+  std::atomic<int32_t> pushes_{0};  // that have begun and not returned
+  grpc::Alarm event_;
 };
 
 }  // namespace ferry

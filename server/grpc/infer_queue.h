@@ -23,7 +23,6 @@
 #include <thread>
 #include <vector>
 
-#include "server/grpc/answered_calls.h"
 #include "server/grpc/grpc_infer_call.h"
 #include "server/grpc/infer_call.h"
 #include "server/grpc/infer_stream.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/codec/stream_message.h"
-#include "server/grpc/grpc_deadline.h"
 
 namespace ferry {
 namespace {

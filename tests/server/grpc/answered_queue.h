@@ -7,7 +7,7 @@
 
 #include <grpcpp/completion_queue.h>
 
-#include "server/grpc/answered_calls.h"
+#include "server/grpc/infer_call.h"
 #include "server/grpc/queue_tag.h"
 
 namespace ferry {
