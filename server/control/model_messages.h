@@ -8,7 +8,7 @@
 #include "batcher/statistics.h"
 #include "models/repository/served_model.h"
 #include "proto/inference.pb.h"
-#include "server/control/model_entry.h"
+#include "server/control/model_table.h"
 
 namespace ferry {
 
