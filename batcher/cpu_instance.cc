@@ -9,10 +9,12 @@
 namespace ferry {
 namespace {
 
-// A reply takes some 10 us of the thread that sends it. So long after the begin
-// of the compute the batcher thread sends replies itself, which spares a
-// hand-over; then it leaves them, and goes on with the next batch.
-constexpr Duration kReplyTime = std::chrono::microseconds(300);
+// A reply takes some 10 us of the thread that sends it. After a short compute
+// the batcher thread sends replies itself, which spares a hand-over, until the
+// batch has taken so long in all; then it leaves them to the receiving threads,
+// and goes on with the next batch.
+constexpr Duration kShortCompute = std::chrono::microseconds(300);
+constexpr Duration kShortBatch = std::chrono::milliseconds(1);
 
 constexpr Outcome kModelThrew = {absl::StatusCode::kInternal,
                                  "model failed on this batch"};
@@ -59,7 +61,10 @@ void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
     Computed computed = Computed::kOk;
     const BatchTimes times = RunBatch(*batch, computed);
     scheduler.Finished(*batch, id, times, computed);
-    Deliver(std::move(batch), times.compute_begin + kReplyTime);
+    const bool is_short =
+        times.compute_end - times.compute_begin < kShortCompute;
+    Deliver(std::move(batch),
+            is_short ? times.compute_begin + kShortBatch : TimePoint());
   }
 }
 
