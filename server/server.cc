@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/check.h"
 #include "base/mutex.h"
 
 namespace ferry {
@@ -52,11 +53,6 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
 
 absl::Status Server::Listen() {
   if (absl::Status status = OpenDoors(); !status.ok()) {
-    if (grpc_ != nullptr) {
-      control_->BeginDrain();
-      control_->JoinBy(kNever);
-      grpc_->Shutdown(Duration(0));
-    }
     return status;
   }
   readiness_.MoveTo(ServerState::kReady);
@@ -111,6 +107,13 @@ HttpListener::Routes Server::Routes() const {
 
 Server::~Server() {
   http_.reset();
+  if (grpc_ != nullptr) {
+    // An answer on a queue that was stopped would end the process.
+    control_->BeginDrain();
+    control_->JoinBy(kNever);
+    Check(control_->Drain(kNever).ok(), "a drain without a deadline ends");
+    grpc_->Stop();
+  }
   // Joins the threads of the backends: after this no call is pointed to by
   // them, and the calls can go with their queues.
   control_.reset();

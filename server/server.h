@@ -1,8 +1,9 @@
 // Server owns the served models and their endpoints, from ready to gone.
 //
 // Stopping: BeginDrain() (not ready, still serving), then FinishDrain() (no
-// new requests, what was admitted is answered, ports closed), then the
-// destructor.
+// new requests, what was admitted is answered, gRPC is shut down), then the
+// destructor. After a FinishDrain() that failed it may wait long: a process
+// that must end leaves by _exit(), while gRPC's queues still take answers.
 //
 // Thread safety: one thread calls; what it owns serves on threads of its own.
 // Errors: of Create(): a model that cannot serve; of Listen(): an address that
@@ -38,7 +39,7 @@ class Server {
   // Listens, and is ready when it returns. Once, after Create().
   absl::Status Listen();
 
-  // REQUIRES: FinishDrain() was called, or Listen() was not or failed.
+  // Waits until each load and each batch that runs has ended.
   ~Server();
 
   int grpc_port() const { return grpc_->port(); }
@@ -53,8 +54,7 @@ class Server {
 
   // DEADLINE_EXCEEDED where not all that was admitted was finished in time;
   // the rest was answered with UNAVAILABLE or still runs. ABORTED where all
-  // was, but a model is still being loaded: then the server cannot be
-  // destroyed.
+  // was, but a model is still being loaded.
   absl::Status FinishDrain(TimePoint until);
 
  private:

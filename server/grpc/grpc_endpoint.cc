@@ -173,6 +173,10 @@ void GrpcEndpoint::Shutdown(Duration grace) {
   server_->Shutdown(gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),
       gpr_time_from_nanos(std::max<int64_t>(grace.count(), 0), GPR_TIMESPAN)));
+}
+
+void GrpcEndpoint::Stop() {
+  Shutdown(Duration(0));  // unless it was shut down before
   for (auto& queue : queues_) {
     queue->Stop();
   }

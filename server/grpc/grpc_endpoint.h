@@ -4,8 +4,8 @@
 // replies; one port, not shared; no compression, no reflection and no admin RPC
 // unless asked for.
 //
-// Life: Create() listens; Shutdown() when the schedulers have answered all they
-// accepted; then the destructor, after the schedulers are gone.
+// Life: Create() listens; Shutdown(); Stop() when nothing is left to answer;
+// then the destructor, after the schedulers are gone.
 //
 // Thread safety: created, shut down and destroyed by one thread; the rest from
 // any.
@@ -38,7 +38,7 @@ class GrpcEndpoint {
       const GrpcOptions& options, ModelTable& models, ModelControl& control,
       const Readiness& readiness, UnsentReplies& unsent);
 
-  // REQUIRES: Shutdown() was called.
+  // REQUIRES: Stop() was called.
   ~GrpcEndpoint() = default;
 
   int port() const { return port_; }
@@ -50,9 +50,12 @@ class GrpcEndpoint {
   void SetNotServing() { health_.Set(Health::kNotServing); }
 
   // Takes no more calls, waits for those under way, at most `grace`, and
-  // cancels the rest. REQUIRES: the schedulers have answered what they
-  // accepted.
+  // cancels the rest. A batch that still runs is answered all the same.
   void Shutdown(Duration grace);
+
+  // Shuts down, and ends the queues, which take no answer any more. REQUIRES:
+  // no load is under way, and the schedulers have answered what they accepted.
+  void Stop();
 
  private:
   GrpcEndpoint(ModelTable& models, ModelControl& control,
