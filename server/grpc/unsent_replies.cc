@@ -31,13 +31,17 @@ void UnsentReplies::RemoveWaiting(size_t message_bytes) {
 
 void UnsentReplies::Enforce() {
   const TimePoint now = clock_.Now();
-  MutexLock lock(mutex_);
-  DropPastBound(now);
+  for (size_t dropped = kMaxDropsAtOnce; dropped == kMaxDropsAtOnce;) {
+    MutexLock lock(mutex_);  // and lets others in between
+    dropped = DropPastBound(now);
+  }
 }
 
-void UnsentReplies::DropPastBound(TimePoint now) {
-  while (bytes_ + waiting_bytes_ > max_bytes_ && oldest_ != nullptr &&
-         oldest_->since_ + kMinUnsent <= now) {
+size_t UnsentReplies::DropPastBound(TimePoint now) {
+  size_t dropped = 0;
+  while (dropped < kMaxDropsAtOnce && bytes_ + waiting_bytes_ > max_bytes_ &&
+         oldest_ != nullptr && oldest_->since_ + kMinUnsent <= now) {
+    ++dropped;
     Reply& oldest = *oldest_;
     Unlink(oldest);
     oldest.is_dropped_ = true;
@@ -45,6 +49,7 @@ void UnsentReplies::DropPastBound(TimePoint now) {
     dropped_count_.fetch_add(1, std::memory_order_relaxed);
     oldest.Drop();
   }
+  return dropped;
 }
 
 void UnsentReplies::Remove(Reply& reply) {

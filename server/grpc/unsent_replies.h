@@ -55,9 +55,13 @@ class UnsentReplies {
   explicit UnsentReplies(size_t max_bytes, const Clock& clock = Clock::Steady())
       : max_bytes_(max_bytes), clock_(clock) {}
 
+  // One Add() cancels no more calls of others: it delays its gRPC thread, and
+  // holds the lock.
+  static constexpr size_t kMaxDropsAtOnce = 8;
+
   // Lists a reply of `message_bytes` that is about to be written, and drops the
   // oldest that waited for kMinUnsent while those that are left are past the
-  // bound.
+  // bound, at most kMaxDropsAtOnce.
   void Add(Reply& reply, size_t message_bytes);
 
   // Answers of a stream that wait for their turn behind another: they count,
@@ -65,7 +69,8 @@ class UnsentReplies {
   void AddWaiting(size_t message_bytes);
   void RemoveWaiting(size_t message_bytes);
 
-  // Drops what became old since the last Add(). Called from time to time.
+  // Drops all that Add() left, and what became old since. Called from time to
+  // time.
   void Enforce();
 
   // The reply was written or never will be. Before the call is used again.
@@ -77,7 +82,8 @@ class UnsentReplies {
   }
 
  private:
-  void DropPastBound(TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops at most kMaxDropsAtOnce; returns how many.
+  size_t DropPastBound(TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlink(Reply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;

@@ -60,6 +60,22 @@ TEST_F(UnsentRepliesTest, PastTheBoundTheOldestAreDropped) {
   EXPECT_EQ(unsent_.dropped_count(), 3u);
 }
 
+TEST_F(UnsentRepliesTest, OneAddDropsFewAndEnforceTheRest) {
+  std::array<TestReply, 100> old;
+  for (TestReply& reply : old) {
+    unsent_.Add(reply, kMessage);
+  }
+  WaitLong();
+  unsent_.Add(replies_[0], kMessage);
+  EXPECT_EQ(unsent_.dropped_count(), UnsentReplies::kMaxDropsAtOnce);
+  unsent_.AddWaiting(1);
+  EXPECT_EQ(unsent_.dropped_count(), 2 * UnsentReplies::kMaxDropsAtOnce);
+  EXPECT_TRUE(old[0].is_dropped()) << "the oldest first";
+  EXPECT_FALSE(old[99].is_dropped());
+  unsent_.Enforce();
+  EXPECT_EQ(unsent_.dropped_count(), 99u);
+}
+
 TEST_F(UnsentRepliesTest, WhoReadsInTimeLosesNothingInABurst) {
   for (TestReply& reply : replies_) {
     unsent_.Add(reply, kMessage);  // all of one batch
