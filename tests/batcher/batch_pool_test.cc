@@ -1,11 +1,10 @@
 // Tests BatchPool: its bound, waiters, order of delivery, and when it is idle.
-#include "batcher/batch.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
+#include "batcher/batch.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_request.h"
 

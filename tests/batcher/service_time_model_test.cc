@@ -1,10 +1,10 @@
 // Tests that s(b) is learned: exact lines, noise, one size only, steps, drift.
-#include "batcher/service_time.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+
+#include "batcher/service_time.h"
 
 namespace ferry {
 namespace {

@@ -1,7 +1,7 @@
 // Tests that each shape has its own s(b) in time, and that of all before.
-#include "batcher/service_time.h"
-
 #include <gtest/gtest.h>
+
+#include "batcher/service_time.h"
 
 namespace ferry {
 namespace {
