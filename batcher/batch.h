@@ -1,4 +1,5 @@
-// Batch is a group of requests that cross to the device together.
+// Batch is a group of requests that cross to the device together; BatchPool
+// lends batches and sees to it that they are delivered.
 //
 // Life of a batch: open while the scheduler adds requests; closed when
 // Scheduler::NextBatch() returns it; finished when its compute has ended;
@@ -6,8 +7,8 @@
 // it came from. Nothing joins or leaves a closed batch. Batches are made at
 // start and reused, so that steady state allocates nothing.
 //
-// Thread safety: thread-compatible. A batch has one owner at a time: it travels
-// as a BatchPtr. Its statistics() may be read from any thread.
+// Thread safety: a Batch is thread-compatible. It has one owner at a time, and
+// travels as a BatchPtr. Its statistics() may be read from any thread.
 #ifndef FERRY_BATCHER_BATCH_H_
 #define FERRY_BATCHER_BATCH_H_
 
@@ -148,7 +149,7 @@ void Deliver(BatchPtr batch, TimePoint reply_until = {});
 // Where order is preserved batches are delivered as they were closed, whichever
 // instance was faster: one that ends early is parked.
 //
-// Thread safety: thread-safe.
+// Thread safety: BatchPool is thread-safe.
 class BatchPool {
  public:
   struct Options {
