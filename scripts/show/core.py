@@ -189,10 +189,11 @@ def simulated(benches):
 
 
 def row(claim, what, values, least=None, most=None):
-    after = values["after"]
+    def holds(side):
+        return ((least is None or values[side] >= least) and
+                (most is None or values[side] <= most))
     return values | {"claim": claim, "what": what, "least": least, "most": most,
-                     "holds": (least is None or after >= least) and
-                              (most is None or after <= most)}
+                     "held": holds("before"), "holds": holds("after")}
 
 
 # ---------------------------------------------------------------------------
@@ -228,6 +229,11 @@ def measure(options):
 
 
 def page(rows, counted):
+    def verdict(each):
+        if each["holds"]:
+            return "yes"
+        return "no" if each["held"] else "no, nor did before"
+
     def bound(each):
         return (f">= {each['least']}" if each["least"] is not None else
                 f"<= {each['most']}")
@@ -242,6 +248,6 @@ def page(rows, counted):
              "claim"],
             [[each["what"], f"{each['before']:.3g}", f"{each['after']:.3g}",
               f"{each['ratio']:.3f}" if each["before"] > 0 else "-",
-              len(each["rounds"]), bound(each), "yes" if each["holds"] else "no",
-              each["claim"]] for each in rows]) +
+              len(each["rounds"]), bound(each), verdict(each), each["claim"]]
+             for each in rows]) +
         "\n## Counts\n\n`scripts/count_core.py`:\n\n" + counted)
