@@ -41,8 +41,8 @@ class Future::Call final : public Completion {
   std::promise<Reply> promise_;
 };
 
-Future::Future(std::unique_ptr<Call> call)
-    : call_(std::move(call)), reply_(call_->reply()) {}
+Future::Future(std::unique_ptr<Call> call, std::future<Reply> reply)
+    : call_(std::move(call)), reply_(std::move(reply)) {}
 
 Future::Future(Future&& other) noexcept = default;
 
@@ -68,12 +68,12 @@ void Future::Cancel() { call_->Cancel(); }
 
 absl::StatusOr<Future> Infer(Scheduler& scheduler,
                              const InferArguments& arguments) {
-  Future future(std::make_unique<Future::Call>(scheduler, arguments));
-  if (absl::Status status = future.call_->Submit(); !status.ok()) {
-    future.reply_ = {};  // it has no answer
+  auto call = std::make_unique<Future::Call>(scheduler, arguments);
+  std::future<Reply> reply = call->reply();
+  if (absl::Status status = call->Submit(); !status.ok()) {
     return status;
   }
-  return future;
+  return Future(std::move(call), std::move(reply));
 }
 
 }  // namespace ferry

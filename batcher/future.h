@@ -59,7 +59,7 @@ class Future {
                                       const InferArguments& arguments);
   class Call;
 
-  explicit Future(std::unique_ptr<Call> call);
+  Future(std::unique_ptr<Call> call, std::future<Reply> reply);
 
   std::unique_ptr<Call> call_;
   std::future<Reply> reply_;  // not valid: moved from, or after Get()

@@ -96,6 +96,7 @@ void ServiceTimeModel::Drift(const ServiceTimeSample& sample) {
     }
   }
   line_deviation_ns_ *= ratio;
+  FitLine();
   run_ = Run();
   const int32_t rows = RowsThatRun(sample.rows);
   sizes_[static_cast<size_t>(rows)].samples = 0;
@@ -104,12 +105,17 @@ void ServiceTimeModel::Drift(const ServiceTimeSample& sample) {
 
 void ServiceTimeModel::StartFrom(const ServiceTimeModel& other, double ratio) {
   std::fill(sizes_.begin(), sizes_.end(), Size());
+  first_ = 0;
   run_ = Run();
   batches_ = 0;
   const auto max_rows = static_cast<int32_t>(std::ssize(sizes_) - 1);
   for (const int32_t rows : {RowsThatRun(1), RowsThatRun(max_rows)}) {
-    sizes_[static_cast<size_t>(rows)] = {.mean_ns = ratio * other.LineAt(rows),
-                                         .samples = kPriorSamples};
+    Size& size = sizes_[static_cast<size_t>(rows)];
+    if (size.samples == 0) {
+      size = {.mean_ns = ratio * other.LineAt(rows),
+              .samples = kPriorSamples,
+              .next = std::exchange(first_, rows)};
+    }
   }
   FitLine();
   // Most of the other's deviations may be of other shapes.
@@ -123,6 +129,9 @@ void ServiceTimeModel::LearnAs(int32_t rows_that_run, double took_ns) {
     line_deviation_ns_ += kAverageWeight * (off_ns - line_deviation_ns_);
   }
   Size& size = sizes_[static_cast<size_t>(rows_that_run)];
+  if (size.samples == 0 && size.last == 0) {
+    size.next = std::exchange(first_, rows_that_run);
+  }
   // The first samples count alike, so that none of them is the whole truth.
   const double weight = std::max(kAverageWeight, 1 / (size.samples + 1));
   const double off_ns = took_ns - size.mean_ns;
@@ -141,18 +150,17 @@ void ServiceTimeModel::FitLine() {
   double sum_y = 0;
   double sum_xx = 0;
   double sum_xy = 0;
-  for (size_t rows = 1; rows < sizes_.size(); ++rows) {
-    const Size& size = sizes_[rows];
-    if (size.samples > 0) {
-      const auto age = static_cast<double>(batches_ - size.last);
-      const double weight = size.samples / (1 + age / kHalfLife);
-      const auto x = static_cast<double>(rows);
-      sum += weight;
-      sum_x += weight * x;
-      sum_y += weight * size.mean_ns;
-      sum_xx += weight * x * x;
-      sum_xy += weight * x * size.mean_ns;
-    }
+  for (int32_t rows = first_; rows != 0;) {
+    const Size& size = sizes_[static_cast<size_t>(rows)];
+    const auto age = static_cast<double>(batches_ - size.last);
+    const double weight = size.samples / (1 + age / kHalfLife);
+    const auto x = static_cast<double>(rows);
+    sum += weight;
+    sum_x += weight * x;
+    sum_y += weight * size.mean_ns;
+    sum_xx += weight * x * x;
+    sum_xy += weight * x * size.mean_ns;
+    rows = size.next;
   }
   const double spread = sum * sum_xx - sum_x * sum_x;
   const bool has_slope = spread > 1e-9 * sum * sum_xx;  // of several sizes

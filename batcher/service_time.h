@@ -81,6 +81,7 @@ class ServiceTimeModel {
     double deviation_ns = 0;
     double samples = 0;  // counts to kEnoughSamples
     int64_t last = 0;    // the batch that it learned from, as of batches_
+    int32_t next = 0;    // another size that is known of; 0: none
   };
 
   struct Estimate {
@@ -102,6 +103,7 @@ class ServiceTimeModel {
 
   std::vector<int32_t> buckets_;
   std::vector<Size> sizes_;  // [rows that run]
+  int32_t first_ = 0;        // of those that are known of
   ServiceTimeLine line_;
   double line_deviation_ns_ = 0;
   int64_t batches_ = 0;  // learned from

@@ -4,8 +4,9 @@
   scripts/count_core.py
 
 Prints a table of counts, each with its bound and what it was before decision
-0037. Exits 1 if a count is over its bound. batcher/sim is not counted: no
-server runs it in front of a model.
+0037 (3c1aa82, without what stands in base/ and tensor/ now). Exits 1 if a count
+is over its bound. batcher/sim is not counted: no server runs it in front of a
+model.
 """
 
 import pathlib
@@ -63,11 +64,11 @@ def main():
     threads = thread_names()
     lines = sum(text.count("\n") for _, text in sources(*BATCHER))
     rows = [
-        ("lines of batcher/", lines, 6600, "about 8800",
+        ("lines of batcher/", lines, 6600, "8217",
          "5000 were planned: decision 0039"),
         ("functions between scheduler and instance", len(between), 8, "19",
          ", ".join(between)),
-        ("atomics of batcher/", count(r"std::atomic<", *BATCHER), 25, "84", ""),
+        ("atomics of batcher/", count(r"std::atomic<", *BATCHER), 25, "76", ""),
         ("thread kinds, events of a device included", len(threads), 4, "5 to 6",
          ", ".join(threads)),
         ("published words", len(words.group(1).splitlines()), 2, "9", ""),
@@ -76,7 +77,7 @@ def main():
         ("mutexes of batcher/", count(r"\bMutex \w+_;", *BATCHER), None, "-",
          ""),
         ("constants of batcher/", count(r"\bconstexpr [^=;(]*\bk[A-Z]\w*\s*[={]",
-                                        *BATCHER), None, "69", ""),
+                                        *BATCHER), None, "72", ""),
     ]
     print("| what | count | at most | before 0037 | which |")
     print("| --- | --- | --- | --- | --- |")

@@ -39,18 +39,22 @@ def run(command, **kwargs):
 
 
 def copy_sources(work):
+    work.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, work / name, dirs_exist_ok=True)
+            shutil.rmtree(work / name, ignore_errors=True)
+            # With new times: what was built with a mistake is built anew.
+            shutil.copytree(source, work / name, copy_function=shutil.copy)
         else:
-            shutil.copy2(source, work / name)
+            shutil.copy(source, work / name)
 
 
 def configure(work):
     done = run(["cmake", "-S", work, "-B", work / "build", "-G", "Ninja",
                 "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
-                "-DFERRY_BUILD_SERVER=OFF", "-DFERRY_BUILD_BENCH=OFF"])
+                "-DFERRY_BUILD_MODELS=OFF", "-DFERRY_BUILD_SERVER=OFF",
+                "-DFERRY_BUILD_BENCH=OFF"])
     if done.returncode != 0:
         sys.exit(f"the copy cannot be configured:\n{done.stdout[-2000:]}")
 
@@ -95,7 +99,7 @@ def main():
     chosen = [m for m in MUTATIONS if args.only in m.what]
     if args.list:
         for mutation in chosen:
-            (ROOT / mutation.path).read_text().index(mutation.old)
+            assert (ROOT / mutation.path).read_text().count(mutation.old) == 1, mutation
             print(f"{mutation.path}: {mutation.what}")
         return 0
     copy_sources(args.work)

@@ -148,7 +148,7 @@ uint64_t Server::DrainRefusals() const {
   return sum;
 }
 
-void Server::SayFarewell(TimePoint until) const {
+void Server::SayFarewell(TimePoint until) {
   const Clock& clock = Clock::Steady();
   uint64_t refused = DrainRefusals();
   TimePoint quiet_since = clock.Now();
@@ -158,6 +158,7 @@ void Server::SayFarewell(TimePoint until) const {
   for (TimePoint now = clock.Now(); now < until && now < quiet_since + kQuiet;
        now = clock.Now()) {
     never_signaled.WaitUntil(mutex, now + kQuietPoll);
+    unsent_.Enforce();
     const uint64_t refused_now = DrainRefusals();
     if (refused_now != refused) {
       refused = refused_now;

@@ -66,7 +66,7 @@ class Server {
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;
   // Goes on to refuse until clients are quiet, at most until then.
-  void SayFarewell(TimePoint until) const;
+  void SayFarewell(TimePoint until);
 
   const ServerOptions options_;
   const DeviceMetrics* const device_;  // or null

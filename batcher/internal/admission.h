@@ -7,7 +7,8 @@
 //
 // Thread safety: thread-safe; no lock. Bounds are never exceeded: a producer
 // adds first and takes back what did not fit, so that two producers at the
-// bound may both be refused, and a third could have been admitted in between.
+// bound may both be refused, and a third could have been admitted in between. A
+// request that one bound refuses counts against the others for that moment.
 #ifndef FERRY_BATCHER_INTERNAL_ADMISSION_H_
 #define FERRY_BATCHER_INTERNAL_ADMISSION_H_
 

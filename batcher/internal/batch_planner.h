@@ -80,7 +80,7 @@ class JoinOrder {
 
   const LevelShares& shares_;
   std::array<InferRequest*, kMaxLevels> next_{};  // [level]
-  int32_t deficit_ = 0;                           // to level_, not yet taken
+  int32_t deficit_ = 0;                           // of level_, not yet taken
   bool takes_deficit_ = false;
   int32_t level_ = 0;
 };

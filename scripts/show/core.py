@@ -2,7 +2,7 @@
 and a build of now, by the same client, in turns.
 
 Both servers stay up, or are started in turns where they cannot share a port. A
-ratio is of two turns next to each other; the table has medians of rounds.
+ratio is of the turns of one round; the table has medians of rounds.
 """
 
 import contextlib
@@ -51,10 +51,11 @@ def in_turns(number):
 
 def medians(rounds):
     """Returns the median of each side, and of the rounds' ratios after / before."""
+    ratio = None
+    if all(each["before"] > 0 for each in rounds):
+        ratio = measuring.median(each["after"] / each["before"] for each in rounds)
     return ({side: measuring.median(each[side] for each in rounds)
-             for side in SIDES} |
-            {"ratio": measuring.median(each["after"] / each["before"]
-                                       for each in rounds), "rounds": rounds})
+             for side in SIDES} | {"ratio": ratio, "rounds": rounds})
 
 
 @contextlib.contextmanager
@@ -238,16 +239,18 @@ def page(rows, counted):
         return (f">= {each['least']}" if each["least"] is not None else
                 f"<= {each['most']}")
     return (
-        "Medians of rounds; in each round both sides have a turn next to each "
-        "other, with the client of now. `ratio` is the median of the rounds' "
-        "after / before. Each row alone, of this build: `scripts/show.sh` and the "
-        "claim in its last column. The last two rows are of a virtual clock. 16 "
-        "cores: not measured, for want of such a machine.\n\n" +
+        "Medians of rounds; in each round both sides have a turn, one after the "
+        "other and in changing order (C1: with the echo's between; C4: each with all its loads), "
+        "with the client of now. `ratio` is the median of the rounds' after / before. "
+        "The saturation of C3 is that of the server before. Each row alone, of this "
+        "build: `scripts/show.sh` and the claim in its last column. The last two rows "
+        "are of a virtual clock. 16 cores: not measured, for want of such a machine."
+        "\n\n" +
         measuring.table(
             ["what", "before", "after", "ratio", "rounds", "bound", "holds",
              "claim"],
             [[each["what"], f"{each['before']:.3g}", f"{each['after']:.3g}",
-              f"{each['ratio']:.3f}" if each["before"] > 0 else "-",
+              "-" if each["ratio"] is None else f"{each['ratio']:.3f}",
               len(each["rounds"]), bound(each), verdict(each), each["claim"]]
              for each in rows]) +
         "\n## Counts\n\n`scripts/count_core.py`:\n\n" + counted)

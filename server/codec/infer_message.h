@@ -59,7 +59,7 @@ class InferMessage {
 
  private:
   struct RawContent {
-    size_t first_segment;  // in raw_runs_
+    size_t first_segment;  // in raw_segments_
     size_t segment_count;
     size_t bytes;
   };
@@ -82,10 +82,10 @@ class InferMessage {
   std::vector<ByteSegment> raw_segments_;
   std::vector<RawContent> raw_;
   std::vector<ByteSegment> field_segments_;  // of all small fields but the id
-  size_t field_bytes_ = 0;                   // in field_runs_
+  size_t field_bytes_ = 0;                   // in field_segments_
   size_t stretches_ = 0;
   std::vector<ByteSegment> id_segments_;
-  bool has_plain_id_ = true;  // fields_ has its id from id_runs_
+  bool has_plain_id_ = true;  // fields_ has its id from id_segments_
   bool is_repeated_ = false;
   std::string kept_;  // the bytes that fields_ was parsed from; empty: none
 };

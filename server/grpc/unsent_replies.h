@@ -4,7 +4,8 @@
 // does not read can put off for ever. Past the bound the oldest reply is
 // dropped, its call cancelled, if it has been unsent for kMinUnsent: a client
 // that reads within that time loses nothing to one that does not. So the bound
-// may be passed by what is answered within kMinUnsent.
+// may be passed by what is answered within kMinUnsent, and by what the next
+// Enforce() has yet to drop.
 //
 // Invariant: bytes() is the sum over all unsent replies, those included that
 // are dropped and whose memory gRPC still holds: until the connection can be

@@ -220,6 +220,18 @@ TEST_F(ServiceTimeModelTest, DeviceThatSpeedsUpIsLearnedFromSizesOfAllKinds) {
   EXPECT_EQ(model_.drift_count(), 3u);
 }
 
+TEST_F(ServiceTimeModelTest, BoundAfterADriftIsThatOfTheNewSpeed) {
+  for (const double speed : {0.1, 0.2, 5.0}) {
+    model_ = ServiceTimeModel(kMaxRows);
+    LearnMany(500, 0.02);
+    for (int i = 0; i < 5; ++i) {
+      Learn(10, TrueTime(10, speed));
+    }
+    EXPECT_EQ(model_.drift_count(), 1u) << speed;
+    EXPECT_LT(model_.Bound(10), 1.4 * TrueTime(10, speed)) << speed;
+  }
+}
+
 TEST_F(ServiceTimeModelTest, SizeThatTookNoTimeIsLearnedAnew) {
   for (int i = 0; i < 20; ++i) {
     Learn(1, Duration(0));
