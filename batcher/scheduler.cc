@@ -401,7 +401,6 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
   LearnLast(instance, clock_.Now());
   // Called before it looks for anything that it is to be notified of.
   instance.key = instance.wake.PrepareWait();
-  TakeCancelled(set_aside);
   TakeInbox(set_aside);
   BatchPtr batch;
   // Each round takes requests out of the queue, and none come in.

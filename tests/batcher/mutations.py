@@ -63,9 +63,6 @@ MUTATIONS = [
              "  ahead.rows_of_level -= overtaken;\n"
              "  ahead.rows_up_to_level -= overtaken;\n", ""),
     # --- pull ---
-    Mutation(SCHEDULER, "a pull does not look for cancels",
-             "  TakeCancelled(set_aside);\n  TakeInbox(set_aside);\n  BatchPtr batch;",
-             "  TakeInbox(set_aside);\n  BatchPtr batch;"),
     Mutation(SCHEDULER, "a pull does not expire",
              "    ExpireQueued(now, set_aside);\n    const BatchPlanner::Choice",
              "    const BatchPlanner::Choice"),

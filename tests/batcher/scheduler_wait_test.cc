@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
+#include <string_view>
+#include <utility>
 
 #include "tests/support/stepped_scheduler.h"
 
@@ -88,10 +91,89 @@ TEST_F(SchedulerWait, OneOfSeveralWaitersHasTheAlarmOfAWindow) {
   const TimePoint second = stepped_->scheduler().PullAt(1);
   EXPECT_EQ(std::min(first, second), Now() + Milliseconds(5));
   EXPECT_EQ(std::max(first, second), kNever);
+  const InstanceId other = first == kNever ? 0 : 1;
+  ASSERT_EQ(stepped_->scheduler().TryNextBatch(other), nullptr);
+  EXPECT_EQ(stepped_->scheduler().PullAt(other), kNever) << "it pulled again";
   Pass(Milliseconds(5));
   EXPECT_EQ(running(), 1u);
   EXPECT_EQ(NotifyAtRows(), 1) << "the other waits for the next";
   stepped_->Settle();
+}
+
+TEST_F(SchedulerWait, InstanceThatComputesIsWokenByNoArrival) {
+  Begin({.max_batch_size = 4, .policy = PolicyKind::kWindow});
+  Submit();
+  stepped_->StepWhatIsDue();
+  EXPECT_EQ(NotifyAtRows(), 4);
+  Pass(Milliseconds(5));
+  ASSERT_EQ(running(), 1u);
+  EXPECT_EQ(NotifyAtRows(), Wait::kNoRows);
+  stepped_->Settle();
+}
+
+TEST_F(SchedulerWait, PullThatComesBeforeTheTimerSaysWhatExpired) {
+  Begin({});
+  Submit();
+  stepped_->StepWhatIsDue();
+  ASSERT_EQ(running(), 1u);
+  TestRequest& expired = Submit({.deadline = Now() + Milliseconds(1)});
+  stepped_->clock().Advance(Milliseconds(2));
+  stepped_->instances().Complete(0);
+  ASSERT_EQ(stepped_->scheduler().TryNextBatch(0), nullptr);
+  EXPECT_EQ(
+      expired.completion().outcome().text,
+      std::string_view("request passed its deadline while it was queued"));
+}
+
+// Calls `hook` when a split request is stamped for the second time: it is
+// admitted then, and not pushed.
+class HookedClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    if (calls_ > 0 && --calls_ == 0) {
+      hook_();
+    }
+    return FromNanos(1'000'000'000);
+  }
+  void BeforePush(std::function<void()> hook) {
+    hook_ = std::move(hook);
+    calls_ = 2;
+  }
+
+ private:
+  mutable int calls_ = 0;
+  std::function<void()> hook_;
+};
+
+class SchedulerBeforePush : public ::testing::Test {
+ protected:
+  // What happens before the push is over before the timer looks.
+  void Submit(std::function<void()> before_push) {
+    clock_.BeforePush([this, before_push = std::move(before_push)] {
+      before_push();
+      scheduler_->LookAtQueue();
+    });
+    const absl::Status status = scheduler_->Submit(large_.request());
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_LE(scheduler_->look_at(), clock_.Now()) << "the timer sleeps on";
+    scheduler_->LookAtQueue();
+  }
+
+  HookedClock clock_;
+  std::unique_ptr<Scheduler> scheduler_ =
+      *Scheduler::Create(PulledInstances{.each = {.spec = RowSpec()}},
+                         {.max_batch_size = 4, .clock = &clock_});
+  TestRequest large_{{.rows = 10}};
+};
+
+TEST_F(SchedulerBeforePush, CancelIsSeenByTheTimer) {
+  Submit([this] { scheduler_->Cancel(large_.request()); });
+  EXPECT_EQ(large_.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(SchedulerBeforePush, LossOfTheDeviceIsSeenByTheTimer) {
+  Submit([this] { scheduler_->DeviceLost(); });
+  EXPECT_EQ(large_.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(SchedulerWait, AlarmIsHandedOnWhenItsOwnerLeaves) {
