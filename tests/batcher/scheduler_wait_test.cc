@@ -125,6 +125,19 @@ TEST_F(SchedulerWait, PullThatComesBeforeTheTimerSaysWhatExpired) {
       std::string_view("request passed its deadline while it was queued"));
 }
 
+TEST_F(SchedulerWait, TimerLooksBeforeADeadlineIsCritical) {
+  Begin({.policy = PolicyKind::kAdaptive});
+  Submit();
+  stepped_->StepWhatIsDue();
+  ASSERT_EQ(running(), 1u);
+  const TimePoint due = Now() + Milliseconds(10);
+  Submit({.deadline = due});
+  stepped_->scheduler().LookAtQueue();
+  EXPECT_LT(stepped_->scheduler().look_at(), due);
+  EXPECT_GT(stepped_->scheduler().look_at(), Now());
+  stepped_->Settle();
+}
+
 // Calls `hook` when a split request is stamped for the second time: it is
 // admitted then, and not pushed.
 class HookedClock final : public Clock {
