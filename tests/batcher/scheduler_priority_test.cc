@@ -54,6 +54,24 @@ TEST(SchedulerPriority, UrgentShapeLeavesBeforeAnOlderOne) {
   EXPECT_EQ(ServeAll(stepped), (std::vector<Ints>{{2}, {1}}));
 }
 
+// Else a trickle of urgent requests in a shape of their own would fill the
+// device with small batches.
+TEST(SchedulerPriority, FullBatchLeavesAfterOneThatWasNotWhateverItsLevel) {
+  SteppedScheduler stepped(
+      {.scheduler = {.max_batch_size = 4, .levels = {{}, {}}},
+       .instances = {.spec = RowSpec(kAnySize)}});
+  TestRequest first({.id = 1, .width = 1, .level = 0});
+  TestRequest full({.id = 2, .rows = 4, .width = 2, .level = 1});
+  TestRequest urgent({.id = 3, .width = 1, .level = 0});
+  TestRequest low({.id = 4, .rows = 3, .width = 2, .level = 1});
+  stepped.Submit(first);
+  stepped.Step();
+  stepped.Submit(urgent);
+  stepped.Submit(full);
+  stepped.Submit(low);
+  EXPECT_EQ(ServeAll(stepped), (std::vector<Ints>{{2}, {3}, {4}}));
+}
+
 // Urgent work fills every batch; one lower request waits beside it.
 TEST(SchedulerPriority, LowerLevelKeepsItsFloor) {
   for (const int64_t width : {1, 2}) {  // in the same shape, and in its own
