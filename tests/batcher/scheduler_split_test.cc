@@ -38,6 +38,18 @@ class SchedulerSplit : public ::testing::Test {
   SteppedScheduler stepped_{{.scheduler = {.max_batch_size = 4}}};
 };
 
+TEST_F(SchedulerSplit, RuntimeOptionsSetTheSizeOfParts) {
+  RuntimeOptions options = stepped_.scheduler().runtime_options();
+  options.max_batch_size = 2;
+  EXPECT_TRUE(stepped_.scheduler().SetRuntimeOptions(options).ok());
+  TestRequest four({.id = 3, .rows = 4});
+  stepped_.Submit(four);
+  stepped_.Step();
+  EXPECT_EQ(RowsOfRunning(), 2);
+  stepped_.Settle();
+  EXPECT_TRUE(four.HasOwnRows());
+}
+
 TEST_F(SchedulerSplit, PartsLeaveInOrderAndTheRowsComeBackJoined) {
   stepped_.Submit(ten_rows_);
   stepped_.Step();
