@@ -2,7 +2,7 @@
 """mutate.py plants one mistake at a time in a copy of the batcher and reports
 which of its tests finds it.
 
-  scripts/mutate.py [--only TEXT] [--list] [--work DIR]
+  scripts/mutate.py [--only PATTERN] [--list] [--work DIR]
 
 The mistakes stand in tests/batcher/mutations.py. Each is planted in a copy of
 the sources under DIR (build/mutants), the batcher's tests are built there, and
@@ -13,6 +13,7 @@ is not found. Some 25 minutes on two cores.
 
 import argparse
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -92,11 +93,11 @@ def plant(work, mutation):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--only", default="", help="those whose description has this text")
+    parser.add_argument("--only", default="", help="those whose description this pattern finds")
     parser.add_argument("--list", action="store_true", help="list them and check their texts")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "mutants")
     args = parser.parse_args()
-    chosen = [m for m in MUTATIONS if args.only in m.what]
+    chosen = [m for m in MUTATIONS if re.search(args.only, m.what)]
     if args.list:
         for mutation in chosen:
             assert (ROOT / mutation.path).read_text().count(mutation.old) == 1, mutation
