@@ -86,10 +86,12 @@ class DeviceTest(unittest.TestCase):
             for call in calls:
                 call.cancel()
         # Batches of 4 ms at a weight of 3, of 1 ms at 1: 3/4 of the time for
-        # the one is 3 batches against 4.
+        # the one is 3 batches against 4; with equal weights 3 against 12. On a
+        # busy machine the light model's thread comes back too late for its turn
+        # now and then; device_share_test has the exact turns, on a fake clock.
         ratio = ((after["light"] - before["light"]) /
                  (after["heavy"] - before["heavy"]))
-        self.assertGreater(ratio, 0.9)
+        self.assertGreater(ratio, 0.3)
         self.assertLess(ratio, 1.8)
 
 
