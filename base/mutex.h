@@ -49,7 +49,8 @@ class CondVar {
     lock.release();
   }
 
-  // As Wait(), and returns at `until` at the latest (kNever: no limit).
+  // Does what Wait() does, but returns at `until` at the latest (kNever: no
+  // limit).
   void WaitUntil(Mutex& mutex, TimePoint until)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (until == kNever) {

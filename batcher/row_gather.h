@@ -22,9 +22,9 @@ size_t GatheredBytes(const Batch& batch, size_t input);
 // written.
 std::byte* GatherRows(const Batch& batch, size_t input, std::byte* to);
 
-// As GatherRows(), a piece at a time: copies them to `room` until it is full,
-// calls `use` with what is in it, and begins anew. Each piece but the last
-// fills the room. REQUIRES: `room` is not empty.
+// Gathers what GatherRows() does, a piece at a time: copies rows to `room`
+// until it is full, calls `use` with what is in it, and begins anew. Each piece
+// but the last fills the room. REQUIRES: `room` is not empty.
 void GatherPieces(const Batch& batch, size_t input, absl::Span<std::byte> room,
                   absl::FunctionRef<void(absl::Span<const std::byte>)> use);
 
@@ -32,9 +32,9 @@ void GatherPieces(const Batch& batch, size_t input, absl::Span<std::byte> room,
 // the batch.
 bool IsPadded(const Batch& batch, size_t input);
 
-// As GatherRows(), with zeros where a row is smaller than those of the batch.
-// `varying`: the dimension that is padded. REQUIRES: `to` has room for
-// batch.rows() rows of RowBytes(type, batch.row_dims(input)).
+// Gathers what GatherRows() does, with zeros where a row is smaller than those
+// of the batch. `varying`: the dimension that is padded. REQUIRES: `to` has
+// room for batch.rows() rows of RowBytes(type, batch.row_dims(input)).
 std::byte* GatherPaddedRows(const Batch& batch, size_t input, DataType type,
                             size_t varying, std::byte* to);
 

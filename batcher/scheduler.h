@@ -129,7 +129,7 @@ class Scheduler {
   // leaves. Null: the scheduler is stopped.
   BatchPtr NextBatch(InstanceId id) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // As NextBatch(), but returns null instead of waiting.
+  // Does what NextBatch() does, but returns null instead of waiting.
   BatchPtr TryNextBatch(InstanceId id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The compute of a batch that NextBatch() returned has ended. The scheduler

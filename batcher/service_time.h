@@ -136,7 +136,7 @@ class ServiceTimes {
   static constexpr int32_t kFirst = 4;    // batches that say how it begins
   static constexpr int32_t kEnough = 12;  // batches
 
-  // As of ServiceTimeModel.
+  // `max_rows` and `buckets` are those of each ServiceTimeModel.
   ServiceTimes(int32_t max_rows, const std::vector<int32_t>& buckets);
 
   // `shape_key` as of InferRequest; 0: of no shape, as in warm-up.

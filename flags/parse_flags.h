@@ -17,9 +17,9 @@ struct FormerFlag {
   const char* advice;
 };
 
-// As app.parse(argc, argv), and refuses "--name=": CLI11 would take the next
-// argument for the value, whatever it is. An empty value is an argument of its
-// own: --name "". A former flag is refused with its advice.
+// Does what app.parse(argc, argv) does, and refuses "--name=": CLI11 would take
+// the next argument for the value, whatever it is. An empty value is an
+// argument of its own: --name "". A former flag is refused with its advice.
 void ParseFlags(CLI::App& app, int argc, const char* const* argv,
                 absl::Span<const FormerFlag> former = {});
 

@@ -16,7 +16,7 @@
 namespace ferry::bench {
 
 struct ArrivalShape {
-  // As typed, but of a trace's path the last part: "gamma:3".
+  // The text as typed, but of a trace's path the last part: "gamma:3".
   std::string name;
   // A trace's, in arrivals per second, its scale included; 0: has none.
   double own_rate = 0;

@@ -17,7 +17,7 @@
 
 namespace ferry::bench {
 
-// As typed.
+// These are the flags as typed.
 struct ConnectionFlags {
   std::vector<std::string> headers = {};  // NAME:VALUE
   std::string authority = {};

@@ -25,7 +25,7 @@ std::vector<Turn> TurnsOf(int32_t rounds, size_t servers, size_t settings) {
 SweepOptions LoadsOfTurn(const SweepOptions& first, const RunResult& first_run,
                          const Turn& turn) {
   SweepOptions loads = first;
-  // As the first turn did for its shares: each run knows its own saturation.
+  // The first turn did this for its shares: each run knows its own saturation.
   if (!loads.loads.empty() &&
       std::find(loads.outstanding.begin(), loads.outstanding.end(),
                 loads.saturation_outstanding) == loads.outstanding.end()) {

@@ -61,7 +61,7 @@ absl::Status Complete(SearchFlags& flags) {
                      "for, got '",
                      flags.run.arrivals, "'"));
   }
-  // As the search does itself; for what the results say of it.
+  // The search does this itself; the results say it, too.
   const Slo slo = SloOf(flags);
   flags.run.sweep.warm_up = std::max(flags.run.sweep.warm_up, LeastWarmUp(slo));
   flags.run.warm_up_s =

@@ -45,8 +45,8 @@ struct LoadMatch {
   // Those whose numbers stand, in order.
   std::vector<MeasuredPoint> a = {};
   std::vector<MeasuredPoint> b = {};
-  // As many of each, the k-th of A and of B run before any later one of
-  // either: they share their moment.
+  // There are as many of each, the k-th of A and of B run before any later one
+  // of either: they share their moment.
   bool is_paired = false;
 };
 

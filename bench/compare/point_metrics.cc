@@ -19,7 +19,7 @@ double Answered(const SliceSummary& slice) {
   return static_cast<double>(slice.planned - slice.failed);
 }
 
-// As many as batch means joined the slices to, so that each has `least`.
+// Returns how many batch means joined the slices to, so that each has `least`.
 double BatchCount(const Slices& slices, double least) {
   double batches = 0;
   double upto = 0;

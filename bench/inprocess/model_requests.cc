@@ -31,7 +31,7 @@ void Describe(
   }
 }
 
-// As the server answers ModelMetadata.
+// Returns what the server answers to ModelMetadata.
 inference::ModelMetadataResponse MetadataOf(const ServedModel& model) {
   const bool has_rows = model.spec.max_batch_size > 0;
   inference::ModelMetadataResponse metadata;

@@ -91,7 +91,7 @@ void BatcherTarget::Return(Call& call) {
   idle_.push_back(&call);
 }
 
-// As the server answers ModelStatistics, and writes its metrics.
+// Returns what the server answers to ModelStatistics and writes in its metrics.
 ServerCounters BatcherCounters::Read() const {
   ServerCounters counters;
   const SchedulerStatistics counted = scheduler_.Snapshot();

@@ -68,7 +68,7 @@ int Serve(const EchoOptions& options) {
   builder.AddListeningPort("127.0.0.1:" + std::to_string(options.port),
                            grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // As ferry-server sets gRPC: the yardstick pays for nothing that it does not.
+  // Ferry-server sets gRPC so: the yardstick pays for nothing that it does not.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());

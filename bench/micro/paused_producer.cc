@@ -104,7 +104,7 @@ class Experiment {
     }
   }
 
-  // As the scheduler does: take everything, else sleep until notified.
+  // Does what the scheduler does: takes everything, else sleeps until notified.
   void Consume() {
     while (!is_done_.load(std::memory_order_seq_cst)) {
       if (TakeAll() > 0) {

@@ -21,7 +21,7 @@ inline constexpr int64_t kMaxReplicas = 1'000'000'000;
 // numbers, NaN and infinity among them. `name` is for the message.
 absl::Status CheckPositive(const std::string& name, double value);
 
-// As CheckPositive(), but zero may pass.
+// Checks what CheckPositive() does, but zero may pass.
 absl::Status CheckNotNegative(const std::string& name, double value);
 
 // Refuses what is not from `least` to kMaxReplicas.

@@ -29,7 +29,7 @@ class ChildProcess {
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::vector<std::string>& arguments);
 
-  // As End().
+  // Does what End() does.
   ~ChildProcess();
 
   MessageChannel& channel() { return channel_; }

@@ -15,7 +15,7 @@ namespace ferry::bench {
 // For cells, microseconds as milliseconds: "1.234", "12.34", "123.4".
 std::string Ms(double us);
 
-// As Ms(); "-" where nothing was counted.
+// Returns what Ms() does; "-" where nothing was counted.
 std::string MsOrNone(double us);
 
 // "1.20 to 1.34"; "-" without one.

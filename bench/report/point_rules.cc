@@ -11,7 +11,8 @@
 namespace ferry::bench {
 namespace {
 
-// As CountAnswered() of a load. REQUIRES: requests were planned, at a rate.
+// Counts what CountAnswered() does of a load. REQUIRES: requests were planned,
+// at a rate.
 SentAndAnswered AnsweredOf(const PointResult& point) {
   uint64_t failed = point.error_count();
   for (const char* unanswered : {"NOT_SENT", "UNANSWERED"}) {

@@ -13,8 +13,8 @@ bool IsWithin(uint64_t count, uint64_t planned, double allowed) {
 // Whether the success is asked for beside the quantile.
 bool AsksForSuccess(const Slo& slo) { return slo.success > slo.quantile; }
 
-// As TestShare(), which takes no share of 0: one failure misses it, and no
-// number of successes is enough to be sure.
+// Tests what TestShare() does, which takes no share of 0: one failure misses
+// it, and no number of successes is enough to be sure.
 ShareVerdict TestSuccess(const SloCounts& counts, const Slo& slo,
                          double confidence) {
   if (slo.success < 1) {

@@ -11,7 +11,7 @@
 namespace ferry::launch {
 namespace {
 
-// As the server's log writes it; of IPv6 in brackets.
+// Returns what the server's log writes; of IPv6 in brackets.
 std::string HostPort(const std::string& host, int port) {
   return host.find(':') == std::string::npos
              ? absl::StrCat(host, ":", port)

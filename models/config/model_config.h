@@ -37,17 +37,18 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
                                              absl::string_view source,
                                              const std::string& name);
 
-// As ParseModelConfig, of the JSON form of the message, as a client sends it to
-// replace the file. No lines are named.
+// Parses what ParseModelConfig does from the JSON form of the message, which a
+// client sends to replace the file. No lines are named.
 absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
                                                  const std::string& name);
 
-// As ParseModelConfig, of a message that has no text.
+// Checks what ParseModelConfig does of a message that has no text.
 absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
                                              absl::string_view source,
                                              const std::string& name);
 
-// As ParseModelConfig, of a file. NOT_FOUND where it cannot be read.
+// Parses what ParseModelConfig does from a file. NOT_FOUND where it cannot be
+// read.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
                                             const std::string& name);
 

@@ -36,7 +36,7 @@ class CudaStreams final : public DeviceStreams {
   }
 
  private:
-  // As LibTorch knows it.
+  // Returns the stream by the type that LibTorch knows.
   c10::cuda::CUDAStream known(DeviceStream stream) const;
 
   const std::shared_ptr<StreamPool> pool_;

@@ -24,7 +24,8 @@ struct ServedModel {
   int64_t version = 1;
   // "pytorch_libtorch", "ferry_network", "ferry_sim" or "ferry_echo".
   std::string platform;
-  // As ModelConfig answers it: what was read, completed with what is in force.
+  // The RPC ModelConfig answers this: what was read, completed with what is in
+  // force.
   inference::ModelConfig config;
   // Lines of config.pbtxt for what its config left out and loading found; empty
   // where it left out nothing.

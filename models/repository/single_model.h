@@ -14,7 +14,7 @@
 
 namespace ferry {
 
-// As the flags say it. Tensors are "NAME:TYPE:DIMS", as "x:FP32:-1,3,224,224":
+// The flags hold this. Tensors are "NAME:TYPE:DIMS", as "x:FP32:-1,3,224,224":
 // -1 first is the batch dimension. None: found by loading the model.
 struct SingleModelFlags {
   std::string path;  // --model

@@ -36,7 +36,7 @@ class TorchModel final : public CpuModel {
 
   const ModelSpec& spec() const override { return options_.spec; }
 
-  // As models/torch/warm_up.h says.
+  // Warms up by the rules of models/torch/warm_up.h.
   absl::Status WarmUp() override;
   std::string warm_up_failure() const override { return warm_up_failure_; }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {

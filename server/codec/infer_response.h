@@ -31,7 +31,7 @@ struct InferResponseView {
   const std::string& id;
   const ModelSpec& spec;
   absl::Span<const size_t> outputs;  // indices of spec.outputs, in order
-  // As InferDecoder::classes() and ServedModel::labels.
+  // These are InferDecoder::classes() and ServedModel::labels.
   absl::Span<const int64_t> classes = {};
   absl::Span<const std::vector<std::string>> labels = {};
   OutputRows rows;  // buffer is not null

@@ -200,7 +200,7 @@ class ModelTableView {
   explicit ModelTableView(ModelTable& table)
       : table_(table), seen_(table.generation()), served_(table.current()) {}
 
-  // As ModelTable::Find().
+  // Does what ModelTable::Find() does.
   absl::StatusOr<ModelUse> Find(const std::string& name,
                                 const std::string& version);
 

@@ -131,7 +131,7 @@ grpc::Status InferenceService::AnswerModelReady(
     inference::ModelReadyResponse& response) {
   const absl::StatusOr<ModelUse> entry =
       models_.Find(request.name(), request.version());
-  // As Triton answers: clients wait in a loop for a model that is loading.
+  // Triton answers so, too: clients wait in a loop for a model that is loading.
   if (absl::IsInvalidArgument(entry.status())) {
     return ToGrpcStatus(entry.status());
   }

@@ -108,8 +108,8 @@ void PostLateCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
              queue);
 }
 
-// As PostLateCalls(); `answer` takes request and response and returns the
-// status.
+// Posts what PostLateCalls() does; `answer` takes request and response and
+// returns the status.
 template <typename Service, typename Rpcs, typename Request, typename Response,
           typename Answer>
 void PostUnaryCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,

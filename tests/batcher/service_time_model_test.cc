@@ -292,7 +292,7 @@ TEST_F(ServiceTimeModelTest, OutliersThatDoNotAgreeAreNoDrift) {
   EXPECT_EQ(model_.drift_count(), 0u);
 }
 
-// As in a warm-up that built kernels, before load that fills no batch.
+// A warm-up that built kernels does so, before load that fills no batch.
 TEST_F(ServiceTimeModelTest, SlowStartOfASizeThatRunsNoMoreIsForgotten) {
   for (int i = 0; i < 3; ++i) {
     Learn(kMaxRows, TrueTime(kMaxRows, 10));

@@ -16,7 +16,8 @@ namespace ferry {
 
 class CountingCompletion final : public Completion {
  public:
-  // As good as new, for a request that is submitted again. REQUIRES: answered.
+  // Makes it as good as new, for a request that is submitted again. REQUIRES:
+  // answered.
   void Reset();
 
   void Respond(const RequestResult& result) override;

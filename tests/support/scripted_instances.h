@@ -79,7 +79,7 @@ class ScriptedInstances {
   void Complete(size_t index, Outcome outcome = {});
   void CompleteAll();
 
-  // As EndCompute(); the device is lost. REQUIRES: it is staged.
+  // Does what EndCompute() does; the device is lost. REQUIRES: it is staged.
   void Break(size_t index);
 
   // Whether what delivers has the time to send replies.

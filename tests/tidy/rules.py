@@ -270,6 +270,9 @@ def comments_are_plain(source):
                            "that', 'no request'")
         if re.match(r"\s*// Of [a-z]", line):
             yield number, "begins with 'Of': put the subject first"
+        before = source.lines[number - 2] if number > 1 else ""
+        if re.match(r"\s*// As ", line) and not re.match(r"\s*//", before):
+            yield number, "begins with 'As': put the subject first"
 
 
 def paths_are_portable(source):

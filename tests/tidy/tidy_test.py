@@ -91,6 +91,7 @@ class TidyTest(unittest.TestCase):
             ("server/a.h", "#ifndef A_H"),
             ("server/a.cc", "// A thread takes it, " + "whoever comes."),
             ("server/a.cc", "// Of all calls the oldest."),
+            ("server/a.cc", "int a;\n// As the other does."),
             ("scripts/a.sh", "#!/bin/sh\nset -e"),
             ("docs/a.md", "see /" + "root/notes"),
             ("docs/a.md", "A thread waits for " + "whoever comes."),

@@ -76,7 +76,7 @@ Processor Processor::Here() {
   here.machine = uname(&system) == 0 ? system.machine : "";
   here.flags = ReadCpuFlags();
 #if defined(__x86_64__)
-  // As torch compiles for each of its words.
+  // Torch compiles for these instructions where it says each of its words.
   const bool has_avx2 = __builtin_cpu_supports("avx2") &&
                         __builtin_cpu_supports("fma") &&
                         __builtin_cpu_supports("f16c");

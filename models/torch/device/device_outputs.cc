@@ -16,7 +16,8 @@
 namespace ferry {
 namespace {
 
-// As many as replies may hold: to allocate such memory stops the device.
+// The pool keeps as many as replies may hold: to allocate such memory stops the
+// device.
 constexpr int32_t kMaxIdleOutputs = HostOutputPool::kMaxShared;
 // The most memory that is taken for a model's replies before there are any.
 constexpr size_t kMostReserved = size_t{256} << 20;

@@ -94,8 +94,8 @@ class DeviceStreams {
   virtual void Normalize(const Normalization& normalization,
                          const ImageBatch& batch) = 0;
   virtual void PutChannelsLast(const FirstToLast& images) = 0;
-  // As Run(), but records a graph of it and does none of it. An error says why
-  // that work cannot be recorded; all is as before then.
+  // Takes what Run() does, but records a graph of it and does none of it. An
+  // error says why that work cannot be recorded; all is as before then.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       absl::FunctionRef<void()> work) = 0;
 };

@@ -46,7 +46,7 @@ class TorchDeviceModel final : public DeviceModel {
     return static_cast<int32_t>(places_.size());
   }
 
-  // As models/torch/warm_up.h says; records graphs.
+  // Warms up by the rules of models/torch/warm_up.h, and records graphs.
   absl::Status WarmUp() override;
   std::string warm_up_failure() const override { return warm_up_failure_; }
   absl::Span<const ServiceTimeSample> warm_up_samples() const override {

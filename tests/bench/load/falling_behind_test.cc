@@ -77,8 +77,8 @@ SentAndAnswered Batches(double rate, double service_s, double window_s,
   return seen;
 }
 
-// As a device of s(b) = 200 ms at 50/s in 5 s: every eighth such run had less
-// than 98 % answered in its window.
+// A device of s(b) = 200 ms at 50/s in 5 s does so: every eighth such run had
+// less than 98 % answered in its window.
 TEST(FallingBehindTest, SteadyBatchesDoNotFallBehind) {
   int below_the_share = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {

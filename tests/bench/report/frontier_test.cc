@@ -82,7 +82,8 @@ TEST(ChosenTest, CarriesTheMostWithinTheBound) {
   EXPECT_EQ(Chosen(runs, 10), std::nullopt) << "a closed loop hides a queue";
 }
 
-// As a search leaves it: 1,000/s missed its second confirmation, 980/s met all.
+// Returns what a search leaves: 1,000/s missed its second confirmation, 980/s
+// met all.
 RunResult Searched() {
   RunResult run = RunOf({Point(1010, 5), Point(1000, 8), Point(1000, 9),
                          Point(980, 8), Point(980, 9)});

@@ -87,7 +87,8 @@ TEST(VerdictTest, OfOpenLoopsAlone) {
             "1.00 ms and p99 2.00 ms.");
 }
 
-// As a server that refuses what it cannot do: those that it answers are fast.
+// Returns the point of a server that refuses what it cannot do: those that it
+// answers are fast.
 PointResult Shedding(double rate, double share) {
   PointResult point = Open(rate, 246, 345);
   point.ok = static_cast<uint64_t>(1000 * share);

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr char kPackage[] = FERRY_SOURCE_DIR "/tests/data/aoti/small.pt2";
 
-// As make_package.py has them.
+// The weights are those of make_package.py.
 at::Tensor ExpectedY(const at::Tensor& x) {
   const at::Tensor weight = at::arange(12, at::kFloat).reshape({4, 3}) / 8;
   return at::relu(at::linear(x.to(at::kFloat), weight - 0.5,

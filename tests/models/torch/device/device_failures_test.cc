@@ -44,7 +44,7 @@ TEST_F(DeviceFailuresTest, WithoutMemoryABatchIsComputedInHalvesFromThenOn) {
   EXPECT_EQ(runtime_.times_freed, 1);
 }
 
-// As TorchScript and AOTInductor say it: by no more than a text.
+// TorchScript and AOTInductor say it so: by no more than a text.
 TEST_F(DeviceFailuresTest, ItIsSeenWhoeverSaysThatThereIsNoMemory) {
   const auto model = Make([&](const Values& inputs) {
     if (inputs[0].toTensor().size(0) > 4) {

@@ -39,7 +39,7 @@ TEST_F(DeviceModelTest, BatchesInFlightKeepApart) {
         1, std::vector<int64_t>{2}, std::vector<float>{value, value}));
     batches.push_back(BatchOf({rows.back().get()}));
   }
-  // As a DeviceInstance does: two are started ahead of the one that lands.
+  // A DeviceInstance does so: two are started ahead of the one that lands.
   DeviceTimes times;
   for (int32_t i = 0; i < 9; ++i) {
     const auto at = static_cast<size_t>(i);

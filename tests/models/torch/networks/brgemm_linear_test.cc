@@ -28,7 +28,7 @@ at::Tensor Random(at::IntArrayRef sizes) {
   return at::randn(sizes).to(at::kBFloat16);
 }
 
-// As many roundings to bf16 as one: a part in 256, of what was summed up.
+// Both round to bf16 once: by a part in 256, of what was summed up.
 void ExpectNear(const at::Tensor& found, const at::Tensor& expected) {
   ASSERT_EQ(found.sizes(), expected.sizes());
   ASSERT_EQ(found.scalar_type(), at::kBFloat16);

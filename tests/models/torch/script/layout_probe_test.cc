@@ -120,8 +120,8 @@ TEST(LayoutProbeTest, SizesThatVaryAreTriedUntilOneRuns) {
   EXPECT_THAT(tried, ElementsAre(64, 224, 224));
 }
 
-// As a batch has it whose requests leave it out: ones of the size of what it
-// follows.
+// A batch whose requests leave the mask out has it so: ones of the size of what
+// it follows.
 TEST(LayoutProbeTest, MaskIsGiven) {
   ModelOptions options;
   TensorSpec mask = {"mask", DataType::kFp32, {kAnySize}};
