@@ -11,6 +11,8 @@
 namespace ferry {
 namespace {
 
+constexpr int64_t kMaxCheapElements = int64_t{1} << 22;
+
 // Appends the little-endian bytes of `value`.
 template <typename Number>
 void Put(Number value, std::vector<std::byte>& bytes) {
@@ -81,6 +83,20 @@ RowInput WithoutBytes(const TensorSpec& tensor, int64_t any_size) {
 }
 
 }  // namespace
+
+bool IsCheap(const ModelSpec& spec, int64_t any_size, int32_t rows) {
+  int64_t left = kMaxCheapElements / rows;
+  for (const TensorSpec& input : spec.inputs) {
+    std::vector<int64_t> dims = input.dims;
+    std::replace(dims.begin(), dims.end(), kAnySize, any_size);
+    const int64_t elements = ElementCount(dims).value_or(left + 1);
+    if (elements > left) {
+      return false;
+    }
+    left -= elements;
+  }
+  return true;
+}
 
 std::vector<std::byte> ZeroElements(DataType type, int64_t count) {
   // A string's length of zero is that of an empty one.

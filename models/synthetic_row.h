@@ -22,6 +22,10 @@ namespace ferry {
 // The seed of all that is drawn: runs are alike.
 inline constexpr uint32_t kDrawSeed = 7;
 
+// Returns whether `rows` rows of the spec's inputs, with `any_size` for each
+// size that varies, are cheap to try: 4 Mi elements at most.
+bool IsCheap(const ModelSpec& spec, int64_t any_size, int32_t rows);
+
 // Returns `count` elements as they lie on the wire.
 std::vector<std::byte> ZeroElements(DataType type, int64_t count);
 std::vector<std::byte> DrawElements(DataType type, int64_t count,

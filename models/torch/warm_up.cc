@@ -16,8 +16,6 @@ namespace {
 // Sizes of a dimension that varies, the cheap ones that most models take first;
 // 1 for those whose dimensions must agree with others'.
 constexpr int64_t kMadeUpSizes[] = {16, 32, 64, 128, 224, 1};
-// The most elements of all inputs, where a synthetic size is not the first.
-constexpr int64_t kMaxElements = int64_t{1} << 22;
 // Time for warming up sizes that are no power of two.
 constexpr Duration kBudget = std::chrono::seconds(2);
 
@@ -202,7 +200,7 @@ absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
   absl::Status first;
   std::vector<absl::Status> misfits;  // of what ran
   for (const int64_t size : kMadeUpSizes) {
-    if (size != kMadeUpSizes[0] && !IsCheap(size, rows)) {
+    if (size != kMadeUpSizes[0] && !IsCheap(options_.spec, size, rows)) {
       continue;
     }
     row = ZeroRow(options_.spec, size);
@@ -229,20 +227,6 @@ absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
       absl::StrCat("zeros with any of ", absl::StrJoin(kMadeUpSizes, ", "),
                    " for each -1 of the dims"),
       first);
-}
-
-bool WarmUp::IsCheap(int64_t size, int32_t rows) const {
-  int64_t left = kMaxElements / rows;
-  for (const TensorSpec& input : options_.spec.inputs) {
-    std::vector<int64_t> dims = input.dims;
-    std::replace(dims.begin(), dims.end(), kAnySize, size);
-    const int64_t elements = ElementCount(dims).value_or(left + 1);
-    if (elements > left) {
-      return false;
-    }
-    left -= elements;
-  }
-  return true;
 }
 
 absl::Status WarmUp::RowOf(const WarmUpSample& sample,

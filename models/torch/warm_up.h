@@ -53,8 +53,6 @@ class WarmUp {
   // `took`: by the last run.
   absl::Status RunSize(const std::vector<RowInput>& row, int32_t rows, int runs,
                        Duration& took);
-  // Whether inputs of that size are small.
-  bool IsCheap(int64_t size, int32_t rows) const;
   // Finds zeros that the model takes.
   absl::Status FindZeros(std::vector<RowInput>& row);
   // Runs the row with zeros of each size that inputs are padded to, those of

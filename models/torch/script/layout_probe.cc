@@ -12,7 +12,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/checked_math.h"
 #include "models/synthetic_row.h"
 #include "models/torch/shapes.h"
 #include "models/torch/staged_input.h"
@@ -24,9 +23,6 @@ namespace {
 // Sizes of a dimension that varies, for a probe: those that most networks of
 // images take, the cheap ones first.
 constexpr int64_t kProbeSizes[] = {64, 224, 32};
-
-// The most elements of a row's inputs of sizes that vary.
-constexpr int64_t kMaxProbeElements = int64_t{1} << 22;
 
 // Bounds |difference| / |output| of both layouts in 16 bits, lengths of
 // vectors: kernels round and sum up in other orders, bf16 has 8 bits of digits.
@@ -47,20 +43,6 @@ at::Tensor Synthetic(const std::vector<int64_t>& shape, at::ScalarType type,
       .view(shape)
       .to(type)
       .to(device);
-}
-
-bool IsSmall(const ModelSpec& spec, int64_t any_size) {
-  int64_t left = kMaxProbeElements;
-  for (const TensorSpec& input : spec.inputs) {
-    std::vector<int64_t> dims = input.dims;
-    std::replace(dims.begin(), dims.end(), kAnySize, any_size);
-    const int64_t elements = ElementCount(dims).value_or(left + 1);
-    if (elements > left) {
-      return false;
-    }
-    left -= elements;
-  }
-  return true;
 }
 
 // A row's sizes of a mask, which a batch has where its requests leave it out.
@@ -159,8 +141,9 @@ std::string CompareLayouts(Network& plain, Network& laid_out,
     cannot_see = absl::OutOfRangeError("its inputs are too large");
     sizes.clear();
     std::copy_if(std::begin(kProbeSizes), std::end(kProbeSizes),
-                 std::back_inserter(sizes),
-                 [&](int64_t size) { return IsSmall(options.spec, size); });
+                 std::back_inserter(sizes), [&](int64_t size) {
+                   return IsCheap(options.spec, size, /*rows=*/1);
+                 });
   }
   for (const int64_t size : sizes) {
     const std::vector<RowInput> row = ZeroRow(options.spec, size);
