@@ -79,15 +79,13 @@ def finder(work):
     return None
 
 
-def plant(work, mutation):
-    """Returns the text that stood there."""
-    path = work / mutation.path
-    text = path.read_text()
+def text_of(root, mutation):
+    """Returns the text of the mutation's file, in which it can be planted."""
+    text = (root / mutation.path).read_text()
     count = text.count(mutation.old)
     if count != 1:
         sys.exit(f"{mutation.path}: expected this text once, found it {count} times; "
                  f"mend tests/batcher/mutations.py:\n{mutation.old}")
-    path.write_text(text.replace(mutation.old, mutation.new))
     return text
 
 
@@ -100,7 +98,7 @@ def main():
     chosen = [m for m in MUTATIONS if re.search(args.only, m.what)]
     if args.list:
         for mutation in chosen:
-            assert (ROOT / mutation.path).read_text().count(mutation.old) == 1, mutation
+            text_of(ROOT, mutation)
             print(f"{mutation.path}: {mutation.what}")
         return 0
     copy_sources(args.work)
@@ -112,12 +110,14 @@ def main():
     survivors = []
     print("| mistake | found by |\n| --- | --- |")
     for mutation in chosen:
-        text = plant(args.work, mutation)
+        text = text_of(args.work, mutation)
+        path = args.work / mutation.path
+        path.write_text(text.replace(mutation.old, mutation.new))
         done = build(args.work)
         if done.returncode != 0:
             sys.exit(f"{mutation.what}: does not compile:\n{done.stdout[-2000:]}")
         found = finder(args.work)
-        (args.work / mutation.path).write_text(text)
+        path.write_text(text)
         if found is None:
             survivors.append(mutation)
         print(f"| {mutation.path}: {mutation.what} | "

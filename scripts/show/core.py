@@ -20,8 +20,6 @@ SIDES = ("before", "after")
 LEAST_ROUNDS = 5
 ECHO = 2  # its number; a side's is its place in SIDES
 MODEL = "small_mlp"
-LEAST_OF_ECHO = {16: 0.72, 64: 0.90, 256: 0.90}
-ALONE_US = 40  # beside the forward
 OUTSTANDING = 256  # of the mlp
 LEAST_OF_FORWARD = 0.95
 MOST_P99_OF_MEAN = loads.LOADS
@@ -74,17 +72,12 @@ def both(builds, *arguments, **options):
 def beside_echo(builds, options, count):
     """Yields the rows of the small mlp beside grpc-echo, by perf_analyzer."""
     programs = options.programs
-    width, outputs, _ = wire.MODELS[MODEL]
     shares = {outstanding: [] for outstanding in wire.OUTSTANDING}
     added = []
     with wire.repository() as folder, \
-            measuring.echo(programs, "--model", MODEL, "--input-elements",
-                           width, "--output-elements", outputs, model=MODEL,
-                           number=ECHO), \
+            wire.echo(programs, MODEL, number=ECHO), \
             both(builds, "--model-repository", folder, model=MODEL):
-        forward_us = programs.json_of(
-            "ferry-forward", "--model-dir", f"{folder}/{MODEL}", "--batch", 1,
-            "--threads", 1)["batches"][0]["total_ms"] * 1e3
+        forward_us = wire.forward_us(programs, folder)
         for number in range(count):
             for outstanding in (1, *wire.OUTSTANDING):
                 turns = [*map(SIDES.index, in_turns(number))]
@@ -101,9 +94,9 @@ def beside_echo(builds, options, count):
             measuring.say(f"beside the echo, round {number + 1} of {count}")
     for outstanding, rounds in shares.items():
         yield row("C1", f"small mlp, {outstanding} outstanding: rate / "
-                  "grpc-echo's", medians(rounds), least=LEAST_OF_ECHO[outstanding])
+                  "grpc-echo's", medians(rounds), least=wire.LEAST[MODEL][outstanding])
     yield row("C1", "small mlp, 1 outstanding: p50 - grpc-echo's, us",
-              medians(added), most=round(forward_us + ALONE_US))
+              medians(added), most=round(forward_us + wire.ALONE_US))
 
 
 def beside_forward(builds, options, count):

@@ -50,6 +50,20 @@ def repository():
         yield folder
 
 
+def echo(programs, model, number=0):
+    """Runs grpc-echo, answering with as many elements as that model."""
+    width, outputs, _ = MODELS[model]
+    return measuring.echo(programs, "--model", model, "--input-elements", width,
+                          "--output-elements", outputs, model=model, number=number)
+
+
+def forward_us(programs, folder):
+    """Returns what the small mlp's forward of one row takes."""
+    return programs.json_of(
+        "ferry-forward", "--model-dir", f"{folder}/small_mlp", "--batch", 1,
+        "--threads", 1)["batches"][0]["total_ms"] * 1e3
+
+
 def analyze(model, outstanding, seconds, number):
     """Returns rate and p50 in us of the server of that number, as perf_analyzer
     measures them.
@@ -82,11 +96,9 @@ def analyze_once(model, outstanding, seconds, number):
 
 def pairs_of(options, model, folder, seconds):
     """Returns pairs of echo and Ferry by number of outstanding requests."""
-    width, result, _ = MODELS[model]
     programs = options.programs
     pairs = {count: [] for count in (1, *OUTSTANDING)}
-    with measuring.echo(programs, "--model", model, "--input-elements", width,
-                        "--output-elements", result, model=model), \
+    with echo(programs, model), \
             measuring.server(programs, "--model-repository", folder,
                              model=model, number=1):
         for number in range(max(options.pairs, LEAST_PAIRS)):
@@ -113,9 +125,7 @@ def measure(options):
         f"forward and {ALONE_US} us to p50", options.command)
     seconds = options.seconds or 0.5
     with repository() as folder:
-        forward = options.programs.json_of(
-            "ferry-forward", "--model-dir", f"{folder}/small_mlp", "--batch", 1,
-            "--threads", 1)["batches"][0]["total_ms"] * 1e3
+        forward = forward_us(options.programs, folder)
         pairs = {model: pairs_of(options, model, folder, seconds)
                  for model in MODELS}
     rows, passed, alone = [], True, {}
