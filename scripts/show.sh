@@ -33,6 +33,7 @@
 # E6  half an hour at 70 % load: memory and schedule
 # G4  how late a queued request is answered that expires or is cancelled
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
+# probe-loads  what a load in a process of its own first costs
 # sends  planned requests a second that ferry-bench itself can send
 # grpc-api  completion queues against the callback API
 #

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "base/thread_priority.h"
 #include "models/device.h"
@@ -22,6 +23,7 @@
 #include "models/start_cuda.h"
 #include "models/torch_library.h"
 #include "server/control/check_config.h"
+#include "server/control/probe_load.h"
 #include "server/log.h"
 #include "server/metrics/device_metrics.h"
 #include "server/options.h"
@@ -156,7 +158,23 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   return kExitOk;
 }
 
-int Serve(ServerOptions& options) {
+// Completes how probe loads are started: as this process, on the device that
+// it chose.
+void CompleteProbe(int argc, char** argv, const Device* device,
+                   ModelControlOptions& control) {
+  if (!control.probe.has_value()) {
+    return;
+  }
+  std::vector<std::string>& command = control.probe->command;
+  command = {"/proc/self/exe"};
+  command.insert(command.end(), argv + 1, argv + argc);
+  if (device != nullptr) {
+    command.push_back(absl::StrCat("--device=", device->choice().uuid));
+  }
+  command.push_back("--run-probe-load");
+}
+
+int Serve(int argc, char** argv, ServerOptions& options) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
@@ -169,6 +187,7 @@ int Serve(ServerOptions& options) {
   if (absl::Status status = StartDevice(device->get(), options); !status.ok()) {
     return CannotStart(status);
   }
+  CompleteProbe(argc, argv, device->get(), options.control);
   WarnOfSmallQueue(options);
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
     return CannotStart(status);
@@ -195,7 +214,9 @@ int Serve(ServerOptions& options) {
   return code;
 }
 
-int Check(ServerOptions& options) {
+// Runs what loads models but does not serve them.
+int WithRepository(ServerOptions& options,
+                   absl::FunctionRef<int(ModelRepository&)> run) {
   StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
@@ -209,9 +230,15 @@ int Check(ServerOptions& options) {
     return CannotStart(status);
   }
   ModelRepository repository(options.repository);
-  const ConfigCheck check = CheckConfig(repository, options.control);
-  std::fputs(check.text.c_str(), stdout);
-  return check.is_good ? kExitOk : kExitCannotStart;
+  return run(repository);
+}
+
+int Check(ServerOptions& options) {
+  return WithRepository(options, [&](ModelRepository& repository) {
+    const ConfigCheck check = CheckConfig(repository, options.control);
+    std::fputs(check.text.c_str(), stdout);
+    return check.is_good ? kExitOk : kExitCannotStart;
+  });
 }
 
 int RunCommandLine(int argc, char** argv) {
@@ -225,9 +252,14 @@ int RunCommandLine(int argc, char** argv) {
     std::fputs(command_line->text.c_str(), stdout);
     return kExitOk;
   }
-  return command_line->action == CommandLine::Action::kCheck
-             ? Check(command_line->options)
-             : Serve(command_line->options);
+  switch (command_line->action) {
+    case CommandLine::Action::kCheck:
+      return Check(command_line->options);
+    case CommandLine::Action::kProbeLoad:
+      return WithRepository(command_line->options, RunProbeLoad);
+    default:
+      return Serve(argc, argv, command_line->options);
+  }
 }
 
 }  // namespace

@@ -37,6 +37,10 @@ struct RawFlags {
   bool triton_status_codes = false;
   bool check_config = false;
   std::string control_mode = "none";
+  std::string probe_loads = "auto";
+  double probe_load_s = 300;
+  int64_t probe_load_bytes = 0;
+  bool run_probe_load = false;
   double poll_s = 15;
   double drain_delay_s = 0;
   double exit_timeout_s = 20;
@@ -85,6 +89,30 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->type_name("S")
       ->capture_default_str()
       ->group(models);
+  app.add_option("--probe-loads", raw.probe_loads,
+                 "load each model's files in a process of its own first, so "
+                 "that a crash or a hang in them fails their load and not the "
+                 "server; auto: on in the modes poll and explicit")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->type_name("auto|on|off")
+      ->capture_default_str()
+      ->group(models);
+  app.add_option("--probe-load-secs", raw.probe_load_s,
+                 "a probe load that takes longer than this has failed")
+      ->check(NumberFrom(0.1, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(models);
+  app.add_option("--probe-load-bytes", raw.probe_load_bytes,
+                 "a probe load whose process has more memory resident than "
+                 "this has failed; 0: no bound but the system's, which ends "
+                 "that process before the server")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 44))
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group(models);
+  // What the process of a probe load is started with.
+  app.add_flag("--run-probe-load", raw.run_probe_load)->group("");
   app.add_option("--op-library", options.op_libraries,
                  "library of custom operators that models call, opened before "
                  "they are loaded; may be given more than once")
@@ -286,6 +314,12 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   options.lifecycle.backend_timeout = Seconds(raw.backend_timeout_s);
   options.control.mode = ParseControlMode(raw.control_mode);
   options.control.poll_interval = Seconds(raw.poll_s);
+  if (raw.probe_loads == "on" ||
+      (raw.probe_loads == "auto" &&
+       options.control.mode != ModelControlMode::kNone)) {
+    options.control.probe = {.timeout = Seconds(raw.probe_load_s),
+                             .max_bytes = raw.probe_load_bytes};
+  }
   for (const std::string& name : options.control.load_models) {
     if (name.empty()) {
       return absl::InvalidArgumentError(
@@ -338,6 +372,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   }
   if (raw.check_config) {
     result.action = CommandLine::Action::kCheck;
+  }
+  if (raw.run_probe_load) {
+    result.action = CommandLine::Action::kProbeLoad;
   }
   return result;
 }

@@ -90,7 +90,7 @@ struct ServerOptions {
 
 // What the command line asks for.
 struct CommandLine {
-  enum class Action { kServe, kPrint, kCheck };
+  enum class Action { kServe, kPrint, kCheck, kProbeLoad };
 
   Action action = Action::kServe;
   std::string text;  // kPrint: help or version

@@ -58,6 +58,10 @@ std::string DescribeOptions(const ServerOptions& options) {
   if (options.control.mode == ModelControlMode::kPoll) {
     add("repository-poll-secs", ToSeconds(options.control.poll_interval));
   }
+  if (options.control.probe.has_value()) {
+    add("probe-load-secs", ToSeconds(options.control.probe->timeout));
+    add("probe-load-bytes", options.control.probe->max_bytes);
+  }
   if (!options.op_libraries.empty()) {
     add("op-library", absl::StrJoin(options.op_libraries, ","));
   }

@@ -22,6 +22,7 @@ import long_run
 import measuring
 import overloading
 import pipelining
+import probing
 import profiling
 import queueing
 import real_triton
@@ -70,6 +71,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "sends": sending.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
+    "probe-loads": probing.measure,
     "profile": profiling.measure,
     "grpc-api": grpc_api.measure,
 }

@@ -31,6 +31,7 @@
 #include "models/repository/model_repository.h"
 #include "server/control/model_control_options.h"
 #include "server/control/model_table.h"
+#include "server/control/probe_load.h"
 
 namespace ferry {
 
@@ -117,8 +118,10 @@ class ModelControl {
   // --- the thread, or Create() ---
   void Run();
   absl::Status LoadNow(const std::string& name, const std::string& config_json);
-  absl::StatusOr<std::shared_ptr<ModelEntry>> LoadVersion(const ModelPlan& plan,
-                                                          int64_t version);
+  absl::StatusOr<std::shared_ptr<ModelEntry>> LoadVersion(
+      const ModelPlan& plan, int64_t version, const std::string& config_json);
+  absl::StatusOr<std::unique_ptr<ServedModel>> TryAndLoad(
+      const ModelPlan& plan, int64_t version, const std::string& config_json);
   // Whether a version of the model is ready that ran before it was.
   bool ServesOneThatRan(const std::string& name) const;
   void UnloadNow(const std::string& name);

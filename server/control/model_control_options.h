@@ -5,10 +5,12 @@
 #define FERRY_SERVER_CONTROL_MODEL_CONTROL_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "server/control/probe_load.h"
 
 namespace ferry {
 
@@ -23,6 +25,8 @@ struct ModelControlOptions {
   // kExplicit; "*" alone: all that it has. With kPoll the only ones that are
   // looked at.
   std::vector<std::string> load_models;
+  // Where set, files are loaded in a process of its own first.
+  std::optional<ProbeLoadOptions> probe;
 
   bool wants_all() const {
     return load_models == std::vector<std::string>{"*"};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/repository/model_copies.h"
 #include "server/client_text.h"
 #include "server/control/model_control.h"
 #include "server/control/return_memory.h"
@@ -105,7 +106,7 @@ absl::Status ModelControl::LoadNow(const std::string& name,
       }
     }
     absl::StatusOr<std::shared_ptr<ModelEntry>> entry =
-        LoadVersion(*plan, number);
+        LoadVersion(*plan, number, config_json);
     const absl::Status told = repository_.ForClients(entry.status());
     MutexLock lock(mutex_);
     Version& version = models_[name].versions[number];
@@ -141,17 +142,33 @@ absl::Status ModelControl::LoadNow(const std::string& name,
   return failure;
 }
 
-absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
-    const ModelPlan& plan, int64_t version) {
-  const TimePoint begin = Clock::Steady().Now();
-  absl::StatusOr<std::unique_ptr<ServedModel>> model;
+absl::StatusOr<std::unique_ptr<ServedModel>> ModelControl::TryAndLoad(
+    const ModelPlan& plan, int64_t version, const std::string& config_json) {
+  const std::string& name = plan.config.options.name;
   try {
-    model = repository_.Load(plan, version, device_use_);
+    if (options_.probe.has_value() && NeedsFile(plan.config.options)) {
+      const absl::Status tried = ProbeLoad(*options_.probe)
+                                     .Try({.model = name,
+                                           .version = version,
+                                           .config_json = config_json},
+                                          [this] { return is_stopped(); });
+      if (!tried.ok()) {
+        return tried;
+      }
+    }
+    return repository_.Load(plan, version, device_use_);
   } catch (const std::exception& error) {  // no memory, or no thread
-    model = absl::ResourceExhaustedError(
-        absl::StrCat("model '", plan.config.options.name, "' version ", version,
+    return absl::ResourceExhaustedError(
+        absl::StrCat("model '", name, "' version ", version,
                      ": cannot be loaded: ", error.what()));
   }
+}
+
+absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
+    const ModelPlan& plan, int64_t version, const std::string& config_json) {
+  const TimePoint begin = Clock::Steady().Now();
+  absl::StatusOr<std::unique_ptr<ServedModel>> model =
+      TryAndLoad(plan, version, config_json);
   if (!model.ok()) {
     spdlog::error("cannot load: {}", std::string(model.status().message()));
     return model.status();

@@ -4,10 +4,10 @@
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
 // input back, picky.pt as well but for zeros, for which it throws as throws.pt
-// always does. constant.pt multiplies by 1.001, a constant in fp32; upcast.pt
-// casts to fp32 before its linear layer, norm.pt before its norm, halves.pt to
-// fp16. ids.pt gives the
-// product's number of x [rows, 1], from a table of integers. texts.pt
+// always does. endless.pt never ends, hungry.pt takes a GiB for a moment.
+// constant.pt multiplies by 1.001, a constant in fp32; upcast.pt casts to fp32
+// before its linear layer, norm.pt before its norm, halves.pt to fp16. ids.pt
+// gives the product's number of x [rows, 1], from a table of integers. texts.pt
 // gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
 // where that is given. With `wide` only wide.pt, which gives back what of its
 // input [rows, 1024] is above zero, by 16 MB of weights. With `residual` only
@@ -159,6 +159,14 @@ int main(int argc, char** argv) {
   Write(folder + "sequences.pt", kSequences, {});
   Write(folder + "throws.pt",
         "def forward(self, x):\n  assert False, 'always'\n  return x\n", {});
+  Write(folder + "endless.pt",
+        "def forward(self, x):\n"
+        "  while bool(x.numel() > 0):\n    x = x + 1\n  return x\n",
+        {});
+  Write(folder + "hungry.pt",
+        "def forward(self, x):\n"
+        "  return x + torch.ones([1 << 28]).sum()\n",
+        {});
   Write(folder + "picky.pt",
         "def forward(self, x):\n"
         "  assert bool(x.abs().sum() > 0), 'only zeros'\n  return x.clone()\n",

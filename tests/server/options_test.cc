@@ -177,6 +177,21 @@ TEST(OptionsTest, ModelControlModes) {
   EXPECT_FALSE(Parse({"--repository-poll-secs=0"}).ok());
 }
 
+TEST(OptionsTest, ProbeLoadsAreOnWhereFilesComeLater) {
+  EXPECT_FALSE(Parse({})->options.control.probe.has_value());
+  EXPECT_TRUE(Parse({"--probe-loads=on"})->options.control.probe.has_value());
+  const auto poll = Parse({"--model-control-mode=poll", "--probe-load-secs=9",
+                           "--probe-load-bytes=77"});
+  ASSERT_TRUE(poll.ok() && poll->options.control.probe.has_value());
+  EXPECT_EQ(poll->options.control.probe->timeout, Milliseconds(9000));
+  EXPECT_EQ(poll->options.control.probe->max_bytes, 77);
+  const auto off =
+      Parse({"--model-control-mode=explicit", "--probe-loads=off"});
+  EXPECT_FALSE(off->options.control.probe.has_value());
+  EXPECT_EQ(Parse({"--run-probe-load"})->action,
+            CommandLine::Action::kProbeLoad);
+}
+
 TEST(OptionsTest, NoNumberIsInNoRange) {
   for (const char* flag :
        {"--repository-poll-secs", "--max-wait-ms", "--exit-timeout-secs",
