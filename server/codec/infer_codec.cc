@@ -171,7 +171,7 @@ absl::Status InferDecoder::BindAnew(const ModelView& model,
   inputs_.assign(input_count, TensorView());
   elements_.assign(input_count, 0);
   typed_segments_.assign(input_count, ByteSegment());
-  narrowed_.resize(std::max(narrowed_.size(), input_count));
+  typed_bytes_.resize(std::max(typed_bytes_.size(), input_count));
   request.rows = kNoRows;
   request.bytes = 0;
   for (size_t i = 0; i < input_count; ++i) {
@@ -315,8 +315,6 @@ absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
 absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
                                      int32_t rows) {
   const TensorSpec& spec = model.spec.inputs[index];
-  const int sent_as = sent_as_[index];
-  const Input& sent = message_.fields().inputs(sent_as);
   TensorView& view = inputs_[index];
   view.is_bytes = spec.type == DataType::kBytes;
   std::optional<int64_t> count = ElementCount(view.dims);
@@ -336,13 +334,13 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
   if (message_.raw_count() == 0) {
     return BindTyped(model, index, *count);
   }
-  if (sent.has_contents()) {
+  const auto raw = static_cast<size_t>(sent_as_[index]);
+  if (message_.has_typed(raw)) {
     return Invalid(absl::StrCat(
         "contents field must not be specified when using raw_input_contents "
         "for '",
         spec.name, "' for model '", model.name, "'"));
   }
-  const auto raw = static_cast<size_t>(sent_as);
   if (!view.is_bytes &&
       message_.raw_bytes(raw) != static_cast<uint64_t>(*bytes)) {
     return Invalid(absl::StrCat("input byte size mismatch for ",
@@ -363,15 +361,16 @@ absl::Status InferDecoder::BindBytes(const ModelView& model, size_t index,
 absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
                                      int64_t count) {
   const TensorSpec& spec = model.spec.inputs[index];
-  const Input& sent = message_.fields().inputs(sent_as_[index]);
-  if (!sent.has_contents()) {
+  const auto sent_as = static_cast<size_t>(sent_as_[index]);
+  if (!message_.has_typed(sent_as)) {
     return Invalid(absl::StrCat("unable to find data for input tensor '",
                                 spec.name, "' for model '", model.name,
                                 "' in request, expected raw_input_contents or "
                                 "contents, got neither"));
   }
   absl::StatusOr<ByteSegment> segment =
-      TypedSegment(sent.contents(), spec.type, count, narrowed_[index]);
+      TypedSegment(message_.typed(sent_as), message_.typed_pieces(sent_as),
+                   spec.type, count, typed_bytes_[index]);
   if (!segment.ok()) {
     return absl::Status(segment.status().code(),
                         absl::StrCat(OfInput(model, spec.name), ": ",
@@ -444,7 +443,7 @@ absl::Status InferDecoder::BindOutputs(const ModelView& model) {
 
 void InferDecoder::Clear() {
   message_.Clear();
-  for (std::vector<std::byte>& bytes : narrowed_) {
+  for (std::vector<std::byte>& bytes : typed_bytes_) {
     if (bytes.capacity() > kMaxKeptBytes) {
       std::vector<std::byte>().swap(bytes);
     }

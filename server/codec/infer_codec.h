@@ -107,9 +107,9 @@ class InferDecoder {
   };
   Bound bound_;
   std::vector<uint64_t> raw_bytes_;  // [spec input]: of the bound request
-  // [spec input]: typed contents as a run, and what was narrowed for it.
+  // [spec input]: typed contents as a run, and its bytes.
   std::vector<ByteSegment> typed_segments_;
-  std::vector<std::vector<std::byte>> narrowed_;
+  std::vector<std::vector<std::byte>> typed_bytes_;
 };
 
 }  // namespace ferry

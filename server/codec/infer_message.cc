@@ -1,11 +1,7 @@
-// Implements InferMessage: walks the top-level fields of a ModelInferRequest.
+// Implements InferMessage: walks the fields of a ModelInferRequest.
 #include "server/codec/infer_message.h"
 
-#include <google/protobuf/io/zero_copy_stream.h>
-
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,14 +15,21 @@ constexpr size_t kMaxKeptFieldBytes = size_t{4} << 10;
 constexpr size_t kMaxKeptSegments = 4096;
 constexpr size_t kMaxPlainIdBytes = 1024;
 
-constexpr uint32_t kRawField = ModelInferRequest::kRawInputContentsFieldNumber;
-constexpr uint32_t kIdField = ModelInferRequest::kIdFieldNumber;
+constexpr uint32_t kParameters = ModelInferRequest::kParametersFieldNumber;
+constexpr uint32_t kInputs = ModelInferRequest::kInputsFieldNumber;
+constexpr uint32_t kOutputs = ModelInferRequest::kOutputsFieldNumber;
+constexpr uint32_t kRaw = ModelInferRequest::kRawInputContentsFieldNumber;
+constexpr uint32_t kId = ModelInferRequest::kIdFieldNumber;
+constexpr uint32_t kInputParameters =
+    ModelInferRequest::InferInputTensor::kParametersFieldNumber;
+constexpr uint32_t kInputContents =
+    ModelInferRequest::InferInputTensor::kContentsFieldNumber;
+constexpr uint32_t kOutputParameters =
+    ModelInferRequest::InferRequestedOutputTensor::kParametersFieldNumber;
 
-bool IsRepeated(uint32_t field) {
-  return field == ModelInferRequest::kParametersFieldNumber ||
-         field == ModelInferRequest::kInputsFieldNumber ||
-         field == ModelInferRequest::kOutputsFieldNumber;
-}
+// The length of a tensor that is kept, as a varint of so many bytes.
+constexpr size_t kHeadBytes = 4;
+static_assert(InferMessage::kMaxFieldBytes < size_t{1} << (7 * kHeadBytes));
 
 absl::Status Malformed() {
   return absl::InvalidArgumentError(
@@ -38,59 +41,12 @@ absl::Status TooMany(const char* what) {
       what, ": expected at most ", InferMessage::kMaxTensors, ", got more"));
 }
 
-// The segments as protobuf reads them.
-class SegmentStream final : public google::protobuf::io::ZeroCopyInputStream {
- public:
-  explicit SegmentStream(absl::Span<const ByteSegment> segments)
-      : segments_(segments) {}
-
-  bool Next(const void** data, int* size) override {
-    if (next_ == segments_.size()) {
-      return false;
-    }
-    const ByteSegment& segment = segments_[next_];
-    *data = segment.data + (segment.size - unread_of_next());
-    *size = static_cast<int>(unread_of_next());
-    read_ += static_cast<int64_t>(unread_of_next());
-    ++next_;
-    backed_up_ = 0;
-    return true;
+void WriteHead(size_t bytes, char* to) {
+  for (size_t i = 0; i < kHeadBytes; ++i) {
+    const bool is_last = i + 1 == kHeadBytes;
+    to[i] = static_cast<char>((bytes >> (7 * i) & 0x7f) | (is_last ? 0 : 0x80));
   }
-
-  void BackUp(int count) override {
-    if (count == 0) {
-      return;
-    }
-    --next_;
-    backed_up_ = static_cast<size_t>(count);
-    read_ -= count;
-  }
-
-  bool Skip(int count) override {
-    const void* data = nullptr;
-    int size = 0;
-    while (count > 0 && Next(&data, &size)) {
-      if (size > count) {
-        BackUp(size - count);
-        return true;
-      }
-      count -= size;
-    }
-    return count == 0;
-  }
-
-  int64_t ByteCount() const override { return read_; }
-
- private:
-  size_t unread_of_next() const {
-    return backed_up_ > 0 ? backed_up_ : segments_[next_].size;
-  }
-
-  const absl::Span<const ByteSegment> segments_;
-  size_t next_ = 0;
-  size_t backed_up_ = 0;  // bytes at the end of the next run; 0: all of it
-  int64_t read_ = 0;
-};
+}
 
 }  // namespace
 
@@ -98,14 +54,22 @@ absl::Status InferMessage::Parse(absl::Span<const ByteSegment> message) {
   Clear();
   is_repeated_ = false;
   absl::Status status = Walk(WireReader(message));
-  if (status.ok()) {
-    is_repeated_ = has_plain_id_ && AreFieldsKept();
-    status = is_repeated_ ? status : ParseFields();
+  const bool is_kept = has_plain_id_ && !kept_.empty() && small_ == kept_;
+  if (status.ok() && !is_kept && !fields_.ParseFromString(small_)) {
+    status = Malformed();
   }
   if (!status.ok()) {
     kept_.clear();
     fields_.Clear();  // nothing of the message before is said of this one
     return status;
+  }
+  is_repeated_ =
+      is_kept && std::none_of(typed_.begin(), typed_.end(),
+                              [](const auto& input) { return input.is_given; });
+  if (!has_plain_id_ || small_.size() > kMaxKeptFieldBytes) {
+    kept_.clear();
+  } else if (!is_kept) {
+    kept_ = small_;
   }
   if (has_plain_id_) {
     std::string& id = *fields_.mutable_id();
@@ -118,73 +82,133 @@ absl::Status InferMessage::Parse(absl::Span<const ByteSegment> message) {
 }
 
 absl::Status InferMessage::Walk(WireReader reader) {
-  std::array<size_t, kRawField> counts{};
-  Stretch stretch{.begin = reader};
   while (!reader.at_end()) {
-    const WireReader field_begin = reader;
+    const WireReader begin = reader;
     WireTag tag;
     if (!reader.ReadTag(tag)) {
       return Malformed();
     }
-    const bool is_bytes = tag.type == WireType::kBytes;
-    if (is_bytes && tag.field == kRawField) {
-      if (absl::Status status = TakeRaw(reader); !status.ok()) {
-        return status;
-      }
+    absl::Status status;
+    if (tag.type != WireType::kBytes || tag.field > kRaw) {  // unknown
+      status = reader.SkipValue(tag.type) ? status : Malformed();
+    } else if (tag.field == kRaw) {
+      status = TakeRaw(reader);
+    } else if (tag.field == kInputs || tag.field == kOutputs) {
+      status = TakeTensor(tag.field, reader);
     } else if (!reader.SkipValue(tag.type)) {
-      return Malformed();
+      status = Malformed();
+    } else if (tag.field != kId || !TakeId(begin)) {
+      status = CountOne(tag.field);
+      status.Update(KeepField(begin, reader));
     }
-    const bool is_plain_id =
-        is_bytes && tag.field == kIdField && TakeId(field_begin);
-    if (is_bytes && tag.field < kRawField && !is_plain_id) {  // a small field
-      if (IsRepeated(tag.field) && ++counts[tag.field] > kMaxTensors) {
-        return TooMany("inputs, outputs or parameters");
-      }
-      if (stretch.bytes == 0) {
-        stretch.begin = field_begin;
-      }
-      stretch.bytes += field_begin.left() - reader.left();
-      continue;
-    }
-    if (absl::Status status = TakeFields(stretch); !status.ok()) {
+    if (!status.ok()) {
       return status;
     }
-    stretch.bytes = 0;
   }
-  return TakeFields(stretch);
+  return absl::OkStatus();
+}
+
+absl::Status InferMessage::CountOne(uint32_t field) {
+  size_t ignored = 0;
+  size_t& count = field == kInputs       ? input_count_
+                  : field == kOutputs    ? output_count_
+                  : field == kParameters ? parameter_count_
+                                         : ignored;
+  return ++count > kMaxTensors ? TooMany("inputs, outputs or parameters")
+                               : absl::OkStatus();
 }
 
 absl::Status InferMessage::TakeRaw(WireReader& reader) {
   size_t bytes = 0;
-  const size_t first_segment = raw_segments_.size();
-  if (!reader.ReadLength(bytes) || !reader.Take(bytes, raw_segments_)) {
+  const size_t first = segments_.size();
+  if (!reader.ReadLength(bytes) || !reader.Take(bytes, segments_)) {
     return Malformed();
   }
   if (raw_.size() == kMaxTensors) {
     return TooMany("raw_input_contents");
   }
-  raw_.push_back({first_segment, raw_segments_.size() - first_segment, bytes});
+  raw_.push_back({{first, segments_.size() - first}, bytes});
   return absl::OkStatus();
 }
 
-absl::Status InferMessage::TakeFields(const Stretch& stretch) {
-  if (stretch.bytes == 0) {
-    return absl::OkStatus();
+// Takes an input or a requested output; contents are not kept.
+absl::Status InferMessage::TakeTensor(uint32_t field, WireReader& reader) {
+  const bool is_input = field == kInputs;
+  const uint32_t parameters = is_input ? kInputParameters : kOutputParameters;
+  size_t bytes = 0;
+  if (!reader.ReadLength(bytes)) {
+    return Malformed();
   }
-  if (++stretches_ > kMaxStretches) {
+  absl::Status status = CountOne(field);
+  if (is_input) {
+    typed_.emplace_back();
+  }
+  small_.push_back(
+      static_cast<char>(field << 3 | static_cast<uint32_t>(WireType::kBytes)));
+  const size_t head = small_.size();
+  small_.append(kHeadBytes, '\0');
+  const size_t end = reader.left() - bytes;  // what is left behind the tensor
+  while (status.ok() && reader.left() > end) {
+    const WireReader begin = reader;
+    WireTag tag;
+    if (!reader.ReadTag(tag)) {
+      return Malformed();
+    }
+    if (is_input && tag.field == kInputContents &&
+        tag.type == WireType::kBytes) {
+      status = TakeTyped(reader);
+    } else if (!reader.SkipValue(tag.type) || reader.left() < end) {
+      return Malformed();
+    } else if (tag.field <= parameters) {
+      status = tag.field == parameters ? CountOne(kParameters) : status;
+      status.Update(KeepField(begin, reader));
+    }
+  }
+  if (status.ok() && reader.left() != end) {
+    return Malformed();
+  }
+  WriteHead(small_.size() - head - kHeadBytes, &small_[head]);
+  return status;
+}
+
+// Takes typed contents of the last input.
+absl::Status InferMessage::TakeTyped(WireReader& reader) {
+  TypedInput& input = typed_.back();
+  const size_t first = segments_.size();
+  size_t bytes = 0;
+  if (!reader.ReadLength(bytes) || !reader.Take(bytes, segments_)) {
+    return Malformed();
+  }
+  typed_bytes_ += bytes;
+  if (typed_bytes_ > kMaxTypedBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("request: expected at most ", kMaxStretches,
-                     " runs of known fields between unknown ones, got more"));
+        absl::StrCat("typed contents: expected at most ", kMaxTypedBytes,
+                     " bytes, got more; send large tensors in "
+                     "raw_input_contents"));
   }
-  field_bytes_ += stretch.bytes;
-  if (field_bytes_ > kMaxFieldBytes) {
+  if (!input.is_given) {
+    input.is_given = true;
+    input.pieces.first = first;
+  }
+  input.pieces.count = segments_.size() - input.pieces.first;
+  return input.contents.Count(absl::MakeConstSpan(segments_).subspan(first))
+             ? absl::OkStatus()
+             : Malformed();
+}
+
+absl::Status InferMessage::KeepField(WireReader begin, const WireReader& end) {
+  const size_t bytes = begin.left() - end.left();
+  const size_t at = small_.size();
+  if (at + bytes > kMaxFieldBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "request without its raw_input_contents: expected at most ",
-        kMaxFieldBytes, " bytes, got more; send large tensors raw"));
+        "request without the contents of its tensors: expected at "
+        "most ",
+        kMaxFieldBytes, " bytes, got more; send what is large as a tensor"));
   }
-  WireReader reader = stretch.begin;
-  return reader.Take(stretch.bytes, field_segments_) ? absl::OkStatus()
-                                                     : Malformed();
+  small_.resize(at + bytes);
+  return begin.Copy(bytes, reinterpret_cast<std::byte*>(&small_[at]))
+             ? absl::OkStatus()
+             : Malformed();
 }
 
 // Takes a short id of ASCII, which differs from message to message. Any other
@@ -207,63 +231,25 @@ bool InferMessage::TakeId(WireReader reader) {
   return has_plain_id_;
 }
 
-absl::Status InferMessage::ParseFields() {
-  fields_.Clear();
-  SegmentStream stream(field_segments_);
-  if (!fields_.MergeFromBoundedZeroCopyStream(&stream,
-                                              static_cast<int>(field_bytes_))) {
-    return Malformed();
-  }
-  KeepFields();
-  return absl::OkStatus();
-}
-
-bool InferMessage::AreFieldsKept() const {
-  if (kept_.empty() || field_bytes_ != kept_.size()) {
-    return false;
-  }
-  const char* kept = kept_.data();
-  for (const ByteSegment& segment : field_segments_) {
-    if (std::memcmp(segment.data, kept, segment.size) != 0) {
-      return false;
-    }
-    kept += segment.size;
-  }
-  return true;
-}
-
-void InferMessage::KeepFields() {
-  kept_.clear();
-  if (field_bytes_ > kMaxKeptFieldBytes || !has_plain_id_) {
-    return;
-  }
-  for (const ByteSegment& segment : field_segments_) {
-    kept_.append(reinterpret_cast<const char*>(segment.data), segment.size);
-  }
-}
-
-absl::Span<const ByteSegment> InferMessage::raw(size_t i) const {
-  return absl::MakeConstSpan(raw_segments_)
-      .subspan(raw_[i].first_segment, raw_[i].segment_count);
-}
-
 void InferMessage::Clear() {
-  if (field_bytes_ > kMaxKeptFieldBytes) {
-    inference::ModelInferRequest().Swap(&fields_);
+  if (small_.size() > kMaxKeptFieldBytes) {
+    ModelInferRequest().Swap(&fields_);
+    std::string().swap(small_);
   }
   fields_.clear_id();
-  field_bytes_ = 0;
-  stretches_ = 0;
+  small_.clear();
+  typed_bytes_ = 0;
+  input_count_ = 0;
+  output_count_ = 0;
+  parameter_count_ = 0;
   id_segments_.clear();
   has_plain_id_ = true;
-  for (std::vector<ByteSegment>* segments :
-       {&raw_segments_, &field_segments_}) {
-    if (segments->capacity() > kMaxKeptSegments) {
-      std::vector<ByteSegment>().swap(*segments);
-    }
-    segments->clear();
+  if (segments_.capacity() > kMaxKeptSegments) {
+    std::vector<ByteSegment>().swap(segments_);
   }
+  segments_.clear();
   raw_.clear();
+  typed_.clear();
 }
 
 }  // namespace ferry

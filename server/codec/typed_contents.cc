@@ -1,179 +1,264 @@
-// Implements TypedSegment(): turns repeated fields into segments.
+// Implements TypedContents: walks the wire format, once to count, once to copy.
 #include "server/codec/typed_contents.h"
-
-#include <google/protobuf/repeated_field.h>
 
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/wire_reader.h"
 #include "tensor/bytes_elements.h"
 
 namespace ferry {
 namespace {
 
-using google::protobuf::RepeatedField;
-using google::protobuf::RepeatedPtrField;
 using inference::InferTensorContents;
 
-// One of the fields of InferTensorContents.
-struct Field {
-  const char* name;
-  int size;
-};
-
-absl::Status Wrong(const char* found, DataType expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("unexpected explicit tensor data in ", found,
-                   ", expected datatype '", DataTypeName(expected), "'"));
+// How an element of the field is written where it is not packed with others.
+WireType TypeOf(uint32_t field) {
+  switch (field) {
+    case InferTensorContents::kFp32ContentsFieldNumber:
+      return WireType::kFixed32;
+    case InferTensorContents::kFp64ContentsFieldNumber:
+      return WireType::kFixed64;
+    case InferTensorContents::kBytesContentsFieldNumber:
+      return WireType::kBytes;
+    default:
+      return WireType::kVarint;
+  }
 }
 
-const char* FieldName(DataType type) {
+size_t FixedSize(uint32_t field) {
+  return TypeOf(field) == WireType::kFixed32 ? sizeof(float) : sizeof(double);
+}
+
+// Calls `take(field, reader, bytes)` for each run of elements, which are the
+// next `bytes` of the reader: one element, or what is packed. Returns false
+// where the message is malformed or `take` returns false.
+template <typename Take>
+bool ForEachRun(WireReader reader, const Take& take) {
+  while (!reader.at_end()) {
+    WireTag tag;
+    if (!reader.ReadTag(tag)) {
+      return false;
+    }
+    WireReader elements = reader;
+    if (!reader.SkipValue(tag.type)) {
+      return false;
+    }
+    if (tag.field > TypedContents::kLastField ||
+        (tag.type != WireType::kBytes && tag.type != TypeOf(tag.field))) {
+      continue;  // unknown
+    }
+    size_t bytes = elements.left() - reader.left();
+    if (tag.type == WireType::kBytes && !elements.ReadLength(bytes)) {
+      return false;
+    }
+    if (!take(tag.field, elements, bytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Calls `take(value)` for each varint of the next `bytes`.
+template <typename Take>
+bool ForEachVarint(WireReader reader, size_t bytes, const Take& take) {
+  const size_t end = reader.left() - bytes;
+  while (reader.left() > end) {
+    uint64_t value = 0;
+    if (!reader.ReadVarint(value) || !take(value)) {
+      return false;
+    }
+  }
+  return reader.left() == end;
+}
+
+uint32_t FieldOf(DataType type) {  // 0: none
   switch (type) {
     case DataType::kBool:
-      return "bool_contents";
+      return InferTensorContents::kBoolContentsFieldNumber;
     case DataType::kInt8:
     case DataType::kInt16:
     case DataType::kInt32:
-      return "int_contents";
+      return InferTensorContents::kIntContentsFieldNumber;
     case DataType::kInt64:
-      return "int64_contents";
+      return InferTensorContents::kInt64ContentsFieldNumber;
     case DataType::kUint8:
     case DataType::kUint16:
     case DataType::kUint32:
-      return "uint_contents";
+      return InferTensorContents::kUintContentsFieldNumber;
     case DataType::kUint64:
-      return "uint64_contents";
+      return InferTensorContents::kUint64ContentsFieldNumber;
     case DataType::kFp32:
-      return "fp32_contents";
+      return InferTensorContents::kFp32ContentsFieldNumber;
     case DataType::kFp64:
-      return "fp64_contents";
+      return InferTensorContents::kFp64ContentsFieldNumber;
     case DataType::kBytes:
-      return "bytes_contents";
+      return InferTensorContents::kBytesContentsFieldNumber;
     case DataType::kFp16:
     case DataType::kBf16:
       break;
   }
-  return nullptr;
+  return 0;
 }
 
-// Returns OK when exactly the field for `type` holds exactly `count` elements.
-absl::Status CheckFields(const InferTensorContents& contents, DataType type,
+const std::string& NameOf(uint32_t field) {
+  return InferTensorContents::descriptor()
+      ->FindFieldByNumber(static_cast<int>(field))
+      ->name();
+}
+
+// Returns OK where exactly the field for `type` holds exactly `count` elements.
+absl::Status CheckFields(const TypedContents& contents, DataType type,
                          int64_t count) {
-  const Field fields[] = {
-      {"bool_contents", contents.bool_contents_size()},
-      {"int_contents", contents.int_contents_size()},
-      {"int64_contents", contents.int64_contents_size()},
-      {"uint_contents", contents.uint_contents_size()},
-      {"uint64_contents", contents.uint64_contents_size()},
-      {"fp32_contents", contents.fp32_contents_size()},
-      {"fp64_contents", contents.fp64_contents_size()},
-      {"bytes_contents", contents.bytes_contents_size()},
-  };
-  const char* const expected = FieldName(type);
-  if (expected == nullptr) {
+  const uint32_t expected = FieldOf(type);
+  if (expected == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("contents: datatype '", DataTypeName(type),
                      "' has no typed field, expected raw_input_contents"));
   }
-  int64_t found = 0;
-  for (const Field& field : fields) {
-    if (field.size == 0) {
-      continue;
+  for (uint32_t field = 1; field <= TypedContents::kLastField; ++field) {
+    if (field != expected && contents.elements[field] > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected explicit tensor data in ", NameOf(field),
+                       ", expected datatype '", DataTypeName(type), "'"));
     }
-    if (std::strcmp(field.name, expected) != 0) {
-      return Wrong(field.name, type);
-    }
-    found = field.size;
   }
-  if (found != count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected number of elements in ", expected,
-                     ", expected ", count, ", got ", found));
+  if (contents.elements[expected] != count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unexpected number of elements in ", NameOf(expected), ", expected ",
+        count, ", got ", contents.elements[expected]));
   }
   return absl::OkStatus();
 }
 
-template <typename T>
-ByteSegment InPlace(const RepeatedField<T>& field) {
-  return {reinterpret_cast<const std::byte*>(field.data()),
-          static_cast<size_t>(field.size()) * sizeof(T)};
+// Copies values that are varints as protobuf's `Value`, each as an `Element`.
+template <typename Element, typename Value = Element>
+absl::Status CopyVarints(const WireReader& reader, DataType type,
+                         std::vector<std::byte>& bytes) {
+  std::byte* to = bytes.data();
+  absl::Status status;
+  ForEachRun(reader, [&](uint32_t, const WireReader& elements, size_t size) {
+    return ForEachVarint(elements, size, [&](uint64_t varint) {
+      const auto value = static_cast<Value>(varint);
+      const auto element = static_cast<Element>(value);
+      if (static_cast<Value>(element) != value) {
+        const auto index =
+            static_cast<size_t>(to - bytes.data()) / sizeof(element);
+        status = absl::InvalidArgumentError(
+            absl::StrCat("value ", value, " at index ", index, ", expected ",
+                         std::numeric_limits<Element>::min(), " to ",
+                         std::numeric_limits<Element>::max(), " as datatype '",
+                         DataTypeName(type), "'"));
+        return false;
+      }
+      std::memcpy(to, &element, sizeof(element));
+      to += sizeof(element);
+      return true;
+    });
+  });
+  return status;
 }
 
-template <typename Narrow, typename Wide>
-absl::StatusOr<ByteSegment> Narrowed(const RepeatedField<Wide>& field,
-                                     DataType type,
-                                     std::vector<std::byte>& narrowed) {
-  narrowed.resize(static_cast<size_t>(field.size()) * sizeof(Narrow));
-  for (int i = 0; i < field.size(); ++i) {
-    const auto value = static_cast<Narrow>(field[i]);
-    if (static_cast<Wide>(value) != field[i]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("value ", field[i], " at index ", i, ", expected ",
-                       std::numeric_limits<Narrow>::min(), " to ",
-                       std::numeric_limits<Narrow>::max(), " as datatype '",
-                       DataTypeName(type), "'"));
-    }
-    std::memcpy(narrowed.data() + static_cast<size_t>(i) * sizeof(Narrow),
-                &value, sizeof(Narrow));
-  }
-  return ByteSegment{narrowed.data(), narrowed.size()};
+// Copies values that lie in the message as they do in a tensor.
+absl::Status CopyFixed(const WireReader& reader,
+                       std::vector<std::byte>& bytes) {
+  std::byte* to = bytes.data();
+  ForEachRun(reader, [&](uint32_t, WireReader elements, size_t size) {
+    to += size;
+    return elements.Copy(size, to - size);
+  });
+  return absl::OkStatus();
 }
 
 // Puts each element behind its length.
-ByteSegment Framed(const RepeatedPtrField<std::string>& elements,
-                   std::vector<std::byte>& framed) {
-  size_t bytes = 0;
-  for (const std::string& element : elements) {
-    bytes += kBytesLengthSize + element.size();
-  }
-  framed.resize(bytes);
-  std::byte* to = framed.data();
-  for (const std::string& element : elements) {
-    to = WriteBytesElement(element, to);
-  }
-  return {framed.data(), framed.size()};
+absl::Status CopyTexts(const WireReader& reader,
+                       std::vector<std::byte>& bytes) {
+  std::byte* to = bytes.data();
+  ForEachRun(reader, [&](uint32_t, WireReader element, size_t size) {
+    const auto length = static_cast<uint32_t>(size);
+    static_assert(sizeof(length) == kBytesLengthSize);
+    std::memcpy(to, &length, sizeof(length));
+    to += sizeof(length) + size;
+    return element.Copy(size, to - size);
+  });
+  return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<ByteSegment> TypedSegment(const InferTensorContents& contents,
-                                         DataType type, int64_t count,
-                                         std::vector<std::byte>& narrowed) {
-  if (absl::Status status = CheckFields(contents, type, count); !status.ok()) {
-    return status;
-  }
+absl::Status CopyElements(const WireReader& reader, DataType type,
+                          std::vector<std::byte>& bytes) {
   switch (type) {
     case DataType::kBool:
-      static_assert(sizeof(bool) == 1);
-      return InPlace(contents.bool_contents());
+      return CopyVarints<bool>(reader, type, bytes);
     case DataType::kInt8:
-      return Narrowed<int8_t>(contents.int_contents(), type, narrowed);
+      return CopyVarints<int8_t, int32_t>(reader, type, bytes);
     case DataType::kInt16:
-      return Narrowed<int16_t>(contents.int_contents(), type, narrowed);
+      return CopyVarints<int16_t, int32_t>(reader, type, bytes);
     case DataType::kInt32:
-      return InPlace(contents.int_contents());
+      return CopyVarints<int32_t>(reader, type, bytes);
     case DataType::kInt64:
-      return InPlace(contents.int64_contents());
+      return CopyVarints<int64_t>(reader, type, bytes);
     case DataType::kUint8:
-      return Narrowed<uint8_t>(contents.uint_contents(), type, narrowed);
+      return CopyVarints<uint8_t, uint32_t>(reader, type, bytes);
     case DataType::kUint16:
-      return Narrowed<uint16_t>(contents.uint_contents(), type, narrowed);
+      return CopyVarints<uint16_t, uint32_t>(reader, type, bytes);
     case DataType::kUint32:
-      return InPlace(contents.uint_contents());
+      return CopyVarints<uint32_t>(reader, type, bytes);
     case DataType::kUint64:
-      return InPlace(contents.uint64_contents());
+      return CopyVarints<uint64_t>(reader, type, bytes);
     case DataType::kFp32:
-      return InPlace(contents.fp32_contents());
     case DataType::kFp64:
-      return InPlace(contents.fp64_contents());
+      return CopyFixed(reader, bytes);
     case DataType::kBytes:
-      return Framed(contents.bytes_contents(), narrowed);
+      return CopyTexts(reader, bytes);
     case DataType::kFp16:
     case DataType::kBf16:
       break;  // CheckFields() has refused them
   }
   return absl::InternalError("a type without a typed field");
+}
+
+}  // namespace
+
+bool TypedContents::Count(absl::Span<const ByteSegment> message) {
+  return ForEachRun(
+      WireReader(message),
+      [this](uint32_t field, const WireReader& run, size_t bytes) {
+        int64_t& count = elements[field];
+        switch (TypeOf(field)) {
+          case WireType::kVarint:
+            return ForEachVarint(run, bytes, [&count](uint64_t) {
+              ++count;
+              return true;
+            });
+          case WireType::kBytes:
+            ++count;
+            text_bytes += bytes;
+            return true;
+          default:
+            count += static_cast<int64_t>(bytes / FixedSize(field));
+            return bytes % FixedSize(field) == 0;
+        }
+      });
+}
+
+absl::StatusOr<ByteSegment> TypedSegment(const TypedContents& contents,
+                                         absl::Span<const ByteSegment> segments,
+                                         DataType type, int64_t count,
+                                         std::vector<std::byte>& bytes) {
+  if (absl::Status status = CheckFields(contents, type, count); !status.ok()) {
+    return status;
+  }
+  bytes.resize(static_cast<size_t>(count) * (type == DataType::kBytes
+                                                 ? kBytesLengthSize
+                                                 : ElementSize(type)) +
+               contents.text_bytes);
+  if (absl::Status status = CopyElements(WireReader(segments), type, bytes);
+      !status.ok()) {
+    return status;
+  }
+  return ByteSegment{bytes.data(), bytes.size()};
 }
 
 }  // namespace ferry

@@ -59,6 +59,10 @@ class WireReader {
   [[nodiscard]] bool Take(size_t bytes, std::vector<ByteSegment>& pieces) {
     return bytes_.Take(bytes, pieces);
   }
+  // Copies the next `bytes` bytes to `to` and skips them.
+  [[nodiscard]] bool Copy(size_t bytes, std::byte* to) {
+    return bytes_.Copy(bytes, to);
+  }
 
  private:
   static constexpr int kMaxVarintBytes = 10;

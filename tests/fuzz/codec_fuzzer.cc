@@ -88,12 +88,7 @@ void CheckParse(const std::string& bytes, Choices& choices) {
   if (!is_message) {
     return;
   }
-  const auto& unknown = reference.GetReflection()->GetUnknownFields(reference);
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    if (unknown.field(i).type() == google::protobuf::UnknownField::TYPE_GROUP) {
-      return;
-    }
-  }
+  reference.DiscardUnknownFields();
   const MessageBytes canonical(reference.SerializeAsString());
   const absl::Status again = message.Parse(canonical.segments());
   if (!again.ok()) {

@@ -203,6 +203,15 @@ void CheckFields(const InferMessage& message,
     Check(raw.size() == message.raw_bytes(i), "raw sizes are of the runs");
     found.add_raw_input_contents(std::move(raw));
   }
+  for (int i = 0; i < found.inputs_size(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    Check(!found.inputs(i).has_contents(), "typed contents are not built");
+    if (message.has_typed(at)) {
+      Check(found.mutable_inputs(i)->mutable_contents()->ParseFromString(
+                Joined(message.typed_pieces(at))),
+            "typed contents are a message");
+    }
+  }
   ModelInferRequest expected = reference;
   expected.DiscardUnknownFields();
   found.DiscardUnknownFields();

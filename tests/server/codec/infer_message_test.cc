@@ -39,6 +39,13 @@ std::string Reassembled(const InferMessage& message) {
     EXPECT_EQ(raw.size(), message.raw_bytes(i));
     all.add_raw_input_contents(raw);
   }
+  for (int i = 0; i < all.inputs_size(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (message.has_typed(at)) {
+      EXPECT_TRUE(all.mutable_inputs(i)->mutable_contents()->ParseFromString(
+          Joined(message.typed_pieces(at))));
+    }
+  }
   return all.DebugString();
 }
 
@@ -89,6 +96,75 @@ TEST(InferMessageTest, TruncatedMessageIsRefusedOrShorterEverywhere) {
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     }
   }
+}
+
+ModelInferRequest TypedRequest() {
+  ModelInferRequest request = SomeRequest();
+  request.clear_raw_input_contents();
+  for (int i = 0; i < 50; ++i) {
+    request.mutable_inputs(0)->mutable_contents()->add_int64_contents(i);
+    request.mutable_inputs(0)->mutable_contents()->add_bytes_contents("ab");
+  }
+  request.mutable_inputs(1)->mutable_contents();
+  return request;
+}
+
+TEST(InferMessageTest, TypedContentsAreFoundAndCountedWhereverTheMessageIsCut) {
+  const std::string bytes = TypedRequest().SerializeAsString();
+  InferMessage message;
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    const MessageBytes split(bytes, {cut});
+    ASSERT_TRUE(message.Parse(split.segments()).ok()) << "cut at " << cut;
+    ASSERT_EQ(Reassembled(message), TypedRequest().DebugString())
+        << "cut at " << cut;
+    ASSERT_FALSE(message.fields().inputs(0).has_contents());
+    ASSERT_EQ(message.typed(0).elements[3], 50);
+    ASSERT_EQ(message.typed(0).elements[8], 50);
+    ASSERT_TRUE(message.has_typed(1));
+  }
+}
+
+TEST(InferMessageTest, TruncatedTypedContentsAreRefusedOrShorterEverywhere) {
+  const std::string bytes = TypedRequest().SerializeAsString();
+  InferMessage message;
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const MessageBytes cut(bytes.substr(0, size));
+    ModelInferRequest reference;
+    EXPECT_EQ(message.Parse(cut.segments()).ok(),
+              reference.ParseFromString(bytes.substr(0, size)))
+        << "cut at " << size;
+  }
+}
+
+// Contents that come in several messages are merged.
+TEST(InferMessageTest, SeveralContentsOfAnInputAreOne) {
+  std::string input = TypedRequest().inputs(0).SerializeAsString();
+  input += input;
+  std::string bytes("\x2a");
+  for (size_t left = input.size(); left > 0; left >>= 7) {
+    bytes.push_back(static_cast<char>((left & 0x7f) | (left > 0x7f ? 128 : 0)));
+  }
+  bytes += input;
+  const MessageBytes whole(bytes);
+  InferMessage message;
+  ASSERT_TRUE(message.Parse(whole.segments()).ok());
+  ModelInferRequest reference;
+  ASSERT_TRUE(reference.ParseFromString(bytes));
+  EXPECT_EQ(Reassembled(message), reference.DebugString());
+  EXPECT_EQ(message.typed(0).elements[3], 100);
+}
+
+TEST(InferMessageTest, RepeatedFieldsWithTypedContentsAreNotRepeated) {
+  InferMessage message;
+  const MessageBytes raw(SomeRequest().SerializeAsString());
+  ModelInferRequest both = SomeRequest();
+  both.mutable_inputs(0)->mutable_contents();
+  const MessageBytes with_contents(both.SerializeAsString());
+  ASSERT_TRUE(message.Parse(raw.segments()).ok());
+  ASSERT_TRUE(message.Parse(with_contents.segments()).ok());
+  EXPECT_FALSE(message.is_repeated()) << "the contents have to be looked at";
+  ASSERT_TRUE(message.Parse(raw.segments()).ok());
+  EXPECT_TRUE(message.is_repeated());
 }
 
 TEST(InferMessageTest, FieldsInAnyOrderAreRead) {
@@ -154,6 +230,20 @@ TEST(InferMessageTest, MalformedWireIsRefused) {
       {"length past 64 bits", "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"},
       {"name that is no UTF-8", "\x0a\x02\xc3\x28"},
       {"input cut short", std::string("\x2a\x02\x0a\x09", 4)},
+      {"name past its input",
+       "\x2a\x02\x0a\x03"
+       "abc"},
+      {"contents past their input",
+       "\x2a\x02\x2a\x03"
+       "abc"},
+      {"element past its contents",
+       "\x2a\x04\x2a\x02\x42\x03"
+       "abc"},
+      {"float cut short",
+       "\x2a\x07\x2a\x05\x32\x03"
+       "abc"},
+      {"varint cut short", "\x2a\x05\x2a\x03\x1a\x01\x80"},
+      {"group in an input", "\x2a\x02\x3b\x3c"},
   };
   for (const auto& [what, bytes] : cases) {
     InferMessage message;
@@ -183,6 +273,37 @@ TEST(InferMessageTest, MoreTensorsThanTheBoundAreRefused) {
   EXPECT_THAT(message.Parse(MessageBytes(raws.SerializeAsString()).segments())
                   .ToString(),
               HasSubstr("expected at most 1024, got more"));
+}
+
+TEST(InferMessageTest, ParametersOfAllTensorsAreBoundedTogether) {
+  ModelInferRequest request = SomeRequest();  // has one
+  for (size_t i = 0; i < InferMessage::kMaxTensors - 1; ++i) {
+    auto* parameters = i % 3 == 0 ? request.mutable_parameters()
+                       : i % 3 == 1
+                           ? request.mutable_inputs(1)->mutable_parameters()
+                           : request.mutable_outputs(0)->mutable_parameters();
+    (*parameters)["p" + std::to_string(i)].set_int64_param(1);
+  }
+  InferMessage message;
+  const MessageBytes most(request.SerializeAsString());
+  EXPECT_TRUE(message.Parse(most.segments()).ok());
+  (*request.mutable_inputs(0)->mutable_parameters())["one more"];
+  const MessageBytes more(request.SerializeAsString());
+  EXPECT_THAT(message.Parse(more.segments()).ToString(),
+              HasSubstr("parameters: expected at most 1024, got more"));
+}
+
+TEST(InferMessageTest, MoreTypedContentsThanTheBoundAreRefused) {
+  ModelInferRequest request = SomeRequest();
+  request.mutable_inputs(1)->mutable_contents()->add_bytes_contents(
+      std::string(InferMessage::kMaxTypedBytes - 5, 'x'));
+  InferMessage message;
+  const MessageBytes most(request.SerializeAsString());
+  EXPECT_TRUE(message.Parse(most.segments()).ok());
+  request.mutable_inputs(0)->mutable_contents()->add_bool_contents(true);
+  const MessageBytes more(request.SerializeAsString());
+  EXPECT_THAT(message.Parse(more.segments()).ToString(),
+              HasSubstr("typed contents: expected at most 16777216 bytes"));
 }
 
 TEST(InferMessageTest, MoreFieldBytesThanTheBoundAreRefused) {

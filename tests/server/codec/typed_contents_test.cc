@@ -124,6 +124,52 @@ TEST(InferDecoderTest, TypedContentsOfEveryTypeEqualRawOnes) {
   }
 }
 
+// Protobuf reads elements packed and one by one, and several messages as one.
+TEST(InferDecoderTest, TypedContentsAreReadHoweverTheyAreWritten) {
+  const struct {
+    DataType type;
+    std::string contents;
+    std::string bytes;
+  } cases[] = {
+      {DataType::kInt64,
+       {"\x18\x05\x18\x80\x01", 5},
+       RawBytes<int64_t>({5, 128})},
+      {DataType::kInt32,
+       {"\x10\x05\x12\x01\x06", 5},
+       RawBytes<int32_t>({5, 6})},
+      {DataType::kFp32,
+       {"\x35\0\0\x80\x3f\x32\4\0\0\0\x40", 11},
+       RawBytes<float>({1, 2})},
+      {DataType::kBool, {"\x08\x02\x08\x00", 4}, RawBytes<uint8_t>({1, 0})},
+      {DataType::kFp64, {"\x3a\0", 2}, ""},
+      // An unknown field, and a known one of another kind, are passed over.
+      {DataType::kBool,
+       {"\x7a\1x\x0d\1\1\1\1\x0a\2\1\1", 12},
+       RawBytes<uint8_t>({1, 1})},
+  };
+  for (const auto& [type, contents, bytes] : cases) {
+    ModelInferRequest message = TypedRequest(type);
+    const std::string input = message.inputs(0).SerializeAsString() + "\x2a" +
+                              static_cast<char>(contents.size()) + contents;
+    message.clear_inputs();
+    const MessageBytes pieces(
+        "\x2a" + std::string(1, static_cast<char>(input.size())) + input);
+    inference::ModelInferRequest reference;
+    ASSERT_EQ(reference.ParseFromString(Joined(pieces.segments())), true);
+    InferDecoder decoder;
+    InferRequest request;
+    const ModelSpec spec = OneInput(type);
+    ASSERT_TRUE(decoder.Parse(pieces.segments()).ok()) << DataTypeName(type);
+    const absl::Status status =
+        decoder.Bind({ModelName(), spec, kSerial}, request);
+    ASSERT_EQ(status.ok(), !bytes.empty()) << DataTypeName(type) << status;
+    if (status.ok()) {
+      EXPECT_EQ(Joined(request.inputs[0].segments), bytes)
+          << DataTypeName(type);
+    }
+  }
+}
+
 TEST(InferDecoderTest, HalfPrecisionIsRawOnly) {
   for (DataType type : {DataType::kFp16, DataType::kBf16}) {
     const ModelSpec spec = OneInput(type);
