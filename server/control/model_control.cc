@@ -13,20 +13,6 @@ constexpr size_t kMaxJobs = 64;
 
 }  // namespace
 
-const char* VersionStateName(VersionState state) {
-  switch (state) {
-    case VersionState::kLoading:
-      return "LOADING";
-    case VersionState::kReady:
-      return "READY";
-    case VersionState::kUnloading:
-      return "UNLOADING";
-    case VersionState::kUnavailable:
-      break;
-  }
-  return "UNAVAILABLE";
-}
-
 absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
     ModelRepository& repository, ModelTable& table,
     const ModelControlOptions& options) {
@@ -132,8 +118,8 @@ void ModelControl::Enqueue(std::function<void()> job, const Done& done) {
   done(status);
 }
 
-std::vector<IndexEntry> ModelControl::Index() const {
-  std::vector<IndexEntry> index;
+RepositoryIndex::Entries ModelControl::ReadIndex() const {
+  RepositoryIndex::Entries index;
   // A folder that cannot be read just now hides no model that is known.
   const absl::StatusOr<std::vector<std::string>> names = repository_.Names();
   MutexLock lock(mutex_);
@@ -170,6 +156,7 @@ void ModelControl::BeginDrain() {
     given_up.swap(jobs_);
   }
   changed_.SignalOne();
+  index_.Stop();
   for (auto& [job, done] : given_up) {
     done(absl::UnavailableError(kStopped));
   }
@@ -191,6 +178,9 @@ absl::Status ModelControl::Drain(TimePoint until) {
 }
 
 bool ModelControl::JoinBy(TimePoint until) {
+  if (!index_.JoinBy(until)) {
+    return false;
+  }
   {
     MutexLock lock(mutex_);
     while (!has_ended_ && Clock::Steady().Now() < until) {

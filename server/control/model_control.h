@@ -32,26 +32,9 @@
 #include "server/control/model_control_options.h"
 #include "server/control/model_table.h"
 #include "server/control/probe_load.h"
+#include "server/control/repository_index.h"
 
 namespace ferry {
-
-enum class VersionState : uint8_t {
-  kLoading,
-  kReady,
-  kUnloading,
-  kUnavailable
-};
-
-// Returns "LOADING", "READY", "UNLOADING" or "UNAVAILABLE".
-const char* VersionStateName(VersionState state);
-
-struct IndexEntry {
-  std::string name;
-  std::string version = {};  // empty: none is or was loaded
-  VersionState state = VersionState::kUnavailable;
-  std::string reason =
-      {};  // why it is not served, or not replaced; may be empty
-};
 
 class ModelControl {
  public:
@@ -77,8 +60,9 @@ class ModelControl {
   // is kExplicit.
   void Unload(const std::string& name, Done done);
 
-  // All versions that are known and all models of the repository, by name.
-  std::vector<IndexEntry> Index() const;
+  // Gives all versions that are known and all models of the repository, by
+  // name, as RepositoryIndex does.
+  void Index(const RepositoryIndex::Done& done) { index_.Ask(done); }
 
   // Begins nothing new and tells every scheduler to take no more requests.
   void BeginDrain();
@@ -87,8 +71,8 @@ class ModelControl {
   // `until`. DEADLINE_EXCEEDED where one has not. REQUIRES: BeginDrain().
   absl::Status Drain(TimePoint until);
 
-  // Waits for a load that is under way, at most until `until`: where it returns
-  // true no callback comes any more. REQUIRES: BeginDrain().
+  // Waits for a load, or an index that is read, at most until `until`: where it
+  // returns true no callback comes any more. REQUIRES: BeginDrain().
   bool JoinBy(TimePoint until);
 
  private:
@@ -112,6 +96,7 @@ class ModelControl {
       : repository_(repository), table_(table), options_(options) {}
 
   absl::Status LoadInitial();
+  RepositoryIndex::Entries ReadIndex() const ABSL_LOCKS_EXCLUDED(mutex_);
   void Enqueue(std::function<void()> job, const Done& done);
   absl::Status CheckMode() const;
 
@@ -153,6 +138,7 @@ class ModelControl {
   // folder. The thread only.
   std::map<std::string, std::string> polled_;
 
+  RepositoryIndex index_{[this] { return ReadIndex(); }};
   std::thread thread_;
 };
 

@@ -61,18 +61,10 @@ absl::Status CheckUnloadParameters(
   return absl::OkStatus();
 }
 
-}  // namespace
-
-grpc::Status AnswerRepositoryIndex(
-    const ModelControl& control,
-    const inference::RepositoryIndexRequest& request,
-    inference::RepositoryIndexResponse& response) {
-  if (absl::Status status = CheckRepository(request.repository_name());
-      !status.ok()) {
-    return ToGrpcStatus(status);
-  }
-  for (const IndexEntry& entry : control.Index()) {
-    if (request.ready() && entry.state != VersionState::kReady) {
+void FillIndex(const RepositoryIndex::Entries& index, bool is_ready_only,
+               inference::RepositoryIndexResponse& response) {
+  for (const IndexEntry& entry : index) {
+    if (is_ready_only && entry.state != VersionState::kReady) {
       continue;
     }
     inference::RepositoryIndexResponse::ModelIndex& model =
@@ -84,7 +76,26 @@ grpc::Status AnswerRepositoryIndex(
     }
     model.set_reason(entry.reason);
   }
-  return grpc::Status::OK;
+}
+
+}  // namespace
+
+void AnswerRepositoryIndex(ModelControl& control,
+                           const inference::RepositoryIndexRequest& request,
+                           inference::RepositoryIndexResponse& response,
+                           const RepositoryReply& reply) {
+  if (absl::Status status = CheckRepository(request.repository_name());
+      !status.ok()) {
+    reply(ToGrpcStatus(status));
+    return;
+  }
+  control.Index([&response, is_ready_only = request.ready(),
+                 reply](const absl::StatusOr<RepositoryIndex::Entries>& index) {
+    if (index.ok()) {
+      FillIndex(*index, is_ready_only, response);
+    }
+    reply(ToGrpcStatus(index.status()));
+  });
 }
 
 void AnswerModelLoad(ModelControl& control,

@@ -15,10 +15,12 @@ namespace ferry {
 
 using RepositoryReply = std::function<void(const grpc::Status&)>;
 
-grpc::Status AnswerRepositoryIndex(
-    const ModelControl& control,
-    const inference::RepositoryIndexRequest& request,
-    inference::RepositoryIndexResponse& response);
+// Request and response live as long as `reply`, which comes when the folders
+// have been read.
+void AnswerRepositoryIndex(ModelControl& control,
+                           const inference::RepositoryIndexRequest& request,
+                           inference::RepositoryIndexResponse& response,
+                           const RepositoryReply& reply);
 
 // `reply` comes when the model serves, or has failed to.
 void AnswerModelLoad(ModelControl& control,

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/client_text.h"
 #include "server/grpc/status.h"
-#include "server/grpc/unary_call.h"
 
 namespace ferry {
 namespace {
@@ -68,18 +67,14 @@ absl::Status Apply(const v1::RuntimeOptions& message,
 }  // namespace
 
 void AdminService::PostCalls(grpc::ServerCompletionQueue& queue) {
-  PostUnaryCalls(
-      *this, &AdminService::RequestGetRuntimeOptions,
-      [this](const auto& request, auto& response) {
+  PostUnaryCalls<v1::GetRuntimeOptionsRequest, v1::GetRuntimeOptionsResponse>(
+      queue, [this](const auto& request, auto& response) {
         return AnswerGetRuntimeOptions(request, response);
-      },
-      queue);
-  PostUnaryCalls(
-      *this, &AdminService::RequestSetRuntimeOptions,
-      [this](const auto& request, auto& response) {
+      });
+  PostUnaryCalls<v1::SetRuntimeOptionsRequest, v1::SetRuntimeOptionsResponse>(
+      queue, [this](const auto& request, auto& response) {
         return AnswerSetRuntimeOptions(request, response);
-      },
-      queue);
+      });
 }
 
 grpc::Status AdminService::AnswerGetRuntimeOptions(

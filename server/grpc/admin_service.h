@@ -8,15 +8,15 @@
 
 #include "proto/admin.grpc.pb.h"
 #include "server/control/model_table.h"
-#include "server/grpc/queue_tag.h"
+#include "server/grpc/unary_call.h"
 
 namespace ferry {
 
-class AdminService final : public v1::Admin::AsyncService,
-                           public QueuedService {
+class AdminService final : public UnaryService<v1::Admin::AsyncService> {
  public:
-  // `models` outlives the service.
-  explicit AdminService(ModelTable& models) : models_(models) {}
+  // Both outlive the service.
+  AdminService(ModelTable& models, UnsentReplies& unsent)
+      : UnaryService(unsent), models_(models) {}
 
   void PostCalls(grpc::ServerCompletionQueue& queue) override;
 

@@ -61,9 +61,9 @@ class GrpcEndpoint {
   GrpcEndpoint(ModelTable& models, ModelControl& control,
                const Readiness& readiness, UnsentReplies& unsent)
       : models_(models),
-        service_(models, control, readiness),
-        admin_(models),
-        health_(inference::GRPCInferenceService::service_full_name()),
+        service_(models, control, readiness, unsent),
+        admin_(models, unsent),
+        health_(inference::GRPCInferenceService::service_full_name(), unsent),
         unsent_(unsent) {}
 
   // Tells the health service of each change of the models.

@@ -57,6 +57,7 @@ void GrpcInferCall::SendError(const grpc::Status& status,
     rpc_->context.AddTrailingMetadata(kRetryPushbackKey,
                                       std::to_string(*retry_pushback_ms));
   }
+  unsent_.Add(*this, status.error_message().size());
   rpc_->responder.FinishWithError(status, sent_.get());
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "server/grpc/unary_call.h"
 
 namespace ferry {
 
@@ -21,8 +20,9 @@ class HealthService::Watch final {
   Watch(HealthService& service, grpc::ServerCompletionQueue& queue)
       : service_(service), queue_(queue) {
     context_.AsyncNotifyWhenDone(static_cast<QueueTag*>(&over_));
-    service_.RequestWatch(&context_, &request_, &writer_, &queue_, &queue_,
-                          static_cast<QueueTag*>(&operation_));
+    service_.RequestAsyncServerStreaming(IndexOfWatch(), &context_, &message_,
+                                         &writer_, &queue_, &queue_,
+                                         static_cast<QueueTag*>(&operation_));
   }
 
   // Sends what is news to the client, if anything and if it may.
@@ -30,8 +30,7 @@ class HealthService::Watch final {
     if (is_busy_ || is_over_ || is_broken_ || is_finished_) {
       return;
     }
-    const Response::ServingStatus status =
-        service_.StatusOf(request_.service());
+    const Response::ServingStatus status = service_.StatusOf(watched_);
     void* const tag = static_cast<QueueTag*>(&operation_);
     if (!was_told_ || status != told_.status()) {
       was_told_ = true;
@@ -87,9 +86,27 @@ class HealthService::Watch final {
     }
     is_matched_ = true;
     new Watch(service_, queue_);
+    Request request;
+    const grpc::Status parsed =
+        ParseMessage(message_, kMaxSmallMessageBytes, request);
     MutexLock lock(service_.mutex_);
+    if (!parsed.ok()) {
+      is_finished_ = true;
+      is_busy_ = true;
+      writer_.Finish(parsed, static_cast<QueueTag*>(&operation_));
+      return;
+    }
+    watched_ = request.service();
     service_.watches_.insert(this);
     Advance();
+  }
+
+  static int IndexOfWatch() {
+    return Request::descriptor()
+        ->file()
+        ->service(0)
+        ->FindMethodByName("Watch")
+        ->index();
   }
 
   void CallIsOver(bool) {
@@ -110,7 +127,8 @@ class HealthService::Watch final {
   Tag operation_{*this, &Watch::OperationEnded};
   Tag over_{*this, &Watch::CallIsOver};
   grpc::ServerContext context_;
-  Request request_;
+  grpc::ByteBuffer message_;
+  std::string watched_;  // the name of the service
   grpc::ServerAsyncWriter<Response> writer_{&context_};
   bool is_matched_ = false;  // the queue's thread only
   Response told_ ABSL_GUARDED_BY(service_.mutex_);
@@ -121,8 +139,8 @@ class HealthService::Watch final {
   bool is_over_ ABSL_GUARDED_BY(service_.mutex_) = false;
 };
 
-HealthService::HealthService(std::string service_name)
-    : service_name_(std::move(service_name)) {}
+HealthService::HealthService(std::string service_name, UnsentReplies& unsent)
+    : UnaryService(unsent), service_name_(std::move(service_name)) {}
 
 HealthService::~HealthService() {
   MutexLock lock(mutex_);
@@ -156,12 +174,10 @@ void HealthService::AdvanceWatches() ABSL_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void HealthService::PostCalls(grpc::ServerCompletionQueue& queue) {
-  PostUnaryCalls(
-      *this, &HealthService::RequestCheck,
-      [this](const Request& request, Response& response) {
+  PostUnaryCalls<Request, Response>(
+      queue, [this](const Request& request, Response& response) {
         return AnswerCheck(request, response);
-      },
-      queue);
+      });
   new Watch(*this, queue);
 }
 

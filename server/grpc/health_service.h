@@ -17,18 +17,18 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/mutex.h"
 #include "proto/health.grpc.pb.h"
-#include "server/grpc/queue_tag.h"
+#include "server/grpc/unary_call.h"
 
 namespace ferry {
 
 enum class Health { kNotServing, kServing };
 
-class HealthService final : public grpc::health::v1::Health::AsyncService,
-                            public QueuedService {
+class HealthService final
+    : public UnaryService<grpc::health::v1::Health::AsyncService> {
  public:
   // The health is kNotServing at first. `service_name` is the inference
-  // service's.
-  explicit HealthService(std::string service_name);
+  // service's. `unsent` outlives the calls.
+  HealthService(std::string service_name, UnsentReplies& unsent);
   ~HealthService() override;
 
   void Set(Health health);

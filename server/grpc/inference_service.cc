@@ -3,11 +3,11 @@
 
 #include <string>
 
+#include "models/config/model_config.h"
 #include "server/control/model_messages.h"
 #include "server/control/repository_answers.h"
 #include "server/grpc/settings_answers.h"
 #include "server/grpc/status.h"
-#include "server/grpc/unary_call.h"
 #include "server/version.h"
 
 namespace ferry {
@@ -16,18 +16,22 @@ namespace {
 constexpr char kNoSharedMemory[] =
     "shared memory is not supported; send and receive tensors in the messages";
 
-// The answer of an RPC that is not offered.
-auto NotOffered(const char* why) {
-  return [why](const auto&, auto&) {
-    return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why);
-  };
-}
+// How a client calls the RPC.
+template <typename Request, typename Response>
+using AskForCall = grpc::Status (Rpc::StubInterface::*)(grpc::ClientContext*,
+                                                        const Request&,
+                                                        Response*);
+
+// A config as JSON, and the name of the model.
+constexpr size_t kMaxLoadMessageBytes = kMaxConfigBytes + kMaxSmallMessageBytes;
 
 }  // namespace
 
 InferenceService::InferenceService(ModelTable& models, ModelControl& control,
-                                   const Readiness& readiness)
-    : models_(models),
+                                   const Readiness& readiness,
+                                   UnsentReplies& unsent)
+    : UnaryService(unsent),
+      models_(models),
       control_(control),
       readiness_(readiness),
       model_infer_index_(inference::ModelInferRequest::descriptor()
@@ -44,72 +48,65 @@ void InferenceService::PostCalls(grpc::ServerCompletionQueue& queue) {
 }
 
 void InferenceService::PostOffered(grpc::ServerCompletionQueue& queue) {
-  const auto post = [&](auto ask, auto answer) {
-    PostUnaryCalls(
-        *this, ask,
-        [this, answer](const auto& request, auto& response) {
+  const auto post = [&]<typename Request, typename Response>(grpc::Status (
+                        InferenceService::*answer)(const Request&, Response&)) {
+    PostUnaryCalls<Request, Response>(
+        queue, [this, answer](const Request& request, Response& response) {
           return (this->*answer)(request, response);
-        },
-        queue);
+        });
   };
-  post(&InferenceService::RequestServerLive,
-       &InferenceService::AnswerServerLive);
-  post(&InferenceService::RequestServerReady,
-       &InferenceService::AnswerServerReady);
-  post(&InferenceService::RequestModelReady,
-       &InferenceService::AnswerModelReady);
-  post(&InferenceService::RequestServerMetadata,
-       &InferenceService::AnswerServerMetadata);
-  post(&InferenceService::RequestModelMetadata,
-       &InferenceService::AnswerModelMetadata);
-  post(&InferenceService::RequestModelConfig,
-       &InferenceService::AnswerModelConfig);
-  post(&InferenceService::RequestModelStatistics,
-       &InferenceService::AnswerModelStatistics);
+  post(&InferenceService::AnswerServerLive);
+  post(&InferenceService::AnswerServerReady);
+  post(&InferenceService::AnswerModelReady);
+  post(&InferenceService::AnswerServerMetadata);
+  post(&InferenceService::AnswerModelMetadata);
+  post(&InferenceService::AnswerModelConfig);
+  post(&InferenceService::AnswerModelStatistics);
 }
 
 void InferenceService::PostSettings(grpc::ServerCompletionQueue& queue) {
-  PostUnaryCalls(
-      *this, &InferenceService::RequestTraceSetting,
-      [this](const auto& request, auto& response) {
+  PostUnaryCalls<inference::TraceSettingRequest,
+                 inference::TraceSettingResponse>(
+      queue, [this](const auto& request, auto& response) {
         return AnswerTraceSetting(models_, request, response);
-      },
-      queue);
-  PostUnaryCalls(*this, &InferenceService::RequestLogSettings,
-                 &AnswerLogSettings, queue);
+      });
+  PostUnaryCalls<inference::LogSettingsRequest, inference::LogSettingsResponse>(
+      queue, &AnswerLogSettings);
 }
 
 void InferenceService::PostModelControl(grpc::ServerCompletionQueue& queue) {
-  PostUnaryCalls(
-      *this, &InferenceService::RequestRepositoryIndex,
-      [this](const auto& request, auto& response) {
-        return AnswerRepositoryIndex(control_, request, response);
-      },
-      queue);
-  PostLateCalls(
-      *this, &InferenceService::RequestRepositoryModelLoad,
+  PostLateCalls<inference::RepositoryIndexRequest,
+                inference::RepositoryIndexResponse>(
+      queue, [this](const auto& request, auto& response, const auto& reply) {
+        AnswerRepositoryIndex(control_, request, response, reply);
+      });
+  PostLateCalls<inference::RepositoryModelLoadRequest,
+                inference::RepositoryModelLoadResponse>(
+      queue,
       [this](const auto& request, auto&, const auto& reply) {
         AnswerModelLoad(control_, request, reply);
       },
-      queue);
-  PostLateCalls(
-      *this, &InferenceService::RequestRepositoryModelUnload,
-      [this](const auto& request, auto&, const auto& reply) {
+      kMaxLoadMessageBytes);
+  PostLateCalls<inference::RepositoryModelUnloadRequest,
+                inference::RepositoryModelUnloadResponse>(
+      queue, [this](const auto& request, auto&, const auto& reply) {
         AnswerModelUnload(control_, request, reply);
-      },
-      queue);
+      });
 }
 
 void InferenceService::PostNotOffered(grpc::ServerCompletionQueue& queue) {
-  const auto post = [&](auto ask, const char* why) {
-    PostUnaryCalls(*this, ask, NotOffered(why), queue);
+  const auto post = [&]<typename Request, typename Response>(
+                        AskForCall<Request, Response>, const char* why) {
+    PostUnaryCalls<Request, Response>(queue, [why](const auto&, auto&) {
+      return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, why);
+    });
   };
-  post(&InferenceService::RequestSystemSharedMemoryStatus, kNoSharedMemory);
-  post(&InferenceService::RequestSystemSharedMemoryRegister, kNoSharedMemory);
-  post(&InferenceService::RequestSystemSharedMemoryUnregister, kNoSharedMemory);
-  post(&InferenceService::RequestCudaSharedMemoryStatus, kNoSharedMemory);
-  post(&InferenceService::RequestCudaSharedMemoryRegister, kNoSharedMemory);
-  post(&InferenceService::RequestCudaSharedMemoryUnregister, kNoSharedMemory);
+  post(&Rpc::StubInterface::SystemSharedMemoryStatus, kNoSharedMemory);
+  post(&Rpc::StubInterface::SystemSharedMemoryRegister, kNoSharedMemory);
+  post(&Rpc::StubInterface::SystemSharedMemoryUnregister, kNoSharedMemory);
+  post(&Rpc::StubInterface::CudaSharedMemoryStatus, kNoSharedMemory);
+  post(&Rpc::StubInterface::CudaSharedMemoryRegister, kNoSharedMemory);
+  post(&Rpc::StubInterface::CudaSharedMemoryUnregister, kNoSharedMemory);
 }
 
 grpc::Status InferenceService::AnswerServerLive(

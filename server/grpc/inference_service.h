@@ -1,10 +1,10 @@
 // InferenceService is inference.GRPCInferenceService as gRPC sees it, all of it
 // on completion queues.
 //
-// ModelInfer and ModelStreamInfer are raw: InferQueues post for them and serve
-// them. All else is small,
-// typed and answered at once on the queue's thread. An RPC that Ferry does not
-// offer answers UNIMPLEMENTED and says why.
+// InferQueues post for ModelInfer and ModelStreamInfer and serve them. All else
+// is small; what needs files or loads is answered by other threads, the rest at
+// once on the queue's thread. An RPC that Ferry does not offer answers
+// UNIMPLEMENTED and says why.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_GRPC_INFERENCE_SERVICE_H_
@@ -18,22 +18,22 @@
 #include "server/control/readiness.h"
 #include "server/grpc/grpc_infer_call.h"
 #include "server/grpc/infer_stream.h"
-#include "server/grpc/queue_tag.h"
+#include "server/grpc/unary_call.h"
+#include "server/grpc/unsent_replies.h"
 
 namespace ferry {
 
 using Rpc = inference::GRPCInferenceService;
 
 class InferenceService final
-    : public Rpc::WithRawMethod_ModelInfer<
-          Rpc::WithRawMethod_ModelStreamInfer<Rpc::AsyncService>>,
+    : public UnaryService<Rpc::WithRawMethod_ModelInfer<
+          Rpc::WithRawMethod_ModelStreamInfer<Rpc::AsyncService>>>,
       public InferRpcSource,
-      public InferStreamSource,
-      public QueuedService {
+      public InferStreamSource {
  public:
   // All outlive the service.
   InferenceService(ModelTable& models, ModelControl& control,
-                   const Readiness& readiness);
+                   const Readiness& readiness, UnsentReplies& unsent);
 
   void Request(grpc::ServerContext& context, grpc::ByteBuffer& message,
                InferResponder& responder, grpc::ServerCompletionQueue& queue,

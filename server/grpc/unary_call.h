@@ -1,45 +1,56 @@
-// PostUnaryCalls() serves a small unary RPC on a completion queue: typed,
-// answered at once by a function on the queue's thread. PostLateCalls() serves
-// one whose answer takes its time.
+// UnaryService serves the small unary RPCs of a generated service on completion
+// queues: answered at once by a function on the queue's thread, or late, by any
+// thread, where the answer takes its time.
 //
-// Life of a call: asked for; matched with a client's, when it asks for the next
-// one and is answered; sent, and deleted. At shutdown the one that was never
-// matched is deleted.
+// Bounds: a message has at most the bytes that its RPC may have, which is
+// looked at before it is parsed; a reply counts as unsent until gRPC has
+// written it, and one that is not small is refused where those that clients do
+// not read leave no room.
+//
+// Life of a UnaryCall: asked for; matched with a client's, when it asks for the
+// next one and is answered; sent, and deleted. At shutdown the one that was
+// never matched is deleted.
 //
 // Thread safety: all on the queue's thread, but a late answer may come from
 // any. REQUIRES: every late answer comes before the queue is shut down.
+// Errors: INVALID_ARGUMENT for a message that is too large or malformed;
+// RESOURCE_EXHAUSTED for a reply that finds no room.
 #ifndef FERRY_SERVER_GRPC_UNARY_CALL_H_
 #define FERRY_SERVER_GRPC_UNARY_CALL_H_
 
+#include <google/protobuf/descriptor.h>
 #include <grpcpp/completion_queue.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "server/grpc/grpc_infer_call.h"
 #include "server/grpc/queue_tag.h"
+#include "server/grpc/unsent_replies.h"
 
 namespace ferry {
 
-template <typename Request, typename Response>
-class UnaryCall final : private QueueTag {
+// What the requests of small RPCs have at most: names and settings.
+inline constexpr size_t kMaxSmallMessageBytes = size_t{64} << 10;
+
+class UnaryCall final : private QueueTag, private UnsentReplies::Reply {
  public:
-  using Responder = grpc::ServerAsyncResponseWriter<Response>;
+  // Called once. A status that is not ok is sent without the response.
+  using Reply = std::function<void(const grpc::Status&, grpc::ByteBuffer&)>;
 
-  // Called once, when the response is filled. A status that is not ok is sent
-  // without it.
-  using Reply = std::function<void(const grpc::Status&)>;
-
-  // What one RPC is: how gRPC is asked for a call, and the answer. Request and
-  // response live until the reply.
+  // What one RPC is: how gRPC is asked for a call, and the answer.
   struct Method {
-    std::function<void(grpc::ServerContext&, Request&, Responder&,
+    UnsentReplies& unsent;
+    std::function<void(grpc::ServerContext&, grpc::ByteBuffer&, InferResponder&,
                        grpc::ServerCompletionQueue&, void* tag)>
         ask;
-    std::function<void(const Request&, Response&, Reply)> answer;
+    std::function<void(grpc::ByteBuffer& message, const Reply&)> answer;
   };
 
   // Deletes itself.
@@ -50,77 +61,117 @@ class UnaryCall final : private QueueTag {
 
  private:
   UnaryCall(std::shared_ptr<const Method> method,
-            grpc::ServerCompletionQueue& queue)
-      : method_(std::move(method)), queue_(queue) {
-    method_->ask(context_, request_, responder_, queue_, Tag());
-  }
+            grpc::ServerCompletionQueue& queue);
   ~UnaryCall() = default;
 
-  void* Tag() { return static_cast<QueueTag*>(this); }
-
-  void Ended(bool ok) override {
-    if (is_matched_ || !ok) {
-      delete this;
-      return;
-    }
-    is_matched_ = true;
-    Post(method_, queue_);
-    method_->answer(request_, response_, [this](const grpc::Status& status) {
-      if (status.ok()) {
-        responder_.Finish(response_, status, Tag());
-      } else {
-        responder_.FinishWithError(status, Tag());
-      }
-    });
-  }
+  void Ended(bool ok) override;
+  void Send(const grpc::Status& status, grpc::ByteBuffer& response);
+  void Drop() override { context_.TryCancel(); }
 
   const std::shared_ptr<const Method> method_;
   grpc::ServerCompletionQueue& queue_;
   bool is_matched_ = false;
   grpc::ServerContext context_;
-  Request request_;
-  Response response_;
-  Responder responder_{&context_};
+  grpc::ByteBuffer message_;
+  InferResponder responder_{&context_};
 };
 
-// How the generated code is asked for a call of a unary RPC.
-template <typename Rpcs, typename Request, typename Response>
-using AskForCall = void (Rpcs::*)(grpc::ServerContext*, Request*,
-                                  grpc::ServerAsyncResponseWriter<Response>*,
-                                  grpc::CompletionQueue*,
-                                  grpc::ServerCompletionQueue*, void*);
+// Returns OK for a message that a request of that type may be, by its size.
+grpc::Status CheckSize(const google::protobuf::Descriptor& request,
+                       const grpc::ByteBuffer& message, size_t max_bytes);
+grpc::Status MalformedMessage(const google::protobuf::Descriptor& request);
 
-// Serves the RPC that `ask` names, on `queue`, until the server is shut down.
-// `service` outlives the calls; `answer` is as in UnaryCall::Method.
-template <typename Service, typename Rpcs, typename Request, typename Response,
-          typename Answer>
-void PostLateCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
-                   Answer answer, grpc::ServerCompletionQueue& queue) {
-  using Call = UnaryCall<Request, Response>;
-  auto ask_it = [&service, ask](grpc::ServerContext& context, Request& request,
-                                typename Call::Responder& responder,
-                                grpc::ServerCompletionQueue& its_queue,
-                                void* tag) {
-    (service.*ask)(&context, &request, &responder, &its_queue, &its_queue, tag);
-  };
-  Call::Post(std::make_shared<const typename Call::Method>(
-                 typename Call::Method{std::move(ask_it), std::move(answer)}),
-             queue);
+// Parses a message of at most `max_bytes`, and clears it.
+template <typename Request>
+grpc::Status ParseMessage(grpc::ByteBuffer& message, size_t max_bytes,
+                          Request& request) {
+  grpc::Status status = CheckSize(*Request::descriptor(), message, max_bytes);
+  if (status.ok() &&
+      !grpc::SerializationTraits<Request>::Deserialize(&message, &request)
+           .ok()) {
+    status = MalformedMessage(*Request::descriptor());
+  }
+  message.Clear();
+  return status;
 }
 
-// Posts what PostLateCalls() does; `answer` takes request and response and
-// returns the status.
-template <typename Service, typename Rpcs, typename Request, typename Response,
-          typename Answer>
-void PostUnaryCalls(Service& service, AskForCall<Rpcs, Request, Response> ask,
-                    Answer answer, grpc::ServerCompletionQueue& queue) {
-  PostLateCalls(
-      service, ask,
-      [answer](const Request& request, Response& response, const auto& reply) {
-        reply(answer(request, response));
-      },
-      queue);
-}
+// Returns the index of the first RPC of that request.
+int IndexOfRpc(const google::protobuf::Descriptor& request);
+
+// `Generated` is an AsyncService of gRPC's generated code, of which no two
+// unary RPCs have requests of one type.
+template <typename Generated>
+class UnaryService : public Generated, public QueuedService {
+ public:
+  // `unsent` outlives the calls.
+  explicit UnaryService(UnsentReplies& unsent) : unsent_(unsent) {}
+
+ protected:
+  // Serves the RPC of that request until the server is shut down.
+  // `answer(request, response, reply)` calls `reply(status)` once, from any
+  // thread; request and response live as long as it holds `reply`.
+  template <typename Request, typename Response, typename Answer>
+  void PostLateCalls(grpc::ServerCompletionQueue& queue, Answer answer,
+                     size_t max_message_bytes = kMaxSmallMessageBytes) {
+    auto ask = [this, index = IndexOfRpc(*Request::descriptor())](
+                   grpc::ServerContext& context, grpc::ByteBuffer& message,
+                   InferResponder& responder,
+                   grpc::ServerCompletionQueue& its_queue, void* tag) {
+      this->RequestAsyncUnary(index, &context, &message, &responder, &its_queue,
+                              &its_queue, tag);
+    };
+    UnaryCall::Post(std::make_shared<const UnaryCall::Method>(UnaryCall::Method{
+                        .unsent = unsent_,
+                        .ask = std::move(ask),
+                        .answer = Typed<Request, Response>(std::move(answer),
+                                                           max_message_bytes)}),
+                    queue);
+  }
+
+  // The same for what is answered at once: `answer(request, response)` returns
+  // the status.
+  template <typename Request, typename Response, typename Answer>
+  void PostUnaryCalls(grpc::ServerCompletionQueue& queue, Answer answer) {
+    PostLateCalls<Request, Response>(
+        queue, [answer = std::move(answer)](
+                   const Request& request, Response& response,
+                   const auto& reply) { reply(answer(request, response)); });
+  }
+
+ private:
+  // Parses the request and writes the response.
+  template <typename Request, typename Response, typename Answer>
+  static auto Typed(Answer answer, size_t max_message_bytes) {
+    return [answer = std::move(answer), max_message_bytes](
+               grpc::ByteBuffer& message, const UnaryCall::Reply& reply) {
+      struct Messages {
+        Request request;
+        Response response;
+      };
+      auto messages = std::make_shared<Messages>();
+      const grpc::Status parsed =
+          ParseMessage(message, max_message_bytes, messages->request);
+      if (!parsed.ok()) {
+        grpc::ByteBuffer none;
+        reply(parsed, none);
+        return;
+      }
+      answer(std::as_const(messages->request), messages->response,
+             [messages, reply](const grpc::Status& status) {
+               grpc::ByteBuffer response;
+               grpc::Status sent = status;
+               if (sent.ok()) {
+                 bool is_owned = false;
+                 sent = grpc::SerializationTraits<Response>::Serialize(
+                     messages->response, &response, &is_owned);
+               }
+               reply(sent, response);
+             });
+    };
+  }
+
+  UnsentReplies& unsent_;
+};
 
 }  // namespace ferry
 

@@ -6,6 +6,24 @@ namespace ferry {
 void UnsentReplies::Add(Reply& reply, size_t message_bytes) {
   const TimePoint now = clock_.Now();
   MutexLock lock(mutex_);
+  List(reply, message_bytes, now);
+  DropPastBound(now);
+}
+
+bool UnsentReplies::TryAdd(Reply& reply, size_t message_bytes) {
+  const TimePoint now = clock_.Now();
+  MutexLock lock(mutex_);
+  const size_t bytes = message_bytes + kBytesOfCall;
+  DropPastBound(now, bytes);
+  if (message_bytes > kBytesOfCall &&
+      bytes_ + waiting_bytes_ + dropped_bytes_ + bytes > max_bytes_) {
+    return false;
+  }
+  List(reply, message_bytes, now);
+  return true;
+}
+
+void UnsentReplies::List(Reply& reply, size_t message_bytes, TimePoint now) {
   reply.bytes_ = message_bytes + kBytesOfCall;
   reply.since_ = now;
   reply.is_dropped_ = false;
@@ -14,7 +32,6 @@ void UnsentReplies::Add(Reply& reply, size_t message_bytes) {
   (newest_ == nullptr ? oldest_ : newest_->newer_) = &reply;
   newest_ = &reply;
   bytes_ += reply.bytes_;
-  DropPastBound(now);
 }
 
 void UnsentReplies::AddWaiting(size_t message_bytes) {
@@ -37,10 +54,11 @@ void UnsentReplies::Enforce() {
   }
 }
 
-size_t UnsentReplies::DropPastBound(TimePoint now) {
+size_t UnsentReplies::DropPastBound(TimePoint now, size_t more) {
   size_t dropped = 0;
-  while (dropped < kMaxDropsAtOnce && bytes_ + waiting_bytes_ > max_bytes_ &&
-         oldest_ != nullptr && oldest_->since_ + kMinUnsent <= now) {
+  while (dropped < kMaxDropsAtOnce &&
+         bytes_ + waiting_bytes_ + more > max_bytes_ && oldest_ != nullptr &&
+         oldest_->since_ + kMinUnsent <= now) {
     ++dropped;
     Reply& oldest = *oldest_;
     Unlink(oldest);

@@ -63,7 +63,13 @@ class UnsentReplies {
   // Lists a reply of `message_bytes` that is about to be written, and drops the
   // oldest that waited for kMinUnsent while those that are left are past the
   // bound, at most kMaxDropsAtOnce.
-  void Add(Reply& reply, size_t message_bytes);
+  void Add(Reply& reply, size_t message_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The same for a reply that may be refused: returns false, and does not list
+  // it, where it is larger than kBytesOfCall and would pass the bound together
+  // with all that gRPC holds.
+  [[nodiscard]] bool TryAdd(Reply& reply, size_t message_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Answers of a stream that wait for their turn behind another: they count,
   // and go when their stream's oldest does. Bytes of messages.
@@ -83,8 +89,12 @@ class UnsentReplies {
   }
 
  private:
-  // Drops at most kMaxDropsAtOnce; returns how many.
-  size_t DropPastBound(TimePoint now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void List(Reply& reply, size_t message_bytes, TimePoint now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops at most kMaxDropsAtOnce, until there is room for so many bytes more;
+  // returns how many.
+  size_t DropPastBound(TimePoint now, size_t more = 0)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlink(Reply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;

@@ -137,5 +137,27 @@ TEST_F(UnsentRepliesTest, OneReplyPastTheBoundIsSent) {
   EXPECT_FALSE(replies_[0].is_dropped());
 }
 
+TEST_F(UnsentRepliesTest, ReplyThatMayBeRefusedWaitsForTheOldestToBeDropped) {
+  constexpr size_t kLarge = UnsentReplies::kBytesOfCall + 1;
+  constexpr size_t kLargeReply = kLarge + UnsentReplies::kBytesOfCall;
+  UnsentReplies unsent{3 * kLargeReply, clock_};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(unsent.TryAdd(replies_[i], kLarge));
+  }
+  EXPECT_FALSE(unsent.TryAdd(replies_[3], kLarge)) << "they may yet be read";
+  EXPECT_EQ(unsent.bytes(), 3 * kLargeReply);
+  TestReply small;
+  EXPECT_TRUE(unsent.TryAdd(small, UnsentReplies::kBytesOfCall))
+      << "a health check is answered always";
+  unsent.Remove(small);
+  WaitLong();
+  EXPECT_FALSE(unsent.TryAdd(replies_[3], kLarge)) << "gRPC still holds it";
+  EXPECT_TRUE(replies_[0].is_dropped());
+  unsent.Remove(replies_[0]);
+  EXPECT_TRUE(unsent.TryAdd(replies_[3], kLarge));
+  EXPECT_EQ(unsent.bytes(), 3 * kLargeReply);
+  EXPECT_EQ(unsent.dropped_count(), 1u) << "one made room";
+}
+
 }  // namespace
 }  // namespace ferry
