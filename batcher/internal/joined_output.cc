@@ -145,6 +145,7 @@ Outcome JoinedOutput::Finish() {
     pieces_[i].clear();
     IndexBytesRows(rows_, bytes, joined);
   }
+  budget_->GiveBack(std::exchange(taken_, 0));
   return {};
 }
 

@@ -1,5 +1,8 @@
 // JoinedOutput holds the outputs of a request that was served in parts, in
-// memory of their own; JoinBudget bounds that memory.
+// memory of their own; JoinBudget bounds that memory until all parts are there.
+//
+// From then on it is a reply's, which counts as that (UnsentReplies): a client
+// that does not read holds none of the budget.
 //
 // Rows that are equally large go where they belong as their part ends. Rows of
 // type BYTES wait, part by part, until Finish() knows where each begins.
@@ -21,7 +24,7 @@
 
 namespace ferry {
 
-// Bytes of joined outputs that may be alive at once. Outlives the batcher as
+// Bytes of outputs that may be being joined at once. Outlives the batcher as
 // long as replies hold such outputs.
 class JoinBudget {
  public:
@@ -49,7 +52,8 @@ class JoinedOutput final : public OutputBuffer {
   // otherwise than those of the first part that came.
   [[nodiscard]] Outcome Put(int32_t first_row, const OutputRows& rows);
 
-  // All parts are there. Errors: RESOURCE_EXHAUSTED without memory.
+  // All parts are there: gives the budget back. Errors: RESOURCE_EXHAUSTED
+  // without memory.
   [[nodiscard]] Outcome Finish();
 
  private:

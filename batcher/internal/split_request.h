@@ -6,7 +6,7 @@
 // still wait are dropped when their batch would close. The parts share the
 // received message: its bytes are released when the last of them has ended.
 //
-// Memory: the joined rows of all requests count against a JoinBudget.
+// Memory: rows count against a JoinBudget until all parts are joined.
 //
 // Lifetime: the whole owns it, from Submit() until its owner has been told.
 //

@@ -124,9 +124,11 @@ TEST_F(SplitRequestTest, RowsOfBytesAreJoinedInTheirOrder) {
                             segment.size),
                 kTextRows[row]);
     }
-    EXPECT_FALSE(budget->TryTake(1)) << "27 bytes, in parts and joined";
+    EXPECT_TRUE(budget->TryTake(54)) << "given back, the rows are the reply's";
+    budget->GiveBack(54);
   }
   EXPECT_TRUE(budget->TryTake(54)) << "given back";
+  EXPECT_FALSE(budget->TryTake(1)) << "given back once";
 }
 
 // Ends the parts of a request, each with rows of those texts, in their order.
@@ -234,22 +236,26 @@ TEST_F(SplitRequestTest, JoinedOutputsStayWithinTheBudget) {
   HostOutputPool::Layout(*output.get(), 0, 1, DataType::kInt8, {3});
   InferRequest whole;
   whole.rows = 3;
-  const auto join_all = [&](SplitRequest& split) {
-    std::optional<RequestResult> ending;
-    for (const SplitRequest::Part& part : split.parts()) {
-      ending = split.Join(part, {{}, {output.get(), 0, 1}});
-    }
-    return ending->outcome.code;
+  const auto join = [&](SplitRequest& split, size_t part) {
+    return split.Join(split.parts()[part], {{}, {output.get(), 0, 1}});
   };
+  SplitRequest first(whole, 1, admission_, budget);
+  EXPECT_FALSE(join(first, 0).has_value()) << "takes nine bytes of ten";
   {
-    SplitRequest first(whole, 1, admission_, budget);
     SplitRequest second(whole, 1, admission_, budget);
-    EXPECT_EQ(join_all(first), absl::StatusCode::kOk) << "nine bytes of ten";
-    EXPECT_EQ(join_all(second), absl::StatusCode::kResourceExhausted);
+    EXPECT_FALSE(join(second, 0).has_value());
     EXPECT_TRUE(second.IsOfNoUse());
+    EXPECT_FALSE(join(second, 1).has_value());
+    EXPECT_EQ(join(second, 2)->outcome.code,
+              absl::StatusCode::kResourceExhausted);
   }
+  EXPECT_FALSE(join(first, 1).has_value());
+  const std::optional<RequestResult> ending = join(first, 2);
+  ASSERT_TRUE(ending.has_value() && ending->outcome.ok());
+  // Its rows are alive, of a client that may never read them.
   SplitRequest third(whole, 1, admission_, budget);
-  EXPECT_EQ(join_all(third), absl::StatusCode::kOk) << "it was given back";
+  EXPECT_FALSE(join(third, 0).has_value());
+  EXPECT_FALSE(third.IsOfNoUse()) << "it was given back";
 }
 
 }  // namespace
