@@ -5,10 +5,14 @@
 // shutdown. It is the scheduler's last touch of the request: within the call
 // the owner may free the request or submit it again.
 //
-// Thread safety: Respond() is called from a thread of an instance, from the
+// Where a part of a request larger than a batch fails while others run,
+// FailEarly() says so at once; the running parts still use the request, and
+// Respond() follows with the same outcome when the last has ended.
+//
+// Thread safety: both are called from a thread of an instance, from the
 // scheduler's timer, or within a call of Scheduler, never while a lock of the
-// scheduler is held. It waits for short locks at most. It may submit other
-// requests; it may not destroy the scheduler.
+// scheduler is held. They wait for short locks at most. They may submit other
+// requests; they may not destroy the scheduler.
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_
 
@@ -37,6 +41,10 @@ struct RequestResult {
 class Completion {
  public:
   virtual void Respond(const RequestResult& result) = 0;
+
+  // Once at most, before Respond(). `outcome` is not ok. By default nothing:
+  // the result is told when the request is free again.
+  virtual void FailEarly(const Outcome&) {}
 
  protected:
   ~Completion() = default;

@@ -75,13 +75,29 @@ void SplitRequest::Stamp() {
 
 std::optional<RequestResult> SplitRequest::Join(const InferRequest& part,
                                                 const RequestResult& result) {
-  MutexLock lock(mutex_);
-  if (outcome_.ok()) {
-    outcome_ =
-        result.outcome.ok()
-            ? joined_.Put(static_cast<const Part&>(part).first_row, result.rows)
-            : result.outcome;
+  Outcome failure;
+  {
+    MutexLock lock(mutex_);
+    const bool was_ok = outcome_.ok();
+    if (was_ok) {
+      outcome_ = result.outcome.ok()
+                     ? joined_.Put(static_cast<const Part&>(part).first_row,
+                                   result.rows)
+                     : result.outcome;
+    }
+    if (!was_ok || outcome_.ok() || not_ended_ == 1) {
+      return PartEnded();
+    }
+    has_failed_.store(true, std::memory_order_relaxed);
+    failure = outcome_;
   }
+  // The part counts until the owner has heard: Respond() does not overtake.
+  whole_.completion->FailEarly(failure);
+  MutexLock lock(mutex_);
+  return PartEnded();
+}
+
+std::optional<RequestResult> SplitRequest::PartEnded() {
   --not_ended_;
   if (outcome_.ok() && not_ended_ == 0) {
     outcome_ = joined_.Finish();

@@ -2,8 +2,9 @@
 //
 // Each part is queued, batched and gathered as a request of its own. Its result
 // rows are copied to where those of the whole are joined, and the last part to
-// end tells the owner. The first error of a part is the whole's: the parts that
-// still wait are dropped when their batch would close. The parts share the
+// end tells the owner. The first error of a part is the whole's, and the owner
+// hears of it at once (Completion::FailEarly); the parts that still wait are
+// dropped when their batch would close. The parts share the
 // received message: its bytes are released when the last of them has ended.
 //
 // Memory: rows count against a JoinBudget until all parts are joined.
@@ -55,9 +56,10 @@ class SplitRequest {
 
   absl::Span<Part> parts() { return absl::MakeSpan(parts_); }
 
-  // Takes the result of a part. Where the part was the last, releases the bytes
-  // of the whole and returns its result; the rows live as long as this. Errors:
-  // as of the parts, and of JoinedOutput.
+  // Takes the result of a part. Tells the owner where it is the first error and
+  // others have not ended. Where the part was the last, releases the bytes of
+  // the whole and returns its result; the rows live as long as this. Errors: as
+  // of the parts, and of JoinedOutput.
   std::optional<RequestResult> Join(const InferRequest& part,
                                     const RequestResult& result)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -73,6 +75,10 @@ class SplitRequest {
   }
 
  private:
+  // Counts a part as ended; returns what Join() does.
+  std::optional<RequestResult> PartEnded()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   InferRequest& whole_;
   Admission& admission_;
   std::vector<Part> parts_;

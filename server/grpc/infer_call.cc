@@ -111,10 +111,16 @@ void InferCall::Cancel() {
   }
 }
 
+void InferCall::FailEarly(const Outcome& outcome) {
+  result_ = {.outcome = outcome, .rows = {}};
+  Send();
+  is_sent_ = true;
+}
+
 void InferCall::Respond(const RequestResult& result) {
   result_ = result;
   output_ = OutputRef(result.rows.buffer);
-  if (result.has_time) {
+  if (result.has_time && !is_sent_) {
     Send();
     is_sent_ = true;
   }

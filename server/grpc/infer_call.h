@@ -4,9 +4,11 @@
 // Life of a call, all of it on the thread of its completion queue but
 // Respond():
 //   Start()     decodes and submits; or fails, and sends the error
-//   Respond()   a thread of the scheduler's: keeps the result, sends it where
-//               that thread has the time, and hands the call to AnsweredCalls
-//   Finish()    sends the result unless Respond() did
+//   FailEarly() a thread of the scheduler's: sends the error of a request, of
+//               which a part still runs
+//   Respond()   such a thread: keeps the result, sends it where that thread has
+//               the time, and hands the call to AnsweredCalls
+//   Finish()    sends the result unless it was sent
 //   Clear()     makes it ready for the next request
 //
 // Guarantees:
@@ -15,9 +17,9 @@
 //   3. Finished, the call keeps no model loaded: a client that does not read
 //      its reply keeps no model in memory.
 //
-// Thread safety: Respond() may come at any time after the submit, also while
-// Start() or Cancel() runs. It changes only what it writes for Finish(). The
-// rest is the queue's thread's.
+// Thread safety: FailEarly() and Respond() may come at any time after the
+// submit, also while Start() or Cancel() runs. They change only what they write
+// for Finish(). The rest is the queue's thread's.
 #ifndef FERRY_SERVER_GRPC_INFER_CALL_H_
 #define FERRY_SERVER_GRPC_INFER_CALL_H_
 
@@ -103,7 +105,8 @@ class InferCall final : private Completion {
   InferCall* next_answered = nullptr;  // of AnsweredCalls
 
  private:
-  // Any thread.
+  // Any thread. The error is sent at once; the request is still used.
+  void FailEarly(const Outcome& outcome) override;
   void Respond(const RequestResult& result) override;
 
   // Decodes the message and submits the request.
@@ -122,7 +125,7 @@ class InferCall final : private Completion {
   ModelUse entry_;  // none before the model is known, and once it is finished
   bool is_submitted_ = false;  // and not finished
 
-  // Written by Respond(), read by Finish().
+  // Written by FailEarly() and Respond(), read by Finish().
   RequestResult result_;
   OutputRef output_;  // keeps result_.rows
   bool is_sent_ = false;

@@ -132,17 +132,19 @@ TEST_F(SchedulerSplit, FirstErrorEndsTheWholeAndNoPartIsServedAfterIt) {
   Finish(kFailed);
   EXPECT_EQ(ten_rows_.code(), StatusCode::kInternal);
   EXPECT_EQ(ten_rows_.completion().respond_count(), 1);
+  EXPECT_EQ(ten_rows_.completion().early().code, StatusCode::kInternal);
   EXPECT_EQ(stepped_.instances().started_count(), 1);
   EXPECT_TRUE(stepped_.scheduler().IsIdle());
   EXPECT_EQ(Ended(stepped_.scheduler()), 1u);
 }
 
-TEST_F(SchedulerSplit, CancelAnswersOnceTheRunningPartHasEnded) {
+TEST_F(SchedulerSplit, CancelIsToldAtOnceAndEndsWithTheRunningPart) {
   stepped_.Submit(ten_rows_);
   stepped_.Step();
   stepped_.Cancel(ten_rows_);
   stepped_.Step();
   EXPECT_EQ(stepped_.scheduler().Snapshot().queued_requests, 0);
+  EXPECT_EQ(ten_rows_.completion().early().code, StatusCode::kCancelled);
   EXPECT_FALSE(ten_rows_.completion().is_answered())
       << "the device still reads its rows";
   Finish();
@@ -168,6 +170,10 @@ TEST_F(SchedulerSplit, QueuedPartsExpireAtTheDeadlineOfTheWhole) {
   stepped_.clock().Advance(Milliseconds(5));
   stepped_.Step();
   EXPECT_EQ(stepped_.scheduler().Snapshot().queued_requests, 0);
+  EXPECT_EQ(late.completion().early().code, StatusCode::kDeadlineExceeded)
+      << "told while its first part runs (G4)";
+  EXPECT_EQ(stepped_.instances().running_count(), 1u);
+  EXPECT_FALSE(late.completion().is_answered());
   Finish();
   EXPECT_EQ(late.code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(late.completion().respond_count(), 1);

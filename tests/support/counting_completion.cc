@@ -10,6 +10,7 @@ namespace ferry {
 void CountingCompletion::Reset() {
   MutexLock lock(mutex_);
   respond_count_ = 0;
+  early_ = {};
   outcome_ = {};
   output_ = OutputRef();
   first_row_ = 0;
@@ -25,6 +26,8 @@ void CountingCompletion::Respond(const RequestResult& result) {
                                  << ", then " << result.outcome.text;
     EXPECT_EQ(result.outcome.ok(), result.rows.buffer != nullptr)
         << "outputs come exactly with an ok outcome";
+    EXPECT_TRUE(early_.ok() || early_.code == result.outcome.code)
+        << early_.text << " was told before " << result.outcome.text;
     ++respond_count_;
     outcome_ = result.outcome;
     output_ = OutputRef(result.rows.buffer);
@@ -36,6 +39,20 @@ void CountingCompletion::Respond(const RequestResult& result) {
   if (hook) {
     hook();
   }
+}
+
+void CountingCompletion::FailEarly(const Outcome& outcome) {
+  MutexLock lock(mutex_);
+  EXPECT_EQ(respond_count_, 0) << "answered before " << outcome.text;
+  EXPECT_TRUE(early_.ok()) << "told twice: " << early_.text << ", then "
+                           << outcome.text;
+  EXPECT_FALSE(outcome.ok()) << "only a failure is told early";
+  early_ = outcome;
+}
+
+Outcome CountingCompletion::early() const {
+  MutexLock lock(mutex_);
+  return early_;
 }
 
 int CountingCompletion::respond_count() const {

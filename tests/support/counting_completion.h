@@ -21,6 +21,10 @@ class CountingCompletion final : public Completion {
   void Reset();
 
   void Respond(const RequestResult& result) override;
+  void FailEarly(const Outcome& outcome) override;
+
+  // What FailEarly() brought; ok: it was not called.
+  Outcome early() const;
 
   // How often Respond() was called.
   int respond_count() const;
@@ -46,6 +50,7 @@ class CountingCompletion final : public Completion {
   mutable Mutex mutex_;
   mutable CondVar changed_;
   int respond_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  Outcome early_ ABSL_GUARDED_BY(mutex_);
   Outcome outcome_ ABSL_GUARDED_BY(mutex_);
   OutputRef output_ ABSL_GUARDED_BY(mutex_);
   int32_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;

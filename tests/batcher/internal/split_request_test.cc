@@ -12,6 +12,7 @@
 #include "batcher/internal/admission.h"
 #include "tensor/bytes_elements.h"
 #include "tensor/host_output_pool.h"
+#include "tests/support/counting_completion.h"
 
 namespace ferry {
 namespace {
@@ -31,7 +32,39 @@ std::string TextOf(const TensorView& view) {
 class SplitRequestTest : public ::testing::Test {
  protected:
   Admission admission_{{}, /*levels=*/1};
+  CountingCompletion completion_;
 };
+
+TEST_F(SplitRequestTest, FirstErrorIsToldOnceWhileOthersRun) {
+  InferRequest whole;
+  whole.rows = 4;
+  whole.completion = &completion_;
+  SplitRequest split(whole, 1, admission_, std::make_shared<JoinBudget>(100));
+  const RequestResult expired = {
+      {absl::StatusCode::kDeadlineExceeded, "expired"}, {}};
+  const RequestResult cancelled = {{absl::StatusCode::kCancelled, "gone"}, {}};
+  EXPECT_FALSE(split.Join(split.parts()[2], expired).has_value());
+  EXPECT_EQ(completion_.early().code, absl::StatusCode::kDeadlineExceeded);
+  EXPECT_FALSE(split.Join(split.parts()[0], cancelled).has_value());
+  EXPECT_FALSE(split.Join(split.parts()[3], cancelled).has_value());
+  const std::optional<RequestResult> ending =
+      split.Join(split.parts()[1], cancelled);
+  ASSERT_TRUE(ending.has_value());
+  EXPECT_EQ(ending->outcome.code, absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(completion_.respond_count(), 0) << "that is for Respond()";
+}
+
+TEST_F(SplitRequestTest, ErrorOfTheLastPartIsNotToldEarly) {
+  InferRequest whole;
+  whole.rows = 1;
+  whole.completion = &completion_;
+  SplitRequest split(whole, 1, admission_, std::make_shared<JoinBudget>(100));
+  EXPECT_TRUE(
+      split
+          .Join(split.parts()[0], {{absl::StatusCode::kInternal, "failed"}, {}})
+          .has_value());
+  EXPECT_TRUE(completion_.early().ok());
+}
 
 TEST_F(SplitRequestTest, PartsPointIntoTheRunsOfTheWhole) {
   // Three rows: of "x" two bytes, of "y" one. Runs end within rows, and some
@@ -236,6 +269,7 @@ TEST_F(SplitRequestTest, JoinedOutputsStayWithinTheBudget) {
   HostOutputPool::Layout(*output.get(), 0, 1, DataType::kInt8, {3});
   InferRequest whole;
   whole.rows = 3;
+  whole.completion = &completion_;
   const auto join = [&](SplitRequest& split, size_t part) {
     return split.Join(split.parts()[part], {{}, {output.get(), 0, 1}});
   };

@@ -170,6 +170,34 @@ TEST(InferCallTest, ThreadThatHasTimeSendsTheErrorToo) {
   EXPECT_EQ(scene.call.ended, 1);
 }
 
+// G4: also of a request larger than a batch, while a part of it runs.
+TEST(InferCallTest, ExpiredRequestIsToldWhileAPartOfItRuns) {
+  Scene scene({.max_batch_size = 4});
+  inference::ModelInferRequest request = OneRow();
+  request.mutable_inputs(0)->set_shape(0, 9);
+  request.set_raw_input_contents(0, std::string(9 * sizeof(int64_t), '\0'));
+  const TimePoint deadline = scene.model.clock().Now() + Milliseconds(5);
+  scene.Start(request, deadline);
+  scene.model.Step();
+  ASSERT_EQ(scene.model.instances().running_count(), 1u);
+  scene.model.clock().Advance(Milliseconds(5));
+  scene.model.Step();
+  EXPECT_EQ(scene.model.instances().running_count(), 1u);
+  EXPECT_EQ(scene.call.errors, 1);
+  EXPECT_EQ(scene.call.status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(scene.call.ended, 0) << "the part still reads its rows";
+  scene.call.Cancel();
+  scene.Serve();
+  EXPECT_EQ(scene.call.errors, 1);
+  EXPECT_EQ(scene.call.replies, 0);
+  EXPECT_EQ(scene.call.ended, 1);
+  scene.call.Clear();
+  scene.Start(OneRow());
+  scene.Serve();
+  EXPECT_EQ(scene.call.replies, 1) << "the call is used again";
+}
+
 TEST(InferCallTest, AnswersLeaveInTheOrderInWhichTheyCame) {
   Scene scene;
   std::vector<int> order;
