@@ -125,8 +125,10 @@ std::optional<int> Server::metrics_port() const {
 }
 
 std::optional<std::string> Server::Look() {
+  const TimePoint now = Clock::Steady().Now();
   unsent_.Enforce();
-  std::optional<std::string> why = watch_.Look(Clock::Steady().Now());
+  memory_.Look(now);
+  std::optional<std::string> why = watch_.Look(now);
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);
     grpc_->SetNotServing();

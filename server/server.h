@@ -22,6 +22,7 @@
 #include "server/control/model_control.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
+#include "server/control/return_memory.h"
 #include "server/grpc/grpc_endpoint.h"
 #include "server/http/http_listener.h"
 #include "server/metrics/device_metrics.h"
@@ -46,8 +47,9 @@ class Server {
   // Nothing where metrics are off.
   std::optional<int> metrics_port() const;
 
-  // Looks after the backends and the replies; called from time to time. Returns
-  // why the process must end, which then is neither ready nor live, or nothing.
+  // Looks after backends, replies and freed memory; called from time to time.
+  // Returns why the process must end, which then is neither ready nor live, or
+  // nothing.
   std::optional<std::string> Look();
 
   void BeginDrain();
@@ -75,6 +77,7 @@ class Server {
   ModelTable models_;
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
+  MemoryReturn memory_;
   BackendWatch watch_;
   std::unique_ptr<GrpcEndpoint> grpc_;
   std::unique_ptr<HttpListener> http_;

@@ -24,6 +24,9 @@ class HostMemory {
   virtual std::byte* Allocate(size_t bytes) = 0;
   virtual void Free(std::byte* bytes) = 0;
 
+  // How much of it a pool keeps idle: what is expensive to allocate.
+  virtual size_t max_idle_bytes() const { return size_t{256} << 20; }
+
   static constexpr size_t kAlignment = 64;  // a cache line, a vector register
 };
 

@@ -25,6 +25,7 @@ struct HostOutputPool::State {
   std::atomic<int32_t> in_use{0};
   Mutex mutex;
   std::vector<Buffer*> idle ABSL_GUARDED_BY(mutex);
+  size_t idle_bytes ABSL_GUARDED_BY(mutex) = 0;
   bool pool_is_gone ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -58,8 +59,11 @@ class HostOutputPool::Buffer final : public OutputBuffer {
     state->in_use.fetch_sub(1, std::memory_order_relaxed);
     {
       MutexLock lock(state->mutex);
-      if (!state->pool_is_gone && state->idle.size() < state->max_idle) {
+      const size_t bytes = state->idle_bytes + capacity();
+      if (!state->pool_is_gone && state->idle.size() < state->max_idle &&
+          bytes <= state->memory->max_idle_bytes()) {
         state->idle.push_back(this);
+        state->idle_bytes = bytes;
         return;
       }
     }
@@ -69,6 +73,14 @@ class HostOutputPool::Buffer final : public OutputBuffer {
  private:
   friend class HostOutputPool;
   ~Buffer() override = default;
+
+  size_t capacity() const {
+    size_t bytes = 0;
+    for (const HostRoom& room : rooms_) {
+      bytes += room.capacity();
+    }
+    return bytes;
+  }
 
   const std::shared_ptr<State> state_;  // goes after the rooms
   std::vector<HostRoom> rooms_;
@@ -102,6 +114,7 @@ OutputRef HostOutputPool::Take() {
     if (!state_->idle.empty()) {
       Buffer* const buffer = state_->idle.back();
       state_->idle.pop_back();
+      state_->idle_bytes -= buffer->capacity();
       return OutputRef(buffer);
     }
   }

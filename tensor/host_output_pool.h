@@ -2,7 +2,8 @@
 // when the last reply that references them was written.
 //
 // A buffer keeps its memory when it comes back, so steady state allocates
-// nothing. At most `max_idle` idle buffers are kept; further ones are freed.
+// nothing. At most `max_idle` idle buffers are kept, and as many bytes as their
+// HostMemory says; further ones are freed.
 // Past `max_shared` buffers in use all are crowded(), so that slow readers hold
 // their own rows and not whole batches.
 //

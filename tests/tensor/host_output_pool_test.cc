@@ -62,6 +62,48 @@ TEST(HostOutputPool, MoreThanMaxIdleAreFreed) {
   EXPECT_EQ(first.get(), kept);
 }
 
+// Counts what is allocated.
+class CountedMemory final : public HostMemory {
+ public:
+  std::byte* Allocate(size_t bytes) override {
+    ++count;
+    return HostMemory::Plain()->Allocate(bytes);
+  }
+  void Free(std::byte* bytes) override {
+    --count;
+    HostMemory::Plain()->Free(bytes);
+  }
+  size_t max_idle_bytes() const override { return 1000; }
+
+  int count = 0;
+};
+
+TEST(HostOutputPool, MoreIdleBytesThanTheMemoryIsWorthAreFreed) {
+  const auto memory = std::make_shared<CountedMemory>();
+  HostOutputPool pool(1, 8, 8, memory);
+  const auto take = [&](int32_t bytes) {
+    OutputRef buffer = pool.Take();
+    HostOutputPool::Layout(*buffer.get(), 0, bytes, DataType::kUint8, {});
+    return buffer;
+  };
+  OutputRef small = take(600);
+  OutputRef other = take(600);
+  OutputRef large = take(5000);
+  EXPECT_EQ(memory->count, 3);
+  large = OutputRef();
+  EXPECT_EQ(memory->count, 2) << "a peak is not kept";
+  small = OutputRef();
+  other = OutputRef();
+  EXPECT_EQ(memory->count, 1) << "600 of 1000 bytes";
+  small = take(600);
+  EXPECT_EQ(memory->count, 1) << "the kept one is used again";
+  other = take(300);
+  other = OutputRef();
+  EXPECT_EQ(memory->count, 2) << "what is lent is not idle";
+  small = OutputRef();
+  EXPECT_EQ(memory->count, 2) << "960 bytes of 1000";
+}
+
 TEST(HostOutputPool, MoreLentThanMaxSharedAreCrowded) {
   HostOutputPool pool(1, 4, /*max_shared=*/2);
   const OutputRef first = pool.Take();
