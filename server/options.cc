@@ -11,6 +11,7 @@
 #include "flags/number_from.h"
 #include "flags/parse_flags.h"
 #include "models/config/override_flags.h"
+#include "server/memory_limit.h"
 #include "server/single_model_flags.h"
 #include "server/version.h"
 
@@ -30,6 +31,7 @@ struct RawFlags {
   bool no_completion = false;
   bool require_manifest = false;
   std::optional<int> metrics_port;
+  std::optional<int64_t> grpc_memory_bytes;
   std::string compression = "none";
   bool no_raised_priority = false;
   bool grpc_reflection = false;
@@ -178,10 +180,18 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->type_name("BYTES")
       ->capture_default_str()
       ->group(group);
+  app.add_option("--grpc-memory-bytes", raw.grpc_memory_bytes,
+                 "bytes of messages that have not all come, at most; past it "
+                 "gRPC closes connections. Not given: a quarter of the memory "
+                 "that the machine has or the control group allows, at least "
+                 "2 and at most 16 of the largest messages, or 1 GiB")
+      ->check(CLI::Range(kMinMessageBytes, int64_t{1} << 44))
+      ->type_name("BYTES")
+      ->group(group);
   app.add_option("--grpc-max-unsent-bytes", grpc.max_unsent_bytes,
-                 "bytes of inference replies that clients have not read, at "
-                 "most; past it the calls of the oldest that wait for over a "
-                 "second are cancelled")
+                 "bytes of replies that clients have not read, at most; past "
+                 "it the calls of the oldest that wait for over a second are "
+                 "cancelled, and small RPCs have no large replies")
       ->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 44))
       ->type_name("BYTES")
       ->capture_default_str()
@@ -296,6 +306,14 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     if (raw.compression == CompressionName(compression)) {
       options.grpc.compression = compression;
     }
+  }
+  GrpcOptions& grpc = options.grpc;
+  grpc.memory_bytes = raw.grpc_memory_bytes.value_or(
+      DefaultGrpcMemory(MemoryLimit(), grpc.max_message_bytes));
+  if (grpc.memory_bytes < grpc.max_message_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--grpc-memory-bytes: expected at least --grpc-max-message-bytes, ",
+        grpc.max_message_bytes, ", got ", grpc.memory_bytes));
   }
   if (raw.admin_rpc) {
     options.grpc.admin = AdminRpc::kOn;

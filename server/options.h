@@ -40,6 +40,8 @@ struct GrpcOptions {
   int port = 8001;  // 0: any free one
   int infer_thread_count = DefaultInferThreads();
   int64_t max_message_bytes = int64_t{64} << 20;
+  // Bounds what gRPC holds of messages that have not all come, and its buffers.
+  int64_t memory_bytes = int64_t{1} << 30;
   // Bounds all replies that were not read yet; the oldest is dropped past it.
   int64_t max_unsent_bytes = int64_t{512} << 20;
   Reflection reflection = Reflection::kOff;

@@ -87,6 +87,7 @@ std::string DescribeOptions(const ServerOptions& options) {
   add_if_set("queue-bytes", overrides.queue_bytes);
   add("grpc-infer-thread-count", options.grpc.infer_thread_count);
   add("grpc-max-message-bytes", options.grpc.max_message_bytes);
+  add("grpc-memory-bytes", options.grpc.memory_bytes);
   add("grpc-max-unsent-bytes", options.grpc.max_unsent_bytes);
   add("grpc-compression", CompressionName(options.grpc.compression));
   if (options.grpc.max_streams > 0) {

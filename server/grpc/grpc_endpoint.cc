@@ -26,8 +26,6 @@ constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingIntervalMs = 10'000;
-constexpr size_t kMinTransportBytes = size_t{1} << 30;
-constexpr int kMessagesInMemory = 16;  // of the largest size
 
 // Erases what the reflection library's static initializer adds: linked, it
 // would be on without being asked for.
@@ -148,9 +146,7 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       kMinClientPingIntervalMs);
   grpc::ResourceQuota quota("ferry");
-  quota.Resize(std::max(
-      kMinTransportBytes,
-      static_cast<size_t>(options.max_message_bytes) * kMessagesInMemory));
+  quota.Resize(static_cast<size_t>(options.memory_bytes));
   builder.SetResourceQuota(quota);
   builder.RegisterService(&service_);
   builder.RegisterService(&health_);

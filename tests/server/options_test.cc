@@ -120,6 +120,15 @@ TEST(OptionsTest, DeviceIsReadAndItsFormChecked) {
               HasSubstr("--device: expected cpu, only, cuda:N"));
 }
 
+TEST(OptionsTest, MemoryOfGrpcHoldsALargestMessage) {
+  EXPECT_GE(Parse({})->options.grpc.memory_bytes, 2 * (int64_t{64} << 20));
+  EXPECT_EQ(Parse({"--grpc-memory-bytes=67108864"})->options.grpc.memory_bytes,
+            64 << 20);
+  EXPECT_THAT(Parse({"--grpc-memory-bytes=67108863"}).status().message(),
+              HasSubstr("expected at least --grpc-max-message-bytes, 67108864, "
+                        "got 67108863"));
+}
+
 TEST(OptionsTest, LastOfARepeatedFlagWins) {
   const absl::StatusOr<CommandLine> parsed =
       Parse({"--grpc-port=1", "--grpc-port=2"});
