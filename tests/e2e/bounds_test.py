@@ -1,6 +1,7 @@
 """What bounds the server's memory and time, from outside: clients that do not
 read, requests that can never fit, backends that hang, short exit times."""
 
+import concurrent.futures
 import json
 import os
 import signal
@@ -12,7 +13,9 @@ import grpc
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
+import ferry_process
 from ferry_process import FerryProcess, wait_until
+from raw_http2 import RawClient
 
 ROW_BYTES = 1 << 20  # of the model "wide"
 UNLIMITED = [("grpc.max_receive_message_length", -1),
@@ -37,12 +40,16 @@ def stub_of(address):
         grpc.insecure_channel(address, options=UNLIMITED))
 
 
-def start(stub, model, row_bytes=ROW_BYTES):
+def rows_for(model, row_bytes=ROW_BYTES, rows=1):
     request = pb.ModelInferRequest(model_name=model)
     request.inputs.add(name="input", datatype="FP32",
-                       shape=[1, row_bytes // 4])
-    request.raw_input_contents.append(bytes(row_bytes))
-    return stub.ModelInfer.future(request)
+                       shape=[rows, row_bytes // 4])
+    request.raw_input_contents.append(bytes(rows * row_bytes))
+    return request
+
+
+def start(stub, model, row_bytes=ROW_BYTES):
+    return stub.ModelInfer.future(rows_for(model, row_bytes))
 
 
 def code_of(call):
@@ -94,6 +101,134 @@ class SlowReaderTest(unittest.TestCase):
             self.assertEqual(set(ended), {"OK", "CANCELLED"})
             self.assertTrue(wait_until(lambda: server.metric(
                 "ferry_unsent_reply_bytes") == 0))
+
+
+    def test_unread_replies_of_small_rpcs_are_bounded(self):
+        count = 200
+        bound = 16 << 20
+        ferry_process.MODELS["long"] = ferry_process.LONG_CONFIG
+        self.addCleanup(ferry_process.MODELS.pop, "long")
+        with FerryProcess(f"--grpc-max-unsent-bytes={bound}",
+                          models=["echo", "long"]) as server:
+            request = pb.ModelConfigRequest(name="long")
+            clients = [RawClient(server.address, window=0) for _ in range(2)]
+            for client in clients:
+                self.addCleanup(client.close)
+                for _ in range(count // 2):
+                    client.start("ModelConfig", request.SerializeToString())
+            # A refusal is read in spite of the window, a config is not.
+            self.assertTrue(wait_until(
+                lambda: sum(len(client.ended) for client in clients) >=
+                count - bound // 850_000))
+            unsent = server.metric("ferry_unsent_reply_bytes")
+            self.assertGreater(unsent, bound // 2)
+            self.assertLessEqual(unsent, bound)
+            # Who reads is served: the oldest of the others make room.
+            reader = stub_of(server.address)
+            self.assertTrue(wait_until(lambda: code_of(
+                reader.ModelConfig.future(request)) == "OK"))
+            self.assertEqual(code_of(start(reader, "echo", 64)), "OK")
+            for client in clients:
+                client.close()
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_unsent_reply_bytes") == 0))
+
+    def test_joined_replies_that_nobody_reads_take_no_room_of_others(self):
+        bytes_at_once = 64 << 20
+        rows = 16  # two batches
+        with FerryProcess(f"--queue-bytes={bytes_at_once}",
+                          models=["wide"]) as server:
+            request = rows_for("wide", rows=rows)
+            client = RawClient(server.address, window=0)
+            self.addCleanup(client.close)
+            for _ in range(bytes_at_once // (rows * ROW_BYTES)):
+                client.start("ModelInfer", request.SerializeToString())
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_unsent_reply_bytes") >= bytes_at_once))
+            reader = stub_of(server.address)
+            self.assertEqual(
+                code_of(reader.ModelInfer.future(request)), "OK")
+
+
+class SmallMessageTest(unittest.TestCase):
+
+    def refusal(self, call):
+        """Returns the text with which a call is refused as invalid."""
+        with self.assertRaises(grpc.RpcError) as caught:
+            next(iter(call()))
+        self.assertEqual(caught.exception.code(),
+                         grpc.StatusCode.INVALID_ARGUMENT)
+        return caught.exception.details()
+
+    def test_small_rpcs_look_at_the_size_before_they_parse(self):
+        service = pb.DESCRIPTOR.services_by_name["GRPCInferenceService"]
+        rpcs = {f"inference.GRPCInferenceService/{rpc.name}": rpc.name
+                for rpc in service.methods
+                if rpc.name not in ("ModelInfer", "ModelStreamInfer")}
+        self.assertGreater(len(rpcs), 15)
+        rpcs.update({"grpc.health.v1.Health/Check": "HealthCheck",
+                     "grpc.health.v1.Health/Watch": "HealthCheck",
+                     "ferry.v1.Admin/GetRuntimeOptions": "GetRuntimeOptions",
+                     "ferry.v1.Admin/SetRuntimeOptions": "SetRuntimeOptions"})
+        # A field of bytes that no request has, and one that is cut.
+        large = b"\xa2\x06\x80\x80\x80\x01" + bytes(1 << 21)
+        cut = b"\xa2\x06\x05ab"
+        with FerryProcess("--admin-rpc") as server, grpc.insecure_channel(
+                server.address) as channel:
+            for path, name in rpcs.items():
+                most = (1 << 16) + (name == "RepositoryModelLoad") * (1 << 20)
+                rpc = channel.unary_stream(f"/{path}")
+                with self.subTest(path=path):
+                    self.assertEqual(
+                        self.refusal(lambda: rpc(large)),
+                        f"expected a {name}Request of at most {most} bytes, "
+                        f"got {len(large)}")
+                    self.assertEqual(
+                        self.refusal(lambda: rpc(cut)),
+                        f"expected a {name}Request, got a truncated or "
+                        "malformed message")
+
+
+class MemoryTest(unittest.TestCase):
+
+    def memory(self, server, name):
+        with open(f"/proc/{server.process.pid}/status",
+                  encoding="ascii") as status:
+            return next(int(line.split()[1]) << 10 for line in status
+                        if line.startswith(name))
+
+    def test_memory_of_a_peak_is_given_back(self):
+        row_bytes = 48 << 20
+        ferry_process.MODELS["widest"] = ferry_process.echo_config(
+            [("input", "output", "FP32", [row_bytes // 4])], 1)
+        self.addCleanup(ferry_process.MODELS.pop, "widest")
+        with FerryProcess(models=["widest"]) as server:
+            before = self.memory(server, "VmRSS")
+            reader = stub_of(server.address)
+            calls = [start(reader, "widest", row_bytes) for _ in range(8)]
+            self.assertEqual([code_of(call) for call in calls], ["OK"] * 8)
+            self.assertGreater(self.memory(server, "VmHWM"),
+                               before + 2 * row_bytes)
+            self.assertTrue(wait_until(
+                lambda: self.memory(server, "VmRSS") < before + row_bytes,
+                timeout=60), f"{self.memory(server, 'VmRSS')}, {before} before")
+
+    def test_messages_that_are_half_sent_are_bounded(self):
+        bound = 128 << 20
+        sent = 30 << 20
+        with FerryProcess(f"--grpc-memory-bytes={bound}") as server:
+            before = self.memory(server, "VmRSS")
+            clients = [RawClient(server.address, patience_s=2)
+                       for _ in range(3 * bound // sent)]
+            for client in clients:
+                self.addCleanup(client.close)
+            with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
+                for client in clients:
+                    pool.submit(client.start, "ModelInfer", bytes(60 << 20),
+                                send=sent)
+            self.assertLess(self.memory(server, "VmHWM"), before + 2 * bound)
+            self.assertEqual(code_of(stub_of(server.address).ServerLive.future(
+                pb.ServerLiveRequest())), "OK")
 
 
 class TooLargeTest(unittest.TestCase):
