@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "models/files/printable_text.h"
+#include "base/printable_text.h"
 
 namespace ferry {
 namespace {

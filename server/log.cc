@@ -1,15 +1,198 @@
-// Implements the log with spdlog on standard error.
+// Implements the log with spdlog, a LineWriter, and a pipe for libraries.
 #include "server/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/line_writer.h"
+#include "base/mutex.h"
+#include "base/printable_text.h"
 
 namespace ferry {
 namespace {
+
+constexpr size_t kMaxQueuedBytes = 1 << 20;
+constexpr size_t kMaxLineBytes = 64 << 10;
+constexpr Duration kFlushTime = std::chrono::milliseconds(500);
+constexpr int kFlushPollMs = 1;
+
+std::unique_ptr<spdlog::formatter> MakeFormatter() {
+  return std::make_unique<spdlog::pattern_formatter>(
+      "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+}
+
+// Returns a text as it stands in the log: a stranger's name or reason within it
+// can neither look like a record of its own nor act on a terminal.
+std::string AsRecord(absl::string_view text) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+    lines.push_back(PrintableText(line, kMaxLineBytes));
+  }
+  return absl::StrJoin(lines, "\n    ");
+}
+
+std::string Formatted(spdlog::formatter& formatter,
+                      const spdlog::details::log_msg& message) {
+  const std::string text =
+      AsRecord({message.payload.data(), message.payload.size()});
+  spdlog::details::log_msg shown = message;
+  shown.payload = text;
+  spdlog::memory_buf_t line;
+  formatter.format(shown, line);
+  return std::string(line.data(), line.size());
+}
+
+std::string DroppedRecord(uint64_t count) {
+  const std::string text = absl::StrCat(
+      "the log dropped lines, as standard error was not read "
+      "count=",
+      count);
+  return Formatted(*MakeFormatter(), spdlog::details::log_msg(
+                                         "ferry", spdlog::level::warn, text));
+}
+
+class WriterSink final : public spdlog::sinks::sink {
+ public:
+  explicit WriterSink(LineWriter& writer)
+      : writer_(writer), formatter_(MakeFormatter()) {}
+
+  void log(const spdlog::details::log_msg& message) override {
+    std::string line;
+    {
+      MutexLock lock(mutex_);
+      line = Formatted(*formatter_, message);
+    }
+    writer_.Write(std::move(line));
+  }
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+ private:
+  LineWriter& writer_;
+  Mutex mutex_;
+  const std::unique_ptr<spdlog::formatter> formatter_
+      ABSL_PT_GUARDED_BY(mutex_);
+};
+
+// What libraries write, as lines of the log.
+class OutputPipe {
+ public:
+  // Takes the place of these descriptors.
+  OutputPipe(const std::vector<int>& fds,
+             std::shared_ptr<spdlog::logger> logger)
+      : logger_(std::move(logger)) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      return;
+    }
+    reader_ = ends[0];
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { Run(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    for (const int fd : fds) {
+      dup2(ends[1], fd);
+    }
+    close(ends[1]);
+  }
+
+  // Whether something was written that is not in the log yet.
+  bool HasMore() const {
+    int bytes = 0;
+    return reader_ >= 0 &&
+           ((ioctl(reader_, FIONREAD, &bytes) == 0 && bytes > 0) ||
+            is_logging_.load(std::memory_order_seq_cst));
+  }
+
+ private:
+  void Run() {
+    pthread_setname_np(pthread_self(), "ferry-output");
+    std::string rest;
+    char bytes[4096];
+    for (;;) {
+      pollfd readable = {reader_, POLLIN, 0};
+      poll(&readable, 1, /*timeout=*/-1);
+      is_logging_.store(true, std::memory_order_seq_cst);  // before it is read
+      const ssize_t size = read(reader_, bytes, sizeof(bytes));
+      if (size > 0) {
+        rest.append(bytes, static_cast<size_t>(size));
+        rest = LogLines(std::move(rest));
+      } else if (size == 0 || errno != EINTR) {
+        is_logging_.store(false, std::memory_order_seq_cst);
+        return;
+      }
+      is_logging_.store(false, std::memory_order_seq_cst);
+    }
+  }
+
+  // Returns what is no whole line yet.
+  std::string LogLines(std::string text) {
+    for (;;) {
+      const size_t end = std::min(text.find('\n'), kMaxLineBytes);
+      if (end >= text.size()) {
+        return text;
+      }
+      logger_->warn("a library wrote: {}", text.substr(0, end));
+      text.erase(0, end + (text[end] == '\n' ? 1 : 0));
+    }
+  }
+
+  const std::shared_ptr<spdlog::logger> logger_;
+  int reader_ = -1;
+  std::atomic<bool> is_logging_{false};
+};
+
+struct Log {
+  explicit Log(int fd) : writer(fd, kMaxQueuedBytes, &DroppedRecord) {}
+
+  LineWriter writer;
+  std::unique_ptr<OutputPipe> output;
+};
+
+// Never freed: threads log until the process has ended.
+Log* the_log = nullptr;
+
+// No file of another kind gets the number of a stream that was closed.
+void OpenStandardStreams() {
+  int fd = 0;
+  do {
+    fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  close(fd);
+}
+
+// Why a process aborts stands in the pipe, or in the queue.
+void FlushAndAbort(int number) {
+  FlushLog();
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
 
 void LogOfGrpc(gpr_log_func_args* args) {
   spdlog::debug("grpc: {}", args->message);
@@ -23,15 +206,37 @@ void LogOfProtobuf(google::protobuf::LogLevel, const char*, int,
 
 }  // namespace
 
-void StartLog(const std::string& level) {
+void StartLog(const std::string& level, LogTakes takes) {
+  OpenStandardStreams();
+  the_log = new Log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   auto logger = std::make_shared<spdlog::logger>(
-      "ferry", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+      "ferry", std::make_shared<WriterSink>(the_log->writer));
   logger->set_level(spdlog::level::from_str(level));
-  logger->flush_on(spdlog::level::debug);
+  logger->set_error_handler([](const std::string&) {});
+  std::vector<int> taken = {STDERR_FILENO};
+  if (takes == LogTakes::kAllOutput) {
+    taken.push_back(STDOUT_FILENO);
+  }
+  the_log->output = std::make_unique<OutputPipe>(taken, logger);
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(&LogOfGrpc);
   google::protobuf::SetLogHandler(&LogOfProtobuf);
+  std::signal(SIGABRT, &FlushAndAbort);
+}
+
+void FlushLog() {
+  if (the_log == nullptr) {
+    return;
+  }
+  const TimePoint until = Clock::Steady().Now() + kFlushTime;
+  while (the_log->output->HasMore() && Clock::Steady().Now() < until) {
+    poll(nullptr, 0, kFlushPollMs);
+  }
+  the_log->writer.FlushBy(until);
+}
+
+uint64_t DroppedLogLines() {
+  return the_log == nullptr ? 0 : the_log->writer.dropped();
 }
 
 }  // namespace ferry

@@ -1,16 +1,38 @@
 // StartLog() starts the log: a line an event on standard error, none a request.
 //
-// Thread safety: called once, before other threads log.
+// Whatever reads standard error, or does not, holds up no thread: lines wait in
+// a bounded queue for a thread that writes them (base/line_writer.h), and those
+// that find it full are dropped and counted. What libraries write to standard
+// error, and to standard output where it is taken, comes into the log by a pipe
+// that is always read. A text of several lines is one record, of which all
+// lines but the first are indented; control characters are escaped.
+//
+// Thread safety: StartLog() is called once, before other threads log; the
+// others from any thread.
 #ifndef FERRY_SERVER_LOG_H_
 #define FERRY_SERVER_LOG_H_
 
+#include <cstdint>
 #include <string>
 
 namespace ferry {
 
+// What a process writes that is not the log's own, and comes into it.
+enum class LogTakes {
+  kStandardError,
+  kAllOutput,  // standard output, too
+};
+
 // Logs from that level on: "debug", "info", "warning" or "error". What
 // gRPC and Protobuf themselves have to say appears at debug.
-void StartLog(const std::string& level);
+void StartLog(const std::string& level, LogTakes takes);
+
+// Waits until what was logged is written, for half a second at most. Takes no
+// lock. Called before the process ends.
+void FlushLog();
+
+// Lines that were dropped since the start.
+uint64_t DroppedLogLines();
 
 }  // namespace ferry
 

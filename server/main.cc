@@ -17,6 +17,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/printable_text.h"
 #include "base/thread_priority.h"
 #include "models/device.h"
 #include "models/repository/model_repository.h"
@@ -42,6 +44,11 @@ constexpr Duration kMinExitTime = std::chrono::seconds(1);
 
 // How long clients and balancers can see that the server is lost.
 constexpr Duration kLostGrace = std::chrono::seconds(1);
+
+// Returns a text of several lines as a terminal may have it.
+std::string Printable(absl::string_view text) {
+  return PrintableText(text, std::string::npos, "\n");
+}
 
 int CannotStart(const absl::Status& status) {
   spdlog::error("cannot start: {}", std::string(status.message()));
@@ -140,11 +147,11 @@ void ServeUntil(TimePoint until, StopSignals& signals, Server& server) {
 int DrainServer(const LifecycleOptions& lifecycle, int signal,
                 StopSignals& signals, Server& server) {
   const Clock& clock = Clock::Steady();
-  spdlog::info("drains signal={}", sigabbrev_np(signal));
   const TimePoint drain_from = clock.Now() + lifecycle.drain_delay;
   const TimePoint deadline = drain_from + lifecycle.exit_timeout;
   signals.ExitBy(std::max(deadline, drain_from + kMinExitTime));
   server.BeginDrain();
+  spdlog::info("drains signal={}", sigabbrev_np(signal));
   ServeUntil(drain_from, signals, server);
   const absl::Status status = server.FinishDrain(deadline);
   if (absl::IsAborted(status)) {
@@ -175,8 +182,8 @@ void CompleteProbe(int argc, char** argv, const Device* device,
 }
 
 int Serve(int argc, char** argv, ServerOptions& options) {
-  StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
+  StartLog(options.log_level, LogTakes::kAllOutput);
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   RaisePriorities(options.lifecycle.priority);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
@@ -217,8 +224,8 @@ int Serve(int argc, char** argv, ServerOptions& options) {
 // Runs what loads models but does not serve them.
 int WithRepository(ServerOptions& options,
                    absl::FunctionRef<int(ModelRepository&)> run) {
-  StartLog(options.log_level);
   PrepareTorchEnvironment();  // before the first thread
+  StartLog(options.log_level, LogTakes::kStandardError);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());
@@ -236,7 +243,8 @@ int WithRepository(ServerOptions& options,
 int Check(ServerOptions& options) {
   return WithRepository(options, [&](ModelRepository& repository) {
     const ConfigCheck check = CheckConfig(repository, options.control);
-    std::fputs(check.text.c_str(), stdout);
+    FlushLog();  // what it logged stands before its result
+    std::fputs(Printable(check.text).c_str(), stdout);
     return check.is_good ? kExitOk : kExitCannotStart;
   });
 }
@@ -245,7 +253,7 @@ int RunCommandLine(int argc, char** argv) {
   auto command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) {
     std::fprintf(stderr, "ferry-server: %s\n",
-                 std::string(command_line.status().message()).c_str());
+                 Printable(command_line.status().message()).c_str());
     return kExitCannotStart;
   }
   if (command_line->action == CommandLine::Action::kPrint) {
@@ -267,5 +275,7 @@ int RunCommandLine(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  return ferry::RunCommandLine(argc, argv);
+  const int code = ferry::RunCommandLine(argc, argv);
+  ferry::FlushLog();
+  return code;
 }

@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "server/log.h"
+
 namespace ferry {
 namespace {
 
@@ -16,8 +18,7 @@ constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 }  // namespace
 
 void ExitNow(int code) {
-  // Not spdlog::shutdown(): other threads may be logging.
-  spdlog::default_logger_raw()->flush();
+  FlushLog();
   _exit(code);
 }
 

@@ -59,7 +59,8 @@ class StopSignals {
   std::thread thread_;
 };
 
-// Flushes the log and ends the process without running destructors.
+// Ends the process without running destructors, and without a lock; the log has
+// half a second to be written.
 [[noreturn]] void ExitNow(int code);
 
 }  // namespace ferry

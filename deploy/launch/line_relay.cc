@@ -4,8 +4,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 
 namespace ferry::launch {
+namespace {
+
+constexpr size_t kMaxPrinted = 4 * LineRelay::kMaxLine;  // each byte as \xNN
+
+}  // namespace
 
 std::string LineRelay::Take(absl::string_view bytes) {
   std::string lines;
@@ -18,8 +24,7 @@ std::string LineRelay::Take(absl::string_view bytes) {
     bytes.remove_prefix(size);
     if (is_whole && size == end) {
       bytes.remove_prefix(1);
-      absl::StrAppend(&lines, prefix_, rest_, "\n");
-      last_line_ = std::exchange(rest_, "");
+      absl::StrAppend(&lines, EndLine());
     } else if (rest_.size() == kMaxLine) {
       absl::StrAppend(&lines, TakeRest());
     }
@@ -31,9 +36,12 @@ std::string LineRelay::TakeRest() {
   if (rest_.empty()) {
     return "";
   }
-  std::string line = absl::StrCat(prefix_, rest_, "\n");
-  last_line_ = std::exchange(rest_, "");
-  return line;
+  return EndLine();
+}
+
+std::string LineRelay::EndLine() {
+  last_line_ = PrintableText(std::exchange(rest_, ""), kMaxPrinted);
+  return absl::StrCat(prefix_, last_line_, "\n");
 }
 
 }  // namespace ferry::launch

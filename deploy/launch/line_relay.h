@@ -1,5 +1,6 @@
 // LineRelay turns the bytes of one server's output into whole lines, each with
 // the server's label before it, so that the lines of several can be told apart.
+// Control characters are escaped (base/printable_text.h).
 //
 // Invariant: holds at most kMaxLine bytes; longer lines come in parts.
 // Thread safety: thread-compatible.
@@ -29,6 +30,8 @@ class LineRelay {
   std::string TakeLastLine() { return std::exchange(last_line_, ""); }
 
  private:
+  std::string EndLine();
+
   const std::string prefix_;
   std::string rest_;
   std::string last_line_;

@@ -23,6 +23,8 @@ constexpr int kFirstSignalExit = 128;
 constexpr int kPipeBytes = 64 << 10;  // of Linux
 constexpr int kReadsATurn = 16;
 constexpr int64_t kFailedStartsToTell = 5;
+constexpr size_t kMaxQueuedBytes = 1 << 20;
+constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 
 sigset_t Watched() {
   sigset_t signals;
@@ -33,9 +35,13 @@ sigset_t Watched() {
   return signals;
 }
 
-void Say(const std::string& line) {
-  std::fprintf(stdout, "ferry-launch: %s\n", line.c_str());
-  std::fflush(stdout);
+std::string Labeled(absl::string_view line) {
+  return absl::StrCat("ferry-launch: ", line, "\n");
+}
+
+std::string DroppedText(uint64_t count) {
+  return Labeled(
+      absl::StrCat("lines were dropped, as none were read count=", count));
 }
 
 // Until then in milliseconds for poll(), rounded up; -1 for kNever.
@@ -53,7 +59,9 @@ int PollTimeout(TimePoint until, TimePoint now) {
 
 Supervisor::Supervisor(std::vector<ServerPlan> plans,
                        const SupervisorOptions& options)
-    : options_(options) {
+    : options_(options),
+      out_(STDOUT_FILENO, kMaxQueuedBytes, &DroppedText),
+      log_(STDERR_FILENO, kMaxQueuedBytes, &DroppedText) {
   const sigset_t signals = Watched();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
@@ -79,6 +87,9 @@ int Supervisor::Run() {
     WaitForNews();
   }
   TellChanges();
+  const TimePoint flush_by = Clock::Steady().Now() + kFlushTime;
+  out_.FlushBy(flush_by);
+  log_.FlushBy(flush_by);
   if (second_signal_.has_value()) {
     return kFirstSignalExit + *second_signal_;
   }
@@ -144,6 +155,14 @@ void Supervisor::WaitForNews() {
   }
 }
 
+void Supervisor::Say(absl::string_view line) { out_.Write(Labeled(line)); }
+
+void Supervisor::Log(std::string lines) {
+  if (!lines.empty()) {
+    log_.Write(std::move(lines));
+  }
+}
+
 // No more at once than a pipe holds: the others have their turn too.
 void Supervisor::Forward(Server& server) {
   char bytes[kPipeBytes / kReadsATurn];
@@ -154,9 +173,7 @@ void Supervisor::Forward(Server& server) {
       server.has_output = size < 0;
       return;
     }
-    const std::string lines =
-        server.relay.Take({bytes, static_cast<size_t>(size)});
-    std::fwrite(lines.data(), 1, lines.size(), stderr);
+    Log(server.relay.Take({bytes, static_cast<size_t>(size)}));
   }
 }
 
@@ -186,8 +203,7 @@ void Supervisor::ReapAll() {
     }
     probe_->Unwatch(i);
     Forward(server);
-    const std::string rest = server.relay.TakeRest();
-    std::fwrite(rest.data(), 1, rest.size(), stderr);
+    Log(server.relay.TakeRest());
     server.process.reset();
     server.life.Ended(*end, Clock::Steady().Now());
     TellFailedStarts(server, server.relay.TakeLastLine());
@@ -197,7 +213,7 @@ void Supervisor::ReapAll() {
 
 // Once, when there are so many: it may be what only a person can mend.
 void Supervisor::TellFailedStarts(const Server& server,
-                                  absl::string_view last) const {
+                                  absl::string_view last) {
   if (server.life.state() != LifeState::kWaiting ||
       server.life.failed_starts() != kFailedStartsToTell) {
     return;
@@ -247,14 +263,14 @@ void Supervisor::TellChanges() {
   }
 }
 
-void Supervisor::TellAll() const {
+void Supervisor::TellAll() {
   for (const auto& server : servers_) {
     Say(StatusLine(StatusOf(*server), Clock::Steady().Now()));
   }
 }
 
 // By renaming, so that a reader sees one state or the next.
-void Supervisor::WriteStatusFile() const {
+void Supervisor::WriteStatusFile() {
   if (options_.status_file.empty()) {
     return;
   }

@@ -5,7 +5,7 @@
 // one, or the end of stop_timeout: SIGKILL. SIGUSR1: all status lines.
 // A server that is never ready is told of once, after some starts in a row,
 // with its last line. Status lines go to standard output, the servers' own to
-// standard error.
+// standard error; where these are not read, lines are dropped and counted.
 //
 // Thread safety: one thread calls, the main thread, before any other is
 // started: the signals are blocked there, and every other thread inherits that.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/line_writer.h"
 #include "deploy/launch/child_process.h"
 #include "deploy/launch/launch_plan.h"
 #include "deploy/launch/line_relay.h"
@@ -75,13 +76,15 @@ class Supervisor {
   void WaitForNews();
   void TakeSignals();
   void ReapAll();
-  void TellFailedStarts(const Server& server, absl::string_view last) const;
+  void TellFailedStarts(const Server& server, absl::string_view last);
   void Forward(Server& server);
   void StopAll(int signal);
   void KillAll();
   void TellChanges();
-  void TellAll() const;
-  void WriteStatusFile() const;
+  void TellAll();
+  void WriteStatusFile();
+  void Say(absl::string_view line);
+  void Log(std::string lines);
   static pid_t PidOf(const Server& server) {
     return server.process.has_value() ? server.process->pid() : 0;
   }
@@ -90,6 +93,8 @@ class Supervisor {
   }
 
   const SupervisorOptions options_;
+  LineWriter out_;  // status lines
+  LineWriter log_;  // what the servers write
   std::vector<std::unique_ptr<Server>> servers_;
   int signal_fd_ = -1;
   std::optional<int> stop_signal_;

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "base/check.h"
-#include "models/files/printable_text.h"
+#include "base/printable_text.h"
 
 namespace ferry {
 namespace {

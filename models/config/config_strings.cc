@@ -6,7 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "models/files/printable_text.h"
+#include "base/printable_text.h"
 
 namespace ferry {
 namespace {

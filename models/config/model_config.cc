@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/printable_text.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "models/config/config_diagnostics.h"
 #include "models/config/config_reader.h"
-#include "models/files/printable_text.h"
 #include "models/files/read_file.h"
 
 namespace ferry {

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/event_count.h"
+#include "base/printable_text.h"
 #include "batcher/batch.h"
 #include "flags/number_from.h"
 #include "flags/parse_flags.h"
@@ -323,7 +324,8 @@ int main(int argc, char** argv) {
   const absl::Status status = ferry::RunForward(flags);
   if (!status.ok()) {
     std::fprintf(stderr, "ferry-forward: %s\n",
-                 std::string(status.message()).c_str());
+                 ferry::PrintableText(status.message(), std::string::npos, "\n")
+                     .c_str());
     return 1;
   }
   return 0;

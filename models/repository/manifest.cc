@@ -16,8 +16,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/printable_text.h"
 #include "models/config/warm_up_data.h"
-#include "models/files/printable_text.h"
 #include "models/files/read_file.h"
 #include "models/files/sha256.h"
 

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/printable_text.h"
 #include "models/config/config_completion.h"
-#include "models/files/printable_text.h"
 #include "models/repository/embedded_models.h"
 #include "models/repository/repository_folder.h"
 

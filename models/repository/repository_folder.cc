@@ -13,8 +13,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/printable_text.h"
 #include "models/config/warm_up_data.h"
-#include "models/files/printable_text.h"
 #include "models/files/read_file.h"
 
 namespace ferry {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "models/files/printable_text.h"
+#include "base/printable_text.h"
 #include "server/client_text.h"
 #include "server/grpc/status.h"
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "server/log.h"
 #include "server/metrics/metric_families.h"
 #include "server/version.h"
 
@@ -102,6 +103,9 @@ constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
                                        "Resident memory of the process"};
+constexpr MetricName kDroppedLines = {
+    "ferry_log_lines_dropped_total",
+    "Lines of the log that were dropped because standard error was not read"};
 
 double One(bool condition) { return condition ? 1 : 0; }
 
@@ -242,6 +246,7 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
 }
 
 std::string ToPrometheusText(const prometheus::Collectable& metrics) {
+  out.AddCounter(kDroppedLines, {}, static_cast<double>(DroppedLogLines()));
   return prometheus::TextSerializer().Serialize(metrics.Collect());
 }
 

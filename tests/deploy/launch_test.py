@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 import tritonclient.grpc as triton
 
-from ferry_process import wait_until
+from ferry_process import full_pipe, wait_until
 from launched import LAUNCH, SERVER, Launched, is_alive
 
 
@@ -122,6 +122,21 @@ class LaunchTest(unittest.TestCase):
             for label in ("cpu-0", "cpu-1", "cpu-2"):
                 self.assertRegex(log, rf"\[{label}\] .* ready grpc=")
                 self.assertRegex(log, rf"\[{label}\] .* drains signal=TERM")
+
+    def test_output_that_is_never_read_holds_up_nothing(self):
+        reader, writer = full_pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+        with Launched("--log-level=debug", output=writer) as launched:
+            first, other = launched.wait_until_ready()
+            os.kill(first["pid"], signal.SIGKILL)
+            again, _ = launched.wait_for(
+                lambda all_: all_[0]["restarts"] == 1 and
+                all_[0]["state"] == "ready")
+            for one in (again, other):
+                self.assertEqual(infer(one["grpc"]), (1, 16))
+            launched.signal()
+            self.assertEqual(launched.wait(), 0)
 
     def test_each_stop_signal_drains(self):
         # A terminal's Ctrl-C and its end: the servers see one SIGTERM, since

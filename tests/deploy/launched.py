@@ -47,7 +47,7 @@ class Launched:
     """Starts when made; `with` ends it. `servers` on the CPU."""
 
     def __init__(self, *server_flags, servers=2, flags=(), model=None,
-                 prefix=()):
+                 prefix=(), output=subprocess.PIPE):
         self.folder = tempfile.mkdtemp(prefix="ferry-launch-")
         repository = os.path.join(self.folder, "models")
         write_sim_repository(repository,
@@ -62,13 +62,14 @@ class Launched:
              f"--status-file={self.status_file}",
              "--restart-delay-secs=0.05", *flags,
              "--", f"--model-repository={repository}", *server_flags],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=output, stderr=output, text=True)
         self.lines = []  # of the launcher
         self.log = []  # of the servers
         self.readers = [
             threading.Thread(target=lines.extend, args=(stream,), daemon=True)
             for stream, lines in ((self.process.stdout, self.lines),
-                                  (self.process.stderr, self.log))]
+                                  (self.process.stderr, self.log))
+            if stream is not None]
         for reader in self.readers:
             reader.start()
 
@@ -120,8 +121,9 @@ class Launched:
             except subprocess.TimeoutExpired:
                 self.signal()
         self.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

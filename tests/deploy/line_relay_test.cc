@@ -40,5 +40,12 @@ TEST(LineRelayTest, LastLineIsKeptUntilItIsTaken) {
   EXPECT_EQ(relay.TakeLastLine(), "thr");
 }
 
+TEST(LineRelayTest, ControlCharactersAreEscaped) {
+  LineRelay relay("a");
+  const std::string lines = relay.Take("\x1b[2J\r[b] forged\n");
+  EXPECT_EQ(lines, "[a] \\x1b[2J\\x0d[b] forged\n");
+  EXPECT_EQ("[a] " + relay.TakeLastLine() + "\n", lines);
+}
+
 }  // namespace
 }  // namespace ferry::launch

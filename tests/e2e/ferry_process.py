@@ -3,6 +3,8 @@
 The binary is $FERRY_SERVER. Everything listens on loopback on free ports.
 """
 
+import fcntl
+import mmap
 import os
 import re
 import shutil
@@ -189,6 +191,14 @@ class FerryProcess:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def full_pipe():
+    """Returns reader and writer of a pipe that has no room."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
+    os.write(writer, b"-" * mmap.PAGESIZE)
+    return reader, writer
 
 
 def wait_until(condition, timeout=10):

@@ -20,7 +20,7 @@ CONFIG = ('backend: "pytorch"\nmax_batch_size: 4\n' +
           tensor("input", "x", "FP32", [3]) + tensor("output", "y", "FP32", [3]))
 
 
-def deep(source, target):
+def nest(source, target):
     """Copies a script with an expression in 50,000 parentheses."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for item in old.infolist():
@@ -42,9 +42,9 @@ class ProbeLoadTest(unittest.TestCase):
         self.scripts = self.folder / "scripts"
         self.scripts.mkdir()
         subprocess.run([WRITE_SCRIPTS, self.scripts], check=True, timeout=60)
-        deep(self.scripts / "pixels.pt", self.scripts / "deep.pt")
+        nest(self.scripts / "pixels.pt", self.scripts / "nested.pt")
         self.repository = self.folder / "models"
-        for name in ("good", "deep", "endless", "hungry", "throws"):
+        for name in ("good", "nested", "endless", "hungry", "throws"):
             self.write(name, "pixels" if name == "good" else name)
 
     def write(self, name, script):
@@ -81,14 +81,14 @@ class ProbeLoadTest(unittest.TestCase):
 
     def test_crash_fails_its_load_alone(self):
         self.start("--model-control-mode=explicit", "--load-model=good")
-        error = self.load_error("deep")
+        error = self.load_error("nested")
         self.assertIn("model 'deep' version 1", error)
         self.assertIn("crashed with SIGSEGV", error)
         self.assert_serves()
         index = {m.name: m for m in
                  self.client.get_model_repository_index().models}
-        self.assertEqual(index["deep"].state, "UNAVAILABLE")
-        self.assertIn("SIGSEGV", index["deep"].reason)
+        self.assertEqual(index["nested"].state, "UNAVAILABLE")
+        self.assertIn("SIGSEGV", index["nested"].reason)
 
     def test_forward_that_never_ends_fails_its_load_alone(self):
         self.start("--model-control-mode=explicit", "--load-model=good",
@@ -148,7 +148,7 @@ class ProbeLoadTest(unittest.TestCase):
         shutil.rmtree(self.repository)
         self.write("good", "pixels")
         self.start("--model-control-mode=poll", "--repository-poll-secs=0.1")
-        self.write("deep", "deep")
+        self.write("nested", "nested")
         self.assertTrue(wait_until(
             lambda: any("crashed with SIGSEGV" in line
                         for line in self.server.log), 30))

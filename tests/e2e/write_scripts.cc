@@ -7,12 +7,14 @@
 // always does. endless.pt never ends, hungry.pt takes a GiB for a moment.
 // constant.pt multiplies by 1.001, a constant in fp32; upcast.pt casts to fp32
 // before its linear layer, norm.pt before its norm, halves.pt to fp16. ids.pt
-// gives the product's number of x [rows, 1], from a table of integers. texts.pt
-// gives texts in capitals and their lengths, to which it adds `bonus` [rows, 1]
-// where that is given. With `wide` only wide.pt, which gives back what of its
-// input [rows, 1024] is above zero, by 16 MB of weights. With `residual` only
-// residual.pt, a ResNet-18 of 224 x 224 with synthetic weights, its norms
-// folded.
+// gives the product's number of x [rows, 1], from a table of integers. deep.pt
+// looks x [rows, 1] up in a table of five, eight modules deep. loud.pt prints 16
+// KB of an escape and text for each batch. poison.pt gives x [rows, 3] back
+// unless one is above 100. texts.pt gives texts in capitals and their lengths,
+// to which it adds `bonus` [rows, 1] where that is given. With `wide` only
+// wide.pt, which gives back what of its input [rows, 1024] is above zero, by 16
+// MB of weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224
+// with synthetic weights, its norms folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -112,6 +114,21 @@ void WriteIds(const std::string& path) {
   module.save(path);
 }
 
+void WriteDeep(const std::string& path) {
+  torch::jit::Module module("m");
+  module.register_buffer("w", at::ones({5, 3}));
+  module.define(
+      "def forward(self, x):\n"
+      "  return torch.embedding(self.w, x.flatten())\n");
+  for (int i = 0; i < 8; ++i) {
+    torch::jit::Module around(absl::StrCat("around", i));
+    around.register_module("inner", module);
+    around.define("def forward(self, x):\n  return self.inner.forward(x)\n");
+    module = around;
+  }
+  module.save(path);
+}
+
 const char* const kTexts =
     "def forward(self, text: List[str], bonus: Optional[Tensor] = None):\n"
     "  loud: List[str] = []\n"
@@ -184,6 +201,15 @@ int main(int argc, char** argv) {
         "  return torch.layer_norm(x.float(), [3], self.w[0], self.w[1])\n",
         {});
   WriteHalves(folder + "halves.pt");
+  Write(folder + "loud.pt",
+        absl::StrCat("def forward(self, x):\n  print(\"\\033[2J",
+                     std::string(16'000, 'x'), "\")\n  return x.clone()\n"),
+        {});
+  Write(folder + "poison.pt",
+        "def forward(self, x):\n"
+        "  assert not bool((x > 100).any()), 'poison'\n  return x.clone()\n",
+        {});
   WriteIds(folder + "ids.pt");
+  WriteDeep(folder + "deep.pt");
   return 0;
 }

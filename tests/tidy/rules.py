@@ -43,7 +43,7 @@ class Source:
 # Layers
 
 STANDARD = re.compile(r"^[a-z_]+$")  # <vector>, <cstdint>
-LINUX = {"linux/futex.h", "pthread.h", "sched.h", "sys/prctl.h",
+LINUX = {"linux/futex.h", "poll.h", "pthread.h", "sched.h", "sys/prctl.h",
          "sys/resource.h", "sys/syscall.h", "time.h", "unistd.h"}
 # NVML stands alone, so that any program may link it.
 NVML = "models/nvml/"

@@ -67,6 +67,7 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
                               ",reason=\"queue_requests\"} 0"));
   EXPECT_THAT(text, HasSubstr("ferry_build_info{version=\""));
   EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes"));
+  EXPECT_THAT(text, HasSubstr("ferry_log_lines_dropped_total 0"));
 }
 
 TEST_F(MetricsTest, ServedRequestIsCounted) {

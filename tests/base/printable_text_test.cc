@@ -1,5 +1,5 @@
 // Tests what counts as UTF-8, and what is shown of other bytes.
-#include "models/files/printable_text.h"
+#include "base/printable_text.h"
 
 #include "gtest/gtest.h"
 
@@ -22,6 +22,27 @@ TEST(PrintableTextTest, OtherBytesStandAsHexadecimals) {
   EXPECT_EQ(PrintableText("a\nb\t\x7f", 100), "a\\x0ab\\x09\\x7f");
   EXPECT_EQ(PrintableText("a\nb\t", 100, "\n"), "a\nb\\x09");
   EXPECT_EQ(PrintableText(std::string("\0", 1), 100), "\\x00");
+}
+
+TEST(PrintableTextTest, WhatActsOnATerminalOrOnOtherTextStandsSo) {
+  for (const char* hidden :
+       {"\n",     "\r",     "\x1b",      "\b",     "\u0085", "\u009b",
+        "\u009f", "\u00ad", "\u061c",    "\u200b", "\u200d", "\u200f",
+        "\u2028", "\u2029", "\u202a",    "\u202e", "\u2060", "\u2066",
+        "\u2069", "\ufeff", "\U000e0041"}) {
+    const std::string text = PrintableText(hidden, 100);
+    EXPECT_EQ(text.find(hidden), std::string::npos) << text;
+    EXPECT_EQ(text.size(), 4 * std::string(hidden).size()) << text;
+  }
+  EXPECT_EQ(PrintableText("a\u202eb", 100), "a\\xe2\\x80\\xaeb");
+}
+
+TEST(PrintableTextTest, NeighborsOfWhatIsHiddenAreShown) {
+  for (const char* shown :
+       {" ", "~", "\u00a0", "\u00ae", "\u200a", "\u2010", "\u2027", "\u202f",
+        "\u205f", "\u2070", "\u4f60", "\U0001F600"}) {
+    EXPECT_EQ(PrintableText(shown, 100), shown);
+  }
 }
 
 TEST(PrintableTextTest, LongTextsAreCutBetweenCharacters) {

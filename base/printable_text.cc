@@ -1,7 +1,9 @@
 // Implements IsUtf8 and PrintableText, character by character.
-#include "models/files/printable_text.h"
+#include "base/printable_text.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
@@ -42,8 +44,43 @@ size_t CharacterSize(absl::string_view text) {
   return size;
 }
 
-bool IsControl(char c) {
-  return static_cast<uint8_t>(c) < 0x20 || static_cast<uint8_t>(c) == 0x7F;
+// Returns the number of a character, given its UTF-8.
+uint32_t CodePoint(absl::string_view character) {
+  const auto first = static_cast<uint8_t>(character[0]);
+  const size_t size = character.size();
+  uint32_t code = size == 1 ? first : first & (0xFFu >> (size + 1));
+  for (const char c : character.substr(1)) {
+    code = code << 6 | (static_cast<uint8_t>(c) & 0x3Fu);
+  }
+  return code;
+}
+
+// What is not shown: Unicode's controls, line and paragraph separators, and
+// of its format characters those that nothing is seen of.
+struct CodeRange {
+  uint32_t first;
+  uint32_t last;
+};
+constexpr CodeRange kHidden[] = {
+    {0x00, 0x1F},        // C0, with newline and escape
+    {0x7F, 0x9F},        // DEL and C1, with next line and a terminal's escape
+    {0xAD, 0xAD},        // soft hyphen
+    {0x61C, 0x61C},      // Arabic letter mark
+    {0x180E, 0x180E},    // Mongolian vowel separator
+    {0x200B, 0x200F},    // without width; marks of direction
+    {0x2028, 0x202E},    // separators; embeddings and overrides of direction
+    {0x2060, 0x206F},    // word joiner to isolates of direction
+    {0xFEFF, 0xFEFF},    // byte order mark
+    {0xFFF9, 0xFFFB},    // interlinear annotations
+    {0x1D173, 0x1D17A},  // of musical notation
+    {0xE0000, 0xE007F},  // tags
+};
+
+bool IsHidden(uint32_t code) {
+  return std::any_of(std::begin(kHidden), std::end(kHidden),
+                     [code](const CodeRange& range) {
+                       return range.first <= code && code <= range.last;
+                     });
 }
 
 }  // namespace
@@ -65,7 +102,8 @@ std::string PrintableText(absl::string_view text, size_t max_bytes,
   while (!text.empty()) {
     const size_t size = CharacterSize(text);
     const bool is_shown =
-        size > 0 && (!IsControl(text[0]) || kept.find(text[0]) != kept.npos);
+        size > 0 && (!IsHidden(CodePoint(text.substr(0, size))) ||
+                     kept.find(text[0]) != kept.npos);
     const std::string next =
         is_shown ? std::string(text.substr(0, size))
                  : absl::StrCat("\\x", absl::Hex(static_cast<uint8_t>(text[0]),
