@@ -16,6 +16,8 @@
 #ifndef FERRY_BATCHER_COMPLETION_H_
 #define FERRY_BATCHER_COMPLETION_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "tensor/output_buffer.h"
 
@@ -26,6 +28,8 @@ namespace ferry {
 struct Outcome {
   absl::StatusCode code = absl::StatusCode::kOk;
   const char* text = "";  // lives as long as the process
+  // Finds the line of the log that says why, where there is one; else 0.
+  uint32_t reason = 0;
 
   bool ok() const { return code == absl::StatusCode::kOk; }
 };

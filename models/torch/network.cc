@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/failure_reason.h"
 
 namespace ferry {
 
@@ -19,9 +20,9 @@ absl::Status Guarded(absl::FunctionRef<absl::Status()> work) {
     const c10::InferenceMode no_gradients;
     return work();
   } catch (const c10::Error& error) {
-    return absl::InternalError(error.what_without_backtrace());
+    return AsFailure(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
+    return AsFailure(error.what());
   }
 }
 

@@ -46,7 +46,8 @@ class Network {
   virtual int warm_up_runs() const { return 1; }
 };
 
-// Runs work on LibTorch without gradients. What it throws becomes INTERNAL.
+// Runs work on LibTorch without gradients. What it throws becomes INTERNAL, as
+// AsFailure() has it (models/failure_reason.h).
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work);
 
 // Adds to an INTERNAL error with which inputs it was: "with 'x' [1,3]: ...".

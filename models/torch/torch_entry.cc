@@ -9,6 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "models/failure_log.h"
+#include "models/failure_reason.h"
 #include "models/torch/aoti/aoti_network.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/device/torch_device_model.h"
@@ -31,7 +33,7 @@ const char* OperatorHint(const std::string& why) {
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     const std::string& path, at::Device device, const std::string& architecture,
     ModelOptions& options) {
-  std::string why;
+  absl::Status failure;
   try {
     if (options.backend == BackendKind::kTorchScript) {
       return LoadTorchScript(path, options, {.device = device});
@@ -44,10 +46,12 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
     return absl::ResourceExhaustedError(absl::StrCat(
         "cannot load '", path, "': ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
-    why = error.what_without_backtrace();
+    failure = AsFailure(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    why = error.what();
+    failure = AsFailure(error.what());
   }
+  LogLoadTrace(options.name, failure);
+  const std::string why(failure.message());
   return absl::InvalidArgumentError(
       absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
 }

@@ -44,6 +44,9 @@ absl::Status TorchModel::WarmUp() {
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
+  if (!status.ok() || !warm_up_failure_.empty()) {
+    LogLoadTrace(options_.name, first_failure_);
+  }
   return status;
 }
 
@@ -54,6 +57,7 @@ absl::Status TorchModel::Run(const Batch& batch) {
     OutputRef output;
     status = ComputeRows(batch, output);
   }
+  first_failure_.Update(status);
   return WithInputs(status, options_.spec, inputs_);
 }
 
@@ -82,8 +86,8 @@ absl::Status TorchModel::ComputeRows(const Batch& batch, OutputRef& output) {
 Outcome TorchModel::Gather(const Batch& batch) {
   const absl::Status status = GatherInputs(batch);
   if (!status.ok()) {
-    LogModelFailure(options_.name, "gather", status.message());
-    return {absl::StatusCode::kInternal, "the inputs could not be gathered"};
+    return {absl::StatusCode::kInternal, "the inputs could not be gathered",
+            LogModelFailure(options_.name, "gather", status)};
   }
   return {};
 }
@@ -98,8 +102,8 @@ Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
     }
   }
   if (!status.ok()) {
-    LogModelFailure(options_.name, "forward", status.message());
-    return {absl::StatusCode::kInternal, "the model failed on this batch"};
+    return {absl::StatusCode::kInternal, "the model failed on this batch",
+            LogModelFailure(options_.name, "forward", status)};
   }
   return {};
 }

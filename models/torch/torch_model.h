@@ -61,6 +61,7 @@ class TorchModel final : public CpuModel {
   OutputFit fit_;
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;
+  absl::Status first_failure_;  // of a run in warm-up
   HostOutputPool pool_;
   std::vector<StagedInput> staging_;  // [spec input]
   Values inputs_;                     // views of it

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/printable_text.h"
 #include "server/client_text.h"
 
 namespace ferry {
@@ -31,7 +32,9 @@ grpc::StatusCode ToGrpcCode(absl::StatusCode code, StatusCodes codes) {
 // printable ASCII, and '%', as three. Clients take 8 KiB of all metadata.
 constexpr size_t kMaxMessageBytes = 4096;
 
-std::string Bounded(absl::string_view message) {
+// Returns the text without what acts on a client's terminal, and cut.
+std::string Bounded(absl::string_view text) {
+  const std::string message = PrintableText(text, kMaxMessageBytes, "\n");
   size_t bytes = 0;
   for (size_t i = 0; i < message.size(); ++i) {
     const char c = message[i];
@@ -43,7 +46,7 @@ std::string Bounded(absl::string_view message) {
       return absl::StrCat(message.substr(0, i), "...");
     }
   }
-  return std::string(message);
+  return message;
 }
 
 }  // namespace
@@ -60,7 +63,12 @@ grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes) {
   if (outcome.ok()) {
     return grpc::Status::OK;
   }
-  return grpc::Status(ToGrpcCode(outcome.code, codes), outcome.text);
+  std::string text = outcome.text;
+  if (outcome.reason != 0) {
+    absl::StrAppend(&text, "; the server's log says why at reason=",
+                    absl::Hex(outcome.reason, absl::kZeroPad8));
+  }
+  return grpc::Status(ToGrpcCode(outcome.code, codes), text);
 }
 
 grpc::Status WithRequestId(const grpc::Status& status, const std::string& id) {

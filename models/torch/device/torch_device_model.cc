@@ -99,7 +99,7 @@ absl::Status TorchDeviceModel::WarmUp() {
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
   if (const std::string why_not = graphs_.EndWarmUp(); !why_not.empty()) {
-    LogModelFailure(options_.name, "record", why_not);
+    LogModelFailure(options_.name, "record", absl::InternalError(why_not));
   }
   for (Place& place : places_) {
     place.warmed = {};
@@ -114,7 +114,7 @@ void TorchDeviceModel::FreeKept() {
     return absl::OkStatus();
   });
   if (!freed.ok()) {
-    LogModelFailure(options_.name, "freeing memory", freed.message());
+    LogModelFailure(options_.name, "freeing memory", freed);
   }
 }
 
@@ -198,7 +198,7 @@ absl::Status TorchDeviceModel::ComputePieces(Place& place, const Batch& batch) {
         WithMemory([&] { return ComputePiece(place, batch, rows); });
     if (absl::IsResourceExhausted(status) && !is_halved && Halve(rows)) {
       is_halved = true;
-      LogModelFailure(options_.name, "forward", status.message());
+      LogModelFailure(options_.name, "forward", status);
       continue;
     }
     if (!status.ok()) {
@@ -278,17 +278,18 @@ DeviceOutcome TorchDeviceModel::Told(const absl::Status& status,
   if (status.ok()) {
     return {};
   }
-  LogModelFailure(options_.name, step, status.message());
+  const uint32_t reason = LogModelFailure(options_.name, step, status);
   if (runtime_.IsLost()) {
-    return {.outcome = {absl::StatusCode::kInternal, "the device is lost"},
-            .is_lost = true};
+    return {
+        .outcome = {absl::StatusCode::kInternal, "the device is lost", reason},
+        .is_lost = true};
   }
   if (absl::IsResourceExhausted(status)) {
     out_of_memory_.fetch_add(1, std::memory_order_relaxed);
     return {.outcome = {absl::StatusCode::kResourceExhausted,
-                        "the device has no memory for this batch"}};
+                        "the device has no memory for this batch", reason}};
   }
-  return {.outcome = {absl::StatusCode::kInternal, text}};
+  return {.outcome = {absl::StatusCode::kInternal, text, reason}};
 }
 
 DeviceOutcome TorchDeviceModel::CopyIn(int32_t place, const Batch& batch) {

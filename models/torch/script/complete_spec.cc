@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/failure_reason.h"
 #include "models/torch/network.h"
 #include "models/torch/script/cast_module.h"
 #include "models/torch/script/script_outputs.h"
@@ -315,9 +316,10 @@ class SpecCompletion {
       return NameOutputs(module_.forward(std::move(arguments)),
                          OutputFields(module_));
     } catch (const c10::Error& error) {
-      return absl::InvalidArgumentError(error.what_without_backtrace());
+      return absl::InvalidArgumentError(
+          AsFailure(error.what_without_backtrace()).message());
     } catch (const std::exception& error) {
-      return absl::InvalidArgumentError(error.what());
+      return absl::InvalidArgumentError(AsFailure(error.what()).message());
     }
   }
 

@@ -28,6 +28,22 @@ TEST(StatusTest, OutcomeBecomesTheSameStatus) {
   EXPECT_EQ(status.error_message(), "late");
 }
 
+TEST(StatusTest, FailureSaysWhereTheLogSaysWhy) {
+  const grpc::Status status = ToGrpcStatus(
+      Outcome{absl::StatusCode::kInternal, "the model failed", 0xbeef},
+      StatusCodes::kFerry);
+  EXPECT_EQ(status.error_message(),
+            "the model failed; the server's log says why at reason=0000beef");
+}
+
+TEST(StatusTest, ControlCharactersOfNamesAreEscapedButForLineEnds) {
+  const grpc::Status status = ToGrpcStatus(absl::InvalidArgumentError(
+      "input 'a\x1b[2J\u009b\u2028\u202e\r': expected\nlines"));
+  EXPECT_EQ(status.error_message(),
+            "input 'a\\x1b[2J\\xc2\\x9b\\xe2\\x80\\xa8\\xe2\\x80\\xae\\x0d': "
+            "expected\nlines");
+}
+
 TEST(StatusTest, TritonCodesChangeOnlyTheFullQueue) {
   EXPECT_EQ(
       ToGrpcStatus(absl::ResourceExhaustedError("full"), StatusCodes::kTriton)

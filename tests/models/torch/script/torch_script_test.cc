@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "models/failure_reason.h"
 #include "models/torch/networks/onednn_ops.h"
 #include "models/torch/script/pack_linear.h"
 #include "tests/models/torch/script/script_test.h"
@@ -214,8 +215,9 @@ TEST_F(TorchScriptTest, ModelWithoutBatchDimensionSeesTheWholeShape) {
 }
 
 TEST_F(TorchScriptTest, ThrowingForwardFailsItsBatchOnly) {
+  const ModelOptions options = Options({kX}, {{"y", DataType::kFp32, {3}}});
   auto instance = TorchInstance::Create(
-      Options({kX}, {{"y", DataType::kFp32, {3}}}),
+      options,
       Save("def forward(self, x):\n"
            "  assert not bool((x > 100).any()), \"secret of the model\"\n"
            "  return x + 1\n"));
@@ -226,6 +228,8 @@ TEST_F(TorchScriptTest, ThrowingForwardFailsItsBatchOnly) {
     EXPECT_EQ(failed.outcome.code, absl::StatusCode::kInternal);
     EXPECT_EQ(std::string(failed.outcome.text),
               "the model failed on this batch");
+    EXPECT_EQ(failed.outcome.reason,
+              ReasonCode(options.name, "AssertionError: secret of the model"));
     const InstanceResult served = instance->Run({good});
     ASSERT_TRUE(served.outcome.ok());
     EXPECT_TRUE(at::equal(served.outputs[0], good + 1));
