@@ -23,8 +23,25 @@ void Deliver(BatchPtr batch, TimePoint reply_until) {
 }
 
 Batch::Batch(int32_t max_requests, int32_t max_rows, BatchPool* pool)
-    : pool_(pool), statistics_(max_rows) {
+    : pool_(pool),
+      own_statistics_(std::make_unique<BatchStatistics>(max_rows)),
+      statistics_(*own_statistics_) {
   entries_.reserve(static_cast<size_t>(max_requests));
+}
+
+Batch::Batch(BatchStatistics& statistics, size_t max_requests)
+    : pool_(nullptr), statistics_(statistics) {
+  entries_.reserve(max_requests);
+}
+
+std::unique_ptr<Batch> Batch::Rerun(size_t first, size_t count) const {
+  std::unique_ptr<Batch> rerun(new Batch(statistics_, count));
+  for (const Entry& entry : entries().subspan(first, count)) {
+    rerun->Add(*entry.request);
+  }
+  rerun->closed_ = closed_;
+  statistics_.reruns.Add(1);
+  return rerun;
 }
 
 void Batch::Add(InferRequest& request) {
@@ -57,6 +74,13 @@ void Batch::SetResult(Outcome outcome, OutputRef output) {
 }
 
 void Batch::Deliver(const Clock& clock) {
+  if (!reruns_.empty()) {
+    for (const std::unique_ptr<Batch>& rerun : std::exchange(reruns_, {})) {
+      rerun->reply_until_ = reply_until_;
+      rerun->Deliver(clock);
+    }
+    return;
+  }
   // It counts before it tells: a client that has a reply finds it counted.
   if (outcome_.ok()) {
     CountBatch();

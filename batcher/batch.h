@@ -99,6 +99,15 @@ class Batch {
   // Sets what the requests will be told. `output` holds rows() rows when the
   // outcome is ok and is empty otherwise.
   void SetResult(Outcome outcome, OutputRef output);
+  const Outcome& outcome() const { return outcome_; }
+
+  // In its place where the batch failed: takes the batches in which all its
+  // requests were run again, in their order, each with its result and times.
+  using Reruns = std::vector<std::unique_ptr<Batch>>;
+  void SetResults(Reruns reruns) { reruns_ = std::move(reruns); }
+  // Returns a closed batch of some of the requests, to be run again; it is
+  // counted where this one is.
+  std::unique_ptr<Batch> Rerun(size_t first, size_t count) const;
 
   // --- finished: the thread that delivers ---
   // Counts, then tells each request its own rows or the batch's error.
@@ -113,6 +122,8 @@ class Batch {
  private:
   friend struct BatchRecycler;
   friend void Deliver(BatchPtr batch, TimePoint reply_until);
+
+  Batch(BatchStatistics& statistics, size_t max_requests);
 
   void CountBatch();
   void CountPadding();
@@ -129,8 +140,10 @@ class Batch {
   BatchTimes times_;
   Outcome outcome_;
   OutputRef output_;
+  Reruns reruns_;  // or none
   TimePoint reply_until_;
-  BatchStatistics statistics_;
+  const std::unique_ptr<BatchStatistics> own_statistics_;  // no rerun has them
+  BatchStatistics& statistics_;
 };
 
 // Tells the requests of a batch that has its result, in the order of the

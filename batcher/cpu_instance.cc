@@ -69,6 +69,21 @@ void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
 }
 
 BatchTimes CpuInstance::RunBatch(Batch& batch, Computed& computed) {
+  BatchTimes times = RunOnce(batch);
+  const Outcome& outcome = batch.outcome();
+  computed = outcome.ok() ? Computed::kOk : Computed::kFailed;
+  if (outcome.ok()) {
+    rerun_credit_.Succeeded(times.compute_end - times.compute_begin);
+  } else if (MustHalve(batch)) {
+    Batch::Reruns reruns;
+    RunHalves(batch, reruns);
+    batch.SetResults(std::move(reruns));
+    times.compute_end = Clock::Steady().Now();
+  }
+  return times;
+}
+
+BatchTimes CpuInstance::RunOnce(Batch& batch) {
   const Clock& clock = Clock::Steady();
   OutputRef output;
   Outcome outcome = Guarded([&] { return model_->Gather(batch); });
@@ -81,9 +96,24 @@ BatchTimes CpuInstance::RunBatch(Batch& batch, Computed& computed) {
       outcome = kNoOutput;
     }
   }
-  computed = outcome.ok() ? Computed::kOk : Computed::kFailed;
   batch.SetResult(outcome, outcome.ok() ? std::move(output) : OutputRef());
   return times;
+}
+
+void CpuInstance::RunHalves(const Batch& failed, Batch::Reruns& reruns) {
+  const size_t count = failed.entries().size();
+  for (const auto& [first, end] :
+       {std::pair(size_t{0}, count / 2), std::pair(count / 2, count)}) {
+    std::unique_ptr<Batch> half = failed.Rerun(first, end - first);
+    const TimePoint begin = Clock::Steady().Now();
+    half->set_times(RunOnce(*half));
+    rerun_credit_.RanAgain(Clock::Steady().Now() - begin);
+    if (MustHalve(*half)) {
+      RunHalves(*half, reruns);
+    } else {
+      reruns.push_back(std::move(half));
+    }
+  }
 }
 
 }  // namespace ferry

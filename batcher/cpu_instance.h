@@ -1,12 +1,16 @@
 // CpuInstance runs a model on this machine's processors: its batcher thread
 // pulls a batch, gathers its rows, computes, delivers, and pulls the next.
 //
-// Guarantees: those of Instance. A model that throws fails only its batch.
+// Guarantees: those of Instance. A model that throws fails only its batch; a
+// batch that fails with INTERNAL is run again in halves, so that only requests
+// that fail alone do, as long as there is RerunCredit.
 //
 // Thread safety: thread-compatible; its thread is its own.
 #ifndef FERRY_BATCHER_CPU_INSTANCE_H_
 #define FERRY_BATCHER_CPU_INSTANCE_H_
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -15,6 +19,27 @@
 #include "batcher/internal/batcher_thread.h"
 
 namespace ferry {
+
+// RerunCredit bounds for how long batches that failed are run again: a quarter
+// of the time in which others succeeded, and kMost, which is also what is there
+// at first and saved at most, and the two halves that use it up. A model that
+// always fails has those once.
+//
+// Thread safety: thread-compatible.
+class RerunCredit {
+ public:
+  static constexpr Duration kMost = std::chrono::seconds(1);
+  static constexpr int kShare = 4;
+
+  bool MayRun() const { return left_ > Duration(0); }
+  void Succeeded(Duration took) {
+    left_ = std::min(kMost, left_ + took / kShare);
+  }
+  void RanAgain(Duration took) { left_ -= took; }
+
+ private:
+  Duration left_ = kMost;
+};
 
 class CpuInstance final : public Instance {
  public:
@@ -35,8 +60,18 @@ class CpuInstance final : public Instance {
   void Run(Scheduler& scheduler, InstanceId id);
   // Gathers and computes; sets the batch's result.
   BatchTimes RunBatch(Batch& batch, Computed& computed);
+  BatchTimes RunOnce(Batch& batch);
+  // Whether one request of a batch that failed may have spoiled the others.
+  bool MustHalve(const Batch& batch) const {
+    return batch.outcome().code == absl::StatusCode::kInternal &&
+           batch.entries().size() > 1 && rerun_credit_.MayRun();
+  }
+  // Runs the halves of a batch, and of each that fails, and appends those that
+  // have their result.
+  void RunHalves(const Batch& failed, Batch::Reruns& reruns);
 
   const std::unique_ptr<CpuModel> model_;
+  RerunCredit rerun_credit_;  // its thread's
   BatcherThread thread_;
 };
 

@@ -20,6 +20,7 @@ void BatchStatistics::MergeInto(BatchStatistics& sum) const {
   sum.input_elements.Add(input_elements.value());
   sum.padding_elements.Add(padding_elements.value());
   AddAll(failed_requests, sum.failed_requests);
+  sum.reruns.Add(reruns.value());
   sum.dropped_requests.Add(dropped_requests.value());
   sum.late_requests.Add(late_requests.value());
   sum.failed_ns.Add(failed_ns.value());

@@ -73,6 +73,8 @@ struct BatchStatistics {
   Counter padding_elements;
   // Counts the requests that got a result after they were due.
   Counter late_requests;
+  // Counts the runs of halves of batches that had failed.
+  Counter reruns;
   // Requests that ended otherwise after they were admitted, by status code.
   std::array<Counter, kStatusCodeCount> failed_requests;
   // Counts those of them that would have been answered after they are due.

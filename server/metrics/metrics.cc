@@ -71,6 +71,10 @@ constexpr MetricName kLate = {
 constexpr MetricName kLateReplies = {"ferry_late_replies_total",
                                      "Of the requests that got a result, those "
                                      "which came after they were due."};
+constexpr MetricName kReruns = {
+    "ferry_batch_reruns_total",
+    "Runs of halves of batches that had failed, so that only the requests that "
+    "fail alone do"};
 constexpr MetricName kDrifts = {
     "ferry_service_time_drifts_total",
     "How often the device had changed its speed, and s(b) with it"};
@@ -99,13 +103,13 @@ constexpr MetricName kUnsentBytes = {
 constexpr MetricName kDropped = {
     "ferry_replies_dropped_total",
     "Replies dropped because their clients did not read them in time"};
+constexpr MetricName kDroppedLines = {
+    "ferry_log_lines_dropped_total",
+    "Lines of the log that were dropped because standard error was not read"};
 constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
                                     "Processor time of the process"};
 constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
                                        "Resident memory of the process"};
-constexpr MetricName kDroppedLines = {
-    "ferry_log_lines_dropped_total",
-    "Lines of the log that were dropped because standard error was not read"};
 
 double One(bool condition) { return condition ? 1 : 0; }
 
@@ -132,6 +136,7 @@ void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
                  static_cast<double>(served.dropped_requests.value()));
   out.AddCounter(kLateReplies, labels,
                  static_cast<double>(served.late_requests.value()));
+  out.AddCounter(kReruns, labels, static_cast<double>(served.reruns.value()));
   out.AddCounter(kRows, labels, static_cast<double>(served.ok_rows.value()));
   for (size_t reason = 0; reason < kCloseReasonCount; ++reason) {
     out.AddCounter(kClosed,
@@ -241,12 +246,12 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
   for (const ModelUse& use : models_.UseAll()) {
     AddModel(*use, out);
   }
+  out.AddCounter(kDroppedLines, {}, static_cast<double>(DroppedLogLines()));
   AddProcess(out);
   return out.Take();
 }
 
 std::string ToPrometheusText(const prometheus::Collectable& metrics) {
-  out.AddCounter(kDroppedLines, {}, static_cast<double>(DroppedLogLines()));
   return prometheus::TextSerializer().Serialize(metrics.Collect());
 }
 

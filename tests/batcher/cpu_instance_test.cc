@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "batcher/sim/echo_model.h"
 #include "tests/batcher/scripted_models.h"
 #include "tests/support/test_request.h"
 
@@ -82,6 +83,170 @@ TEST(CpuInstance, ModelThatGivesNoOutputFailsItsBatch) {
   auto scheduler = Serve(OneModel(std::move(model)));
   SubmitAndWait(*scheduler, request);
   EXPECT_EQ(request.code(), StatusCode::kInternal);
+}
+
+// Gives each request its own rows, and fails where `is_poisoned` holds for one
+// of the batch.
+class PoisonedModel final : public EchoModel {
+ public:
+  explicit PoisonedModel(std::function<bool(int64_t id)> is_poisoned)
+      : EchoModel(RowSpec()), is_poisoned_(std::move(is_poisoned)) {}
+
+  Outcome Compute(const Batch& batch, OutputRef& output) override {
+    for (const Batch::Entry& entry : batch.entries()) {
+      if (is_poisoned_(IdOf(*entry.request))) {
+        return {StatusCode::kInternal, "poisoned", 7};
+      }
+    }
+    return EchoModel::Compute(batch, output);
+  }
+
+ private:
+  const std::function<bool(int64_t)> is_poisoned_;
+};
+
+// Requests 0 to count - 1, each of one row, which leave as one batch.
+class OneBatch {
+ public:
+  explicit OneBatch(int count, SchedulerOptions options = {})
+      : options_(std::move(options)) {
+    for (int id = 0; id < count; ++id) {
+      requests.push_back(
+          std::make_unique<TestRequest>(TestRequestOptions{.id = id}));
+    }
+    options_.max_batch_size = count;
+    options_.policy = PolicyKind::kWindow;
+    options_.max_wait = std::chrono::seconds(60);
+  }
+
+  // Serves them, and returns the scheduler's counts.
+  SchedulerStatistics Serve(std::unique_ptr<CpuModel> model) {
+    auto scheduler = ferry::Serve(OneModel(std::move(model)), options_);
+    for (const auto& request : requests) {
+      EXPECT_TRUE(scheduler->Submit(request->request()).ok());
+    }
+    for (const auto& request : requests) {
+      request->completion().WaitUntilAnswered();
+    }
+    EXPECT_TRUE(scheduler->Drain(kNever).ok());
+    return scheduler->Snapshot();
+  }
+
+  std::vector<std::unique_ptr<TestRequest>> requests;
+
+ private:
+  SchedulerOptions options_;
+};
+
+TEST(CpuInstance, PoisonedRequestsFailAloneWhereverTheyStand) {
+  for (const int count : {2, 3, 8, 13}) {
+    for (int poisoned = 0; poisoned < count; ++poisoned) {
+      OneBatch batch(count);
+      const SchedulerStatistics counts =
+          batch.Serve(std::make_unique<PoisonedModel>(
+              [=](int64_t id) { return id == poisoned; }));
+      for (const auto& request : batch.requests) {
+        EXPECT_EQ(request->HasOwnRows(), request->id() != poisoned)
+            << request->id() << " of " << count << ", " << poisoned;
+      }
+      const Outcome& told =
+          batch.requests[static_cast<size_t>(poisoned)]->completion().outcome();
+      EXPECT_EQ(told.code, StatusCode::kInternal);
+      EXPECT_EQ(told.reason, 7u);
+      EXPECT_EQ(counts.served.ok_requests(), static_cast<uint64_t>(count - 1));
+      EXPECT_EQ(counts.served.ok_rows.value(),
+                static_cast<uint64_t>(count - 1));
+      EXPECT_EQ(counts.served
+                    .failed_requests[static_cast<size_t>(StatusCode::kInternal)]
+                    .value(),
+                1u);
+      EXPECT_GE(counts.served.reruns.value(), 2u);
+      EXPECT_EQ(counts.queued_bytes, 0);
+    }
+  }
+}
+
+TEST(CpuInstance, SeveralPoisonedRequestsFailAndNoOthers) {
+  OneBatch batch(16);
+  const auto is_poisoned = [](int64_t id) { return id == 3 || id == 11; };
+  batch.Serve(std::make_unique<PoisonedModel>(is_poisoned));
+  for (const auto& request : batch.requests) {
+    EXPECT_EQ(request->HasOwnRows(), !is_poisoned(request->id()));
+  }
+}
+
+TEST(CpuInstance, OrderIsPreservedWhereABatchIsRunAgain) {
+  OneBatch batch(8, {.preserve_ordering = true});
+  std::vector<int64_t> told;
+  for (const auto& request : batch.requests) {
+    request->completion().on_respond = [&told, id = request->id()] {
+      told.push_back(id);
+    };
+  }
+  batch.Serve(
+      std::make_unique<PoisonedModel>([](int64_t id) { return id == 2; }));
+  EXPECT_THAT(told, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST(CpuInstance, BatchOfOneRequestOrOfAnotherFailureIsNotRunAgain) {
+  OneBatch one(1);
+  EXPECT_EQ(
+      one.Serve(std::make_unique<PoisonedModel>([](int64_t) { return true; }))
+          .served.reruns.value(),
+      0u);
+  OneBatch two(2);
+  const SchedulerStatistics counts =
+      two.Serve(std::make_unique<ScriptedCpuModel>([](const Batch&) -> Outcome {
+        return {StatusCode::kResourceExhausted, "no memory"};
+      }));
+  EXPECT_EQ(counts.served.reruns.value(), 0u);
+  EXPECT_EQ(two.requests[0]->code(), StatusCode::kResourceExhausted);
+}
+
+TEST(CpuInstance, ModelThatAlwaysFailsIsRunAgainForASecondInAll) {
+  OneBatch batch(2);
+  int64_t runs = 0;
+  const auto compute = [&runs](const Batch&) -> Outcome {
+    ++runs;
+    const TimePoint until = Clock::Steady().Now() + RerunCredit::kMost;
+    while (runs == 2 && Clock::Steady().Now() < until) {  // uses it all up
+    }
+    return {StatusCode::kInternal, "broken"};
+  };
+  auto scheduler = Serve(OneModel(compute), {.max_batch_size = 2,
+                                             .policy = PolicyKind::kWindow,
+                                             .max_wait = Milliseconds(60'000)});
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& request : batch.requests) {
+      request->Reset();
+      ASSERT_TRUE(scheduler->Submit(request->request()).ok());
+    }
+    for (const auto& request : batch.requests) {
+      request->completion().WaitUntilAnswered();
+      EXPECT_EQ(request->code(), StatusCode::kInternal);
+    }
+  }
+  EXPECT_EQ(runs, 3 + 2) << "the first alone was halved";
+  EXPECT_EQ(scheduler->Snapshot().served.reruns.value(), 2u);
+}
+
+TEST(RerunCredit, IsAQuarterOfTheTimeThatSucceeded) {
+  RerunCredit credit;
+  credit.RanAgain(2 * RerunCredit::kMost);
+  EXPECT_FALSE(credit.MayRun());
+  credit.Succeeded(4 * RerunCredit::kMost);
+  EXPECT_FALSE(credit.MayRun()) << "what was overdrawn is paid back first";
+  credit.Succeeded(Milliseconds(1));
+  EXPECT_TRUE(credit.MayRun());
+  credit.RanAgain(Milliseconds(1));
+  EXPECT_FALSE(credit.MayRun());
+}
+
+TEST(RerunCredit, IsSavedUpToItsBound) {
+  RerunCredit credit;
+  credit.Succeeded(std::chrono::hours(1));
+  credit.RanAgain(RerunCredit::kMost);
+  EXPECT_FALSE(credit.MayRun());
 }
 
 TEST(CpuInstance, ErrorOrExceptionOfTheWarmUpIsCreatesError) {

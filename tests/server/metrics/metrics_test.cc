@@ -56,7 +56,7 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
         "ferry_rows_total", "ferry_queue_requests", "ferry_queue_bytes",
         "ferry_simulated", "ferry_max_batch_size_rows",
         "ferry_padding_rows_total", "ferry_input_elements_total",
-        "ferry_padding_elements_total"}) {
+        "ferry_padding_elements_total", "ferry_batch_reruns_total"}) {
     EXPECT_THAT(text, HasSubstr(name + labels)) << name;
   }
   EXPECT_THAT(text, HasSubstr("ferry_compute_busy_seconds_total" + labels +

@@ -1,0 +1,149 @@
+"""Why a model failed: the code that clients get, the reason in the log, and who
+fails with whom."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+from ferry_process import FerryProcess, tensor, wait_until
+
+WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
+
+
+def config(kind, dims, outputs):
+    return ('backend: "pytorch"\nmax_batch_size: 4\ndynamic_batching {}\n' +
+            tensor("input", "x", kind, dims) +
+            tensor("output", "y", "FP32", outputs))
+
+
+class FailuresTest(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.scripts = self.folder / "scripts"
+        self.scripts.mkdir()
+        subprocess.run([WRITE_SCRIPTS, self.scripts], check=True, timeout=60)
+        self.repository = self.folder / "models"
+        self.repository.mkdir()
+
+    def write(self, name, text, script):
+        (self.repository / name / "1").mkdir(parents=True)
+        (self.repository / name / "config.pbtxt").write_text(text)
+        shutil.copy(self.scripts / f"{script}.pt",
+                    self.repository / name / "1" / "model.pt")
+
+    def start(self, *flags):
+        self.server = FerryProcess(
+            *flags, "--model-repository", str(self.repository), models=None)
+        self.addCleanup(self.server.stop)
+        self.client = triton.InferenceServerClient(self.server.address)
+        self.addCleanup(self.client.close)
+
+    def infer(self, model, values, dtype=np.float32):
+        values = np.array([values], dtype)
+        given = triton.InferInput(
+            "x", values.shape, "INT64" if dtype == np.int64 else "FP32")
+        given.set_data_from_numpy(values)
+        return self.client.infer(model, [given]).as_numpy("y")
+
+    def failure(self, model, values, dtype=np.float32):
+        with self.assertRaises(InferenceServerException) as caught:
+            self.infer(model, values, dtype)
+        self.assertIn("INTERNAL", str(caught.exception.status()))
+        return caught.exception.message()
+
+    def lines(self, text):
+        return [line for line in self.server.log if text in line]
+
+    def test_code_of_the_client_finds_the_reason_in_the_log(self):
+        self.write("deep", config("INT64", [1], [3]), "deep")
+        self.write("poison", config("FP32", [3], [3]), "poison")
+        self.start()
+        told = self.failure("deep", [9], np.int64)
+        code = re.search(r"reason=([0-9a-f]{8})$", told).group(1)
+        self.assertEqual(self.failure("deep", [123], np.int64), told,
+                         "the same reason with another number")
+        other = self.failure("poison", [101] * 3)
+        self.assertNotIn(code, other)
+        self.assertTrue(wait_until(lambda: self.lines("model failed model=p")))
+        line = self.lines(f"reason={code}")[0]
+        self.assertIn('why="index out of range in self" trace="The following',
+                      line)
+        self.assertRegex(line, "model failed model=deep step=forward")
+        line = self.lines("model failed model=poison")[0]
+        self.assertIn('why="AssertionError: poison" trace="', line)
+
+    def test_load_eight_modules_deep_tells_its_reason(self):
+        self.write("deep", config("INT64", [1], [2]), "deep")
+        self.write("always", config("FP32", [3], [3]), "throws")
+        self.start("--model-control-mode=explicit")
+        for model, reason in (("deep", "expected shape [1,2]"),
+                              ("always", "AssertionError: always")):
+            with self.assertRaises(InferenceServerException) as caught:
+                self.client.load_model(model)
+            self.assertIn(reason, caught.exception.message())
+            self.assertNotIn("HERE", caught.exception.message())
+        self.assertTrue(wait_until(lambda: self.lines(
+            "model failed while it was loaded model=always "
+            'why="AssertionError: always" trace="The following')))
+
+    def test_poisoned_request_fails_alone(self):
+        self.write("poison", config("FP32", [3], [3]), "poison")
+        self.start("--device-instances=1", "--policy=window",
+                   "--max-wait-ms=60000")
+        ends = {}
+
+        def send(value):
+            try:
+                ends[value] = self.infer("poison", [value] * 3).tolist()
+            except InferenceServerException as error:
+                ends[value] = error.message()
+
+        senders = [threading.Thread(target=send, args=(value,))
+                   for value in (1, 2, 101, 3)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join(60)
+        for value in (1, 2, 3):
+            self.assertEqual(ends[value], [[value] * 3])
+        self.assertIn("the model failed on this batch; the server's log says "
+                      "why at reason=", ends[101])
+        self.assertEqual(self.server.metric("ferry_batch_reruns_total",
+                                            model="poison"), 4)
+        self.assertEqual(self.server.metric(
+            "ferry_requests_total", model="poison", code="OK"), 3)
+        self.assertEqual(self.server.metric(
+            "ferry_requests_total", model="poison", code="INTERNAL"), 1)
+
+    def test_names_in_files_forge_no_line(self):
+        evil = "x\\n2026-01-01T00:00:00.000+0000 error forged\\033[2J" + (
+            "\u009b\u0085\u2028\u202e")
+        self.write("named", config("FP32", [3], [3]).replace(
+            '"x"', f'"{evil}"'), "throws")
+        self.start("--model-control-mode=explicit")
+        with self.assertRaises(InferenceServerException) as caught:
+            self.client.load_model("named")
+        self.assertIn("error forged\\x1b[2J\\xc2\\x9b\\xc2\\x85",
+                      caught.exception.message())
+        for character in "\x1b\u009b\u0085\u2028\u202e":
+            self.assertNotIn(character, caught.exception.message())
+        self.server.stop()
+        for line in "".join(self.server.log).split("\n"):
+            self.assertFalse(line.startswith("2026-01-01"), line)
+            for character in "\x1b\u009b\u0085\u2028\u202e":
+                self.assertNotIn(character, line)
+
+
+if __name__ == "__main__":
+    unittest.main()
