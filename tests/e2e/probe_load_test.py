@@ -82,7 +82,7 @@ class ProbeLoadTest(unittest.TestCase):
     def test_crash_fails_its_load_alone(self):
         self.start("--model-control-mode=explicit", "--load-model=good")
         error = self.load_error("nested")
-        self.assertIn("model 'deep' version 1", error)
+        self.assertIn("model 'nested' version 1", error)
         self.assertIn("crashed with SIGSEGV", error)
         self.assert_serves()
         index = {m.name: m for m in
@@ -161,6 +161,6 @@ class ProbeLoadTest(unittest.TestCase):
         for name in ("endless", "hungry", "throws"):
             shutil.rmtree(self.repository / name)
         ended = run("--model-repository", str(self.repository), "--grpc-port=0",
-                    "--metrics-port=0", "--probe-loads=on", "--load-model=deep")
+                    "--metrics-port=0", "--probe-loads=on", "--load-model=nested")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("crashed with SIGSEGV", ended.stderr)
