@@ -1,5 +1,6 @@
 """HAProxy with the configuration that is shipped, in front of three real
-servers: 10,000 requests of ferry-bench while one server drains, none failed.
+servers: 10,000 requests of ferry-bench while one server drains, and images of
+48 KiB while each server is killed, none failed.
 
 Skipped where scripts/haproxy.sh has not been run.
 """
@@ -19,7 +20,7 @@ from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
 import ferry_process
-from ferry_process import wait_until
+from ferry_process import parameter, tensor, wait_until
 from launched import Launched, is_alive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,6 +32,13 @@ BEFORE_DRAIN = 2_000
 # HAProxy looks twice a second.
 DRAIN_DELAY_S = 10
 LIMIT_S = 120
+# Of 48 KiB, to a few numbers: an answer that has begun cannot be sent again.
+OF_IMAGES = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
+             tensor("input", "input", "FP32", [12_288]) +
+             tensor("output", "output", "FP32", [4]) + "dynamic_batching {}\n" +
+             parameter("ferry.network", "mlp") +
+             parameter("ferry.widths", "12288,16,4"))
+KILL_AFTER = 500
 
 
 def requests_served(server):
@@ -150,7 +158,8 @@ class HaproxyTest(unittest.TestCase):
 
     def test_draining_server_leaves_without_a_failed_request(self):
         with Launched(f"--drain-delay-secs={DRAIN_DELAY_S}", servers=3,
-                      model={"alpha_ms": 4, "beta_ms": 0.01}) as launched:
+                      config=ferry_process.sim_config(
+                          alpha_ms=4, beta_ms=0.01)) as launched:
             servers = launched.wait_until_ready()
             with Proxy(servers) as proxy, Load(proxy.address) as load:
                 def served(among):
@@ -186,6 +195,28 @@ class HaproxyTest(unittest.TestCase):
                     code for code, count in requests_served(server).items()
                     if count), {"OK"})
             self.assertGreaterEqual(point["ok"], REQUESTS, text)
+            self.assertEqual(point["errors"], {}, text)
+            self.assertEqual(point["ok"], point["planned"], text)
+
+    def test_killed_servers_cost_no_request_of_an_image(self):
+        with Launched(servers=3, config=OF_IMAGES) as launched:
+            servers = launched.wait_until_ready()
+            with Proxy(servers) as proxy, Load(proxy.address) as load:
+                def has_served(server):
+                    return load.has_ended() or requests_served(server).get(
+                        "OK", 0) >= KILL_AFTER
+
+                for i, server in enumerate(servers):
+                    self.assertTrue(wait_until(
+                        lambda: has_served(server), LIMIT_S), proxy.log)
+                    os.kill(server["pid"], signal.SIGKILL)
+                    launched.wait_for(
+                        lambda all_: all_[i]["restarts"] == 1 and
+                        all_[i]["state"] == "ready")
+                    self.assertTrue(wait_until(
+                        lambda: has_served(server), LIMIT_S), proxy.log)
+                    self.assertFalse(load.has_ended(), "".join(load.said()))
+                point, text = load.finish()
             self.assertEqual(point["errors"], {}, text)
             self.assertEqual(point["ok"], point["planned"], text)
 

@@ -37,21 +37,21 @@ def free_ports(count):
                 probe.close()
 
 
-def write_sim_repository(folder, **parameters):
+def write_sim_repository(folder, config):
     (pathlib.Path(folder) / "sim" / "1").mkdir(parents=True)
-    (pathlib.Path(folder) / "sim" / "config.pbtxt").write_text(
-        ferry_process.sim_config(**parameters))
+    (pathlib.Path(folder) / "sim" / "config.pbtxt").write_text(config)
 
 
 class Launched:
-    """Starts when made; `with` ends it. `servers` on the CPU."""
+    """Starts when made; `with` ends it. `servers` on the CPU, with a model 'sim'
+    of that config."""
 
-    def __init__(self, *server_flags, servers=2, flags=(), model=None,
-                 prefix=(), output=subprocess.PIPE):
+    def __init__(self, *server_flags, servers=2, flags=(), prefix=(),
+                 config=ferry_process.sim_config(alpha_ms=2, beta_ms=0.01),
+                 output=subprocess.PIPE):
         self.folder = tempfile.mkdtemp(prefix="ferry-launch-")
         repository = os.path.join(self.folder, "models")
-        write_sim_repository(repository,
-                             **(model or {"alpha_ms": 2, "beta_ms": 0.01}))
+        write_sim_repository(repository, config)
         self.status_file = os.path.join(self.folder, "status.json")
         self.ports = free_ports(2 * servers)
         self.count = servers
