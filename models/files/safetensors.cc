@@ -1,7 +1,11 @@
-// Implements SafetensorsFile: parses and checks the header.
+// Implements SafetensorsFile: parses and checks the header, reads by pread().
 #include "models/files/safetensors.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -11,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/checked_math.h"
+#include "models/files/read_file.h"
 #include "nlohmann/json.hpp"
 
 namespace ferry {
@@ -99,9 +104,16 @@ absl::StatusOr<std::vector<int64_t>> ReadIntegers(const Json& about,
   return values;
 }
 
-// Reads one tensor; its bytes must be a range of `data`.
+// Where in the file the tensors' bytes are.
+struct Data {
+  uint64_t begin = 0;
+  uint64_t size = 0;
+};
+
+// Reads what the header says of one tensor, whose bytes must be a range of
+// `data`.
 absl::StatusOr<SafetensorsTensor> ReadTensor(const Json& about,
-                                             absl::Span<const std::byte> data) {
+                                             const Data& data) {
   if (!about.is_object()) {
     return absl::InvalidArgumentError("expected a JSON object");
   }
@@ -134,9 +146,9 @@ absl::StatusOr<SafetensorsTensor> ReadTensor(const Json& about,
                      tensor.shape.size()));
   }
   if (range->size() != 2 || (*range)[0] > (*range)[1] ||
-      static_cast<uint64_t>((*range)[1]) > data.size()) {
+      static_cast<uint64_t>((*range)[1]) > data.size) {
     return absl::InvalidArgumentError(
-        absl::StrCat("data_offsets: expected [begin, end] within ", data.size(),
+        absl::StrCat("data_offsets: expected [begin, end] within ", data.size,
                      " bytes, got [", absl::StrJoin(*range, ", "), "]"));
   }
   std::optional<int64_t> bytes = ElementCount(tensor.shape);
@@ -151,56 +163,95 @@ absl::StatusOr<SafetensorsTensor> ReadTensor(const Json& about,
                      bytes.has_value() ? absl::StrCat(*bytes) : "too many",
                      " bytes, data_offsets give ", (*range)[1] - (*range)[0]));
   }
-  tensor.bytes = data.subspan(static_cast<size_t>((*range)[0]),
-                              static_cast<size_t>(*bytes));
+  tensor.offset = data.begin + static_cast<uint64_t>((*range)[0]);
+  tensor.size = static_cast<uint64_t>(*bytes);
   return tensor;
 }
 
 // Checks that the sorted ranges touch each other and end with the file.
 absl::Status CheckCoverage(const std::vector<SafetensorsTensor>& tensors,
-                           absl::Span<const std::byte> data) {
-  const std::byte* expected = data.data();
+                           const Data& data) {
+  uint64_t expected = data.begin;
   for (const SafetensorsTensor& tensor : tensors) {
-    if (tensor.bytes.data() != expected) {
+    if (tensor.offset != expected) {
       return absl::InvalidArgumentError(absl::StrCat(
           "tensor '", tensor.name, "' begins at byte ",
-          tensor.bytes.data() - data.data(), " of the data, expected ",
-          expected - data.data(), ": ranges must neither overlap nor gap"));
+          tensor.offset - data.begin, " of the data, expected ",
+          expected - data.begin, ": ranges must neither overlap nor gap"));
     }
-    expected += tensor.bytes.size();
+    expected += tensor.size;
   }
-  if (expected != data.data() + data.size()) {
+  if (expected != data.begin + data.size) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the tensors end at byte ", expected - data.data(),
-                     " of the data, expected ", data.size()));
+        absl::StrCat("the tensors end at byte ", expected - data.begin,
+                     " of the data, expected ", data.size));
   }
   return absl::OkStatus();
 }
 
-// Reads all tensors of a file's bytes.
-absl::StatusOr<std::vector<SafetensorsTensor>> ReadTensors(
-    absl::Span<const std::byte> file) {
-  if (file.size() < kSizeBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected at least ", kSizeBytes, " bytes, got ", file.size()));
+// Reads `to.size()` bytes at `offset`.
+absl::Status ReadAt(int descriptor, uint64_t offset, absl::Span<std::byte> to) {
+  size_t size = 0;
+  while (size < to.size()) {
+    const ssize_t got = pread(descriptor, to.data() + size, to.size() - size,
+                              static_cast<off_t>(offset + size));
+    if (got < 0 && errno != EINTR) {
+      return absl::InternalError(
+          absl::StrCat("cannot read it: ", std::strerror(errno)));
+    }
+    if (got == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected ", to.size(), " bytes from byte ", offset,
+                       ", got ", size, ": it was cut while it was read"));
+    }
+    size += got > 0 ? static_cast<size_t>(got) : 0;
   }
-  uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, file.data(), kSizeBytes);
-  const uint64_t limit = std::min<uint64_t>(file.size() - kSizeBytes,
+  return absl::OkStatus();
+}
+
+// Returns the header's text, and where the data is.
+absl::StatusOr<std::string> ReadHeader(int descriptor, uint64_t file_size,
+                                       Data& data) {
+  if (file_size < kSizeBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected at least ", kSizeBytes, " bytes, got ", file_size));
+  }
+  uint64_t size = 0;
+  absl::Status status =
+      ReadAt(descriptor, 0, {reinterpret_cast<std::byte*>(&size), kSizeBytes});
+  if (!status.ok()) {
+    return status;
+  }
+  const uint64_t limit = std::min<uint64_t>(file_size - kSizeBytes,
                                             SafetensorsFile::kMaxHeaderBytes);
-  if (header_bytes > limit) {
+  if (size > limit) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "header size: expected at most ", limit, " bytes, got ", header_bytes));
+        "header size: expected at most ", limit, " bytes, got ", size));
   }
-  const absl::string_view text(
-      reinterpret_cast<const char*>(file.data()) + kSizeBytes,
-      static_cast<size_t>(header_bytes));
-  absl::StatusOr<Json> header = ParseHeader(text);
+  std::string text(static_cast<size_t>(size), '\0');
+  status = ReadAt(
+      descriptor, kSizeBytes,
+      {reinterpret_cast<std::byte*>(text.data()), static_cast<size_t>(size)});
+  if (!status.ok()) {
+    return status;
+  }
+  data = {kSizeBytes + size, file_size - kSizeBytes - size};
+  return text;
+}
+
+// Reads what the header says of all tensors.
+absl::StatusOr<std::vector<SafetensorsTensor>> ReadTensors(int descriptor,
+                                                           uint64_t file_size) {
+  Data data;
+  const absl::StatusOr<std::string> text =
+      ReadHeader(descriptor, file_size, data);
+  if (!text.ok()) {
+    return text.status();
+  }
+  absl::StatusOr<Json> header = ParseHeader(*text);
   if (!header.ok()) {
     return header.status();
   }
-  const absl::Span<const std::byte> data =
-      file.subspan(kSizeBytes + static_cast<size_t>(header_bytes));
   std::vector<SafetensorsTensor> tensors;
   for (const auto& [name, about] : header->items()) {
     if (name == "__metadata__") {
@@ -216,8 +267,8 @@ absl::StatusOr<std::vector<SafetensorsTensor>> ReadTensors(
   }
   std::sort(tensors.begin(), tensors.end(),
             [](const SafetensorsTensor& a, const SafetensorsTensor& b) {
-              return std::make_pair(a.bytes.data(), a.bytes.size()) <
-                     std::make_pair(b.bytes.data(), b.bytes.size());
+              return std::make_pair(a.offset, a.size) <
+                     std::make_pair(b.offset, b.size);
             });
   if (absl::Status status = CheckCoverage(tensors, data); !status.ok()) {
     return status;
@@ -229,20 +280,34 @@ absl::StatusOr<std::vector<SafetensorsTensor>> ReadTensors(
 
 absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(
     const std::string& path) {
-  absl::StatusOr<MappedFile> mapped = MappedFile::Open(path);
-  if (!mapped.ok()) {
-    return mapped.status();
+  const absl::StatusOr<int> descriptor = OpenRegularFile(path);
+  if (!descriptor.ok()) {
+    return descriptor.status();
   }
-  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile());
-  file->file_ = *std::move(mapped);
+  std::unique_ptr<SafetensorsFile> file(new SafetensorsFile(path, *descriptor));
+  struct stat about = {};
+  fstat(*descriptor, &about);
   absl::StatusOr<std::vector<SafetensorsTensor>> tensors =
-      ReadTensors(file->file_.bytes());
+      ReadTensors(*descriptor, static_cast<uint64_t>(about.st_size));
   if (!tensors.ok()) {
-    return absl::InvalidArgumentError(
+    return absl::Status(
+        tensors.status().code(),
         absl::StrCat("'", path, "': ", tensors.status().message()));
   }
   file->tensors_ = *std::move(tensors);
   return file;
+}
+
+SafetensorsFile::~SafetensorsFile() { close(descriptor_); }
+
+absl::Status SafetensorsFile::Read(const SafetensorsTensor& tensor,
+                                   absl::Span<std::byte> to) const {
+  const absl::Status status = ReadAt(descriptor_, tensor.offset, to);
+  return status.ok()
+             ? status
+             : absl::Status(status.code(),
+                            absl::StrCat("'", path_, "': tensor '", tensor.name,
+                                         "': ", status.message()));
 }
 
 const SafetensorsTensor* SafetensorsFile::Find(absl::string_view name) const {

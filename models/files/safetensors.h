@@ -1,4 +1,4 @@
-// SafetensorsFile maps a .safetensors file and checks its tensors.
+// SafetensorsFile opens a .safetensors file, checks and reads its tensors.
 //
 // The file is an 8-byte little-endian header size, a JSON header that names
 // each tensor with its type, shape and byte range, and the bytes.
@@ -8,8 +8,8 @@
 //
 // Thread safety: constant after Open(); any thread.
 // Errors: INVALID_ARGUMENT with what was expected and what was found,
-// NOT_FOUND where the file cannot be opened. A file that shrinks while it is
-// mapped ends the process (SIGBUS): replace model files by rename.
+// NOT_FOUND where the file cannot be opened. A file may change while it is
+// open: it is read, not mapped, so one that shrinks is an error.
 #ifndef FERRY_MODELS_FILES_SAFETENSORS_H_
 #define FERRY_MODELS_FILES_SAFETENSORS_H_
 
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,31 +27,13 @@
 
 namespace ferry {
 
-// A read-only mapping of a whole file; empty when default-constructed.
-class MappedFile {
- public:
-  // NOT_FOUND where it cannot be opened or is no regular file.
-  static absl::StatusOr<MappedFile> Open(const std::string& path);
-
-  MappedFile() = default;
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  ~MappedFile();
-
-  absl::Span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  explicit MappedFile(absl::Span<const std::byte> bytes) : bytes_(bytes) {}
-
-  absl::Span<const std::byte> bytes_;
-};
-
 struct SafetensorsTensor {
   std::string name;
   DataType type = DataType::kFp32;
   std::vector<int64_t> shape;
-  // Little-endian, row-major, alignment 1. Lives as long as its file.
-  absl::Span<const std::byte> bytes;
+  // Little-endian, row-major: where in the file.
+  uint64_t offset = 0;
+  uint64_t size = 0;  // bytes
 };
 
 class SafetensorsFile {
@@ -60,6 +43,9 @@ class SafetensorsFile {
 
   static absl::StatusOr<std::unique_ptr<SafetensorsFile>> Open(
       const std::string& path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   // In the order of their bytes.
   absl::Span<const SafetensorsTensor> tensors() const { return tensors_; }
@@ -67,10 +53,18 @@ class SafetensorsFile {
   // Returns the tensor of that name, or null.
   const SafetensorsTensor* Find(absl::string_view name) const;
 
- private:
-  SafetensorsFile() = default;
+  // Reads all of a tensor's bytes. INVALID_ARGUMENT where the file has them no
+  // longer.
+  // REQUIRES: `tensor` is of this file, and `to` has its size.
+  absl::Status Read(const SafetensorsTensor& tensor,
+                    absl::Span<std::byte> to) const;
 
-  MappedFile file_;
+ private:
+  SafetensorsFile(std::string path, int descriptor)
+      : path_(std::move(path)), descriptor_(descriptor) {}
+
+  const std::string path_;
+  const int descriptor_;
   std::vector<SafetensorsTensor> tensors_;
 };
 

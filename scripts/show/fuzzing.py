@@ -56,8 +56,8 @@ BUGS = (
         "if (options.buckets[i] == options.buckets[i - 1]) {",
         "buckets that do not ascend taken"),
     Bug("files", "models/files/safetensors.cc",
-        "static_cast<uint64_t>((*range)[1]) > data.size()",
-        "static_cast<uint64_t>((*range)[0]) > data.size()",
+        "static_cast<uint64_t>((*range)[1]) > data.size",
+        "static_cast<uint64_t>((*range)[0]) > data.size",
         "a tensor that ends behind its file taken"),
 )
 

@@ -51,11 +51,15 @@ void CheckTensors(const SafetensorsFile& file, const std::string& bytes) {
   for (const SafetensorsTensor& tensor : file.tensors()) {
     const std::optional<int64_t> elements = ElementCount(tensor.shape);
     Check(elements.has_value(), "elements can be counted");
-    Check(tensor.bytes.size() ==
+    Check(tensor.size ==
               static_cast<size_t>(*elements) * ElementSize(tensor.type),
           "as many bytes as the shape says");
-    data.append(reinterpret_cast<const char*>(tensor.bytes.data()),
-                tensor.bytes.size());
+    std::string read(tensor.size, '\0');
+    Check(file.Read(tensor,
+                    {reinterpret_cast<std::byte*>(read.data()), read.size()})
+              .ok(),
+          "a tensor can be read");
+    data.append(read);
     const SafetensorsTensor* const found = file.Find(tensor.name);
     Check(found == &tensor, "a tensor is found by its name");
   }

@@ -3,7 +3,6 @@
 
 #include <ATen/Functions.h>
 
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -71,10 +70,15 @@ std::string Describe(const SafetensorsTensor& found,
                       absl::StrJoin(found.shape, ","), "]");
 }
 
-void Copy(const SafetensorsTensor& from, at::Tensor to) {
+absl::Status Copy(const SafetensorsFile& file, const SafetensorsTensor& from,
+                  at::Tensor to) {
   at::Tensor own = at::empty(from.shape, ToScalarType(from.type));
-  std::memcpy(own.data_ptr(), from.bytes.data(), from.bytes.size());
-  to.copy_(own);
+  absl::Status status =
+      file.Read(from, {static_cast<std::byte*>(own.data_ptr()), own.nbytes()});
+  if (status.ok()) {
+    to.copy_(own);
+  }
+  return status;
 }
 
 void AppendList(const char* what, const std::vector<std::string>& items,
@@ -129,7 +133,9 @@ absl::Status LoadWeights(torch::nn::Module& module, const std::string& path,
   }
   const torch::NoGradGuard no_gradients;
   for (auto& [from, to] : copies) {
-    Copy(*from, to);
+    if (absl::Status status = Copy(**file, *from, to); !status.ok()) {
+      return status;
+    }
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #include "models/files/safetensors.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,6 +11,7 @@
 namespace ferry {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string Size(uint64_t size) {
@@ -20,6 +22,14 @@ std::string Size(uint64_t size) {
 
 std::string File(const std::string& header, size_t data_bytes) {
   return Size(header.size()) + header + std::string(data_bytes, '\x01');
+}
+
+absl::StatusOr<std::string> Read(const SafetensorsFile& file,
+                                 const SafetensorsTensor& tensor) {
+  std::string bytes(tensor.size, '\0');
+  const absl::Status status = file.Read(
+      tensor, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
+  return status.ok() ? absl::StatusOr<std::string>(bytes) : status;
 }
 
 absl::StatusOr<std::unique_ptr<SafetensorsFile>> OpenBytes(
@@ -43,10 +53,32 @@ TEST(SafetensorsTest, ReadsTensorsInTheOrderOfTheirBytes) {
   ASSERT_NE(b, nullptr);
   EXPECT_EQ(b->type, DataType::kFp32);
   EXPECT_EQ(b->shape, (std::vector<int64_t>{2, 3}));
-  EXPECT_EQ(b->bytes.size(), 24u);
-  EXPECT_EQ(b->bytes[0], std::byte{1});
-  EXPECT_EQ((*file)->Find("scalar")->bytes.size(), 1u);
+  EXPECT_EQ(*Read(**file, *b), std::string(24, '\x01'));
+  EXPECT_EQ(*Read(**file, *(*file)->Find("scalar")), "\x01");
+  EXPECT_EQ(*Read(**file, *(*file)->Find("empty")), "");
   EXPECT_EQ((*file)->Find("c"), nullptr);
+}
+
+// A mapped file would end the process with SIGBUS.
+TEST(SafetensorsTest, FileThatIsCutWhileItIsOpenIsAnError) {
+  const TempFolder folder;
+  const std::string bytes =
+      File(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+           R"("b":{"dtype":"U8","shape":[99996],"data_offsets":[4,100000]}})",
+           100000);
+  const std::string path = folder.Write("weights.safetensors", bytes);
+  const auto file = SafetensorsFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::filesystem::resize_file(path, bytes.size() - 99996);
+  EXPECT_TRUE(Read(**file, (*file)->tensors()[0]).ok());
+  const auto lost = Read(**file, (*file)->tensors()[1]);
+  EXPECT_EQ(lost.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(lost.status().message()),
+              AllOf(HasSubstr("tensor 'b'"), HasSubstr("got 0: it was cut")));
+  std::filesystem::resize_file(path, bytes.size() - 50000);
+  EXPECT_THAT(
+      std::string(Read(**file, (*file)->tensors()[1]).status().message()),
+      HasSubstr("expected 99996 bytes from byte"));
 }
 
 TEST(SafetensorsTest, WhatIsNoFileIsRefused) {
