@@ -21,6 +21,7 @@ struct RawFlags {
   double first_s = 0.5;
   double most_s = 30;
   double healthy_s = 60;
+  double hang_s = 30;
   double stop_s = 60;
   bool dry_run = false;
 };
@@ -94,6 +95,10 @@ void AddLifeFlags(CLI::App& app, RawFlags& raw, LaunchOptions& options) {
   add_seconds("--healthy-secs", raw.healthy_s, 0,
               "a server that was ready for this long before it failed starts "
               "with the first delay again");
+  add_seconds("--hang-timeout-secs", raw.hang_s, 0,
+              "a server that leaves questions about its health without an "
+              "answer for this long, once it has answered, is killed and "
+              "started again; 0: never");
   add_seconds("--stop-timeout-secs", raw.stop_s, 0,
               "on SIGTERM, SIGINT or SIGHUP: what has not ended after this is "
               "killed; longer than --drain-delay-secs and --exit-timeout-secs "
@@ -126,6 +131,7 @@ absl::Status Complete(const RawFlags& raw, LaunchOptions& options) {
   supervisor.back_off = {.first = Milliseconds(raw.first_s * 1000),
                          .most = Milliseconds(raw.most_s * 1000),
                          .healthy = Milliseconds(raw.healthy_s * 1000)};
+  supervisor.hang_timeout = Milliseconds(raw.hang_s * 1000);
   supervisor.stop_timeout = Milliseconds(raw.stop_s * 1000);
   if (raw.dry_run) {
     options.action = LaunchOptions::Action::kPrintPlan;

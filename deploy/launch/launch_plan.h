@@ -19,9 +19,9 @@ namespace ferry::launch {
 struct PlanOptions {
   std::string server;  // path of ferry-server
   std::string grpc_address = "127.0.0.1";
-  int grpc_port = 8001;  // of the first server; the next ones follow
+  int grpc_port = 8101;  // of the first server; the next ones follow
   std::string metrics_address = "127.0.0.1";
-  int metrics_port = 8101;  // as grpc_port
+  int metrics_port = 8201;  // as grpc_port
   // One a slice, or none: then <profile>-<index>, or cpu-<index>.
   std::vector<std::string> labels;
   // Further arguments of every server. {label}, {uuid}, {profile}, {index},

@@ -1,4 +1,4 @@
-// Implements ReadyProbe with one thread and one HTTP client.
+// Implements ReadyProbe with a thread and an HTTP client a server.
 #include "deploy/launch/ready_probe.h"
 
 #include <httplib.h>
@@ -12,7 +12,6 @@ namespace ferry::launch {
 namespace {
 
 constexpr Duration kInterval = std::chrono::milliseconds(250);
-constexpr time_t kTimeoutS = 1;
 constexpr int kOk = 200;
 
 }  // namespace
@@ -21,12 +20,16 @@ std::string LocalHost(const std::string& address) {
   return address == "0.0.0.0" ? "127.0.0.1" : address == "::" ? "::1" : address;
 }
 
-ReadyProbe::ReadyProbe(const std::vector<HttpAddress>& addresses)
-    : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+ReadyProbe::ReadyProbe(const std::vector<HttpAddress>& addresses,
+                       Duration hang_timeout)
+    : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      hang_timeout_(hang_timeout) {
   for (const HttpAddress& address : addresses) {
     targets_.push_back({.address = address});
   }
-  thread_ = std::thread([this] { Run(); });
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    threads_.emplace_back([this, i] { Run(i); });
+  }
 }
 
 ReadyProbe::~ReadyProbe() {
@@ -35,7 +38,9 @@ ReadyProbe::~ReadyProbe() {
     is_done_ = true;
     ended_.SignalAll();
   }
-  thread_.join();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
   close(event_fd_);
 }
 
@@ -44,6 +49,8 @@ void ReadyProbe::Watch(size_t server) {
   Target& target = targets_[server];
   target.is_watched = true;
   target.is_ready = false;
+  target.has_answered = false;
+  target.misses = 0;
   ++target.watches;
 }
 
@@ -65,9 +72,8 @@ std::vector<ReadyChange> ReadyProbe::TakeChanges() {
   return changes;
 }
 
-void ReadyProbe::Run() {
+void ReadyProbe::Run(size_t server) {
   for (;;) {
-    size_t count = 0;
     {
       MutexLock lock(mutex_);
       const TimePoint until = Clock::Steady().Now() + kInterval;
@@ -77,11 +83,8 @@ void ReadyProbe::Run() {
       if (is_done_) {
         return;
       }
-      count = targets_.size();
     }
-    for (size_t i = 0; i < count; ++i) {
-      Ask(i);
-    }
+    Ask(server);
   }
 }
 
@@ -95,18 +98,44 @@ void ReadyProbe::Ask(size_t server) {
     return;
   }
   httplib::Client http(asked.address.host, asked.address.port);
-  http.set_connection_timeout(kTimeoutS);
-  http.set_read_timeout(kTimeoutS);
+  http.set_connection_timeout(kTimeout);
+  http.set_read_timeout(kTimeout);
+  const TimePoint start = Clock::Steady().Now();
   const httplib::Result reply = http.Get("/v2/health/ready");
   const bool is_ready = reply && reply->status == kOk;
+  const bool has_timed_out =
+      !reply && Clock::Steady().Now() - start >= kTimeout;
   MutexLock lock(mutex_);
   Target& target = targets_[server];
-  if (target.is_watched && target.watches == asked.watches &&
-      target.is_ready != is_ready) {
-    target.is_ready = is_ready;
-    changes_.push_back({server, is_ready});
-    eventfd_write(event_fd_, 1);
+  if (!target.is_watched || target.watches != asked.watches) {
+    return;
   }
+  if (target.is_ready != is_ready) {
+    target.is_ready = is_ready;
+    Tell({server,
+          is_ready ? ReadyChange::To::kReady : ReadyChange::To::kNotReady});
+  }
+  if (reply) {
+    target.has_answered = true;
+    target.misses = 0;
+  } else if (has_timed_out && target.has_answered) {
+    Missed(server);
+  }
+}
+
+void ReadyProbe::Missed(size_t server) {
+  Target& target = targets_[server];
+  const Duration before = target.misses * kTimeout;
+  ++target.misses;
+  if (hang_timeout_ > Duration(0) && before < hang_timeout_ &&
+      before + kTimeout >= hang_timeout_) {
+    Tell({server, ReadyChange::To::kHung});
+  }
+}
+
+void ReadyProbe::Tell(const ReadyChange& change) {
+  changes_.push_back(change);
+  eventfd_write(event_fd_, 1);
 }
 
 }  // namespace ferry::launch

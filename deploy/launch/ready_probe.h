@@ -1,17 +1,26 @@
-// ReadyProbe asks the servers' /v2/health/ready over HTTP, on a thread of its
-// own, and says when an answer has changed.
+// ReadyProbe asks the servers' /v2/health/ready over HTTP, each on a thread of
+// its own, and says when an answer has changed, and when a server hangs.
+//
+// A server hangs that has answered and then leaves questions without an answer,
+// each until its time-out, for as long as is given. One that refuses
+// connections is not there yet, or ends.
 //
 // Thread safety: thread-safe.
-// Invariant: what TakeChanges() returns of a server was asked after its last
-// Watch(), so never of the process before.
+// Invariants:
+// 1. What TakeChanges() returns of a server was asked after its last Watch(),
+// so
+//    never of the process before.
+// 2. A server that does not answer delays no question to another.
 #ifndef FERRY_DEPLOY_LAUNCH_READY_PROBE_H_
 #define FERRY_DEPLOY_LAUNCH_READY_PROBE_H_
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 
 namespace ferry::launch {
@@ -25,13 +34,19 @@ struct HttpAddress {
 std::string LocalHost(const std::string& address);
 
 struct ReadyChange {
+  enum class To { kReady, kNotReady, kHung };
+
   size_t server;  // index
-  bool is_ready;
+  To to;
 };
 
 class ReadyProbe {
  public:
-  explicit ReadyProbe(const std::vector<HttpAddress>& addresses);
+  // How long a question waits for its answer.
+  static constexpr Duration kTimeout = std::chrono::seconds(1);
+
+  // `hang_timeout`: after which a server hangs, 0: none does.
+  ReadyProbe(const std::vector<HttpAddress>& addresses, Duration hang_timeout);
   ~ReadyProbe();
 
   // From now on the server is asked; at first it is not ready.
@@ -47,19 +62,24 @@ class ReadyProbe {
     HttpAddress address;
     bool is_watched = false;
     bool is_ready = false;
+    bool has_answered = false;
+    int64_t misses = 0;   // in a row, of questions that timed out
     int64_t watches = 0;  // tells one process of a server from the next
   };
 
-  void Run();
+  void Run(size_t server);
   void Ask(size_t server);
+  void Missed(size_t server) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const ReadyChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int event_fd_;
+  const Duration hang_timeout_;
   Mutex mutex_;
   CondVar ended_;
   std::vector<Target> targets_ ABSL_GUARDED_BY(mutex_);
   std::vector<ReadyChange> changes_ ABSL_GUARDED_BY(mutex_);
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;  // [server]
 };
 
 }  // namespace ferry::launch

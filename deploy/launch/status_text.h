@@ -20,7 +20,7 @@ struct ServerStatus {
   pid_t pid = 0;  // 0: no process
 };
 
-// "1g.18gb-0 ready pid=12 grpc=127.0.0.1:8001 metrics=127.0.0.1:8101
+// "1g.18gb-0 ready pid=12 grpc=127.0.0.1:8101 metrics=127.0.0.1:8201
 // restarts=0 device=MIG-.. profile=1g.18gb", without an end of line.
 std::string StatusLine(const ServerStatus& status, TimePoint now);
 

@@ -72,7 +72,7 @@ Supervisor::Supervisor(std::vector<ServerPlan> plans,
                                                 Clock::Steady().Now()));
     addresses.push_back({LocalHost(plan.metrics_address), plan.metrics_port});
   }
-  probe_ = std::make_unique<ReadyProbe>(addresses);
+  probe_ = std::make_unique<ReadyProbe>(addresses, options.hang_timeout);
 }
 
 Supervisor::~Supervisor() {
@@ -145,8 +145,7 @@ void Supervisor::WaitForNews() {
     Forward(*writer);
   }
   for (const ReadyChange& change : probe_->TakeChanges()) {
-    servers_[change.server]->life.Answered(change.is_ready,
-                                           Clock::Steady().Now());
+    TakeChange(change);
   }
   TakeSignals();
   if (Clock::Steady().Now() >= kill_at_) {
@@ -160,6 +159,22 @@ void Supervisor::Say(absl::string_view line) { out_.Write(Labeled(line)); }
 void Supervisor::Log(std::string lines) {
   if (!lines.empty()) {
     log_.Write(std::move(lines));
+  }
+}
+
+void Supervisor::TakeChange(const ReadyChange& change) {
+  Server& server = *servers_[change.server];
+  if (change.to != ReadyChange::To::kHung) {
+    server.life.Answered(change.to == ReadyChange::To::kReady,
+                         Clock::Steady().Now());
+    return;
+  }
+  if (server.process.has_value() &&
+      server.life.state() != LifeState::kStopping) {
+    Say(absl::StrCat(server.plan.label,
+                     ": hangs: no answer about its health for ",
+                     "--hang-timeout-secs; it is killed"));
+    server.process->Signal(SIGKILL);
   }
 }
 

@@ -3,6 +3,7 @@
 //
 // SIGTERM, SIGINT, SIGHUP: every server gets SIGTERM, drains and ends. A second
 // one, or the end of stop_timeout: SIGKILL. SIGUSR1: all status lines.
+// A server that hangs gets SIGKILL, and starts again as one that failed.
 // A server that is never ready is told of once, after some starts in a row,
 // with its last line. Status lines go to standard output, the servers' own to
 // standard error; where these are not read, lines are dropped and counted.
@@ -35,6 +36,9 @@ inline constexpr int kExitSomeFailed = 2;  // or were down when told to stop
 struct SupervisorOptions {
   BackOff back_off;
   Duration stop_timeout = Milliseconds(60'000);
+  // Without an answer about its health for as long, a server is killed; 0:
+  // none.
+  Duration hang_timeout = Milliseconds(30'000);
   std::string status_file;  // JSON, replaced at each change; empty: none
 };
 
@@ -74,6 +78,7 @@ class Supervisor {
   void StartWhatIsDue();
   void Start(Server& server, size_t index);
   void WaitForNews();
+  void TakeChange(const ReadyChange& change);
   void TakeSignals();
   void ReapAll();
   void TellFailedStarts(const Server& server, absl::string_view last);

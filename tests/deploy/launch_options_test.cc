@@ -77,13 +77,15 @@ TEST(LaunchOptionsTest, SlicesThatNvmlLists) {
 }
 
 TEST(LaunchOptionsTest, TimesAreSeconds) {
-  const auto options = Parse({"--restart-delay-secs=0.25", "--healthy-secs=2",
-                              "--restart-max-delay-secs=4",
-                              "--stop-timeout-secs=7", "--dry-run"});
+  const auto options =
+      Parse({"--restart-delay-secs=0.25", "--healthy-secs=2",
+             "--restart-max-delay-secs=4", "--hang-timeout-secs=5",
+             "--stop-timeout-secs=7", "--dry-run"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->supervisor.back_off.first, Milliseconds(250));
   EXPECT_EQ(options->supervisor.back_off.most, Milliseconds(4000));
   EXPECT_EQ(options->supervisor.back_off.healthy, Milliseconds(2000));
+  EXPECT_EQ(options->supervisor.hang_timeout, Milliseconds(5000));
   EXPECT_EQ(options->supervisor.stop_timeout, Milliseconds(7000));
   EXPECT_EQ(options->action, LaunchOptions::Action::kPrintPlan);
 }

@@ -39,12 +39,12 @@ TEST(LaunchPlanTest, OneServerASlice) {
   EXPECT_THAT(first.environment, ElementsAre("CUDA_VISIBLE_DEVICES=MIG-1"));
   EXPECT_THAT(first.command,
               ElementsAre("/bin/server", "--grpc-address=127.0.0.1",
-                          "--grpc-port=8001", "--metrics-address=127.0.0.1",
-                          "--metrics-port=8101", "--device=MIG-1"));
+                          "--grpc-port=8101", "--metrics-address=127.0.0.1",
+                          "--metrics-port=8201", "--device=MIG-1"));
   const ServerPlan& second = plans->back();
   EXPECT_EQ(second.label, "slice-1");
-  EXPECT_EQ(second.grpc_port, 8002);
-  EXPECT_EQ(second.metrics_port, 8102);
+  EXPECT_EQ(second.grpc_port, 8102);
+  EXPECT_EQ(second.metrics_port, 8202);
   EXPECT_THAT(second.environment, ElementsAre("CUDA_VISIBLE_DEVICES=MIG-2"));
 }
 
@@ -65,7 +65,7 @@ TEST(LaunchPlanTest, PlaceholdersAreFilled) {
   const std::vector<std::string>& command = plans->front().command;
   EXPECT_THAT(std::vector<std::string>(command.begin() + 6, command.end()),
               ElementsAre("--a=1g.18gb-0/0", "MIG-1,1g.18gb,18432,1",
-                          "8001:8101", "{\"json\": {}}{", "plain"));
+                          "8101:8201", "{\"json\": {}}{", "plain"));
 }
 
 TEST(LaunchPlanTest, LabelsOfProfilesThatAreNone) {
@@ -118,7 +118,7 @@ TEST(LaunchPlanTest, PortsMustNotMeet) {
   PlanOptions options = Options();
   options.metrics_port = options.grpc_port + 1;
   EXPECT_TRUE(MakePlan(options, {kFirst}).ok());
-  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}), HasSubstr("8001 and 8002"));
+  EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}), HasSubstr("8101 and 8102"));
   options.metrics_port = 65535;
   EXPECT_TRUE(MakePlan(options, {kFirst}).ok());
   EXPECT_THAT(ErrorOf(options, {kFirst, kSecond}),

@@ -165,6 +165,21 @@ class LaunchTest(unittest.TestCase):
             launched.signal()
             self.assertEqual(launched.wait(), 0)
 
+    def test_server_that_hangs_is_killed_and_started_again(self):
+        with Launched(flags=["--hang-timeout-secs=2"]) as launched:
+            first, other = launched.wait_until_ready()
+            os.kill(first["pid"], signal.SIGSTOP)
+            again, same = launched.wait_for(
+                lambda all_: all_[0]["restarts"] == 1 and
+                all_[0]["state"] == "ready")
+            self.assertFalse(is_alive(first["pid"]))
+            self.assertEqual(again["last_end"], "SIGKILL")
+            self.assertEqual(same, other)
+            self.assertEqual(infer(again["grpc"]), (1, 16))
+            self.assertEqual(
+                len([line for line in launched.lines if "cpu-0: hangs" in line]),
+                1, launched.lines)
+
     def test_server_that_was_drained_stays_down(self):
         with Launched() as launched:
             first, other = launched.wait_until_ready()
