@@ -12,13 +12,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/failure_reason.h"
+#include "models/torch/division_guard.h"
 
 namespace ferry {
 
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work) {
   try {
     const c10::InferenceMode no_gradients;
-    return work();
+    const DivisionGuard divisions;
+    absl::Status status = work();
+    return divisions.has_faulted()
+               ? absl::InternalError(
+                     "it divided an integer by zero, or the smallest one by -1")
+               : status;
   } catch (const c10::Error& error) {
     return AsFailure(error.what_without_backtrace());
   } catch (const std::exception& error) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/failure_reason.h"
+#include "models/torch/division_guard.h"
 #include "models/torch/network.h"
 #include "models/torch/script/cast_module.h"
 #include "models/torch/script/script_outputs.h"
@@ -312,6 +313,7 @@ class SpecCompletion {
   }
 
   absl::StatusOr<NamedTensors> Call(std::vector<c10::IValue> arguments) {
+    const DivisionGuard divisions;  // of the zeros that it is probed with
     try {
       return NameOutputs(module_.forward(std::move(arguments)),
                          OutputFields(module_));
