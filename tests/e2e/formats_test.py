@@ -12,8 +12,9 @@ import tritonclient.grpc as triton
 
 from ferry_process import FerryProcess, run, tensor, wait_until
 
-PACKAGE = (pathlib.Path(__file__).resolve().parents[1] / "data" / "aoti" /
-           "small.pt2")
+PACKAGES = pathlib.Path(__file__).resolve().parents[1] / "data" / "aoti"
+PACKAGE = PACKAGES / "small.pt2"
+CHECKED_INPUTS = ("i", "ok", "n", "d")
 CONFIG = ('platform: "torch_aoti"\nmax_batch_size: 8\ndynamic_batching {}\n' +
           tensor("input", "ARGS[0]", "FP32", [3]) +
           tensor("input", "k", "INT64", [1]) +
@@ -68,6 +69,45 @@ class PackageTest(unittest.TestCase):
         ended = run(*flags[:5])
         self.assertEqual(ended.returncode, 1)
         self.assertIn("field 'output': expected 1 to", ended.stderr)
+
+    def infer_checked(self, client, **values):
+        """Sends one row to checked.pt2: i, ok, n and d, ones but for these."""
+        inputs = [triton.InferInput(name, [1, 1], "INT64")
+                  for name in CHECKED_INPUTS]
+        for tensor_ in inputs:
+            tensor_.set_data_from_numpy(np.array(
+                [[values.get(tensor_.name(), 1)]], np.int64))
+        return client.infer("checked", inputs).as_numpy("y")[0, 0]
+
+    def test_no_request_ends_the_process_through_a_package(self):
+        model = pathlib.Path(self.folder, "checked")
+        (model / "1").mkdir(parents=True)
+        (model / "warmup").mkdir()
+        shutil.copy(PACKAGES / "checked.pt2", model / "1" / "model.pt2")
+        (model / "warmup" / "one").write_bytes(
+            np.ones(1, np.int64).tobytes())
+        (model / "config.pbtxt").write_text(
+            'platform: "torch_aoti"\nmax_batch_size: 8\n' +
+            "".join(tensor("input", name, "INT64", [1])
+                    for name in CHECKED_INPUTS) +
+            tensor("output", "y", "FP32", [1]) +
+            'model_warmup [ { name: "ones" batch_size: 1 ' + "".join(
+                f'inputs {{ key: "{name}" value {{ data_type: TYPE_INT64 '
+                'dims: [ 1 ] input_data_file: "one" } } '
+                for name in CHECKED_INPUTS) + "} ]\n")
+        with FerryProcess(f"--model-repository={self.folder}",
+                          models=None) as server:
+            client = triton.InferenceServerClient(server.address)
+            for failing in ({"i": 200}, {"i": -11}, {"ok": 0}, {"n": 0},
+                            {"n": 13}, {"n": 1 << 50}, {"d": 0},
+                            {"n": 4, "d": 0}):
+                with self.subTest(**failing):
+                    with self.assertRaisesRegex(
+                            triton.InferenceServerException, "INTERNAL"):
+                        self.infer_checked(client, **failing)
+                    self.assertEqual(self.infer_checked(client, i=3, n=4, d=2),
+                                     3 + 4 + 2)
+            self.infer(client, 2)
 
     def test_package_is_served_changed_and_unloaded(self):
         with FerryProcess(f"--model-repository={self.folder}",

@@ -2,7 +2,9 @@
 this machine's GPU.
 
 Weights are laid out for the matrix kernels at compile time ("freezing"), which
-needs gradients to be off; the thread count is the server's, not this process's.
+needs gradients to be off. The code that torch generates for a processor has one
+thread: in a parallel region of OpenMP a check that a request fails, of an index
+say, would end the server. LibTorch's matrix kernels have the server's threads.
 """
 
 import contextlib
@@ -22,7 +24,8 @@ from ferry_export.torch_script import TYPES
 
 # On a GPU convolutions of a dynamic batch would keep their channels first, unless
 # it is forced.
-SETTINGS = {"cpu": {"freezing": True, "cpp.dynamic_threads": True},
+SETTINGS = {"cpu": {"freezing": True, "cpp.threads": 1,
+                    "cpp.dynamic_threads": False},
             "cuda": {"freezing": True, "force_layout_optimization": True}}
 TOLD_CHARACTERS = 4000  # of a compiler's words
 # Of the flags of /proc/cpuinfo, what a compiler makes use of by itself: not

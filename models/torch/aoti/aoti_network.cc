@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/torch/aoti/aoti_package.h"
+#include "models/torch/aoti/unpack_folder.h"
 #include "models/torch/libtorch_name.h"
 #include "models/torch/tensor_places.h"
 #include "models/torch/types.h"
@@ -23,35 +24,6 @@ using Runner = torch::inductor::AOTIModelContainerRunner;
 
 // The first run of a package folds its constants.
 constexpr int kWarmUpRuns = 2;
-
-// A folder that is there while a package is loaded: what is mapped stays.
-class UnpackFolder {
- public:
-  static absl::StatusOr<std::unique_ptr<UnpackFolder>> Create() {
-    std::error_code error;
-    std::string path =
-        (fs::temp_directory_path(error) / "ferry_XXXXXX").string();
-    if (error || mkdtemp(path.data()) == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot make a folder to unpack it, '", path,
-                       "': TMPDIR names another place"));
-    }
-    return std::unique_ptr<UnpackFolder>(new UnpackFolder(path));
-  }
-  ~UnpackFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  UnpackFolder(const UnpackFolder&) = delete;
-  UnpackFolder& operator=(const UnpackFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit UnpackFolder(std::string path) : path_(std::move(path)) {}
-
-  const std::string path_;
-};
 
 // One package, loaded.
 struct LoadedPackage {

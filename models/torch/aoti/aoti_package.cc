@@ -13,7 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "models/torch/aoti/unique_symbols.h"
+#include "models/torch/aoti/elf_library.h"
+#include "models/torch/aoti/parallel_checks.h"
 
 namespace ferry {
 namespace {
@@ -136,11 +137,40 @@ absl::Status WriteFile(const std::string& path,
 absl::Status UnpackRecord(Archive& archive, const std::string& record,
                           const std::string& path) {
   const auto [data, size] = archive.getRecord(record);
+  return WriteFile(path, {static_cast<const std::byte*>(data.get()), size});
+}
+
+absl::Status UnpackLibrary(Archive& archive, const std::string& record,
+                           const std::vector<std::string>& sources,
+                           const std::string& path) {
+  const auto [data, size] = archive.getRecord(record);
   const absl::Span<std::byte> bytes(static_cast<std::byte*>(data.get()), size);
-  if (absl::EndsWith(record, ".so")) {
-    WeakenUniqueSymbols(bytes);
+  if (absl::Status status = CheckIsWhole(bytes); !status.ok()) {
+    return status;
   }
+  if (absl::Status status = CheckParallelRegions(bytes, sources);
+      !status.ok()) {
+    return status;
+  }
+  WeakenUniqueSymbols(bytes);
   return WriteFile(path, bytes);
+}
+
+// Returns the texts that the library was compiled from.
+absl::StatusOr<std::vector<std::string>> ReadSources(
+    Archive& archive, const std::vector<std::string>& records,
+    const std::string& folder) {
+  std::vector<std::string> sources;
+  for (const std::string& record : records) {
+    if (absl::StartsWith(record, folder) && absl::EndsWith(record, ".cpp")) {
+      absl::StatusOr<std::string> source = ReadText(archive, record);
+      if (!source.ok()) {
+        return source.status();
+      }
+      sources.push_back(*std::move(source));
+    }
+  }
+  return sources;
 }
 
 absl::StatusOr<AotiPackage> Unpack(const std::string& path,
@@ -174,8 +204,14 @@ absl::StatusOr<AotiPackage> Unpack(const std::string& path,
   if (!inputs.ok()) {
     return inputs.status();
   }
+  const absl::StatusOr<std::vector<std::string>> sources =
+      ReadSources(archive, records, *model);
+  if (!sources.ok()) {
+    return sources.status();
+  }
   const std::string unpacked = absl::StrCat(folder, "/model.so");
-  status = UnpackRecord(archive, absl::StrCat(*library, ".so"), unpacked);
+  status =
+      UnpackLibrary(archive, absl::StrCat(*library, ".so"), *sources, unpacked);
   // Which of torch's operators the library calls by name, where it does.
   if (const std::string calls = absl::StrCat(*library, ".json");
       status.ok() && archive.hasRecord(calls)) {

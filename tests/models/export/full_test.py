@@ -114,6 +114,17 @@ class FullTest(unittest.TestCase):
         self.assertIn("torch_aoti", config)
         self.assertIn('"ids" data_type: TYPE_INT64 dims: [ -1 ]', config)
 
+    def test_package_has_no_region_in_which_a_check_ends_the_server(self):
+        name = "package_has_no_region_in_which_a_check_ends_the_server"
+        self.passes("Two", "--format", "pt2",
+                    inputs=("ids:INT64:-1,-1", "x:FP32:-1,8"))
+        package = self.folder / "models" / name / "1" / "model.pt2"
+        with zipfile.ZipFile(package) as archive:
+            library = archive.read(next(entry for entry in archive.namelist()
+                                        if entry.endswith(".so")))
+        self.assertIn(b"aoti_torch_check", library, "an index is checked")
+        self.assertNotIn(b"GOMP_parallel", library)
+
     def test_package_of_each_bucket(self):
         self.passes("Mlp", "--format", "pt2", "--buckets", "1,2,8",
                     "--package-per-bucket")

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -23,6 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kPackage[] = FERRY_SOURCE_DIR "/tests/data/aoti/small.pt2";
+constexpr char kChecked[] = FERRY_SOURCE_DIR "/tests/data/aoti/checked.pt2";
 
 // The weights are those of make_package.py.
 at::Tensor ExpectedY(const at::Tensor& x) {
@@ -193,6 +195,56 @@ TEST_F(AotiNetworkTest, ShapeThatThePackageDoesNotTakeFailsItsBatchOnly) {
             absl::StatusCode::kInternal);
   const at::Tensor x = at::ones({2, 3});
   ExpectAnswers(instance->Run({x, k}), x, k);
+}
+
+// checked.pt2 gives table[i] + max(n) + n / d.
+TEST_F(AotiNetworkTest, EachCheckThatARequestFailsFailsItsBatchOnly) {
+  ModelOptions options;
+  options.name = "checked";
+  options.backend = BackendKind::kAotInductor;
+  options.spec = {{{"i", DataType::kInt64, {1}},
+                   {"ok", DataType::kInt64, {1}},
+                   {"n", DataType::kInt64, {1}},
+                   {"d", DataType::kInt64, {1}}},
+                  {{"y", DataType::kFp32, {1}}},
+                  8};
+  WarmUpSample ones;
+  ones.name = "ones";
+  const int64_t one = 1;
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&one);
+  for (const char* input : {"i", "ok", "n", "d"}) {
+    ones.inputs[input] = {DataType::kInt64,
+                          {1},
+                          WarmUpSample::Data::kFile,
+                          "one",
+                          std::make_shared<const std::vector<std::byte>>(
+                              bytes, bytes + sizeof(one))};
+  }
+  options.warm_up = {ones};
+  auto instance = TorchInstance::Create(options, kChecked);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const auto run = [&instance](int64_t i, int64_t ok, int64_t n, int64_t d) {
+    std::vector<at::Tensor> inputs;
+    for (const int64_t value : {i, ok, n, d}) {
+      inputs.push_back(at::ones({2, 1}, at::kLong));
+      inputs.back()[1] = value;
+    }
+    return instance->Run(inputs);
+  };
+  const auto expect_good = [&run] {
+    const InstanceResult result = run(-3, 1, 6, 2);
+    ASSERT_TRUE(result.outcome.ok()) << result.outcome.text;
+    EXPECT_EQ(result.outputs[0][1].item<float>(), 7 + 6 + 3);
+  };
+  expect_good();
+  EXPECT_FALSE(run(200, 1, 1, 1).outcome.ok()) << "an index past the table";
+  EXPECT_FALSE(run(-11, 1, 1, 1).outcome.ok()) << "one before it";
+  EXPECT_FALSE(run(1, 0, 1, 1).outcome.ok()) << "an assertion";
+  EXPECT_FALSE(run(1, 1, 13, 1).outcome.ok()) << "a number that is checked";
+  EXPECT_FALSE(run(1, 1, int64_t{1} << 50, 1).outcome.ok()) << "no memory";
+  EXPECT_FALSE(run(1, 1, 1, 0).outcome.ok()) << "a division by zero";
+  EXPECT_FALSE(run(1, 1, std::numeric_limits<int64_t>::min(), -1).outcome.ok());
+  expect_good();
 }
 
 TEST_F(AotiNetworkTest, InstancesComputeAtOnce) {

@@ -1,11 +1,13 @@
-// Tests that a library is unloaded once its unique symbol is a weak one.
-#include "models/torch/aoti/unique_symbols.h"
+// Tests that a library is unloaded once its unique symbol is a weak one, and
+// that one that was cut is found before it is opened.
+#include "models/torch/aoti/elf_library.h"
 
 #include <dlfcn.h>
 
 #include <fstream>
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
 
@@ -15,6 +17,10 @@ namespace {
 std::string ReadLibrary() {
   std::ifstream file(FERRY_UNIQUE_LIBRARY, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+absl::Span<const std::byte> Bytes(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
 void Weaken(std::string& bytes) {
@@ -66,6 +72,30 @@ TEST(UniqueSymbolsTest, WhatIsNoWholeLibraryIsLeftAlone) {
   const std::string before = text;
   Weaken(text);
   EXPECT_EQ(text, before);
+}
+
+// The loader would map the rest, and the first touch of it is a SIGBUS.
+TEST(ElfLibraryTest, LibraryThatIsCutIsFound) {
+  const std::string whole = ReadLibrary();
+  EXPECT_TRUE(CheckIsWhole(Bytes(whole)).ok());
+  for (const size_t size : {size_t{64}, size_t{100}, size_t{4096},
+                            whole.size() / 2, whole.size() - 1}) {
+    const absl::Status status = CheckIsWhole(Bytes(whole.substr(0, size)));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << size;
+    EXPECT_THAT(std::string(status.message()),
+                testing::HasSubstr("its library is cut"));
+  }
+  for (const char* text : {"", "no library",
+                           "\x7f"
+                           "ELF"}) {
+    EXPECT_TRUE(CheckIsWhole(Bytes(text)).ok()) << "the loader refuses it";
+  }
+}
+
+TEST(ElfLibraryTest, SizesNearTheLargestNumberAreTakenForCut) {
+  std::string bytes = ReadLibrary();
+  bytes.replace(40, 8, std::string(8, '\xff'));  // where sections begin
+  EXPECT_FALSE(CheckIsWhole(Bytes(bytes)).ok());
 }
 
 }  // namespace

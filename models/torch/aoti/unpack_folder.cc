@@ -1,0 +1,88 @@
+// Implements UnpackFolder with mkdtemp() and flock().
+#include "models/torch/aoti/unpack_folder.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kPrefix[] = "ferry-unpacked-";
+constexpr int kMaxTries = 10;
+
+// Returns the descriptor of this user's folder once it is locked, or -1 where
+// it is no such folder, or in use.
+int Lock(const std::string& path) {
+  const int folder =
+      open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat about = {};
+  if (folder >= 0 && fstat(folder, &about) == 0 && about.st_uid == geteuid() &&
+      flock(folder, LOCK_EX | LOCK_NB) == 0) {
+    return folder;
+  }
+  if (folder >= 0) {
+    close(folder);
+  }
+  return -1;
+}
+
+void Remove(const std::string& path, int lock) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+  if (lock >= 0) {
+    close(lock);
+  }
+}
+
+// Removes the folders whose owners are gone.
+void Sweep(const fs::path& temporary) {
+  std::error_code error;
+  for (fs::directory_iterator entry(temporary, error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (absl::StartsWith(entry->path().filename().string(), kPrefix)) {
+      if (const int lock = Lock(entry->path()); lock >= 0) {
+        Remove(entry->path(), lock);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UnpackFolder>> UnpackFolder::Create() {
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  if (!error) {
+    Sweep(temporary);
+  }
+  std::string path = (temporary / absl::StrCat(kPrefix, "XXXXXX")).string();
+  for (int tries = 0; !error && tries < kMaxTries; ++tries) {
+    path.replace(path.size() - 6, 6, "XXXXXX");
+    if (mkdtemp(path.data()) == nullptr) {
+      break;
+    }
+    // Another process that sweeps may have it before this one has its lock.
+    const int lock = Lock(path);
+    if (lock >= 0 && access(path.c_str(), F_OK) == 0) {
+      return std::unique_ptr<UnpackFolder>(new UnpackFolder(path, lock));
+    }
+    Remove(path, lock);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot make and lock a folder to unpack it, '", path,
+                   "': TMPDIR names another place"));
+}
+
+UnpackFolder::~UnpackFolder() { Remove(path_, lock_); }
+
+}  // namespace ferry

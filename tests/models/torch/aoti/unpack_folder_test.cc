@@ -1,0 +1,89 @@
+// Tests that a folder is there for as long as its owner, however that ends.
+#include "models/torch/aoti/unpack_folder.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gtest/gtest.h"
+#include "tests/models/temp_folder.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+class UnpackFolderTest : public testing::Test {
+ protected:
+  void SetUp() override { setenv("TMPDIR", temporary_.path().c_str(), 1); }
+  void TearDown() override { unsetenv("TMPDIR"); }
+
+  // Makes a folder with a file in a process that ends by that signal.
+  static void MakeInAnotherProcess(int signal) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto folder = UnpackFolder::Create();
+      std::ofstream((*folder)->path() + "/model.so") << "code";
+      raise(signal);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal);
+  }
+
+  int Count() const {
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator(temporary_.path())) {
+      count += entry.is_directory() ? 1 : 0;
+    }
+    return count;
+  }
+
+  const TempFolder temporary_;
+};
+
+TEST_F(UnpackFolderTest, GoesWithItsObject) {
+  {
+    const auto folder = UnpackFolder::Create();
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    std::ofstream((*folder)->path() + "/model.so") << "code";
+    EXPECT_EQ(Count(), 1);
+  }
+  EXPECT_EQ(Count(), 0);
+}
+
+TEST_F(UnpackFolderTest, NextOneSweepsThoseOfProcessesThatWereKilled) {
+  MakeInAnotherProcess(SIGKILL);
+  EXPECT_EQ(Count(), 1);
+  const auto first = UnpackFolder::Create();
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(Count(), 1) << "swept, and its own made";
+  EXPECT_TRUE(fs::is_empty((*first)->path()));
+  const auto second = UnpackFolder::Create();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(Count(), 2) << "the first is in use";
+}
+
+TEST_F(UnpackFolderTest, FoldersOfOthersStay) {
+  fs::create_directory(temporary_.path("another"));
+  fs::create_directory_symlink(temporary_.path("another"),
+                               temporary_.path("ferry-unpacked-link"));
+  std::ofstream(temporary_.path("ferry-unpacked-file")) << "text";
+  EXPECT_TRUE(UnpackFolder::Create().ok());
+  EXPECT_TRUE(fs::exists(temporary_.path("another")));
+  EXPECT_TRUE(fs::exists(temporary_.path("ferry-unpacked-link")));
+  EXPECT_TRUE(fs::exists(temporary_.path("ferry-unpacked-file")));
+}
+
+TEST_F(UnpackFolderTest, PlaceThatTakesNoFolderIsNamed) {
+  setenv("TMPDIR", temporary_.path("none").c_str(), 1);
+  EXPECT_EQ(UnpackFolder::Create().status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace ferry
