@@ -67,21 +67,36 @@ bool Append(DataType type, const Json& value, std::string& out) {
          AppendElement(type, value.get<double>(), out);
 }
 
-// Lists in lists are the rows of one array.
-absl::Status AppendAll(const InputSpec& input, const Json& list,
-                       const std::string& where, std::string& out) {
-  for (const Json& value : list) {
-    if (value.is_array()) {
-      if (auto status = AppendAll(input, value, where, out); !status.ok()) {
-        return status;
-      }
-    } else if (!Append(input.type, value, out)) {
-      return Wrong(where,
-                   absl::StrCat("an element of ", DataTypeName(input.type)),
-                   value);
+// Lists in lists are the rows of one array. Returns the element that is none of
+// the type, and where it stands in the lists, last index first; null: none.
+const Json* AppendAll(const InputSpec& input, const Json& list,
+                      std::string& out, std::vector<size_t>& place) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Json& value = list[i];
+    const Json* const wrong = value.is_array()
+                                  ? AppendAll(input, value, out, place)
+                              : Append(input.type, value, out) ? nullptr
+                                                               : &value;
+    if (wrong != nullptr) {
+      place.push_back(i);
+      return wrong;
     }
   }
-  return absl::OkStatus();
+  return nullptr;
+}
+
+absl::Status ReadList(const InputSpec& input, const Json& list,
+                      std::string where, std::string& out) {
+  std::vector<size_t> place;
+  const Json* const wrong = AppendAll(input, list, out, place);
+  if (wrong == nullptr) {
+    return absl::OkStatus();
+  }
+  for (auto index = place.rbegin(); index != place.rend(); ++index) {
+    absl::StrAppend(&where, "[", *index, "]");
+  }
+  return Wrong(where, absl::StrCat("an element of ", DataTypeName(input.type)),
+               *wrong);
 }
 
 absl::Status ReadBase64(const Json& text, const std::string& where,
@@ -115,7 +130,7 @@ absl::StatusOr<InputContents> ReadContents(const InputSpec& input,
   if (list->is_object() && list->contains("b64")) {
     status = ReadBase64(list->at("b64"), where, contents.bytes);
   } else if (list->is_array()) {
-    status = AppendAll(input, *list, where, contents.bytes);
+    status = ReadList(input, *list, where, contents.bytes);
   } else {
     status = Wrong(where, "a list, {\"b64\": ..} or {\"content\": ..}", json);
   }
@@ -153,7 +168,15 @@ absl::Status ReadEntry(const std::vector<InputSpec>& inputs, const Json& entry,
 absl::StatusOr<std::vector<Sample>> ParseJsonPayload(
     const std::string& text, const std::string& name,
     const std::vector<InputSpec>& inputs) {
-  const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json document;
+  try {
+    document = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const std::string why =
+        error.what();  // "[json...] parse error at line ..."
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": expected JSON, found a ", why.substr(why.find("] ") + 2)));
+  }
   if (!document.is_object() || !document.contains("data") ||
       !document.at("data").is_array()) {
     return absl::InvalidArgumentError(

@@ -123,7 +123,11 @@ TEST(PayloadTest, WhatIsWrongInJsonIsSaidWithItsPlace) {
        "entry 2 of \"data\": input 'x': expected 2 elements of INT8 [2], or a "
        "multiple, found 3"},
       {"{\"data\": [{\"x\": [1, 300]}]}",
-       "input 'x': expected an element of INT8, found 300"},
+       "input 'x'[1]: expected an element of INT8, found 300"},
+      {"{\"data\": [{\"x\": [[1], [-129]]}]}",
+       "input 'x'[1][0]: expected an element of INT8, found -129"},
+      {"{\n  \"data\": [{]}",
+       "data.json: expected JSON, found a parse error at line 2, column 13"},
       {"{\"data\": [{\"x\": [1, \"2\"]}]}", "found \"2\""},
       {"{\"data\": [{\"x\": 1}]}", "expected a list, {\"b64\": ..}"},
       {"{\"data\": [{}]}", "input 'x': expected its contents, found none"},
