@@ -39,13 +39,12 @@ uint64_t ToEpochMilliseconds(TimePoint time, TimePoint now) {
 }
 
 // Returns the requests that named the model and got an error from any part.
-uint64_t FailedRequests(const ModelEntry& entry,
-                        const SchedulerStatistics& counted) {
-  uint64_t failed = entry.invalid_requests.load(std::memory_order_relaxed);
-  for (const uint64_t refused : counted.refused) {
+uint64_t FailedRequests(const ModelCounts& counts) {
+  uint64_t failed = counts.invalid_requests;
+  for (const uint64_t refused : counts.counted.refused) {
     failed += refused;
   }
-  for (const Counter& requests : counted.served.failed_requests) {
+  for (const Counter& requests : counts.counted.served.failed_requests) {
     failed += requests.value();
   }
   return failed;
@@ -83,9 +82,10 @@ void FillModelMetadata(const ServedModel& model,
   }
 }
 
-void FillModelStatistics(const ModelEntry& entry,
-                         const SchedulerStatistics& counted, TimePoint now,
+void FillModelStatistics(const ModelEntry& entry, const ModelCounts& counts,
+                         TimePoint now,
                          inference::ModelStatistics& statistics) {
+  const SchedulerStatistics& counted = counts.counted;
   const BatchStatistics& served = counted.served;
   statistics.set_name(entry.model().name);
   statistics.set_version(entry.version);
@@ -94,7 +94,7 @@ void FillModelStatistics(const ModelEntry& entry,
         ToEpochMilliseconds(counted.last_arrival, now));
   }
   statistics.set_inference_count(served.ok_rows.value());
-  FillInferStatistics(served, FailedRequests(entry, counted),
+  FillInferStatistics(served, FailedRequests(counts),
                       *statistics.mutable_inference_stats());
   uint64_t executions = 0;
   for (size_t rows = 1; rows < served.by_rows.size(); ++rows) {

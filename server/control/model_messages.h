@@ -5,7 +5,6 @@
 #define FERRY_SERVER_CONTROL_MODEL_MESSAGES_H_
 
 #include "base/clock.h"
-#include "batcher/statistics.h"
 #include "models/repository/served_model.h"
 #include "proto/inference.pb.h"
 #include "server/control/model_table.h"
@@ -16,12 +15,11 @@ namespace ferry {
 void FillModelMetadata(const ServedModel& model,
                        inference::ModelMetadataResponse& metadata);
 
-// Fills name, version and all that the scheduler and the entry counted;
-// requests that were refused have failed. `now` is the moment of the snapshot
-// on the scheduler's clock.
-void FillModelStatistics(const ModelEntry& entry,
-                         const SchedulerStatistics& counted, TimePoint now,
-                         inference::ModelStatistics& statistics);
+// Fills name, version and all that was counted under them; requests that were
+// refused have failed. `now` is the moment of the snapshot on the scheduler's
+// clock.
+void FillModelStatistics(const ModelEntry& entry, const ModelCounts& counts,
+                         TimePoint now, inference::ModelStatistics& statistics);
 
 }  // namespace ferry
 

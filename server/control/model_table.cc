@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 namespace ferry {
 namespace {
+
+constexpr size_t kMaxPast = 256;
 
 absl::Status NotFound(const std::string& name, absl::string_view what) {
   return absl::NotFoundError(
@@ -64,6 +67,16 @@ absl::StatusOr<ModelEntry*> FindIn(const ServedSet& served,
 }
 
 }  // namespace
+
+ModelCounts ModelEntry::Count() const {
+  ModelCounts counts;
+  counts.invalid_requests = invalid_requests.load(std::memory_order_relaxed);
+  if (const Scheduler* const scheduler = model_->scheduler.get()) {
+    counts.counted = scheduler->Snapshot();
+    counts.device_events = scheduler->device_counts();
+  }
+  return counts;
+}
 
 std::vector<std::shared_ptr<ModelEntry>> ServedSet::All() const {
   std::vector<std::shared_ptr<ModelEntry>> all;
@@ -120,7 +133,65 @@ std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeAbandoned() {
                      [](const auto& entry) { return !entry->is_abandoned(); });
   std::move(first, leaving_.end(), std::back_inserter(abandoned));
   leaving_.erase(first, leaving_.end());
+  for (const std::shared_ptr<ModelEntry>& entry : abandoned) {
+    KeepCounts(*entry);
+  }
   return abandoned;
+}
+
+void ModelTable::KeepCounts(const ModelEntry& entry) {
+  const ServedModel& model = entry.model();
+  Past past = {model.name, model.version, entry.Count()};
+  const auto known =
+      std::find_if(past_.begin(), past_.end(), [&](const Past& each) {
+        return each.name == past.name && each.version == past.version;
+      });
+  if (known != past_.end()) {
+    ferry::Add(known->counts, past.counts);
+    past_.erase(known);
+  } else if (past_.size() >= kMaxPast) {
+    past_.pop_front();
+  }
+  past_.push_back(std::move(past));
+}
+
+std::vector<CountedVersion> ModelTable::Count() const {
+  std::map<std::pair<std::string, int64_t>, CountedVersion> counted;
+  std::vector<ModelUse> served;
+  std::vector<ModelUse> leaving;
+  {
+    MutexLock lock(mutex_);  // nothing is published or taken
+    for (const Past& past : past_) {
+      counted[{past.name, past.version}].counts = past.counts;
+    }
+    for (const std::shared_ptr<ModelEntry>& entry : current_->All()) {
+      entry->UseAgain();
+      served.emplace_back(*entry);
+    }
+    for (const std::shared_ptr<ModelEntry>& entry : leaving_) {
+      entry->UseAgain();
+      leaving.emplace_back(*entry);
+    }
+  }
+  for (std::vector<ModelUse>* const uses : {&leaving, &served}) {
+    for (ModelUse& use : *uses) {
+      const ServedModel& model = use->model();
+      CountedVersion& version = counted[{model.name, model.version}];
+      ModelCounts counts = use->Count();
+      ferry::Add(version.counts, counts);
+      version.counts = std::move(counts);
+      if (uses == &served) {
+        version.use = std::move(use);
+      }
+    }
+  }
+  std::vector<CountedVersion> all;
+  for (auto& [key, version] : counted) {
+    version.name = key.first;
+    version.version = absl::StrCat(key.second);
+    all.push_back(std::move(version));
+  }
+  return all;
 }
 
 std::vector<std::shared_ptr<ModelEntry>> ModelTable::TakeLeaving() {

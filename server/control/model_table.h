@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "models/repository/served_model.h"
+#include "server/control/model_counts.h"
 
 namespace ferry {
 
@@ -76,6 +78,9 @@ class ModelEntry {
     return users_.load(std::memory_order_acquire) == kClosed;
   }
 
+  // What it has counted so far. REQUIRES: as of model().
+  ModelCounts Count() const;
+
   // Destroys the model, unless others share it; waits for its threads.
   // REQUIRES: is_abandoned(), or no call uses it ever again.
   void DestroyModel() { model_.reset(); }
@@ -121,6 +126,14 @@ class ModelUse {
   ModelEntry* entry_ = nullptr;
 };
 
+// What all that bore a name and a number have counted since the start.
+struct CountedVersion {
+  std::string name;
+  std::string version;
+  ModelUse use;  // of what is served now, or of nothing
+  ModelCounts counts;
+};
+
 struct ServedSet {
   struct Named {
     std::vector<std::shared_ptr<ModelEntry>> ready;  // newest version first
@@ -150,7 +163,8 @@ class ModelTable {
   // ends it.
   void Listen(std::function<void(const ServedSet&)> listener);
 
-  // Returns the entries that are gone and that no call uses any more.
+  // Returns the entries that are gone and that no call uses any more; what they
+  // have counted is kept.
   std::vector<std::shared_ptr<ModelEntry>> TakeAbandoned();
   // Returns all that are gone and not taken yet, in use or not.
   std::vector<std::shared_ptr<ModelEntry>> TakeLeaving();
@@ -165,6 +179,10 @@ class ModelTable {
   std::vector<ModelUse> UseAll() const;
   // Uses of those that are gone and not taken yet, which so are not abandoned.
   std::vector<ModelUse> UseLeaving() const;
+
+  // Counts of all versions that are or were served, by name, then version; of
+  // those that are gone the last 256.
+  std::vector<CountedVersion> Count() const;
 
   std::shared_ptr<const ServedSet> current() const;
   // Moves on with each Publish().
@@ -181,6 +199,9 @@ class ModelTable {
   }
 
  private:
+  void KeepCounts(const ModelEntry& entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   static void Add(std::atomic<uint64_t>& counter) {
     counter.fetch_add(1, std::memory_order_relaxed);
   }
@@ -188,6 +209,13 @@ class ModelTable {
   mutable Mutex mutex_;
   std::shared_ptr<const ServedSet> current_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<ModelEntry>> leaving_ ABSL_GUARDED_BY(mutex_);
+  // What destroyed entries have counted, by name and number.
+  struct Past {
+    std::string name;
+    int64_t version;
+    ModelCounts counts;
+  };
+  std::deque<Past> past_ ABSL_GUARDED_BY(mutex_);  // the last to go last
   std::function<void(const ServedSet&)> listener_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> malformed_requests_{0};

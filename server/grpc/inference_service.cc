@@ -200,13 +200,12 @@ grpc::Status InferenceService::AnswerModelStatistics(
     return ToGrpcStatus(absl::InvalidArgumentError(
         "model version: expected a model name with it, got none"));
   }
-  for (const ModelUse& use : models_.UseAll()) {
-    const ServedModel& model = use->model();
+  for (const CountedVersion& version : models_.Count()) {
     const bool has_name =
-        request.name().empty() || model.name == request.name();
-    if (has_name && (!wanted || &*wanted == &*use)) {
-      FillModelStatistics(*use, model.scheduler->Snapshot(),
-                          Clock::Steady().Now(), *response.add_model_stats());
+        request.name().empty() || version.name == request.name();
+    if (version.use && has_name && (!wanted || &*wanted == &*version.use)) {
+      FillModelStatistics(*version.use, version.counts, Clock::Steady().Now(),
+                          *response.add_model_stats());
     }
   }
   return grpc::Status::OK;

@@ -157,14 +157,11 @@ void AddPadding(const MetricLabels& labels, const SchedulerStatistics& counted,
                  static_cast<double>(served.padding_elements.value()));
 }
 
-void AddModel(const ModelEntry& entry, MetricFamilies& out) {
-  const Scheduler& scheduler = *entry.model().scheduler;
-  const RuntimeOptions options = scheduler.runtime_options();
-  const SchedulerStatistics counted = scheduler.Snapshot();
+// Counts outlive the version that is served.
+void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
+               MetricFamilies& out) {
+  const SchedulerStatistics& counted = counts.counted;
   const BatchStatistics& served = counted.served;
-  const MetricLabels labels = {{"model", entry.model().name},
-                               {"version", entry.version}};
-  out.AddGauge(kSimulated, labels, One(entry.model().is_simulated));
   AddRequests(labels, served, out);
   AddPadding(labels, counted, out);
   for (size_t reason = 0; reason < kRefusalCount; ++reason) {
@@ -174,8 +171,8 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
         static_cast<double>(counted.refused[reason]));
   }
   out.AddCounter(kRefused, With(labels, "reason", "invalid"),
-                 static_cast<double>(entry.invalid_requests.load()));
-  for (const DeviceCount& one : scheduler.device_counts()) {
+                 static_cast<double>(counts.invalid_requests));
+  for (const DeviceCount& one : counts.device_events) {
     out.AddCounter(kDeviceEvents, With(labels, "event", one.event),
                    static_cast<double>(one.count));
   }
@@ -184,7 +181,23 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
         kBusy, With(labels, "model_instance", std::to_string(instance)),
         static_cast<double>(counted.busy[instance].count()) / kNanosPerSecond);
   }
-  out.AddGauge(kInstances, labels, static_cast<double>(counted.busy.size()));
+  out.AddCounter(kDrifts, labels,
+                 static_cast<double>(counted.service_time_drifts));
+  out.AddDurations(kQueueWait, labels, served.queue_wait);
+  out.AddDurations(kStage, labels, served.stage);
+  out.AddDurations(kCompute, labels, served.compute);
+  out.AddDurations(kDeliver, labels, served.deliver);
+  out.AddDurations(kRequestTime, labels, served.request_time);
+  out.AddRows(kBatchRows, labels, served.by_rows);
+}
+
+void AddState(const MetricLabels& labels, const ModelEntry& entry,
+              const SchedulerStatistics& counted, MetricFamilies& out) {
+  const Scheduler& scheduler = *entry.model().scheduler;
+  const RuntimeOptions options = scheduler.runtime_options();
+  out.AddGauge(kSimulated, labels, One(entry.model().is_simulated));
+  out.AddGauge(kInstances, labels,
+               static_cast<double>(scheduler.instance_count()));
   out.AddGauge(kQueuedRequests, labels, counted.queued_requests);
   out.AddGauge(kQueuedRows, labels, counted.queued_rows);
   out.AddGauge(kQueuedBytes, labels, static_cast<double>(counted.queued_bytes));
@@ -194,15 +207,7 @@ void AddModel(const ModelEntry& entry, MetricFamilies& out) {
                counted.service_time.alpha_ns / kNanosPerSecond);
   out.AddGauge(kRowCost, labels,
                counted.service_time.beta_ns / kNanosPerSecond);
-  out.AddCounter(kDrifts, labels,
-                 static_cast<double>(counted.service_time_drifts));
   out.AddGauge(kMaxBatch, labels, options.max_batch_size);
-  out.AddDurations(kQueueWait, labels, served.queue_wait);
-  out.AddDurations(kStage, labels, served.stage);
-  out.AddDurations(kCompute, labels, served.compute);
-  out.AddDurations(kDeliver, labels, served.deliver);
-  out.AddDurations(kRequestTime, labels, served.request_time);
-  out.AddRows(kBatchRows, labels, served.by_rows);
 }
 
 double ToSeconds(const timeval& time) {
@@ -243,8 +248,13 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                  static_cast<double>(models_.unknown_model_requests()));
   out.AddGauge(kUnsentBytes, {}, static_cast<double>(unsent_.bytes()));
   out.AddCounter(kDropped, {}, static_cast<double>(unsent_.dropped_count()));
-  for (const ModelUse& use : models_.UseAll()) {
-    AddModel(*use, out);
+  for (const CountedVersion& version : models_.Count()) {
+    const MetricLabels labels = {{"model", version.name},
+                                 {"version", version.version}};
+    AddCounts(labels, version.counts, out);
+    if (version.use) {
+      AddState(labels, *version.use, version.counts.counted, out);
+    }
   }
   out.AddCounter(kDroppedLines, {}, static_cast<double>(DroppedLogLines()));
   AddProcess(out);

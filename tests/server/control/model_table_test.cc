@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -53,7 +54,7 @@ TEST_F(ModelTableTest, WhatIsNotServedIsNotFound) {
 }
 
 TEST_F(ModelTableTest, VersionThatIsNoNumberIsInvalid) {
-  for (const char* version : {"x", "0", "-1", "1.0", "99999999999999999999"}) {
+  for (const char* version : {"x", "-1", "1.0", "99999999999999999999"}) {
     EXPECT_EQ(table_.Find("a", version).status().code(),
               absl::StatusCode::kInvalidArgument)
         << version;
@@ -129,6 +130,65 @@ TEST_F(ModelTableTest, UseOfWhatLeavesKeepsIt) {
   }
   EXPECT_EQ(table_.TakeAbandoned().size(), 3u);
   EXPECT_TRUE(table_.UseLeaving().empty());
+}
+
+// Serves a request of two rows.
+void ServeOne(ScriptedModel& model) {
+  TestRequest request({.rows = 2});
+  ASSERT_TRUE(model.scheduler().Submit(request.request()).ok());
+  model.Step();
+  model.instances().CompleteAll();
+  model.Step();
+}
+
+TEST_F(ModelTableTest, CountsOutliveWhatCountedThem) {
+  const auto rows = [&] {
+    std::map<std::string, std::pair<bool, uint64_t>> found;
+    for (const CountedVersion& each : table_.Count()) {
+      found[each.name + each.version] = {
+          static_cast<bool>(each.use),
+          each.counts.counted.served.ok_rows.value()};
+    }
+    return found;
+  };
+  ServeOne(other_);
+  ModelUse last = *table_.Find("b", "");
+  last->invalid_requests = 5;
+  SchedulerOptions larger;
+  larger.max_batch_size = 64;
+  ScriptedModel next("b", 1, larger);
+  table_.Publish(SetOf({&next.model()}));
+  ServeOne(other_);  // its last answers, while it leaves
+  ServeOne(next);
+  EXPECT_EQ(rows()["b1"], std::pair(true, uint64_t{6})) << "while it leaves";
+  last.Reset();
+  EXPECT_EQ(table_.TakeAbandoned().size(), 3u);
+  EXPECT_EQ(rows()["b1"], std::pair(true, uint64_t{6})) << "it is gone";
+  EXPECT_EQ(rows()["a2"], std::pair(false, uint64_t{0}));
+
+  table_.Publish({});
+  EXPECT_EQ(table_.TakeAbandoned().size(), 1u);
+  EXPECT_EQ(rows()["b1"], std::pair(false, uint64_t{6})) << "both are gone";
+  for (const CountedVersion& each : table_.Count()) {
+    if (each.name == "b") {
+      EXPECT_EQ(each.counts.invalid_requests, 5u);
+      EXPECT_EQ(each.counts.counted.served.queue_wait.count(), 3u);
+      EXPECT_EQ(each.counts.counted.served.by_rows[2].batches.value(), 3u);
+    }
+  }
+}
+
+TEST_F(ModelTableTest, SoManyCountsAreKept) {
+  for (int64_t version = 1; version <= 300; ++version) {
+    ScriptedModel model("c", version);
+    table_.Publish(SetOf({&model.model()}));
+    table_.Publish({});
+    table_.TakeAbandoned();
+  }
+  const std::vector<CountedVersion> counted = table_.Count();
+  ASSERT_EQ(counted.size(), 256u);
+  EXPECT_EQ(counted.front().version, "45");
+  EXPECT_EQ(counted.back().version, "300");
 }
 
 TEST_F(ModelTableTest, EntryThatIsPublishedAgainStays) {
@@ -220,7 +280,11 @@ TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
   counted.served.by_rows[3].compute_ns.Add(50);
   counted.served.by_rows[4].batches.Add(1);
   inference::ModelStatistics statistics;
-  FillModelStatistics(*entry, counted, model.clock().Now(), statistics);
+  FillModelStatistics(*entry,
+                      {.counted = counted,
+                       .invalid_requests = entry->invalid_requests,
+                       .device_events = {}},
+                      model.clock().Now(), statistics);
   EXPECT_EQ(statistics.version(), "7");
   EXPECT_GT(statistics.last_inference(), 0u);
   EXPECT_EQ(statistics.inference_count(), 9u);
@@ -244,8 +308,8 @@ TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {
 TEST(ModelMessagesTest, UnusedModelHasNoLastInference) {
   ScriptedModel model("m");
   inference::ModelStatistics statistics;
-  FillModelStatistics(*Borrowed(model.model()), model.scheduler().Snapshot(),
-                      model.clock().Now(), statistics);
+  const std::shared_ptr<ModelEntry> entry = Borrowed(model.model());
+  FillModelStatistics(*entry, entry->Count(), model.clock().Now(), statistics);
   EXPECT_EQ(statistics.last_inference(), 0u);
 }
 
@@ -260,7 +324,11 @@ TEST(ModelMessagesTest, WhoIsRefusedHasFailed) {
   }
   entry->invalid_requests = 1000;
   inference::ModelStatistics statistics;
-  FillModelStatistics(*entry, counted, model.clock().Now(), statistics);
+  FillModelStatistics(*entry,
+                      {.counted = counted,
+                       .invalid_requests = entry->invalid_requests,
+                       .device_events = {}},
+                      model.clock().Now(), statistics);
   EXPECT_EQ(statistics.inference_stats().fail().count(),
             1 + 10 * kRefusalCount + 1000);
   EXPECT_EQ(statistics.inference_stats().fail().ns(), 77u);

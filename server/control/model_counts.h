@@ -1,0 +1,27 @@
+// ModelCounts holds what a version of a model has counted, as a value: it
+// outlives the version, and is summed over what took each other's place.
+//
+// Thread safety: plain values.
+#ifndef FERRY_SERVER_CONTROL_MODEL_COUNTS_H_
+#define FERRY_SERVER_CONTROL_MODEL_COUNTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "batcher/statistics.h"
+
+namespace ferry {
+
+struct ModelCounts {
+  SchedulerStatistics counted{0};
+  uint64_t invalid_requests = 0;  // that failed the codec's checks
+  std::vector<DeviceCount> device_events;
+};
+
+// Adds what is a count. What is a state (the queue, the line of service times)
+// stays that of `sum`.
+void Add(const ModelCounts& more, ModelCounts& sum);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_MODEL_COUNTS_H_
