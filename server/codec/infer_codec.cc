@@ -277,10 +277,10 @@ absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
   const absl::Span<const int64_t> shape(sent.shape().data(),
                                         static_cast<size_t>(sent.shape_size()));
   const size_t batch_dims = model.spec.max_batch_size > 0 ? 1 : 0;
-  const auto unexpected = [&] {
+  const auto unexpected = [&](absl::string_view why = "") {
     return Invalid(absl::StrCat(
         "unexpected shape for ", OfInput(model, spec.name), ". Expected ",
-        ShownSpec(model.spec, spec), ", got ", ShownShape(shape)));
+        ShownSpec(model.spec, spec), ", got ", ShownShape(shape), why));
   };
   if (shape.size() != spec.dims.size() + batch_dims) {
     return unexpected();
@@ -288,8 +288,15 @@ absl::Status InferDecoder::BindShape(const ModelView& model, size_t index,
   for (size_t i = 0; i < shape.size(); ++i) {
     const bool is_batch = i < batch_dims;
     const int64_t expected = is_batch ? kAnySize : spec.dims[i - batch_dims];
-    if (shape[i] < 1 || (expected != kAnySize && expected != shape[i])) {
+    if (expected != kAnySize && expected != shape[i]) {
       return unexpected();
+    }
+    if (shape[i] < 0) {
+      return unexpected(
+          "; a request says its own sizes, of 0 or more, in place of -1");
+    }
+    if (is_batch && shape[i] == 0) {
+      return unexpected("; a request has at least one row");
     }
   }
   inputs_[index].dims = shape.subspan(batch_dims);
@@ -362,6 +369,9 @@ absl::Status InferDecoder::BindTyped(const ModelView& model, size_t index,
                                      int64_t count) {
   const TensorSpec& spec = model.spec.inputs[index];
   const auto sent_as = static_cast<size_t>(sent_as_[index]);
+  if (!message_.has_typed(sent_as) && count == 0) {
+    return absl::OkStatus();
+  }
   if (!message_.has_typed(sent_as)) {
     return Invalid(absl::StrCat("unable to find data for input tensor '",
                                 spec.name, "' for model '", model.name,

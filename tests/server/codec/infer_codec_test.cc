@@ -46,6 +46,27 @@ TEST(InferDecoderTest, InputsInAnyOrderAreInOrderOfTheSpec) {
             RawBytes<int64_t>({7, 8}));
 }
 
+TEST(InferDecoderTest, SizesOfZeroAreBoundWhereTheConfigHasAny) {
+  ModelInferRequest message;
+  AddInput(message, "a", "FP32", {2, 3});
+  AddInput(message, "b", "INT64", {2, 0});
+  message.add_raw_input_contents(RawBytes<float>({1, 2, 3, 4, 5, 6}));
+  message.add_raw_input_contents("");
+  const Decoded raw(message);
+  ASSERT_TRUE(raw.status.ok()) << raw.status;
+  EXPECT_EQ(raw.request.rows, 2);
+  EXPECT_THAT(raw.request.inputs[1].dims, ElementsAre(0));
+  EXPECT_EQ(Joined(raw.request.inputs[1].segments), "");
+
+  message.clear_raw_input_contents();
+  for (const float value : {1.F, 2.F, 3.F, 4.F, 5.F, 6.F}) {
+    message.mutable_inputs(0)->mutable_contents()->add_fp32_contents(value);
+  }
+  const Decoded typed(message);
+  ASSERT_TRUE(typed.status.ok()) << typed.status;
+  EXPECT_EQ(typed.request.shape_key, raw.request.shape_key);
+}
+
 TEST(InferDecoderTest, OutputsAreThoseRequestedInTheirOrder) {
   ModelInferRequest message = RightRequest();
   message.add_outputs()->set_name("y");

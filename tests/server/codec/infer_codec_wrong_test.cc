@@ -85,17 +85,23 @@ std::vector<WrongCase> WrongInputs() {
        [](auto& r) {
          SetShape(r, 1, {2, -1});
        },
-       "Expected [-1,-1], got [2,-1]"},
-      {"zero dim",
+       "Expected [-1,-1], got [2,-1]; a request says its own sizes, of 0 or "
+       "more, in place of -1"},
+      {"any size as the rows",
        [](auto& r) {
-         SetShape(r, 1, {2, 0});
+         SetShape(r, 0, {-1, 3});
        },
-       "got [2,0]"},
+       "Expected [-1,3], got [-1,3]; a request says its own sizes"},
+      {"zero dim where the size is fixed",
+       [](auto& r) {
+         SetShape(r, 0, {2, 0});
+       },
+       "Expected [-1,3], got [2,0]"},
       {"zero rows",
        [](auto& r) {
          SetShape(r, 0, {0, 3});
        },
-       "got [0,3]"},
+       "got [0,3]; a request has at least one row"},
       {"negative rows",
        [](auto& r) {
          SetShape(r, 0, {-2, 3});
