@@ -52,8 +52,12 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
   }
   LogLoadTrace(options.name, failure);
   const std::string why(failure.message());
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why)));
+  const std::string text =
+      absl::StrCat("cannot load '", path, "': ", why, OperatorHint(why));
+  return absl::StrContains(why, "allocate memory") ||
+                 absl::StrContains(why, "bad_alloc")
+             ? absl::ResourceExhaustedError(text)
+             : absl::InvalidArgumentError(text);
 }
 
 // What a device has no memory of its own for.

@@ -67,7 +67,7 @@ NO_ROW = (
     # In the list of what NVML sees.
     "on after a reset", "off after a reset",
     # Looked for in what LibTorch says.
-    "Unknown builtin op",
+    "Unknown builtin op", "open file failed", "required keyword attribute",
     # Of --help.
     "Batching and threads (each ", "Metrics and health over", "Stopping and logging",
     "One model without a repository", "ferry-server serves models",

@@ -372,7 +372,7 @@ class SpecCompletion {
                           const std::string& type, bool is_optional) {
     return absl::StrCat(
         side, " { name: \"", name,
-        "\" data_type: ", IsStringsType(type) ? "TYPE_STRING" : "TYPE_FP32",
+        "\" data_type: ", IsStringsType(type) ? "TYPE_STRING" : "TYPE_...",
         " dims: [ ... ]", is_optional ? " optional: true" : "", " }");
   }
 

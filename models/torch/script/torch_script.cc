@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/failure_log.h"
@@ -35,6 +36,13 @@ constexpr int kWarmUpRuns = 3;
 // What oneDNN says of a packed layer whose input has another type or size than
 // its weights; what it means is left to the reader.
 constexpr char kNoKernel[] = "inner product forward propagation";
+
+// What LibTorch says where code names CUDA on a processor: of an operator
+// without a kernel there, or where it has no CUDA at all.
+constexpr char kOfCuda[] = "from the 'CUDA' backend";
+
+// The longest text of LibTorch that is told beside what is known of a file.
+constexpr size_t kMaxToldBytes = 300;
 
 // Module that is ready to run, and which of its inputs it is given with the
 // channels last; empty: none.
@@ -66,6 +74,13 @@ class ScriptNetwork : public Network {
       }
       return status;
     } catch (const std::exception& error) {
+      if (absl::StrContains(error.what(), kOfCuda)) {
+        return absl::InternalError(
+            "its code has constants or devices of CUDA, and this process "
+            "serves on the processor: export the model from there "
+            "(model.cpu(), and the example, too), or serve it on a GPU "
+            "(--device)");
+      }
       if (!absl::StrContains(error.what(), kNoKernel)) {
         throw;
       }
@@ -228,18 +243,51 @@ absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
                      });
 }
 
+// What LibTorch could not load, in Ferry's words; then LibTorch's last line.
+absl::Status CannotLoad(const std::string& path, absl::string_view why) {
+  why = absl::StripAsciiWhitespace(why);
+  const absl::string_view line = why.substr(why.rfind('\n') + 1);
+  const std::string told =
+      absl::StrCat(" (LibTorch: ", line.substr(0, kMaxToldBytes), ")");
+  if (absl::StrContains(why, "open file failed")) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read model file '", path, "'", told));
+  }
+  if (absl::StrContains(why, "allocate memory") ||
+      absl::StrContains(why, "bad_alloc")) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot load '", path, "': no memory for it", told));
+  }
+  if (absl::StrContains(why, "required keyword attribute") ||
+      absl::StrContains(why, "mkldnn") || absl::StrContains(why, "prepacked")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot load '", path,
+        "': it holds what torch.jit.optimize_for_inference() makes for the "
+        "process that calls it: save the module before that call; it is "
+        "frozen and fused at load",
+        told));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cannot load '", path,
+      "': expected a TorchScript file, as torch.jit.trace(model, "
+      "example).save('model.pt') writes it, not weights or Python objects, as "
+      "torch.save() does",
+      told));
+}
+
 absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
   try {
     return torch::jit::load(path, at::kCPU);
   } catch (const c10::Error& error) {
-    if (absl::StrContains(error.what_without_backtrace(), "builtin op")) {
+    const std::string why = error.what_without_backtrace();
+    if (absl::StrContains(why, "builtin op") &&
+        !absl::StrContains(why, "mkldnn") &&
+        !absl::StrContains(why, "prepacked")) {
       throw;  // a TorchScript file, of operators that are not here
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot load '", path, "': ", error.what_without_backtrace(),
-        "; expected a TorchScript file, as torch.jit.trace(model, "
-        "example).save('model.pt') writes it, not weights or Python objects, "
-        "as torch.save() does"));
+    return CannotLoad(path, why);
+  } catch (const std::exception& error) {
+    return CannotLoad(path, error.what());
   }
 }
 

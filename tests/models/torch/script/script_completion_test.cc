@@ -63,10 +63,10 @@ TEST_F(ScriptCompletionTest, LinesToWriteAreOfTheSignature) {
       Options({}, {}, 0));
   for (const char* line :
        {"input { name: \"text\" data_type: TYPE_STRING dims: [ ... ] }",
-        "input { name: \"bonus\" data_type: TYPE_FP32 dims: [ ... ] optional: "
+        "input { name: \"bonus\" data_type: TYPE_... dims: [ ... ] optional: "
         "true }",
         "output { name: \"OUTPUT__0\" data_type: TYPE_STRING dims: [ ... ] }",
-        "output { name: \"OUTPUT__1\" data_type: TYPE_FP32 dims: [ ... ] }"}) {
+        "output { name: \"OUTPUT__1\" data_type: TYPE_... dims: [ ... ] }"}) {
     EXPECT_THAT(message, HasSubstr(line));
   }
 }

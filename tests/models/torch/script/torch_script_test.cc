@@ -15,6 +15,7 @@ namespace ferry {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 using TorchScriptTest = ScriptTest;
@@ -259,6 +260,36 @@ TEST_F(TorchScriptTest, FilesThatAreNoModelsAreNamed) {
   EXPECT_THAT(std::string(broken.status().message()), HasSubstr("broken.pt"));
   EXPECT_THAT(std::string(broken.status().message()),
               HasSubstr("expected a TorchScript file, as torch.jit.trace("));
+  EXPECT_THAT(std::string(broken.status().message()),
+              MatchesRegex("cannot load '[^']*broken.pt': expected a "
+                           "TorchScript file, (.|\n)* \\(LibTorch: [^\n]*\\)"))
+      << "Ferry's sentence first, then one line of LibTorch";
+}
+
+// It converts to oneDNN's own constants, which are saved as nothing.
+TEST_F(TorchScriptTest, FileOfOptimizeForInferenceIsNamedAsSuch) {
+  torch::jit::Module module("m");
+  module.register_parameter("w", at::ones({8, 3, 3, 3}), /*is_buffer=*/false);
+  module.define(
+      "def forward(self, x):\n  return torch.relu(torch.conv2d(x, self.w))\n");
+  module.eval();
+  module = torch::jit::freeze(module);
+  torch::jit::optimize_for_inference(module).save(folder_.path("o.pt"));
+  const auto loaded =
+      TorchInstance::Create(Options({kX}, {kY}), folder_.path("o.pt"));
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(loaded.status().message()),
+              HasSubstr("o.pt': it holds what torch.jit.optimize_for_inference"
+                        "() makes"));
+}
+
+TEST_F(TorchScriptTest, DevicesOfCudaAreNamedWithTheRemedy) {
+  EXPECT_THAT(LoadError("def forward(self, x):\n"
+                        "  return torch.linear(x, self.w) + torch.zeros([4], "
+                        "device=torch.device('cuda:0'))\n",
+                        Options({kX}, {kY})),
+              HasSubstr("its code has constants or devices of CUDA, and this "
+                        "process serves on the processor"));
 }
 
 }  // namespace
