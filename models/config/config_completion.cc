@@ -42,6 +42,7 @@ std::string CompleteConfig(const ModelSpec& found, ModelConfig& config) {
   }
   options.spec = found;
   config.message.MergeFrom(added);
+  config.kept.MergeFrom(added);
   std::string lines;
   google::protobuf::TextFormat::PrintToString(added, &lines);
   return lines;

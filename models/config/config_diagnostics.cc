@@ -64,12 +64,40 @@ constexpr absl::string_view kHonored[] = {
     "instance_group.name",
     "instance_group.count",
     "instance_group.kind",
+    "instance_group.gpus",
+    "optimization",
+    "optimization.graph",
+    "optimization.graph.level",
+    "optimization.cuda",
+    "optimization.cuda.graphs",
+    // It is so anyway: on a device what is copied is pinned, rows are gathered
+    // once, and the next batch is prepared while one is computed.
+    "optimization.input_pinned_memory",
+    "optimization.input_pinned_memory.enable",
+    "optimization.output_pinned_memory",
+    "optimization.output_pinned_memory.enable",
+    "optimization.gather_kernel_buffer_threshold",
+    "optimization.eager_batching",
+    "runtime",
     "parameters",
     "model_warmup",
     "model_warmup.name",
     "model_warmup.batch_size",
     "model_warmup.inputs",
     "model_warmup.count",
+};
+
+// Fields that change no answer and no bound, here or in Triton without further
+// flags: they are kept, and a note says that they have no effect.
+constexpr absl::string_view kWithoutEffect[] = {
+    "metric_tags",
+    "model_metrics",
+    "instance_group.profile",
+    "instance_group.host_policy",
+    "instance_group.rate_limiter",
+    "optimization.cuda.busy_wait_events",
+    "optimization.cuda.graph_spec",
+    "optimization.cuda.output_copy_stream",
 };
 
 struct Advice {
@@ -87,9 +115,14 @@ constexpr Advice kAdvice[] = {
      "'ferry.pad.<input>' pads them"},
     {"batch_input", "remove it; send what it computes as an input"},
     {"batch_output", "remove it; return what it scatters as an output"},
-    {"instance_group.gpus", "remove it; one process serves one device"},
-    {"instance_group.rate_limiter", "remove it"},
-    {"optimization", "remove it; graphs are frozen and fused by default"},
+    {"instance_group.secondary_devices",
+     "remove it; one process serves one device"},
+    {"instance_group.passive", "remove it; each instance takes requests"},
+    {"optimization.priority",
+     "remove it; parameter 'ferry.weight' shares the device between models"},
+    {"optimization.execution_accelerators",
+     "remove it; LibTorch computes, graphs are frozen and fused by default, "
+     "and a .pt2 file is compiled before"},
     {"response_cache", "remove it; every request is computed"},
     {"model_operations",
      "remove it; --op-library opens a library of custom operators"},
@@ -103,19 +136,22 @@ constexpr Advice kAdvice[] = {
      "generative decoding use vLLM's or TensorRT-LLM's own server"},
 };
 
-// Messages that ask for nothing where no field of theirs is set.
-constexpr absl::string_view kAskNothingEmpty[] = {
-    "model_transaction_policy", "optimization", "response_cache"};
-
 bool Contains(absl::Span<const absl::string_view> paths,
               absl::string_view path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
+// Whether no field is set in the message or in those in it: what is left are
+// defaults, which need not be said.
 bool IsEmpty(const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
-  return fields.empty();
+  return std::all_of(
+      fields.begin(), fields.end(), [&](const FieldDescriptor* field) {
+        return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+               !field->is_repeated() &&
+               IsEmpty(message.GetReflection()->GetMessage(message, field));
+      });
 }
 
 absl::string_view AdviceFor(absl::string_view path) {
@@ -132,8 +168,15 @@ void FindIn(const ConfigNode& node, const std::string& prefix,
 
 void FindInField(const ConfigNode& node, const FieldDescriptor& field,
                  const std::string& path, ConfigDiagnostics& diagnostics) {
-  if (Contains(kAskNothingEmpty, path) &&
+  const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  // One of a choice says something by being there.
+  if (is_message && !field.is_repeated() &&
+      field.real_containing_oneof() == nullptr &&
       IsEmpty(node.Child(field).message())) {
+    return;
+  }
+  if (Contains(kWithoutEffect, path)) {
+    diagnostics.Note(absl::StrCat("field '", path, "'"));
     return;
   }
   if (!Contains(kHonored, path)) {
@@ -143,7 +186,7 @@ void FindInField(const ConfigNode& node, const FieldDescriptor& field,
     return;
   }
   // Parameters are free text, read elsewhere.
-  if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field.is_map()) {
+  if (!is_message || field.is_map()) {
     return;
   }
   if (!field.is_repeated()) {
@@ -167,12 +210,20 @@ void FindIn(const ConfigNode& node, const std::string& prefix,
 
 }  // namespace
 
-void ConfigDiagnostics::Add(int line, const std::string& text) {
+void ConfigDiagnostics::Add(const Place& place, const std::string& text) {
   if (diagnostics_.size() >= kMaxDiagnostics) {
     ++untold_;
     return;
   }
-  diagnostics_.emplace_back(line, PrintableText(text, kMaxDiagnosticBytes));
+  diagnostics_.emplace_back(place, PrintableText(text, kMaxDiagnosticBytes));
+}
+
+void ConfigDiagnostics::Note(const std::string& text) {
+  std::string note = PrintableText(text, kMaxDiagnosticBytes);
+  if (notes_.size() < kMaxDiagnostics &&
+      std::find(notes_.begin(), notes_.end(), note) == notes_.end()) {
+    notes_.push_back(std::move(note));
+  }
 }
 
 absl::Status ConfigDiagnostics::ToStatus() const {
@@ -182,17 +233,22 @@ absl::Status ConfigDiagnostics::ToStatus() const {
   auto sorted = diagnostics_;
   std::stable_sort(
       sorted.begin(), sorted.end(),
-      [](const auto& a, const auto& b) { return a.first < b.first; });
+      [](const auto& a, const auto& b) { return a.first.line < b.first.line; });
   if (untold_ > 0) {
-    sorted.emplace_back(0, absl::StrCat("and ", untold_, " more"));
+    sorted.emplace_back(Place(), absl::StrCat("and ", untold_, " more"));
   }
   return absl::InvalidArgumentError(absl::StrJoin(
       sorted, "\n", [this](std::string* out, const auto& diagnostic) {
+        const auto& [place, text] = diagnostic;
         absl::StrAppend(out, source_, ":");
-        if (diagnostic.first > 0) {
-          absl::StrAppend(out, diagnostic.first, ":");
+        if (place.line > 0) {
+          absl::StrAppend(out, place.line, ":");
         }
-        absl::StrAppend(out, " ", diagnostic.second);
+        if (place.line > 0 && place.column > 0) {
+          absl::StrAppend(out, place.column, ":");
+        }
+        absl::StrAppend(out, place.path.empty() ? "" : " ", place.path,
+                        place.path.empty() ? "" : ":", " ", text);
       }));
 }
 
@@ -203,12 +259,31 @@ const FieldDescriptor& ConfigNode::Field(absl::string_view name) const {
   return *field;
 }
 
-int ConfigNode::Line(absl::string_view field, int index) const {
+std::string ConfigNode::PathOf(const FieldDescriptor& field, int index) const {
+  const bool is_element = field.is_repeated() && !field.is_map() && index >= 0;
+  return absl::StrCat(path_, field.name(),
+                      is_element ? absl::StrCat("[", index, "]") : "");
+}
+
+Place ConfigNode::Line(absl::string_view field, int index) const {
   return Line(Field(field), index);
 }
 
-int ConfigNode::Line(const FieldDescriptor& field, int index) const {
-  return places_ == nullptr ? 0 : places_->GetLocation(&field, index).line + 1;
+Place ConfigNode::Line(const FieldDescriptor& field, int index) const {
+  Place place;
+  // The parser notes of a list in brackets only where the whole of it begins.
+  for (int at = index; places_ != nullptr && place.line == 0; --at) {
+    place.line = places_->GetLocation(&field, at).line + 1;
+    if (at <= 0) {
+      break;
+    }
+  }
+  const bool is_element =
+      index >= 0 && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
+  if (is_element || place.line == 0) {
+    place.path = PathOf(field, index);
+  }
+  return place;
 }
 
 ConfigNode ConfigNode::Child(absl::string_view field, int index) const {
@@ -221,9 +296,10 @@ ConfigNode ConfigNode::Child(const FieldDescriptor& field, int index) const {
       field.is_repeated()
           ? reflection->GetRepeatedMessage(*message_, &field, index)
           : reflection->GetMessage(*message_, &field);
-  return ConfigNode(child, places_ == nullptr
-                               ? nullptr
-                               : places_->GetTreeForNested(&field, index));
+  return ConfigNode(
+      child,
+      places_ == nullptr ? nullptr : places_->GetTreeForNested(&field, index),
+      absl::StrCat(PathOf(field, index), "."));
 }
 
 void FindUnsupportedFields(const ConfigNode& config,

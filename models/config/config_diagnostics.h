@@ -1,5 +1,5 @@
-// ConfigDiagnostics collects everything wrong with one config text, with lines,
-// so that it is refused in one message; ConfigNode knows where fields stand.
+// ConfigDiagnostics collects everything wrong with one config, with places, so
+// that it is refused in one message; ConfigNode knows where fields stand.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_CONFIG_CONFIG_DIAGNOSTICS_H_
@@ -17,13 +17,25 @@
 
 namespace ferry {
 
+// Where something stands in a config. Lines and columns count from 1; 0 and ""
+// where they say nothing.
+struct Place {
+  int line = 0;
+  int column = 0;
+  // "input[1].dims[0]": of an element of a list, and where no line is known.
+  std::string path = {};
+};
+
 class ConfigDiagnostics {
  public:
   explicit ConfigDiagnostics(absl::string_view source) : source_(source) {}
 
-  // `line` counts from 1; 0 where no line is to blame. Keeps the first 50, each
-  // as PrintableText().
-  void Add(int line, const std::string& text);
+  // Keeps the first 50, each as PrintableText().
+  void Add(const Place& place, const std::string& text);
+
+  // Keeps what is no error but has no effect here; the same bounds.
+  void Note(const std::string& text);
+  std::vector<std::string> TakeNotes() { return std::move(notes_); }
 
   bool empty() const { return diagnostics_.empty(); }
 
@@ -32,7 +44,8 @@ class ConfigDiagnostics {
 
  private:
   const std::string source_;
-  std::vector<std::pair<int, std::string>> diagnostics_;
+  std::vector<std::pair<Place, std::string>> diagnostics_;
+  std::vector<std::string> notes_;
   size_t untold_ = 0;
 };
 
@@ -41,16 +54,19 @@ class ConfigNode {
  public:
   using InfoTree = google::protobuf::TextFormat::ParseInfoTree;
 
-  ConfigNode(const google::protobuf::Message& message, const InfoTree* places)
-      : message_(&message), places_(places) {}
+  // `places` is null where the message was not read from a text. `path` is
+  // that of the message, "" or with a '.' at its end.
+  ConfigNode(const google::protobuf::Message& message, const InfoTree* places,
+             std::string path = "")
+      : message_(&message), places_(places), path_(std::move(path)) {}
 
   const google::protobuf::Message& message() const { return *message_; }
 
-  // Returns the line of a field, from 1; 0 where the text lacks it. `index`
+  // Returns where a field stands; no line where the text lacks it. `index`
   // counts the values of a repeated field.
-  int Line(absl::string_view field, int index = -1) const;
-  int Line(const google::protobuf::FieldDescriptor& field,
-           int index = -1) const;
+  Place Line(absl::string_view field, int index = -1) const;
+  Place Line(const google::protobuf::FieldDescriptor& field,
+             int index = -1) const;
 
   // Returns the message in a field. REQUIRES: it is set.
   ConfigNode Child(const google::protobuf::FieldDescriptor& field,
@@ -59,9 +75,12 @@ class ConfigNode {
 
  private:
   const google::protobuf::FieldDescriptor& Field(absl::string_view name) const;
+  std::string PathOf(const google::protobuf::FieldDescriptor& field,
+                     int index) const;
 
   const google::protobuf::Message* message_;
   const InfoTree* places_;  // null: unknown
+  std::string path_;
 };
 
 // Returns the name of a value; its number where it has none, as JSON may.
@@ -72,7 +91,9 @@ std::string EnumName(Enum value) {
   return found == nullptr ? std::to_string(value) : found->name();
 }
 
-// Adds a diagnostic for each field that is set and that Ferry does not honor.
+// Adds a diagnostic for each field that is set and that Ferry does not honor,
+// a note for each that has no effect here. A message that asks for nothing is
+// neither.
 void FindUnsupportedFields(const ConfigNode& config,
                            ConfigDiagnostics& diagnostics);
 

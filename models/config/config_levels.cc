@@ -13,27 +13,27 @@ using inference::ModelQueuePolicy;
 
 constexpr uint64_t kMaxTimeoutMicroseconds = 86'400'000'000;  // a day
 
-// `line` is that of the policy; 0: unknown.
+// `place` is that of the policy.
 LevelOptions ReadPolicy(const ModelQueuePolicy& policy, absl::string_view field,
-                        int line, ConfigDiagnostics& diagnostics) {
+                        const Place& place, ConfigDiagnostics& diagnostics) {
   if (policy.timeout_action() != ModelQueuePolicy::REJECT &&
       policy.timeout_action() != ModelQueuePolicy::DELAY) {
     diagnostics.Add(
-        line, absl::StrCat("field '", field,
-                           ".timeout_action': expected REJECT or DELAY, got ",
-                           EnumName(policy.timeout_action())));
+        place, absl::StrCat("field '", field,
+                            ".timeout_action': expected REJECT or DELAY, got ",
+                            EnumName(policy.timeout_action())));
   }
   const uint64_t timeout = policy.default_timeout_microseconds();
   if (timeout > kMaxTimeoutMicroseconds) {
     diagnostics.Add(
-        line, absl::StrCat("field '", field,
-                           ".default_timeout_microseconds': expected at most ",
-                           kMaxTimeoutMicroseconds, ", got ", timeout));
+        place, absl::StrCat("field '", field,
+                            ".default_timeout_microseconds': expected at most ",
+                            kMaxTimeoutMicroseconds, ", got ", timeout));
     return {};
   }
   if (policy.max_queue_size() > INT32_MAX) {
     diagnostics.Add(
-        line,
+        place,
         absl::StrCat("field '", field, ".max_queue_size': expected at most ",
                      INT32_MAX, ", got ", policy.max_queue_size()));
     return {};
@@ -74,17 +74,17 @@ void ReadLevels(const inference::ModelDynamicBatching& batching,
   } else if (count > 0) {
     options.default_level = static_cast<int32_t>(chosen - 1);
   }
-  const int line = node.Line("priority_queue_policy", 0);
+  const Place place = node.Line("priority_queue_policy", 0);
   for (const auto& [number, policy] : batching.priority_queue_policy()) {
     if (number < 1 || number > count) {
       diagnostics.Add(
-          line, absl::StrCat("field 'priority_queue_policy': expected keys "
-                             "from 1 to priority_levels, ",
-                             count, ", got ", number));
+          place, absl::StrCat("field 'priority_queue_policy': expected keys "
+                              "from 1 to priority_levels, ",
+                              count, ", got ", number));
       continue;
     }
     options.levels[static_cast<size_t>(number - 1)] =
-        ReadPolicy(policy, "priority_queue_policy", line, diagnostics);
+        ReadPolicy(policy, "priority_queue_policy", place, diagnostics);
   }
   if (batching.preserve_ordering() &&
       std::any_of(options.levels.begin(), options.levels.end(),

@@ -246,7 +246,7 @@ void FinishPadding(const ConfigNode& config, ModelOptions& options,
   }
   if ((pads || follows) && options.spec.outputs.empty()) {
     diagnostics.Add(
-        0,
+        Place(),
         "field 'output': expected the outputs, as inputs are padded "
         "or made, got none");
   }

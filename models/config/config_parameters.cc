@@ -14,6 +14,7 @@
 #include "google/protobuf/descriptor.h"
 #include "models/config/config_normalize.h"
 #include "models/config/config_padding.h"
+#include "models/config/near_key.h"
 
 namespace ferry {
 namespace {
@@ -23,6 +24,9 @@ constexpr int64_t kMaxWidth = 1 << 20;
 constexpr double kMaxServiceMs = 60'000;
 constexpr double kMinWeight = 0.001;
 constexpr double kMaxWeight = 1000;
+
+// Keys that begin so are Ferry's.
+constexpr absl::string_view kOwnPrefix = "ferry.";
 
 // What a value must be, for the diagnostic; empty: it was read.
 using Problem = std::string;
@@ -169,6 +173,15 @@ Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
   return problem;
 }
 
+// 0, as in Triton: as many as if it did not stand there.
+Problem ReadInterOpThreads(absl::string_view text, ModelOptions& /*options*/) {
+  int32_t threads = 0;
+  return ReadInteger<int32_t>(text, 0, 0, threads).empty()
+             ? ""
+             : "0; write 'ferry.threads' for the threads of one operator, or "
+               "more instances";
+}
+
 Problem ReadSwitch(absl::string_view text, bool& is_on) {
   const std::optional<bool> read = ParseBool(text);
   is_on = read.value_or(is_on);
@@ -238,14 +251,16 @@ constexpr Parameter kParameters[] = {
        return problem;
      }},
     // Those of Triton's PyTorch backend that make sense here.
-    {"INTRA_OP_THREAD_COUNT", kScript, ReadIntraOpThreads},
+    {"INTRA_OP_THREAD_COUNT", kTorch, ReadIntraOpThreads},
+    {"INTER_OP_THREAD_COUNT", kTorch, ReadInterOpThreads},
     {"INFERENCE_MODE", kTorch, AlwaysTrue},
     {"ENABLE_WEIGHT_SHARING", kTorch, AlwaysTrue},
-    {"ENABLE_JIT_EXECUTOR", kScript, AlwaysTrue},
-    {"ENABLE_JIT_PROFILING", kScript, AlwaysTrue},
-    {"DISABLE_OPTIMIZED_EXECUTION", kScript, AlwaysFalse},
+    {"ENABLE_JIT_EXECUTOR", kTorch, AlwaysTrue},
+    {"ENABLE_JIT_PROFILING", kTorch, AlwaysTrue},
+    {"DISABLE_OPTIMIZED_EXECUTION", kTorch, AlwaysFalse},
     {"ENABLE_CACHE_CLEANING", kTorch, AlwaysFalse},
-    {"ENABLE_TENSOR_FUSER", kScript, AnyBool},
+    {"ENABLE_TENSOR_FUSER", kTorch, AnyBool},
+    {"ENABLE_NVFUSER", kTorch, AnyBool},
     {"DISABLE_CUDNN", kTorch, AnyBool},
 };
 
@@ -265,27 +280,36 @@ constexpr TensorParameter kTensorParameters[] = {
     {kCutKey, "output", kTorch, ReadCut},
 };
 
+// Returns what to do about a key that is not known; "": it is the user's own.
 std::string UnknownKey(absl::string_view key) {
-  if (key == "INTER_OP_THREAD_COUNT") {
-    return "write 'ferry.threads' for the threads of one operator, or more "
-           "instances";
-  }
   if (key == "ferry.slots" || key == "ferry.poll_us" ||
       key == "ferry.inline_us") {
     return "remove it; an instance pulls its batches without it";
   }
   std::string known;
   for (const Parameter& parameter : kParameters) {
+    if (IsNear(key, parameter.key)) {
+      return absl::StrCat("did you mean '", parameter.key, "'?");
+    }
     absl::StrAppend(&known, known.empty() ? "" : ", ", parameter.key);
   }
   for (const TensorParameter& parameter : kTensorParameters) {
-    absl::StrAppend(&known, ", ", parameter.prefix, "<", parameter.side, ">");
+    const std::string form =
+        absl::StrCat(parameter.prefix, "<", parameter.side, ">");
+    if (IsNear(key.substr(0, parameter.prefix.size()), parameter.prefix)) {
+      return absl::StrCat("did you mean '", form, "'?");
+    }
+    absl::StrAppend(&known, ", ", form);
   }
-  return absl::StrCat("remove it; known are ", known);
+  return absl::StartsWithIgnoreCase(key, kOwnPrefix)
+             ? absl::StrCat("remove it; known are ", known)
+             : "";
 }
 
+// `is_known` is false where the key is the user's own.
 Problem ReadParameter(absl::string_view key, absl::string_view text,
-                      ModelOptions& options) {
+                      ModelOptions& options, bool& is_known) {
+  is_known = true;
   const unsigned backend = 1U << static_cast<int>(options.backend);
   const auto refusal = [&](const Problem& expected) {
     return expected.empty() ? ""
@@ -293,8 +317,12 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
                                            expected, ", got '", text, "'");
   };
   for (const TensorParameter& parameter : kTensorParameters) {
-    if (absl::StartsWith(key, parameter.prefix) &&
-        (parameter.backends & backend) != 0) {
+    if (absl::StartsWith(key, parameter.prefix)) {
+      if ((parameter.backends & backend) == 0) {
+        return absl::StrCat("parameter '", key,
+                            "' is not supported: remove it, it is not of this "
+                            "backend");
+      }
       return refusal(
           parameter.read(key.substr(parameter.prefix.size()), text, options));
     }
@@ -315,8 +343,11 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
     }
     return refusal(parameter.read(text, options));
   }
-  return absl::StrCat("parameter '", key,
-                      "' is not supported: ", UnknownKey(key));
+  const std::string advice = UnknownKey(key);
+  is_known = !advice.empty();
+  return is_known
+             ? absl::StrCat("parameter '", key, "' is not supported: ", advice)
+             : "";
 }
 
 }  // namespace
@@ -340,13 +371,18 @@ void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
         entry.message(), type->FindFieldByName("value"));
     const std::string text = value.GetReflection()->GetString(
         value, value.GetDescriptor()->FindFieldByName("string_value"));
-    const int line = config.Line(*field, i);
+    const Place place = config.Line(*field, i);
     if (!keys.insert(key).second) {
-      diagnostics.Add(line, absl::StrCat("parameter '", key, "' stands twice"));
+      diagnostics.Add(place,
+                      absl::StrCat("parameter '", key, "' stands twice"));
       continue;
     }
-    if (Problem problem = ReadParameter(key, text, options); !problem.empty()) {
-      diagnostics.Add(line, std::move(problem));
+    bool is_known = true;
+    if (const Problem problem = ReadParameter(key, text, options, is_known);
+        !problem.empty()) {
+      diagnostics.Add(place, problem);
+    } else if (!is_known) {
+      diagnostics.Note(absl::StrCat("parameter '", key, "'"));
     }
   }
   FinishPadding(config, options, diagnostics);

@@ -23,6 +23,7 @@ constexpr int kMaxInstances = 64;
 constexpr uint64_t kMaxQueueDelayMicroseconds = 60'000'000;
 
 constexpr char kPackageEnding[] = ".pt2";
+constexpr char kTritonsLibrary[] = "libtriton_pytorch.so";
 
 std::optional<BackendKind> FindBackend(const std::string& name) {
   if (name == "pytorch" || name == "pytorch_libtorch") {
@@ -57,10 +58,12 @@ class Reader {
     ReadBackend();
     ReadConfigTensors(message_, node_, options_, diagnostics_);
     ReadScheduling();
+    ReadOptimization();
     ReadVersions();
     ReadConfigParameters(node_, options_, diagnostics_);
     ReadConfigWarmUp(message_, node_, options_, diagnostics_);
     CheckNetwork();
+    options_.notes = diagnostics_.TakeNotes();
     return std::move(options_);
   }
 
@@ -79,6 +82,12 @@ class Reader {
 
   void ReadBackend() {
     options_.file = message_.default_model_filename();
+    if (!message_.runtime().empty() && message_.runtime() != kTritonsLibrary) {
+      Add("runtime",
+          absl::StrCat("field 'runtime': expected '", kTritonsLibrary,
+                       "', which Triton fills in, or none, got '",
+                       message_.runtime(), "'"));
+    }
     if (message_.backend().empty() && message_.platform().empty()) {
       ReadFile();  // TorchScript, or a package
       return;
@@ -199,18 +208,54 @@ class Reader {
     }
   }
 
+  // Which device there is is the process's choice: models/repository says
+  // where a config names another.
+  void ReadKind(const inference::ModelInstanceGroup& group,
+                const ConfigNode& node) {
+    using Group = inference::ModelInstanceGroup;
+    if (group.kind() != Group::KIND_AUTO && group.kind() != Group::KIND_CPU &&
+        group.kind() != Group::KIND_GPU) {
+      diagnostics_.Add(
+          node.Line("kind"),
+          absl::StrCat("field 'instance_group.kind': expected KIND_AUTO, "
+                       "KIND_CPU or KIND_GPU, got ",
+                       EnumName(group.kind())));
+    }
+    for (int i = 0; i < group.gpus_size(); ++i) {
+      if (group.gpus(i) < 0 || group.kind() == Group::KIND_CPU) {
+        diagnostics_.Add(
+            node.Line("gpus", i),
+            absl::StrCat("field 'instance_group.gpus': expected numbers of "
+                         "GPUs, from 0, and none with KIND_CPU, got ",
+                         group.gpus(i)));
+      }
+    }
+    options_.names_cpu |= group.kind() == Group::KIND_CPU;
+    options_.names_gpu |=
+        group.kind() == Group::KIND_GPU || group.gpus_size() > 0;
+    options_.names_gpus |= group.gpus_size() > 1;
+  }
+
+  void ReadOptimization() {
+    const auto& optimization = message_.optimization();
+    if (optimization.has_cuda()) {
+      options_.use_graphs = optimization.cuda().graphs();
+    }
+    if (optimization.graph().level() < 0) {
+      diagnostics_.Add(
+          node_.Child("optimization").Child("graph").Line("level"),
+          absl::StrCat("field 'optimization.graph.level': expected at least 0, "
+                       "as graphs are always frozen and fused, got ",
+                       optimization.graph().level()));
+    }
+  }
+
   void ReadInstances() {
     int64_t count = 0;
     for (int i = 0; i < message_.instance_group_size(); ++i) {
       const auto& group = message_.instance_group(i);
       const ConfigNode node = node_.Child("instance_group", i);
-      if (group.kind() != inference::ModelInstanceGroup::KIND_AUTO &&
-          group.kind() != inference::ModelInstanceGroup::KIND_CPU) {
-        diagnostics_.Add(node.Line("kind"),
-                         absl::StrCat("field 'instance_group.kind': expected "
-                                      "KIND_AUTO or KIND_CPU, got ",
-                                      EnumName(group.kind())));
-      }
+      ReadKind(group, node);
       if (group.count() < 0 || group.count() > kMaxInstances) {
         diagnostics_.Add(
             node.Line("count"),
@@ -240,6 +285,7 @@ class Reader {
             "field 'version_policy.specific.versions': expected at least one "
             "version, got none");
       }
+      CheckVersions(policy.specific());
       choice.versions.assign(policy.specific().versions().begin(),
                              policy.specific().versions().end());
     } else if (policy.has_latest()) {
@@ -248,10 +294,23 @@ class Reader {
     }
   }
 
+  void CheckVersions(const inference::ModelVersionPolicy::Specific& specific) {
+    const ConfigNode node = node_.Child("version_policy").Child("specific");
+    for (int i = 0; i < specific.versions_size(); ++i) {
+      if (specific.versions(i) < 0) {
+        diagnostics_.Add(
+            node.Line("versions", i),
+            absl::StrCat("field 'version_policy.specific.versions': expected "
+                         "at least 0, got ",
+                         specific.versions(i)));
+      }
+    }
+  }
+
   void CheckNetwork() {
     if (options_.backend == BackendKind::kNetwork && options_.network.empty()) {
       diagnostics_.Add(
-          0,
+          Place(),
           "parameter 'ferry.network': expected 'mlp', 'resnet50' or "
           "'encoder', got none");
     }

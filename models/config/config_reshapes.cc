@@ -40,20 +40,21 @@ ModelOptions::Reshapes ReadSide(const Tensors& tensors, absl::string_view side,
     }
     has_any = true;
     const auto& shape = tensors[i].reshape().shape();
-    const int line = node.Child(side, i).Line("reshape");
+    const Place place = node.Child(side, i).Line("reshape");
     const std::string field =
         absl::StrCat("field '", side, ".reshape' of '", tensors[i].name(), "'");
     if (!IsPytorch(backend)) {
       diagnostics.Add(
-          line, absl::StrCat(field, ": expected backend 'pytorch' with it"));
+          place, absl::StrCat(field, ": expected backend 'pytorch' with it"));
     }
     if (Layout(tensors[i].dims()) != Layout(shape)) {
       diagnostics.Add(
-          line, absl::StrCat(field,
-                             ": expected as many elements and as many -1 as in "
-                             "'dims', [",
-                             absl::StrJoin(tensors[i].dims(), ","), "], got [",
-                             absl::StrJoin(shape, ","), "]"));
+          place,
+          absl::StrCat(field,
+                       ": expected as many elements and as many -1 as in "
+                       "'dims', [",
+                       absl::StrJoin(tensors[i].dims(), ","), "], got [",
+                       absl::StrJoin(shape, ","), "]"));
     }
     reshapes[static_cast<size_t>(i)].emplace(shape.begin(), shape.end());
   }

@@ -91,8 +91,8 @@ class TensorReader {
     }
     if (tensors.empty() || tensors.size() > kMaxTensors) {
       diagnostics_.Add(
-          0, absl::StrCat("field '", side, "': expected 1 to ", kMaxTensors,
-                          " tensors, got ", tensors.size()));
+          Place(), absl::StrCat("field '", side, "': expected 1 to ",
+                                kMaxTensors, " tensors, got ", tensors.size()));
       return specs;
     }
     for (int i = 0; i < tensors.size(); ++i) {

@@ -1,6 +1,7 @@
 // Implements ParseModelConfig: its message's meaning is in config_reader.cc.
 #include "models/config/model_config.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -30,21 +31,29 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
   explicit ParseFindings(ConfigDiagnostics& diagnostics)
       : diagnostics_(diagnostics) {}
 
-  void AddError(int line, int /*column*/, const std::string& message) override {
-    diagnostics_.Add(line + 1, message);
+  void AddError(int line, int column, const std::string& message) override {
+    diagnostics_.Add({.line = line + 1, .column = column + 1}, message);
   }
-  void AddWarning(int line, int column, const std::string& message) override {
-    AddError(line, column, message);
+  void AddWarning(int line, int /*column*/,
+                  const std::string& message) override {
+    diagnostics_.Add({.line = line + 1}, message);
   }
 
  private:
   ConfigDiagnostics& diagnostics_;
 };
 
-// Joins the parser's words, which begin with ':' and show the place in lines.
-std::string OneLine(absl::string_view text) {
-  text = absl::StripLeadingAsciiWhitespace(absl::StripPrefix(text, ":"));
-  return absl::StrReplaceAll(text, {{"\n", " "}});
+// Returns what is wrong with a text that protobuf did not read as JSON: the
+// place of a syntax error, else protobuf's words, which name the field.
+std::string WhatIsWrong(const std::string& json, absl::string_view words) {
+  try {
+    [[maybe_unused]] const auto parsed = nlohmann::json::parse(json);
+  } catch (const nlohmann::json::exception& error) {
+    const absl::string_view text = error.what();
+    return std::string(text.substr(text.find("] ") + 2));  // without its number
+  }
+  words = absl::StripLeadingAsciiWhitespace(absl::StripPrefix(words, ":"));
+  return absl::StrReplaceAll(words, {{"\n", " "}});
 }
 
 }  // namespace
@@ -68,9 +77,10 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
   if (parser.Parse(&stream, &config.message)) {
     config.options = ReadConfigMessage(
         config.message, ConfigNode(config.message, &places), name, diagnostics);
+    config.kept = config.message;
     config.message.set_name(name);
   } else if (diagnostics.empty()) {
-    diagnostics.Add(0, "expected the text of a model config");
+    diagnostics.Add(Place(), "expected the text of a model config");
   }
   if (absl::Status status = diagnostics.ToStatus(); !status.ok()) {
     return status;
@@ -86,6 +96,7 @@ absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
   config.message = std::move(message);
   config.options = ReadConfigMessage(
       config.message, ConfigNode(config.message, nullptr), name, diagnostics);
+  config.kept = config.message;
   config.message.set_name(name);
   if (absl::Status status = diagnostics.ToStatus(); !status.ok()) {
     return status;
@@ -107,7 +118,8 @@ absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
   if (!status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         kSource, ": expected a model config as JSON: ",
-        PrintableText(OneLine(status.message().ToString()), kMaxShownBytes)));
+        PrintableText(WhatIsWrong(text, status.message().ToString()),
+                      kMaxShownBytes)));
   }
   return CheckModelConfig(std::move(message), kSource, name);
 }

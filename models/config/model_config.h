@@ -1,9 +1,10 @@
 // ParseModelConfig reads config.pbtxt: the message as the ModelConfig RPC
 // answers it, and ModelOptions, its checked meaning.
 //
-// Guarantees: what Ferry cannot honor is refused, never ignored. One pass finds
-// everything: syntax, unknown fields, unsupported fields, values out of range;
-// each with its field and line and what to write instead.
+// Guarantees: what Ferry cannot honor is refused, and what has no effect here
+// is noted, never ignored. One pass finds everything: syntax, unknown fields,
+// unsupported fields, values out of range; each with its field, its line or the
+// path of the element, and what to write instead.
 //
 // Thread safety: free functions.
 #ifndef FERRY_MODELS_CONFIG_MODEL_CONFIG_H_
@@ -22,7 +23,11 @@ namespace ferry {
 // models/config/config_completion.h.
 struct ModelConfig {
   ModelOptions options;
+  // What is in force, defaults included.
   inference::ModelConfig message;
+  // What one would keep as config.pbtxt: what was read, what flags say, and
+  // what was found for what is left out.
+  inference::ModelConfig kept;
 };
 
 // Larger ones are refused.
@@ -38,7 +43,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
                                              const std::string& name);
 
 // Parses what ParseModelConfig does from the JSON form of the message, which a
-// client sends to replace the file. No lines are named.
+// client sends to replace the file. Paths of fields are named, not lines.
 absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
                                                  const std::string& name);
 

@@ -115,6 +115,12 @@ struct ModelOptions {
   Precision precision = Precision::kBf16;
   bool is_precision_chosen = false;   // by the config; else a default
   std::vector<WarmUpSample> warm_up;  // run before it is ready; none: zeros
+  // What instance_group says of devices, in any of its groups.
+  bool names_cpu = false;
+  bool names_gpu = false;
+  bool names_gpus = false;  // several for one group
+  // What else the config says that has no effect here: "field 'metric_tags'".
+  std::vector<std::string> notes;
 
   std::string network;               // with kNetwork: "mlp", "encoder", ...
   std::vector<int64_t> widths;       // of the mlp: input, hidden ..., output

@@ -37,22 +37,45 @@ void SetParameter(const char* key, const std::string& value,
   (*message.mutable_parameters())[key].set_string_value(value);
 }
 
+void SetMaxWait(Duration max_wait, inference::ModelConfig& message) {
+  if (message.has_dynamic_batching()) {
+    message.mutable_dynamic_batching()->set_max_queue_delay_microseconds(
+        static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(max_wait)
+                .count()));
+  }
+}
+
+// Writes what flags say.
+void Keep(const ModelOverrides& overrides, ModelConfig& config) {
+  inference::ModelConfig& kept = config.kept;
+  if (overrides.max_batch_size.has_value()) {
+    kept.set_max_batch_size(config.options.spec.max_batch_size);
+    if (kept.parameters().contains("ferry.buckets")) {
+      SetParameter("ferry.buckets", absl::StrJoin(config.options.buckets, ","),
+                   kept);
+    }
+  }
+  if (overrides.max_wait.has_value()) {
+    SetMaxWait(*overrides.max_wait, kept);
+  }
+  if (overrides.policy.has_value()) {
+    SetParameter("ferry.policy", PolicyName(*overrides.policy), kept);
+  }
+  if (overrides.threads.has_value() && RunsOnTorch(config.options.backend)) {
+    SetParameter("ferry.threads", absl::StrCat(*overrides.threads), kept);
+  }
+}
+
 void Complete(ModelConfig& config) {
   const ModelOptions& options = config.options;
   inference::ModelConfig& message = config.message;
   message.set_max_batch_size(options.spec.max_batch_size);
-  if (message.has_dynamic_batching()) {
-    message.mutable_dynamic_batching()->set_max_queue_delay_microseconds(
-        static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::microseconds>(
-                options.max_wait)
-                .count()));
-  }
+  SetMaxWait(options.max_wait, message);
   if (message.instance_group().empty()) {
     message.add_instance_group();
   }
   for (auto& group : *message.mutable_instance_group()) {
-    group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
     group.set_count(std::max(group.count(), 1));
   }
   SetParameter("ferry.policy", PolicyName(options.policy), message);
@@ -89,6 +112,7 @@ absl::Status ApplyOverrides(const ModelOverrides& overrides,
   options.max_wait = overrides.max_wait.value_or(options.max_wait);
   options.policy = overrides.policy.value_or(options.policy);
   options.threads = overrides.threads.value_or(options.threads);
+  Keep(overrides, config);
   Complete(config);
   return absl::OkStatus();
 }

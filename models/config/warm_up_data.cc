@@ -76,7 +76,10 @@ absl::Status ReadWarmUpData(const std::string& folder,
           absl::StatusOr<Bytes> row =
               ReadRow(absl::StrCat(folder, "/", input.file), elements, input);
           if (!row.ok()) {
-            return row.status();
+            return absl::Status(
+                row.status().code(),
+                absl::StrCat("model_warmup '", sample.name, "': input '", name,
+                             "': ", row.status().message()));
           }
           input.bytes = std::make_shared<const Bytes>(*std::move(row));
       }

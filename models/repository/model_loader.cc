@@ -124,6 +124,36 @@ absl::Status Load(const ModelOptions& options, const std::string& folder,
   return copies.status();
 }
 
+// Says in a config where its instances are.
+void SetKinds(bool is_on_device, inference::ModelConfig& config) {
+  for (auto& group : *config.mutable_instance_group()) {
+    group.set_kind(is_on_device ? inference::ModelInstanceGroup::KIND_GPU
+                                : inference::ModelInstanceGroup::KIND_CPU);
+    if (!is_on_device) {
+      group.clear_gpus();
+    }
+  }
+}
+
+// Adds what instance_group says of devices, and the process has otherwise.
+std::vector<std::string> Notes(const ModelOptions& options, bool is_on_device) {
+  std::vector<std::string> notes = options.notes;
+  if (options.names_gpu && !is_on_device) {
+    notes.emplace_back(
+        "field 'instance_group' with GPUs, as this model is served on the "
+        "processor (a GPU is the process's, --device)");
+  } else if (options.names_gpus) {
+    notes.emplace_back(
+        "field 'instance_group.gpus' with several, as each process serves its "
+        "own device (ferry-launch starts one for each)");
+  } else if (options.names_cpu && is_on_device) {
+    notes.emplace_back(
+        "field 'instance_group' with KIND_CPU, as this process serves on a "
+        "device (--device=cpu serves on the processor)");
+  }
+  return notes;
+}
+
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     const ModelConfig& given, const ModelOverrides& overrides,
     const VersionFolder& folder, const ComputePlace& place) {
@@ -164,6 +194,9 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   model->version = folder.version;
   model->platform = Platform(options.backend);
   model->config = config.message;
+  SetKinds(on_device != nullptr, model->config);
+  model->notes = Notes(options, on_device != nullptr);
+  model->kept = config.kept;
   model->config.set_platform(model->platform);
   if (IsPytorch(options.backend)) {
     model->config.set_backend("pytorch");
@@ -237,6 +270,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   for (const Precision other : {Precision::kFp32, Precision::kNative}) {
     ModelConfig config = given;
     SetPrecision(other, config);
+    (*config.kept.mutable_parameters())["ferry.precision"].set_string_value(
+        PrecisionName(other));
     auto in_other = LoadAsConfigured(config, overrides, folder, place);
     if (in_other.ok() && (*in_other)->warm_up_failure.empty()) {
       (*in_other)->why_not_bf16 = failure;

@@ -27,9 +27,14 @@ struct ServedModel {
   // The RPC ModelConfig answers this: what was read, completed with what is in
   // force.
   inference::ModelConfig config;
+  // What one would keep as config.pbtxt: without defaults.
+  inference::ModelConfig kept;
   // Lines of config.pbtxt for what its config left out and loading found; empty
   // where it left out nothing.
   std::string completed;
+  // What its config says that has no effect here, and why where that is not
+  // plain.
+  std::vector<std::string> notes;
   ModelSpec spec;
   // [spec output][class]: names of its elements, or none.
   std::vector<std::vector<std::string>> labels;

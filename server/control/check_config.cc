@@ -4,20 +4,47 @@
 #include <google/protobuf/text_format.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace ferry {
 namespace {
 
+// Leaves out where in its code a script failed; the log of a load has it. What
+// went wrong follows a trace, as in "RuntimeError: ...".
+std::string WithoutTraces(absl::string_view text) {
+  std::vector<absl::string_view> lines;
+  bool is_trace = false;
+  for (const absl::string_view line :
+       absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (absl::StrContains(line, "Traceback of TorchScript")) {
+      is_trace = true;
+    } else if (line[0] != ' ' && absl::StrContains(line, "Error: ")) {
+      is_trace = false;
+    }
+    if (!is_trace) {
+      lines.push_back(line);
+    }
+  }
+  return absl::StrJoin(lines, "\n# ");
+}
+
+// Adds lines that do no harm where all that is printed is pasted.
+void AddComment(absl::string_view text, ConfigCheck& check) {
+  absl::StrAppend(&check.text, "# ", WithoutTraces(text), "\n");
+}
+
 void AddFailure(const std::string& name, const absl::Status& status,
                 ConfigCheck& check) {
   check.is_good = false;
-  absl::StrAppend(&check.text, "# ", name,
-                  ": cannot be served: ", std::string(status.message()),
-                  "\n\n");
+  AddComment(absl::StrCat(name, ": cannot be served: ", status.message()),
+             check);
+  check.text += "\n";
 }
 
 void CheckModel(ModelRepository& repository, const std::string& name,
@@ -32,28 +59,30 @@ void CheckModel(ModelRepository& repository, const std::string& name,
       AddFailure(name, model.status(), check);
       continue;
     }
-    std::string config;
-    google::protobuf::TextFormat::PrintToString((*model)->config, &config);
     const std::string& failure = (*model)->warm_up_failure;
-    absl::StrAppend(
-        &check.text, "# ", name, " version ", version,
-        failure.empty()
-            ? ": can be served\n"
-            : absl::StrCat(": can be loaded, but did not run: ",
-                           absl::StrReplaceAll(failure, {{"\n", " "}}), ". ",
-                           kWarmUpAdvice, "\n"),
-        (*model)->why_not_bf16.empty()
-            ? ""
-            : absl::StrCat(
-                  "# in ferry.precision ",
-                  (*model)
-                      ->config.parameters()
-                      .at("ferry.precision")
-                      .string_value(),
-                  ", as it does not run in bf16: ",
-                  absl::StrReplaceAll((*model)->why_not_bf16, {{"\n", " "}}),
-                  "\n"),
-        config, "\n");
+    AddComment(
+        absl::StrCat(name, " version ", version,
+                     failure.empty()
+                         ? ": can be served"
+                         : absl::StrCat(": can be loaded, but did not run: ",
+                                        failure, ". ", kWarmUpAdvice)),
+        check);
+    if (!(*model)->why_not_bf16.empty()) {
+      AddComment(absl::StrCat(
+                     "in ferry.precision ",
+                     (*model)
+                         ->config.parameters()
+                         .at("ferry.precision")
+                         .string_value(),
+                     ", as it does not run in bf16: ", (*model)->why_not_bf16),
+                 check);
+    }
+    for (const std::string& note : (*model)->notes) {
+      AddComment(absl::StrCat("has no effect here: ", note), check);
+    }
+    std::string config;
+    google::protobuf::TextFormat::PrintToString((*model)->kept, &config);
+    absl::StrAppend(&check.text, config, "\n");
   }
 }
 
@@ -68,8 +97,7 @@ ConfigCheck CheckConfig(ModelRepository& repository,
         options.wants_all() ? repository.Names() : repository.DefaultNames();
     if (!defaults.ok()) {
       check.is_good = false;
-      check.text =
-          absl::StrCat("# ", std::string(defaults.status().message()), "\n");
+      AddComment(defaults.status().message(), check);
       return check;
     }
     names = *std::move(defaults);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "models/repository/model_copies.h"
 #include "server/client_text.h"
 #include "server/control/model_control.h"
@@ -218,6 +219,11 @@ bool ModelControl::ServesOneThatRan(const std::string& name) const {
 void ModelControl::UnloadNow(const std::string& name) {
   MutexLock lock(mutex_);
   int count = 0;
+  if (!(*model)->notes.empty()) {
+    spdlog::info("model {} version={} config says what has no effect here: {}",
+                 plan.config.options.name, version,
+                 absl::StrJoin((*model)->notes, ", "));
+  }
   if (const auto found = models_.find(name); found != models_.end()) {
     for (auto& [number, version] : found->second.versions) {
       if (version.state == VersionState::kReady) {

@@ -93,12 +93,12 @@ class OddFilesTest(unittest.TestCase):
         self.assertNotIn(SECRET, text)
 
     def test_many_findings_stay_a_refusal(self):
-        keys = "".join(f'parameters {{ key: "KEY_{i}" value {{ string_value: '
-                       '"1" } }\n' for i in range(100))
+        keys = "".join(f'parameters {{ key: "ferry.key_{i}" value {{ '
+                       'string_value: "1" } }\n' for i in range(100))
         self.write((MODELS["echo"] + keys).encode(), "many", "config.pbtxt")
         code, text = self.refusal("many")
         self.assertEqual(code, "INVALID_ARGUMENT")
-        self.assertIn("'KEY_0' is not supported", text)
+        self.assertIn("'ferry.key_0' is not supported", text)
         self.assertLess(len(text), 5000)
 
     def test_configs_of_requests_are_bounded(self):
@@ -107,8 +107,8 @@ class OddFilesTest(unittest.TestCase):
         self.assertEqual(code, "INVALID_ARGUMENT")
         self.assertIn("expected at most 1048576 bytes", text)
         code, text = self.refusal("echo", json.dumps(
-            {"parameters": {"a\ninfo forged": {"string_value": ""}}}))
-        self.assertIn("a\\x0ainfo forged", text)
+            {"parameters": {"ferry.a\ninfo forged": {"string_value": ""}}}))
+        self.assertIn("ferry.a\\x0ainfo forged", text)
 
 
 if __name__ == "__main__":

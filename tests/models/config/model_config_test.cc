@@ -313,9 +313,29 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
       {WithTensors("dynamic_batching { max_queue_delay_microseconds: "
                    "60000001 }"),
        "expected at most 60000000"},
-      {WithTensors("instance_group { kind: KIND_GPU }"), "got KIND_GPU"},
+      {WithTensors("instance_group { kind: KIND_MODEL }"), "got KIND_MODEL"},
+      {WithTensors("instance_group { kind: KIND_CPU gpus: 0 }"),
+       "expected numbers of GPUs, from 0, and none with KIND_CPU, got 0"},
+      {WithTensors("instance_group { kind: KIND_GPU gpus: [ 0, -1 ] }"),
+       "instance_group[0].gpus[1]: field 'instance_group.gpus'"},
+      {WithTensors("instance_group { secondary_devices { device_id: 1 } }"),
+       "'instance_group.secondary_devices' is not supported: remove it"},
+      {WithTensors("instance_group { passive: true }"),
+       "'instance_group.passive' is not supported: remove it"},
       {WithTensors("instance_group { count: 65 }"), "got 65"},
-      {WithTensors("instance_group { gpus: 0 }"), "'instance_group.gpus'"},
+      {WithTensors("optimization { execution_accelerators { "
+                   "gpu_execution_accelerator { name: \"tensorrt\" } } }"),
+       "'optimization.execution_accelerators' is not supported: remove it; "
+       "LibTorch computes"},
+      {WithTensors("optimization { priority: PRIORITY_MAX }"),
+       "'optimization.priority' is not supported: remove it; parameter "
+       "'ferry.weight'"},
+      {WithTensors("optimization { graph { level: -1 } }"),
+       "field 'optimization.graph.level': expected at least 0"},
+      {WithTensors("runtime: \"model.py\""),
+       "field 'runtime': expected 'libtriton_pytorch.so'"},
+      {WithTensors("version_policy { specific { versions: [ 1, -2 ] } }"),
+       "version_policy.specific.versions[1]: "},
       {WithTensors("input { name: \"r\" data_type: TYPE_FP32 dims: [ -1, 4 ] "
                    "reshape { shape: [ 2, 2 ] } }"),
        "as many -1 as in 'dims', [-1,4], got [2,2]"},
@@ -364,7 +384,16 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
       {WithParameter("ENABLE_WEIGHT_SHARING", "false"), "expected 'true'"},
       {WithParameter("DISABLE_OPTIMIZED_EXECUTION", "true"),
        "expected 'false'"},
-      {WithParameter("whatever", "2"), "known are ferry.policy"},
+      {WithParameter("ferry.whatever", "2"), "known are ferry.policy"},
+      {WithParameter("ferry.polcy", "eager"), "did you mean 'ferry.policy'?"},
+      {WithParameter("Ferry_Precision", "fp32"),
+       "did you mean 'ferry.precision'?"},
+      {WithParameter("ferry.thread", "2"), "did you mean 'ferry.threads'?"},
+      {WithParameter("fery.pad.x", "2"), "did you mean 'ferry.pad.<input>'?"},
+      {WithParameter("INTRA_OP_THREADS_COUNT", "2"),
+       "did you mean 'INTRA_OP_THREAD_COUNT'?"},
+      {WithParameter("enable_weight_sharing", "false"),
+       "did you mean 'ENABLE_WEIGHT_SHARING'?"},
   };
   for (const Refusal& refusal : refusals) {
     const auto config = Parse(refusal.text);

@@ -1,0 +1,195 @@
+// Tests what configs of Triton may say without effect, what loads back, and the
+// places that diagnostics name.
+#include "models/config/config_diagnostics.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "models/config/model_config.h"
+#include "models/config/model_overrides.h"
+#include "models/config/near_key.h"
+#include "models/repository/embedded_models.h"
+#include "tests/models/parsed_config.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+std::string WithTensors(const std::string& text) {
+  return absl::StrCat("backend: \"pytorch\" max_batch_size: 8\n", text,
+                      kTensors);
+}
+
+// What Triton prints of each model that it serves, and configs of its docs.
+TEST(ConfigDiagnosticsTest, WhatTritonFillsInIsTaken) {
+  const auto config = ParseModelConfig(R"(name: "m"
+platform: "pytorch_libtorch"
+backend: "pytorch"
+runtime: "libtriton_pytorch.so"
+max_batch_size: 8
+version_policy { latest { num_versions: 1 } }
+input { name: "x" data_type: TYPE_FP32 dims: 4 is_shape_tensor: false }
+output { name: "y" data_type: TYPE_FP32 dims: 4 is_shape_tensor: false }
+optimization {
+  graph { level: 1 }
+  priority: PRIORITY_DEFAULT
+  execution_accelerators {}
+  input_pinned_memory { enable: true }
+  output_pinned_memory { enable: true }
+  gather_kernel_buffer_threshold: 5
+  eager_batching: true
+}
+model_operations {}
+model_repository_agents {}
+model_metrics {}
+instance_group {
+  name: "m_0" count: 1 kind: KIND_CPU passive: false rate_limiter {}
+}
+)",
+                                       "m/config.pbtxt", "m");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->options.notes, IsEmpty()) << "it is so anyway";
+  EXPECT_TRUE(config->options.use_graphs);
+}
+
+TEST(ConfigDiagnosticsTest, ChoiceSaysSomethingAlsoWhenItIsEmpty) {
+  EXPECT_THAT(MessageOf(WithTensors("sequence_batching {}")),
+              HasSubstr("field 'sequence_batching' is not supported"));
+  EXPECT_THAT(MessageOf(WithTensors("ensemble_scheduling {}")),
+              HasSubstr("field 'ensemble_scheduling' is not supported"));
+}
+
+TEST(ConfigDiagnosticsTest, WhatHasNoEffectIsKeptAndNoted) {
+  const auto config = Parse(WithTensors(R"(
+      metric_tags { key: "team" value: "vision" }
+      model_metrics { metric_control { metric_identifier { family: "f" } } }
+      parameters { key: "metadata" value { string_value: "{}" } }
+      parameters { key: "owner" value { } }
+      optimization { cuda { graphs: true busy_wait_events: true
+                            output_copy_stream: true
+                            graph_spec { batch_size: 4 } } }
+      instance_group { host_policy: "gpu_0" profile: "1"
+                       rate_limiter { priority: 2 } })"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(
+      config->options.notes,
+      UnorderedElementsAre("field 'metric_tags'", "field 'model_metrics'",
+                           "field 'optimization.cuda.busy_wait_events'",
+                           "field 'optimization.cuda.graph_spec'",
+                           "field 'optimization.cuda.output_copy_stream'",
+                           "field 'instance_group.host_policy'",
+                           "field 'instance_group.profile'",
+                           "field 'instance_group.rate_limiter'",
+                           "parameter 'metadata'", "parameter 'owner'"));
+  EXPECT_EQ(config->message.parameters().at("metadata").string_value(), "{}");
+  EXPECT_EQ(config->message.metric_tags().at("team"), "vision");
+}
+
+TEST(ConfigDiagnosticsTest, GpusAreTheProcesssAndGraphsAreOurs) {
+  const auto config = Parse(WithTensors(
+      "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]\n"
+      "optimization { cuda { graphs: true } }"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->options.instance_count, 2);
+  EXPECT_TRUE(config->options.use_graphs);
+  EXPECT_TRUE(config->options.names_gpu);
+  EXPECT_TRUE(config->options.names_gpus);
+  EXPECT_FALSE(config->options.names_cpu);
+
+  const auto without =
+      Parse(WithTensors("optimization { cuda { graphs: false } }"));
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_FALSE(without->options.use_graphs);
+
+  const auto own =
+      Parse(WithTensors("parameters { key: \"ferry.cuda_graphs\" value { "
+                        "string_value: \"true\" } "
+                        "} optimization { cuda { graphs: false } }"));
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_TRUE(own->options.use_graphs) << "the parameter is the nearer word";
+}
+
+// A client sends back what the RPC ModelConfig has answered, with all defaults.
+TEST(ConfigDiagnosticsTest, WhatIsInForceLoadsBack) {
+  const std::string texts[] = {
+      WithTensors(""),
+      WithTensors("dynamic_batching { preferred_batch_size: [ 4 ] } "
+                  "instance_group { kind: KIND_GPU gpus: 0 } "
+                  "optimization { cuda { graphs: true } } "
+                  "parameters { key: \"mine\" value { string_value: \"1\" } }"),
+      std::string("backend: \"ferry_echo\"") + kTensors,
+      std::string("platform: \"torch_aoti\" max_batch_size: 4") + kTensors,
+      FindEmbeddedConfig("mlp"),
+      FindEmbeddedConfig("encoder"),
+  };
+  for (const std::string& text : texts) {
+    auto config = Parse(text);
+    ASSERT_TRUE(config.ok()) << text << config.status();
+    ASSERT_TRUE(ApplyOverrides({}, ConfigOrigin::kFolder, *config).ok());
+    google::protobuf::util::JsonPrintOptions print;
+    for (const bool has_defaults : {false, true}) {
+      print.always_print_primitive_fields = has_defaults;
+      print.preserve_proto_field_names = has_defaults;
+      std::string json;
+      ASSERT_TRUE(google::protobuf::util::MessageToJsonString(config->message,
+                                                              &json, print)
+                      .ok());
+      const auto again = ParseModelConfigJson(json, "m");
+      ASSERT_TRUE(again.ok()) << json << again.status();
+      EXPECT_EQ(again->message.SerializeAsString().size(),
+                config->message.SerializeAsString().size());
+    }
+  }
+}
+
+TEST(ConfigDiagnosticsTest, ElementsAndPlacesAreNamed) {
+  const std::string text =
+      "backend: \"pytorch\"\nmax_batch_size: 4\n"
+      "input [ { name: \"a\" data_type: TYPE_FP32 dims: [ 4 ] },\n"
+      "  { name: \"b\" data_type: TYPE_FP32\n    dims: [ 4, -3 ] } ]\n"
+      "output { name: \"y\" data_type: TYPE_FP32 dims: 1 dims: 0 }\n"
+      "dynamic_batching {\n  preferred_batch_size: [ 4, 8 ]\n}\n";
+  const std::string message = MessageOf(text);
+  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:5: input[1].dims[1]: field "
+                                 "'input.dims' of 'b'"));
+  EXPECT_THAT(message, HasSubstr("m/config.pbtxt:6: output[0].dims[1]: "));
+  EXPECT_THAT(message,
+              HasSubstr("m/config.pbtxt:8: "
+                        "dynamic_batching.preferred_batch_size[1]: field"));
+  EXPECT_THAT(MessageOf("backend: \"pytorch\"\nmax_batch_size: [\n"),
+              HasSubstr("m/config.pbtxt:2:17: "));
+
+  const std::string json =
+      "{\"backend\": \"pytorch\", \"max_batch_size\": 4, \"input\": "
+      "[{\"name\": "
+      "\"x\", \"data_type\": \"TYPE_FP32\", \"dims\": [4, -3]}]}";
+  const auto of_json = ParseModelConfigJson(json, "m");
+  EXPECT_THAT(of_json.status().ToString(),
+              HasSubstr("config of the load request: input[0].dims[1]: field"));
+  const auto broken = ParseModelConfigJson("{\n \"name\" \"m\"}", "m");
+  EXPECT_THAT(broken.status().ToString(), HasSubstr("at line 2, column 1"));
+  const auto unknown =
+      ParseModelConfigJson("{\"input\": [{\"dimz\": 1}]}", "m");
+  EXPECT_THAT(unknown.status().ToString(), HasSubstr("input[0]"));
+}
+
+TEST(ConfigDiagnosticsTest, KeysAreNearByLettersOrTheirBegin) {
+  for (const char* near : {"ferry.threads", "ferry.thread", "ferry_threads",
+                           "FERRY.THREADS", "ferry.treads", "ferry.thr"}) {
+    EXPECT_TRUE(IsNear(near, "ferry.threads")) << near;
+  }
+  for (const char* other :
+       {"", "threads", "ferry.", "my.threads_per_row", "weather.threads",
+        "FERRY", "ferry.threads_of_my_own"}) {
+    EXPECT_FALSE(IsNear(other, "ferry.threads")) << other;
+  }
+}
+
+}  // namespace
+}  // namespace ferry
