@@ -14,9 +14,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/printable_text.h"
 #include "base/thread_priority.h"
@@ -112,8 +114,17 @@ void LogReady(const ServerOptions& options, const Server& server) {
     metrics =
         absl::StrCat(options.metrics.address, ":", *server.metrics_port());
   }
-  spdlog::info("ready grpc={}:{} metrics={}", options.grpc.address,
-               server.grpc_port(), metrics);
+  const std::vector<std::string> missing = server.MissingModels();
+  if (missing.empty()) {
+    spdlog::info("ready grpc={}:{} metrics={}", options.grpc.address,
+                 server.grpc_port(), metrics);
+    return;
+  }
+  spdlog::warn(
+      "serves, but is not ready grpc={}:{} metrics={} missing={}: it is when "
+      "they are loaded or unloaded, or with --strict-readiness=false",
+      options.grpc.address, server.grpc_port(), metrics,
+      absl::StrJoin(missing, ","));
 }
 
 // Ends the process where a backend is lost.

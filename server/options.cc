@@ -115,6 +115,18 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->group(models);
   // What the process of a probe load is started with.
   app.add_flag("--run-probe-load", raw.run_probe_load)->group("");
+  app.add_option("--exit-on-error", options.control.exits_on_error,
+                 "a model that cannot be loaded at start ends the server; "
+                 "false: the others serve, the index says why it does not")
+      ->type_name("true|false")
+      ->capture_default_str()
+      ->group(models);
+  app.add_option("--strict-readiness", options.is_readiness_strict,
+                 "not ready while a model of the start cannot be loaded, with "
+                 "--exit-on-error=false; false: ready without it")
+      ->type_name("true|false")
+      ->capture_default_str()
+      ->group(models);
   app.add_option("--op-library", options.op_libraries,
                  "library of custom operators that models call, opened before "
                  "they are loaded; may be given more than once")

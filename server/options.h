@@ -84,6 +84,9 @@ struct ServerOptions {
   ModelRepositoryOptions repository;
   ModelControlOptions control;
   std::vector<std::string> op_libraries;  // paths, in the order of opening
+  // Whether the server is not ready while a model of the start cannot be
+  // loaded.
+  bool is_readiness_strict = true;
   GrpcOptions grpc;
   MetricsOptions metrics;
   LifecycleOptions lifecycle;

@@ -62,6 +62,10 @@ std::string DescribeOptions(const ServerOptions& options) {
     add("probe-load-secs", ToSeconds(options.control.probe->timeout));
     add("probe-load-bytes", options.control.probe->max_bytes);
   }
+  if (!options.control.exits_on_error) {
+    add("exit-on-error", "false");
+    add("strict-readiness", options.is_readiness_strict ? "true" : "false");
+  }
   if (!options.op_libraries.empty()) {
     add("op-library", absl::StrJoin(options.op_libraries, ","));
   }

@@ -55,9 +55,23 @@ absl::Status Server::Listen() {
   if (absl::Status status = OpenDoors(); !status.ok()) {
     return status;
   }
-  readiness_.MoveTo(ServerState::kReady);
-  grpc_->SetServing();
+  BecomeReady();
   return absl::OkStatus();
+}
+
+std::vector<std::string> Server::MissingModels() const {
+  return options_.is_readiness_strict ? control_->MissingModels()
+                                      : std::vector<std::string>();
+}
+
+void Server::BecomeReady() {
+  if (MissingModels().empty()) {
+    readiness_.MoveTo(ServerState::kReady);
+    grpc_->SetServing();
+  } else {
+    readiness_.MoveTo(ServerState::kIncomplete);
+    grpc_->SetIncomplete();
+  }
 }
 
 Server::Server(const ServerOptions& options, const DeviceMetrics* device)
@@ -128,6 +142,9 @@ std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
   unsent_.Enforce();
   memory_.Look(now);
+  if (readiness_.state() == ServerState::kIncomplete) {
+    BecomeReady();
+  }
   std::optional<std::string> why = watch_.Look(now);
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);

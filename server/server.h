@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,8 +38,11 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Create(
       const ServerOptions& options, const DeviceMetrics* device = nullptr);
 
-  // Listens, and is ready when it returns. Once, after Create().
+  // Listens, and is ready when it returns unless models are missing. Once,
+  // after Create().
   absl::Status Listen();
+  // The models of the start for which it is not ready yet.
+  std::vector<std::string> MissingModels() const;
 
   // Waits until each load and each batch that runs has ended.
   ~Server();
@@ -47,9 +51,9 @@ class Server {
   // Nothing where metrics are off.
   std::optional<int> metrics_port() const;
 
-  // Looks after backends, replies and freed memory; called from time to time.
-  // Returns why the process must end, which then is neither ready nor live, or
-  // nothing.
+  // Looks after backends, replies, freed memory and its readiness; called from
+  // time to time. Returns why the process must end, which then is neither ready
+  // nor live, or nothing.
   std::optional<std::string> Look();
 
   void BeginDrain();
@@ -63,6 +67,8 @@ class Server {
   Server(const ServerOptions& options, const DeviceMetrics* device);
 
   absl::Status OpenDoors();
+  // Moves on to ready, or to incomplete.
+  void BecomeReady();
   HttpReply Metrics(Buckets buckets) const;
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.

@@ -16,7 +16,6 @@
 #include "base/printable_text.h"
 #include "models/config/config_completion.h"
 #include "models/repository/embedded_models.h"
-#include "models/repository/repository_folder.h"
 
 namespace ferry {
 namespace {
@@ -125,12 +124,22 @@ std::string ModelPlan::Fingerprint() const {
 ModelRepository::ModelRepository(const ModelRepositoryOptions& options)
     : options_(WithoutSlashes(options)), share_(DeviceInstances(options)) {}
 
-absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
+absl::StatusOr<RepositoryNames> ModelRepository::List() const {
   if (options_.single.has_value()) {
-    return std::vector<std::string>{options_.single->name};
+    return RepositoryNames{.models = {options_.single->name}};
   }
-  return options_.path.empty() ? EmbeddedModelNames()
-                               : ListModels(options_.path);
+  if (options_.path.empty()) {
+    return RepositoryNames{.models = EmbeddedModelNames()};
+  }
+  return ListModels(options_.path);
+}
+
+absl::StatusOr<std::vector<std::string>> ModelRepository::Names() const {
+  absl::StatusOr<RepositoryNames> found = List();
+  if (!found.ok()) {
+    return found.status();
+  }
+  return std::move(found->models);
 }
 
 bool ModelRepository::Has(const std::string& name) const {
@@ -143,13 +152,20 @@ absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
   if (options_.path.empty() && !options_.single.has_value()) {
     return std::vector<std::string>{kDefaultEmbeddedModel};
   }
-  absl::StatusOr<std::vector<std::string>> names = Names();
-  if (names.ok() && names->empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("model repository: '", options_.path,
-                     "' holds no model; expected <name>/config.pbtxt"));
+  absl::StatusOr<RepositoryNames> names = List();
+  if (!names.ok()) {
+    return names.status();
   }
-  return names;
+  if (names->models.empty()) {
+    std::string text =
+        absl::StrCat("model repository: '", options_.path,
+                     "' holds no model; expected <name>/config.pbtxt");
+    if (!names->passed_over.empty()) {  // as for example
+      absl::StrAppend(&text, "; ", names->passed_over.begin()->second);
+    }
+    return absl::NotFoundError(text);
+  }
+  return std::move(names->models);
 }
 
 ConfigOrigin ModelRepository::origin() const {

@@ -24,6 +24,7 @@
 #include "models/config/model_overrides.h"
 #include "models/repository/manifest.h"
 #include "models/repository/model_loader.h"
+#include "models/repository/repository_folder.h"
 #include "models/repository/served_model.h"
 #include "models/repository/single_model.h"
 
@@ -65,8 +66,9 @@ class ModelRepository {
  public:
   explicit ModelRepository(const ModelRepositoryOptions& options);
 
-  // Returns the names of all models, sorted. NOT_FOUND where the folder cannot
-  // be read.
+  // Returns the names of all models, sorted, and what is none. NOT_FOUND where
+  // the folder cannot be read.
+  absl::StatusOr<RepositoryNames> List() const;
   absl::StatusOr<std::vector<std::string>> Names() const;
 
   bool Has(const std::string& name) const;
@@ -76,7 +78,8 @@ class ModelRepository {
   absl::StatusOr<std::vector<std::string>> DefaultNames() const;
 
   // Reads a model's config and lists its versions. `config_json` replaces
-  // config.pbtxt where it is not empty. NOT_FOUND where there is no such model.
+  // config.pbtxt where it is not empty. NOT_FOUND where there is no such model,
+  // UNAVAILABLE where the system does not let its folder be read.
   absl::StatusOr<ModelPlan> Plan(const std::string& name,
                                  const std::string& config_json = "") const;
 

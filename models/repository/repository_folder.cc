@@ -23,41 +23,57 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxNameLength = 64;
+constexpr size_t kMaxOthers = 8;
 constexpr char kConfigFile[] = "config.pbtxt";
 
-// Names of the folders in `path`, sorted. Errors: what the system says.
-absl::StatusOr<std::vector<std::string>> ListFolders(const std::string& path) {
-  std::vector<std::string> names;
+// NOT_FOUND where nothing is there, else UNAVAILABLE: it may be read later.
+absl::Status SystemError(const std::error_code& error, std::string message) {
+  return error == std::errc::no_such_file_or_directory ||
+                 error == std::errc::not_a_directory
+             ? absl::NotFoundError(message)
+             : absl::UnavailableError(message);
+}
+
+// Calls `visit` with what lies in the folder; it says why an entry cannot be
+// looked at.
+absl::Status ForEachEntry(
+    const std::string& path,
+    absl::FunctionRef<void(const std::string& name, bool is_folder,
+                           const std::error_code& error)>
+        visit) {
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code entry_error;
-    if (entry->is_directory(entry_error)) {
-      names.push_back(entry->path().filename().string());
-    }
+    const bool is_folder = entry->is_directory(entry_error);
+    visit(entry->path().filename().string(), is_folder, entry_error);
   }
-  if (error) {
-    return absl::NotFoundError(
-        absl::StrCat("cannot read the folder '", path, "': ", error.message()));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return error ? SystemError(error, absl::StrCat("cannot read the folder '",
+                                                 path, "': ", error.message()))
+               : absl::OkStatus();
 }
 
-absl::StatusOr<std::set<int64_t>> FindVersions(const std::string& model_path) {
-  const absl::StatusOr<std::vector<std::string>> names =
-      ListFolders(model_path);
-  if (!names.ok()) {
-    return names.status();
-  }
+// Returns the version folders; `others` are some of those beside them.
+absl::StatusOr<std::set<int64_t>> FindVersions(
+    const std::string& model_path, std::vector<std::string>& others) {
   std::set<int64_t> versions;
-  for (const std::string& name : *names) {
-    int64_t version = 0;
-    if (absl::SimpleAtoi(name, &version) && version > 0 &&
-        absl::StrCat(version) == name) {
-      versions.insert(version);
-    }
+  const absl::Status status = ForEachEntry(
+      model_path,
+      [&](const std::string& name, bool is_folder, const std::error_code&) {
+        int64_t version = 0;
+        if (is_folder && absl::SimpleAtoi(name, &version) && version >= 0 &&
+            absl::StrCat(version) == name) {
+          versions.insert(version);
+        } else if (is_folder && name != kWarmUpFolder &&
+                   others.size() < kMaxOthers) {
+          others.push_back(
+              absl::StrCat("'", PrintableText(name, kMaxNameLength), "'"));
+        }
+      });
+  if (!status.ok()) {
+    return status;
   }
+  std::sort(others.begin(), others.end());
   return versions;
 }
 
@@ -122,8 +138,8 @@ absl::Status CheckPathInside(const std::string& repository_path,
   const fs::path resolved =
       error ? fs::path() : fs::weakly_canonical(path, error);
   if (error) {
-    return absl::NotFoundError(
-        absl::StrCat("cannot read '", path, "': ", error.message()));
+    return SystemError(
+        error, absl::StrCat("cannot read '", path, "': ", error.message()));
   }
   if (std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end())
           .first == root.end()) {
@@ -156,10 +172,10 @@ absl::Status CheckInside(const std::string& repository_path,
   std::error_code error;
   const fs::path model = fs::canonical(fs::path(repository_path) / name, error);
   if (error) {
-    return absl::NotFoundError(
-        absl::StrCat("model '", name, "': expected a folder '", name,
-                     "' in the model repository '", repository_path,
-                     "': ", error.message()));
+    return SystemError(
+        error, absl::StrCat("model '", name, "': expected a folder '", name,
+                            "' in the model repository '", repository_path,
+                            "': ", error.message()));
   }
   return CheckPathInside(repository_path,
                          absl::StrCat(repository_path, "/", name));
@@ -176,8 +192,9 @@ absl::Status CheckFilesInside(const std::string& repository_path,
     }
   });
   if (error) {
-    status.Update(absl::NotFoundError(absl::StrCat(
-        "cannot read the folder '", folder.path, "': ", error.message())));
+    status.Update(
+        SystemError(error, absl::StrCat("cannot read the folder '", folder.path,
+                                        "': ", error.message())));
   }
   return status;
 }
@@ -204,19 +221,36 @@ std::string FingerprintOf(const VersionFolder& folder) {
   return absl::StrJoin(files, "");
 }
 
-absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path) {
-  absl::StatusOr<std::vector<std::string>> names = ListFolders(path);
-  if (!names.ok()) {
+absl::StatusOr<RepositoryNames> ListModels(const std::string& path) {
+  RepositoryNames names;
+  const absl::Status status =
+      ForEachEntry(path, [&](const std::string& name, bool is_folder,
+                             const std::error_code& error) {
+        if (name[0] == '.') {
+          return;
+        }
+        const absl::Status checked = CheckModelName(name);
+        if (error) {  // of a link that leads nowhere, too
+          names.passed_over[name] =
+              absl::StrCat("cannot look at it: ", error.message());
+        } else if (is_folder && !checked.ok()) {
+          names.passed_over[name] = std::string(checked.message());
+        } else if (is_folder) {
+          names.models.push_back(name);
+        }
+      });
+  if (!status.ok()) {
     return absl::NotFoundError(
-        absl::StrCat("model repository: ", names.status().message()));
+        absl::StrCat("model repository: ", status.message()));
   }
-  std::erase_if(*names, [](const std::string& name) { return name[0] == '.'; });
+  std::sort(names.models.begin(), names.models.end());
   return names;
 }
 
 absl::StatusOr<std::vector<VersionFolder>> ListVersions(
     const std::string& model_path, const ModelOptions& options) {
-  absl::StatusOr<std::set<int64_t>> found = FindVersions(model_path);
+  std::vector<std::string> others;
+  absl::StatusOr<std::set<int64_t>> found = FindVersions(model_path, others);
   if (!found.ok()) {
     return found.status();
   }
@@ -225,10 +259,10 @@ absl::StatusOr<std::vector<VersionFolder>> ListVersions(
   }
   if (found->empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "'", model_path,
-        "': expected a version folder such as '1', got none; each folder of a "
-        "model repository is a model, unless its name begins with '.' or "
-        "--load-model leaves it out"));
+        "'", model_path, "': expected a version folder such as '1', got ",
+        others.empty() ? "none" : absl::StrJoin(others, ", "),
+        "; each folder of a model repository is a model, unless its name "
+        "begins with '.' or --load-model leaves it out"));
   }
   absl::StatusOr<std::set<int64_t>> chosen =
       Choose(*std::move(found), options.versions);

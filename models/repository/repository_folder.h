@@ -4,6 +4,7 @@
 #ifndef FERRY_MODELS_REPOSITORY_REPOSITORY_FOLDER_H_
 #define FERRY_MODELS_REPOSITORY_REPOSITORY_FOLDER_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,17 @@ std::string FingerprintOf(const VersionFolder& folder);
 // The same of one file; empty where it is none.
 std::string FingerprintOf(const std::string& path);
 
-// Returns the names of all model folders, sorted; hidden ones are left out.
-// NOT_FOUND where `path` is no folder or cannot be read.
-absl::StatusOr<std::vector<std::string>> ListModels(const std::string& path);
+// What stands in a model repository.
+struct RepositoryNames {
+  std::vector<std::string> models;  // sorted
+  // Folders and links that are no models, by name, and why.
+  std::map<std::string, std::string> passed_over = {};
+};
+
+// Lists the folder; what is hidden, and files, are left out. A model's folder
+// may turn out not to be readable. NOT_FOUND where `path` is no folder or
+// cannot be read.
+absl::StatusOr<RepositoryNames> ListModels(const std::string& path);
 
 // Returns the version folders that the config chooses, ascending. NOT_FOUND
 // where there is none but the model needs a file.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace ferry {
 namespace {
@@ -29,28 +30,63 @@ absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
   return control;
 }
 
-absl::Status ModelControl::LoadInitial() {
+absl::StatusOr<std::vector<std::string>> ModelControl::InitialNames() {
   std::vector<std::string> names = options_.load_models;
-  if (options_.wants_all() ||
-      (names.empty() && options_.mode != ModelControlMode::kExplicit)) {
-    absl::StatusOr<std::vector<std::string>> defaults =
-        options_.wants_all() ? repository_.Names() : repository_.DefaultNames();
-    if (!defaults.ok()) {
-      return defaults.status();
+  const absl::StatusOr<RepositoryNames> found = repository_.List();
+  if (found.ok()) {
+    LogPassedOver(*found);
+  }
+  if (options_.wants_all()) {
+    if (!found.ok()) {
+      return found.status();
     }
-    names = *std::move(defaults);
+    return found->models;
+  }
+  if (names.empty() && options_.mode != ModelControlMode::kExplicit) {
+    return repository_.DefaultNames();
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  if (names.size() == 1 && options_.mode == ModelControlMode::kNone) {
+  return names;
+}
+
+absl::Status ModelControl::LoadInitial() {
+  const absl::StatusOr<std::vector<std::string>> names = InitialNames();
+  if (!names.ok()) {
+    return names.status();
+  }
+  if (names->size() == 1 && options_.mode == ModelControlMode::kNone) {
     device_use_ = DeviceUse::kAlone;
   }
-  for (const std::string& name : names) {
-    if (absl::Status status = LoadNow(name, ""); !status.ok()) {
-      return status;
+  const bool are_named = !options_.load_models.empty() && !options_.wants_all();
+  std::vector<std::string> reasons;
+  for (const std::string& name : *names) {
+    const absl::Status status = LoadNow(name, "");
+    if (status.ok()) {
+      continue;
     }
+    // What cannot be read may be no model, unless it is named as one.
+    if (absl::IsUnavailable(status) && !are_named) {
+      continue;
+    }
+    reasons.emplace_back(status.message());
+    MutexLock lock(mutex_);
+    missing_.insert(name);
   }
-  return absl::OkStatus();
+  if (reasons.empty() || !options_.exits_on_error) {
+    return absl::OkStatus();
+  }
+  if (names->size() > 1) {
+    reasons.push_back(absl::StrCat(
+        reasons.size(), " of ", names->size(),
+        " models cannot be loaded; --exit-on-error=false serves the others"));
+  }
+  return absl::FailedPreconditionError(absl::StrJoin(reasons, "\n"));
+}
+
+std::vector<std::string> ModelControl::MissingModels() const {
+  MutexLock lock(mutex_);
+  return {missing_.begin(), missing_.end()};
 }
 
 ModelControl::~ModelControl() {
@@ -121,11 +157,11 @@ void ModelControl::Enqueue(std::function<void()> job, const Done& done) {
 RepositoryIndex::Entries ModelControl::ReadIndex() const {
   RepositoryIndex::Entries index;
   // A folder that cannot be read just now hides no model that is known.
-  const absl::StatusOr<std::vector<std::string>> names = repository_.Names();
+  const absl::StatusOr<RepositoryNames> names = repository_.List();
   MutexLock lock(mutex_);
   std::map<std::string, const Model*> by_name;
   for (const std::string& name :
-       names.ok() ? *names : std::vector<std::string>()) {
+       names.ok() ? names->models : std::vector<std::string>()) {
     by_name[name] = nullptr;
   }
   for (const auto& [name, model] : models_) {
@@ -143,6 +179,13 @@ RepositoryIndex::Entries ModelControl::ReadIndex() const {
            .version = absl::StrCat(number),
            .state = version.state,
            .reason = version.reason.empty() ? model->reason : version.reason});
+    }
+  }
+  if (names.ok()) {
+    for (const auto& [name, why] : names->passed_over) {
+      if (by_name.count(name) == 0) {
+        index.push_back({.name = name, .reason = why});
+      }
     }
   }
   return index;

@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,8 +41,9 @@ class ModelControl {
  public:
   using Done = std::function<void(const absl::Status&)>;
 
-  // Loads what is to be served at start. Errors: those of the first model that
-  // cannot be loaded. Repository and table outlive it.
+  // Loads what is to be served at start, one after the other. Errors: those of
+  // the models that cannot be loaded, unless the options leave them out.
+  // Repository and table outlive it.
   static absl::StatusOr<std::unique_ptr<ModelControl>> Create(
       ModelRepository& repository, ModelTable& table,
       const ModelControlOptions& options);
@@ -59,6 +61,9 @@ class ModelControl {
   // loaded: a client that cleans up may ask twice. UNAVAILABLE unless the mode
   // is kExplicit.
   void Unload(const std::string& name, Done done);
+
+  // The models of the start that have neither been loaded nor unloaded since.
+  std::vector<std::string> MissingModels() const;
 
   // Gives all versions that are known and all models of the repository, by
   // name, as RepositoryIndex does.
@@ -82,8 +87,10 @@ class ModelControl {
   struct Version {
     VersionState state = VersionState::kLoading;
     std::string reason = {};
-    std::string fingerprint = {};            // of what serves
-    std::string failed = {};                 // of what could not be loaded
+    std::string fingerprint = {};  // of what serves
+    std::string failed = {};       // of what could not be loaded
+    int failures = 0;              // of that, one after the other
+    int polls_to_wait = 0;         // before it is tried again; 0: it is not
     std::shared_ptr<ModelEntry> entry = {};  // READY and UNLOADING
   };
   struct Model {
@@ -97,6 +104,7 @@ class ModelControl {
 
   absl::Status LoadInitial();
   RepositoryIndex::Entries ReadIndex() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<std::string>> InitialNames();
   void Enqueue(std::function<void()> job, const Done& done);
   absl::Status CheckMode() const;
 
@@ -112,6 +120,8 @@ class ModelControl {
   void UnloadNow(const std::string& name);
   void PollNow();
   bool HasChanged(const std::string& name, const ModelPlan& plan);
+  // Says once what is no model.
+  void LogPassedOver(const RepositoryNames& names);
   void NoteUnreadable(const std::string& name, const absl::Status& status);
   bool is_stopped() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
@@ -130,6 +140,7 @@ class ModelControl {
   std::map<std::string, Model> models_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<std::function<void()>, Done>> jobs_
       ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> missing_ ABSL_GUARDED_BY(mutex_);  // of the start
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = true;  // the thread
   TimePoint poll_at_ ABSL_GUARDED_BY(mutex_) = kNever;
@@ -137,6 +148,8 @@ class ModelControl {
   // What the last poll saw of each name: its plan's fingerprints; "": no such
   // folder. The thread only.
   std::map<std::string, std::string> polled_;
+  // What was said to be none; the thread only.
+  std::map<std::string, std::string> passed_over_;
 
   RepositoryIndex index_{[this] { return ReadIndex(); }};
   std::thread thread_;

@@ -21,6 +21,9 @@ enum class ModelControlMode : uint8_t { kNone, kPoll, kExplicit };
 struct ModelControlOptions {
   ModelControlMode mode = ModelControlMode::kNone;
   Duration poll_interval = Milliseconds(15'000);
+  // Whether a model of the start that cannot be loaded ends the start, as in
+  // Triton; else the others serve.
+  bool exits_on_error = true;
   // At start; empty: all that the repository serves by default, none with
   // kExplicit; "*" alone: all that it has. With kPoll the only ones that are
   // looked at.

@@ -18,6 +18,16 @@
 namespace ferry {
 namespace {
 
+// A load whose failure may pass is tried again after 1, 2, 4, ... polls, at
+// most 64.
+constexpr int kMostDoublings = 6;
+
+// Whether the same files may be loaded later: no memory, no space, no
+// descriptors, a file that could not be read. What they say stays wrong.
+bool MayPass(const absl::Status& failure) {
+  return !absl::IsInvalidArgument(failure) && !absl::IsUnimplemented(failure);
+}
+
 // How often it looks whether the last call of a model that goes has ended.
 constexpr Duration kLeavingPoll = std::chrono::milliseconds(20);
 
@@ -102,7 +112,9 @@ absl::Status ModelControl::LoadNow(const std::string& name,
         continue;
       }
       if (version.state != VersionState::kReady) {
-        version = {.state = VersionState::kLoading};
+        version = {.state = VersionState::kLoading,
+                   .failed = version.failed,
+                   .failures = version.failures};
         Publish();
       }
     }
@@ -117,7 +129,17 @@ absl::Status ModelControl::LoadNow(const std::string& name,
     }
     failure.Update(entry.status());
     version.reason = std::string(told.message());
+    version.failures =
+        version.failed == wanted.fingerprint ? version.failures + 1 : 1;
+    version.polls_to_wait =
+        MayPass(entry.status())
+            ? 1 << std::min(version.failures - 1, kMostDoublings)
+            : 0;
     version.failed = wanted.fingerprint;
+    if (options_.mode == ModelControlMode::kPoll && version.polls_to_wait > 0) {
+      spdlog::info("model {} version={} is tried again polls={}", name, number,
+                   version.polls_to_wait);
+    }
     if (version.state != VersionState::kReady) {
       version.state = VersionState::kUnavailable;
     }
@@ -140,6 +162,9 @@ absl::Status ModelControl::LoadNow(const std::string& name,
     }
   }
   Publish();
+  if (failure.ok()) {
+    missing_.erase(name);
+  }
   return failure;
 }
 
@@ -194,6 +219,11 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     spdlog::warn("model {} version={} is ready but has never run: {}. {}",
                  plan.config.options.name, version, failure, kWarmUpAdvice);
   }
+  if (!(*model)->notes.empty()) {
+    spdlog::info("model {} version={} config says what has no effect here: {}",
+                 plan.config.options.name, version,
+                 absl::StrJoin((*model)->notes, ", "));
+  }
   if (!(*model)->completed.empty()) {
     spdlog::info(
         "model {} version={} config was completed; to keep it, write into "
@@ -218,12 +248,8 @@ bool ModelControl::ServesOneThatRan(const std::string& name) const {
 
 void ModelControl::UnloadNow(const std::string& name) {
   MutexLock lock(mutex_);
+  missing_.erase(name);
   int count = 0;
-  if (!(*model)->notes.empty()) {
-    spdlog::info("model {} version={} config says what has no effect here: {}",
-                 plan.config.options.name, version,
-                 absl::StrJoin((*model)->notes, ", "));
-  }
   if (const auto found = models_.find(name); found != models_.end()) {
     for (auto& [number, version] : found->second.versions) {
       if (version.state == VersionState::kReady) {
@@ -295,14 +321,16 @@ void ModelControl::NoteUnreadable(const std::string& name,
 // What is seen for the first time is not acted on: files may be half written,
 // and a folder that is swapped is missing for a moment.
 void ModelControl::PollNow() {
-  const absl::StatusOr<std::vector<std::string>> found = repository_.Names();
+  const absl::StatusOr<RepositoryNames> found = repository_.List();
   if (!found.ok()) {  // nothing is gone that cannot be seen
     spdlog::error("cannot poll: {}", std::string(found.status().message()));
     return;
   }
+  LogPassedOver(*found);
+  const std::vector<std::string>& there = found->models;
   const std::vector<std::string>& wanted =
       options_.load_models.empty() || options_.wants_all()
-          ? *found
+          ? there
           : options_.load_models;
   std::set<std::string> names(wanted.begin(), wanted.end());
   {
@@ -321,8 +349,8 @@ void ModelControl::PollNow() {
     if (std::exchange(polled_[name], seen) != seen) {
       continue;
     }
-    if (!plan.ok() &&
-        std::find(found->begin(), found->end(), name) == found->end()) {
+    if (absl::IsNotFound(plan.status()) &&
+        std::find(there.begin(), there.end(), name) == there.end()) {
       UnloadNow(name);
     } else if (!plan.ok()) {
       NoteUnreadable(name, plan.status());
@@ -330,6 +358,16 @@ void ModelControl::PollNow() {
       (void)LoadNow(name, "");  // logged, and in the index
     }
   }
+}
+
+void ModelControl::LogPassedOver(const RepositoryNames& names) {
+  for (const auto& [name, why] : names.passed_over) {
+    if (passed_over_.count(name) == 0) {
+      spdlog::warn("model repository: '{}' is passed over: {}", Shown(name),
+                   why);
+    }
+  }
+  passed_over_ = names.passed_over;
 }
 
 bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
@@ -343,6 +381,10 @@ bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
       return true;
     }
     if (known->second.failed == wanted.fingerprint) {
+      int& polls_to_wait = known->second.polls_to_wait;
+      if (polls_to_wait > 0 && --polls_to_wait == 0) {
+        return true;
+      }
       has_failed = true;
     } else if (known->second.fingerprint != wanted.fingerprint) {
       return true;
@@ -357,6 +399,9 @@ bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
            known.second.state == VersionState::kUnavailable &&
            !known.second.failed.empty();
   });
+  if (!has_failed) {
+    missing_.erase(name);
+  }
   return !has_failed &&
          std::any_of(model.versions.begin(), model.versions.end(),
                      [&](const auto& known) {

@@ -38,9 +38,9 @@ absl::StatusOr<ModelEntry*> FindVersion(const std::string& name,
     }
   }
   int64_t number = 0;
-  if (!absl::SimpleAtoi(version, &number) || number < 1) {
+  if (!absl::SimpleAtoi(version, &number) || number < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model version: expected a number of at least 1, got '",
+        absl::StrCat("model version: expected a number of at least 0, got '",
                      Shown(version), "' for model '", name, "'"));
   }
   if (const std::string plain = absl::StrCat(number); plain != version) {

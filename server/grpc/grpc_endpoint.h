@@ -45,8 +45,10 @@ class GrpcEndpoint {
 
   // What grpc.health.v1 says of the server and of the inference service from
   // now on. At first it is not serving. A model is serving where a version is
-  // ready, while the server is serving.
+  // ready, while the server is serving or incomplete.
   void SetServing() { health_.Set(Health::kServing); }
+  // The models serve, the server is not ready.
+  void SetIncomplete() { health_.Set(Health::kIncomplete); }
   void SetNotServing() { health_.Set(Health::kNotServing); }
 
   // Takes no more calls, waits for those under way, at most `grace`, and

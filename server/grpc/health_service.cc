@@ -192,15 +192,16 @@ grpc::Status HealthService::AnswerCheck(const Request& request,
 
 HealthService::Response::ServingStatus HealthService::StatusOf(
     const std::string& service) const {
-  Health health = health_;
+  bool is_serving = health_ == Health::kServing;
   if (!service.empty() && service != service_name_) {
     const auto model = models_.find(service);
     if (model == models_.end()) {
       return Response::SERVICE_UNKNOWN;
     }
-    health = std::min(health, model->second);
+    is_serving =
+        health_ != Health::kNotServing && model->second == Health::kServing;
   }
-  return health == Health::kServing ? Response::SERVING : Response::NOT_SERVING;
+  return is_serving ? Response::SERVING : Response::NOT_SERVING;
 }
 
 }  // namespace ferry

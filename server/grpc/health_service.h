@@ -21,7 +21,8 @@
 
 namespace ferry {
 
-enum class Health { kNotServing, kServing };
+// kIncomplete: of the server, whose models serve while it is not ready.
+enum class Health { kNotServing, kIncomplete, kServing };
 
 class HealthService final
     : public UnaryService<grpc::health::v1::Health::AsyncService> {

@@ -132,7 +132,7 @@ grpc::Status InferenceService::AnswerModelReady(
   if (absl::IsInvalidArgument(entry.status())) {
     return ToGrpcStatus(entry.status());
   }
-  response.set_ready(entry.ok() && readiness_.is_ready() &&
+  response.set_ready(entry.ok() && readiness_.is_serving() &&
                      !(*entry)->model().scheduler->is_device_lost());
   return grpc::Status::OK;
 }

@@ -44,7 +44,7 @@ def wrong_calls(stub):
         ("config of a version that is no number",
          lambda: stub.ModelConfig(
              pb.ModelConfigRequest(name="echo", version="x")),
-         "INVALID_ARGUMENT", "expected a number of at least 1", "got 'x'"),
+         "INVALID_ARGUMENT", "expected a number of at least 0", "got 'x'"),
         ("statistics of an unknown model",
          lambda: stub.ModelStatistics(pb.ModelStatisticsRequest(name="none")),
          "NOT_FOUND", "unknown model", "'none'"),

@@ -40,6 +40,25 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_FALSE(options.repository.overrides.max_batch_size.has_value());
 }
 
+TEST(OptionsTest, StartAndReadinessAreAsTritonsUnlessToldOtherwise) {
+  const absl::StatusOr<CommandLine> defaults = Parse({});
+  ASSERT_TRUE(defaults.ok()) << defaults.status();
+  EXPECT_TRUE(defaults->options.control.exits_on_error);
+  EXPECT_TRUE(defaults->options.is_readiness_strict);
+  const std::vector<const char*> forms[] = {
+      {"--exit-on-error=false", "--strict-readiness=false"},
+      {"--exit-on-error", "false", "--strict-readiness", "0"}};
+  for (const std::vector<const char*>& flags : forms) {
+    const absl::StatusOr<CommandLine> told = Parse(flags);
+    ASSERT_TRUE(told.ok()) << told.status();
+    EXPECT_FALSE(told->options.control.exits_on_error);
+    EXPECT_FALSE(told->options.is_readiness_strict);
+    EXPECT_THAT(DescribeOptions(told->options),
+                HasSubstr("exit-on-error=false strict-readiness=false"));
+  }
+  EXPECT_FALSE(Parse({"--exit-on-error=maybe"}).ok());
+}
+
 TEST(OptionsTest, EveryFlagIsRead) {
   const absl::StatusOr<CommandLine> parsed =
       Parse({"--model-repository=/models",

@@ -20,6 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Key;
+using ::testing::Pair;
 
 constexpr char kEcho[] = R"(
 backend: "ferry_echo"
@@ -105,6 +106,63 @@ TEST(ModelRepositoryTest, LatestVersionServesUnlessThePolicySaysOtherwise) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(loaded->models.at("latest"), ElementsAre(Key(10)));
   EXPECT_THAT(loaded->models.at("all"), ElementsAre(Key(1), Key(2), Key(10)));
+}
+
+TEST(ModelRepositoryTest, VersionZeroIsAVersion) {
+  const TempFolder folder;
+  folder.Write("m/config.pbtxt", kEcho);
+  std::filesystem::create_directories(folder.path("m/0"));
+  std::filesystem::create_directories(folder.path("m/00"));
+  const auto loaded = LoadFrom(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT(loaded->models.at("m"), ElementsAre(Key(0)));
+}
+
+TEST(ModelRepositoryTest, FoldersThatAreNoVersionAreNamed) {
+  const TempFolder folder;
+  folder.Write("m/config.pbtxt",
+               "backend: \"pytorch\" max_batch_size: 1\n"
+               "input { name: \"x\" data_type: TYPE_FP32 dims: 1 }\n"
+               "output { name: \"y\" data_type: TYPE_FP32 dims: 1 }\n");
+  for (const char* other : {"m/01", "m/v1", "m/-1", "m/warmup"}) {
+    std::filesystem::create_directories(folder.path(other));
+  }
+  EXPECT_THAT(LoadFrom(folder).status().ToString(),
+              HasSubstr("expected a version folder such as '1', got '-1', "
+                        "'01', 'v1'; each folder"));
+}
+
+TEST(ModelRepositoryTest, WhatIsNoModelIsPassedOver) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  folder.Write("m/config.pbtxt", kEcho);
+  folder.Write("README.md", "a file");
+  for (const char* other : {"lost+found", "a b", ".hidden", "@eaDir"}) {
+    fs::create_directories(folder.path(other));
+  }
+  fs::create_symlink("nowhere", folder.path("dangling"));
+  fs::create_symlink("loop", folder.path("loop"));
+  fs::create_symlink("m", folder.path("alias"));
+  ModelRepositoryOptions options;
+  options.path = folder.path();
+  const absl::StatusOr<RepositoryNames> names = ModelRepository(options).List();
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_THAT(names->models, ElementsAre("alias", "m"));
+  EXPECT_THAT(
+      names->passed_over,
+      ElementsAre(Pair("@eaDir", HasSubstr("model name: expected 1 to")),
+                  Pair("a b", HasSubstr("got 'a b'")),
+                  Pair("dangling", HasSubstr("cannot look at it: No such")),
+                  Pair("loop", HasSubstr("cannot look at it: ")),
+                  Pair("lost+found", HasSubstr("got 'lost+found'"))));
+}
+
+// Root may read all, so what is too deep to be looked at stands for it.
+TEST(ModelRepositoryTest, FolderThatCannotBeReadIsNotSaidToBeMissing) {
+  const TempFolder folder;
+  folder.Write("m/config.pbtxt", kEcho);
+  std::filesystem::create_symlink("1", folder.path("m/1"));
+  EXPECT_EQ(LoadFrom(folder).status().code(), absl::StatusCode::kUnavailable);
 }
 
 std::string FingerprintOf(const TempFolder& folder) {
