@@ -43,15 +43,15 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
     return;
   }
   DropMessage();
-  std::optional<int64_t> retry_pushback_ms;
+  const grpc::Status refusal =
+      WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id());
+  std::optional<int64_t> retry_pushback_ms = RetryPushbackMs(refusal);
   if (entry_ && IsOverload(status)) {
     retry_pushback_ms =
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
   entry_.Reset();
-  transport_.SendError(
-      WithRequestId(ToGrpcStatus(status, environment_.codes), decoder_.id()),
-      retry_pushback_ms);
+  transport_.SendError(refusal, retry_pushback_ms);
   transport_.Ended();
 }
 
@@ -139,10 +139,9 @@ void InferCall::Finish() {
 
 void InferCall::Send() {
   if (!result_.outcome.ok()) {
-    transport_.SendError(
-        WithRequestId(ToGrpcStatus(result_.outcome, environment_.codes),
-                      decoder_.id()),
-        std::nullopt);
+    const grpc::Status failure =
+        WithRequestId(ToGrpcStatus(result_.outcome), decoder_.id());
+    transport_.SendError(failure, RetryPushbackMs(failure));
     return;
   }
   grpc::ByteBuffer reply =

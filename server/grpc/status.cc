@@ -28,6 +28,8 @@ grpc::StatusCode ToGrpcCode(absl::StatusCode code, StatusCodes codes) {
   return static_cast<grpc::StatusCode>(number);
 }
 
+constexpr int64_t kUnavailablePushbackMs = 100;
+
 // Bytes of a message on the wire, where gRPC writes each byte that is no
 // printable ASCII, and '%', as three. Clients take 8 KiB of all metadata.
 constexpr size_t kMaxMessageBytes = 4096;
@@ -59,7 +61,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status, StatusCodes codes) {
                       Bounded(status.message()));
 }
 
-grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes) {
+grpc::Status ToGrpcStatus(Outcome outcome) {
   if (outcome.ok()) {
     return grpc::Status::OK;
   }
@@ -68,7 +70,13 @@ grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes) {
     absl::StrAppend(&text, "; the server's log says why at reason=",
                     absl::Hex(outcome.reason, absl::kZeroPad8));
   }
-  return grpc::Status(ToGrpcCode(outcome.code, codes), text);
+  return grpc::Status(ToGrpcCode(outcome.code, StatusCodes::kFerry), text);
+}
+
+std::optional<int64_t> RetryPushbackMs(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE
+             ? std::optional<int64_t>(kUnavailablePushbackMs)
+             : std::nullopt;
 }
 
 grpc::Status WithRequestId(const grpc::Status& status, const std::string& id) {

@@ -11,6 +11,8 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -30,7 +32,14 @@ inline constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";
 // bound of metadata would turn it into another one.
 grpc::Status ToGrpcStatus(const absl::Status& status,
                           StatusCodes codes = StatusCodes::kFerry);
-grpc::Status ToGrpcStatus(Outcome outcome, StatusCodes codes);
+
+// Returns how a request ended that was admitted: the codes are the same in both
+// worlds, as no queue was full.
+grpc::Status ToGrpcStatus(Outcome outcome);
+
+// Returns when to try UNAVAILABLE again, by which time a client that was told
+// of a drain has turned elsewhere; nothing for other codes.
+std::optional<int64_t> RetryPushbackMs(const grpc::Status& status);
 
 // Returns the same with "[request id: <id>] " before its text, as clients of
 // Triton know it.

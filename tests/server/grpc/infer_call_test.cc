@@ -336,6 +336,28 @@ TEST(InferCallTest, FullQueueIsRefusedWithAPushback) {
   EXPECT_EQ(first.replies, 1);
 }
 
+TEST(InferCallTest, RefusalOfADrainHasAPushback) {
+  Scene scene;
+  scene.model.scheduler().BeginDrain();
+  scene.Start(OneRow());
+  EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_GT(scene.call.retry_pushback_ms, 0);
+}
+
+TEST(InferCallTest, TritonCodesAreForRefusalsAlone) {
+  Scene scene({.queue = {.requests = 1}});
+  const InferEnvironment triton{.models = scene.view,
+                                .answered = scene.queue.calls(),
+                                .codes = StatusCodes::kTriton};
+  TestCall admitted(triton);
+  TestCall refused(triton);
+  admitted.Start(OneRow().SerializeAsString());
+  refused.Start(OneRow().SerializeAsString());
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  scene.Serve({absl::StatusCode::kResourceExhausted, "device is full"});
+  EXPECT_EQ(admitted.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST(InferCallTest, DeadlineOfTheTransportIsTheRequests) {
   Scene scene;
   scene.Start(OneRow(), scene.model.clock().Now() + Milliseconds(5));

@@ -17,13 +17,12 @@ TEST(StatusTest, EveryCodeKeepsItsNameAndText) {
     EXPECT_EQ(status.error_message(), "why");
   }
   EXPECT_TRUE(ToGrpcStatus(absl::OkStatus(), StatusCodes::kFerry).ok());
-  EXPECT_TRUE(ToGrpcStatus(Outcome(), StatusCodes::kFerry).ok());
+  EXPECT_TRUE(ToGrpcStatus(Outcome()).ok());
 }
 
 TEST(StatusTest, OutcomeBecomesTheSameStatus) {
   const grpc::Status status =
-      ToGrpcStatus(Outcome{absl::StatusCode::kDeadlineExceeded, "late"},
-                   StatusCodes::kFerry);
+      ToGrpcStatus(Outcome{absl::StatusCode::kDeadlineExceeded, "late"});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), "late");
 }
@@ -52,6 +51,13 @@ TEST(StatusTest, TritonCodesChangeOnlyTheFullQueue) {
   EXPECT_EQ(
       ToGrpcStatus(absl::InternalError("x"), StatusCodes::kTriton).error_code(),
       grpc::StatusCode::INTERNAL);
+}
+
+TEST(StatusTest, WhatIsUnavailableHasATimeToTryAgain) {
+  EXPECT_GT(RetryPushbackMs(ToGrpcStatus(absl::UnavailableError("drains"))), 0);
+  EXPECT_EQ(RetryPushbackMs(ToGrpcStatus(absl::InternalError("x"))),
+            std::nullopt);
+  EXPECT_EQ(RetryPushbackMs(grpc::Status::OK), std::nullopt);
 }
 
 TEST(StatusTest, LongTextsAreCutAsTheyStandOnTheWire) {
