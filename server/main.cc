@@ -30,6 +30,7 @@
 #include "server/control/probe_load.h"
 #include "server/log.h"
 #include "server/metrics/device_metrics.h"
+#include "server/net/open_files.h"
 #include "server/options.h"
 #include "server/server.h"
 #include "server/stop_signals.h"
@@ -41,8 +42,9 @@ namespace {
 // How often the backends are looked after.
 constexpr Duration kLookInterval = std::chrono::milliseconds(500);
 
-// What an idle server needs to take itself apart, whatever time it is given.
-constexpr Duration kMinExitTime = std::chrono::seconds(1);
+// What a server needs to take itself apart, beside the time that is given.
+constexpr Duration kTakeApart =
+    Server::kMaxTeardown + std::chrono::milliseconds(500);
 
 // How long clients and balancers can see that the server is lost.
 constexpr Duration kLostGrace = std::chrono::seconds(1);
@@ -160,7 +162,7 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   const Clock& clock = Clock::Steady();
   const TimePoint drain_from = clock.Now() + lifecycle.drain_delay;
   const TimePoint deadline = drain_from + lifecycle.exit_timeout;
-  signals.ExitBy(std::max(deadline, drain_from + kMinExitTime));
+  signals.ExitBy(deadline + kTakeApart);
   server.BeginDrain();
   spdlog::info("drains signal={}", sigabbrev_np(signal));
   ServeUntil(drain_from, signals, server);
@@ -196,6 +198,11 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
   StartLog(options.log_level, LogTakes::kAllOutput);
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
+  RaiseOpenFileLimit();
+  auto ports = BindPorts(options);
+  if (!ports.ok()) {
+    return CannotStart(ports.status());
+  }
   RaisePriorities(options.lifecycle.priority);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
@@ -215,8 +222,9 @@ int Serve(int argc, char** argv, ServerOptions& options) {
     device_metrics.emplace((*device)->library(), (*device)->choice(),
                            (*device)->sampler());
   }
-  auto server = Server::Create(
-      options, device_metrics.has_value() ? &*device_metrics : nullptr);
+  auto server =
+      Server::Create(options, *std::move(ports),
+                     device_metrics.has_value() ? &*device_metrics : nullptr);
   if (!server.ok()) {
     return CannotStart(server.status());
   }

@@ -5,8 +5,9 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/mutex.h"
+#include "server/net/open_files.h"
 
 namespace ferry {
 namespace {
@@ -15,15 +16,16 @@ constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr int kOk = 200;
 constexpr int kServiceUnavailable = 503;
 
-// How long gRPC may take to write the last replies, at most: no more than half
-// of the time there is.
-constexpr Duration kMaxShutdownGrace = std::chrono::seconds(1);
-
-// What is kept of the time for the end of the threads after that.
-constexpr Duration kTeardown = std::chrono::milliseconds(100);
+// How long gRPC may take to write the last replies, at most.
+constexpr Duration kMaxFlush = std::chrono::milliseconds(800);
+static_assert(kMaxFlush < Server::kMaxTeardown);
 
 // What an idle server needs to say that it is idle, also where no time is left.
 constexpr Duration kMinDrain = std::chrono::milliseconds(20);
+
+// What clients that are told to go need to hear of it, in most networks. What
+// they send meanwhile is served.
+constexpr Duration kSendAway = std::chrono::milliseconds(100);
 
 // gRPC cancels calls that arrive while it shuts down, which clients cannot
 // tell from their own cancels. So the server goes on to answer UNAVAILABLE
@@ -32,6 +34,22 @@ constexpr Duration kQuiet = std::chrono::milliseconds(100);
 constexpr Duration kQuietPoll = std::chrono::milliseconds(10);
 constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 
+absl::Status CannotListen(const absl::Status& status, const char* for_what,
+                          const std::string& address, int port) {
+  return absl::Status(status.code(), absl::StrCat("cannot listen on ",
+                                                  HostAndPort(address, port),
+                                                  for_what, status.message()));
+}
+
+void SleepUntil(TimePoint until) {
+  Mutex mutex;
+  CondVar never_signaled;
+  MutexLock lock(mutex);
+  while (Clock::Steady().Now() < until) {
+    never_signaled.WaitUntil(mutex, until);
+  }
+}
+
 HttpReply Yes(bool condition) {
   return {.code = condition ? kOk : kServiceUnavailable,
           .body = condition ? "ok\n" : "no\n"};
@@ -39,9 +57,35 @@ HttpReply Yes(bool condition) {
 
 }  // namespace
 
+absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
+  const GrpcOptions& grpc = options.grpc;
+  auto grpc_port = ListenSockets::Bind(grpc.address, grpc.port);
+  if (!grpc_port.ok()) {
+    return CannotListen(grpc_port.status(), " for gRPC: ", grpc.address,
+                        grpc.port);
+  }
+  Ports ports{.grpc = *std::move(grpc_port), .metrics = std::nullopt};
+  const MetricsOptions& metrics = options.metrics;
+  if (metrics.listening == MetricsListening::kOff) {
+    return ports;
+  }
+  if (!IsIpAddress(metrics.address)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--metrics-address: expected an IP address, got '",
+                     metrics.address, "'"));
+  }
+  auto metrics_port = ListenSockets::Bind(metrics.address, metrics.port);
+  if (!metrics_port.ok()) {
+    return CannotListen(metrics_port.status(),
+                        " for metrics: ", metrics.address, metrics.port);
+  }
+  ports.metrics = *std::move(metrics_port);
+  return ports;
+}
+
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
-    const ServerOptions& options, const DeviceMetrics* device) {
-  std::unique_ptr<Server> server(new Server(options, device));
+    const ServerOptions& options, Ports ports, const DeviceMetrics* device) {
+  std::unique_ptr<Server> server(new Server(options, std::move(ports), device));
   auto control = ModelControl::Create(server->repository_, server->models_,
                                       options.control);
   if (!control.ok()) {
@@ -52,11 +96,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
 }
 
 absl::Status Server::Listen() {
-  if (absl::Status status = OpenDoors(); !status.ok()) {
-    return status;
-  }
-  BecomeReady();
-  return absl::OkStatus();
+  readiness_.MoveTo(MissingModels().empty() ? ServerState::kReady
+                                            : ServerState::kIncomplete);
+  return OpenDoors();
 }
 
 std::vector<std::string> Server::MissingModels() const {
@@ -64,41 +106,57 @@ std::vector<std::string> Server::MissingModels() const {
                                       : std::vector<std::string>();
 }
 
-void Server::BecomeReady() {
-  if (MissingModels().empty()) {
-    readiness_.MoveTo(ServerState::kReady);
-    grpc_->SetServing();
-  } else {
-    readiness_.MoveTo(ServerState::kIncomplete);
-    grpc_->SetIncomplete();
-  }
-}
-
-Server::Server(const ServerOptions& options, const DeviceMetrics* device)
+Server::Server(const ServerOptions& options, Ports ports,
+               const DeviceMetrics* device)
     : options_(options),
       device_(device),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       watch_(models_, options.lifecycle.backend_timeout,
-             options.lifecycle.is_device_lost) {}
+             options.lifecycle.is_device_lost),
+      ports_(std::move(ports)),
+      grpc_port_(ports_->grpc.port()) {}
 
 absl::Status Server::OpenDoors() {
-  auto grpc = GrpcEndpoint::Create(options_.grpc, models_, *control_,
-                                   readiness_, unsent_);
-  if (!grpc.ok()) {
-    return grpc.status();
+  grpc_ = GrpcEndpoint::Create(options_.grpc, models_, *control_, readiness_,
+                               unsent_);
+  TellHealth();
+  Ports ports = *std::exchange(ports_, std::nullopt);
+  if (ports.metrics.has_value()) {
+    const MetricsOptions& metrics = options_.metrics;
+    auto http = HttpListener::Create(*std::move(ports.metrics), Routes());
+    if (!http.ok()) {
+      return CannotListen(http.status(), " for metrics: ", metrics.address,
+                          metrics.port);
+    }
+    http_ = *std::move(http);
   }
-  grpc_ = *std::move(grpc);
-  if (options_.metrics.listening == MetricsListening::kOff) {
-    return absl::OkStatus();
+  auto acceptor = Acceptor::Start(
+      std::move(ports.grpc),
+      {.take = [this](int listen_fd, int fd) { grpc_->Take(listen_fd, fd); },
+       .tell =
+           [this](bool is_blind) {
+             readiness_.SetBlind(is_blind);
+             TellHealth();
+           }},
+      FirstReservedFile(OpenFileLimit()));
+  if (!acceptor.ok()) {
+    return CannotListen(acceptor.status(), " for gRPC: ", options_.grpc.address,
+                        options_.grpc.port);
   }
-  auto http = HttpListener::Create(options_.metrics.address,
-                                   options_.metrics.port, Routes());
-  if (!http.ok()) {
-    return http.status();
-  }
-  http_ = *std::move(http);
+  acceptor_ = *std::move(acceptor);
   return absl::OkStatus();
+}
+
+void Server::TellHealth() {
+  MutexLock lock(health_mutex_);
+  if (readiness_.is_ready()) {
+    grpc_->SetServing();
+  } else if (readiness_.is_serving() && !readiness_.is_blind()) {
+    grpc_->SetIncomplete();
+  } else {
+    grpc_->SetNotServing();
+  }
 }
 
 HttpReply Server::Metrics(Buckets buckets) const {
@@ -121,6 +179,7 @@ HttpListener::Routes Server::Routes() const {
 
 Server::~Server() {
   http_.reset();
+  acceptor_.reset();
   if (grpc_ != nullptr) {
     // An answer on a queue that was stopped would end the process.
     control_->BeginDrain();
@@ -142,20 +201,22 @@ std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
   unsent_.Enforce();
   memory_.Look(now);
-  if (readiness_.state() == ServerState::kIncomplete) {
-    BecomeReady();
+  if (readiness_.state() == ServerState::kIncomplete &&
+      MissingModels().empty()) {
+    readiness_.MoveTo(ServerState::kReady);
+    TellHealth();
   }
   std::optional<std::string> why = watch_.Look(now);
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);
-    grpc_->SetNotServing();
+    TellHealth();
   }
   return why;
 }
 
 void Server::BeginDrain() {
   readiness_.MoveTo(ServerState::kDraining);
-  grpc_->SetNotServing();
+  TellHealth();
 }
 
 uint64_t Server::DrainRefusals() const {
@@ -167,16 +228,20 @@ uint64_t Server::DrainRefusals() const {
   return sum;
 }
 
+void Server::SendAway(TimePoint until) {
+  acceptor_->Stop();
+  grpc_->SendGoaways();
+  SleepUntil(until);
+}
+
 void Server::SayFarewell(TimePoint until) {
   const Clock& clock = Clock::Steady();
   uint64_t refused = DrainRefusals();
   TimePoint quiet_since = clock.Now();
-  Mutex mutex;
-  CondVar never_signaled;
-  MutexLock lock(mutex);
   for (TimePoint now = clock.Now(); now < until && now < quiet_since + kQuiet;
        now = clock.Now()) {
-    never_signaled.WaitUntil(mutex, now + kQuietPoll);
+    SleepUntil(now + kQuietPoll);
+    grpc_->SendGoaways();  // to those whose connection was not made yet
     unsent_.Enforce();
     const uint64_t refused_now = DrainRefusals();
     if (refused_now != refused) {
@@ -186,20 +251,35 @@ void Server::SayFarewell(TimePoint until) {
   }
 }
 
+void Server::FlushReplies(TimePoint until) {
+  const Clock& clock = Clock::Steady();
+  for (TimePoint now = clock.Now(); now < until && unsent_.bytes() > 0;
+       now = clock.Now()) {
+    SleepUntil(std::min(until, now + kQuietPoll));
+  }
+}
+
 absl::Status Server::FinishDrain(TimePoint until) {
-  control_->BeginDrain();
   const Clock& clock = Clock::Steady();
   const TimePoint now = clock.Now();
-  const Duration grace = std::min(kMaxShutdownGrace, (until - now) / 2);
-  const TimePoint answered_by = std::max(until - grace, now + kMinDrain);
-  const absl::Status status = control_->Drain(answered_by);
-  SayFarewell(std::min(answered_by, clock.Now() + kMaxFarewell));
-  if (!control_->JoinBy(until - kTeardown)) {
+  SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
+  control_->BeginDrain();
+  until = std::max(until, clock.Now() + kMinDrain);
+  const absl::Status status = control_->Drain(until);
+  grpc_->EndStreams();
+  SayFarewell(std::min(until, clock.Now() + kMaxFarewell));
+  const bool has_joined = control_->JoinBy(until);
+  FlushReplies(clock.Now() + kMaxFlush);
+  if (!has_joined) {
     return status.ok() ? absl::AbortedError("a model is still being loaded")
                        : status;
   }
-  const Duration left = until - clock.Now() - kTeardown;
-  grpc_->Shutdown(std::clamp(left, Duration(0), kMaxShutdownGrace));
+  // What is left, an upload or a reply that nothing reads, ends as with the
+  // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.
+  acceptor_->ShutConnections();
+  if (status.ok()) {
+    grpc_->Shutdown(Duration(0));
+  }
   return status;
 }
 

@@ -1,23 +1,30 @@
 // Server owns the served models and their endpoints, from ready to gone.
 //
-// Stopping: BeginDrain() (not ready, still serving), then FinishDrain() (no
-// new requests, what was admitted is answered, gRPC is shut down), then the
-// destructor. After a FinishDrain() that failed it may wait long: a process
-// that must end leaves by _exit(), while gRPC's queues still take answers.
+// Starting: BindPorts(), which finds a busy port before a model is loaded;
+// Create(); Listen().
+// Stopping: BeginDrain() (not ready, still serving), then FinishDrain()
+// (clients are told to go, no new requests, what was admitted is answered,
+// connections and gRPC are shut down), then the destructor. After a
+// FinishDrain() that failed it may wait long: a process that must end leaves by
+// _exit(), while gRPC's queues still take answers.
 //
 // Thread safety: one thread calls; what it owns serves on threads of its own.
-// Errors: of Create(): a model that cannot serve; of Listen(): an address that
-// cannot be listened on.
+// Errors: of BindPorts() and Listen(): an address that cannot be listened on;
+// of Create(): a model that cannot serve.
 #ifndef FERRY_SERVER_SERVER_H_
 #define FERRY_SERVER_SERVER_H_
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "models/repository/model_repository.h"
 #include "server/control/backend_watch.h"
 #include "server/control/model_control.h"
@@ -28,15 +35,26 @@
 #include "server/http/http_listener.h"
 #include "server/metrics/device_metrics.h"
 #include "server/metrics/metrics.h"
+#include "server/net/acceptor.h"
+#include "server/net/listen_sockets.h"
 #include "server/options.h"
 
 namespace ferry {
+
+// What a server will listen on.
+struct Ports {
+  ListenSockets grpc;
+  std::optional<ListenSockets> metrics;  // none where metrics are off
+};
+
+absl::StatusOr<Ports> BindPorts(const ServerOptions& options);
 
 class Server {
  public:
   // Loads the models. `device` outlives the server; null on the CPU.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
-      const ServerOptions& options, const DeviceMetrics* device = nullptr);
+      const ServerOptions& options, Ports ports,
+      const DeviceMetrics* device = nullptr);
 
   // Listens, and is ready when it returns unless models are missing. Once,
   // after Create().
@@ -47,7 +65,7 @@ class Server {
   // Waits until each load and each batch that runs has ended.
   ~Server();
 
-  int grpc_port() const { return grpc_->port(); }
+  int grpc_port() const { return grpc_port_; }
   // Nothing where metrics are off.
   std::optional<int> metrics_port() const;
 
@@ -58,23 +76,30 @@ class Server {
 
   void BeginDrain();
 
-  // DEADLINE_EXCEEDED where not all that was admitted was finished in time;
-  // the rest was answered with UNAVAILABLE or still runs. ABORTED where all
-  // was, but a model is still being loaded.
+  // What was admitted has until then; returns at most kMaxTeardown later.
+  // DEADLINE_EXCEEDED where not all of it was finished in time: the rest was
+  // answered with UNAVAILABLE or still runs. ABORTED where all was, but a model
+  // is still being loaded.
   absl::Status FinishDrain(TimePoint until);
+  static constexpr Duration kMaxTeardown = std::chrono::seconds(1);
 
  private:
-  Server(const ServerOptions& options, const DeviceMetrics* device);
+  Server(const ServerOptions& options, Ports ports,
+         const DeviceMetrics* device);
 
   absl::Status OpenDoors();
-  // Moves on to ready, or to incomplete.
-  void BecomeReady();
+  // Tells the health service if the server is ready.
+  void TellHealth() ABSL_LOCKS_EXCLUDED(health_mutex_);
   HttpReply Metrics(Buckets buckets) const;
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;
+  // Tells clients to go, and serves what they send until they hear of it.
+  void SendAway(TimePoint until);
   // Goes on to refuse until clients are quiet, at most until then.
   void SayFarewell(TimePoint until);
+  // Waits until replies are written, at most until then.
+  void FlushReplies(TimePoint until);
 
   const ServerOptions options_;
   const DeviceMetrics* const device_;  // or null
@@ -85,7 +110,11 @@ class Server {
   UnsentReplies unsent_;
   MemoryReturn memory_;
   BackendWatch watch_;
+  std::optional<Ports> ports_;  // until Listen()
+  const int grpc_port_;
+  Mutex health_mutex_;  // the health service hears what is ready last, last
   std::unique_ptr<GrpcEndpoint> grpc_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpListener> http_;
 };
 

@@ -1,6 +1,7 @@
 // Readiness tells every endpoint whether the server takes requests.
 //
-// It only moves forward: starting, incomplete, ready, draining, lost.
+// Its state only moves forward: starting, incomplete, ready, draining, lost.
+// While it is ready it may be blind, and is not ready then, again and again.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_CONTROL_READINESS_H_
@@ -22,10 +23,13 @@ enum class ServerState : uint8_t {
 class Readiness {
  public:
   ServerState state() const { return state_.load(std::memory_order_relaxed); }
-  bool is_ready() const { return state() == ServerState::kReady; }
+  bool is_ready() const {
+    return state() == ServerState::kReady && !is_blind();
+  }
   // Whether its models are asked to serve.
   bool is_serving() const {
-    return is_ready() || state() == ServerState::kIncomplete;
+    return state() == ServerState::kReady ||
+           state() == ServerState::kIncomplete;
   }
   bool is_live() const { return state() != ServerState::kLost; }
 
@@ -37,8 +41,15 @@ class Readiness {
     }
   }
 
+  // Whether no new client can reach the server, for want of files.
+  bool is_blind() const { return is_blind_.load(std::memory_order_relaxed); }
+  void SetBlind(bool is_blind) {
+    is_blind_.store(is_blind, std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<ServerState> state_{ServerState::kStarting};
+  std::atomic<bool> is_blind_{false};
 };
 
 }  // namespace ferry

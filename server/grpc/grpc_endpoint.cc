@@ -5,13 +5,16 @@
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "server/grpc/goaway.h"
 
 namespace ferry {
 namespace {
@@ -42,13 +45,6 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
                    plugins->end());
   }
 };
-
-// "[::1]:8001" for an IPv6 address.
-std::string HostAndPort(const std::string& address, int port) {
-  const bool is_v6 = address.find(':') != std::string::npos;
-  return is_v6 ? absl::StrCat("[", address, "]:", port)
-               : absl::StrCat(address, ":", port);
-}
 
 // Takes the one algorithm; gRPC refuses the others as UNIMPLEMENTED by name.
 // Where there is none, the filters that compress and inflate are left out:
@@ -86,22 +82,17 @@ int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GrpcEndpoint>> GrpcEndpoint::Create(
-    const GrpcOptions& options, ModelTable& models, ModelControl& control,
-    const Readiness& readiness, UnsentReplies& unsent) {
+std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(const GrpcOptions& options,
+                                                   ModelTable& models,
+                                                   ModelControl& control,
+                                                   const Readiness& readiness,
+                                                   UnsentReplies& unsent) {
   std::unique_ptr<GrpcEndpoint> endpoint(
       new GrpcEndpoint(models, control, readiness, unsent));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
   endpoint->server_ = builder.BuildAndStart();
-  if (endpoint->server_ == nullptr || endpoint->port_ <= 0) {
-    for (auto& queue : endpoint->queues_) {
-      queue->Stop();
-    }
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", HostAndPort(options.address, options.port),
-        " for gRPC: the address is in use or not this machine's"));
-  }
+  Check(endpoint->server_ != nullptr, "a server that binds no port starts");
   for (auto& queue : endpoint->queues_) {
     queue->Start();
   }
@@ -127,14 +118,15 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   } else {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   }
-  builder.AddListeningPort(HostAndPort(options.address, options.port),
-                           grpc::InsecureServerCredentials(), &port_);
+  using Experimental = grpc::ServerBuilder::experimental_type;
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      Experimental::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   SetCompression(options.compression, builder);
   // Every call would pay for it and no client has a use for it: counts of every
   // call for a service that is not offered.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              StreamsOfConnection(options, models_));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
@@ -160,6 +152,29 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
         models_, options.status_codes,
         InferQueue::Sources{.calls = service_, .streams = service_}, unsent_,
         services, builder));
+  }
+}
+
+void GrpcEndpoint::Take(int listen_fd, int fd) {
+  // What gRPC sets on the sockets that it accepts itself.
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  const int timeout_ms = kKeepaliveTimeoutMs;
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms,
+             sizeof(timeout_ms));
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+      connection;
+  connection.listener_fd = listen_fd;
+  connection.fd = fd;
+  acceptor_->HandleNewConnection(&connection);
+}
+
+void GrpcEndpoint::SendGoaways() { ferry::SendGoaways(*server_); }
+
+void GrpcEndpoint::EndStreams() {
+  health_.EndWatches();
+  for (auto& queue : queues_) {
+    queue->EndStreams();
   }
 }
 

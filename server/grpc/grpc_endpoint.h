@@ -1,15 +1,17 @@
 // GrpcEndpoint runs the gRPC server with its services, queues and bounds.
 //
 // Bounds: message bytes, metadata bytes, streams a connection, memory, unread
-// replies; one port, not shared; no compression, no reflection and no admin RPC
-// unless asked for.
+// replies; no compression, no reflection and no admin RPC unless asked for.
 //
-// Life: Create() listens; Shutdown(); Stop() when nothing is left to answer;
-// then the destructor, after the schedulers are gone.
+// It listens nowhere: connections are handed to it (server/net/acceptor.h), as
+// gRPC's own listener stops for ever at the first one that it cannot accept.
+//
+// Life: Create(); Take() what comes; SendGoaways(); EndStreams(); Shutdown();
+// Stop() when nothing is left to answer; then the destructor, after the
+// schedulers are gone.
 //
 // Thread safety: created, shut down and destroyed by one thread; the rest from
 // any.
-// Errors: UNAVAILABLE where the address cannot be listened on.
 #ifndef FERRY_SERVER_GRPC_GRPC_ENDPOINT_H_
 #define FERRY_SERVER_GRPC_GRPC_ENDPOINT_H_
 
@@ -19,7 +21,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
 #include "server/grpc/admin_service.h"
@@ -34,14 +35,18 @@ namespace ferry {
 class GrpcEndpoint {
  public:
   // All but the options outlive the endpoint.
-  static absl::StatusOr<std::unique_ptr<GrpcEndpoint>> Create(
-      const GrpcOptions& options, ModelTable& models, ModelControl& control,
-      const Readiness& readiness, UnsentReplies& unsent);
+  static std::unique_ptr<GrpcEndpoint> Create(const GrpcOptions& options,
+                                              ModelTable& models,
+                                              ModelControl& control,
+                                              const Readiness& readiness,
+                                              UnsentReplies& unsent);
 
   // REQUIRES: Stop() was called.
   ~GrpcEndpoint() = default;
 
-  int port() const { return port_; }
+  // Serves a connection, which came to that listening socket, and closes it.
+  // Before Shutdown().
+  void Take(int listen_fd, int fd);
 
   // What grpc.health.v1 says of the server and of the inference service from
   // now on. At first it is not serving. A model is serving where a version is
@@ -51,8 +56,18 @@ class GrpcEndpoint {
   void SetIncomplete() { health_.Set(Health::kIncomplete); }
   void SetNotServing() { health_.Set(Health::kNotServing); }
 
+  // Tells every client to open no more calls on its connection. Those that it
+  // opens before it hears of that are served; then the connection ends.
+  void SendGoaways();
+
+  // Ends the streams and watches, also those that come later, with UNAVAILABLE,
+  // a stream once what it asked for is answered.
+  void EndStreams();
+
   // Takes no more calls, waits for those under way, at most `grace`, and
-  // cancels the rest. A batch that still runs is answered all the same.
+  // cancels the rest. A batch that still runs is answered all the same. gRPC
+  // cancels the calls that arrive meanwhile, which their clients cannot tell
+  // from their own cancels: so no client should have a connection any more.
   void Shutdown(Duration grace);
 
   // Shuts down, and ends the queues, which take no answer any more. REQUIRES:
@@ -78,8 +93,8 @@ class GrpcEndpoint {
   HealthService health_;
   UnsentReplies& unsent_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
 };
 
 }  // namespace ferry

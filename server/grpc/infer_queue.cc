@@ -23,7 +23,8 @@ InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
       stream_environment_{.infer = environment_,
                           .unsent = unsent,
                           .source = sources.streams,
-                          .queue = *queue_} {
+                          .queue = *queue_,
+                          .open = open_streams_} {
   idle_.reserve(kMaxIdleCalls);
 }
 
@@ -33,6 +34,18 @@ InferQueue::~InferQueue() {
 
 void InferQueue::Start() {
   thread_ = std::thread([this] { Run(); });
+}
+
+void InferQueue::EndStreams() {
+  end_streams_alarm_.Set(queue_.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC),
+                         end_streams_.get());
+}
+
+void InferQueue::OnEndStreams(bool) {
+  open_streams_.must_end = true;
+  for (InferStream* stream : open_streams_.streams) {
+    stream->EndSoon();
+  }
 }
 
 void InferQueue::Stop() {

@@ -10,8 +10,8 @@
 // never matched back and waits for the others. Then Stop(). The thread itself
 // shuts its queue down, so nothing is posted to a queue that is shut down.
 //
-// Thread safety: created and stopped by one thread; calls come back to it on
-// its own.
+// Thread safety: created, told and stopped by one thread; calls come back to it
+// on its own.
 #ifndef FERRY_SERVER_GRPC_INFER_QUEUE_H_
 #define FERRY_SERVER_GRPC_INFER_QUEUE_H_
 
@@ -50,6 +50,10 @@ class InferQueue final : private InferCallPool {
   // REQUIRES: the server is started.
   void Start();
 
+  // Ends the streams, also those that come later (InferStream::EndSoon()). At
+  // most once, between Start() and Stop().
+  void EndStreams();
+
   // Waits until every call has ended. REQUIRES: the server is shut down, and
   // the schedulers have answered all they accepted.
   void Stop();
@@ -61,6 +65,7 @@ class InferQueue final : private InferCallPool {
   void GiveBack(GrpcInferCall& call) override;
   void PostNext() override;
   void Run();
+  void OnEndStreams(bool ok);
 
   ModelTableView models_;
   InferRpcSource& service_;
@@ -69,7 +74,10 @@ class InferQueue final : private InferCallPool {
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   AnsweredCalls answered_;
   const InferEnvironment environment_;
+  InferStream::OpenStreams open_streams_;
   const InferStream::Environment stream_environment_;
+  MemberTag<InferQueue> end_streams_{*this, &InferQueue::OnEndStreams};
+  grpc::Alarm end_streams_alarm_;
   grpc::Alarm stop_alarm_;
   std::vector<std::unique_ptr<GrpcInferCall>> idle_;
   std::thread thread_;

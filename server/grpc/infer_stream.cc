@@ -9,6 +9,7 @@ namespace ferry {
 namespace {
 
 constexpr char kErrorsEndTheStream[] = "triton_grpc_error";
+constexpr char kDrains[] = "server is draining and ends its streams";
 
 }  // namespace
 
@@ -49,7 +50,7 @@ InferStream::InferStream(const Environment& environment)
                                    matched_.get());
 }
 
-InferStream::~InferStream() = default;
+InferStream::~InferStream() { environment_.open.streams.erase(this); }
 
 void InferStream::OnMatched(bool ok) {
   if (!ok) {  // the server was shut down before: `done` does not follow
@@ -57,6 +58,7 @@ void InferStream::OnMatched(bool ok) {
     return;
   }
   Post(environment_);
+  environment_.open.streams.insert(this);
   Expect();  // of `done`
   deadline_ = ToTimePoint(context_.raw_deadline());
   const auto wish = context_.client_metadata().find(kErrorsEndTheStream);
@@ -64,6 +66,7 @@ void InferStream::OnMatched(bool ok) {
     errors_ = Errors::kEndTheStream;
   }
   ReadNext();
+  WriteNext();  // where it has to end
 }
 
 void InferStream::ReadNext() {
@@ -127,6 +130,8 @@ void InferStream::WriteNext() {
   if (unanswered_.empty()) {
     if (has_all_requests_) {
       Finish(grpc::Status::OK);
+    } else if (environment_.open.must_end) {
+      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, kDrains));
     }
     return;
   }
@@ -148,6 +153,10 @@ void InferStream::WriteNext() {
 
 void InferStream::Finish(const grpc::Status& status) {
   is_finishing_ = true;
+  if (const std::optional<int64_t> pushback_ms = RetryPushbackMs(status)) {
+    context_.AddTrailingMetadata(kRetryPushbackKey,
+                                 std::to_string(*pushback_ms));
+  }
   Expect();
   responder_.Finish(status, finished_.get());
 }

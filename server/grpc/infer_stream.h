@@ -11,9 +11,9 @@
 // their turn or for the client to read.
 //
 // Life: posted; matched with a client's, when it posts the next one; it ends
-// when the client has no more requests and all are answered, or with its
-// cancel; and deletes itself when gRPC's events have come and its items are
-// answered.
+// when the client has no more requests and all are answered, with UNAVAILABLE
+// when the server drains and all are answered, or with its cancel; and deletes
+// itself when gRPC's events have come and its items are answered.
 //
 // Thread safety: all on the queue's thread, but Drop() of an item, and what
 // keeps an item's answer.
@@ -28,6 +28,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "server/grpc/infer_call.h"
@@ -57,18 +58,29 @@ class InferStream {
   static constexpr size_t kMaxUnanswered = 1024;
   static constexpr size_t kMaxWaitingBytes = size_t{16} << 20;
 
+  // Those of a queue that are matched.
+  struct OpenStreams {
+    std::unordered_set<InferStream*> streams;
+    bool must_end = false;  // also those that come later
+  };
+
   // What all streams of a queue share; outlives them.
   struct Environment {
     const InferEnvironment& infer;
     UnsentReplies& unsent;
     InferStreamSource& source;
     grpc::ServerCompletionQueue& queue;
+    OpenStreams& open;
   };
 
   // Asks for the next stream of any client; it deletes itself.
   static void Post(const Environment& environment) {
     new InferStream(environment);
   }
+
+  // Ends the stream with UNAVAILABLE once what it asked for is answered. It
+  // does not delete itself within this call.
+  void EndSoon() { WriteNext(); }
 
  private:
   class Item;  // one request of the stream

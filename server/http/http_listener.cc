@@ -1,16 +1,14 @@
 // Implements HttpListener over libmicrohttpd.
 #include "server/http/http_listener.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "base/check.h"
 
 namespace ferry {
 namespace {
@@ -19,32 +17,6 @@ namespace {
 // for that as often as it takes a new one.
 constexpr size_t kShutConnections = 8;
 constexpr size_t kConnectionBytes = 16 << 10;  // for a request's head
-
-struct Address {
-  sockaddr_storage storage{};
-  unsigned flags = 0;
-};
-
-absl::StatusOr<Address> ParseAddress(const std::string& text, int port) {
-  Address address;
-  const auto network_port = htons(static_cast<uint16_t>(port));
-  auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
-  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
-  if (inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
-    v4->sin_family = AF_INET;
-    v4->sin_port = network_port;
-    return address;
-  }
-  address = Address();
-  if (inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr) == 1) {
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = network_port;
-    address.flags = MHD_USE_IPv6;
-    return address;
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--metrics-address: expected an IP address, got '", text, "'"));
-}
 
 MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
   MHD_Response* const response = MHD_create_response_from_buffer(
@@ -102,31 +74,28 @@ struct HttpListener::Callbacks {
 };
 
 absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Create(
-    const std::string& address, int port, Routes routes,
-    const HttpBounds& bounds) {
-  const absl::StatusOr<Address> parsed = ParseAddress(address, port);
-  if (!parsed.ok()) {
-    return parsed.status();
+    ListenSockets sockets, Routes routes, const HttpBounds& bounds) {
+  Check(sockets.fds().size() == 1, "HTTP listens at one address");
+  if (absl::Status status = sockets.Listen(); !status.ok()) {
+    return status;
   }
   std::unique_ptr<HttpListener> listener(
-      new HttpListener(std::move(routes), bounds));
+      new HttpListener(sockets.port(), std::move(routes), bounds));
   const auto max_connections =
       static_cast<unsigned>(bounds.open_connections + kShutConnections);
   listener->daemon_ = MHD_start_daemon(
       // poll(): select() takes no socket past 1023, which thousands of gRPC
       // connections leave for this one.
-      MHD_USE_POLL_INTERNAL_THREAD | parsed->flags, 0, nullptr, nullptr,
-      &Callbacks::HeadCame, listener.get(), MHD_OPTION_SOCK_ADDR,
-      reinterpret_cast<const sockaddr*>(&parsed->storage),
+      MHD_USE_POLL_INTERNAL_THREAD, 0, nullptr, nullptr, &Callbacks::HeadCame,
+      listener.get(), MHD_OPTION_LISTEN_SOCKET, sockets.fds().front(),
       MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::ConnectionChanged,
       listener.get(), MHD_OPTION_CONNECTION_LIMIT, max_connections,
       MHD_OPTION_CONNECTION_TIMEOUT, bounds.idle_seconds,
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_END);
   if (listener->daemon_ == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, ":", port,
-                     " for metrics: ", std::strerror(errno)));
+    return absl::UnavailableError(std::strerror(errno));
   }
+  sockets.Release();  // the daemon closes it
   return listener;
 }
 
@@ -134,10 +103,6 @@ HttpListener::~HttpListener() {
   if (daemon_ != nullptr) {
     MHD_stop_daemon(daemon_);
   }
-}
-
-int HttpListener::port() const {
-  return MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 
 }  // namespace ferry

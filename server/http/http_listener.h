@@ -6,8 +6,7 @@
 //
 // Thread safety: created and destroyed by one thread; the handlers are called
 // from the listener's own.
-// Errors: INVALID_ARGUMENT for an address that is none, UNAVAILABLE where it
-// cannot be listened on.
+// Errors: UNAVAILABLE where the socket cannot be listened on.
 #ifndef FERRY_SERVER_HTTP_HTTP_LISTENER_H_
 #define FERRY_SERVER_HTTP_HTTP_LISTENER_H_
 
@@ -20,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/http/http_connections.h"
+#include "server/net/listen_sockets.h"
 
 struct MHD_Daemon;
 
@@ -41,23 +41,25 @@ class HttpListener {
   using Handler = std::function<HttpReply()>;     // does not throw
   using Routes = std::map<std::string, Handler>;  // by path
 
-  // Port 0 picks a free one.
+  // REQUIRES: `sockets` is one.
   static absl::StatusOr<std::unique_ptr<HttpListener>> Create(
-      const std::string& address, int port, Routes routes,
-      const HttpBounds& bounds = {});
+      ListenSockets sockets, Routes routes, const HttpBounds& bounds = {});
 
   // Waits for the reply under way.
   ~HttpListener();
 
-  int port() const;
+  int port() const { return port_; }
 
  private:
-  HttpListener(Routes routes, const HttpBounds& bounds)
-      : routes_(std::move(routes)), connections_(bounds.open_connections) {}
+  HttpListener(int port, Routes routes, const HttpBounds& bounds)
+      : port_(port),
+        routes_(std::move(routes)),
+        connections_(bounds.open_connections) {}
 
   // The daemon's callbacks.
   struct Callbacks;
 
+  const int port_;
   const Routes routes_;
   HttpConnections connections_;
   MHD_Daemon* daemon_ = nullptr;

@@ -236,7 +236,7 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
   MetricFamilies out(buckets_);
   out.AddGauge(kBuildInfo, {{"version", kVersion}}, 1);
   const ServerState state = readiness_.state();
-  out.AddGauge(kReady, {}, One(state == ServerState::kReady));
+  out.AddGauge(kReady, {}, One(readiness_.is_ready()));
   out.AddGauge(kDraining, {}, One(state == ServerState::kDraining));
   const auto of_no_model = [](const char* reason) {
     return MetricLabels{

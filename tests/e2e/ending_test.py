@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import queue
 import signal
 import threading
 import time
@@ -11,6 +12,7 @@ import grpc
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
+import http2_frames
 from ferry_process import FerryProcess, wait_until
 
 
@@ -184,8 +186,9 @@ class Ledger:
             code for codes in self.answers.values() for code in codes)
 
 
-def load(server, ledger, worker, stop):
-    """Sends one request after the other until told to stop or refused."""
+def load(server, ledger, worker, stop, goes_on=False):
+    """Sends one request after the other until told to stop, or refused unless
+    it goes on."""
     with Client(server) as client:
         turn = 0
         while not stop.is_set():
@@ -199,7 +202,8 @@ def load(server, ledger, worker, stop):
                                 "OK" if reply.id == request_id else "MIXED UP")
             except grpc.RpcError as error:
                 ledger.answered(request_id, error.code().name)
-                if error.code() == grpc.StatusCode.UNAVAILABLE:
+                if (error.code() == grpc.StatusCode.UNAVAILABLE and
+                        not goes_on):
                     return
 
 
@@ -229,6 +233,105 @@ class DrainTest(unittest.TestCase):
 
     def test_sigint_under_load_loses_nothing(self):
         self.drain_under_load(signal.SIGINT)
+
+    def test_clients_that_go_on_never_see_cancelled(self):
+        for _ in range(4):
+            ledger = Ledger()
+            stop = threading.Event()
+            with FerryProcess(models=["sim"]) as server:
+                with concurrent.futures.ThreadPoolExecutor(32) as pool:
+                    for worker in range(32):
+                        pool.submit(load, server, ledger, worker, stop, True)
+                    self.assertTrue(wait_until(
+                        lambda: len(ledger.answers) > 400))
+                    server.signal(signal.SIGINT)
+                    code = server.wait()
+                    stop.set()
+                self.assertEqual(code, 0, "".join(server.log))
+            self.assertEqual(set(ledger.codes()), {"OK", "UNAVAILABLE"})
+
+    def test_clients_are_told_to_go_when_the_drain_begins(self):
+        with FerryProcess(models=["slowest"]) as server, \
+                Client(server) as client, \
+                http2_frames.Connection(server.address) as idle:
+            idle.read_until(lambda frame: frame.type == http2_frames.SETTINGS)
+            call = client.start(one_row("slowest"))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches") == 1))
+            server.signal()
+            idle.read_until(lambda frame: frame.type == http2_frames.GOAWAY)
+            self.assertFalse(call.done())
+            # No other client comes in, and the idle one's connection ends.
+            with self.assertRaises(ConnectionRefusedError):
+                http2_frames.Connection(server.address)
+            idle.read_all()
+            self.assertFalse(call.done())
+            self.assertEqual(code_of(call), "OK")
+            self.assertEqual(server.wait(), 0)
+
+    def test_what_is_on_its_way_when_the_drain_begins_is_answered(self):
+        with FerryProcess(models=["slow"]) as server, \
+                http2_frames.Connection(server.address) as client:
+            client.ask(1, one_row("slow"))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches") == 1))
+            server.signal()
+            client.read_until(lambda frame: frame.type == http2_frames.GOAWAY)
+            client.ask(3, one_row("slow"))  # as sent before it was told
+            ended = {frame.stream for frame in client.read_all()
+                     if frame.type == http2_frames.HEADERS and
+                     frame.flags & http2_frames.END_STREAM}
+            self.assertEqual(ended, {1, 3})
+            self.assertEqual(server.wait(), 0)
+
+    def test_refusal_of_a_drain_says_when_to_try_again(self):
+        with FerryProcess(models=["slow"]) as server, \
+                http2_frames.Connection(server.address) as client:
+            client.ask(1, one_row("slow"))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches") == 1))
+            server.signal()
+            # A client that does not hear: it asks until it is refused.
+            stream = 3
+            while not server.metric("ferry_refused_total", reason="draining"):
+                client.ask(stream, one_row("slow"))
+                stream += 2
+            text = b"".join(frame.body for frame in client.read_all()
+                            if frame.type == http2_frames.HEADERS)
+            self.assertIn(b"grpc-retry-pushback-ms", text)
+
+    def test_stream_that_waits_ends_with_unavailable(self):
+        with FerryProcess(models=["sim"]) as server, \
+                Client(server) as client:
+            requests = queue.Queue()
+            replies = client.stub.ModelStreamInfer(iter(requests.get, None))
+            requests.put(one_row("sim"))
+            self.assertEqual(next(replies).error_message, "")
+            server.signal()
+            with self.assertRaises(grpc.RpcError) as ended:
+                next(replies)
+            self.assertEqual(ended.exception.code().name, "UNAVAILABLE")
+            self.assertIn("draining", ended.exception.details())
+            self.assertIn("grpc-retry-pushback-ms",
+                          dict(replies.trailing_metadata()))
+            requests.put(None)
+            self.assertEqual(server.wait(), 0)
+
+    def test_half_a_message_ends_with_its_connection(self):
+        with FerryProcess(models=["sim"]) as server, \
+                http2_frames.Connection(server.address) as client:
+            client.open_call(1)
+            client.send(http2_frames.DATA, stream=1,
+                        body=http2_frames.in_message(one_row("sim"))[:20])
+            client.ask(3, one_row("sim"))  # read behind the half
+            client.read_until(lambda frame: frame.stream == 3 and
+                              frame.flags & http2_frames.END_STREAM)
+            server.signal()
+            # Clients take the end of a connection for UNAVAILABLE.
+            self.assertEqual([
+                frame for frame in client.read_all() if frame.stream == 1 and
+                frame.type in (http2_frames.HEADERS, http2_frames.RST_STREAM)], [])
+            self.assertEqual(server.wait(), 0)
 
     def test_queue_is_finished_before_the_end(self):
         with FerryProcess(models=["slow"]) as server, \
@@ -284,9 +387,18 @@ class DrainTest(unittest.TestCase):
             self.assertNotEqual(server.wait(), 0)
             self.assertLess(time.monotonic() - begin, 10)
             codes = collections.Counter(code_of(call) for call in calls)
-            self.assertLessEqual(set(codes),
-                                 {"OK", "UNAVAILABLE", "CANCELLED"})
+            self.assertEqual(set(codes), {"OK", "UNAVAILABLE"})
             self.assertEqual(sum(codes.values()), 40)
+
+    def test_what_was_admitted_has_all_of_the_exit_timeout(self):
+        with FerryProcess("--exit-timeout-secs=2.5", models=["slowest"]) as server, \
+                Client(server) as client:
+            call = client.start(one_row("slowest"))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches") == 1))
+            server.signal()
+            self.assertEqual(code_of(call), "OK")
+            self.assertEqual(server.wait(), 0)
 
     def test_idle_server_stops(self):
         with FerryProcess(models=["echo"]) as server:

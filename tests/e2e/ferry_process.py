@@ -7,6 +7,7 @@ import fcntl
 import mmap
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -112,17 +113,26 @@ def run(*flags, timeout=START_TIMEOUT_S):
 
 
 class FerryProcess:
-    """Starts when made; `with` stops it. models=None: the embedded ones."""
+    """Starts when made; `with` stops it. models=None: the embedded ones.
+    open_files: how many it may have open, or that and to what it may raise
+    it."""
 
-    def __init__(self, *flags, models=("echo",)):
+    def __init__(self, *flags, models=("echo",), open_files=None):
         self.folder = write_repository(models) if models else None
         self.metrics_port = free_port()
         command = [SERVER, "--grpc-port=0",
                    f"--metrics-port={self.metrics_port}", *flags]
         if self.folder:
             command.append(f"--model-repository={self.folder}")
+
+        def prepare():
+            if open_files is not None:
+                both = (open_files if isinstance(open_files, tuple)
+                        else (open_files, open_files))
+                resource.setrlimit(resource.RLIMIT_NOFILE, both)
+
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE,
-                                        text=True)
+                                        text=True, preexec_fn=prepare)
         self.log = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)

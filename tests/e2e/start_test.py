@@ -90,6 +90,25 @@ class CannotStartTest(unittest.TestCase):
             self.assertCannotStart(f"cannot listen on 127.0.0.1:{port}",
                                    self.repository(), f"--metrics-port={port}")
 
+    def test_busy_ports_are_found_before_models_are_loaded(self):
+        broken = self.repository("no_such_field: 1\n")
+        with socket.socket() as busy:
+            busy.bind(("127.0.0.1", 0))
+            busy.listen()
+            port = busy.getsockname()[1]
+            for flag in ("--grpc-port", "--metrics-port"):
+                self.assertCannotStart(f"cannot listen on 127.0.0.1:{port}",
+                                       broken, f"{flag}={port}")
+        self.assertCannotStart("--metrics-address: expected an IP address",
+                               broken, "--metrics-address=localhost",
+                               f"--metrics-port={ferry_process.free_port()}")
+
+    def test_one_port_for_both(self):
+        port = ferry_process.free_port()
+        self.assertCannotStart(f"cannot listen on 127.0.0.1:{port} for metrics",
+                               self.repository(), f"--grpc-port={port}",
+                               f"--metrics-port={port}")
+
     def test_address_of_another_machine(self):
         self.assertCannotStart("cannot listen on 192.0.2.1",
                                self.repository(), "--grpc-address=192.0.2.1")

@@ -102,7 +102,9 @@ class ServerTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::unique_ptr<Server> Start(const DeviceMetrics* device = nullptr) {
-    auto server = Server::Create(options_, device);
+    auto ports = BindPorts(options_);
+    EXPECT_TRUE(ports.ok()) << ports.status();
+    auto server = Server::Create(options_, *std::move(ports), device);
     EXPECT_TRUE(server.ok()) << server.status();
     EXPECT_TRUE((*server)->Listen().ok());
     return *std::move(server);
@@ -138,7 +140,29 @@ TEST_F(ServerTest, BatchThatOutlivesTheDrainStillFindsItsQueue) {
       server->FinishDrain(Clock::Steady().Now() + Milliseconds(150));
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   server.reset();
-  EXPECT_FALSE(call.Join().ok()) << "the drain had to end before";
+  EXPECT_EQ(call.Join().error_code(), grpc::StatusCode::UNAVAILABLE)
+      << "the drain had to end before";
+}
+
+TEST_F(ServerTest, PortThatIsTwiceTheSameIsFoundAtOnce) {
+  const auto taken = ListenSockets::Bind("127.0.0.1", 0);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  ServerOptions busy_metrics = options_;
+  busy_metrics.metrics.port = taken->port();
+  EXPECT_THAT(BindPorts(busy_metrics).status().ToString(),
+              HasSubstr(absl::StrCat("cannot listen on 127.0.0.1:",
+                                     taken->port(), " for metrics")));
+  ServerOptions busy_grpc = options_;
+  busy_grpc.grpc.port = taken->port();
+  EXPECT_THAT(BindPorts(busy_grpc).status().ToString(),
+              HasSubstr(absl::StrCat(
+                  "cannot listen on 127.0.0.1:", taken->port(), " for gRPC")));
+}
+
+TEST_F(ServerTest, MetricsAreAtAnAddress) {
+  options_.metrics.address = "localhost";
+  EXPECT_EQ(BindPorts(options_).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(ServerTest, ServerThatGoesWithoutADrainWaitsForItsBatch) {

@@ -1,0 +1,185 @@
+// Implements Acceptor: a loop in poll().
+#include "server/net/acceptor.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kRetryMs = 50;
+// Where connections come and go at the limit, health and the log do not
+// flicker.
+constexpr Duration kMinBlind = std::chrono::milliseconds(500);
+constexpr int kAcceptsATurn = 256;
+
+// Errors of one connection, which is gone; the next one may be sound (accept(2)
+// lists them).
+bool IsOfOneConnection(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPERM:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAt(int fd, int port) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return false;
+  }
+  switch (address.ss_family) {
+    case AF_INET:
+      return ntohs(reinterpret_cast<sockaddr_in&>(address).sin_port) == port;
+    case AF_INET6:
+      return ntohs(reinterpret_cast<sockaddr_in6&>(address).sin6_port) == port;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(ListenSockets sockets,
+                                                          Handlers handlers,
+                                                          int first_reserved) {
+  if (absl::Status status = sockets.Listen(); !status.ok()) {
+    return status;
+  }
+  return std::unique_ptr<Acceptor>(
+      new Acceptor(std::move(sockets), std::move(handlers), first_reserved));
+}
+
+Acceptor::Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved)
+    : sockets_(std::move(sockets)),
+      handlers_(std::move(handlers)),
+      first_reserved_(first_reserved),
+      port_(sockets_.port()),
+      stop_fd_(eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { Run(); }) {}
+
+void Acceptor::Stop() {
+  if (!thread_.joinable()) {
+    return;
+  }
+  eventfd_write(stop_fd_, 1);
+  thread_.join();
+  close(stop_fd_);
+  sockets_.Close();
+}
+
+void Acceptor::Run() {
+  pthread_setname_np(pthread_self(), "ferry-accept");
+  std::vector<pollfd> files = {{stop_fd_, POLLIN, 0}};
+  for (const int fd : sockets_.fds()) {
+    files.push_back({fd, POLLIN, 0});
+  }
+  for (;;) {
+    poll(files.data(), is_paused_ ? 1 : files.size(),
+         is_blind_ ? kRetryMs : -1);
+    if (files[0].revents != 0) {
+      return;
+    }
+    is_paused_ = false;
+    for (const int fd : sockets_.fds()) {
+      AcceptSome(fd);
+    }
+    if (is_blind_ && !is_paused_ && HasRoom() &&
+        Clock::Steady().Now() >= blind_until_) {
+      SeeAgain();
+    }
+  }
+}
+
+void Acceptor::AcceptSome(int listen_fd) {
+  for (int i = 0; i < kAcceptsATurn; ++i) {
+    const int fd =
+        accept4(listen_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= first_reserved_) {
+      close(fd);
+      ++refused_;
+      BecomeBlind(absl::StrCat("connections have all of their ",
+                               first_reserved_, " files"));
+    } else if (fd >= 0) {
+      handlers_.take(listen_fd, fd);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } else if (!IsOfOneConnection(errno)) {
+      is_paused_ = true;
+      BecomeBlind(std::strerror(errno));
+      return;
+    }
+  }
+}
+
+void Acceptor::BecomeBlind(const std::string& why) {
+  if (is_blind_) {
+    return;
+  }
+  is_blind_ = true;
+  blind_until_ = Clock::Steady().Now() + kMinBlind;
+  spdlog::warn(
+      "takes no connections and is not ready: {}; raise the limit of open "
+      "files, which is RLIMIT_NOFILE (ulimit -n, LimitNOFILE)",
+      why);
+  handlers_.tell(true);
+}
+
+// Opens what a connection takes, a file that is new to the whole system.
+bool Acceptor::HasRoom() const {
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  if (fd >= 0) {
+    close(fd);
+  }
+  return fd >= 0 && fd < first_reserved_;
+}
+
+void Acceptor::SeeAgain() {
+  is_blind_ = false;
+  spdlog::info("takes connections again refused={}",
+               std::exchange(refused_, 0));
+  handlers_.tell(false);
+}
+
+void Acceptor::ShutConnections() const {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file("/proc/self/fd", error), end;
+       !error && file != end; file.increment(error)) {
+    const std::string name = file->path().filename();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd >= 0 && IsAt(fd, port_)) {
+      shutdown(fd, SHUT_RDWR);
+    }
+  }
+}
+
+}  // namespace ferry

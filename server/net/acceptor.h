@@ -1,0 +1,76 @@
+// Acceptor takes the connections of a port on a thread of its own, and goes on
+// when files are short, where gRPC's own would never accept again.
+//
+// It is *blind* from the first connection that it cannot take until there is
+// room for one more. Meanwhile a client is refused at once, and goes elsewhere,
+// unless not even that is possible: then it waits in the system's backlog.
+//
+// Thread safety: created, stopped and destroyed by one thread; the handlers are
+// called on the acceptor's own.
+// Errors: UNAVAILABLE where the sockets cannot be listened on.
+#ifndef FERRY_SERVER_NET_ACCEPTOR_H_
+#define FERRY_SERVER_NET_ACCEPTOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "server/net/listen_sockets.h"
+
+namespace ferry {
+
+class Acceptor {
+ public:
+  struct Handlers {
+    // Takes over a connection, nonblocking, that came to that socket.
+    std::function<void(int listen_fd, int fd)> take;
+    // Hears that the acceptor is blind, or is not any more.
+    std::function<void(bool is_blind)> tell;
+  };
+
+  // Connections have descriptors below `first_reserved`.
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(ListenSockets sockets,
+                                                         Handlers handlers,
+                                                         int first_reserved);
+
+  ~Acceptor() { Stop(); }
+
+  // Gives the port back and calls no handler any more.
+  void Stop();
+
+  // Shuts the connections to the port that are still open, wherever they are,
+  // as the end of the process would. REQUIRES: Stop() was called.
+  void ShutConnections() const;
+
+ private:
+  Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved);
+
+  void Run();
+  // Accepts what waits at the socket, but gives others their turn.
+  void AcceptSome(int listen_fd);
+  void BecomeBlind(const std::string& why);
+  bool HasRoom() const;
+  void SeeAgain();
+
+  ListenSockets sockets_;
+  const Handlers handlers_;
+  const int first_reserved_;
+  const int port_;
+  const int stop_fd_;  // readable once it stops
+
+  // The thread only.
+  bool is_blind_ = false;
+  bool is_paused_ = false;  // blind, and nothing can be accepted
+  TimePoint blind_until_;   // at least
+  uint64_t refused_ = 0;    // while it is blind
+
+  std::thread thread_;
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_NET_ACCEPTOR_H_

@@ -1,0 +1,153 @@
+// Implements ListenSockets over the resolver and sockets of the system.
+#include "server/net/listen_sockets.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace ferry {
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* first) const { freeaddrinfo(first); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// Returns the first of them; null with `error` of the resolver set.
+Addresses Resolve(const std::string& address, int& error) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* first = nullptr;
+  error = getaddrinfo(address.c_str(), nullptr, &hints, &first);
+  return Addresses(error == 0 ? first : nullptr);
+}
+
+in_port_t& PortOf(sockaddr& address) {
+  return address.sa_family == AF_INET6
+             ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+             : reinterpret_cast<sockaddr_in&>(address).sin_port;
+}
+
+int BoundPort(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(PortOf(reinterpret_cast<sockaddr&>(address)));
+}
+
+void Set(int fd, int level, int option, int value) {
+  setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+bool MeansAll(const std::string& address) {
+  in_addr v4;
+  in6_addr v6;
+  return (inet_pton(AF_INET, address.c_str(), &v4) == 1 &&
+          v4.s_addr == INADDR_ANY) ||
+         (inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
+          IN6_IS_ADDR_UNSPECIFIED(&v6));
+}
+
+}  // namespace
+
+absl::StatusOr<ListenSockets> ListenSockets::Bind(const std::string& address,
+                                                  int port) {
+  int error = 0;
+  ListenSockets sockets;
+  sockets.port_ = port;
+  const bool means_all = MeansAll(address);
+  if (means_all) {
+    const Addresses all = Resolve("::", error);
+    if (all != nullptr && sockets.Add(*all, Families::kBoth)) {
+      return sockets;
+    }
+    if (all != nullptr && errno == EADDRINUSE) {
+      return absl::UnavailableError(std::strerror(errno));
+    }
+  }
+  const Addresses addresses = Resolve(means_all ? "0.0.0.0" : address, error);
+  if (addresses == nullptr) {
+    return absl::InvalidArgumentError(gai_strerror(error));
+  }
+  int failed = 0;
+  for (const addrinfo* to = addresses.get(); to != nullptr; to = to->ai_next) {
+    if (!sockets.Add(*to, Families::kItsOwn) && failed != EADDRINUSE) {
+      failed = errno;
+    }
+  }
+  // A name may stand for an address that this machine does not have, as
+  // localhost for ::1; a port that another has is never passed over.
+  if (sockets.fds_.empty() || failed == EADDRINUSE) {
+    return absl::UnavailableError(std::strerror(failed));
+  }
+  return sockets;
+}
+
+bool ListenSockets::Add(const addrinfo& to, Families families) {
+  const int fd =
+      socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    return false;
+  }
+  if (to.ai_family == AF_INET6) {
+    Set(fd, IPPROTO_IPV6, IPV6_V6ONLY, families == Families::kBoth ? 0 : 1);
+  }
+  PortOf(*to.ai_addr) = htons(static_cast<uint16_t>(port_));
+  bool is_bound = bind(fd, to.ai_addr, to.ai_addrlen) == 0;
+  if (!is_bound && errno == EADDRINUSE) {
+    // Connections of a process before this one may be ending yet. Not set at
+    // first: a port is no other's only where it was bound without.
+    Set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    is_bound = bind(fd, to.ai_addr, to.ai_addrlen) == 0;
+  }
+  if (!is_bound) {
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return false;
+  }
+  fds_.push_back(fd);
+  port_ = BoundPort(fd);
+  return true;
+}
+
+absl::Status ListenSockets::Listen() {
+  for (const int fd : fds_) {
+    // What it accepts inherits it, so that the next process can bind the port.
+    Set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (listen(fd, SOMAXCONN) != 0) {
+      return absl::UnavailableError(std::strerror(errno));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ListenSockets::Close() {
+  for (const int fd : Release()) {
+    close(fd);
+  }
+}
+
+bool IsIpAddress(const std::string& address) {
+  in6_addr any;
+  return inet_pton(AF_INET, address.c_str(), &any) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), &any) == 1;
+}
+
+std::string HostAndPort(const std::string& address, int port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? absl::StrCat("[", address, "]:", port)
+               : absl::StrCat(address, ":", port);
+}
+
+}  // namespace ferry

@@ -1,0 +1,23 @@
+// How many files the process may have open, and how many of them connections
+// may take.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_SERVER_NET_OPEN_FILES_H_
+#define FERRY_SERVER_NET_OPEN_FILES_H_
+
+namespace ferry {
+
+// Raises the limit as far as the system lets the process.
+void RaiseOpenFileLimit();
+
+// Returns the limit in force.
+int OpenFileLimit();
+
+// Returns the first descriptor that no gRPC connection may have. Those from
+// there on are kept for what serves all: health over HTTP, models that are
+// loaded, the system's own.
+int FirstReservedFile(int limit);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_NET_OPEN_FILES_H_

@@ -1,0 +1,70 @@
+"""What one client's connections do to other clients."""
+
+import socket
+import unittest
+
+from ending_test import Client, code_of, one_row
+from ferry_process import FerryProcess, wait_until
+
+TIMEOUT_S = 30
+SERVING = b"\x08\x01"
+NOT_SERVING = b"\x08\x02"
+
+
+class FewFilesTest(unittest.TestCase):
+
+    def flood(self, server, count):
+        """Opens connections, and says nothing on them."""
+        connections = []
+        for _ in range(count):
+            connections.append(socket.create_connection(
+                ("127.0.0.1", server.port), timeout=TIMEOUT_S))
+        return connections
+
+    def test_flood_is_told_by_health_and_over_when_it_ends(self):
+        with FerryProcess(models=["echo"], open_files=64) as server, \
+                Client(server) as client:
+            watch = client.channel.unary_stream(
+                "/grpc.health.v1.Health/Watch")(b"", timeout=TIMEOUT_S)
+            self.assertEqual(next(watch), SERVING)
+            flood = self.flood(server, 80)
+            self.assertEqual(next(watch), NOT_SERVING)
+            # Others than gRPC's clients still find a file.
+            self.assertEqual(server.get("/v2/health/ready")[0], 503)
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            self.assertEqual(server.metric("ferry_ready"), 0)
+            # Those that are connected are served, others refused at once.
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            with Client(server) as late:
+                self.assertEqual(code_of(late.start(one_row("echo"))),
+                                 "UNAVAILABLE")
+            for connection in flood:
+                connection.close()
+            self.assertEqual(next(watch), SERVING)
+            with Client(server) as late:
+                self.assertEqual(code_of(late.start(one_row("echo"))), "OK")
+            self.assertTrue(wait_until(
+                lambda: server.get("/v2/health/ready")[0] == 200))
+
+    def test_server_is_served_after_flood_upon_flood(self):
+        with FerryProcess(models=["echo"], open_files=64) as server:
+            for _ in range(5):
+                for connection in self.flood(server, 80):
+                    connection.close()
+            self.assertTrue(wait_until(
+                lambda: server.get("/v2/health/ready")[0] == 200))
+            with Client(server) as client:
+                self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+
+    def test_limit_is_raised_to_what_the_process_may_have(self):
+        with FerryProcess(models=["echo"], open_files=(64, 512)) as server:
+            flood = self.flood(server, 200)
+            with Client(server) as client:
+                self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            for connection in flood:
+                connection.close()
+            self.assertNotIn("takes no connections", "".join(server.log))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,184 @@
+// Tests Acceptor where files are short.
+#include "server/net/acceptor.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <climits>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "server/net/open_files.h"
+#include "tests/server/net/loopback_client.h"
+
+namespace ferry {
+namespace {
+
+// An acceptor that keeps what it takes, and what it tells.
+class Door {
+ public:
+  explicit Door(int first_reserved) {
+    auto sockets = ListenSockets::Bind("127.0.0.1", 0);
+    EXPECT_TRUE(sockets.ok()) << sockets.status();
+    port_ = sockets->port();
+    auto acceptor =
+        Acceptor::Start(*std::move(sockets),
+                        {.take = [this](int, int fd) { Take(fd); },
+                         .tell = [this](bool is_blind) { Tell(is_blind); }},
+                        first_reserved);
+    EXPECT_TRUE(acceptor.ok()) << acceptor.status();
+    acceptor_ = *std::move(acceptor);
+  }
+  ~Door() {
+    acceptor_.reset();
+    CloseAll();
+  }
+
+  int port() const { return port_; }
+  Acceptor& acceptor() { return *acceptor_; }
+
+  void WaitForConnections(size_t count) {
+    MutexLock lock(mutex_);
+    while (fds_.size() < count) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+  void WaitUntilBlind(bool is_blind) {
+    MutexLock lock(mutex_);
+    while (is_blind_ != is_blind) {
+      changed_.Wait(mutex_);
+    }
+  }
+
+  void CloseAll() {
+    MutexLock lock(mutex_);
+    for (const int fd : std::exchange(fds_, {})) {
+      close(fd);
+    }
+  }
+
+ private:
+  void Take(int fd) {
+    MutexLock lock(mutex_);
+    fds_.push_back(fd);
+    changed_.SignalAll();
+  }
+
+  void Tell(bool is_blind) {
+    MutexLock lock(mutex_);
+    is_blind_ = is_blind;
+    changed_.SignalAll();
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int> fds_ ABSL_GUARDED_BY(mutex_);
+  bool is_blind_ ABSL_GUARDED_BY(mutex_) = false;
+  int port_ = 0;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+// Returns the descriptor that the next file gets.
+int NextFile() {
+  const int fd = dup(STDERR_FILENO);
+  close(fd);
+  return fd;
+}
+
+// The process can open no file while it lives.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(NextFile());
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(AcceptorTest, ConnectionPastTheirShareIsRefusedUntilOthersEnd) {
+  const int reserved_files = 40;  // for the clients of this test, too
+  Door door(NextFile() + reserved_files);
+  std::deque<LoopbackClient> clients;
+  for (int i = 0; i < 2 * reserved_files; ++i) {
+    clients.emplace_back(door.port(), AF_INET);
+    EXPECT_EQ(clients.back().error(), 0);
+  }
+  door.WaitUntilBlind(true);
+  EXPECT_TRUE(clients.back().IsEnded());
+  clients.clear();
+  door.CloseAll();
+  door.WaitUntilBlind(false);
+  const LoopbackClient next(door.port(), AF_INET);
+  door.WaitForConnections(1);
+}
+
+TEST(AcceptorTest, ConnectionThatFindsNoFileIsTakenOnceThereIsOne) {
+  Door door(INT_MAX);
+  const LoopbackClient first(door.port(), AF_INET);
+  door.WaitForConnections(1);
+  LoopbackClient second;
+  {
+    const NoMoreFiles none;
+    second.Connect(door.port());
+    EXPECT_EQ(second.error(), 0);  // in the backlog
+    door.WaitUntilBlind(true);
+  }
+  door.WaitForConnections(2);
+  door.WaitUntilBlind(false);
+}
+
+TEST(AcceptorTest, StoppedItGivesThePortBackAndLeavesConnectionsOpen) {
+  Door door(INT_MAX);
+  const LoopbackClient client(door.port(), AF_INET);
+  door.WaitForConnections(1);
+  door.acceptor().Stop();
+  EXPECT_EQ(LoopbackClient(door.port(), AF_INET).error(), ECONNREFUSED);
+  EXPECT_TRUE(ListenSockets::Bind("127.0.0.1", door.port()).ok());
+  EXPECT_FALSE(client.IsEndedNow());
+}
+
+TEST(AcceptorTest, ConnectionsAreShutWhereverTheyAre) {
+  Door door(INT_MAX);
+  Door other(INT_MAX);
+  const LoopbackClient client(door.port(), AF_INET);
+  const LoopbackClient neighbour(other.port(), AF_INET);
+  door.WaitForConnections(1);
+  other.WaitForConnections(1);
+  door.acceptor().Stop();
+  door.acceptor().ShutConnections();
+  EXPECT_TRUE(client.IsEnded());
+  EXPECT_FALSE(neighbour.IsEndedNow());
+}
+
+TEST(OpenFilesTest, SomeAreKeptForOthersThanConnections) {
+  EXPECT_EQ(FirstReservedFile(64), 48);
+  EXPECT_EQ(FirstReservedFile(1024), 960);
+}
+
+TEST(OpenFilesTest, LimitIsRaisedToWhatTheProcessMayHave) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 256;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(OpenFileLimit(), 256);
+  RaiseOpenFileLimit();
+  EXPECT_GE(OpenFileLimit(),
+            static_cast<int>(std::min<rlim_t>(before.rlim_max, 1024)));
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+}  // namespace
+}  // namespace ferry
