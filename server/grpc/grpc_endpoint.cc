@@ -25,7 +25,10 @@ constexpr int64_t kMinStreamsByModels = 256;
 constexpr int64_t kMaxStreamsByModels = 4096;
 // It computes one, another is ready, and two wait.
 constexpr int64_t kBatchesOfInstance = 4;
-constexpr int kMaxMetadataBytes = 16 << 10;
+// gRPC 1.51 ends the whole connection of a call that has more, and with it the
+// calls of others, where a proxy shares it. Proxies pass 16 to 64 KiB: no
+// client behind one gets past this bound.
+constexpr int kMaxMetadataBytes = 1 << 20;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingIntervalMs = 10'000;

@@ -1,8 +1,11 @@
-"""What one client's connections do to other clients."""
+"""What one client's connections and headers do to other clients."""
 
 import socket
 import unittest
 
+from tritonclient.grpc import service_pb2 as pb
+
+import raw_http2
 from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, wait_until
 
@@ -64,6 +67,39 @@ class FewFilesTest(unittest.TestCase):
             for connection in flood:
                 connection.close()
             self.assertNotIn("takes no connections", "".join(server.log))
+
+
+class SharedConnectionTest(unittest.TestCase):
+
+    def assert_neighbour_is_served(self, server, headers):
+        """On one connection, as a proxy's: one call is under way when another
+        comes with these headers."""
+        with raw_http2.Connection(server.address) as proxy:
+            # The bounds that a server tells are in force once they are known.
+            proxy.read_until(
+                lambda frame: frame.type == raw_http2.SETTINGS and frame.body)
+            proxy.ask(1, one_row("slow", "neighbour"))
+            proxy.ask(3, one_row("slow", "many headers"), more=headers)
+            frames = proxy.read_until(
+                lambda frame: frame.stream == 1 and
+                frame.flags & raw_http2.END_STREAM)
+            answer = b"".join(frame.body for frame in frames
+                              if frame.type == raw_http2.DATA and
+                              frame.stream == 1)
+            self.assertEqual(pb.ModelInferResponse.FromString(answer[5:]).id,
+                             "neighbour")
+            proxy.ask(5, one_row("slow", "later"))
+            proxy.read_until(lambda frame: frame.stream == 5 and
+                             frame.type == raw_http2.DATA)
+
+    def test_headers_of_one_call_end_no_other(self):
+        with FerryProcess(models=["slow"]) as server:
+            for count, size in ((100, 130), (1, 20_000), (100, 600),
+                                (1000, 130), (8, 65_000)):
+                with self.subTest(count=count, size=size):
+                    self.assert_neighbour_is_served(
+                        server, [(f"x-{i}", "v" * size)
+                                 for i in range(count)])
 
 
 if __name__ == "__main__":
