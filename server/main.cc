@@ -129,6 +129,12 @@ void LogReady(const ServerOptions& options, const Server& server) {
       absl::StrJoin(missing, ","));
 }
 
+void LogState(const Server& server) {
+  for (const std::string& line : server.DescribeState()) {
+    spdlog::info("{}", line);
+  }
+}
+
 // Ends the process where a backend is lost.
 void LookAfterBackends(StopSignals& signals, Server& server) {
   if (const std::optional<std::string> why = server.Look()) {
@@ -196,6 +202,7 @@ void CompleteProbe(int argc, char** argv, const Device* device,
 
 int Serve(int argc, char** argv, ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
+  StopSignals signals;
   StartLog(options.log_level, LogTakes::kAllOutput);
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   RaiseOpenFileLimit();
@@ -208,7 +215,6 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   if (!device.ok()) {
     return CannotStart(device.status());
   }
-  StopSignals signals;
   if (absl::Status status = StartDevice(device->get(), options); !status.ok()) {
     return CannotStart(status);
   }
@@ -233,8 +239,10 @@ int Serve(int argc, char** argv, ServerOptions& options) {
     return CannotStart(status);
   }
   LogReady(options, **server);
+  signals.OnStateWanted([&server] { LogState(**server); });
   const int signal = WaitForStop(signals, **server);
   const int code = DrainServer(options.lifecycle, signal, signals, **server);
+  signals.OnStateWanted({});
   server->reset();
   spdlog::info("stopped");
   return code;

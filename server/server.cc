@@ -159,6 +159,28 @@ void Server::TellHealth() {
   }
 }
 
+std::vector<std::string> Server::DescribeState() const {
+  std::vector<std::string> lines = {
+      absl::StrCat("state: ", readiness_.is_ready() ? "ready" : "not ready",
+                   " live=", readiness_.is_live(),
+                   " draining=", readiness_.state() == ServerState::kDraining,
+                   " unsent_reply_bytes=", unsent_.bytes())};
+  const std::shared_ptr<const ServedSet> served = models_.current();
+  for (const auto& [name, versions] : served->by_name) {
+    if (versions.ready.empty()) {
+      lines.push_back(absl::StrCat("state: model ", name, " is not ready"));
+    }
+  }
+  for (const ModelUse& use : models_.UseAll()) {
+    const SchedulerStatistics counted = use->model().scheduler->Snapshot();
+    lines.push_back(absl::StrCat(
+        "state: model ", use->model().name, " version=", use->version,
+        " is ready queue_requests=", counted.queued_requests, " queue_rows=",
+        counted.queued_rows, " running_batches=", counted.running_batches));
+  }
+  return lines;
+}
+
 HttpReply Server::Metrics(Buckets buckets) const {
   std::string text =
       ToPrometheusText(ServerMetrics(models_, readiness_, unsent_, buckets));

@@ -8,7 +8,8 @@
 // FinishDrain() that failed it may wait long: a process that must end leaves by
 // _exit(), while gRPC's queues still take answers.
 //
-// Thread safety: one thread calls; what it owns serves on threads of its own.
+// Thread safety: one thread calls, but DescribeState() any; what it owns serves
+// on threads of its own.
 // Errors: of BindPorts() and Listen(): an address that cannot be listened on;
 // of Create(): a model that cannot serve.
 #ifndef FERRY_SERVER_SERVER_H_
@@ -68,6 +69,9 @@ class Server {
   int grpc_port() const { return grpc_port_; }
   // Nothing where metrics are off.
   std::optional<int> metrics_port() const;
+
+  // Returns lines for the log: the server's state, and each version's.
+  std::vector<std::string> DescribeState() const;
 
   // Looks after backends, replies, freed memory and its readiness; called from
   // time to time. Returns why the process must end, which then is neither ready

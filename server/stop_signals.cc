@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
+
+#include "base/stray_signals.h"
 
 #include "server/log.h"
 
@@ -15,6 +18,12 @@ namespace {
 constexpr int kFirstSignalExit = 128;
 constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 
+bool IsIgnored(int number) {
+  struct sigaction action = {};
+  return sigaction(number, nullptr, &action) == 0 &&
+         action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 void ExitNow(int code) {
@@ -23,10 +32,14 @@ void ExitNow(int code) {
 }
 
 StopSignals::StopSignals() {
-  std::signal(SIGPIPE, SIG_IGN);
+  IgnoreStraySignals();
   sigemptyset(&signals_);
-  sigaddset(&signals_, SIGTERM);
-  sigaddset(&signals_, SIGINT);
+  for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGUSR1}) {
+    sigaddset(&signals_, number);
+  }
+  if (!IsIgnored(SIGHUP)) {
+    sigaddset(&signals_, SIGHUP);
+  }
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   thread_ = std::thread([this] { Run(); });
 }
@@ -42,6 +55,11 @@ StopSignals::~StopSignals() {
 void StopSignals::ExpectStop() {
   MutexLock lock(mutex_);
   is_expected_ = true;
+}
+
+void StopSignals::OnStateWanted(std::function<void()> tell) {
+  MutexLock lock(tell_mutex_);
+  tell_state_ = std::move(tell);
 }
 
 std::optional<int> StopSignals::WaitForStop(Duration at_most) {
@@ -69,9 +87,20 @@ void StopSignals::Run() {
   pthread_setname_np(pthread_self(), "ferry-signals");
   while (!IsDone()) {
     const int number = sigtimedwait(&signals_, nullptr, &kPollInterval);
-    if (number > 0) {
+    if (number == SIGUSR1) {
+      TellState();
+    } else if (number > 0) {
       Take(number);
     }
+  }
+}
+
+void StopSignals::TellState() {
+  MutexLock lock(tell_mutex_);
+  if (tell_state_) {
+    tell_state_();
+  } else {
+    spdlog::info("state: not serving: it starts or ends");
   }
 }
 

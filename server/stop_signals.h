@@ -1,5 +1,7 @@
-// StopSignals turns SIGTERM and SIGINT into something the main thread waits
-// for, and ends the process where it must end now.
+// StopSignals turns SIGTERM, SIGINT, SIGHUP and SIGQUIT into something the main
+// thread waits for, and ends the process where it must end now. SIGUSR1 asks
+// for the state; what means nothing to the server is ignored
+// (base/stray_signals.h). SIGHUP stays ignored where it was, as by nohup.
 //
 // Life: constructed before any other thread, so that all inherit the blocked
 // signals. Before ExpectStop(), during start, a signal ends the process at
@@ -11,6 +13,7 @@
 #define FERRY_SERVER_STOP_SIGNALS_H_
 
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -34,6 +37,10 @@ class StopSignals {
 
   void ExpectStop();
 
+  // From now on SIGUSR1 calls `tell` on the signals' thread; an empty one ends
+  // that, and returns when the one before is not called any more.
+  void OnStateWanted(std::function<void()> tell);
+
   // Returns the signal that came, or nothing after `at_most`.
   std::optional<int> WaitForStop(Duration at_most);
 
@@ -47,6 +54,7 @@ class StopSignals {
  private:
   void Run();
   void Take(int number);
+  void TellState();
   bool IsDone();
 
   sigset_t signals_;
@@ -56,6 +64,8 @@ class StopSignals {
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<int> first_ ABSL_GUARDED_BY(mutex_);
   TimePoint exit_by_ ABSL_GUARDED_BY(mutex_) = kNever;
+  Mutex tell_mutex_;  // held while it is called
+  std::function<void()> tell_state_ ABSL_GUARDED_BY(tell_mutex_);
   std::thread thread_;
 };
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/stray_signals.h"
 
 namespace ferry::launch {
 namespace {
@@ -29,8 +30,13 @@ constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 sigset_t Watched() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) {
+  for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGCHLD}) {
     sigaddset(&signals, number);
+  }
+  struct sigaction hang_up = {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) {  // as by nohup
+    sigaddset(&signals, SIGHUP);
   }
   return signals;
 }
@@ -64,7 +70,7 @@ Supervisor::Supervisor(std::vector<ServerPlan> plans,
       log_(STDERR_FILENO, kMaxQueuedBytes, &DroppedText) {
   const sigset_t signals = Watched();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
+  IgnoreStraySignals();
   signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   std::vector<HttpAddress> addresses;
   for (const ServerPlan& plan : plans) {
@@ -198,6 +204,7 @@ void Supervisor::TakeSignals() {
     const int number = static_cast<int>(info.ssi_signo);
     if (number == SIGUSR1) {
       TellAll();
+      AskStates();
     } else if (number != SIGCHLD && !stop_signal_.has_value()) {
       StopAll(number);
     } else if (number != SIGCHLD && !second_signal_.has_value()) {
@@ -249,6 +256,16 @@ void Supervisor::StopAll(int signal) {
     server->life.Stop();
     if (server->process.has_value()) {
       server->process->Signal(SIGTERM);
+    }
+  }
+}
+
+// Only of those that were ready: the signal would end one that has just begun.
+void Supervisor::AskStates() {
+  for (const auto& server : servers_) {
+    const LifeState state = server->life.state();
+    if (state == LifeState::kReady || state == LifeState::kNotReady) {
+      server->process->Signal(SIGUSR1);
     }
   }
 }

@@ -1,9 +1,10 @@
 // Supervisor runs the servers of a plan: starts them, starts again what ends,
 // passes signals on, tells how each is, and ends when all have.
 //
-// SIGTERM, SIGINT, SIGHUP: every server gets SIGTERM, drains and ends. A second
-// one, or the end of stop_timeout: SIGKILL. SIGUSR1: all status lines.
-// A server that hangs gets SIGKILL, and starts again as one that failed.
+// SIGTERM, SIGINT, SIGHUP, SIGQUIT: every server gets SIGTERM, drains and ends.
+// A second one, or the end of stop_timeout: SIGKILL. SIGUSR1: all status lines,
+// and each server that is ready logs its state. SIGHUP stays ignored where it
+// was. A server that hangs gets SIGKILL, and starts again as one that failed.
 // A server that is never ready is told of once, after some starts in a row,
 // with its last line. Status lines go to standard output, the servers' own to
 // standard error; where these are not read, lines are dropped and counted.
@@ -84,6 +85,7 @@ class Supervisor {
   void TellFailedStarts(const Server& server, absl::string_view last);
   void Forward(Server& server);
   void StopAll(int signal);
+  void AskStates();
   void KillAll();
   void TellChanges();
   void TellAll();

@@ -113,6 +113,14 @@ class LaunchTest(unittest.TestCase):
             launched.signal(signal.SIGUSR1)
             self.assertTrue(wait_until(lambda: sum(
                 "cpu-2 ready" in line for line in launched.lines) >= 2))
+            for label in ("cpu-0", "cpu-1", "cpu-2"):  # each told its own
+                self.assertTrue(wait_until(lambda: any(
+                    f"[{label}]" in line and "state: model sim" in line
+                    for line in launched.log)))
+            for number in (signal.SIGUSR2, signal.SIGALRM, signal.SIGPIPE,
+                           signal.SIGRTMIN):
+                launched.signal(number)
+            self.assertEqual(infer(status[0]["grpc"]), (1, 16))
             launched.signal()
             self.assertEqual(launched.wait(), 0, launched.lines)
             for one in launched.status():
@@ -141,7 +149,7 @@ class LaunchTest(unittest.TestCase):
     def test_each_stop_signal_drains(self):
         # A terminal's Ctrl-C and its end: the servers see one SIGTERM, since
         # a second one would end them at once.
-        for number in (signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             with Launched() as launched:
                 launched.wait_until_ready()
                 launched.signal(number)

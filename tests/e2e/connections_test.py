@@ -5,7 +5,7 @@ import unittest
 
 from tritonclient.grpc import service_pb2 as pb
 
-import raw_http2
+import http2_frames
 from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, wait_until
 
@@ -74,23 +74,23 @@ class SharedConnectionTest(unittest.TestCase):
     def assert_neighbour_is_served(self, server, headers):
         """On one connection, as a proxy's: one call is under way when another
         comes with these headers."""
-        with raw_http2.Connection(server.address) as proxy:
+        with http2_frames.Connection(server.address) as proxy:
             # The bounds that a server tells are in force once they are known.
             proxy.read_until(
-                lambda frame: frame.type == raw_http2.SETTINGS and frame.body)
+                lambda frame: frame.type == http2_frames.SETTINGS and frame.body)
             proxy.ask(1, one_row("slow", "neighbour"))
             proxy.ask(3, one_row("slow", "many headers"), more=headers)
             frames = proxy.read_until(
                 lambda frame: frame.stream == 1 and
-                frame.flags & raw_http2.END_STREAM)
+                frame.flags & http2_frames.END_STREAM)
             answer = b"".join(frame.body for frame in frames
-                              if frame.type == raw_http2.DATA and
+                              if frame.type == http2_frames.DATA and
                               frame.stream == 1)
             self.assertEqual(pb.ModelInferResponse.FromString(answer[5:]).id,
                              "neighbour")
             proxy.ask(5, one_row("slow", "later"))
             proxy.read_until(lambda frame: frame.stream == 5 and
-                             frame.type == raw_http2.DATA)
+                             frame.type == http2_frames.DATA)
 
     def test_headers_of_one_call_end_no_other(self):
         with FerryProcess(models=["slow"]) as server:

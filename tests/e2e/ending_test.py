@@ -234,6 +234,10 @@ class DrainTest(unittest.TestCase):
     def test_sigint_under_load_loses_nothing(self):
         self.drain_under_load(signal.SIGINT)
 
+    def test_sighup_and_sigquit_drain_like_sigterm(self):
+        self.drain_under_load(signal.SIGHUP)
+        self.drain_under_load(signal.SIGQUIT)
+
     def test_clients_that_go_on_never_see_cancelled(self):
         for _ in range(4):
             ledger = Ledger()
@@ -389,6 +393,49 @@ class DrainTest(unittest.TestCase):
             codes = collections.Counter(code_of(call) for call in calls)
             self.assertEqual(set(codes), {"OK", "UNAVAILABLE"})
             self.assertEqual(sum(codes.values()), 40)
+
+    def test_signals_that_mean_nothing_are_ignored(self):
+        with FerryProcess(models=["echo"]) as server, \
+                Client(server) as client:
+            for number in (signal.SIGUSR2, signal.SIGALRM, signal.SIGPIPE,
+                           signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
+                           signal.SIGXFSZ, signal.SIGRTMIN, signal.SIGRTMAX):
+                server.signal(number)
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+
+    def test_sighup_that_was_ignored_stays_so(self):
+        with FerryProcess(models=["echo"],
+                          ignored_signals=[signal.SIGHUP]) as server, \
+                Client(server) as client:
+            server.signal(signal.SIGHUP)
+            server.signal(signal.SIGUSR1)  # taken after it
+            self.assertTrue(wait_until(
+                lambda: "state: ready" in "".join(server.log)))
+            self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+
+    def test_sigusr1_logs_the_state_also_while_it_drains(self):
+        with FerryProcess(models=["slowest", "echo"]) as server, \
+                Client(server) as client:
+            calls = [client.start(one_row("slowest")) for _ in range(2)]
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_queue_requests", model="slowest") == 1))
+            server.signal(signal.SIGUSR1)
+            self.assertTrue(wait_until(
+                lambda: "model slowest version=1 is ready queue_requests=1 "
+                "queue_rows=1 running_batches=1" in "".join(server.log)))
+            self.assertIn("model echo version=1 is ready queue_requests=0",
+                          "".join(server.log))
+            server.signal()
+            self.assertTrue(wait_until(
+                lambda: "drains signal=" in "".join(server.log)))
+            server.signal(signal.SIGUSR1)
+            self.assertTrue(wait_until(
+                lambda: "state: not ready live=1 draining=1"
+                in "".join(server.log)))
+            self.assertEqual([code_of(call) for call in calls], ["OK"] * 2)
+            self.assertEqual(server.wait(), 0)
 
     def test_what_was_admitted_has_all_of_the_exit_timeout(self):
         with FerryProcess("--exit-timeout-secs=2.5", models=["slowest"]) as server, \

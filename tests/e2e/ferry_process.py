@@ -114,10 +114,11 @@ def run(*flags, timeout=START_TIMEOUT_S):
 
 class FerryProcess:
     """Starts when made; `with` stops it. models=None: the embedded ones.
-    open_files: how many it may have open, or that and to what it may raise
-    it."""
+    open_files: how many it may have open, or that and to what it may raise it.
+    ignored_signals: those that it inherits as ignored."""
 
-    def __init__(self, *flags, models=("echo",), open_files=None):
+    def __init__(self, *flags, models=("echo",), open_files=None,
+                 ignored_signals=()):
         self.folder = write_repository(models) if models else None
         self.metrics_port = free_port()
         command = [SERVER, "--grpc-port=0",
@@ -130,6 +131,8 @@ class FerryProcess:
                 both = (open_files if isinstance(open_files, tuple)
                         else (open_files, open_files))
                 resource.setrlimit(resource.RLIMIT_NOFILE, both)
+            for number in ignored_signals:
+                signal.signal(number, signal.SIG_IGN)
 
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE,
                                         text=True, preexec_fn=prepare)

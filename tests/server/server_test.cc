@@ -22,6 +22,8 @@
 namespace ferry {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -163,6 +165,18 @@ TEST_F(ServerTest, MetricsAreAtAnAddress) {
   options_.metrics.address = "localhost";
   EXPECT_EQ(BindPorts(options_).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ServerTest, StateHasEachModelAndItsQueue) {
+  const std::unique_ptr<Server> server = Start();
+  EXPECT_THAT(server->DescribeState(),
+              ElementsAre(HasSubstr("state: ready live=1 draining=0"),
+                          HasSubstr("model m version=1 is ready "
+                                    "queue_requests=0 queue_rows=0 "
+                                    "running_batches=0")));
+  server->BeginDrain();
+  EXPECT_THAT(server->DescribeState(),
+              Contains(HasSubstr("state: not ready live=1 draining=1")));
 }
 
 TEST_F(ServerTest, ServerThatGoesWithoutADrainWaitsForItsBatch) {

@@ -1,0 +1,35 @@
+// Tests IgnoreStraySignals() on the test's own process.
+#include "base/stray_signals.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace ferry {
+namespace {
+
+volatile std::sig_atomic_t handled = 0;
+
+TEST(StraySignalsTest, SignalsThatMeanNothingDoNotEndTheProcess) {
+  IgnoreStraySignals();
+  for (const int number : {SIGPIPE, SIGUSR2, SIGALRM, SIGVTALRM, SIGIO, SIGXFSZ,
+                           SIGRTMIN, SIGRTMAX}) {
+    EXPECT_EQ(std::raise(number), 0) << number;
+  }
+}
+
+TEST(StraySignalsTest, HandlerOfAProfilerStays) {
+  std::signal(SIGPROF, [](int) { handled = 1; });
+  IgnoreStraySignals();
+  std::raise(SIGPROF);
+  EXPECT_EQ(handled, 1);
+  std::signal(SIGPROF, SIG_DFL);
+}
+
+TEST(StraySignalsTest, SignalsThatStopAProgramStopIt) {
+  IgnoreStraySignals();
+  EXPECT_EXIT(std::raise(SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace ferry
