@@ -5,7 +5,7 @@
 // connection ends. A connection that was told before is not told again.
 //
 // gRPC 1.51 offers this only as part of a shutdown, which cancels the calls
-// that arrive meanwhile (docs/decisions/0040-end-of-a-drain.md).
+// that arrive meanwhile (docs/decisions/0043-end-of-a-drain.md).
 //
 // Thread safety: thread-safe. REQUIRES: the server was started.
 #ifndef FERRY_SERVER_GRPC_GOAWAY_H_
