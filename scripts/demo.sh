@@ -45,6 +45,7 @@ start_server() {
   local log=$out/$1
   shift
   stop_server
+  : >"$log"  # there before the server is, as it is read at once
   # A session of its own: a kept server outlives this terminal.
   setsid "$bin/ferry-server" --grpc-port "$grpc_port" \
     --metrics-port "$metrics_port" "$@" >"$log" 2>&1 </dev/null &
