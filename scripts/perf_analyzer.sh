@@ -20,7 +20,7 @@ fill() {
   program=$(find "$1" -path '*/data/bin/perf_analyzer')
   [ -f "$program" ] || fail "$client holds no perf_analyzer"
   chmod +x "$program"
-  mkdir "$1/bin"
+  mkdir -p "$1/bin"
   mv "$program" "$1/bin/perf_analyzer"
 }
 

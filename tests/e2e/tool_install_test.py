@@ -1,0 +1,87 @@
+"""How scripts install a published tool on first use: they say so, and go on from
+where they were stopped."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+
+# A tool of two parts; the second waits for a file where it is asked to.
+SCRIPT = """set -euo pipefail
+source {library}
+part() {{
+  echo "part $1" && echo "$1" >>{runs}
+}}
+second() {{
+  part second
+  [ ! -e {gate} ] || exec cat {gate}
+}}
+fill() {{
+  if [ ! -e "$1/first" ]; then
+    alive "making the first part" part first
+    : >"$1/first"
+  fi
+  alive "making the second part" second
+  printf '#!/bin/sh\\necho it runs\\n' >"$1/program"
+  chmod +x "$1/program"
+}}
+install_tool "$tools/thing-1" program fill
+exec "$tools/thing-1/program"
+"""
+
+
+class ToolInstallTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ferry-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.runs = self.folder / "runs"
+        self.gate = self.folder / "gate"
+        self.script = self.folder / "thing.sh"
+        self.script.write_text(SCRIPT.format(
+            library=SCRIPTS / "tool_lib.sh", runs=self.runs, gate=self.gate))
+
+    def start(self, **environment):
+        return subprocess.Popen(
+            ["bash", self.script], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True,
+            env={**os.environ, "FERRY_TOOLS": str(self.folder / "tools"),
+                 **environment})
+
+    def test_first_use_is_told_and_the_second_is_quiet(self):
+        out, told = self.start().communicate(timeout=60)
+        self.assertEqual(out, "it runs\n")
+        self.assertIn("thing: first use: installing into", told)
+        self.assertIn("thing: making the first part", told)
+        out, told = self.start().communicate(timeout=60)
+        self.assertEqual((out, told), ("it runs\n", ""))
+        self.assertEqual(self.runs.read_text(), "first\nsecond\n")
+
+    def test_stopped_it_goes_on_from_where_it_was(self):
+        os.mkfifo(self.gate)
+        stopped = self.start()
+        # Opens once the second part reads: the first is made.
+        with open(self.gate, "w", encoding="utf-8"):
+            os.killpg(stopped.pid, signal.SIGTERM)
+            out, told = stopped.communicate(timeout=60)
+        self.assertNotEqual(stopped.returncode, 0)
+        self.assertEqual(out, "")
+        self.assertFalse((self.folder / "tools" / "thing-1").exists())
+        self.gate.unlink()
+        out, told = self.start().communicate(timeout=60)
+        self.assertEqual(out, "it runs\n", told)
+        self.assertEqual(self.runs.read_text(), "first\nsecond\nsecond\n")
+
+    def test_where_nothing_is_to_be_installed_it_is_said(self):
+        ended = self.start(FERRY_INSTALL_TOOLS="no")
+        self.assertIn("not installed", ended.communicate(timeout=60)[1])
+        self.assertEqual(ended.returncode, 77)
+
+
+if __name__ == "__main__":
+    unittest.main()
