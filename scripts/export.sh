@@ -6,16 +6,17 @@
 #   scripts/export.sh examples/export/mlp.py:Mlp --input x:FP32:-1,64 \
 #       --repository my_models
 #
-# --help has the rest, docs/export.md the story. Needs all of torch:
-# scripts/setup.sh --full, or FERRY_EXPORT_PYTHON=some/python that has the
-# packages of requirements/export.txt and requirements/python.txt.
+# --help has the rest, docs/export.md the story. Needs all of torch, the build
+# for the processor or that with CUDA: FERRY_EXPORT_PYTHON=some/python that has
+# it and the packages of requirements/export.txt and requirements/python.txt, or
+# scripts/setup.sh --full.
 set -euo pipefail
 called_from=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 python=${FERRY_EXPORT_PYTHON:-$root/.venv/bin/python}
 [[ $python = /* ]] || python=$called_from/$python
-[ -x "$python" ] || die "no $python: run scripts/setup.sh --full"
+[ -x "$python" ] || die "no $python: docs/export.md says which Python exports"
 server=$root/build/release/bin/ferry-server
 cd "$called_from"
 # The module is found from here, as `python -m` would.

@@ -164,7 +164,22 @@ install_python() {
   echo "$stamp" >.venv/ferry-setup
 }
 
+# Says what all of torch takes, before anything of it is fetched.
+announce_full() {
+  local needed_gb=10 free_gb
+  free_gb=$(df --output=avail -BG . | tail -n 1 | tr -dc 0-9)
+  say "all of torch with CUDA: 4 GB to fetch, 5 GB on the disk, where" \
+    "$free_gb GB are free; to export on a machine without a GPU 200 MB do:" \
+    "docs/export.md"
+  [ "$free_gb" -ge "$needed_gb" ] ||
+    die "expected $needed_gb GB of room for what is fetched and unpacked," \
+      "found $free_gb GB"
+}
+
 mkdir -p .tools
+if [ "$mode" = full ] && ! grep -qs '^full' .venv/ferry-setup; then
+  announce_full
+fi
 [ "$apt" = no ] || install_packages
 if [ "$mode" = libtorch ]; then
   use_libtorch

@@ -24,8 +24,11 @@ def run(words):
     try:
         import torch  # noqa: F401, the rest needs it
     except ImportError as error:
-        raise ExportError(f"torch cannot be imported ({error}): run "
-                          "scripts/setup.sh --full") from None
+        raise ExportError(
+            f"torch cannot be imported ({error}): an export takes all of it. "
+            "PyTorch's build for the processor will do (200 MB), in a Python "
+            "that FERRY_EXPORT_PYTHON names: docs/export.md has the commands. "
+            "Or run scripts/setup.sh --full (4 GB, with CUDA)") from None
     if command.check:
         try:
             import tritonclient.grpc  # noqa: F401, before what takes minutes
@@ -85,7 +88,9 @@ def main():
         return 0 if run(sys.argv[1:]) else 1
     except ExportError as error:
         print(f"export: error: {error}", file=sys.stderr)
-        return 1
+    except OSError as error:  # a full disk, a folder without permission
+        print(f"export: error: nothing was written: {error}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

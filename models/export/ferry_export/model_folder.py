@@ -7,6 +7,7 @@ and put in place by one rename, so that a server that polls never sees half.
 import contextlib
 import difflib
 import json
+import os
 import pathlib
 import shutil
 import tempfile
@@ -102,6 +103,10 @@ def put_in_place(command, stage):
     folder = command.folder()
     check_place(command)
     made = stage / command.name
+    for file in made.rglob("*"):
+        if file.is_file():
+            with open(file, "rb") as stream:
+                os.fsync(stream.fileno())  # on the disk before it has its name
     if folder.exists():
         (made / str(command.version)).rename(folder / str(command.version))
     else:

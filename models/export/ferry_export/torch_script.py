@@ -31,7 +31,8 @@ def write(command, module, specs, path):
             raise ExportError(f"torch.jit.{how} cannot take this module: "
                               f"{reason(error)}") from error
     check_rows(command, module, scripted, specs, float_type)
-    scripted.save(str(path))
+    # By Python, as torch's own writer ends the process on a full disk.
+    path.write_bytes(scripted.save_to_buffer())
 
 
 @torch.inference_mode()

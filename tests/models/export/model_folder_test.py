@@ -1,11 +1,16 @@
 """The written config, which Ferry reads, and the folder around it."""
 
+import contextlib
+import io
 import os
 import pathlib
+import resource
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
+from ferry_export import __main__ as program
 from ferry_export import command, model_folder
 from ferry_export.errors import ExportError
 from ferry_export.tensors import TensorSpec
@@ -39,6 +44,21 @@ class ModelFolderTest(unittest.TestCase):
             file = stage / made.name / str(made.version) / "model.pt"
             file.write_text(content)
             model_folder.put_in_place(made, stage)
+
+    def test_full_disk_is_one_line_and_leaves_nothing(self):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+        told = io.StringIO()
+        try:
+            with mock.patch.object(
+                    program, "run", lambda words: self.export()), \
+                    contextlib.redirect_stderr(told):
+                self.assertEqual(program.main(), 1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        self.assertRegex(told.getvalue(), "^export: error: nothing was "
+                         "written: .*File too large.*\n$")
+        self.assertEqual(list(self.repository.iterdir()), [])
 
     def refusal(self, *words):
         with self.assertRaises(ExportError) as caught:
