@@ -127,6 +127,13 @@ def run_checks(check):
         steps.forward(check, device)
 
 
+def replace(path, text):
+    """Writes beside and renames: a full disk leaves what there was."""
+    beside = path.with_name(f".{path.name}")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
 def main():
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -137,8 +144,8 @@ def main():
 
     def save(is_finished=False):
         made = report.make(check, begin, is_finished)
-        path.write_text(json.dumps(made, indent=1) + "\n")
-        path.with_suffix(".txt").write_text(report.summary(made))
+        replace(path, json.dumps(made, indent=1) + "\n")
+        replace(path.with_suffix(".txt"), report.summary(made))
         return made
 
     steps.look_at_devices(check)

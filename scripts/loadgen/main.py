@@ -140,11 +140,14 @@ def main():
         return 1
     tell(options, told, bench)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as stream:
-            json.dump({"version": VERSION, "options": vars(options),
-                       "loadgen": told, "bench": bench,
-                       "compared": compare(told, bench) if bench else []},
-                      stream, indent=1)
+        path = pathlib.Path(options.json)
+        # Renamed: a full disk leaves what there was.
+        beside = path.with_name(f".{path.name}")
+        beside.write_text(json.dumps(
+            {"version": VERSION, "options": vars(options), "loadgen": told,
+             "bench": bench, "compared": compare(told, bench) if bench else []},
+            indent=1), encoding="utf-8")
+        beside.replace(path)
     return 1 if told["failed"] else 0
 
 

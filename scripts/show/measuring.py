@@ -272,14 +272,29 @@ def to_text(value, depth=0):
     return begin + indent + f",{indent}".join(parts) + indent[:-2] + end
 
 
+def replace(path, content):
+    """Writes text or bytes beside `path` and renames: a full disk leaves what was
+    there."""
+    path = pathlib.Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(beside, "wb") as stream:
+            stream.write(content if isinstance(content, bytes) else
+                         content.encode("utf-8"))
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def write(result, page):
     """Writes bench/results/<name>.json and .md; `page` is the readable part."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     name = result["name"]
-    with open(RESULTS / f"{name}.json", "w", encoding="utf-8") as stream:
-        stream.write(to_text(result) + "\n")
+    replace(RESULTS / f"{name}.json", to_text(result) + "\n")
     text = heading(result) + page
-    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    replace(RESULTS / f"{name}.md", text)
     print(text)
 
 

@@ -128,7 +128,7 @@ def report(programs, paths, name, *flags):
     for run in joined["runs"]:
         for point in run["points"]:
             point.pop("histograms", None)  # no page draws them; the larger half
-    path.write_text(json.dumps(joined, separators=(",", ":")) + "\n")
+    measuring.replace(path, json.dumps(joined, separators=(",", ":")) + "\n")
     table = page.with_suffix(".table")
     text = table.read_text(encoding="utf-8")
     table.unlink()
@@ -159,7 +159,7 @@ def shoot(page):
         seen = browser.Page(page, width, is_dark, shoots=True)
         png = small_png(seen.screenshot)
         path = measuring.RESULTS / f"E5-{name}.png"
-        path.write_bytes(png)
+        measuring.replace(path, png)
         told[name] = {"console": seen.console, "fetched": seen.told["fetched"],
                       "scrolls_sideways":
                           seen.told["documentWidth"] > seen.told["width"],
@@ -168,7 +168,7 @@ def shoot(page):
                                 if canvas["colors"] < 8],
                       "charts": len(seen.told["canvases"]), "bytes": len(png)}
         if name == "wide-light" and measuring.RESULTS == MAIN_RESULTS:
-            PICTURE.write_bytes(small_png(seen.screenshot, TOP_PIXELS))
+            measuring.replace(PICTURE, small_png(seen.screenshot, TOP_PIXELS))
     return told
 
 
