@@ -43,8 +43,9 @@ class Source:
 # Layers
 
 STANDARD = re.compile(r"^[a-z_]+$")  # <vector>, <cstdint>
-LINUX = {"linux/futex.h", "poll.h", "pthread.h", "sched.h", "sys/prctl.h",
-         "sys/resource.h", "sys/syscall.h", "time.h", "unistd.h"}
+LINUX = {"fcntl.h", "linux/futex.h", "poll.h", "pthread.h", "sched.h",
+         "sys/prctl.h", "sys/resource.h", "sys/stat.h", "sys/syscall.h",
+         "time.h", "unistd.h"}
 # NVML stands alone, so that any program may link it.
 NVML = "models/nvml/"
 NVML_MAY = (NVML, "absl/", "base/clock.h", "base/mutex.h", "dlfcn.h",

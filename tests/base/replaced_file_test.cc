@@ -1,0 +1,109 @@
+// Tests that a file is replaced whole or not at all.
+#include "base/replaced_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace ferry {
+namespace {
+
+class ReplacedFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::ptrdiff_t FileCount() const {
+    return std::distance(std::filesystem::directory_iterator(folder_), {});
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / "replaced_file_test";
+  const std::string path_ = folder_ / "a.json";
+};
+
+TEST_F(ReplacedFileTest, WritesANewFileAndReplacesAnOldOne) {
+  ASSERT_TRUE(ReplaceFile(path_, "one").ok());
+  EXPECT_EQ(Read(path_), "one");
+  ASSERT_TRUE(ReplaceFile(path_, "2").ok());
+  EXPECT_EQ(Read(path_), "2");
+  EXPECT_EQ(FileCount(), 1);
+}
+
+TEST_F(ReplacedFileTest, OldFileStandsUntilTheNewOneIsWhole) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  auto file = ReplacedFile::Create(path_);
+  ASSERT_TRUE(file.ok());
+  (*file)->Write(std::string(1 << 17, 'x'));
+  EXPECT_EQ(Read(path_), "old");
+  ASSERT_TRUE((*file)->Close().ok());
+  EXPECT_EQ(Read(path_).size(), 1 << 17);
+}
+
+TEST_F(ReplacedFileTest, WithoutCloseNothingIsReplaced) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  {
+    auto file = ReplacedFile::Create(path_);
+    ASSERT_TRUE(file.ok());
+    (*file)->Write("new");
+  }
+  EXPECT_EQ(Read(path_), "old");
+  EXPECT_EQ(FileCount(), 1);
+}
+
+TEST_F(ReplacedFileTest, WhatDoesNotFitLeavesTheOldFile) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {.rlim_cur = 1000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = ReplaceFile(path_, std::string(1 << 17, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(status.message(),
+            "cannot write " + path_ +
+                ": File too large; what was there before is unchanged");
+  EXPECT_EQ(Read(path_), "old");
+  EXPECT_EQ(FileCount(), 1);
+}
+
+TEST_F(ReplacedFileTest, LinkAndModeStay) {
+  const std::string link = folder_ / "link.json";
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  std::filesystem::create_symlink("a.json", link);
+  ASSERT_TRUE(ReplaceFile(link, "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(Read(path_), "new");
+  struct stat there = {};
+  ASSERT_EQ(stat(path_.c_str(), &there), 0);
+  EXPECT_EQ(there.st_mode & 0777, 0640);
+}
+
+TEST_F(ReplacedFileTest, WhatIsNoRegularFileIsWrittenInPlace) {
+  EXPECT_TRUE(ReplaceFile("/dev/null", "text").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_EQ(ReplaceFile("/dev/full", "text").message(),
+            "cannot write /dev/full: No space left on device");
+}
+
+TEST_F(ReplacedFileTest, FolderThatIsNotThereIsNamed) {
+  EXPECT_EQ(ReplaceFile(folder_ / "none" / "a", "").message(),
+            "cannot write " + (folder_ / "none" / "a").string() +
+                ": No such file or directory");
+}
+
+}  // namespace
+}  // namespace ferry
