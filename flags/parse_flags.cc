@@ -1,18 +1,27 @@
-// Implements ParseFlags(): refuses flags without values, then calls CLI11.
+// Implements ParseFlags(): refuses flags without values, calls CLI11, and says
+// of what that could not place what it is.
 #include "flags/parse_flags.h"
+
+#include <algorithm>
+#include <cstdio>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "flags/help_text.h"
+#include "flags/suggestion.h"
 
 namespace ferry {
+namespace {
 
-void ParseFlags(CLI::App& app, int argc, const char* const* argv,
-                absl::Span<const FormerFlag> former) {
+// Refuses what CLI11 would misread. Errors: CLI::ArgumentMismatch.
+void CheckArguments(int argc, const char* const* argv,
+                    absl::Span<const FormerFlag> former) {
   for (int i = 1; i < argc; ++i) {
     const absl::string_view argument = argv[i];
     if (argument == "--") {
-      break;
+      return;
     }
     if (absl::StartsWith(argument, "--") &&
         argument.find('=') == argument.size() - 1) {
@@ -26,7 +35,109 @@ void ParseFlags(CLI::App& app, int argc, const char* const* argv,
       }
     }
   }
-  app.parse(argc, argv);
+}
+
+std::vector<const CLI::App*> AllCommands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* /*command*/) { return true; });
+}
+
+// Returns the commands of the app that have the flag: "'search', 'tune'".
+std::string CommandsWith(const CLI::App& app, const std::string& flag) {
+  std::vector<std::string> found;
+  for (const CLI::App* const command : AllCommands(app)) {
+    const std::vector<std::string> names = FlagNames(*command);
+    if (std::find(names.begin(), names.end(), flag) != names.end()) {
+      found.push_back(absl::StrCat("'", command->get_name(), "'"));
+    }
+  }
+  return absl::StrJoin(found, ", ");
+}
+
+std::string DescribeUnknown(const CLI::App& app, const std::string& flag) {
+  std::vector<std::string> names = FlagNames(app);
+  for (const CLI::App* const command : app.get_subcommands()) {
+    const std::vector<std::string> own = FlagNames(*command);
+    if (std::find(own.begin(), own.end(), flag) != own.end()) {
+      return absl::StrCat("expected ", flag, " behind the command '",
+                          command->get_name(), "', found it before");
+    }
+    names.insert(names.end(), own.begin(), own.end());
+  }
+  std::string hint = Suggestion(flag, names);
+  if (const std::string others = CommandsWith(app, flag);
+      hint.empty() && !others.empty()) {
+    hint = absl::StrCat("; it is one of ", others);
+  }
+  return absl::StrCat("unknown flag ", flag, hint);
+}
+
+// Says what CLI11 could not place; "" where it placed all.
+std::string DescribeRest(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  for (const std::string& word : rest) {  // a flag's value may be before it
+    if (word.size() > 1 && word[0] == '-' && word != "--") {
+      return DescribeUnknown(app, word.substr(0, word.find('=')));
+    }
+  }
+  const bool lacks_command =
+      app.get_subcommands().empty() && app.get_require_subcommand_min() > 0;
+  if (rest.empty()) {
+    return lacks_command ? "expected a command" : "";
+  }
+  if (lacks_command) {
+    std::vector<std::string> names;
+    for (const CLI::App* const command : AllCommands(app)) {
+      names.push_back(command->get_name());
+    }
+    return absl::StrCat("expected a command, got '", rest[0], "'",
+                        Suggestion(rest[0], names));
+  }
+  return absl::StrCat("expected a flag, got '", rest[0], "'");
+}
+
+}  // namespace
+
+std::vector<std::string> FlagNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (!option->get_group().empty()) {  // it is shown
+        names.push_back("--" + name);
+      }
+    }
+  }
+  return names;
+}
+
+void ParseFlags(CLI::App& app, int argc, const char* const* argv,
+                absl::Span<const FormerFlag> former) {
+  UseHelpText(app);
+  CheckArguments(argc, argv, former);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success&) {
+    throw;  // help, or the version
+  } catch (const CLI::ConfigError&) {
+    throw;  // it is of a file
+  } catch (const CLI::ParseError&) {
+    if (const std::string rest = DescribeRest(app); !rest.empty()) {
+      throw CLI::ArgumentMismatch(rest);
+    }
+    throw;
+  }
+}
+
+std::string SeeHelp(const CLI::ParseError& error) {
+  return absl::StrCat(error.what(), " (see --help)");
+}
+
+int EndOfParsing(const char* program, const CLI::App& app,
+                 const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) {
+    return app.exit(error);
+  }
+  std::fprintf(stderr, "%s: %s\n", program, SeeHelp(error).c_str());
+  return 1;
 }
 
 }  // namespace ferry

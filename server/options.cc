@@ -374,7 +374,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   CLI::App app{
       "ferry-server serves models over gRPC (the Open Inference Protocol, with "
       "Triton's extensions) and batches requests as they come."};
-  app.get_formatter()->column_width(34);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", absl::StrCat("ferry-server ", kVersion));
   AddModelFlags(app, raw, result.options);
@@ -394,8 +393,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
     result.text = absl::StrCat(version.what(), "\n");
     return result;
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(error.what(), " (see --help)"));
+    return absl::InvalidArgumentError(SeeHelp(error));
   }
   if (absl::Status status = Complete(raw, result.options); !status.ok()) {
     return status;

@@ -17,13 +17,21 @@
 #include "bench/commands/connection_flags.h"
 #include "bench/commands/signal_watcher.h"
 #include "flags/parse_flags.h"
+#include "flags/suggestion.h"
 
 namespace {
 
 // Returns "FILE:3: 'ratez' is no flag of a command": CLI11 gives the key alone,
 // as "run.ratez" at the end of its message.
 std::string DescribeConfigError(const std::string& message,
-                                const std::string& path) {
+                                const std::string& path, const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command :
+       app.get_subcommands([](const CLI::App* /*command*/) { return true; })) {
+    for (const std::string& name : ferry::FlagNames(*command)) {
+      names.push_back(name.substr(2));  // as a key, without the dashes
+    }
+  }
   const std::string key = message.substr(message.find_last_of(" .") + 1);
   std::ifstream file(path);
   std::string line;
@@ -33,7 +41,8 @@ std::string DescribeConfigError(const std::string& message,
         line.compare(begin, key.size(), key) == 0 &&
         line.find_first_of(" \t=", begin) == begin + key.size()) {
       return path + ":" + std::to_string(number) + ": expected a flag of the " +
-             "section's command, got '" + key + "'";
+             "section's command, got '" + key + "'" +
+             ferry::Suggestion(key, names);
     }
   }
   return path + ": " + message;
@@ -80,20 +89,12 @@ int main(int argc, char** argv) {
     ferry::ParseFlags(app, argc, argv, kFormerFlags);
   } catch (const CLI::ConfigError& error) {
     std::fprintf(stderr, "ferry-bench: %s\n",
-                 DescribeConfigError(error.what(),
-                                     app.get_config_ptr()->as<std::string>())
+                 DescribeConfigError(
+                     error.what(), app.get_config_ptr()->as<std::string>(), app)
                      .c_str());
     return 1;
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> words = app.remaining();
-    if (app.get_subcommands().empty() && !words.empty()) {
-      std::fprintf(stderr,
-                   "ferry-bench: expected a command, got '%s'; see "
-                   "ferry-bench --help\n",
-                   words.front().c_str());
-      return 1;
-    }
-    return app.exit(error) == 0 ? 0 : 1;
+    return ferry::EndOfParsing("ferry-bench", app, error);
   }
   return invocation.chosen();
 }

@@ -8,14 +8,15 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/replaced_file.h"
 #include "bench/micro/echo_queues.h"
 #include "bench/micro/echo_service.h"
+#include "flags/parse_flags.h"
 
 namespace ferry::bench {
 namespace {
@@ -53,11 +54,11 @@ bool WriteJson(const EchoOptions& options, const ModelStandIn& stand_in) {
   const nlohmann::json result = {{"wait_ms", options.wait_ms},
                                  {"read_mib", options.read_mib},
                                  {"stand_in_us", stand_in.runs_us()}};
-  std::ofstream file(options.json_path);
-  file << result.dump(2) << "\n";
-  if (file.flush()) return true;
-  std::fprintf(stderr, "grpc-echo: cannot write '%s'\n",
-               options.json_path.c_str());
+  const absl::Status status =
+      ReplaceFile(options.json_path, result.dump(2) + "\n");
+  if (status.ok()) return true;
+  std::fprintf(stderr, "grpc-echo: %s\n",
+               std::string(status.message()).c_str());
   return false;
 }
 
@@ -145,6 +146,10 @@ int main(int argc, char** argv) {
                  "FP32 elements a row of the output")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    ferry::ParseFlags(app, argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ferry::EndOfParsing("grpc-echo", app, error);
+  }
   return ferry::bench::Serve(options);
 }

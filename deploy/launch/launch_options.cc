@@ -157,7 +157,6 @@ absl::StatusOr<LaunchOptions> ParseLaunchOptions(int argc,
       "What follows -- goes to every server; {label}, {uuid}, {profile}, "
       "{index}, {grpc_port}, {metrics_port}, {memory_mib} and {numa_node} in "
       "it stand for the slice's own."};
-  app.get_formatter()->column_width(34);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", "ferry-launch " FERRY_VERSION);
   AddServerFlags(app, options);
@@ -173,8 +172,7 @@ absl::StatusOr<LaunchOptions> ParseLaunchOptions(int argc,
     options.text = absl::StrCat(version.what(), "\n");
     return options;
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(error.what(), " (see --help)"));
+    return absl::InvalidArgumentError(SeeHelp(error));
   }
   if (absl::Status status = Complete(raw, options); !status.ok()) {
     return status;

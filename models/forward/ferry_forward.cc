@@ -6,7 +6,6 @@
 // are gathered from single requests, cast, computed and copied out.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "base/event_count.h"
 #include "base/printable_text.h"
+#include "base/replaced_file.h"
 #include "batcher/batch.h"
 #include "flags/number_from.h"
 #include "flags/parse_flags.h"
@@ -262,12 +262,8 @@ absl::Status RunForward(const Flags& flags) {
   }
   PrintTable(model->config.options, *all);
   if (!flags.json_path.empty()) {
-    std::ofstream file(flags.json_path);
-    file << ToJson(model->config.options, *all).dump(2) << "\n";
-    if (!file.flush()) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot write '", flags.json_path, "'"));
-    }
+    return ReplaceFile(flags.json_path,
+                       ToJson(model->config.options, *all).dump(2) + "\n");
   }
   return absl::OkStatus();
 }
@@ -319,7 +315,7 @@ int main(int argc, char** argv) {
   try {
     ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
+    return ferry::EndOfParsing("ferry-forward", app, error);
   }
   const absl::Status status = ferry::RunForward(flags);
   if (!status.ok()) {

@@ -103,11 +103,11 @@ void PrintTable(const ModelOptions& options,
               PrecisionOf(options), options.threads,
               options.threads == 1 ? "" : "s");
   const bool has_idle = !all.empty() && all.front().idle_ms.has_value();
-  std::printf("%6s %10s %10s %10s %10s %12s%s\n", "rows", "stage ms",
+  std::printf("%6s %10s %10s %10s %10s %10s%s\n", "rows", "stage ms",
               "compute ms", "total ms", "p99 ms", "rows/s",
               has_idle ? "    idle ms  busy" : "");
   for (const Measurement& one : all) {
-    std::printf("%6d %10.3f %10.3f %10.3f %10.3f %12.1f", one.rows,
+    std::printf("%6d %10.3f %10.3f %10.3f %10.3f %10.1f", one.rows,
                 one.stage_ms, one.compute_ms, one.total_ms, one.p99_ms,
                 one.rows * 1000 / one.total_ms);
     if (one.idle_ms.has_value()) {

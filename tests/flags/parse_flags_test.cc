@@ -56,5 +56,57 @@ TEST(ParseFlagsTest, WhatFollowsTheDashesIsNotLookedAt) {
   EXPECT_EQ(parsed.rest, std::vector<std::string>{"--b="});
 }
 
+// A program of two commands, as ferry-bench is.
+std::string ErrorOfCommands(std::vector<const char*> arguments) {
+  double number = 0;
+  CLI::App app;
+  app.require_subcommand(1);
+  app.fallthrough();
+  CLI::App* const run = app.add_subcommand("run");
+  run->add_option("--warm-up-secs", number);
+  CLI::App* const search = app.add_subcommand("search");
+  search->add_option("--slo-ms", number)->required();
+  search->add_option("--percentile", number);
+  search->add_option("--hidden", number)->group("");
+  arguments.insert(arguments.begin(), "program");
+  try {
+    ParseFlags(app, static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ParseFlagsTest, UnknownFlagIsNamedWithWhatIsNear) {
+  EXPECT_EQ(Parse({"--foldr", "a"}).error,
+            "unknown flag --foldr; did you mean --folder?");
+  EXPECT_EQ(Parse({"--seconds=1", "--secs=2"}).error, "unknown flag --secs");
+  EXPECT_EQ(Parse({"-z"}).error, "unknown flag -z");
+}
+
+TEST(ParseFlagsTest, UnknownFlagOfACommandComesBeforeWhatIsMissing) {
+  EXPECT_EQ(ErrorOfCommands({"run", "--warmup-secs", "3"}),
+            "unknown flag --warmup-secs; did you mean --warm-up-secs?");
+  EXPECT_EQ(ErrorOfCommands({"search", "--slo", "50"}),
+            "unknown flag --slo; did you mean --slo-ms?");
+  EXPECT_EQ(ErrorOfCommands({"search", "--hiden", "50"}),
+            "unknown flag --hiden");
+}
+
+TEST(ParseFlagsTest, FlagOfAnotherPlaceIsToldWhereItBelongs) {
+  EXPECT_EQ(ErrorOfCommands({"run", "--percentile", "95"}),
+            "unknown flag --percentile; it is one of 'search'");
+  EXPECT_EQ(
+      ErrorOfCommands({"--warm-up-secs", "3", "run"}),
+      "expected --warm-up-secs behind the command 'run', found it before");
+}
+
+TEST(ParseFlagsTest, UnknownCommandAndStrayWordAreTold) {
+  EXPECT_EQ(ErrorOfCommands({}), "expected a command");
+  EXPECT_EQ(ErrorOfCommands({"serch"}),
+            "expected a command, got 'serch'; did you mean search?");
+  EXPECT_EQ(ErrorOfCommands({"run", "5"}), "expected a flag, got '5'");
+}
+
 }  // namespace
 }  // namespace ferry

@@ -171,8 +171,8 @@ def under(*folders, but=()):
     return lambda path: path.startswith(folders) and not path.startswith(but)
 
 
-OURS = ("base/", "tensor/", "batcher/", "models/", "server/", "bench/", "deploy/", "tests/",
-        "examples/")
+OURS = ("base/", "tensor/", "batcher/", "flags/", "models/", "server/", "bench/", "deploy/",
+        "tests/", "examples/")
 
 BANS = [
     Ban(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
@@ -187,11 +187,12 @@ BANS = [
                           "bench/report"))),
     Ban(r"\bgetenv\s*\(",
         "the environment is read in main only, so that a flag shows it; "
-        "models/torch_library.cc may, for what libgomp reads when it loads, and "
-        "bench/micro/copy_count.cc, which is preloaded and has no flags",
+        "models/torch_library.cc may, for what libgomp reads when it loads, "
+        "bench/micro/copy_count.cc, which is preloaded and has no flags, and "
+        "flags/terminal.cc, for the terminal's own COLUMNS",
         lambda path: path.startswith(OURS) and not MAIN.search(path) and
         not path.startswith(("tests/", "models/torch_library.cc",
-                             "bench/micro/copy_count.cc"))),
+                             "flags/terminal.cc", "bench/micro/copy_count.cc"))),
     Ban(r"\bstd::((recursive_|shared_|timed_)?mutex|lock_guard|scoped_lock|"
         r"unique_lock)\b|\babsl::Mutex",
         "locks are those of base/mutex.h, which are annotated and which "
