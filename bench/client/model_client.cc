@@ -164,9 +164,11 @@ absl::StatusOr<Reply> ModelClient::Call(
 
 absl::Status ModelClient::Convert(const grpc::Status& status,
                                   const char* call) const {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      absl::StrCat(call, " for model '", model_, "' at ",
-                                   address_, ": ", status.error_message()));
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  return absl::Status(
+      code, absl::StrCat(call, " for model '", model_, "' at ", address_, ": ",
+                         absl::StatusCodeToString(code), ": ",
+                         status.error_message()));
 }
 
 }  // namespace ferry::bench

@@ -16,7 +16,7 @@ namespace ferry::bench {
 // Integers are drawn from [low, high], both included.
 struct IntegerRange {
   int64_t low = 0;
-  int64_t high = 127;
+  int64_t high = 1;  // every vocabulary, mask and list of types has these two
 };
 
 // Returns `count` elements, little-endian: floating point uniform in [-1, 1),

@@ -32,11 +32,6 @@ double Uniform(uint64_t number) {
   return static_cast<double>(Mix(number) >> 11) * 0x1p-53;
 }
 
-bool ReadNumber(absl::string_view text, double low, double high,
-                double& value) {
-  return absl::SimpleAtod(text, &value) && value >= low && value <= high;
-}
-
 bool ReadDuration(absl::string_view text, Duration& value) {
   double ms = 0;
   if (!ReadNumber(text, 0, kLongestMs, ms)) {
@@ -53,20 +48,8 @@ bool ReadInteger(absl::string_view text, int32_t low, int32_t& value) {
 // Whether the part was understood.
 bool ReadPart(absl::string_view key, absl::string_view value,
               RequestClass& read) {
-  if (key == "weight") {
-    return ReadNumber(value, 1e-9, 1e9, read.weight);
-  }
-  if (key == "rows") {
-    return ReadInteger(value, 1, read.rows);
-  }
-  if (key == "priority") {
-    return ReadInteger(value, 0, read.priority);
-  }
   if (key == "deadline_ms") {
     return ReadDuration(value, read.deadline);
-  }
-  if (key == "timeout_ms") {
-    return ReadDuration(value, read.timeout);
   }
   if (key == "cancel") {
     return ReadNumber(value, 0, 1, read.cancel_share);
@@ -92,37 +75,70 @@ bool ReadPart(absl::string_view key, absl::string_view value,
                      absl::StrReplaceAll(value.substr(colon), {{"x", ","}})));
     return true;
   }
-  return false;
-}
-
-// Returns why `text` is no class: `wrong`, a part of it or all.
-absl::Status Refused(const std::string& text, absl::string_view wrong) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--class: expected NAME:KEY=VALUE,... with keys weight, rows, priority, "
-      "deadline_ms, timeout_ms, cancel, cancel_ms, model, data and "
-      "shape=INPUT:SIZExSIZE, got '",
-      wrong, wrong == text ? "'" : absl::StrCat("' in '", text, "'")));
+  return ReadCommonPart(key, value, read);
 }
 
 }  // namespace
 
-absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
-                                               const RequestClass& defaults) {
+bool ReadNumber(absl::string_view text, double low, double high,
+                double& value) {
+  return absl::SimpleAtod(text, &value) && value >= low && value <= high;
+}
+
+bool ReadCommonPart(absl::string_view key, absl::string_view value,
+                    RequestClass& read) {
+  if (key == "weight") {
+    return ReadNumber(value, 1e-9, 1e9, read.weight);
+  }
+  if (key == "rows") {
+    return ReadInteger(value, 1, read.rows);
+  }
+  if (key == "priority") {
+    return ReadInteger(value, 0, read.priority);
+  }
+  return key == "timeout_ms" && ReadDuration(value, read.timeout);
+}
+
+absl::StatusOr<std::string> ReadClass(const std::string& text,
+                                      absl::string_view keys,
+                                      const ReadClassPart& read) {
+  const auto refused = [&](absl::string_view wrong) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--class: expected NAME:KEY=VALUE,... with keys ", keys, ", got '",
+        wrong, wrong == text ? "'" : absl::StrCat("' in '", text, "'")));
+  };
   const std::pair<absl::string_view, absl::string_view> named =
       absl::StrSplit(text, absl::MaxSplits(':', 1));
-  RequestClass read = defaults;
-  read.name = std::string(named.first);
-  if (read.name.empty()) {
-    return Refused(text, text);
+  // Without a name its first key is before the colon, or there is none.
+  if (named.first.empty() ||
+      named.first.find_first_of("=,") != absl::string_view::npos) {
+    return refused(text);
   }
   for (absl::string_view part :
        absl::StrSplit(named.second, ',', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(part, absl::MaxSplits('=', 1));
-    if (!ReadPart(pair.first, pair.second, read)) {
-      return Refused(text, part);
+    if (!read(pair.first, pair.second)) {
+      return refused(part);
     }
   }
+  return std::string(named.first);
+}
+
+absl::StatusOr<RequestClass> ParseRequestClass(const std::string& text,
+                                               const RequestClass& defaults) {
+  RequestClass read = defaults;
+  auto name = ReadClass(
+      text,
+      "weight, rows, priority, deadline_ms, timeout_ms, cancel, cancel_ms, "
+      "model, data and shape=INPUT:SIZExSIZE",
+      [&read](absl::string_view key, absl::string_view value) {
+        return ReadPart(key, value, read);
+      });
+  if (!name.ok()) {
+    return name.status();
+  }
+  read.name = *std::move(name);
   return read;
 }
 

@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 
 namespace ferry::bench {
@@ -28,6 +30,24 @@ struct RequestClass {
   std::vector<std::string> shapes = {};  // as --shape has them
   std::string data = {};  // as --data has it; empty: the command's
 };
+
+// Takes KEY=VALUE of a class; returns whether it was understood.
+using ReadClassPart =
+    std::function<bool(absl::string_view key, absl::string_view value)>;
+
+// Reads "NAME:KEY=VALUE,...", the grammar of every --class: calls `read` for
+// each part, and returns the name. `keys`: those there are, for the message.
+absl::StatusOr<std::string> ReadClass(const std::string& text,
+                                      absl::string_view keys,
+                                      const ReadClassPart& read);
+
+// Reads values that the keys of several commands share: "weight", "rows",
+// "priority" and "timeout_ms". Returns whether it is one of them, in its range.
+bool ReadCommonPart(absl::string_view key, absl::string_view value,
+                    RequestClass& read);
+
+// Whether the text is a number from `low` to `high`.
+bool ReadNumber(absl::string_view text, double low, double high, double& value);
 
 // Reads "NAME:weight=0.2,rows=4,priority=1,deadline_ms=50,timeout_ms=50,
 // cancel=0.1,cancel_ms=5,model=m,shape=ids:16x4,data=PATH", each part after the

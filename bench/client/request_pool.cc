@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -125,7 +126,56 @@ absl::Status ForEachOfPayload(
                                });
 }
 
+// Returns what one input holds, and which flag changes it.
+std::string AdviceOf(const Tensor& input, const RequestPoolOptions& options) {
+  const std::string name = absl::StrCat("'", input.name(), "'");
+  std::string advice;
+  if (input.datatype() == "BYTES") {
+    advice = absl::StrCat(name, " has random letters: --data sends real texts");
+  } else if (absl::StrContains(input.datatype(), "INT")) {
+    const auto given = options.ranges.find(input.name());
+    const bool is_given = given != options.ranges.end();
+    const IntegerRange range = is_given ? given->second : IntegerRange();
+    advice = absl::StrCat(
+        name, " has random integers from ", range.low, " to ", range.high,
+        is_given ? ", by --range: perhaps not all are in its vocabulary"
+                 : absl::StrCat(": --range ", input.name(),
+                                ":LOW:HIGH draws others"));
+  } else {
+    advice = absl::StrCat(name,
+                          input.datatype() == "BOOL"
+                              ? " is random"
+                              : " has random numbers from -1 to 1",
+                          ": --data sends real ones");
+  }
+  if (const auto shape = options.shapes.find(input.name());
+      shape != options.shapes.end()) {
+    absl::StrAppend(&advice, ", and the shape ",
+                    absl::StrJoin(shape->second, ","), ", by --shape");
+  }
+  return advice;
+}
+
 }  // namespace
+
+absl::Status WithAdvice(const absl::Status& error, const std::string& advice) {
+  return absl::IsInternal(error) || absl::IsInvalidArgument(error) ||
+                 absl::IsOutOfRange(error) || absl::IsUnknown(error)
+             ? absl::Status(error.code(),
+                            absl::StrCat(error.message(), "; ", advice))
+             : error;
+}
+
+std::string ContentAdvice(const inference::ModelMetadataResponse& metadata,
+                          const RequestPoolOptions& options) {
+  if (!options.data.empty()) {
+    return absl::StrCat("contents are those of --data ", options.data);
+  }
+  return absl::StrJoin(metadata.inputs(), "; ",
+                       [&](std::string* out, const Tensor& input) {
+                         out->append(AdviceOf(input, options));
+                       });
+}
 
 absl::StatusOr<inference::ModelInferRequest> MakeRequest(
     const inference::ModelMetadataResponse& metadata,

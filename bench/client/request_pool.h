@@ -43,6 +43,15 @@ struct RequestPoolOptions {
   uint64_t most_bytes = uint64_t{4} << 30;
 };
 
+// Returns how to send other contents than these, for a model that refuses them:
+// "'ids' has random integers from 0 to 1: --range ids:LOW:HIGH draws others".
+std::string ContentAdvice(const inference::ModelMetadataResponse& metadata,
+                          const RequestPoolOptions& options);
+
+// Returns the error of a first request, with that advice where what it held may
+// be the reason.
+absl::Status WithAdvice(const absl::Status& error, const std::string& advice);
+
 // Returns one request. INVALID_ARGUMENT for a -1 without a shape, a shape that
 // does not fit, an unknown name or datatype, a message over 1 GiB.
 absl::StatusOr<inference::ModelInferRequest> MakeRequest(

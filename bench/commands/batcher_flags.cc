@@ -10,6 +10,7 @@ namespace ferry::bench {
 
 void AddBatcherFlags(CLI::App& command, BatcherFlags& flags,
                      SchedulerOptions& scheduler) {
+  command.option_defaults()->group("Batcher and device");
   command.add_option("--policy", flags.policy, "of the batcher")
       ->check(CLI::IsMember({"eager", "window", "adaptive"}))
       ->capture_default_str();

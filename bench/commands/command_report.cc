@@ -15,7 +15,9 @@
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
 #include "bench/report/point_rules.h"
+#include "bench/report/printable.h"
 #include "bench/report/report_table.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -26,7 +28,7 @@ constexpr int kConditionHolds = 2;
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-               status.ToString().c_str());
+               Printable(status.message()).c_str());
   return 1;
 }
 
@@ -72,12 +74,12 @@ void PrintPoint(const PointResult& point) {
 }
 
 int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
-  std::fputs(ToText(MakeTable(runs)).c_str(), stdout);
+  std::fputs(ToText(MakeTable(runs), TerminalColumns()).c_str(), stdout);
   if (const ReportTable classes = MakeClassTable(runs); !classes.rows.empty()) {
-    std::fputs(ToText(classes).c_str(), stdout);
+    std::fputs(ToText(classes, TerminalColumns()).c_str(), stdout);
   }
   if (const ReportTable device = MakeDeviceTable(runs); !device.rows.empty()) {
-    std::fputs(ToText(device).c_str(), stdout);
+    std::fputs(ToText(device, TerminalColumns()).c_str(), stdout);
   }
   if (const auto status = WriteReportFiles(options.files, runs); !status.ok()) {
     return Fail(status);
@@ -89,13 +91,13 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
                     [](const PointResult& point) { return point.ok > 0; });
     if (!any_succeeded) {
       std::fprintf(stderr, "%s: %s: no request succeeded\n",
-                   program_invocation_short_name, run.label.c_str());
+                   program_invocation_short_name, Printable(run.label).c_str());
       code = 1;
       continue;
     }
     for (const std::string& load : LoadsWithoutSuccess(run)) {
       std::fprintf(stderr, "%s: %s, %s: no request succeeded\n",
-                   program_invocation_short_name, run.label.c_str(),
+                   program_invocation_short_name, Printable(run.label).c_str(),
                    load.c_str());
       code = 1;
     }
@@ -115,8 +117,8 @@ int Judge(const RunOptions& options, const RunResult& run) {
   const std::vector<std::string> failures = Failures(options.conditions, run);
   for (const std::string& failure : failures) {
     std::fprintf(stderr, "%s: --fail-if: %s, %s\n",
-                 program_invocation_short_name, run.label.c_str(),
-                 failure.c_str());
+                 program_invocation_short_name, Printable(run.label).c_str(),
+                 Printable(failure).c_str());
   }
   return failures.empty() ? 0 : kConditionHolds;
 }

@@ -9,14 +9,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/replaced_file.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/compare/compared_runs.h"
 #include "bench/compare/comparison_text.h"
+#include "bench/report/printable.h"
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
 #include "bench/report/writable_file.h"
 #include "flags/number_from.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -45,14 +48,15 @@ std::string ToMarkdown(const Comparison& comparison) {
 absl::Status WriteFiles(const CompareFlags& flags,
                         const Comparison& comparison) {
   if (!flags.json_path.empty()) {
-    const absl::Status status = WriteFile(flags.json_path, ToJson(comparison));
+    const absl::Status status =
+        ReplaceFile(flags.json_path, ToJson(comparison));
     if (!status.ok()) {
       return status;
     }
   }
   return flags.markdown_path.empty()
              ? absl::OkStatus()
-             : WriteFile(flags.markdown_path, ToMarkdown(comparison));
+             : ReplaceFile(flags.markdown_path, ToMarkdown(comparison));
 }
 
 int Compare(const CompareFlags& flags) {
@@ -63,12 +67,13 @@ int Compare(const CompareFlags& flags) {
   const Comparison comparison = CompareRuns(runs->a, runs->b);
   for (const std::string& warning : comparison.warnings) {
     std::fprintf(stderr, "ferry-bench: WARNING: A and B differ: %s\n",
-                 warning.c_str());
+                 Printable(warning).c_str());
   }
   for (const std::string& unsteady : comparison.unsteady) {
-    std::fprintf(stderr, "ferry-bench: WARNING: %s\n", unsteady.c_str());
+    std::fprintf(stderr, "ferry-bench: WARNING: %s\n",
+                 Printable(unsteady).c_str());
   }
-  std::fputs(ToText(comparison).c_str(), stdout);
+  std::fputs(ToText(comparison, TerminalColumns()).c_str(), stdout);
   if (const auto status = WriteFiles(flags, comparison); !status.ok()) {
     return Fail(status);
   }
@@ -82,7 +87,7 @@ int Compare(const CompareFlags& flags) {
   const auto worse = WorseThan(comparison, *flags.fail_if_worse);
   for (const std::string& sentence : worse) {
     std::fprintf(stderr, "ferry-bench: --fail-if-worse: %s\n",
-                 sentence.c_str());
+                 Printable(sentence).c_str());
   }
   return worse.empty() ? 0 : kIsWorse;
 }

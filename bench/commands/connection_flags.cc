@@ -37,6 +37,7 @@ void AddConnectionFlags(CLI::App& command, ConnectionFlags& flags) {
 void AddModelFlags(CLI::App& command, ConnectionFlags& connection,
                    std::string& address, std::string& model,
                    double& wait_ready_s) {
+  command.option_defaults()->group("Server");
   command.add_option("-u,--address", address, "server, host:port")
       ->capture_default_str();
   AddConnectionFlags(command, connection);

@@ -110,6 +110,7 @@ int Run(LocalFlags flags, const Invocation& invocation) {
 }
 
 void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
+  command.option_defaults()->group("Batcher and device");
   command
       .add_option("--target", flags.target,
                   "null: each call ends at once; batcher: Ferry's batcher and "

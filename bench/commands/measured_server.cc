@@ -25,9 +25,11 @@ constexpr Duration kConnectLimit = std::chrono::milliseconds(5000);
 
 absl::Status CheckFirstReply(const ModelClient& client,
                              const grpc::ByteBuffer& request,
-                             const ModelDescription& description) {
+                             const ModelDescription& description,
+                             const std::string& advice) {
   const auto reply = client.Infer(request, kFirstReplyLimit);
-  return reply.ok() ? CheckReply(*reply, description.metadata) : reply.status();
+  return reply.ok() ? CheckReply(*reply, description.metadata)
+                    : WithAdvice(reply.status(), advice);
 }
 
 // The requests of a class, the first of which the server has answered.
@@ -62,7 +64,9 @@ absl::StatusOr<ClassRequests> MakeRequests(const RequestClass& one,
   if (!requests.ok()) {
     return requests.status();
   }
-  if (const auto first = CheckFirstReply(client, requests->front(), model);
+  if (const auto first =
+          CheckFirstReply(client, requests->front(), model,
+                          ContentAdvice(of->metadata, of->options));
       !first.ok()) {
     return first;
   }
@@ -241,6 +245,7 @@ RunResult MeasuredServer::Describe(const std::string& command_line) const {
     }
   }
   run.data = DataOf(options_);
+  run.content_advice = ContentAdvice(description_.metadata, options_.requests);
   double weights = 0;
   double rows = 0;
   for (const RequestClass& one : options_.classes) {

@@ -11,6 +11,7 @@
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/report/goodput.h"
+#include "bench/report/printable.h"
 #include "bench/search/runtime_options_client.h"
 #include "bench/search/sweep.h"
 
@@ -94,7 +95,7 @@ absl::Status Measurement::Take(const Turn& turn,
   }
   Sweep sweep(runs_.empty() ? own : LoadsOfTurn(own, runs_.front(), turn),
               *std::move(loads), &server.probe(), server.instances());
-  std::fprintf(stderr, "%s: model %s at %s\n", run.label.c_str(),
+  std::fprintf(stderr, "%s: model %s at %s\n", Printable(run.label).c_str(),
                options.model.c_str(), options.address.c_str());
   absl::Status status;
   {

@@ -11,6 +11,7 @@
 #include "bench/report/report_files.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -33,7 +34,7 @@ int Merge(const MergeOptions& options) {
   if (!joined.ok()) {
     return Fail(joined.status());
   }
-  std::fputs(ToText(MakeTable(*joined)).c_str(), stdout);
+  std::fputs(ToText(MakeTable(*joined), TerminalColumns()).c_str(), stdout);
   if (const auto status = WriteReportFiles(options.files, *joined);
       !status.ok()) {
     return Fail(status);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/replaced_file.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/plan_text.h"
@@ -10,6 +11,7 @@
 #include "bench/report/machine.h"
 #include "bench/report/report_json.h"
 #include "bench/report/writable_file.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -78,11 +80,11 @@ int PrintPlan(const PlanOptions& options) {
   if (!report.ok()) {
     return Fail(report.status());
   }
-  std::fputs(PlanText(*report).c_str(), stdout);
+  std::fputs(PlanText(*report, TerminalColumns()).c_str(), stdout);
   if (options.json_path.empty()) {
     return 0;
   }
-  const auto status = WriteFile(
+  const auto status = ReplaceFile(
       options.json_path, PlanJson(*report, options.command_line, DateNow()));
   return status.ok() ? 0 : Fail(status);
 }
@@ -127,6 +129,7 @@ void AddPlanCommand(CLI::App& app, Invocation& invocation) {
                      "run to plan with, where the file has several");
   AddRequestOptions(command, options->request);
   AddPriceFlags(command, options->price);
+  command.option_defaults()->group("Options");
   CLI::Option* const before =
       command
           .add_option("--before", options->before_path,

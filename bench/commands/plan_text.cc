@@ -5,8 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "bench/report/report_table.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -157,7 +160,7 @@ std::vector<std::string> PlanNotes(const PlanReport& report) {
   return notes;
 }
 
-std::string PlanText(const PlanReport& report) {
+std::string PlanText(const PlanReport& report, size_t columns) {
   std::string text = PlanAnswer(report) + "\n\n";
   absl::StrAppend(&text, "measured: ", Measured(report.plan.limit), "\n");
   if (report.before.has_value()) {
@@ -166,13 +169,18 @@ std::string PlanText(const PlanReport& report) {
   if (report.price.has_value()) {
     absl::StrAppend(&text, "price:    ", Price(*report.price), "\n");
   }
-  absl::StrAppend(&text, "\n", ToText(NumberTable(report)), "\nformulas:\n");
+  absl::StrAppend(&text, "\n", ToText(NumberTable(report), columns),
+                  "\nformulas:\n");
   for (const PlanNumber& number : report.plan.numbers) {
     absl::StrAppend(&text, "  ", number.formula.name, " = ",
                     number.formula.expression,
                     "\n      source: ", number.formula.source, "\n");
   }
-  return text;
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (std::string& line : lines) {
+    line = Wrapped(line, columns, 6);
+  }
+  return absl::StrJoin(lines, "\n");
 }
 
 }  // namespace ferry::bench

@@ -19,7 +19,7 @@ std::vector<std::string> PlanNotes(const PlanReport& report);
 
 // Returns the answer, what was measured and paid, the table of numbers, what
 // to know about them, and the formula and source of each.
-std::string PlanText(const PlanReport& report);
+std::string PlanText(const PlanReport& report, size_t columns = 0);
 
 // Returns the same as JSON. `command` and `date` say where it comes from.
 std::string PlanJson(const PlanReport& report, const std::string& command,

@@ -56,6 +56,7 @@ absl::StatusOr<PlanPrice> ReadPrice(const PriceFlags& flags) {
 }
 
 void AddPriceFlags(CLI::App& command, PriceFlags& flags) {
+  command.option_defaults()->group("Prices");
   CLI::Option* const prices = command.add_option(
       "--prices", flags.path, "price file; docs/planning.md");
   CLI::Option* const device =

@@ -13,6 +13,7 @@
 #include "bench/report/report_files.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -57,7 +58,7 @@ int Report(const ReportOptions& options) {
   if (!page.ok()) {
     return Fail(page.status());
   }
-  std::fputs(ToText(MakeTable(*runs)).c_str(), stdout);
+  std::fputs(ToText(MakeTable(*runs), TerminalColumns()).c_str(), stdout);
   if (const auto status = WriteReportFiles(options.files, *runs, *page);
       !status.ok()) {
     return Fail(status);

@@ -16,7 +16,9 @@
 #include "bench/compare/comparison_text.h"
 #include "bench/load/stamp_log.h"
 #include "bench/report/knee.h"
+#include "bench/report/printable.h"
 #include "bench/search/runtime_options_client.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -68,15 +70,15 @@ absl::Status Measure(const RunFlags& flags, const RunOptions& options,
   if (!own.ok()) {
     return own.status();
   }
-  std::fprintf(stderr, "as it is: %s, %g ms\n", Describe(*own).c_str(),
-               own->max_wait_ms);
+  std::fprintf(stderr, "as it is: %s, %g ms\n",
+               Printable(Describe(*own)).c_str(), own->max_wait_ms);
   absl::Status status = measurement.Run(
       flags.repeat, GridOf(CompletedBy(flags.runtime_options, *own)));
   const absl::Status restored = Restore(runtime_options, *own);
   status.Update(restored);
   if (restored.ok()) {
     std::fprintf(stderr, "the server is as it was: %s\n",
-                 Describe(*own).c_str());
+                 Printable(Describe(*own)).c_str());
   }
   return status;
 }
@@ -86,12 +88,14 @@ int ReportAll(const RunOptions& options, const Measurement& measurement,
   int code = Report(options, measurement.runs());
   for (const RunResult& run : measurement.runs()) {
     if (const auto knee = FindKnee(run); knee.has_value()) {
-      std::printf("%s: %s\n", run.label.c_str(), Describe(*knee).c_str());
+      std::printf("%s: %s\n", Printable(run.label).c_str(),
+                  Describe(*knee).c_str());
     }
   }
   if (compares) {
     std::printf("\n%s", ToText(CompareRuns(measurement.RunsOf(0),
-                                           measurement.RunsOf(1)))
+                                           measurement.RunsOf(1)),
+                               TerminalColumns())
                             .c_str());
   }
   for (const RunResult& run : measurement.runs()) {
@@ -138,6 +142,7 @@ int Run(const RunFlags& flags, const Invocation& invocation) {
 }
 
 void AddTurnFlags(CLI::App& command, RunFlags& flags) {
+  command.option_defaults()->group("Several runs");
   command
       .add_option("--repeat", flags.repeat,
                   "how often to put all loads, each time with other arrivals: "

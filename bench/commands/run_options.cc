@@ -24,6 +24,7 @@ constexpr int kMostProcesses = 64;
 void AddServerFlags(CLI::App& command, RunOptions& options) {
   AddModelFlags(command, options.connection, options.address, options.model,
                 options.wait_ready_s);
+  command.option_defaults()->group("What is read of the server");
   command.add_option("--metrics", options.metrics_address,
                      "the server's metrics, host:port, for its busy ratio, why "
                      "its batches closed and what it tells of its device");
@@ -33,6 +34,7 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
                   "NVML for its utilization, memory, power and clocks: N as "
                   "nvidia-smi counts, GPU-<uuid> or MIG-<uuid>")
       ->type_name("DEVICE");
+  command.option_defaults()->group("This client");
   command
       .add_option("--connections", options.target.connections,
                   "connections to the server")
@@ -46,12 +48,14 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
 }
 
 void AddRowsFlag(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("Requests");
   command.add_option("--rows", options.requests.rows, "rows of each request")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
 }
 
 void AddTimeoutFlag(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("Requests");
   command
       .add_option("--timeout-ms", options.timeout_ms,
                   "of each request in the queue, its parameter 'timeout'; 0: "
@@ -61,13 +65,16 @@ void AddTimeoutFlag(CLI::App& command, RunOptions& options) {
 }
 
 void AddInputFlags(CLI::App& command, InputFlags& flags) {
+  command.option_defaults()->group("Requests");
   command
       .add_option("--shape", flags.shapes,
                   "name:sizes of one row of an input, as ids:128")
       ->type_name("NAME:SIZES");
   command
       .add_option("--range", flags.ranges,
-                  "name:low:high for an integer input; 0 to 127 otherwise")
+                  "name:low:high for an integer input, both included; 0 to 1 "
+                  "otherwise, "
+                  "which every vocabulary has")
       ->type_name("NAME:LOW:HIGH");
 }
 
@@ -107,15 +114,16 @@ void AddRequestFlags(CLI::App& command, RunOptions& options) {
   AddTimeoutFlag(command, options);
   command
       .add_option("--class", options.class_texts,
-                  "one kind of a mix, instead of all alike: NAME:weight=0.2,"
-                  "rows=4,priority=1,deadline_ms=50,timeout_ms=50,cancel=0.1,"
-                  "cancel_ms=5,model=m,shape=ids:16x4,data=PATH; what is left "
-                  "out is as "
+                  "one kind of a mix, instead of all alike: "
+                  "urgent:weight=0.2,rows=4; keys are weight, rows, priority, "
+                  "deadline_ms, timeout_ms, cancel (a share), cancel_ms, "
+                  "model, shape (ids:16x4) and data; what is left out is as "
                   "the other flags say")
       ->type_name("NAME:KEY=VALUE,...");
 }
 
 void AddProcessFlags(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("This client");
   command
       .add_option("--processes", options.processes,
                   "of this client that share each load, where one cannot send "
@@ -129,6 +137,7 @@ void AddProcessFlags(CLI::App& command, RunOptions& options) {
 }
 
 void AddLoadFlags(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("Loads");
   command
       .add_option("--outstanding", options.sweep.outstanding,
                   "closed loops, each with so many outstanding: 1,64")
@@ -157,6 +166,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
 }
 
 void AddWindowFlags(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("Arrivals and windows");
   command
       .add_option("--arrivals", options.arrivals,
                   absl::StrCat("of open loops: ", kArrivalForms))
@@ -189,6 +199,7 @@ void AddWindowFlags(CLI::App& command, RunOptions& options) {
 }
 
 void AddReportFlags(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("Results");
   command.add_option("--label", options.label,
                      "name of this run in tables and charts");
   AddReportFileFlags(command, options.files);
@@ -202,6 +213,7 @@ void AddReportFlags(CLI::App& command, RunOptions& options) {
 }
 
 void AddGoodputFlag(CLI::App& command, RunOptions& options) {
+  command.option_defaults()->group("Results");
   command
       .add_option("--slo-ms", options.slo_ms,
                   "bound of latency from the planned send, to count the "
@@ -293,6 +305,7 @@ void AddRunFlags(CLI::App& command, RunOptions& options) {
   AddWindowFlags(command, options);
   AddLoadFlags(command, options);
   AddProcessFlags(command, options);
+  command.option_defaults()->group("Results");
   AddResultFile(command, "--log", options.log_path,
                 "file for when each request was planned, sent and ended, as "
                 "CSV");

@@ -10,6 +10,7 @@ namespace ferry::bench {
 
 void AddRuntimeFlags(CLI::App& command, const RuntimeDefaults& defaults,
                      RuntimeChoices& choices) {
+  command.option_defaults()->group("Settings of a running Ferry");
   const auto help = [](const char* what, const char* otherwise) {
     return absl::StrCat(what, "; default: ", otherwise);
   };

@@ -116,17 +116,14 @@ absl::StatusOr<double> FirstRate(const SearchFlags& flags,
     return swept;
   }
   const PointResult& point = run.points.back();
-  if (point.interrupted || !point.void_reason.empty() ||
-      point.achieved_rate <= 0) {
+  if (point.interrupted || point.achieved_rate <= 0) {
     return absl::UnavailableError(absl::StrFormat(
         "%s, to begin a search with half of its rate, %s: --first-rate says "
         "where to begin",
         DescribeLoad(point),
-        point.interrupted          ? "was cut short"
-        : point.achieved_rate <= 0 ? "had no success"
-                                   : "is void: " + point.void_reason));
+        point.interrupted ? "was cut short" : "had no success"));
   }
-  // Also of an unsteady loop: no saturation, but good enough to begin with.
+  // Also of an unsteady or a void one: good enough to begin with.
   return kShareOfSaturation * point.achieved_rate;
 }
 
@@ -165,6 +162,7 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
   AddWindowFlags(command, flags.run);
   AddProcessFlags(command, flags.run);
   AddReportFlags(command, flags.run);
+  command.option_defaults()->group("Search");
   command
       .add_option("--slo-ms", flags.slo_ms,
                   "latency from the planned send that the percentile keeps")
@@ -174,6 +172,7 @@ void AddSearchFlags(CLI::App& command, SearchFlags& flags) {
 }
 
 void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
+  command.option_defaults()->group("Search");
   command
       .add_option("--percentile", flags.percentile,
                   "share of all requests that keep it, in percent; a request "

@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "base/replaced_file.h"
+#include "bench/client/request_class.h"
 #include "bench/commands/batcher_flags.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
@@ -35,48 +35,57 @@ struct SimulateFlags {
   VirtualRunOptions run;
 };
 
-// A class as typed: "share=0.2,priority=1,rows=1,width=1,timeout_ms=0,burst=1".
-// `share` is of the offered rows.
-absl::Status ReadClass(const std::string& text, double rows_per_second,
-                       VirtualClass& result) {
-  double share = 1;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    const std::pair<absl::string_view, absl::string_view> pair =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
-    double value = 0;
-    if (!absl::SimpleAtod(pair.second, &value) ||
-        !(value >= 0 && value < 1e9)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--class: expected NAME=NUMBER with commas between, got '", part,
-          "'"));
-    }
-    if (pair.first == "share") {
-      share = value;
-    } else if (pair.first == "rows") {
-      result.rows = static_cast<int32_t>(std::max(value, 1.0));
-    } else if (pair.first == "priority") {
-      result.level = static_cast<int32_t>(value) - 1;
-    } else if (pair.first == "width") {
-      result.width = static_cast<int64_t>(value);
-    } else if (pair.first == "timeout_ms") {
-      result.timeout = Milliseconds(value);
-    } else if (pair.first == "burst") {
-      result.mean_burst = std::max(value, 1.0);
-    } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--class: expected share, rows, priority, width, "
-                       "timeout_ms or burst, got '",
-                       pair.first, "'"));
-    }
+// A class as typed, and its weight.
+struct WeightedClass {
+  VirtualClass of;
+  double weight = 1;  // its requests' share is that of the sum of all weights
+};
+
+// Reads "NAME:weight=0.2,priority=1,rows=1,timeout_ms=0,width=1,burst=1".
+absl::StatusOr<WeightedClass> ReadWeighted(const std::string& text) {
+  constexpr double kMostWidth = 1e9;
+  RequestClass common;
+  double width = 1;
+  double burst = 1;
+  const auto name = ReadClass(
+      text, "weight, rows, priority, timeout_ms, width and burst",
+      [&](absl::string_view key, absl::string_view value) {
+        return key == "width"   ? ReadNumber(value, 1, kMostWidth, width)
+               : key == "burst" ? ReadNumber(value, 1, 1e6, burst)
+                                : ReadCommonPart(key, value, common) &&
+                                      common.priority <= kMaxLevels;
+      });
+  if (!name.ok()) {
+    return name.status();
   }
-  if (share <= 0 || result.level < 0 || result.level >= kMaxLevels) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--class: expected a share above 0 and a priority from 1 "
-                     "to ",
-                     kMaxLevels, ", got '", text, "'"));
+  return WeightedClass{.of = {.name = *name,
+                              .rows = common.rows,
+                              .level = std::max(common.priority - 1, 0),
+                              .width = static_cast<int64_t>(width),
+                              .timeout = common.timeout,
+                              .mean_burst = burst},
+                       .weight = common.weight};
+}
+
+// Divides so many rows/s among the requests of the classes, by their weights.
+absl::StatusOr<std::vector<VirtualClass>> ReadClasses(
+    const std::vector<std::string>& texts, double rows_per_second) {
+  std::vector<WeightedClass> weighted;
+  double rows_of_weight = 0;
+  for (const std::string& text : texts) {
+    const auto read = ReadWeighted(text);
+    if (!read.ok()) {
+      return read.status();
+    }
+    weighted.push_back(*read);
+    rows_of_weight += read->weight * read->of.rows;
   }
-  result.per_second = share * rows_per_second / result.rows;
-  return absl::OkStatus();
+  std::vector<VirtualClass> classes;
+  for (WeightedClass& one : weighted) {
+    one.of.per_second = one.weight * rows_per_second / rows_of_weight;
+    classes.push_back(one.of);
+  }
+  return classes;
 }
 
 // The device of the flags where it copies and computes at once.
@@ -116,16 +125,16 @@ absl::Status Complete(SimulateFlags& flags) {
   const double saturation =
       1e9 * run.instances() * rows / static_cast<double>(full.count());
   if (flags.classes.empty()) {
-    flags.classes.push_back("share=1");
+    flags.classes.push_back("all:");
   }
+  auto classes = ReadClasses(flags.classes, flags.load * saturation);
+  if (!classes.ok()) {
+    return classes.status();
+  }
+  run.classes = *std::move(classes);
   int32_t levels = 1;
-  for (const std::string& text : flags.classes) {
-    VirtualClass& added = run.classes.emplace_back();
-    if (absl::Status status = ReadClass(text, flags.load * saturation, added);
-        !status.ok()) {
-      return status;
-    }
-    levels = std::max(levels, added.level + 1);
+  for (const VirtualClass& one : run.classes) {
+    levels = std::max(levels, one.level + 1);
   }
   run.scheduler.levels.resize(static_cast<size_t>(levels));
   return absl::OkStatus();
@@ -156,12 +165,12 @@ int Simulate(SimulateFlags& flags) {
   const std::string json = summary.ToJson(*result);
   absl::Status status;
   if (!flags.log_path.empty()) {
-    status.Update(WriteFile(flags.log_path, log));
+    status.Update(ReplaceFile(flags.log_path, log));
   }
   if (flags.json_path.empty()) {
     std::fputs(json.c_str(), stdout);
   } else {
-    status.Update(WriteFile(flags.json_path, json));
+    status.Update(ReplaceFile(flags.json_path, json));
   }
   return status.ok() ? 0 : Fail(status);
 }
@@ -195,9 +204,9 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   VirtualDeviceOptions& device = flags->run.device;
   CLI::App& command = *app.add_subcommand(
       "simulate",
-      "Play open-loop load against Ferry's batcher on a simulated device of "
+      "play open-loop load against Ferry's batcher on a simulated device of "
       "s(b) = alpha + beta * b, on a virtual clock");
-  AddBatcherFlags(command, flags->batcher, scheduler);
+  AddBatcherFlags(command, flags->batcher, scheduler);  // and its group
   CLI::Option* const jitter =
       command
           .add_option("--jitter", device.jitter, "s(b) varies by this share")
@@ -220,6 +229,7 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
                       "rows that batches are padded to, max_batch_size last")
           ->delimiter(',');
   AddStreamFlags(command, *flags, {jitter, instances, buckets});
+  command.option_defaults()->group("Loads");
   command
       .add_option(
           "--load", flags->load,
@@ -228,14 +238,17 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command
       .add_option("--class", flags->classes,
-                  "requests of one kind: share=0.2,priority=1,rows=1,width=1,"
-                  "timeout_ms=0,burst=1 (repeatable)")
-      ->type_name("NAME=NUMBER,...");
+                  "one kind of a mix, as of `run`: urgent:weight=0.2,rows=4; "
+                  "keys are weight, rows, priority, timeout_ms, and here also "
+                  "width, by which shapes differ, and burst, the mean requests "
+                  "of an arrival")
+      ->type_name("NAME:KEY=VALUE,...");
   command.add_option("--duration-secs", flags->duration_s, "of arrivals")
       ->check(NumberFrom(1e-3, 1e6))
       ->capture_default_str();
   command.add_option("--seed", flags->run.seed, "of all that is random")
       ->capture_default_str();
+  command.option_defaults()->group("Results");
   AddResultFile(command, "--json", flags->json_path, "file for the result");
   AddResultFile(command, "--log", flags->log_path,
                 "file for a line of CSV a request");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/replaced_file.h"
 #include "bench/client/model_client.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
@@ -127,7 +128,7 @@ int Report(const SoakFlags& flags, const SoakAccount& account,
     std::printf("rss slope %.3f MB/min\n", slope);
   }
   if (!flags.json_path.empty()) {
-    if (const auto status = WriteFile(flags.json_path, json.dump(1) + "\n");
+    if (const auto status = ReplaceFile(flags.json_path, json.dump(1) + "\n");
         !status.ok()) {
       return Fail(status);
     }
@@ -164,7 +165,8 @@ int Soak(const SoakFlags& flags) {
   }
   auto prepared = PrepareSoak(client, *description, pool, flags.max_rows);
   if (!prepared.ok()) {
-    return Fail(prepared.status());
+    return Fail(WithAdvice(prepared.status(),
+                           ContentAdvice(description->metadata, pool)));
   }
   const ReplyChecker checker(std::move(prepared->references));
   SoakOptions options = flags.load;

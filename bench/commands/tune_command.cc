@@ -19,6 +19,7 @@
 #include "bench/commands/search_flags.h"
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
+#include "bench/report/printable.h"
 #include "bench/search/rate_search.h"
 #include "bench/search/runtime_options_client.h"
 #include "bench/search/search_turns.h"
@@ -89,7 +90,8 @@ class Tune {
 
  private:
   absl::Status Turn(const RuntimeSetting& setting) {
-    std::fprintf(stderr, "%s\n", Describe(setting).c_str());
+    std::fprintf(stderr, "race, setting %zu of %zu: %s\n", runs_.size() + 1,
+                 settings_, Printable(Describe(setting)).c_str());
     --untried_;
     runs_.push_back(server_.Describe(invocation_.command_line));
     runs_.back().label = Describe(setting);
@@ -134,14 +136,19 @@ class Tune {
     }
     std::vector<std::unique_ptr<RateSearch>> searches;
     std::vector<TurnOfSearch> turns;
+    std::fprintf(stderr,
+                 settings.size() > 1
+                     ? "confirmation of the best and the server's own, a load "
+                       "of each in turn\n"
+                     : "confirmation of the server's own, which none beat\n");
     for (const TunedSetting& tuned : settings) {
       searches.push_back(std::make_unique<RateSearch>(
           OptionsToConfirm(*tuned.rate), **loads, pacer_, searched_.counters,
           searched_.instances));
       turns.push_back({.begin =
                            [this, setting = tuned.setting] {
-                             std::fprintf(stderr, "%s\n",
-                                          Describe(setting).c_str());
+                             std::fprintf(stderr, "confirmation: %s\n",
+                                          Printable(Describe(setting)).c_str());
                              return runtime_options_.Set(setting);
                            },
                        .search = searches.back().get(),
@@ -243,10 +250,12 @@ std::string DescribeRate(const TunedSetting& tried) {
                          : "none found";
 }
 
-void PrintTried(const TuneResult& result) {
-  std::printf("\n%-28s  %s\n", "setting", "requests/s");
+// The race finds the best; its rates are coarser than what is confirmed.
+void PrintTried(const TuneResult& result, const TunePrecision& precision) {
+  std::printf("\nrace, each setting to %g %%:\n%-28s  %s\n",
+              precision.coarse * 100, "setting", "requests/s");
   for (const TunedSetting& tried : result.tried) {
-    std::printf("%-28s  %s\n", Describe(tried.setting).c_str(),
+    std::printf("%-28s  %s\n", Printable(Describe(tried.setting)).c_str(),
                 DescribeRate(tried).c_str());
   }
 }
@@ -258,7 +267,7 @@ void PrintCeiling(const std::vector<RunResult>& runs) {
       std::printf(
           "this client could not send %.0f/s on time with %s: the "
           "server may do more\n",
-          run.search->client_ceiling, run.label.c_str());
+          run.search->client_ceiling, Printable(run.label).c_str());
     }
   }
 }
@@ -269,8 +278,10 @@ int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
     std::printf("no setting was found with %s\n", bound.c_str());
     return 1;
   }
-  std::printf("\n%s\n",
-              DescribeAnswer(result, PrecisionOf(flags.search), bound).c_str());
+  std::printf(
+      "\nconfirmed: %s\n",
+      Printable(DescribeAnswer(result, PrecisionOf(flags.search), bound))
+          .c_str());
   std::printf("The server is as it was. For its config.pbtxt:\n\n%s",
               ConfigOf(result.best->setting).c_str());
   return 0;
@@ -296,8 +307,8 @@ int Run(TuneFlags flags, const Invocation& invocation) {
   if (!own.ok()) {
     return Fail(own.status());
   }
-  std::fprintf(stderr, "as it is: %s, %g ms\n", Describe(*own).c_str(),
-               own->max_wait_ms);
+  std::fprintf(stderr, "as it is: %s, %g ms\n",
+               Printable(Describe(*own)).c_str(), own->max_wait_ms);
   flags.choices =
       Completed(flags.choices, own->max_batch_size, flags.search.slo_ms);
   Tune tune(flags, **connected, runtime_options, invocation);
@@ -305,7 +316,7 @@ int Run(TuneFlags flags, const Invocation& invocation) {
   const absl::Status tuned = tune.Run(*own, result);
   const absl::Status restored = Restore(runtime_options, *own);
   const int code = Report(flags.search.run, tune.runs());
-  PrintTried(result);
+  PrintTried(result, PrecisionOf(flags.search));
   PrintCeiling(tune.runs());
   for (const absl::Status& status : {tuned, restored}) {
     if (!status.ok()) {

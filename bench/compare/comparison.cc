@@ -19,6 +19,7 @@ namespace ferry::bench {
 namespace {
 
 constexpr size_t kFewRepeats = 5;
+constexpr double kManyTimes = 3;
 
 // Values of the points of a load that have the metric; logarithms of ratios.
 struct Values {
@@ -218,6 +219,16 @@ void AddNotes(Comparison& comparison) {
     comparison.notes.push_back(absl::StrFormat(
         "fewer than %d repeats give wide intervals", kFewRepeats));
   }
+  if (any([](const auto& load) {
+        return std::any_of(
+            load.metrics.begin(), load.metrics.end(), [](const Metric& metric) {
+              return !metric.estimate.has_value() && metric.without == 0;
+            });
+      })) {
+    comparison.notes.push_back(
+        "interval unknown: too few requests or runs to say how it varies, and "
+        "whether it is a difference");
+  }
   if (comparison.tests > 1) {
     comparison.notes.push_back(absl::StrFormat(
         "of %d comparisons some differ by chance: a difference stands where it "
@@ -261,6 +272,58 @@ double Metric::high() const {
   return is_ratio ? std::exp(estimate->high) : estimate->high;
 }
 
+namespace {
+
+bool IsHigher(const Metric& metric) { return metric.b > metric.a; }
+
+// Whether "26 times" says more than "2,500 % higher".
+bool IsInTimes(const Metric& metric) {
+  return metric.is_ratio && metric.b > kManyTimes * metric.a;
+}
+
+// Returns "B's p99 is 12.1 % lower". REQUIRES: A and B have a value.
+std::string HowFar(const Metric& metric) {
+  const double sign = IsHigher(metric) ? 100 : -100;
+  const char* const which = IsHigher(metric) ? "higher" : "lower";
+  if (!metric.is_ratio) {
+    return absl::StrFormat("B's errors are %.2f points %s",
+                           sign * (metric.b - metric.a), which);
+  }
+  const std::string what = absl::StrCat(
+      "B's ", metric.name, metric.name == "rows" ? " a batch are" : " is");
+  const double ratio = metric.b / metric.a;
+  return IsInTimes(metric) ? absl::StrFormat("%s %.*f times A's", what,
+                                             ratio < 10 ? 1 : 0, ratio)
+                           : absl::StrFormat("%s %.1f %% %s", what,
+                                             sign * (ratio - 1), which);
+}
+
+// REQUIRES: there is an estimate.
+std::string IntervalInWords(const Metric& metric) {
+  const double sign = IsHigher(metric) ? 100 : -100;
+  const double near = IsHigher(metric) ? metric.low() : metric.high();
+  const double far = IsHigher(metric) ? metric.high() : metric.low();
+  if (!metric.is_ratio) {
+    return absl::StrFormat("%.2f to %.2f", sign * near, sign * far);
+  }
+  return IsInTimes(metric)
+             ? absl::StrFormat("%.1f to %.1f", near, far)
+             : absl::StrFormat("%.1f to %.1f %%", sign * (near - 1),
+                               sign * (far - 1));
+}
+
+std::string UnknownText(const Metric& metric) {
+  if (metric.without > 0) {
+    return absl::StrFormat("not known: %d %s no value of it", metric.without,
+                           metric.without == 1 ? "run has" : "runs have");
+  }
+  return absl::StrCat(
+      metric.a == metric.b ? "A and B are the same" : HowFar(metric),
+      " (interval unknown)");
+}
+
+}  // namespace
+
 Comparison CompareRuns(const std::vector<RunResult>& a,
                        const std::vector<RunResult>& b) {
   LoadMatches matches = MatchLoads(a, b);
@@ -284,11 +347,7 @@ Comparison CompareRuns(const std::vector<RunResult>& a,
 std::string VerdictText(const Metric& metric) {
   switch (metric.verdict) {
     case Verdict::kUnknown:
-      return metric.without == 0
-                 ? "not known: too few requests or runs to say how it varies"
-                 : absl::StrFormat(
-                       "not known: %d %s no value of it", metric.without,
-                       metric.without == 1 ? "run has" : "runs have");
+      return UnknownText(metric);
     case Verdict::kSame:
       return "no difference that these runs can show";
     case Verdict::kByChance:
@@ -296,22 +355,7 @@ std::string VerdictText(const Metric& metric) {
     case Verdict::kDiffers:
       break;
   }
-  const bool is_higher = metric.b > metric.a;
-  const char* const which = is_higher ? "higher" : "lower";
-  if (!metric.is_ratio) {
-    const double sign = is_higher ? 100 : -100;
-    return absl::StrFormat("B's errors are %.2f points %s (%.2f to %.2f)",
-                           sign * (metric.b - metric.a), which,
-                           sign * (is_higher ? metric.low() : metric.high()),
-                           sign * (is_higher ? metric.high() : metric.low()));
-  }
-  const double sign = is_higher ? 100 : -100;
-  return absl::StrFormat(
-      "B's %s %s %.1f %% %s (%.1f to %.1f %%)", metric.name,
-      metric.name == "rows" ? "a batch are" : "is",
-      sign * (metric.b / metric.a - 1), which,
-      sign * ((is_higher ? metric.low() : metric.high()) - 1),
-      sign * ((is_higher ? metric.high() : metric.low()) - 1));
+  return absl::StrCat(HowFar(metric), " (", IntervalInWords(metric), ")");
 }
 
 std::vector<std::string> WorseThan(const Comparison& comparison,

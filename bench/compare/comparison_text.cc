@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/report/printable.h"
+#include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
@@ -39,7 +41,7 @@ std::string Between(const Metric& metric) {
 
 std::string IntervalOf(const Metric& metric) {
   if (!metric.estimate.has_value()) {
-    return "-";
+    return "unknown";
   }
   return metric.is_ratio
              ? absl::StrFormat("%.3f to %.3f", metric.low(), metric.high())
@@ -65,6 +67,7 @@ std::string DescribeMethod(const LoadComparison& load) {
 
 ReportTable MakeTable(const Comparison& comparison) {
   ReportTable table;
+  table.names = 3;
   table.headings = {"load", "by", "metric", "A", "B", "B/A", "95 %", "verdict"};
   for (const LoadComparison& load : comparison.loads) {
     for (const Metric& metric : load.metrics) {
@@ -85,7 +88,7 @@ ReportTable MakeTable(const Comparison& comparison) {
   return table;
 }
 
-std::string ToText(const Comparison& comparison) {
+std::string ToText(const Comparison& comparison, size_t columns) {
   ReportTable table = MakeTable(comparison);
   size_t width = 0;
   for (const auto& row : table.rows) {
@@ -97,14 +100,18 @@ std::string ToText(const Comparison& comparison) {
     row.back().resize(width, ' ');
   }
   std::string text =
-      absl::StrFormat("A: %s\nB: %s\n", comparison.name_a, comparison.name_b);
+      absl::StrFormat("A: %s\nB: %s\n", Printable(comparison.name_a),
+                      Printable(comparison.name_b));
+  const auto warn = [&](const std::string& warning) {
+    absl::StrAppend(&text, Wrapped(Printable(warning), columns, 2), "\n");
+  };
   for (const std::string& warning : comparison.warnings) {
-    absl::StrAppend(&text, "WARNING: A and B differ: ", warning, "\n");
+    warn("WARNING: A and B differ: " + warning);
   }
   for (const std::string& unsteady : comparison.unsteady) {
-    absl::StrAppend(&text, "WARNING: ", unsteady, "\n");
+    warn("WARNING: " + unsteady);
   }
-  return absl::StrCat(text, "\n", ToText(table));
+  return absl::StrCat(text, "\n", ToText(table, columns));
 }
 
 }  // namespace ferry::bench

@@ -14,8 +14,9 @@ namespace ferry::bench {
 // Returns a row for each metric of each load, with the notes below.
 ReportTable MakeTable(const Comparison& comparison);
 
-// Returns warnings, the table in columns and its notes, for a terminal.
-std::string ToText(const Comparison& comparison);
+// Returns warnings, the table in columns and its notes, for a terminal of so
+// many columns; 0: as wide as it is.
+std::string ToText(const Comparison& comparison, size_t columns = 0);
 
 // Returns "7 pairs", "5 and 4 repeats", "one run each, by slices" or "one
 // search each".

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/report/point_rules.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -138,6 +139,10 @@ std::string WhyNot(const MeasuredPoint& measured) {
   const SearchSummary& search = *measured.run->search;
   if (search.found_rate.has_value()) {
     return "";
+  }
+  if (const auto unconfirmed = UnconfirmedRate(*measured.run)) {
+    return absl::StrFormat("no rate was confirmed, %.0f/s met it in a try",
+                           *unconfirmed);
   }
   return search.client_ceiling > 0
              ? absl::StrFormat(
@@ -318,10 +323,28 @@ void NoteUnsteady(const char* side, const std::string& load,
   }
 }
 
+// Says where open loops are shares of a rate that is not sure.
+void NoteSaturations(const char* side, const Runs& runs, LoadMatches& matches) {
+  for (const RunResult& run : runs) {
+    const std::string doubt = DoubtOfSaturation(run);
+    if (!doubt.empty() && std::any_of(run.points.begin(), run.points.end(),
+                                      [](const PointResult& point) {
+                                        return point.load.has_value();
+                                      })) {
+      matches.unsteady.push_back(absl::StrFormat(
+          "the saturation of '%s' in %s, of which its loads are shares, is not "
+          "sure: %s",
+          run.label, side, doubt));
+    }
+  }
+}
+
 }  // namespace
 
 LoadMatches MatchLoads(const Runs& a, const Runs& b) {
   LoadMatches matches;
+  NoteSaturations("A", a, matches);
+  NoteSaturations("B", b, matches);
   std::vector<const Attribute*> of_key;
   for (const Attribute& attribute : Attributes()) {
     const auto of_a = Values(a, attribute);

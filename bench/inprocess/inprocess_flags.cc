@@ -10,6 +10,7 @@ namespace ferry::bench {
 namespace {
 
 void AddModelFlags(CLI::App& app, InProcessFlags& flags) {
+  app.option_defaults()->group("Model");
   app.add_option("--model-repository", flags.repository.path,
                  "folder of models; none: the embedded models mlp, resnet50 "
                  "and encoder")
@@ -49,6 +50,7 @@ void AddInProcessFlags(CLI::App& app, InProcessFlags& flags) {
   AddLoadFlags(app, flags.options());
   AddReportFlags(app, flags.options());
   AddGoodputFlag(app, flags.options());
+  app.option_defaults()->group("Search");
   app.add_flag("--search", flags.is_search,
                "instead of these loads, find the highest rate that keeps "
                "--slo-ms, as ferry-bench search does")

@@ -140,11 +140,12 @@ int Measure(InProcessFlags flags, const std::string& command_line,
   const RequestInputs& first = (*requests)->inputs().front();
   if (const auto answered = CheckFirstAnswer(*model.scheduler, first);
       !answered.ok()) {
-    return Fail(answered);
+    return Fail(WithAdvice(answered, (*requests)->advice()));
   }
   watcher.reset();  // loads have their own
   RunResult run =
       DescribeRun(options, command_line, model, first, opened.told.get());
+  run.content_advice = (*requests)->advice();
   BatcherTarget target(std::move(loaded->model->scheduler),
                        (*requests)->inputs(),
                        {.timeout = Milliseconds(options.timeout_ms),
@@ -199,7 +200,7 @@ int main(int argc, char** argv) {
   try {
     ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
+    return ferry::EndOfParsing("ferry-inprocess", app, error);
   }
   flags.options().flags = ferry::bench::EffectiveFlags(app);
   if (const absl::Status status = ferry::bench::Complete(flags); !status.ok()) {

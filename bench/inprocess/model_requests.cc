@@ -106,6 +106,7 @@ ModelRequests::~ModelRequests() = default;
 absl::StatusOr<std::unique_ptr<ModelRequests>> ModelRequests::Make(
     const ServedModel& model, const RequestPoolOptions& options) {
   std::unique_ptr<ModelRequests> made(new ModelRequests);
+  made->advice_ = ContentAdvice(MetadataOf(model), options);
   absl::Status bound;
   const absl::Status drawn = ForEachRequest(
       MetadataOf(model), model.config, options,

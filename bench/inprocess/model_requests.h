@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,6 +31,9 @@ class ModelRequests {
   // Each points here.
   const std::vector<RequestInputs>& inputs() const { return inputs_; }
 
+  // ContentAdvice() of them.
+  const std::string& advice() const { return advice_; }
+
  private:
   class One;
 
@@ -37,6 +41,7 @@ class ModelRequests {
 
   std::vector<std::unique_ptr<One>> requests_;
   std::vector<RequestInputs> inputs_;
+  std::string advice_;
 };
 
 // Sends the request and waits for its answer, for as long as that takes;

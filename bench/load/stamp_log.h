@@ -11,12 +11,12 @@
 #ifndef FERRY_BENCH_LOAD_STAMP_LOG_H_
 #define FERRY_BENCH_LOAD_STAMP_LOG_H_
 
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/replaced_file.h"
 #include "bench/load/load_result.h"
 
 namespace ferry::bench {
@@ -29,14 +29,14 @@ class StampLog {
   // Writes the stamps of the next point.
   void Add(const LoadResult& load);
 
-  // Ends the file.
+  // Puts the file in place of the one that was there (ReplacedFile). Without
+  // it there is none. REQUIRES: not called before.
   absl::Status Close();
 
  private:
-  explicit StampLog(const std::string& path);
+  explicit StampLog(std::unique_ptr<ReplacedFile> file);
 
-  const std::string path_;
-  std::ofstream file_;
+  const std::unique_ptr<ReplacedFile> file_;
   int points_ = 0;
 };
 

@@ -135,7 +135,7 @@ absl::Status ServeLoads(MessageChannel& channel, Target& target,
 
 absl::Status RefuseLoads(MessageChannel& channel, const absl::Status& why) {
   LoadReply reply;
-  reply.error = why.ToString();
+  reply.error = std::string(why.message());
   return channel.Send(Encode(reply));
 }
 

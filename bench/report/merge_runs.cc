@@ -255,7 +255,7 @@ absl::StatusOr<std::vector<RunResult>> MergeRuns(
     if (absl::Status status = JoinPoints(files, i, run); !status.ok()) {
       return status;
     }
-    run.saturation_rate = ClosedLoopSaturation(run);
+    run.saturation_rate = MeasuredSaturation(run);
     if (run.slo_ms.has_value()) {
       SetGoodput(*run.slo_ms, run);  // of the joined latencies
     }

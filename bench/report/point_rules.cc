@@ -70,6 +70,18 @@ bool IsUnconfirmed(const RunResult& run, const PointResult& point) {
          point.target_rate != run.search->found_rate;
 }
 
+std::optional<double> UnconfirmedRate(const RunResult& run) {
+  std::optional<double> highest;
+  for (const PointResult& point : run.points) {
+    if (run.search.has_value() && !run.search->found_rate.has_value() &&
+        IsTry(point) && absl::EndsWith(point.purpose, ": met") &&
+        point.target_rate > highest.value_or(0)) {
+      highest = point.target_rate;
+    }
+  }
+  return highest;
+}
+
 std::vector<std::string> LoadsWithoutSuccess(const RunResult& run) {
   std::vector<std::string> loads;
   for (const PointResult& point : run.points) {

@@ -6,6 +6,7 @@
 #ifndef FERRY_BENCH_REPORT_POINT_RULES_H_
 #define FERRY_BENCH_REPORT_POINT_RULES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ bool IsTry(const PointResult& point);
 // one: a try, or a confirmation of a rate whose confirmations did not all meet
 // the bound. REQUIRES: the point is one of `run`'s.
 bool IsUnconfirmed(const RunResult& run, const PointResult& point);
+
+// Returns the highest rate whose try met the bound where the run's search
+// confirmed none, as on a busy machine; nothing without one.
+std::optional<double> UnconfirmedRate(const RunResult& run);
 
 // Returns the loads, as DescribeLoad() has them, of the run's points of which
 // no request succeeded; none that was cut short, nor of a search, which goes to

@@ -66,8 +66,8 @@ double BestRate(const Repeats& of, const char* loop) {
 
 // Returns a sentence that compares like with like; "" where there is none.
 std::string CompareTwo(const Repeats& base, const Repeats& other) {
-  const auto sentence = [&](const char* did, double of_other, double of_base,
-                            const char* how) {
+  const auto sentence = [&](const char* did, double of_other,
+                            const std::string& how, double of_base) {
     return absl::StrFormat("'%s' %s %.0f/s%s, '%s' %.0f/s: %.1fx", other.label,
                            did, of_other, how, base.label, of_base,
                            of_other / of_base);
@@ -75,16 +75,23 @@ std::string CompareTwo(const Repeats& base, const Repeats& other) {
   if (IsSearch(base) || IsSearch(other)) {
     return IsSearch(base) && IsSearch(other) && IsSameBound(base, other) &&
                    FoundRate(base) > 0 && FoundRate(other) > 0
-               ? sentence("carries", FoundRate(other), FoundRate(base),
-                          " by its search")
+               ? sentence("carries", FoundRate(other), " by its search",
+                          FoundRate(base))
                : "";
   }
-  for (const auto& [loop, how] : {std::pair{"closed", " in closed loops"},
-                                  std::pair{"open", " in open loops"}}) {
-    const double of_base = BestRate(base, loop);
-    const double of_other = BestRate(other, loop);
+  struct Words {
+    const char* loop;
+    const char* did;
+    const char* how;
+  };
+  // A server that is asked for a rate does not show what more it could do.
+  for (const Words& words :
+       {Words{"closed", "served up to", " in closed loops"},
+        Words{"open", "carried", ", the most of the open loops tried"}}) {
+    const double of_base = BestRate(base, words.loop);
+    const double of_other = BestRate(other, words.loop);
     if (of_base > 0 && of_other > 0) {
-      return sentence("served up to", of_other, of_base, how);
+      return sentence(words.did, of_other, words.how, of_base);
     }
   }
   return "";

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -126,7 +127,7 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
   // A reader by position finds what there was before.
   AppendAll({"rows_rate", "begun", "arrivals", "seed", "device_utilization",
              "device_memory_used_bytes", "device_power_w", "device_energy_j",
-             "slo_ms", "goodput_rate"},
+             "slo_ms", "goodput_rate", "saturation_doubt"},
             names);
   std::string text = Line(names);
   for (const RunResult& run : runs) {
@@ -159,7 +160,7 @@ std::string ToCsv(const std::vector<RunResult>& runs) {
                  absl::StrCat(point.seed), OrNone(device.utilization),
                  OrNone(device.memory_used_bytes), OrNone(device.power_w),
                  OrNone(device.energy_j), OrNone(run.slo_ms),
-                 OrNone(point.goodput_rate)},
+                 OrNone(point.goodput_rate), DoubtOfSaturation(run)},
                 cells);
       text += Line(cells);
     }

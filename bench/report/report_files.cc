@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "base/replaced_file.h"
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
@@ -45,7 +46,7 @@ absl::Status WriteReportFiles(const ReportFiles& files,
     }
     const auto contents = file.write();
     const absl::Status written =
-        contents.ok() ? WriteFile(file.path, *contents) : contents.status();
+        contents.ok() ? ReplaceFile(file.path, *contents) : contents.status();
     status.Update(written);
     if (written.ok()) {
       std::printf("%s: %s\n", file.what, file.path.c_str());

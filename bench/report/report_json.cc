@@ -12,6 +12,8 @@
 #include "bench/report/device_json.h"
 #include "bench/report/knee.h"
 #include "bench/report/point_json.h"
+#include "bench/report/point_rules.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -40,7 +42,8 @@ std::optional<RuntimeSetting> RuntimeOptionsFromJson(const Json& json) {
                         runtime_options.at("max_wait_ms").get<double>()};
 }
 
-Json SearchToJson(const std::optional<SearchSummary>& search) {
+Json SearchToJson(const RunResult& run) {
+  const std::optional<SearchSummary>& search = run.search;
   if (!search.has_value()) {
     return nullptr;
   }
@@ -48,6 +51,7 @@ Json SearchToJson(const std::optional<SearchSummary>& search) {
           {"percentile", search->percentile},
           {"success", search->success},
           {"found_rate", OptionalToJson(search->found_rate)},
+          {"unconfirmed_rate", OptionalToJson(UnconfirmedRate(run))},
           {"client_ceiling", search->client_ceiling},
           {"precision", search->precision}};
 }
@@ -66,7 +70,8 @@ std::optional<SearchSummary> SearchFromJson(const Json& json) {
       .precision = search.value("precision", 0.0)};
 }
 
-// Not read again: it follows from the points.
+// Not read again, nor are the doubt of the saturation and an unconfirmed rate:
+// they follow from the points.
 Json KneeToJson(const RunResult& run) {
   const auto knee = FindKnee(run);
   if (!knee.has_value()) {
@@ -108,8 +113,9 @@ Json RunToJson(const RunResult& run) {
           {"data", run.data},
           {"warm_up_s", run.warm_up_s},
           {"saturation_rate", run.saturation_rate},
+          {"saturation_doubt", DoubtOfSaturation(run)},
           {"slo_ms", OptionalToJson(run.slo_ms)},
-          {"search", SearchToJson(run.search)},
+          {"search", SearchToJson(run)},
           {"knee", KneeToJson(run)},
           {"machine",
            {{"cpu", run.cpu},
@@ -243,16 +249,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& contents) {
-  std::ofstream file(path, std::ios::trunc);
-  file << contents;
-  file.close();
-  if (!file) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", path));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace ferry::bench

@@ -27,8 +27,6 @@ absl::StatusOr<std::vector<RunResult>> ReadRuns(
 // Errors: NOT_FOUND where the file cannot be read.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-absl::Status WriteFile(const std::string& path, const std::string& contents);
-
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_REPORT_REPORT_JSON_H_

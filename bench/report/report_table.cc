@@ -14,6 +14,7 @@
 #include "bench/report/percentile_text.h"
 #include "bench/report/point_rules.h"
 #include "bench/report/rate_comparison.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -78,8 +79,17 @@ bool AnyUnbacked(const std::vector<RunResult>& runs) {
   return false;
 }
 
-// Says where the saturation is less than what an unsteady closed loop achieved.
+// Says where the saturation is of an unsteady closed loop, or less than what
+// one achieved.
 void NoteSaturation(const RunResult& run, std::vector<std::string>& notes) {
+  if (const std::string doubt = DoubtOfSaturation(run); !doubt.empty()) {
+    notes.push_back(absl::StrFormat(
+        "saturation: of '%s' %.0f/s, which is not sure, as loads are that are "
+        "shares of it (%s): measure again, for longer or on a machine with "
+        "less to do",
+        run.label, run.saturation_rate, doubt));
+    return;
+  }
   for (const PointResult& point : run.points) {
     if (point.loop == "closed" && Stands(point) && !IsSteady(point) &&
         run.saturation_rate > 0 && point.achieved_rate > run.saturation_rate) {
@@ -119,6 +129,30 @@ std::string DescribeLoad(const PointResult& point) {
   }
   return text;
 }
+
+namespace {
+
+// Says how to send what the model takes, where it may have refused the contents
+// of requests.
+void NoteContents(const RunResult& run, std::vector<std::string>& notes) {
+  std::map<std::string, uint64_t> refused;
+  for (const PointResult& point : run.points) {
+    for (const char* code :
+         {"INTERNAL", "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNKNOWN"}) {
+      if (const auto found = point.errors.find(code);
+          found != point.errors.end()) {
+        refused[code] += found->second;
+      }
+    }
+  }
+  if (!refused.empty() && !run.content_advice.empty()) {
+    notes.push_back(absl::StrFormat(
+        "'%s': %s: the model may refuse what was sent: %s", run.label,
+        DescribeErrors(refused), run.content_advice));
+  }
+}
+
+}  // namespace
 
 ReportTable MakeTable(const std::vector<RunResult>& runs) {
   ReportTable table;
@@ -162,6 +196,7 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
       }
     }
     NoteSaturation(run, table.notes);
+    NoteContents(run, table.notes);
   }
   if (AnyUnbacked(runs)) {
     table.notes.push_back(absl::StrFormat(
@@ -238,36 +273,6 @@ ReportTable MakeDetailTable(const std::vector<RunResult>& runs) {
     }
   }
   return table;
-}
-
-std::string ToText(const ReportTable& table) {
-  std::vector<size_t> widths;
-  for (const std::string& heading : table.headings) {
-    widths.push_back(heading.size());
-  }
-  for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string text;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      // Names to the left, numbers to the right.
-      const int width = static_cast<int>(widths[i]);
-      absl::StrAppendFormat(&text, "%*s  ", i < 2 ? -width : width, cells[i]);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
-  };
-  std::string text = line(table.headings);
-  for (const auto& row : table.rows) {
-    text += line(row);
-  }
-  for (const std::string& note : table.notes) {
-    absl::StrAppend(&text, note, "\n");
-  }
-  return text;
 }
 
 }  // namespace ferry::bench

@@ -5,6 +5,7 @@
 #ifndef FERRY_BENCH_REPORT_REPORT_TABLE_H_
 #define FERRY_BENCH_REPORT_REPORT_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,7 @@ struct ReportTable {
   std::vector<std::string> headings;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> notes;  // voided points, failures, comparison
+  size_t names = 2;                // columns that name a row, the first ones
 };
 
 ReportTable MakeTable(const std::vector<RunResult>& runs);
@@ -29,8 +31,11 @@ ReportTable MakeDetailTable(const std::vector<RunResult>& runs);
 // Returns what each class of requests met; no rows where all are of one.
 ReportTable MakeClassTable(const std::vector<RunResult>& runs);
 
-// Returns the table in columns for a terminal, with its notes below.
-std::string ToText(const ReportTable& table);
+// Returns the table in columns, with its notes below. On a terminal of so many
+// columns (TerminalColumns()) nothing is wider where that can be: what no row
+// tells is left out, names that all rows share come first, and the rest stands
+// in blocks below each other. 0: all of it, as wide as it is.
+std::string ToText(const ReportTable& table, size_t columns = 0);
 
 // Returns "3 UNAVAILABLE, 1 INTERNAL", or "0".
 std::string DescribeErrors(const std::map<std::string, uint64_t>& errors);

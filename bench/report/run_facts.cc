@@ -91,9 +91,11 @@ constexpr Fact kFacts[] = {
     {"saturation/s",
      [](const RunResult& run) {
        const auto saturation = SaturationOf(run);
-       return saturation ? absl::StrFormat("%.0f (%s)", saturation->rate,
-                                           saturation->source)
-                         : "-";
+       return saturation
+                  ? absl::StrFormat(
+                        "%.0f (%s%s)", saturation->rate, saturation->source,
+                        DoubtOfSaturation(run).empty() ? "" : ", not sure")
+                  : "-";
      }},
     {"goodput within ms",
      [](const RunResult& run) {

@@ -163,8 +163,10 @@ struct RunResult {
   std::vector<std::string> classes;  // of requests, as named; empty: one
   uint64_t request_bytes = 0;
   std::string data;  // file or folder of their contents; empty: random
+  // How to send other contents (ContentAdvice()); in no file, and empty there.
+  std::string content_advice = {};
   double warm_up_s = 0;
-  // What a steady closed loop achieved; 0: not measured, or none was.
+  // MeasuredSaturation(); 0: not measured.
   double saturation_rate = 0;
   std::optional<double> slo_ms = {};  // of the goodput; none was asked for
   std::optional<SearchSummary> search;

@@ -25,8 +25,25 @@ struct Saturation {
 // outstanding than it says. 0: none.
 double ClosedLoopSaturation(const RunResult& run);
 
-// Returns the run's own saturation, else ClosedLoopSaturation(), or, without
-// either, the rate that its search found; nothing without any.
+// Returns what there is to take for the saturation: that rate; where no closed
+// loop was steady, the highest of the unsteady ones; where none stands, as the
+// client was late, of those. DoubtOfSaturation() says so. 0: none succeeded.
+double MeasuredSaturation(const RunResult& run);
+
+// Returns the closed loop of the run that achieved that rate; null without one.
+const PointResult* ClosedLoopOf(const RunResult& run, double rate);
+
+// Returns what speaks against its rate: "unsteady: ..."; "" where nothing does.
+std::string DoubtOfClosedLoop(const PointResult& point);
+
+// Returns what speaks against the closed loop that achieved the run's
+// saturation, "closed, 64 outstanding: unsteady: ..."; "" where nothing does,
+// or the run has no saturation, or no such loop.
+std::string DoubtOfSaturation(const RunResult& run);
+
+// Returns the run's own saturation, else ClosedLoopSaturation(); the rate that
+// its search found where there is neither, or a doubt of it; nothing without
+// any.
 std::optional<Saturation> SaturationOf(const RunResult& run);
 
 // Returns the point's offered rate / the run's saturation; nothing without a

@@ -33,6 +33,8 @@ struct Best {
   std::string bound = {};     // " with p99 within 50 ms (search)"
   std::string addition = {};  // "; at 70 % load ..."
   std::string none = {};      // what there is to say where the rate is 0
+  // No higher load was put: it may carry more, which no ratio tells.
+  bool is_most_tried = false;
 };
 
 std::string BoundInWords(const SearchSummary& search) {
@@ -93,7 +95,13 @@ Best OfSearch(const RunResult& run) {
                .rate = search.found_rate.value_or(0),
                .verb = "carries",
                .bound = absl::StrCat(" with ", bound, " (search)")};
-  if (run.saturation_rate > 0 && best.rate > 0) {
+  if (const auto unconfirmed = UnconfirmedRate(run)) {
+    best.none = absl::StrFormat(
+        "%s kept %s at %s/s in a try, and no rate was confirmed", run.model,
+        bound, RateInWords(*unconfirmed));
+  }
+  if (run.saturation_rate > 0 && best.rate > 0 &&
+      DoubtOfSaturation(run).empty()) {
     best.addition = absl::StrFormat(", %.0f %% of its saturation",
                                     best.rate / run.saturation_rate * 100);
   }
@@ -109,6 +117,10 @@ Best OfBound(const RunResult& run, double slo_ms) {
   if (const auto place = Chosen({run}, slo_ms)) {
     const PointResult& point = run.points[place->point];
     best.rate = point.achieved_rate;
+    best.is_most_tried = std::none_of(
+        run.points.begin(), run.points.end(), [&](const PointResult& other) {
+          return other.loop == "open" && other.target_rate > point.target_rate;
+        });
     if (point.ok < SamplesFor(0.99)) {
       best.addition = absl::StrFormat(
           "; %d successes are too few to be sure of p99", point.ok);
@@ -117,22 +129,13 @@ Best OfBound(const RunResult& run, double slo_ms) {
   return best;
 }
 
-// Returns what speaks against the closed loop that achieved the saturation; ""
-// where nothing does, or the run's file has no such loop.
-std::string DoubtOfSaturation(const RunResult& run, double rate) {
-  for (const PointResult& point : run.points) {
-    if (point.loop == "closed" && Stands(point) &&
-        point.achieved_rate == rate) {
-      return WhyNotCarried(point);
-    }
-  }
-  return "";
-}
-
 Best OfSaturation(const RunResult& run, double rate) {
   Best best = {
       .run = &run, .kind = "saturation", .rate = rate, .verb = "saturates at"};
-  if (const std::string doubt = DoubtOfSaturation(run, rate); !doubt.empty()) {
+  const PointResult* const point = ClosedLoopOf(run, rate);
+  if (const std::string doubt =
+          point == nullptr ? "" : DoubtOfClosedLoop(*point);
+      !doubt.empty()) {
     best.bound = absl::StrCat(" (", doubt, ")");
   }
   if (const PointResult* const usual = NearUsualLoad(run, rate)) {
@@ -196,6 +199,7 @@ Best OfOpenLoop(const RunResult& run) {
     return best;
   }
   best.rate = highest->achieved_rate;
+  best.is_most_tried = others.empty();
   best.addition = absl::StrCat(
       others.empty() ? ", the most that was tried: " : ": ",
       LatencyInWords(*highest), missed.empty() ? "" : "; ", missed);
@@ -320,6 +324,11 @@ std::string Comparison(const Best& best, const std::vector<Best>& all) {
   if (other->rate == 0) {
     return absl::StrCat(text, "; no load that was tried shows as much of ",
                         name);
+  }
+  if (other->is_most_tried) {
+    return absl::StrFormat(
+        "%s; %s carried the highest load that was put to it, %s", text, name,
+        RateInWords(other->rate));
   }
   const double ratio = best.rate / other->rate;
   if (ratio < 1 + kAlike) {

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "bench/device/device_watch.h"
 #include "bench/report/machine.h"
-#include "bench/report/point_rules.h"
 #include "bench/report/report_table.h"
 #include "bench/report/utilization.h"
 #include "bench/search/window_probe.h"
@@ -21,26 +20,21 @@ namespace {
 // How long a query waits for any answer before it is given up.
 constexpr Duration kQuietLimit = std::chrono::milliseconds(60000);
 
-std::string WhatItLacks(const PointResult& point) {
-  return !point.void_reason.empty() ? "void: " + point.void_reason
-         : point.ok == 0            ? "no request succeeded"
-                                    : "unsteady: " + WhyUnsteady(point);
-}
-
-// REQUIRES: none of its closed loops is a saturation, none was cut short.
+// REQUIRES: its closed loops had no success, none was cut short.
 absl::Status NoSaturation(const RunResult& run) {
   std::vector<std::string> found;
   for (const PointResult& point : run.points) {
     if (point.loop == "closed") {
-      found.push_back(
-          absl::StrCat(DescribeLoad(point), ": ", WhatItLacks(point)));
+      found.push_back(absl::StrCat(DescribeLoad(point), ": ",
+                                   DescribeErrors(point.errors)));
     }
   }
   return absl::UnavailableError(absl::StrCat(
-      "--loads: expected a steady closed loop, to take shares of what it "
-      "achieves, found ",
+      "--loads: expected a closed loop with successes, to take shares of what "
+      "it achieves, found ",
       absl::StrJoin(found, "; "),
-      "; fewer --saturation-outstanding may be, and --rates take none"));
+      "; fewer --saturation-outstanding may have some, and --rates take "
+      "none"));
 }
 
 }  // namespace
@@ -85,7 +79,8 @@ absl::Status Sweep::Run(RunResult& run, const OnPoint& on_point) {
       return point.status();
     }
     add(*std::move(point));
-    run.saturation_rate = ClosedLoopSaturation(run);
+    run.saturation_rate = options_.loads.empty() ? ClosedLoopSaturation(run)
+                                                 : MeasuredSaturation(run);
   }
   std::vector<double> rates = options_.rates;
   if (run.saturation_rate > 0) {

@@ -4,7 +4,9 @@
 //
 // Thread safety: thread-compatible; Stop() from any thread.
 // Errors: those of the LoadSource; UNAVAILABLE, with what each closed loop
-// lacked, where there are shares of a saturation and none was found.
+// met, where there are shares of a saturation and none had a success. A busy
+// machine is no error: loads are then shares of what could be measured
+// (DoubtOfSaturation()).
 #ifndef FERRY_BENCH_SEARCH_SWEEP_H_
 #define FERRY_BENCH_SEARCH_SWEEP_H_
 

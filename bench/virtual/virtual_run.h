@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@ namespace ferry::bench {
 
 // Requests of one kind; Poisson arrivals of their own.
 struct VirtualClass {
+  std::string name = "all";
   double per_second = 1;  // requests
   int32_t rows = 1;
   int32_t level = 0;

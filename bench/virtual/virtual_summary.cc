@@ -66,7 +66,8 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
     const Counts& counts = by_class_[i];
     const double rows_per_s = static_cast<double>(counts.good_rows) / seconds;
     goodput += rows_per_s;
-    classes.push_back({{"sent", counts.sent},
+    classes.push_back({{"name", options_.classes[i].name},
+                       {"sent", counts.sent},
                        {"refused", counts.refused},
                        {"failed", counts.failed},
                        {"late", counts.late},

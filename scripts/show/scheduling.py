@@ -161,20 +161,21 @@ def priorities(options):
         options.command)
     programs, seconds = options.programs, options.seconds or 30
     timeout = f"timeout_ms={10 * FULL_MS}"
-    mixed = simulate(programs, f"share=0.2,priority=1,{timeout}",
-                     f"share=0.8,priority=2,{timeout}", load=1.3,
+    mixed = simulate(programs, f"urgent:weight=0.2,priority=1,{timeout}",
+                     f"bulk:weight=0.8,priority=2,{timeout}", load=1.3,
                      duration_secs=seconds, **DEVICE)
     urgent = mixed["classes"][0]
     urgent_p99 = urgent["latency_ms"]["p99"] / FULL_MS
     floors = {}
     for name, width in (("same shape", 1), ("own shape", 2)):
-        run = simulate(programs, f"share=1,priority=1,{timeout}",
-                       f"share=0.2,priority=2,width={width},timeout_ms=420",
-                       load=1.2, duration_secs=seconds, **DEVICE)
+        run = simulate(programs, f"urgent:weight=1,priority=1,{timeout}",
+                       f"low:weight=0.2,priority=2,width={width},timeout_ms=420",
+                       load=1.44,  # 1.2 urgent, 0.24 low
+                       duration_secs=seconds, **DEVICE)
         floors[name] = run["classes"][1]["goodput"] / run["goodput_rows_per_s"]
     shapes = []
     for load in (0.3, 0.5, 0.7, 0.9):
-        together = simulate(programs, *(f"share=0.25,width={width}"
+        together = simulate(programs, *(f"w{width}:width={width}"
                                         for width in (1, 2, 3, 4)),
                             load=load, duration_secs=seconds, **DEVICE)
         apart = simulate(programs, load=load, duration_secs=seconds,
@@ -294,7 +295,7 @@ def policies(options):
         points = []
         for load in LOADS:
             points.append({"load": load} | {
-                policy: simulate(options.programs, f"share=1,burst={burst}",
+                policy: simulate(options.programs, f"all:burst={burst}",
                                  policy=policy, load=load,
                                  duration_secs=options.seconds or 20, **flags)
                 for policy in POLICIES})

@@ -6,6 +6,9 @@ import json
 import time
 import unittest
 
+import grpc
+from tritonclient.grpc import service_pb2 as pb
+
 import base_service
 from base_service import BaseService, serving
 from bench_results_test import RESULT
@@ -16,6 +19,30 @@ NO_CONFIG = "the server has no ModelConfig"
 # Of the first window, whatever comes after.
 SEARCH = ("--slo-ms", 5, "--precision", 0.5, "--confirmations", 1,
           "--first-rate", 20)
+
+
+class RefusingService(BaseService):
+    """Takes so many requests, then none: their ids are past its vocabulary."""
+
+    def __init__(self):
+        super().__init__({})
+        self.taken = 0
+
+    def ModelMetadata(self, request, context):
+        metadata = pb.ModelMetadataResponse(name=request.name)
+        metadata.inputs.add(name="ids", datatype="INT64", shape=[-1, 4])
+        metadata.outputs.add(name="out", datatype="FP32", shape=[-1])
+        return metadata
+
+    def ModelInfer(self, request, context):
+        self.taken -= 1
+        if self.taken < 0:
+            context.abort(grpc.StatusCode.INTERNAL,
+                          "index out of range\n\x1b[31mforged")
+        reply = pb.ModelInferResponse(model_name="m", id=request.id)
+        reply.outputs.add(name="out", datatype="FP32", shape=[1])
+        reply.raw_output_contents.append(bytes(4))
+        return reply
 
 
 class ServersCase(BenchRunner):
@@ -91,6 +118,27 @@ class BaseServiceTest(ServersCase):
             time.sleep(0.5)
             with serving(BaseService({"x": [-1, 4]}), at=address):
                 self.assertGreater(run.result()["points"][0]["ok"], 0)
+
+    def test_model_that_refuses_contents_gets_advice(self):
+        """Also where only later requests fail; in plain words, and printable."""
+        service = RefusingService()
+        with serving(service) as address:
+            told = self.refusal(address)
+            self.assertIn("INTERNAL: index out of range\\n\\x1b[31mforged; 'ids' "
+                          "has random integers from 0 to 1: --range "
+                          "ids:LOW:HIGH draws others", told)
+            self.assertNotIn("\x1b", told)
+            told = self.refusal(address, "--range", "ids:0:99")
+            self.assertIn("'ids' has random integers from 0 to 99, by --range",
+                          told)
+            service.taken = 1
+            self.measure(address, "--outstanding", 1, code=1)
+            service.taken = 1
+            told = self.bench("run", "-u", address, "-m", "m", "--outstanding",
+                              1, "--warm-up-secs", 0, "--duration-secs", 0.2,
+                              code=1)
+            self.assertRegex(told, "INTERNAL: the model may refuse what was "
+                             "sent: 'ids' has random integers from 0 to 1")
 
     def test_rows_of_whole_shapes(self):
         with serving(BaseService({"x": [8, 4]})) as address:

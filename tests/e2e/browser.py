@@ -17,12 +17,22 @@ FRAME_HEIGHT = 20_000  # pixels, more than any page is high
 # differ; a body wider than its window would scroll sideways.
 PROBE = """
 <script>
+// How many dots the label of a chart's bound lies on; null without a label.
+function coveredDots(chart) {
+  const box = chart.boundLabel;
+  if (!box) return null;
+  return chart.data.datasets.flatMap((set, index) =>
+    set.pointRadius > 0 ? chart.getDatasetMeta(index).data : []).filter(({x, y}) =>
+      x > box.x && x < box.x + box.width &&
+      y > box.y && y < box.y + box.height).length;
+}
 function probe() {
   const canvases = [...document.querySelectorAll('canvas')].map((canvas) => {
     const pixels = new Uint32Array(canvas.getContext('2d').getImageData(
         0, 0, canvas.width, canvas.height).data.buffer);
     return {section: canvas.closest('section').id,
             label: canvas.getAttribute('aria-label'),
+            covered: coveredDots(Chart.getChart(canvas)),
             colors: new Set(pixels).size};
   });
   return JSON.stringify({

@@ -73,6 +73,7 @@ class ReportPageTest(unittest.TestCase):
             for canvas in page.told["canvases"]:
                 self.assertGreater(canvas["colors"], LEAST_COLORS, canvas)
                 self.assertIn("in the table below", canvas["label"])
+                self.assertIn(canvas["covered"], (None, 0), canvas)
             grounds.add(page.told["ground"])
         self.assertEqual(len(grounds), 2, "light and dark look the same")
 

@@ -30,6 +30,57 @@ const bandPlugin = {
   },
 };
 
+// What a label is not to cover: dots, their whiskers, and the lines between.
+function drawnPlaces(chart) {
+  return chart.data.datasets.flatMap((set, index) => {
+    const dots = chart.getDatasetMeta(index).data;
+    return dots.flatMap((dot, at) => {
+      const raw = set.data[at];
+      const ends = raw?.low && raw?.high ? [raw.high, raw.low].map((value) =>
+        chart.scales.y.getPixelForValue(value)) : [dot.y, dot.y];
+      const places = [{x: dot.x, top: ends[0], bottom: ends[1],
+        isDot: set.pointRadius > 0}];
+      const next = set.showLine && dots[at + 1];
+      for (let step = 1; next && step < 16; ++step) {
+        const y = dot.y + (next.y - dot.y) * step / 16;
+        places.push({x: dot.x + (next.x - dot.x) * step / 16, top: y, bottom: y});
+      }
+      return places;
+    });
+  });
+}
+
+function covers(box, place) {
+  const margin = 7;  // of a dot, and the ? beside it
+  return place.x > box.x - margin && place.x < box.x + box.width + margin &&
+      place.bottom > box.y - margin && place.top < box.y + box.height + margin;
+}
+
+// The place beside the bound's line that covers the least, dots first.
+function boxOfLabel(chart, bound, place, width) {
+  const {left, right, top, bottom} = chart.chartArea;
+  const height = 16;
+  const boxes = [];
+  for (let share = 0; share <= 1; share += 0.05) {
+    for (const side of [-1, 1]) {
+      const box = bound.axis === 'y' ? {
+        x: left + 6 + share * (right - left - 12 - width),
+        y: place + side * 11 - height / 2} : {
+        x: side > 0 ? place + 6 : place - 6 - width,
+        y: bottom - 20 - share * (bottom - top - 24)};
+      boxes.push({...box, width, height});
+    }
+  }
+  const drawn = drawnPlaces(chart);
+  const cost = (box) => drawn.filter((one) => covers(box, one))
+      .reduce((sum, one) => sum + (one.isDot ? 100 : 1), 0);
+  return boxes.filter((box) => box.x >= left && box.x + width <= right &&
+      box.y >= top && box.y + height <= bottom)
+      .map((box) => ({box, cost: cost(box)}))
+      .reduce((best, one) => one.cost < best.cost ? one : best,
+          {box: null, cost: Infinity}).box;
+}
+
 // options: {axis: 'x' or 'y', value, label}.
 const boundPlugin = {
   id: 'bound',
@@ -65,15 +116,15 @@ const boundPlugin = {
     ctx.save();
     ctx.font = '600 11px ' + Chart.defaults.font.family;
     ctx.textBaseline = 'middle';
-    const width = ctx.measureText(bound.label).width;
-    const x = bound.axis === 'y' ? left + 6 :
-        place + 10 + width < right ? place + 6 : place - 14 - width;
-    const y = bound.axis === 'y' ?
-        (place - 12 > top ? place - 11 : place + 11) : bottom - 12;
-    ctx.fillStyle = faded(color('card'), 0.85);
-    ctx.fillRect(x, y - 8, width + 8, 16);
-    ctx.fillStyle = color('bound');
-    ctx.fillText(bound.label, x + 4, y);
+    const box = boxOfLabel(chart, bound, place,
+        ctx.measureText(bound.label).width + 8);
+    chart.boundLabel = box;  // for those that look at the page
+    if (box) {
+      ctx.fillStyle = faded(color('card'), 0.85);
+      ctx.fillRect(box.x, box.y, box.width, box.height);
+      ctx.fillStyle = color('bound');
+      ctx.fillText(bound.label, box.x + 4, box.y + box.height / 2);
+    }
     ctx.restore();
   },
 };

@@ -43,9 +43,9 @@ TEST(RequestClassTest, WhatIsNotSaidIsAsOtherwise) {
 
 TEST(RequestClassTest, WhatIsNoClassIsRefused) {
   for (const char* text :
-       {"", ":rows=1", "a:rows", "a:rows=0", "a:rows=x", "a:weight=0",
-        "a:cancel=2", "a:deadline_ms=-1", "a:color=red", "a:shape=16",
-        "a:model=", "a:data="}) {
+       {"", ":rows=1", "rows=1", "weight=0.2,rows=4", "a:rows", "a:rows=0",
+        "a:rows=x", "a:weight=0", "a:cancel=2", "a:deadline_ms=-1",
+        "a:color=red", "a:shape=16", "a:model=", "a:data="}) {
     EXPECT_THAT(std::string(ParseRequestClass(text, {}).status().message()),
                 HasSubstr("--class: expected NAME:KEY=VALUE"))
         << text;

@@ -39,6 +39,45 @@ Model ModelWithInput(const std::string& datatype,
   return model;
 }
 
+TEST(RequestPoolTest, IntegersAreThoseOfTheSmallestVocabulary) {
+  const Model model = ModelWithInput("INT64", {-1, 64}, 8);
+  const auto request = MakeRequest(model.metadata, model.config, {}, 1);
+  ASSERT_TRUE(request.ok()) << request.status();
+  std::vector<int64_t> elements(64);
+  std::memcpy(elements.data(), request->raw_input_contents(0).data(), 64 * 8);
+  EXPECT_THAT(elements, ::testing::Each(::testing::AllOf(::testing::Ge(0),
+                                                         ::testing::Le(1))));
+  EXPECT_THAT(elements, ::testing::Contains(0));
+  EXPECT_THAT(elements, ::testing::Contains(1));
+}
+
+TEST(RequestPoolTest, AdviceNamesTheFlagThatChangesContents) {
+  RequestPoolOptions options;
+  EXPECT_EQ(ContentAdvice(ModelWithInput("INT64", {4}, 0).metadata, options),
+            "'x' has random integers from 0 to 1: --range x:LOW:HIGH draws "
+            "others");
+  EXPECT_EQ(ContentAdvice(ModelWithInput("BYTES", {4}, 0).metadata, options),
+            "'x' has random letters: --data sends real texts");
+  EXPECT_EQ(ContentAdvice(ModelWithInput("FP32", {4}, 0).metadata, options),
+            "'x' has random numbers from -1 to 1: --data sends real ones");
+  options.ranges["x"] = {5, 900};
+  options.shapes["x"] = {16, 4};
+  EXPECT_EQ(
+      ContentAdvice(ModelWithInput("UINT8", {-1, 4}, 0).metadata, options),
+      "'x' has random integers from 5 to 900, by --range: perhaps not "
+      "all are in its vocabulary, and the shape 16,4, by --shape");
+  options.data = "real.json";
+  EXPECT_EQ(ContentAdvice(ModelWithInput("INT8", {4}, 0).metadata, options),
+            "contents are those of --data real.json");
+}
+
+TEST(RequestPoolTest, AdviceIsOfErrorsThatContentsMayCause) {
+  EXPECT_EQ(WithAdvice(absl::InternalError("failed"), "advice").message(),
+            "failed; advice");
+  EXPECT_EQ(WithAdvice(absl::UnavailableError("gone"), "advice").message(),
+            "gone");
+}
+
 TEST(RequestPoolTest, EveryDatatypeHasItsBytes) {
   const std::pair<const char*, size_t> sizes[] = {
       {"BOOL", 1}, {"UINT8", 1}, {"UINT16", 2}, {"UINT32", 4}, {"UINT64", 8},

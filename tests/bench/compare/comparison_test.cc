@@ -110,6 +110,44 @@ TEST(ComparisonTest, OneRunEachSaysWhatItCannotSee) {
   EXPECT_EQ(Named(comparison, "errors").verdict, Verdict::kSame);
 }
 
+TEST(ComparisonTest, WhatHasNoIntervalIsToldWithoutOne) {
+  std::mt19937_64 random(1);
+  PointResult slow = DrawPoint(random, {});
+  PointResult fast = slow;
+  for (PointResult* const point : {&slow, &fast}) {
+    point->series.clear();
+    point->mean_interval.reset();
+    point->p50_interval.reset();
+    point->p99_interval.reset();
+  }
+  slow.achieved_rate = 205;
+  fast.achieved_rate = 5425;
+  fast.latency.p50_us = slow.latency.p50_us / 4;
+  const Comparison comparison =
+      CompareRuns({RunOf("a", slow)}, {RunOf("b", fast)});
+  EXPECT_EQ(VerdictText(Named(comparison, "rate")),
+            "B's rate is 26 times A's (interval unknown)");
+  EXPECT_EQ(VerdictText(Named(comparison, "p50")),
+            "B's p50 is 75.0 % lower (interval unknown)");
+  EXPECT_EQ(VerdictText(Named(comparison, "p99")),
+            "A and B are the same (interval unknown)");
+  EXPECT_THAT(comparison.notes, Contains(HasSubstr("interval unknown: ")));
+  EXPECT_THAT(ToText(comparison), Not(HasSubstr("not known")));
+  EXPECT_THAT(ToJson(comparison), HasSubstr("\"verdict\": \"unknown\""));
+  EXPECT_THAT(WorseThan(comparison, 5),
+              Contains(HasSubstr("not judged: closed, 4 outstanding: rate")));
+}
+
+TEST(ComparisonTest, DifferenceOfManyTimesIsToldInTimes) {
+  std::mt19937_64 random(3);
+  const Comparison comparison =
+      CompareRuns(Repeats(random, "a", 5, {.mean_ms = 2}),
+                  Repeats(random, "b", 5, {.mean_ms = 20}));
+  EXPECT_THAT(VerdictText(Named(comparison, "p50")),
+              ::testing::MatchesRegex("B's p50 is [0-9.]+ times A's "
+                                      "\\([0-9.]+ to [0-9.]+\\)"));
+}
+
 TEST(ComparisonTest, PairsFindADifferenceAndSayItInWords) {
   std::mt19937_64 random(3);
   const Comparison comparison =

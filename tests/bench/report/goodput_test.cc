@@ -110,8 +110,9 @@ TEST(GoodputTest, IsInFilesAndReadAgain) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ((*read)[0].slo_ms, 20);
   EXPECT_EQ((*read)[0].points[0].goodput_rate, 9);
-  EXPECT_THAT(ToCsv({run}), HasSubstr(",slo_ms,goodput_rate\n"));
-  EXPECT_THAT(ToCsv({run}), HasSubstr(",20,9\n"));
+  EXPECT_THAT(ToCsv({run}),
+              HasSubstr(",slo_ms,goodput_rate,saturation_doubt\n"));
+  EXPECT_THAT(ToCsv({run}), HasSubstr(",20,9,\n"));
 }
 
 TEST(GoodputTest, ThePageDrawsItsBoundAndJudgesByIt) {

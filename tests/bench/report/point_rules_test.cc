@@ -35,6 +35,17 @@ TEST(PointRulesTest, ASearchConfirmsOneRate) {
   EXPECT_TRUE(IsUnconfirmed(run, Open(980, "confirm: met")));
 }
 
+TEST(PointRulesTest, RateThatMetOnceIsToldWhereNoneIsConfirmed) {
+  RunResult run;
+  run.points = {Open(800, "bracket: met"), Open(1000, "bisect: met"),
+                Open(1600, "bracket: missed"), Open(990, "confirm: unsteady")};
+  EXPECT_FALSE(UnconfirmedRate(run).has_value()) << "there was no search";
+  run.search = SearchSummary{.slo_ms = 10, .percentile = 99};
+  EXPECT_EQ(UnconfirmedRate(run), 1000);
+  run.search->found_rate = 980;
+  EXPECT_FALSE(UnconfirmedRate(run).has_value());
+}
+
 TEST(PointRulesTest, SharesAreOfWhatWasPlanned) {
   PointResult point;
   EXPECT_EQ(SuccessShare(point), 0);

@@ -43,7 +43,8 @@ TEST(RateComparisonTest, TakesLoopsThatBothHave) {
       RunOf("A", {Point("closed", 1000), Point("open", 100)});
   EXPECT_THAT(
       Compare({both, RunOf("B", {Point("open", 300)})}),
-      ElementsAre("'B' served up to 300/s in open loops, 'A' 100/s: 3.0x"));
+      ElementsAre("'B' carried 300/s, the most of the open loops tried, 'A' "
+                  "100/s: 3.0x"));
   EXPECT_THAT(
       Compare({both, RunOf("B", {Point("closed", 500), Point("open", 300)})}),
       ElementsAre("'B' served up to 500/s in closed loops, 'A' 1000/s: 0.5x"));
@@ -65,7 +66,8 @@ TEST(RateComparisonTest, TakesPointsThatAreCarried) {
   EXPECT_THAT(
       Compare({RunOf("A", {Point("open", 100), is_void}),
                RunOf("B", {Point("open", 200), shed, unsteady, is_void})}),
-      ElementsAre("'B' served up to 200/s in open loops, 'A' 100/s: 2.0x"));
+      ElementsAre("'B' carried 200/s, the most of the open loops tried, 'A' "
+                  "100/s: 2.0x"));
 }
 
 TEST(RateComparisonTest, ModelsDoNotCompare) {

@@ -49,7 +49,7 @@ TEST(ReportCsvTest, EachLineHasAllColumns) {
   ASSERT_EQ(lines.size(), 3U);
   const size_t commas =
       static_cast<size_t>(std::count(lines[0].begin(), lines[0].end(), ','));
-  EXPECT_EQ(commas, 53U);
+  EXPECT_EQ(commas, 54U);
   EXPECT_THAT(lines[0], HasSubstr(",void,unsteady,mean_us,p50_us,"))
       << "columns keep their places";
   EXPECT_THAT(lines[0], HasSubstr("mean_us,p50_us,p90_us,p95_us,p99_us"));
@@ -60,11 +60,12 @@ TEST(ReportCsvTest, EachLineHasAllColumns) {
                        "compute_infer_us,compute_output_us,"
                        "rows_rate,begun,arrivals,seed,"
                        "device_utilization,device_memory_used_bytes,"
-                       "device_power_w,device_energy_j,slo_ms,goodput_rate"));
-  EXPECT_THAT(lines[1], EndsWith(",120.4,3,900.6,2,,,,7,0.25,,71.5,,,"))
+                       "device_power_w,device_energy_j,slo_ms,goodput_rate,"
+                       "saturation_doubt"));
+  EXPECT_THAT(lines[1], EndsWith(",120.4,3,900.6,2,,,,7,0.25,,71.5,,,,"))
       << "the device did not tell all";
   EXPECT_THAT(lines[2], EndsWith(",0,,,,,8192,2030-01-02T03:04:05.678Z,"
-                                 "gamma:3,7,,,,,,"))
+                                 "gamma:3,7,,,,,,,"))
       << "the server did not tell";
   // One comma is in quotes.
   EXPECT_EQ(std::count(lines[1].begin(), lines[1].end(), ','), commas + 1);

@@ -6,12 +6,16 @@
 
 #include "bench/report/page_tables.h"
 #include "bench/report/percentile_text.h"
+#include "bench/report/report_csv.h"
+#include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
+#include "bench/report/verdict.h"
 
 namespace ferry::bench {
 namespace {
 
 using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 PointResult Point(const char* loop, double rate) {
@@ -85,6 +89,44 @@ TEST(UtilizationTest, TableSaysWhatTheSaturationLeavesOut) {
   EXPECT_THAT(MakeTable({run}).notes, Contains(note));
   run.points[1].achieved_rate = 900;
   EXPECT_THAT(MakeTable({run}).notes, Not(Contains(note)));
+}
+
+TEST(UtilizationTest, SaturationOfAnUnsteadyLoopIsMarkedEverywhere) {
+  RunResult run = RunOf({Point("open", 300), Point("closed", 1000)});
+  run.label = "on";
+  run.points[0].load = 0.3;
+  run.points[1].outstanding = 64;
+  run.points[1].unsteady = "the median latency went up";
+  run.saturation_rate = MeasuredSaturation(run);
+  EXPECT_EQ(run.saturation_rate, 1000);
+  const std::string doubt =
+      "closed, 64 outstanding: unsteady: the median latency went up";
+  EXPECT_EQ(DoubtOfSaturation(run), doubt);
+  EXPECT_THAT(MakeTable({run}).notes, Contains(HasSubstr(doubt)));
+  EXPECT_THAT(ToJson({run}),
+              HasSubstr("\"saturation_doubt\": \"" + doubt + "\""));
+  EXPECT_THAT(ToCsv({run}), HasSubstr(doubt));
+  EXPECT_THAT(Verdicts({run}, std::nullopt),
+              Contains(HasSubstr("(unsteady: the median latency went up)")));
+  run.search = SearchSummary{.slo_ms = 50, .found_rate = 900};
+  EXPECT_STREQ(SaturationOf(run)->source, "search") << "which is surer";
+  run.points[1].unsteady = "";
+  EXPECT_EQ(DoubtOfSaturation(run), "");
+}
+
+TEST(UtilizationTest, SteadyLoopsComeBeforeFasterOnesThatAreNot) {
+  RunResult run = RunOf({Point("closed", 900), Point("closed", 1000),
+                         Point("closed", 1100), Point("closed", 1200)});
+  run.points[1].unsteady = "the median latency went up";
+  run.points[2].void_reason = "the client was late";
+  run.points[3].interrupted = true;
+  EXPECT_EQ(MeasuredSaturation(run), 900);
+  run.points[0].ok = 0;
+  EXPECT_EQ(MeasuredSaturation(run), 1000);
+  run.points[1].ok = 0;
+  EXPECT_EQ(MeasuredSaturation(run), 1100);
+  run.points[2].ok = 0;
+  EXPECT_EQ(MeasuredSaturation(run), 0) << "not of one that was cut short";
 }
 
 TEST(UtilizationTest, WithoutAClosedLoopItIsOfTheSearch) {

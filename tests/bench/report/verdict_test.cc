@@ -235,6 +235,28 @@ TEST(VerdictTest, ComparesRunsOfOneKind) {
             "42.7 times the 205 of 'off'.");
 }
 
+TEST(VerdictTest, NoRatioToARunThatWasTriedNoHigher) {
+  RunResult off = RunOf("off", {Open(100, 1, 2), Open(200, 1, 2)});
+  const RunResult on = RunOf("on", {Open(300, 1, 2), Open(600, 1, 2)});
+  EXPECT_EQ(Verdict({off, on}, 5),
+            "mlp carries at least 600 requests/s with p99 within 5 ms with "
+            "'on'; 'off' carried the highest load that was put to it, 200.");
+  off.points.push_back(Open(400, 7, 9));
+  EXPECT_EQ(Verdict({off, on}, 5),
+            "mlp carries at least 600 requests/s with p99 within 5 ms with "
+            "'on', 3.00 times the 200 of 'off'.");
+}
+
+TEST(VerdictTest, SearchThatConfirmedNothingSaysWhatMetOnce) {
+  RunResult run = RunOf("on", {Open(300, 1, 2), Open(310, 1, 2)});
+  run.points[0].purpose = "bisect: met";
+  run.points[1].purpose = "confirm: unsteady";
+  run.search = SearchSummary{.slo_ms = 50, .percentile = 99};
+  EXPECT_EQ(Verdict({run}),
+            "mlp kept p99 within 50 ms at 300/s in a try, and no rate was "
+            "confirmed.");
+}
+
 TEST(VerdictTest, DoesNotCompareUnlikeRuns) {
   RunResult searched = RunOf("searched", {Open(300, 1, 2)});
   searched.search =

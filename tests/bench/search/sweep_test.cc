@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/report/utilization.h"
+
 namespace ferry::bench {
 namespace {
 
@@ -23,6 +25,7 @@ class SyntheticLoads final : public LoadSource {
   struct Closed {
     uint64_t ok = 0;          // in a window of 1 s
     uint64_t backed_off = 0;  // UNAVAILABLE, and a pause: it is unsteady
+    bool is_late = false;     // the client was: it is void
   };
 
   explicit SyntheticLoads(std::map<int32_t, Closed> closed)
@@ -32,6 +35,9 @@ class SyntheticLoads final : public LoadSource {
     const Closed& one = closed_.at(outstanding);
     auto load = Answered(one.ok);
     load->backed_off = one.backed_off;
+    if (one.is_late) {
+      RecordLatency(load->send_lag, Milliseconds(100));
+    }
     return load;
   }
 
@@ -102,20 +108,42 @@ TEST_F(SweepTest, ClosedLoopThatPausedIsNoSaturation) {
   EXPECT_THAT(OpenRates(), ElementsAre(300));
 }
 
-TEST_F(SweepTest, WithoutASaturationSharesAreRefusedAndRatesMeasured) {
+TEST_F(SweepTest, WithoutASteadyLoopSharesAreOfTheFastestAndMarked) {
+  options_.outstanding = {16};
+  options_.loads = {0.5};
+  ASSERT_TRUE(Run({{16, {.ok = 600, .backed_off = 2}},
+                   {256, {.ok = 1000, .backed_off = 7}}})
+                  .ok());
+  EXPECT_EQ(run_.saturation_rate, 1000);
+  EXPECT_THAT(OpenRates(), ElementsAre(500));
+  EXPECT_EQ(run_.points.back().load, 0.5);
+  EXPECT_EQ(DoubtOfSaturation(run_),
+            "closed, 256 outstanding: unsteady: the server was UNAVAILABLE: "
+            "the client paused after 7 of 1000 requests, so fewer were "
+            "outstanding");
+}
+
+TEST_F(SweepTest, LoopsOfALateClientAreBetterThanNone) {
+  options_.outstanding = {16};
+  options_.loads = {0.5};
+  ASSERT_TRUE(Run({{16, {.ok = 600, .is_late = true}}, {256, {.ok = 0}}}).ok());
+  EXPECT_EQ(run_.saturation_rate, 600);
+  EXPECT_THAT(OpenRates(), ElementsAre(300));
+  EXPECT_THAT(DoubtOfSaturation(run_),
+              HasSubstr("closed, 16 outstanding: void: the client was late"));
+}
+
+TEST_F(SweepTest, WithoutASuccessSharesAreRefusedAndRatesMeasured) {
   options_.outstanding = {16};
   options_.rates = {50};
   options_.loads = {0.5};
-  const absl::Status status =
-      Run({{16, {.ok = 0}}, {256, {.ok = 1000, .backed_off = 7}}});
+  const absl::Status status = Run({{16, {.ok = 0}}, {256, {.ok = 0}}});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(
-      std::string(status.message()),
-      AllOf(HasSubstr("--loads: expected a steady closed loop"),
-            HasSubstr("found closed, 16 outstanding: void: "),
-            HasSubstr("; closed, 256 outstanding: unsteady: the server was "
-                      "UNAVAILABLE: the client paused after 7 of 1000"),
-            HasSubstr("--rates take none")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("--loads: expected a closed loop with successes"),
+                    HasSubstr("found closed, 16 outstanding: 0; closed, 256 "
+                              "outstanding: 0"),
+                    HasSubstr("--rates take none")));
   EXPECT_EQ(run_.saturation_rate, 0);
   EXPECT_THAT(OpenRates(), ElementsAre(50));
 }
