@@ -141,7 +141,7 @@ class InProcessTest(unittest.TestCase):
 
     def test_model_that_fails_is_said_before_any_load(self):
         _, text = self.measure("--outstanding", 1, model="failing", code=1)
-        self.assertIn("ferry-inprocess: INTERNAL: first request: ",
+        self.assertIn("ferry-inprocess: first request: ",
                       text.splitlines()[-1])
 
     def test_ctrl_c_ends_it_before_the_first_answer(self):
