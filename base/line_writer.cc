@@ -71,10 +71,13 @@ void LineWriter::State::Run() {
   pthread_setname_np(pthread_self(), "ferry-log");
   for (;;) {
     const EventCount::Key key = wake.PrepareWait();
+    // Before it looks: what is written before the end is written out.
+    const bool is_last = is_closed.load(std::memory_order_seq_cst);
     if (Line* const line = lines.TakeAll()) {
       wake.CancelWait();
       WriteAndFree(line);
-    } else if (is_closed.load(std::memory_order_seq_cst)) {
+    } else if (is_last) {
+      wake.CancelWait();
       return;
     } else {
       wake.Wait(key, kNever);

@@ -2,6 +2,7 @@
 #include "batcher/cpu_instance.h"
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "batcher/scheduler.h"
@@ -69,15 +70,19 @@ void CpuInstance::Run(Scheduler& scheduler, InstanceId id) {
 }
 
 BatchTimes CpuInstance::RunBatch(Batch& batch, Computed& computed) {
+  const TimePoint begin = Clock::Steady().Now();
   BatchTimes times = RunOnce(batch);
   const Outcome& outcome = batch.outcome();
   computed = outcome.ok() ? Computed::kOk : Computed::kFailed;
   if (outcome.ok()) {
     rerun_credit_.Succeeded(times.compute_end - times.compute_begin);
-  } else if (MustHalve(batch)) {
-    Batch::Reruns reruns;
-    RunHalves(batch, reruns);
-    batch.SetResults(std::move(reruns));
+  } else if (MustHalve(batch, times.compute_end - begin)) {
+    try {
+      Batch::Reruns reruns;
+      RunHalves(batch, reruns);
+      batch.SetResults(std::move(reruns));
+    } catch (const std::bad_alloc&) {  // it stays failed
+    }
     times.compute_end = Clock::Steady().Now();
   }
   return times;
@@ -107,8 +112,9 @@ void CpuInstance::RunHalves(const Batch& failed, Batch::Reruns& reruns) {
     std::unique_ptr<Batch> half = failed.Rerun(first, end - first);
     const TimePoint begin = Clock::Steady().Now();
     half->set_times(RunOnce(*half));
-    rerun_credit_.RanAgain(Clock::Steady().Now() - begin);
-    if (MustHalve(*half)) {
+    const Duration took = Clock::Steady().Now() - begin;
+    rerun_credit_.RanAgain(took);
+    if (MustHalve(*half, took)) {
       RunHalves(*half, reruns);
     } else {
       reruns.push_back(std::move(half));

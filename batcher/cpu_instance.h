@@ -22,8 +22,8 @@ namespace ferry {
 
 // RerunCredit bounds for how long batches that failed are run again: a quarter
 // of the time in which others succeeded, and kMost, which is also what is there
-// at first and saved at most, and the two halves that use it up. A model that
-// always fails has those once.
+// at first and saved at most. A batch whose run took longer than what is left
+// is not run again.
 //
 // Thread safety: thread-compatible.
 class RerunCredit {
@@ -31,7 +31,7 @@ class RerunCredit {
   static constexpr Duration kMost = std::chrono::seconds(1);
   static constexpr int kShare = 4;
 
-  bool MayRun() const { return left_ > Duration(0); }
+  bool Covers(Duration took) const { return left_ >= took; }
   void Succeeded(Duration took) {
     left_ = std::min(kMost, left_ + took / kShare);
   }
@@ -61,10 +61,11 @@ class CpuInstance final : public Instance {
   // Gathers and computes; sets the batch's result.
   BatchTimes RunBatch(Batch& batch, Computed& computed);
   BatchTimes RunOnce(Batch& batch);
-  // Whether one request of a batch that failed may have spoiled the others.
-  bool MustHalve(const Batch& batch) const {
+  // Whether one request of a batch that failed after so long may have spoiled
+  // the others.
+  bool MustHalve(const Batch& batch, Duration took) const {
     return batch.outcome().code == absl::StatusCode::kInternal &&
-           batch.entries().size() > 1 && rerun_credit_.MayRun();
+           batch.entries().size() > 1 && rerun_credit_.Covers(took);
   }
   // Runs the halves of a batch, and of each that fails, and appends those that
   // have their result.

@@ -37,6 +37,8 @@ constexpr size_t kMaxQueuedBytes = 1 << 20;
 constexpr size_t kMaxLineBytes = 64 << 10;
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 constexpr int kFlushPollMs = 1;
+// Text without an end of line is logged after so long.
+constexpr int kLineEndMs = 100;
 
 std::unique_ptr<spdlog::formatter> MakeFormatter() {
   return std::make_unique<spdlog::pattern_formatter>(
@@ -137,7 +139,11 @@ class OutputPipe {
     char bytes[4096];
     for (;;) {
       pollfd readable = {reader_, POLLIN, 0};
-      poll(&readable, 1, /*timeout=*/-1);
+      if (poll(&readable, 1, rest.empty() ? -1 : kLineEndMs) == 0) {
+        LogText(std::exchange(rest, ""));  // its line does not end
+        is_logging_.store(false, std::memory_order_seq_cst);
+        continue;
+      }
       is_logging_.store(true, std::memory_order_seq_cst);  // before it is read
       const ssize_t size = read(reader_, bytes, sizeof(bytes));
       if (size > 0) {
@@ -147,8 +153,14 @@ class OutputPipe {
         is_logging_.store(false, std::memory_order_seq_cst);
         return;
       }
-      is_logging_.store(false, std::memory_order_seq_cst);
+      is_logging_.store(!rest.empty(), std::memory_order_seq_cst);
     }
+  }
+
+  // At the least level that is logged, as it may be why the process ends.
+  void LogText(const std::string& text) {
+    logger_->log(std::max(spdlog::level::warn, logger_->level()),
+                 "a library wrote: {}", text);
   }
 
   // Returns what is no whole line yet.
@@ -158,7 +170,7 @@ class OutputPipe {
       if (end >= text.size()) {
         return text;
       }
-      logger_->warn("a library wrote: {}", text.substr(0, end));
+      LogText(text.substr(0, end));
       text.erase(0, end + (text[end] == '\n' ? 1 : 0));
     }
   }

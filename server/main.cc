@@ -291,6 +291,7 @@ int RunCommandLine(int argc, char** argv) {
     case CommandLine::Action::kCheck:
       return Check(command_line->options);
     case CommandLine::Action::kProbeLoad:
+      DieWithServer();
       return WithRepository(command_line->options, RunProbeLoad);
     default:
       return Serve(argc, argv, command_line->options);

@@ -70,10 +70,12 @@ int64_t MemoryLimit(const std::string& root) {
   return least;
 }
 
-int64_t DefaultGrpcMemory(int64_t memory_limit, int64_t max_message_bytes) {
+int64_t DefaultGrpcMemory(int64_t memory_limit, int64_t max_message_bytes,
+                          int64_t queue_bytes) {
+  const int64_t least = queue_bytes + kLeastMessages * max_message_bytes;
   return std::clamp(
-      memory_limit / 4, kLeastMessages * max_message_bytes,
-      std::max(kMinDefaultMost, kMostMessages * max_message_bytes));
+      memory_limit / 4, least,
+      std::max({least, kMinDefaultMost, kMostMessages * max_message_bytes}));
 }
 
 }  // namespace ferry

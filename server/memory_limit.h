@@ -15,8 +15,11 @@ namespace ferry {
 int64_t MemoryLimit(const std::string& root = "");
 
 // Returns the default of --grpc-memory-bytes: a quarter of the limit, but room
-// for two of the largest messages, and no more than 16 of them or 1 GiB.
-int64_t DefaultGrpcMemory(int64_t memory_limit, int64_t max_message_bytes);
+// for the queue of a model, whose requests lie where gRPC received them, and
+// two of the largest messages, and no more than 16 of these or 1 GiB beyond
+// that.
+int64_t DefaultGrpcMemory(int64_t memory_limit, int64_t max_message_bytes,
+                          int64_t queue_bytes);
 
 }  // namespace ferry
 

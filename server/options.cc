@@ -193,10 +193,11 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--grpc-memory-bytes", raw.grpc_memory_bytes,
-                 "bytes of messages that have not all come, at most; past it "
-                 "gRPC closes connections. Not given: a quarter of the memory "
-                 "that the machine has or the control group allows, at least "
-                 "2 and at most 16 of the largest messages, or 1 GiB")
+                 "bytes of requests that come in or are queued, at most; past "
+                 "it gRPC closes connections: at least the sum of the models' "
+                 "queues. Not given: a quarter of the memory that the machine "
+                 "has or the control group allows, at least one queue and 2 of "
+                 "the largest messages, at most 16 of them or 1 GiB")
       ->check(CLI::Range(kMinMessageBytes, int64_t{1} << 44))
       ->type_name("BYTES")
       ->group(group);
@@ -320,8 +321,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     }
   }
   GrpcOptions& grpc = options.grpc;
-  grpc.memory_bytes = raw.grpc_memory_bytes.value_or(
-      DefaultGrpcMemory(MemoryLimit(), grpc.max_message_bytes));
+  grpc.memory_bytes = raw.grpc_memory_bytes.value_or(DefaultGrpcMemory(
+      MemoryLimit(), grpc.max_message_bytes,
+      options.repository.overrides.queue_bytes.value_or(QueueBounds().bytes)));
   if (grpc.memory_bytes < grpc.max_message_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--grpc-memory-bytes: expected at least --grpc-max-message-bytes, ",

@@ -293,8 +293,10 @@ absl::Status Server::FinishDrain(TimePoint until) {
   const bool has_joined = control_->JoinBy(until);
   FlushReplies(clock.Now() + kMaxFlush);
   if (!has_joined) {
-    return status.ok() ? absl::AbortedError("a model is still being loaded")
-                       : status;
+    return status.ok()
+               ? absl::AbortedError(
+                     "a model is still being loaded, or the repository read")
+               : status;
   }
   // What is left, an upload or a reply that nothing reads, ends as with the
   // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/stray_signals.h"
-
 #include "server/log.h"
 
 namespace ferry {

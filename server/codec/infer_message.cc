@@ -36,9 +36,10 @@ absl::Status Malformed() {
       "expected a ModelInferRequest, got a truncated or malformed message");
 }
 
-absl::Status TooMany(const char* what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, ": expected at most ", InferMessage::kMaxTensors, ", got more"));
+absl::Status TooMany(const char* what,
+                     size_t at_most = InferMessage::kMaxTensors) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": expected at most ", at_most, ", got more"));
 }
 
 void WriteHead(size_t bytes, char* to) {
@@ -88,7 +89,10 @@ absl::Status InferMessage::Walk(WireReader reader) {
     if (!reader.ReadTag(tag)) {
       return Malformed();
     }
-    absl::Status status;
+    absl::Status status = CountField();
+    if (!status.ok()) {
+      return status;
+    }
     if (tag.type != WireType::kBytes || tag.field > kRaw) {  // unknown
       status = reader.SkipValue(tag.type) ? status : Malformed();
     } else if (tag.field == kRaw) {
@@ -116,6 +120,12 @@ absl::Status InferMessage::CountOne(uint32_t field) {
                                          : ignored;
   return ++count > kMaxTensors ? TooMany("inputs, outputs or parameters")
                                : absl::OkStatus();
+}
+
+absl::Status InferMessage::CountField() {
+  return ++field_count_ > kMaxFields
+             ? TooMany("fields of the request and of its tensors", kMaxFields)
+             : absl::OkStatus();
 }
 
 absl::Status InferMessage::TakeRaw(WireReader& reader) {
@@ -153,6 +163,10 @@ absl::Status InferMessage::TakeTensor(uint32_t field, WireReader& reader) {
     WireTag tag;
     if (!reader.ReadTag(tag)) {
       return Malformed();
+    }
+    status = CountField();
+    if (!status.ok()) {
+      return status;
     }
     if (is_input && tag.field == kInputContents &&
         tag.type == WireType::kBytes) {
@@ -239,6 +253,7 @@ void InferMessage::Clear() {
   fields_.clear_id();
   small_.clear();
   typed_bytes_ = 0;
+  field_count_ = 0;
   input_count_ = 0;
   output_count_ = 0;
   parameter_count_ = 0;

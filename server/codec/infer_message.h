@@ -10,8 +10,8 @@
 // Invariants:
 //   1. Memory and time are bounded by the message: before anything is parsed,
 //      it has at most kMaxTensors inputs, outputs, raw contents, and parameters
-//      of all of them, kMaxTypedBytes of typed contents and kMaxFieldBytes of
-//      small fields.
+//      of all of them, kMaxFields fields in all, kMaxTypedBytes of typed
+//      contents and kMaxFieldBytes of small fields.
 //   2. It reuses its memory: in steady state Parse() allocates nothing but
 //      the nodes of `parameters` maps.
 //
@@ -36,6 +36,7 @@ namespace ferry {
 class InferMessage {
  public:
   static constexpr size_t kMaxTensors = 1024;
+  static constexpr size_t kMaxFields = 1 << 16;
   static constexpr size_t kMaxTypedBytes = size_t{16} << 20;
   static constexpr size_t kMaxFieldBytes = size_t{1} << 20;
 
@@ -93,6 +94,7 @@ class InferMessage {
   absl::Status TakeTyped(WireReader& reader);
   bool TakeId(WireReader reader);
   absl::Status CountOne(uint32_t field);
+  absl::Status CountField();
   // Appends what lies from `begin` to `end` to the small fields.
   absl::Status KeepField(WireReader begin, const WireReader& end);
 
@@ -101,6 +103,7 @@ class InferMessage {
   std::vector<RawContent> raw_;
   std::vector<TypedInput> typed_;  // [input]
   size_t typed_bytes_ = 0;
+  size_t field_count_ = 0;
   size_t input_count_ = 0;
   size_t output_count_ = 0;
   size_t parameter_count_ = 0;

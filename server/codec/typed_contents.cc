@@ -33,7 +33,8 @@ size_t FixedSize(uint32_t field) {
 }
 
 // Calls `take(field, reader, bytes)` for each run of elements, which are the
-// next `bytes` of the reader: one element, or what is packed. Returns false
+// next `bytes` of the reader: one element, or one and more that are packed.
+// What it takes are elements that Count() counted, none more. Returns false
 // where the message is malformed or `take` returns false.
 template <typename Take>
 bool ForEachRun(WireReader reader, const Take& take) {
@@ -53,6 +54,9 @@ bool ForEachRun(WireReader reader, const Take& take) {
     size_t bytes = elements.left() - reader.left();
     if (tag.type == WireType::kBytes && !elements.ReadLength(bytes)) {
       return false;
+    }
+    if (bytes == 0 && TypeOf(tag.field) != WireType::kBytes) {
+      continue;  // packed, but nothing
     }
     if (!take(tag.field, elements, bytes)) {
       return false;

@@ -22,6 +22,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "spdlog/spdlog.h"
 
 namespace ferry {
 namespace {
@@ -70,11 +71,11 @@ struct Stream {
     return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
   }
 
-  // Reads what is there; closes its end after the last of it.
+  // Reads what is there, of much a part; closes its end after the last of it.
   void Read() {
-    std::array<char, 4096> buffer;
-    ssize_t bytes = 0;
-    while ((bytes = read(read_end.get(), buffer.data(), buffer.size())) > 0) {
+    std::array<char, 65536> buffer;  // what a pipe holds
+    const ssize_t bytes = read(read_end.get(), buffer.data(), buffer.size());
+    if (bytes > 0) {
       text.append(buffer.data(), static_cast<size_t>(bytes));
       if (text.size() > kMaxTextBytes) {
         text.erase(0, text.size() - kMaxTextBytes);
@@ -277,19 +278,25 @@ absl::Status ProbeLoad::Try(const ProbeRequest& request,
           "--probe-load-bytes sets the bound"));
     }
     if (!killed.ok()) {
-      kill(*pid, SIGKILL);
+      kill(-*pid, SIGKILL);  // and what it started
       waitpid(*pid, &how, 0);
       return named(killed);
     }
   }
   output.Read();
-  errors.Read();
+  errors.Read();  // what was left fits into a pipe
   const std::optional<absl::Status> outcome = ParseOutcome(output.text);
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0 && outcome.has_value()) {
+    if (!outcome->ok() && !errors.text.empty()) {
+      spdlog::info("a probe load of model {} version={} wrote: {}",
+                   request.model, request.version, errors.text);
+    }
     return *outcome;  // names the model itself
   }
   return named(Died(how, errors));
 }
+
+void DieWithServer() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 int RunProbeLoad(ModelRepository& repository) {
   // What else is printed must not look like the outcome.
@@ -307,8 +314,7 @@ int RunProbeLoad(ModelRepository& repository) {
   }
   request.model = parts[1];
   request.config_json = parts[3];
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) {  // it died before the line above
+  if (getppid() != parent) {  // it died before DieWithServer()
     return 1;
   }
   VolunteerForKill();

@@ -54,6 +54,10 @@ class ProbeLoad {
   const ProbeLoadOptions options_;
 };
 
+// Has the kernel kill the calling process, one of Try()'s, when the thread ends
+// that started it. The first of all that it does.
+void DieWithServer();
+
 // Does what Try() asks its process to do; returns the exit code. REQUIRES:
 // nothing else reads standard input or has written to standard output.
 int RunProbeLoad(ModelRepository& repository);

@@ -68,7 +68,8 @@ void MemoryReturn::Look(TimePoint now) {
     return;
   }
   if (least_ >= kWorthIt) {
-    for (size_t given = 0; given < least_; given += kMaxStep) {
+    for (size_t given = 0; given < least_ && heap_.free_bytes() >= kWorthIt;
+         given += kMaxStep) {  // glibc gives all back in the first
       heap_.give_back(std::min(kMaxStep, least_ - given));
     }
   }

@@ -14,6 +14,9 @@ bool UnsentReplies::TryAdd(Reply& reply, size_t message_bytes) {
   const TimePoint now = clock_.Now();
   MutexLock lock(mutex_);
   const size_t bytes = message_bytes + kBytesOfCall;
+  if (message_bytes > kBytesOfCall && bytes > max_bytes_) {
+    return false;  // no drop of others' makes room for it
+  }
   DropPastBound(now, bytes);
   if (message_bytes > kBytesOfCall &&
       bytes_ + waiting_bytes_ + dropped_bytes_ + bytes > max_bytes_) {

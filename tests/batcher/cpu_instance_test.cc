@@ -232,21 +232,23 @@ TEST(CpuInstance, ModelThatAlwaysFailsIsRunAgainForASecondInAll) {
 
 TEST(RerunCredit, IsAQuarterOfTheTimeThatSucceeded) {
   RerunCredit credit;
+  EXPECT_TRUE(credit.Covers(RerunCredit::kMost));
+  EXPECT_FALSE(credit.Covers(RerunCredit::kMost + Duration(1)));
   credit.RanAgain(2 * RerunCredit::kMost);
-  EXPECT_FALSE(credit.MayRun());
+  EXPECT_FALSE(credit.Covers(Duration(0)));
   credit.Succeeded(4 * RerunCredit::kMost);
-  EXPECT_FALSE(credit.MayRun()) << "what was overdrawn is paid back first";
-  credit.Succeeded(Milliseconds(1));
-  EXPECT_TRUE(credit.MayRun());
-  credit.RanAgain(Milliseconds(1));
-  EXPECT_FALSE(credit.MayRun());
+  EXPECT_FALSE(credit.Covers(Duration(1)))
+      << "what was overdrawn is paid back first";
+  credit.Succeeded(Milliseconds(4));
+  EXPECT_TRUE(credit.Covers(Milliseconds(1)));
+  EXPECT_FALSE(credit.Covers(Milliseconds(2)));
 }
 
 TEST(RerunCredit, IsSavedUpToItsBound) {
   RerunCredit credit;
   credit.Succeeded(std::chrono::hours(1));
   credit.RanAgain(RerunCredit::kMost);
-  EXPECT_FALSE(credit.MayRun());
+  EXPECT_FALSE(credit.Covers(Duration(1)));
 }
 
 TEST(CpuInstance, ErrorOrExceptionOfTheWarmUpIsCreatesError) {

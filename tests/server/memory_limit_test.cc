@@ -56,10 +56,10 @@ TEST(MemoryLimitTest, NonsenseSaysNothing) {
 }
 
 TEST(MemoryLimitTest, DefaultIsAQuarterWithinBounds) {
-  EXPECT_EQ(DefaultGrpcMemory(2048 * kMiB, 64 * kMiB), 512 * kMiB);
-  EXPECT_EQ(DefaultGrpcMemory(256 * kMiB, 64 * kMiB), 128 * kMiB);
-  EXPECT_EQ(DefaultGrpcMemory(65536 * kMiB, 8 * kMiB), 1024 * kMiB);
-  EXPECT_EQ(DefaultGrpcMemory(65536 * kMiB, 128 * kMiB), 2048 * kMiB);
+  EXPECT_EQ(DefaultGrpcMemory(2048 * kMiB, 64 * kMiB, 256 * kMiB), 512 * kMiB);
+  EXPECT_EQ(DefaultGrpcMemory(256 * kMiB, 64 * kMiB, 256 * kMiB), 384 * kMiB);
+  EXPECT_EQ(DefaultGrpcMemory(65536 * kMiB, 8 * kMiB, kMiB), 1024 * kMiB);
+  EXPECT_EQ(DefaultGrpcMemory(65536 * kMiB, 128 * kMiB, kMiB), 2048 * kMiB);
 }
 
 }  // namespace

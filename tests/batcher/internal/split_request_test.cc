@@ -211,8 +211,10 @@ TEST_F(SplitRequestTest, RowsOfDifferentSizesAreAnError) {
       {{"ab", "cd"}, {"e", "fgh"}},  // as many bytes as there should be
   };
   for (const auto& texts : of_other_sizes) {
+    CountingCompletion completion;
     InferRequest whole;
     whole.rows = static_cast<int32_t>(2 + texts[1].size());
+    whole.completion = &completion;
     SplitRequest split(whole, 2, admission_, std::make_shared<JoinBudget>(100));
     const std::optional<RequestResult> ending = JoinOwnSizes(split, texts);
     ASSERT_TRUE(ending.has_value());
@@ -227,6 +229,7 @@ TEST_F(SplitRequestTest, RowsOfDifferentSizesAreAnError) {
 TEST_F(SplitRequestTest, RowsOfBytesStayWithinTheBudget) {
   InferRequest whole;
   whole.rows = 3;
+  whole.completion = &completion_;
   SplitRequest split(whole, 1, admission_, std::make_shared<JoinBudget>(53));
   const std::optional<RequestResult> ending = JoinTextRows(split);
   ASSERT_TRUE(ending.has_value());

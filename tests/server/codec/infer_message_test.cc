@@ -275,6 +275,27 @@ TEST(InferMessageTest, MoreTensorsThanTheBoundAreRefused) {
               HasSubstr("expected at most 1024, got more"));
 }
 
+TEST(InferMessageTest, FieldsThatSayNothingAreBounded) {
+  const std::string id("\x1a\x00", 2);
+  std::string ids;
+  for (size_t i = 0; i < InferMessage::kMaxFields; ++i) {
+    ids += id;
+  }
+  InferMessage message;
+  EXPECT_TRUE(message.Parse(MessageBytes(ids).segments()).ok());
+  ids += id;
+  std::string contents("\x2a\x84\x80\x10", 4);  // an input of 2^18 + 4 bytes
+  for (size_t i = 0; i <= InferMessage::kMaxFields; ++i) {
+    contents += std::string("\x2a\x02\x12\x00", 4);
+  }
+  for (const std::string& bytes : {ids, contents}) {
+    EXPECT_THAT(
+        message.Parse(MessageBytes(bytes).segments()).ToString(),
+        HasSubstr("fields of the request and of its tensors: expected at most "
+                  "65536, got more"));
+  }
+}
+
 TEST(InferMessageTest, ParametersOfAllTensorsAreBoundedTogether) {
   ModelInferRequest request = SomeRequest();  // has one
   for (size_t i = 0; i < InferMessage::kMaxTensors - 1; ++i) {

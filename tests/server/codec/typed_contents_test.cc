@@ -183,6 +183,32 @@ TEST(InferDecoderTest, HalfPrecisionIsRawOnly) {
   }
 }
 
+TEST(TypedContentsTest, EmptyPackedFieldOfAnotherTypeIsNoElement) {
+  const std::string empty("\x0a\x00\x12\x00\x1a\x00\x32\x00\x3a\x00", 10);
+  const struct {
+    std::string wire;
+    int64_t count;
+    std::string expected;
+  } cases[] = {{empty + empty, 0, ""},
+               {empty + "\x42\x01" + "a" + empty, 1,
+                std::string("\x01\x00\x00\x00"
+                            "a",
+                            5)}};
+  for (const auto& [wire, count, expected] : cases) {
+    const ByteSegment segment{reinterpret_cast<const std::byte*>(wire.data()),
+                              wire.size()};
+    TypedContents contents;
+    ASSERT_TRUE(contents.Count(absl::MakeConstSpan(&segment, 1)));
+    std::vector<std::byte> bytes;
+    const auto copied = TypedSegment(contents, absl::MakeConstSpan(&segment, 1),
+                                     DataType::kBytes, count, bytes);
+    ASSERT_TRUE(copied.ok()) << copied.status();
+    EXPECT_EQ(
+        std::string(reinterpret_cast<const char*>(copied->data), copied->size),
+        expected);
+  }
+}
+
 TEST(InferDecoderTest, TypedValueThatDoesNotFitItsTypeIsRefused) {
   const struct {
     DataType type;
