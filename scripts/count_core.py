@@ -64,7 +64,7 @@ def main():
     threads = thread_names()
     lines = sum(text.count("\n") for _, text in sources(*BATCHER))
     rows = [
-        ("lines of batcher/", lines, 6600, "8217",
+        ("lines of batcher/", lines, 6700, "8217",
          "5000 were planned: decision 0039"),
         ("functions between scheduler and instance", len(between), 8, "19",
          ", ".join(between)),

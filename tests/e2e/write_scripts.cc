@@ -8,8 +8,8 @@
 // constant.pt multiplies by 1.001, a constant in fp32; upcast.pt casts to fp32
 // before its linear layer, norm.pt before its norm, halves.pt to fp16. ids.pt
 // gives the product's number of x [rows, 1], from a table of integers. deep.pt
-// looks x [rows, 1] up in a table of five, eight modules deep. loud.pt prints 16
-// KB of an escape and text for each batch. poison.pt gives x [rows, 3] back
+// looks x [rows, 1] up in a table of five, eight modules deep. loud.pt prints
+// 16 KB of an escape and text for each batch. poison.pt gives x [rows, 3] back
 // unless one is above 100. texts.pt gives texts in capitals and their lengths,
 // to which it adds `bonus` [rows, 1] where that is given. With `wide` only
 // wide.pt, which gives back what of its input [rows, 1024] is above zero, by 16

@@ -275,20 +275,29 @@ absl::Status CannotLoad(const std::string& path, absl::string_view why) {
       told));
 }
 
+// Whether it is a TorchScript file, of operators that are not here.
+bool LacksOperator(absl::string_view why) {
+  return absl::StrContains(why, "builtin op") &&
+         !absl::StrContains(why, "mkldnn") &&
+         !absl::StrContains(why, "prepacked");
+}
+
 absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
+  std::string why;
   try {
     return torch::jit::load(path, at::kCPU);
   } catch (const c10::Error& error) {
-    const std::string why = error.what_without_backtrace();
-    if (absl::StrContains(why, "builtin op") &&
-        !absl::StrContains(why, "mkldnn") &&
-        !absl::StrContains(why, "prepacked")) {
-      throw;  // a TorchScript file, of operators that are not here
+    why = error.what_without_backtrace();
+    if (LacksOperator(why)) {
+      throw;
     }
-    return CannotLoad(path, why);
-  } catch (const std::exception& error) {
-    return CannotLoad(path, error.what());
+  } catch (const std::exception& error) {  // as the compiler throws
+    why = error.what();
+    if (LacksOperator(why)) {
+      throw;
+    }
   }
+  return CannotLoad(path, why);
 }
 
 }  // namespace

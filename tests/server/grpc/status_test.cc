@@ -29,8 +29,7 @@ TEST(StatusTest, OutcomeBecomesTheSameStatus) {
 
 TEST(StatusTest, FailureSaysWhereTheLogSaysWhy) {
   const grpc::Status status = ToGrpcStatus(
-      Outcome{absl::StatusCode::kInternal, "the model failed", 0xbeef},
-      StatusCodes::kFerry);
+      Outcome{absl::StatusCode::kInternal, "the model failed", 0xbeef});
   EXPECT_EQ(status.error_message(),
             "the model failed; the server's log says why at reason=0000beef");
 }
