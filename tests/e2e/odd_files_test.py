@@ -102,10 +102,13 @@ class OddFilesTest(unittest.TestCase):
         self.assertLess(len(text), 5000)
 
     def test_configs_of_requests_are_bounded(self):
-        code, text = self.refusal(
-            "echo", json.dumps({"parameters": {"k" * (2 << 20): {}}}))
-        self.assertEqual(code, "INVALID_ARGUMENT")
-        self.assertIn("expected at most 1048576 bytes", text)
+        for size, expected in (
+                (1 << 20, "expected at most 1048576 bytes"),
+                (2 << 20, "expected a RepositoryModelLoadRequest of at most")):
+            code, text = self.refusal(
+                "echo", json.dumps({"parameters": {"k" * size: {}}}))
+            self.assertEqual(code, "INVALID_ARGUMENT")
+            self.assertIn(expected, text)
         code, text = self.refusal("echo", json.dumps(
             {"parameters": {"ferry.a\ninfo forged": {"string_value": ""}}}))
         self.assertIn("ferry.a\\x0ainfo forged", text)
