@@ -122,15 +122,6 @@ absl::Status Server::OpenDoors() {
                                unsent_);
   TellHealth();
   Ports ports = *std::exchange(ports_, std::nullopt);
-  if (ports.metrics.has_value()) {
-    const MetricsOptions& metrics = options_.metrics;
-    auto http = HttpListener::Create(*std::move(ports.metrics), Routes());
-    if (!http.ok()) {
-      return CannotListen(http.status(), " for metrics: ", metrics.address,
-                          metrics.port);
-    }
-    http_ = *std::move(http);
-  }
   auto acceptor = Acceptor::Start(
       std::move(ports.grpc),
       {.take = [this](int listen_fd, int fd) { grpc_->Take(listen_fd, fd); },
@@ -145,6 +136,15 @@ absl::Status Server::OpenDoors() {
                         options_.grpc.port);
   }
   acceptor_ = *std::move(acceptor);
+  if (ports.metrics.has_value()) {
+    const MetricsOptions& metrics = options_.metrics;
+    auto http = HttpListener::Create(*std::move(ports.metrics), Routes());
+    if (!http.ok()) {
+      return CannotListen(http.status(), " for metrics: ", metrics.address,
+                          metrics.port);
+    }
+    http_ = *std::move(http);
+  }
   return absl::OkStatus();
 }
 

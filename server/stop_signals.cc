@@ -107,8 +107,9 @@ void StopSignals::Take(int number) {
   bool must_exit = false;
   {
     MutexLock lock(mutex_);
-    must_exit = !is_expected_ || first_.has_value();
-    if (!must_exit) {
+    // A terminal that is closed sends SIGHUP by its shell and by the kernel.
+    must_exit = !is_expected_ || (first_.has_value() && number != SIGHUP);
+    if (!must_exit && !first_.has_value()) {
       first_ = number;
       changed_.SignalAll();
     }

@@ -171,9 +171,9 @@ absl::StatusOr<std::vector<Sample>> ParseJsonPayload(
   Json document;
   try {
     document = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const std::string why =
-        error.what();  // "[json...] parse error at line ..."
+  } catch (const Json::exception& error) {
+    // "[json...] parse error at line ...", or "number overflow parsing ..."
+    const std::string why = error.what();
     return absl::InvalidArgumentError(absl::StrCat(
         name, ": expected JSON, found a ", why.substr(why.find("] ") + 2)));
   }

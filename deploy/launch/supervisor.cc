@@ -207,7 +207,8 @@ void Supervisor::TakeSignals() {
       AskStates();
     } else if (number != SIGCHLD && !stop_signal_.has_value()) {
       StopAll(number);
-    } else if (number != SIGCHLD && !second_signal_.has_value()) {
+    } else if (number != SIGCHLD && number != SIGHUP &&
+               !second_signal_.has_value()) {  // a terminal hangs up twice
       second_signal_ = number;
       KillAll();
     }

@@ -173,12 +173,13 @@ Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
   return problem;
 }
 
-// 0, as in Triton: as many as if it did not stand there.
+// 0, as in Triton: as many as if it did not stand there, which is 1.
 Problem ReadInterOpThreads(absl::string_view text, ModelOptions& /*options*/) {
   int32_t threads = 0;
-  return ReadInteger<int32_t>(text, 0, 0, threads).empty()
+  return ReadInteger<int32_t>(text, 0, 1, threads).empty()
              ? ""
-             : "0; write 'ferry.threads' for the threads of one operator, or "
+             : "0 or 1; write 'ferry.threads' for the threads of one operator, "
+               "or "
                "more instances";
 }
 

@@ -79,7 +79,8 @@ void OnFault(int /*signal*/, siginfo_t* about, void* context) {
     }
     return;
   }
-  signal(SIGFPE, SIG_DFL);  // and the instruction faults again
+  signal(SIGFPE, SIG_DFL);
+  raise(SIGFPE);  // taken as this returns, as where it was sent
 }
 
 bool HandleFaults() {

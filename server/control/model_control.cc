@@ -60,18 +60,26 @@ absl::Status ModelControl::LoadInitial() {
   }
   const bool are_named = !options_.load_models.empty() && !options_.wants_all();
   std::vector<std::string> reasons;
+  std::vector<std::string> unread;
   for (const std::string& name : *names) {
     const absl::Status status = LoadNow(name, "");
     if (status.ok()) {
       continue;
     }
+    MutexLock lock(mutex_);
     // What cannot be read may be no model, unless it is named as one.
-    if (absl::IsUnavailable(status) && !are_named) {
+    if (absl::IsUnavailable(status) && !are_named &&
+        models_[name].versions.empty()) {
+      unread.emplace_back(status.message());
       continue;
     }
     reasons.emplace_back(status.message());
-    MutexLock lock(mutex_);
     missing_.insert(name);
+  }
+  if (!unread.empty() && unread.size() == names->size()) {
+    reasons = std::move(unread);  // there is nothing to serve
+    MutexLock lock(mutex_);
+    missing_.insert(names->begin(), names->end());
   }
   if (reasons.empty() || !options_.exits_on_error) {
     return absl::OkStatus();
@@ -131,6 +139,10 @@ void ModelControl::Unload(const std::string& name, Done done) {
   Enqueue(
       [this, name, done] {
         UnloadNow(name);
+        {
+          MutexLock lock(mutex_);
+          missing_.erase(name);
+        }
         done(absl::OkStatus());
       },
       done);

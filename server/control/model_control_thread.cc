@@ -248,7 +248,6 @@ bool ModelControl::ServesOneThatRan(const std::string& name) const {
 
 void ModelControl::UnloadNow(const std::string& name) {
   MutexLock lock(mutex_);
-  missing_.erase(name);
   int count = 0;
   if (const auto found = models_.find(name); found != models_.end()) {
     for (auto& [number, version] : found->second.versions) {
@@ -352,6 +351,11 @@ void ModelControl::PollNow() {
     if (absl::IsNotFound(plan.status()) &&
         std::find(there.begin(), there.end(), name) == there.end()) {
       UnloadNow(name);
+      const std::vector<std::string>& named = options_.load_models;
+      if (std::find(named.begin(), named.end(), name) == named.end()) {
+        MutexLock lock(mutex_);
+        missing_.erase(name);  // it is no model of the repository any more
+      }
     } else if (!plan.ok()) {
       NoteUnreadable(name, plan.status());
     } else if (HasChanged(name, *plan)) {

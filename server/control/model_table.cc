@@ -150,7 +150,17 @@ void ModelTable::KeepCounts(const ModelEntry& entry) {
     ferry::Add(known->counts, past.counts);
     past_.erase(known);
   } else if (past_.size() >= kMaxPast) {
-    past_.pop_front();
+    // The first that counts on in no version that is served.
+    const std::vector<std::shared_ptr<ModelEntry>> served = current_->All();
+    const auto gone =
+        std::find_if(past_.begin(), past_.end(), [&](const Past& each) {
+          return std::none_of(served.begin(), served.end(),
+                              [&](const auto& one) {
+                                return one->model().name == each.name &&
+                                       one->model().version == each.version;
+                              });
+        });
+    past_.erase(gone == past_.end() ? past_.begin() : gone);
   }
   past_.push_back(std::move(past));
 }

@@ -74,16 +74,21 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(ListenSockets sockets,
   if (absl::Status status = sockets.Listen(); !status.ok()) {
     return status;
   }
-  return std::unique_ptr<Acceptor>(
-      new Acceptor(std::move(sockets), std::move(handlers), first_reserved));
+  const int stop_fd = eventfd(0, EFD_CLOEXEC);
+  if (stop_fd < 0) {
+    return absl::UnavailableError(std::strerror(errno));
+  }
+  return std::unique_ptr<Acceptor>(new Acceptor(
+      std::move(sockets), std::move(handlers), first_reserved, stop_fd));
 }
 
-Acceptor::Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved)
+Acceptor::Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved,
+                   int stop_fd)
     : sockets_(std::move(sockets)),
       handlers_(std::move(handlers)),
       first_reserved_(first_reserved),
       port_(sockets_.port()),
-      stop_fd_(eventfd(0, EFD_CLOEXEC)),
+      stop_fd_(stop_fd),
       thread_([this] { Run(); }) {}
 
 void Acceptor::Stop() {

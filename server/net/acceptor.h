@@ -47,7 +47,8 @@ class Acceptor {
   void ShutConnections() const;
 
  private:
-  Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved);
+  Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved,
+           int stop_fd);
 
   void Run();
   // Accepts what waits at the socket, but gives others their turn.

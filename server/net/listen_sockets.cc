@@ -58,6 +58,17 @@ bool MeansAll(const std::string& address) {
           IN6_IS_ADDR_UNSPECIFIED(&v6));
 }
 
+bool IsListedBefore(const addrinfo& first, const addrinfo& address) {
+  for (const addrinfo* other = &first; other != &address;
+       other = other->ai_next) {
+    if (other->ai_addrlen == address.ai_addrlen &&
+        std::memcmp(other->ai_addr, address.ai_addr, address.ai_addrlen) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<ListenSockets> ListenSockets::Bind(const std::string& address,
@@ -81,6 +92,9 @@ absl::StatusOr<ListenSockets> ListenSockets::Bind(const std::string& address,
   }
   int failed = 0;
   for (const addrinfo* to = addresses.get(); to != nullptr; to = to->ai_next) {
+    if (IsListedBefore(*addresses, *to)) {
+      continue;  // as where two lines of /etc/hosts say the same
+    }
     if (!sockets.Add(*to, Families::kItsOwn) && failed != EADDRINUSE) {
       failed = errno;
     }

@@ -96,7 +96,7 @@ TEST(LineWriter, EndsWhileItsThreadIsStuck) {
   Pipe pipe;
   {
     LineWriter writer(pipe.writer(), 1 << 20, Dropped);
-    writer.Write(std::string(3 * Pipe::kBytes, 'x') + "\n");
+    writer.Write(absl::StrCat(std::string(3 * Pipe::kBytes, 'x'), "\n"));
     writer.Write("last\n");
   }
   EXPECT_THAT(pipe.ReadUntil("last\n"), HasSubstr("x\nlast\n"))
@@ -116,7 +116,7 @@ TEST(LineWriter, WaitsForRoomWhereTheDescriptorDoesNotBlock) {
   Pipe pipe;
   ASSERT_EQ(fcntl(pipe.writer(), F_SETFL, O_NONBLOCK), 0);
   LineWriter writer(pipe.writer(), 1 << 20, Dropped);
-  writer.Write(std::string(3 * Pipe::kBytes, 'x') + "\n");
+  writer.Write(absl::StrCat(std::string(3 * Pipe::kBytes, 'x'), "\n"));
   EXPECT_THAT(pipe.ReadUntil("\n"), StartsWith("xxx"));
   EXPECT_TRUE(writer.FlushBy(Clock::Steady().Now() + kLong));
   EXPECT_EQ(writer.dropped(), 0u);

@@ -219,6 +219,10 @@ class DrainTest(unittest.TestCase):
                 self.assertTrue(wait_until(
                     lambda: len(ledger.answers) > 400))
                 server.signal(number)
+                if number == signal.SIGHUP:  # a closed terminal sends two
+                    self.assertTrue(wait_until(lambda: any(
+                        "drains signal=HUP" in line for line in server.log)))
+                    server.signal(number)
                 code = server.wait()
                 stop.set()
             self.assertEqual(code, 0, "".join(server.log))

@@ -163,6 +163,32 @@ class MissingModelsTest(unittest.TestCase):
                     f"--model-repository={self.folder}")
         self.assertEqual(named.returncode, 1)
 
+    def test_start_that_can_read_no_model_is_none(self):
+        shutil.rmtree(os.path.join(self.folder, "echo"))
+        self.write("closed", MODELS["echo"])
+        os.rmdir(os.path.join(self.folder, "closed", "1"))
+        os.symlink("1", os.path.join(self.folder, "closed", "1"))
+        flags = ["--grpc-port=0", "--metrics-port=0",
+                 f"--model-repository={self.folder}"]
+        ended = run(*flags)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("cannot read", ended.stderr)
+        self.start("--exit-on-error=false", "--model-control-mode=explicit",
+                   "--load-model=*")
+        self.assertFalse(self.is_ready())
+
+    def test_poll_does_not_forget_a_named_model_that_is_not_there(self):
+        self.start("--model-control-mode=poll", "--repository-poll-secs=0.1",
+                   "--exit-on-error=false", "--load-model=absent",
+                   "--load-model=late", "--load-model=later")
+        for name in ("late", "later"):  # polls pass meanwhile
+            self.write(name, MODELS["echo"])
+            self.assertTrue(wait_until(
+                lambda: self.index().get(name, [""])[0] == "READY"))
+        self.assertFalse(self.is_ready())
+        self.write("absent", MODELS["echo"])
+        self.assertTrue(wait_until(self.is_ready))
+
     def test_load_without_memory_is_tried_again_though_no_file_changed(self):
         self.write("small", LARGE.replace("8192", "8"))  # opens LibTorch
         self.start("--model-control-mode=poll", "--repository-poll-secs=0.1")

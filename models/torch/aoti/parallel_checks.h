@@ -1,4 +1,4 @@
-// HasCheckInParallel finds code of a package that would end the process.
+// CheckParallelRegions() finds code of a package that would end the process.
 //
 // Torch compiles checks of values (an index within its table, an assertion) as
 // throws, and by default puts its loops into OpenMP's parallel regions, also
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace ferry {

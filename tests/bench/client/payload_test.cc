@@ -128,6 +128,8 @@ TEST(PayloadTest, WhatIsWrongInJsonIsSaidWithItsPlace) {
        "input 'x'[1][0]: expected an element of INT8, found -129"},
       {"{\n  \"data\": [{]}",
        "data.json: expected JSON, found a parse error at line 2, column 13"},
+      {"{\"data\": [{\"x\": [1, 1e999]}]}",
+       "data.json: expected JSON, found a number overflow"},
       {"{\"data\": [{\"x\": [1, \"2\"]}]}", "found \"2\""},
       {"{\"data\": [{\"x\": 1}]}", "expected a list, {\"b64\": ..}"},
       {"{\"data\": [{}]}", "input 'x': expected its contents, found none"},
