@@ -47,7 +47,7 @@ NO_ROW = (
     # LibTorch's and oneDNN's, looked for.
     "inner product forward", "forward propagation primitive",
     # Behind "is not supported: " in the row of the field or parameter.
-    "remove it", "serve each step as a model", "0; write 'ferry.threads'",
+    "remove it", "serve each step as a model", "0 or 1; write 'ferry.threads'",
     # Behind "expected " in the row of the parameter.
     "an integer from ", "integers from 1 to ", "a list that ends with ",
     "a number from ", "the name of a file in the version", "'mean=A,B,C ",
