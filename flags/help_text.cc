@@ -1,7 +1,6 @@
 // Implements UseHelpText(): a formatter of CLI11 whose right column wraps.
 #include "flags/help_text.h"
 
-#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -46,11 +45,10 @@ Type TypeOf(const CLI::Option& option) {
 }
 
 std::string NamesOf(const std::set<CLI::Option*>& options) {
-  std::vector<std::string> names;
+  std::set<std::string> names;  // in their order
   for (const CLI::Option* const option : options) {
-    names.push_back(option->get_name());
+    names.insert(option->get_name());
   }
-  std::sort(names.begin(), names.end());
   return absl::StrJoin(names, ", ");
 }
 
