@@ -277,13 +277,16 @@ class DrainTest(unittest.TestCase):
             self.assertEqual(code_of(call), "OK")
             self.assertEqual(server.wait(), 0)
 
+    def drain_while_one_computes(self, server, client):
+        client.ask(1, one_row("slow"))
+        self.assertTrue(wait_until(lambda: server.metric(
+            "ferry_running_batches") == 1))
+        server.signal()
+
     def test_what_is_on_its_way_when_the_drain_begins_is_answered(self):
         with FerryProcess(models=["slow"]) as server, \
                 http2_frames.Connection(server.address) as client:
-            client.ask(1, one_row("slow"))
-            self.assertTrue(wait_until(lambda: server.metric(
-                "ferry_running_batches") == 1))
-            server.signal()
+            self.drain_while_one_computes(server, client)
             client.read_until(lambda frame: frame.type == http2_frames.GOAWAY)
             client.ask(3, one_row("slow"))  # as sent before it was told
             ended = {frame.stream for frame in client.read_all()
@@ -295,10 +298,7 @@ class DrainTest(unittest.TestCase):
     def test_refusal_of_a_drain_says_when_to_try_again(self):
         with FerryProcess(models=["slow"]) as server, \
                 http2_frames.Connection(server.address) as client:
-            client.ask(1, one_row("slow"))
-            self.assertTrue(wait_until(lambda: server.metric(
-                "ferry_running_batches") == 1))
-            server.signal()
+            self.drain_while_one_computes(server, client)
             # A client that does not hear: it asks until it is refused.
             stream = 3
             while not server.metric("ferry_refused_total", reason="draining"):

@@ -1,12 +1,8 @@
 """Why a model failed: the code that clients get, the reason in the log, and who
 fails with whom."""
 
-import os
-import pathlib
 import re
 import shutil
-import subprocess
-import tempfile
 import threading
 import unittest
 
@@ -14,9 +10,8 @@ import numpy as np
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
-from ferry_process import FerryProcess, tensor, wait_until
-
-WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
+from ferry_process import tensor, wait_until
+from scripts_case import ScriptsCase
 
 
 def config(kind, dims, outputs):
@@ -25,29 +20,13 @@ def config(kind, dims, outputs):
             tensor("output", "y", "FP32", outputs))
 
 
-class FailuresTest(unittest.TestCase):
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.scripts = self.folder / "scripts"
-        self.scripts.mkdir()
-        subprocess.run([WRITE_SCRIPTS, self.scripts], check=True, timeout=60)
-        self.repository = self.folder / "models"
-        self.repository.mkdir()
+class FailuresTest(ScriptsCase):
 
     def write(self, name, text, script):
         (self.repository / name / "1").mkdir(parents=True)
         (self.repository / name / "config.pbtxt").write_text(text)
         shutil.copy(self.scripts / f"{script}.pt",
                     self.repository / name / "1" / "model.pt")
-
-    def start(self, *flags):
-        self.server = FerryProcess(
-            *flags, "--model-repository", str(self.repository), models=None)
-        self.addCleanup(self.server.stop)
-        self.client = triton.InferenceServerClient(self.server.address)
-        self.addCleanup(self.client.close)
 
     def infer(self, model, values, dtype=np.float32):
         values = np.array([values], dtype)

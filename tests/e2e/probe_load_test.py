@@ -1,20 +1,16 @@
 """Files that crash, hang or take memory fail their load, and nothing else."""
 
 import os
-import pathlib
 import shutil
-import subprocess
-import tempfile
-import unittest
 import zipfile
 
 import numpy as np
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
-from ferry_process import FerryProcess, run, tensor, wait_until
+from ferry_process import run, tensor, wait_until
+from scripts_case import ScriptsCase
 
-WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
 
 CONFIG = ('backend: "pytorch"\nmax_batch_size: 4\n' +
           tensor("input", "x", "FP32", [3]) + tensor("output", "y", "FP32", [3]))
@@ -34,16 +30,11 @@ def nest(source, target):
                 new.writestr(item.filename, data)
 
 
-class ProbeLoadTest(unittest.TestCase):
+class ProbeLoadTest(ScriptsCase):
 
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.scripts = self.folder / "scripts"
-        self.scripts.mkdir()
-        subprocess.run([WRITE_SCRIPTS, self.scripts], check=True, timeout=60)
+        super().setUp()
         nest(self.scripts / "pixels.pt", self.scripts / "nested.pt")
-        self.repository = self.folder / "models"
         for name in ("good", "nested", "endless", "hungry", "throws"):
             self.write(name, "pixels" if name == "good" else name)
 
@@ -52,13 +43,6 @@ class ProbeLoadTest(unittest.TestCase):
         folder.mkdir(parents=True)
         shutil.copy(self.scripts / f"{script}.pt", folder / "model.pt")
         (self.repository / name / "config.pbtxt").write_text(CONFIG)
-
-    def start(self, *flags):
-        self.server = FerryProcess(*flags, "--model-repository",
-                                   str(self.repository), models=None)
-        self.addCleanup(self.server.stop)
-        self.client = triton.InferenceServerClient(self.server.address)
-        self.addCleanup(self.client.close)
 
     def load_error(self, name):
         with self.assertRaises(InferenceServerException) as raised:

@@ -2,10 +2,7 @@
 config; what that says of a new version, and of the precision."""
 
 import os
-import pathlib
 import shutil
-import subprocess
-import tempfile
 import unittest
 
 import numpy as np
@@ -13,9 +10,8 @@ import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
 import ferry_process
-from ferry_process import FerryProcess, tensor, wait_until
-
-WRITE_SCRIPTS = os.environ["FERRY_WRITE_SCRIPTS"]
+from ferry_process import tensor, wait_until
+from scripts_case import ScriptsCase
 
 
 PRECISION = 'parameters { key: "ferry.precision" value { string_value: "?" } }'
@@ -32,15 +28,7 @@ def warm_up(data):
             f'data_type: TYPE_FP32 dims: [ 3 ] {data} }} }} }}\n')
 
 
-class WarmUpTest(unittest.TestCase):
-
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.scripts = self.folder / "scripts"
-        self.scripts.mkdir()
-        subprocess.run([WRITE_SCRIPTS, self.scripts], check=True, timeout=60)
-        self.repository = self.folder / "models"
+class WarmUpTest(ScriptsCase):
 
     def write(self, script, text, version=1):
         folder = self.repository / "m" / str(version)
@@ -49,12 +37,7 @@ class WarmUpTest(unittest.TestCase):
         (self.repository / "m" / "config.pbtxt").write_text(text)
 
     def start(self, *flags):
-        self.server = FerryProcess(
-            *(flags or ("--model-control-mode=explicit",)),
-            "--model-repository", str(self.repository), models=None)
-        self.addCleanup(self.server.stop)
-        self.client = triton.InferenceServerClient(self.server.address)
-        self.addCleanup(self.client.close)
+        super().start(*(flags or ("--model-control-mode=explicit",)))
 
     def infer(self, values):
         values = np.array([values], np.float32)
