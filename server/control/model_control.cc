@@ -22,11 +22,7 @@ absl::StatusOr<std::unique_ptr<ModelControl>> ModelControl::Create(
   if (absl::Status status = control->LoadInitial(); !status.ok()) {
     return status;
   }
-  {
-    MutexLock lock(control->mutex_);
-    control->has_ended_ = false;
-  }
-  control->thread_ = std::thread([raw = control.get()] { raw->Run(); });
+  control->thread_.Start([raw = control.get()] { raw->Run(); });
   return control;
 }
 
@@ -233,22 +229,7 @@ absl::Status ModelControl::Drain(TimePoint until) {
 }
 
 bool ModelControl::JoinBy(TimePoint until) {
-  if (!index_.JoinBy(until)) {
-    return false;
-  }
-  {
-    MutexLock lock(mutex_);
-    while (!has_ended_ && Clock::Steady().Now() < until) {
-      changed_.WaitUntil(mutex_, until);
-    }
-    if (!has_ended_) {
-      return false;
-    }
-  }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-  return true;
+  return index_.JoinBy(until) && thread_.JoinBy(until);
 }
 
 }  // namespace ferry

@@ -22,12 +22,12 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/joinable_thread.h"
 #include "base/mutex.h"
 #include "models/repository/model_repository.h"
 #include "server/control/model_control_options.h"
@@ -142,7 +142,6 @@ class ModelControl {
       ABSL_GUARDED_BY(mutex_);
   std::set<std::string> missing_ ABSL_GUARDED_BY(mutex_);  // of the start
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_ended_ ABSL_GUARDED_BY(mutex_) = true;  // the thread
   TimePoint poll_at_ ABSL_GUARDED_BY(mutex_) = kNever;
 
   // What the last poll saw of each name: its plan's fingerprints; "": no such
@@ -152,7 +151,7 @@ class ModelControl {
   std::map<std::string, std::string> passed_over_;
 
   RepositoryIndex index_{[this] { return ReadIndex(); }};
-  std::thread thread_;
+  JoinableThread thread_;
 };
 
 }  // namespace ferry

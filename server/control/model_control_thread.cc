@@ -62,8 +62,6 @@ void ModelControl::Run() {
       MutexLock lock(mutex_);
       const TimePoint now = Clock::Steady().Now();
       if (is_stopped_) {
-        has_ended_ = true;
-        changed_.SignalAll();
         return;
       }
       if (!jobs_.empty()) {

@@ -24,7 +24,9 @@ const char* VersionStateName(VersionState state) {
 }
 
 RepositoryIndex::RepositoryIndex(std::function<Entries()> read)
-    : read_(std::move(read)), thread_([this] { Run(); }) {}
+    : read_(std::move(read)) {
+  thread_.Start([this] { Run(); });
+}
 
 RepositoryIndex::~RepositoryIndex() {
   Stop();
@@ -61,8 +63,6 @@ void RepositoryIndex::Run() {
         changed_.WaitUntil(mutex_, kNever);
       }
       if (is_stopped_) {
-        has_ended_ = true;
-        changed_.SignalAll();
         return;
       }
       waiting.swap(waiting_);
@@ -85,22 +85,6 @@ void RepositoryIndex::Stop() {
   for (const Done& done : waiting) {
     Ask(done);  // which refuses
   }
-}
-
-bool RepositoryIndex::JoinBy(TimePoint until) {
-  {
-    MutexLock lock(mutex_);
-    while (!has_ended_ && Clock::Steady().Now() < until) {
-      changed_.WaitUntil(mutex_, until);
-    }
-    if (!has_ended_) {
-      return false;
-    }
-  }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
-  return true;
 }
 
 }  // namespace ferry

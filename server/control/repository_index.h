@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/joinable_thread.h"
 #include "base/mutex.h"
 
 namespace ferry {
@@ -59,7 +59,7 @@ class RepositoryIndex {
 
   // Waits for a reading that is under way, at most until `until`: where it
   // returns true no callback comes any more. REQUIRES: Stop().
-  bool JoinBy(TimePoint until) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool JoinBy(TimePoint until) { return thread_.JoinBy(until); }
 
  private:
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -69,8 +69,7 @@ class RepositoryIndex {
   CondVar changed_;
   std::vector<Done> waiting_ ABSL_GUARDED_BY(mutex_);
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;  // the thread
-  std::thread thread_;
+  JoinableThread thread_;
 };
 
 }  // namespace ferry
