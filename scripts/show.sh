@@ -9,6 +9,8 @@
 # A3  one request: what the server adds
 # A5  10 minutes of mixed load, and 60 s under ThreadSanitizer
 # A6  a fresh clone on a bare Debian 12: scripts/check_bare.sh
+# attacks  what hostile clients cost in memory, and other clients in time; ten
+#     minutes a build. --before DIR: the programs of f6e1f6c
 # B1  every client against a real server, and wrong requests
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go; of a

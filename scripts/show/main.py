@@ -6,6 +6,7 @@ import shlex
 import sys
 
 import answering
+import attacking
 import batching
 import by_loadgen
 import clients
@@ -42,6 +43,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "A3": latency.measure,
     "A4": queueing.measure,
     "A5": soaking.measure,
+    "attacks": attacking.measure,
     "B1": clients.measure,
     "B2": triton_answers.measure,
     "B3": reloading.measure,
@@ -89,7 +91,8 @@ def parse():
     parser.add_argument("--bin", default=measuring.ROOT / "build/release/bin",
                         help="folder of the built programs")
     parser.add_argument("--before", default=None,
-                        help="folder of the programs of another commit (core)")
+                        help="folder of the programs of another commit "
+                        "(attacks, core)")
     parser.add_argument("--tsan-bin",
                         default=measuring.ROOT / "build/tsan/bin",
                         help="folder of the programs built for TSan")

@@ -3,14 +3,19 @@ clients in time.
 
 Usage: FERRY_SERVER=build/release/bin/ferry-server attacks.py [NAME ...]
 
-One server for each attack. Printed: resident memory before it, at its worst and
-after 20 idle seconds; the calls a second of a client that sends one small
-request after the other, before and meanwhile, and its longest call.
+One server for each attack. Printed, a JSON object for each: resident memory
+before it, at its worst and after 20 idle seconds; the calls a second of a client
+that sends one small request after the other, before and meanwhile, and its
+longest call; what /v2/health/ready answered meanwhile, and its longest answer;
+how the attack ended.
 """
 
+import collections
 import concurrent.futures
+import json
 import os
-import struct
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -170,13 +175,77 @@ def half_sent(server):
     return ""
 
 
+def connections(server):
+    """D1: 80 connections at a limit of 64 open files; then a new client."""
+    flood = [socket.create_connection(("127.0.0.1", server.port), timeout=10)
+             for _ in range(80)]
+    time.sleep(1)
+    for connection in flood:
+        connection.close()
+    begin = time.monotonic()
+    while (end := call(server, "ServerLive", b"", timeout=1)) != "OK":
+        if time.monotonic() - begin > 12:
+            return f"a new client was not served in 12 s: {end}"
+    return f"a new client was served after {time.monotonic() - begin:.2f} s"
+
+
+def headers(server):
+    """D2: 100 headers of 130 bytes on a connection with 20 other calls."""
+    message = pb.ModelInferRequest(model_name="slow")
+    message.inputs.add(name="input", datatype="FP32", shape=[1, 16])
+    message.raw_input_contents.append(bytes(64))
+    client = RawClient(server.address)
+    streams = [client.start("ModelInfer", message.SerializeToString())
+               for _ in range(20)]
+    client.start("ModelInfer", message.SerializeToString(), more=[
+        (f"x-{i:02}" + "a" * 40, "b" * 86) for i in range(100)])
+    time.sleep(5)
+    answered = sum(client.received.get(stream, 0) > 0 for stream in streams)
+    client.close()
+    return f"of 20 neighbours {answered} had a reply"
+
+
+def drain(server):
+    """E6, F11: SIGTERM while 16 clients send one request after the other."""
+    message = pb.ModelInferRequest(model_name="sim")
+    message.inputs.add(name="input", datatype="FP32", shape=[1, 16])
+    message.raw_input_contents.append(bytes(64))
+    message = message.SerializeToString()
+    codes = collections.Counter()
+    until = time.monotonic() + 4
+
+    def send():
+        with channel(server) as its_channel:
+            rpc = its_channel.unary_unary(
+                "/inference.GRPCInferenceService/ModelInfer")
+            while time.monotonic() < until:
+                try:
+                    rpc(message, timeout=10)
+                    codes["OK"] += 1
+                except grpc.RpcError as error:
+                    codes[error.code().name] += 1
+                    time.sleep(0.001)
+
+    threads = [threading.Thread(target=send) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    server.process.send_signal(signal.SIGTERM)
+    for thread in threads:
+        thread.join()
+    return dict(codes)
+
+
 WIDEST = ferry_process.echo_config(
     [("input", "output", "FP32", [150 * MIB // 4])], 1)
-ATTACKS = {
+ATTACKS = {  # and the server's flags
     typed_contents: [], parameters: [],
     settings: ["--model-control-mode=explicit", "--load-model=echo"],
     index: [], unread: [], unread_joined: [],
-    large_replies: [f"--grpc-max-message-bytes={200 * MIB}"], half_sent: [f"--grpc-memory-bytes={256 * MIB}"]}
+    large_replies: [f"--grpc-max-message-bytes={200 * MIB}"],
+    half_sent: [f"--grpc-memory-bytes={256 * MIB}"],
+    connections: [], headers: [], drain: []}
+OPEN_FILES = {connections: 64}
 
 
 class Memory:
@@ -186,11 +255,14 @@ class Memory:
         self._pid = pid
 
     def _read(self, name):
-        with open(f"/proc/{self._pid}/status", encoding="utf-8") as status:
-            for line in status:
-                if line.startswith(name):
-                    return int(line.split()[1]) // 1024
-        return 0
+        try:
+            with open(f"/proc/{self._pid}/status", encoding="utf-8") as status:
+                for line in status:
+                    if line.startswith(name):
+                        return int(line.split()[1]) // 1024
+        except OSError:
+            pass
+        return 0  # it has ended
 
     def now(self):
         return self._read("VmRSS")
@@ -217,34 +289,74 @@ class Honest:
     def between(self, begin, end):
         """Returns what the calls that began then say."""
         calls = [entry for entry in self._calls if begin <= entry[0] < end]
-        failed = sum(code != "OK" for _, _, code in calls)
-        worst = max((took for _, took, _ in calls), default=0)
-        return (f"{len(calls) / (end - begin):.0f}/s, longest "
-                f"{worst * 1000:.0f} ms, {failed} failed")
+        return {"calls/s": round(len(calls) / (end - begin)),
+                "longest ms": round(1000 * max(
+                    (took for _, took, _ in calls), default=0)),
+                "failed": sum(code != "OK" for _, _, code in calls)}
 
     def stop(self):
         self._process.kill()
         self._process.wait()
 
 
+class Health:
+    """A thread that asks for readiness five times a second."""
+
+    def __init__(self, server):
+        self._server = server
+        self.answers = collections.Counter()
+        self.longest_s = 0
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def _ask(self):
+        while not self._ends.wait(0.2):
+            begin = time.monotonic()
+            try:
+                self.answers[str(self._server.get("/v2/health/ready")[0])] += 1
+            except OSError as error:
+                self.answers[type(error).__name__] += 1
+            self.longest_s = max(self.longest_s, time.monotonic() - begin)
+
+    def stop(self):
+        self._ends.set()
+        self._thread.join()
+        return {"answers": dict(self.answers),
+                "longest ms": round(1000 * self.longest_s)}
+
+
+def has(flag):
+    """Tells whether the server knows the flag: an earlier one may not."""
+    return flag.split("=")[0] in ferry_process.run("--help").stdout
+
+
 def run(attack, flags):
     ferry_process.MODELS.update(long=ferry_process.LONG_CONFIG, widest=WIDEST)
-    models = ["echo", "long", "wide", "widest"]
+    models = ["echo", "sim", "slow", "long", "wide", "widest"]
     os.environ["GRPC_VERBOSITY"] = "NONE"
-    with FerryProcess("--grpc-infer-thread-count=1", *flags,
-                      models=models) as server:
+    with FerryProcess("--grpc-infer-thread-count=1", *filter(has, flags),
+                      models=models,
+                      open_files=OPEN_FILES.get(attack)) as server:
         memory = Memory(server.process.pid)
         honest = Honest(server.address)
         time.sleep(3)
         before, begin = memory.now(), time.monotonic()
         quiet = honest.between(begin - 1.5, begin)
+        health = Health(server)
         end = attack(server)
-        meanwhile = honest.between(begin, time.monotonic())
+        took = time.monotonic() - begin
+        ready = health.stop()
+        peak = memory.peak()
+        meanwhile = honest.between(begin, begin + took)
         honest.stop()
-        time.sleep(20)
-        print(f"{attack.__name__}: RSS {before} MiB, at most {memory.peak()}, "
-              f"then {memory.now()}; honest client {quiet}; then {meanwhile}\n"
-              f"    {time.monotonic() - begin - 20:.1f} s; {end}", flush=True)
+        if server.process.poll() is None:
+            time.sleep(20)
+        print(json.dumps({
+            "attack": attack.__name__, "what": attack.__doc__,
+            "MiB": {"before": before, "peak": peak, "idle": memory.now()},
+            "honest before": quiet, "honest meanwhile": meanwhile,
+            "ready": ready, "seconds": round(took, 1), "end": end}), flush=True)
 
 
 if __name__ == "__main__":

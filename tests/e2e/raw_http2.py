@@ -51,8 +51,9 @@ class RawClient:
             pass
         self._socket.close()
 
-    def start(self, method, message, send=None):
-        """Begins a call, of whose message it sends `send` bytes: None: all."""
+    def start(self, method, message, send=None, more=()):
+        """Begins a call with `more` headers, pairs of name and value, of whose
+        message it sends `send` bytes: None: all."""
         with self._changed:
             stream = self._next_stream
             self._next_stream += 2
@@ -61,7 +62,8 @@ class RawClient:
                    header(":path", f"/inference.GRPCInferenceService/{method}") +
                    header(":authority", "x") +
                    header("content-type", "application/grpc") +
-                   header("te", "trailers"))
+                   header("te", "trailers") +
+                   b"".join(header(*pair) for pair in more))
         self._write(frame(HEADERS, END_HEADERS, stream, headers))
         body = b"\x00" + struct.pack(">I", len(message)) + message
         self._send(stream, body if send is None else body[:send], send is None)
