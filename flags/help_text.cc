@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "flags/terminal.h"
 
@@ -18,30 +17,27 @@ namespace {
 
 constexpr size_t kLeft = 28;  // columns of names and types
 
-// A type as CLI11 has it, "INT:INT in [1 - 64]", in two parts.
+// A type as CLI11 has it, "N:1 to 64", in two parts.
 struct Type {
-  std::string name;   // "INT"
+  std::string name;   // "N"
   std::string range;  // "1 to 64"; empty: any
 };
 
-Type TypeOf(const CLI::Option& option) {
+Type TypeOf(const CLI::Option& option) {  // value_checks.h has both checks
   const std::string told = option.get_type_name();
-  const size_t colon = told.find(':');
-  const std::string name = told.substr(0, colon);
-  static const std::set<std::string> kOfNumbers = {"INT", "UINT", "FLOAT",
-                                                   "TEXT"};
-  if (colon == std::string::npos || kOfNumbers.count(name) == 0) {
+  const size_t colon = told.rfind(':');
+  if (colon == std::string::npos) {
     return {told, ""};
   }
-  std::string range = told.substr(colon + 1);
-  if (absl::StartsWith(range, "{")) {
-    return {range, ""};
+  const std::string name = told.substr(0, colon);
+  const std::string check = told.substr(colon + 1);
+  if ((name == "TEXT" || name == "BOOLEAN") && absl::StrContains(check, '|')) {
+    return {check, ""};
   }
-  if (const size_t open = range.find('['); open != std::string::npos) {
-    range = absl::StrReplaceAll(range.substr(open + 1),
-                                {{" - ", " to "}, {"]", ""}});
+  if (absl::StrContains(check, " to ")) {
+    return {name, check};
   }
-  return {name, range};
+  return {told, ""};
 }
 
 std::string NamesOf(const std::set<CLI::Option*>& options) {

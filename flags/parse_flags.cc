@@ -17,7 +17,7 @@ namespace {
 
 // Refuses what CLI11 would misread. Errors: CLI::ArgumentMismatch.
 void CheckArguments(int argc, const char* const* argv,
-                    absl::Span<const FormerFlag> former) {
+                    absl::Span<const ForeignFlag> foreign) {
   for (int i = 1; i < argc; ++i) {
     const absl::string_view argument = argv[i];
     if (argument == "--") {
@@ -28,10 +28,10 @@ void CheckArguments(int argc, const char* const* argv,
       throw CLI::ArgumentMismatch(
           absl::StrCat("expected a value after ", argument, ", got none"));
     }
-    for (const FormerFlag& flag : former) {
+    for (const ForeignFlag& flag : foreign) {
       if (argument.substr(0, argument.find('=')) == flag.name) {
         throw CLI::ArgumentMismatch(absl::StrCat(
-            flag.name, " is a flag of an earlier version: ", flag.advice));
+            flag.name, " is a flag of ", flag.program, ": ", flag.advice));
       }
     }
   }
@@ -110,16 +110,22 @@ std::vector<std::string> FlagNames(const CLI::App& app) {
 }
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv,
-                absl::Span<const FormerFlag> former) {
+                absl::Span<const ForeignFlag> foreign) {
   UseHelpText(app);
-  CheckArguments(argc, argv, former);
+  CheckArguments(argc, argv, foreign);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success&) {
     throw;  // help, or the version
   } catch (const CLI::ConfigError&) {
     throw;  // it is of a file
-  } catch (const CLI::ParseError&) {
+  } catch (const CLI::ParseError& error) {
+    const std::string text = error.what();
+    if (const size_t lacks = text.find(": 1 required ");  // a type, "missing"
+        lacks != std::string::npos) {
+      throw CLI::ArgumentMismatch(absl::StrCat(
+          "expected a value after ", text.substr(0, lacks), ", got none"));
+    }
     if (const std::string rest = DescribeRest(app); !rest.empty()) {
       throw CLI::ArgumentMismatch(rest);
     }

@@ -13,18 +13,21 @@
 
 namespace ferry {
 
-// A flag of an earlier version: "--slots", and what to write in its place.
-struct FormerFlag {
+// A flag that a program does not have, but another one: "--log-verbose" of
+// "tritonserver", and what to write in its place.
+struct ForeignFlag {
   const char* name;
+  const char* program;  // "an earlier version"
   const char* advice;
 };
 
 // Does what app.parse(argc, argv) does, with --help as UseHelpText() has it,
 // and refuses "--name=": CLI11 would take the next argument for the value,
-// whatever it is. An empty value is an argument of its own: --name "". A former
-// flag is refused with its advice, an unknown one with the names that are near.
+// whatever it is. An empty value is an argument of its own: --name "". A
+// foreign flag is refused with its advice, an unknown one with the names that
+// are near.
 void ParseFlags(CLI::App& app, int argc, const char* const* argv,
-                absl::Span<const FormerFlag> former = {});
+                absl::Span<const ForeignFlag> foreign = {});
 
 // Returns the long flags of an app, with their dashes.
 std::vector<std::string> FlagNames(const CLI::App& app);

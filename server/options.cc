@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "flags/number_from.h"
 #include "flags/parse_flags.h"
+#include "flags/value_checks.h"
 #include "models/config/override_flags.h"
 #include "server/memory_limit.h"
 #include "server/single_model_flags.h"
@@ -81,8 +81,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                  "none: what is loaded at start stays; poll: look at the "
                  "repository again from time to time; explicit: clients load "
                  "and unload, at start only what --load-model names is loaded")
-      ->check(CLI::IsMember({"none", "poll", "explicit"}))
-      ->type_name("none|poll|explicit")
+      ->check(OneOf({"none", "poll", "explicit"}))
       ->capture_default_str()
       ->group(models);
   app.add_option("--repository-poll-secs", raw.poll_s,
@@ -95,8 +94,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                  "load each model's files in a process of its own first, so "
                  "that a crash or a hang in them fails their load and not the "
                  "server; auto: on in the modes poll and explicit")
-      ->check(CLI::IsMember({"auto", "on", "off"}))
-      ->type_name("auto|on|off")
+      ->check(OneOf({"auto", "on", "off"}))
       ->capture_default_str()
       ->group(models);
   app.add_option("--probe-load-secs", raw.probe_load_s,
@@ -109,7 +107,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                  "a probe load whose process has more memory resident than "
                  "this has failed; 0: no bound but the system's, which ends "
                  "that process before the server")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 44))
+      ->check(IntegerFrom(int64_t{0}, int64_t{1} << 44))
       ->type_name("BYTES")
       ->capture_default_str()
       ->group(models);
@@ -118,14 +116,14 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   app.add_option("--exit-on-error", options.control.exits_on_error,
                  "a model that cannot be loaded at start ends the server; "
                  "false: the others serve, the index says why it does not")
-      ->type_name("true|false")
-      ->capture_default_str()
+      ->check(OneOf({"true", "false", "1", "0"}))
+      ->default_str("true")
       ->group(models);
   app.add_option("--strict-readiness", options.is_readiness_strict,
                  "not ready while a model of the start cannot be loaded, with "
                  "--exit-on-error=false; false: ready without it")
-      ->type_name("true|false")
-      ->capture_default_str()
+      ->check(OneOf({"true", "false", "1", "0"}))
+      ->default_str("true")
       ->group(models);
   app.add_option("--op-library", options.op_libraries,
                  "library of custom operators that models call, opened before "
@@ -152,7 +150,7 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   app.add_option("--device-instances", repository.device_instances,
                  "batches that several models together compute at once, shared "
                  "by their parameter 'ferry.weight'; 0: one a core")
-      ->check(CLI::Range(0, 1024))
+      ->check(IntegerFrom(0, 1024))
       ->type_name("N")
       ->group(models);
 }
@@ -175,20 +173,20 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--grpc-port", grpc.port, "port; 0 picks a free one")
-      ->check(CLI::Range(0, kMaxPort))
+      ->check(IntegerFrom(0, kMaxPort))
       ->type_name("PORT")
       ->capture_default_str()
       ->group(group);
   app.add_option("--grpc-infer-thread-count", grpc.infer_thread_count,
                  "threads, each with its completion queue, that serve "
                  "ModelInfer")
-      ->check(CLI::Range(1, kMaxInferThreads))
+      ->check(IntegerFrom(1, kMaxInferThreads))
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
   app.add_option("--grpc-max-message-bytes", grpc.max_message_bytes,
                  "bytes of one received message at most")
-      ->check(CLI::Range(kMinMessageBytes, kMaxMessageBytes))
+      ->check(IntegerFrom(kMinMessageBytes, kMaxMessageBytes))
       ->type_name("BYTES")
       ->capture_default_str()
       ->group(group);
@@ -198,14 +196,14 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
                  "queues. Not given: a quarter of the memory that the machine "
                  "has or the control group allows, at least one queue and 2 of "
                  "the largest messages, at most 16 of them or 1 GiB")
-      ->check(CLI::Range(kMinMessageBytes, int64_t{1} << 44))
+      ->check(IntegerFrom(kMinMessageBytes, int64_t{1} << 44))
       ->type_name("BYTES")
       ->group(group);
   app.add_option("--grpc-max-unsent-bytes", grpc.max_unsent_bytes,
                  "bytes of replies that clients have not read, at most; past "
                  "it the calls of the oldest that wait for over a second are "
                  "cancelled, and small RPCs have no large replies")
-      ->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 44))
+      ->check(IntegerFrom(int64_t{1} << 20, int64_t{1} << 44))
       ->type_name("BYTES")
       ->capture_default_str()
       ->group(group);
@@ -214,8 +212,7 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
                  "compressed so; gRPC inflates a request before it looks at "
                  "its size, so 1 MB sent may take 1 GB here: for trusted "
                  "clients only; none refuses what is compressed")
-      ->check(CLI::IsMember({"none", "deflate", "gzip"}))
-      ->type_name("none|deflate|gzip")
+      ->check(OneOf({"none", "deflate", "gzip"}))
       ->capture_default_str()
       ->group(group);
   app.add_option(
@@ -223,7 +220,7 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
          "calls that one connection may have under way, a stream being "
          "one; more wait at the client. Not given: four batches an instance of "
          "the largest model at the start, at least 256, at most 4096")
-      ->check(CLI::Range(1, kMaxStreams))
+      ->check(IntegerFrom(1, kMaxStreams))
       ->type_name("N")
       ->group(group);
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
@@ -247,7 +244,7 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->group(metrics);
   app.add_option("--metrics-port", raw.metrics_port,
                  "port of /metrics and /v2/health; 0 turns it off [8002]")
-      ->check(CLI::Range(0, kMaxPort))
+      ->check(IntegerFrom(0, kMaxPort))
       ->type_name("PORT")
       ->group(metrics);
 
@@ -278,8 +275,7 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                "that (CAP_SYS_NICE or RLIMIT_NICE)")
       ->group(lifecycle);
   app.add_option("--log-level", options.log_level, "least level logged")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->type_name("debug|info|warning|error")
+      ->check(OneOf({"debug", "info", "warning", "error"}))
       ->capture_default_str()
       ->group(lifecycle);
 }
@@ -361,10 +357,29 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   return CompleteSingle(raw, options);
 }
 
-constexpr FormerFlag kFormerFlags[] = {
-    {"--device-lanes", "write --device-instances"},
-    {"--slots", "remove it; an instance pulls its batches without it"},
-    {"--no-grpc-cork", "remove it; replies are not corked"},
+constexpr char kEarlier[] = "an earlier version";
+constexpr char kTriton[] = "tritonserver";
+constexpr ForeignFlag kForeignFlags[] = {
+    // docs/from-triton.md has all
+    {"--device-lanes", kEarlier, "write --device-instances"},
+    {"--slots", kEarlier,
+     "remove it; an instance pulls its batches without it"},
+    {"--no-grpc-cork", kEarlier, "remove it; replies are not corked"},
+    {"--model-store", kTriton, "write --model-repository"},
+    {"--strict-model-config", kTriton,
+     "remove it; for true write --disable-auto-complete-config"},
+    {"--allow-grpc", kTriton, "remove it; gRPC is served"},
+    {"--allow-http", kTriton,
+     "remove it; inference is served over gRPC, health on --metrics-port"},
+    {"--http-port", kTriton,
+     "remove it; inference is served over gRPC, health on --metrics-port"},
+    {"--allow-metrics", kTriton, "remove it; for false write --metrics-port=0"},
+    {"--log-verbose", kTriton, "write --log-level=debug"},
+    {"--log-info", kTriton, "write --log-level"},
+    {"--log-warning", kTriton, "write --log-level"},
+    {"--log-file", kTriton, "remove it; the log goes to standard error"},
+    {"--backend-config", kTriton,
+     "remove it; each model's config.pbtxt has parameters ferry.*"},
 };
 
 }  // namespace
@@ -385,7 +400,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   AddGrpcFlags(app, raw, result.options.grpc);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function
-    ParseFlags(app, argc, argv, kFormerFlags);
+    ParseFlags(app, argc, argv, kForeignFlags);
   } catch (const CLI::CallForHelp&) {
     result.action = CommandLine::Action::kPrint;
     result.text = app.help();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "server/net/open_files.h"
@@ -34,11 +35,14 @@ constexpr Duration kQuiet = std::chrono::milliseconds(100);
 constexpr Duration kQuietPoll = std::chrono::milliseconds(10);
 constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 
-absl::Status CannotListen(const absl::Status& status, const char* for_what,
+absl::Status CannotListen(const absl::Status& status, const char* side,
                           const std::string& address, int port) {
-  return absl::Status(status.code(), absl::StrCat("cannot listen on ",
-                                                  HostAndPort(address, port),
-                                                  for_what, status.message()));
+  const std::string flag = absl::StrCat("--", absl::AsciiStrToLower(side));
+  return absl::Status(
+      status.code(),
+      absl::StrCat("cannot listen on ", HostAndPort(address, port), " for ",
+                   side, ": ", status.message(), "; choose another ", flag,
+                   "-port or ", flag, "-address"));
 }
 
 void SleepUntil(TimePoint until) {
@@ -61,8 +65,7 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
   const GrpcOptions& grpc = options.grpc;
   auto grpc_port = ListenSockets::Bind(grpc.address, grpc.port);
   if (!grpc_port.ok()) {
-    return CannotListen(grpc_port.status(), " for gRPC: ", grpc.address,
-                        grpc.port);
+    return CannotListen(grpc_port.status(), "gRPC", grpc.address, grpc.port);
   }
   Ports ports{.grpc = *std::move(grpc_port), .metrics = std::nullopt};
   const MetricsOptions& metrics = options.metrics;
@@ -76,8 +79,8 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
   }
   auto metrics_port = ListenSockets::Bind(metrics.address, metrics.port);
   if (!metrics_port.ok()) {
-    return CannotListen(metrics_port.status(),
-                        " for metrics: ", metrics.address, metrics.port);
+    return CannotListen(metrics_port.status(), "metrics", metrics.address,
+                        metrics.port);
   }
   ports.metrics = *std::move(metrics_port);
   return ports;
@@ -132,7 +135,7 @@ absl::Status Server::OpenDoors() {
            }},
       FirstReservedFile(OpenFileLimit()));
   if (!acceptor.ok()) {
-    return CannotListen(acceptor.status(), " for gRPC: ", options_.grpc.address,
+    return CannotListen(acceptor.status(), "gRPC", options_.grpc.address,
                         options_.grpc.port);
   }
   acceptor_ = *std::move(acceptor);
@@ -140,7 +143,7 @@ absl::Status Server::OpenDoors() {
     const MetricsOptions& metrics = options_.metrics;
     auto http = HttpListener::Create(*std::move(ports.metrics), Routes());
     if (!http.ok()) {
-      return CannotListen(http.status(), " for metrics: ", metrics.address,
+      return CannotListen(http.status(), "metrics", metrics.address,
                           metrics.port);
     }
     http_ = *std::move(http);

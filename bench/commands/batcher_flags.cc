@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "batcher/batch_policy.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 
@@ -12,7 +12,7 @@ void AddBatcherFlags(CLI::App& command, BatcherFlags& flags,
                      SchedulerOptions& scheduler) {
   command.option_defaults()->group("Batcher and device");
   command.add_option("--policy", flags.policy, "of the batcher")
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
+      ->check(OneOf({"eager", "window", "adaptive"}))
       ->capture_default_str();
   command.add_option("--max-wait-ms", flags.max_wait_ms, "bound of the wait")
       ->check(NumberFrom(0.0, 1e6))
@@ -20,12 +20,12 @@ void AddBatcherFlags(CLI::App& command, BatcherFlags& flags,
   command
       .add_option("--max-batch-size", scheduler.max_batch_size,
                   "rows of a batch at most")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(IntegerFrom(1, 1 << 20))
       ->capture_default_str();
   command
       .add_option("--queue-requests", scheduler.queue.requests,
                   "requests that the batcher queues at most")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(IntegerFrom(1, 1 << 24))
       ->capture_default_str();
   command
       .add_option("--alpha-ms", flags.alpha_ms,

@@ -18,8 +18,8 @@
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
 #include "bench/report/writable_file.h"
-#include "flags/number_from.h"
 #include "flags/terminal.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {

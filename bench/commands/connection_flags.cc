@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 

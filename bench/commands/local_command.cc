@@ -14,6 +14,7 @@
 #include "bench/commands/shared_load.h"
 #include "bench/local/local_targets.h"
 #include "bench/search/sweep.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -115,11 +116,11 @@ void AddTargetFlags(CLI::App& command, LocalFlags& flags) {
       .add_option("--target", flags.target,
                   "null: each call ends at once; batcher: Ferry's batcher and "
                   "a simulated device")
-      ->check(CLI::IsMember({"null", "batcher"}))
+      ->check(OneOf({"null", "batcher"}))
       ->capture_default_str();
   AddBatcherFlags(command, flags.batcher, flags.scheduler);
   command.add_option("--instances", flags.instances, "of the device")
-      ->check(CLI::Range(1, 64))
+      ->check(IntegerFrom(1, 64))
       ->capture_default_str();
   AddRowsFlag(command, flags.run);
   AddTimeoutFlag(command, flags.run);

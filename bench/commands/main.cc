@@ -48,9 +48,19 @@ std::string DescribeConfigError(const std::string& message,
   return path + ": " + message;
 }
 
-constexpr ferry::FormerFlag kFormerFlags[] = {
-    {"--lanes", "write --instances"},
-    {"--slots", "write --pipeline-depth"},
+constexpr char kEarlier[] = "an earlier version";
+constexpr char kAnalyzer[] = "perf_analyzer";
+constexpr ferry::ForeignFlag kForeignFlags[] = {
+    {"--lanes", kEarlier, "write --instances"},
+    {"--slots", kEarlier, "write --pipeline-depth"},
+    {"--concurrency-range", kAnalyzer,
+     "write --outstanding, with numbers: 1,16,64"},
+    {"--request-rate-range", kAnalyzer, "write --rates, with numbers: 100,200"},
+    {"--request-distribution", kAnalyzer, "write --arrivals"},
+    {"--request-intervals", kAnalyzer, "write --arrivals=trace:FILE"},
+    {"--measurement-interval", kAnalyzer, "write --duration-secs"},
+    {"--input-data", kAnalyzer, "write --data"},
+    {"--latency-threshold", kAnalyzer, "use the command search, with --slo-ms"},
 };
 
 }  // namespace
@@ -86,7 +96,7 @@ int main(int argc, char** argv) {
   ferry::bench::AddSimulateCommand(app, invocation);
   ferry::bench::AddSoakCommand(app, invocation);
   try {
-    ferry::ParseFlags(app, argc, argv, kFormerFlags);
+    ferry::ParseFlags(app, argc, argv, kForeignFlags);
   } catch (const CLI::ConfigError& error) {
     std::fprintf(stderr, "ferry-bench: %s\n",
                  DescribeConfigError(

@@ -14,6 +14,7 @@
 #include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
 #include "flags/terminal.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -80,7 +81,7 @@ void AddReportCommand(CLI::App& app, Invocation& invocation) {
       ->add_option("--slo-ms", options->slo_ms,
                    "bound of p99 to judge by and to draw, and of the goodput; "
                    "default: that of `run --slo-ms`, or of a search")
-      ->check(CLI::PositiveNumber);
+      ->check(NumberFrom(0.001, 1e9));
   AddPriceFlags(*command, options->price);
   command->callback([options, &invocation] {
     invocation.chosen = [options] { return Report(*options); };

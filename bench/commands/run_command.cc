@@ -19,6 +19,7 @@
 #include "bench/report/printable.h"
 #include "bench/search/runtime_options_client.h"
 #include "flags/terminal.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -147,7 +148,7 @@ void AddTurnFlags(CLI::App& command, RunFlags& flags) {
       .add_option("--repeat", flags.repeat,
                   "how often to put all loads, each time with other arrivals: "
                   "repeats are what `compare` is sure by")
-      ->check(CLI::Range(1, 1000))
+      ->check(IntegerFrom(1, 1000))
       ->capture_default_str();
   CLI::Option* const against = command.add_option(
       "--against", flags.against,

@@ -11,7 +11,7 @@
 #include "bench/commands/connection_flags.h"
 #include "bench/commands/trace_rounds.h"
 #include "bench/report/writable_file.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -38,19 +38,19 @@ void AddServerFlags(CLI::App& command, RunOptions& options) {
   command
       .add_option("--connections", options.target.connections,
                   "connections to the server")
-      ->check(CLI::Range(1, 256))
+      ->check(IntegerFrom(1, 256))
       ->capture_default_str();
   command
       .add_option("--queues", options.target.queues,
                   "completion queues of the client, a thread each")
-      ->check(CLI::Range(1, 64))
+      ->check(IntegerFrom(1, 64))
       ->capture_default_str();
 }
 
 void AddRowsFlag(CLI::App& command, RunOptions& options) {
   command.option_defaults()->group("Requests");
   command.add_option("--rows", options.requests.rows, "rows of each request")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(IntegerFrom(1, 1 << 20))
       ->capture_default_str();
 }
 
@@ -91,12 +91,12 @@ void AddContentFlags(CLI::App& command, RunOptions& options) {
       .add_option("--data-order", options.data_order,
                   "of the samples of --data; random: --requests that are drawn "
                   "by the seed")
-      ->check(CLI::IsMember({"turn", "random"}))
+      ->check(OneOf({"turn", "random"}))
       ->capture_default_str();
   command
       .add_option("--requests", options.requests.count,
                   "different requests to send in turn")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(IntegerFrom(1, 1 << 16))
       ->capture_default_str();
   command
       .add_option("--seed", options.sweep.seed,
@@ -128,11 +128,11 @@ void AddProcessFlags(CLI::App& command, RunOptions& options) {
       .add_option("--processes", options.processes,
                   "of this client that share each load, where one cannot send "
                   "it on time; each with so many --connections and --queues")
-      ->check(CLI::Range(1, kMostProcesses))
+      ->check(IntegerFrom(1, kMostProcesses))
       ->capture_default_str();
   // For the processes that --processes starts.
   command.add_option("--as-process", options.as_process)
-      ->check(CLI::Range(0, kMostProcesses - 1))
+      ->check(IntegerFrom(0, kMostProcesses - 1))
       ->group("");
 }
 
@@ -142,7 +142,7 @@ void AddLoadFlags(CLI::App& command, RunOptions& options) {
       .add_option("--outstanding", options.sweep.outstanding,
                   "closed loops, each with so many outstanding: 1,64")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 16));
+      ->check(IntegerFrom(1, 1 << 16));
   command
       .add_option("--rates", options.sweep.rates,
                   "open loops, requests/s: 500,1000")
@@ -177,12 +177,12 @@ void AddWindowFlags(CLI::App& command, RunOptions& options) {
       .add_option("--saturation-outstanding",
                   options.sweep.saturation_outstanding,
                   "closed loop that finds the saturation")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(IntegerFrom(1, 1 << 16))
       ->capture_default_str();
   command
       .add_option("--max-outstanding", options.sweep.max_outstanding,
                   "bound of an open loop; a run that meets it is void")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(IntegerFrom(1, 1 << 20))
       ->capture_default_str();
   command
       .add_option("--warm-up-secs", options.warm_up_s,

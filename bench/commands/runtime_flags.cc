@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 
@@ -18,12 +18,12 @@ void AddRuntimeFlags(CLI::App& command, const RuntimeDefaults& defaults,
       .add_option("--policies", choices.policies,
                   help("to try", defaults.policies))
       ->delimiter(',')
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}));
+      ->check(OneOf({"eager", "window", "adaptive"}));
   command
       .add_option("--max-batch-sizes", choices.max_batch_sizes,
                   help("to try, in rows", defaults.max_batch_sizes))
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(IntegerFrom(1, 1 << 20));
   command
       .add_option("--max-waits-ms", choices.max_waits_ms,
                   help("to try", defaults.max_waits_ms))

@@ -18,7 +18,7 @@
 #include "bench/report/point_rules.h"
 #include "bench/report/report_table.h"
 #include "bench/search/sweep.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -195,7 +195,7 @@ void AddSearchStepFlags(CLI::App& command, SearchFlags& flags) {
       .add_option("--confirmations", flags.confirmations,
                   "runs of one rate, of whole windows, that must "
                   "meet it together")
-      ->check(CLI::Range(1, 100))
+      ->check(IntegerFrom(1, 100))
       ->capture_default_str();
   command
       .add_option("--first-rate", flags.first_rate,

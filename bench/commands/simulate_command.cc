@@ -16,7 +16,7 @@
 #include "bench/report/writable_file.h"
 #include "bench/virtual/virtual_run.h"
 #include "bench/virtual/virtual_summary.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -216,12 +216,12 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       command
           .add_option("--instances", device.instances,
                       "batches computed at once")
-          ->check(CLI::Range(1, 1024))
+          ->check(IntegerFrom(1, 1024))
           ->capture_default_str();
   command
       .add_option("--pipeline-depth", device.max_in_flight,
                   "batches an instance takes, the one it computes included")
-      ->check(CLI::Range(1, 16))
+      ->check(IntegerFrom(1, 16))
       ->capture_default_str();
   CLI::Option* const buckets =
       command

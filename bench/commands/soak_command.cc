@@ -19,7 +19,7 @@
 #include "bench/soak/process_memory.h"
 #include "bench/soak/soak_load.h"
 #include "bench/soak/soak_requests.h"
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -201,7 +201,7 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
   command
       .add_option("--max-outstanding", flags.load.max_outstanding,
                   "requests under way at most")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(IntegerFrom(1, 1 << 20))
       ->capture_default_str();
   command
       .add_option("--cancelled-share", flags.load.cancelled_share,
@@ -220,7 +220,7 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--max-rows", flags.max_rows, "rows of a request, 1 to this")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(IntegerFrom(1, 1 << 16))
       ->capture_default_str();
   AddInputFlags(command, flags.inputs);
   command.add_option("--seed", flags.load.seed, "of everything random")

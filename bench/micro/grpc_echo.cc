@@ -17,6 +17,7 @@
 #include "bench/micro/echo_queues.h"
 #include "bench/micro/echo_service.h"
 #include "flags/parse_flags.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -111,13 +112,13 @@ int main(int argc, char** argv) {
   CLI::App app{
       "grpc-echo: answers ModelInfer with fixed bytes; measures the wire"};
   app.add_option("--port", options.port, "port on 127.0.0.1; 0 picks one")
-      ->check(CLI::Range(0, 65535))
+      ->check(ferry::IntegerFrom(0, 65535))
       ->capture_default_str();
   app.add_option("--api", options.api, "gRPC server API for ModelInfer")
-      ->check(CLI::IsMember({"queues", "callback"}))
+      ->check(ferry::OneOf({"queues", "callback"}))
       ->capture_default_str();
   app.add_option("--queues", options.queues, "completion queues")
-      ->check(CLI::Range(1, 64))
+      ->check(ferry::IntegerFrom(1, 64))
       ->capture_default_str();
   app.add_flag("--copy", options.copies,
                "answer with the input, copied as generated code does; with the "
@@ -125,13 +126,13 @@ int main(int argc, char** argv) {
   app.add_option("--wait-ms", options.wait_ms,
                  "ms to wait before each answer, one at a time, as a request "
                  "does for others of its batch; with the api queues")
-      ->check(CLI::Range(0.0, 1e4))
+      ->check(ferry::NumberFrom(0.0, 1e4))
       ->capture_default_str();
   app.add_option(
          "--read-mib", options.read_mib,
          "MiB of memory to read before each answer, as a model reads its "
          "weights; with the api queues")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 14))
+      ->check(ferry::IntegerFrom(int64_t{0}, int64_t{1} << 14))
       ->capture_default_str();
   app.add_option(
       "--json", options.json_path,
@@ -140,11 +141,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--input-elements", options.model.input_elements,
                  "FP32 elements a row of the input")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->check(ferry::IntegerFrom(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
   app.add_option("--output-elements", options.model.output_elements,
                  "FP32 elements a row of the output")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->check(ferry::IntegerFrom(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
   try {
     ferry::ParseFlags(app, argc, argv);

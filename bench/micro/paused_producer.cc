@@ -19,6 +19,7 @@
 #include "bench/load/latency_histogram.h"
 #include "bench/load/pacer.h"
 #include "bench/micro/queue_under_test.h"
+#include "flags/value_checks.h"
 
 namespace ferry::bench {
 namespace {
@@ -180,16 +181,16 @@ int main(int argc, char** argv) {
   CLI::App app{
       "paused-producer: what one stopped producer does to the others' items"};
   app.add_option("--producers", options.producers, "besides the paused one")
-      ->check(CLI::Range(1, 64))
+      ->check(ferry::IntegerFrom(1, 64))
       ->capture_default_str();
   app.add_option("--pause-ms", options.pause_ms, "length of each pause")
-      ->check(CLI::Range(1.0, 1e4))
+      ->check(ferry::NumberFrom(1.0, 1e4))
       ->capture_default_str();
   app.add_option("--gap-us", options.gap_us, "between pushes of a producer")
-      ->check(CLI::Range(10.0, 1e6))
+      ->check(ferry::NumberFrom(10.0, 1e6))
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "pauses")
-      ->check(CLI::Range(1, 10000))
+      ->check(ferry::IntegerFrom(1, 10000))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return ferry::bench::RunAll(options);

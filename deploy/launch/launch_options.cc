@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "flags/number_from.h"
 #include "flags/parse_flags.h"
+#include "flags/value_checks.h"
 #include "models/nvml/device_choice.h"
 
 namespace ferry::launch {
@@ -31,7 +31,7 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
   CLI::Option* const servers =
       app.add_option("--servers", options.cpu_servers,
                      "this many servers on the CPU, instead of one a slice")
-          ->check(CLI::Range(1, kMaxServers))
+          ->check(IntegerFrom(1, kMaxServers))
           ->type_name("N")
           ->group(group);
   app.add_option("--slices", options.slice_uuids,
@@ -60,7 +60,7 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
       ->group(group);
   app.add_option("--grpc-port", options.plan.grpc_port,
                  "port of the first server; the next ones follow")
-      ->check(CLI::Range(1, kMaxPort))
+      ->check(IntegerFrom(1, kMaxPort))
       ->type_name("PORT")
       ->capture_default_str()
       ->group(group);
@@ -71,7 +71,7 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
       ->group(group);
   app.add_option("--metrics-port", options.plan.metrics_port,
                  "port of the first server's metrics; the next ones follow")
-      ->check(CLI::Range(1, kMaxPort))
+      ->check(IntegerFrom(1, kMaxPort))
       ->type_name("PORT")
       ->capture_default_str()
       ->group(group);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry {
 
@@ -19,7 +19,7 @@ void AddOverrideFlags(CLI::App& app, ModelOverrides& overrides) {
       "Batching and threads (each overrides the models' configs)";
   app.add_option("--max-batch-size", overrides.max_batch_size,
                  "rows in one batch at most")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(IntegerFrom(1, 1 << 16))
       ->type_name("ROWS")
       ->group(batching);
   app.add_option_function<double>(
@@ -34,22 +34,21 @@ void AddOverrideFlags(CLI::App& app, ModelOverrides& overrides) {
          "eager: leave when an instance is free; window: wait until full "
          "or --max-wait-ms; adaptive: wait until there are as many "
          "rows as carry the arrival rate, or --max-wait-ms")
-      ->check(CLI::IsMember({"eager", "window", "adaptive"}))
-      ->type_name("eager|window|adaptive")
+      ->check(OneOf({"eager", "window", "adaptive"}))
       ->group(batching);
   app.add_option("--queue-requests", overrides.queue_requests,
                  "requests queued at most; further ones are refused")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(IntegerFrom(1, 1 << 24))
       ->type_name("N")
       ->group(batching);
   app.add_option("--queue-bytes", overrides.queue_bytes,
                  "bytes of queued requests at most")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 44))
+      ->check(IntegerFrom(int64_t{1}, int64_t{1} << 44))
       ->type_name("BYTES")
       ->group(batching);
   app.add_option("--threads", overrides.threads,
                  "intra-op threads of one instance")
-      ->check(CLI::Range(1, 1024))
+      ->check(IntegerFrom(1, 1024))
       ->type_name("N")
       ->group(batching);
 }

@@ -20,8 +20,8 @@
 #include "base/printable_text.h"
 #include "base/replaced_file.h"
 #include "batcher/batch.h"
-#include "flags/number_from.h"
 #include "flags/parse_flags.h"
+#include "flags/value_checks.h"
 #include "models/config/model_config.h"
 #include "models/cuda_library.h"
 #include "models/forward/forward_on_device.h"
@@ -282,14 +282,14 @@ int main(int argc, char** argv) {
                  "folder of one model, with config.pbtxt");
   app.add_option("--batch", flags.batches, "rows of a batch, one or more")
       ->delimiter(',')
-      ->check(CLI::Range(1, 65536))
+      ->check(ferry::IntegerFrom(1, 65536))
       ->capture_default_str();
   app.add_option("--threads", flags.threads,
                  "threads inside an operator; 0: the config's")
-      ->check(CLI::Range(0, 1024))
+      ->check(ferry::IntegerFrom(0, 1024))
       ->capture_default_str();
   app.add_option("--precision", flags.precision, "instead of the config's")
-      ->check(CLI::IsMember({"bf16", "fp32", "native"}));
+      ->check(ferry::OneOf({"bf16", "fp32", "native"}));
   app.add_option("--seconds", flags.seconds, "time for each batch size")
       ->check(ferry::NumberFrom(0.01, 3600.0))
       ->capture_default_str();
@@ -302,14 +302,14 @@ int main(int argc, char** argv) {
          "--device", flags.device,
          "cpu, or cuda: the first device that CUDA shows; 'stage' is the "
          "copy in, 'idle' from one compute to the next")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(ferry::OneOf({"cpu", "cuda"}))
       ->capture_default_str();
   app.add_flag("--graphs,!--no-graphs", flags.graphs,
                "with --device cuda: forwards as CUDA graphs");
   app.add_option("--ahead", flags.ahead,
                  "with --device cuda: batches under way; 1: each begins when "
                  "the one before was copied out")
-      ->check(CLI::Range(1, 2))
+      ->check(ferry::IntegerFrom(1, 2))
       ->capture_default_str();
   app.add_option("--json", flags.json_path, "file to write results to");
   try {

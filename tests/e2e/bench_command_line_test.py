@@ -39,6 +39,12 @@ class CommandLineTest(BenchRunner):
         for flags, told in (
                 (("run", "--max-batch", 8), "unknown flag --max-batch; did you "
                  "mean --max-batch-sizes?"),
+                (("run", "--concurrency-range", "1:8"),
+                 "--concurrency-range is a flag of perf_analyzer: write "
+                 "--outstanding, with numbers: 1,16,64"),
+                (("run", "--connections", "many"),
+                 "--connections: expected a whole number, 1 to 256, got "
+                 "'many'"),
                 (("run", "--warmup-secs", 8), "unknown flag --warmup-secs; did "
                  "you mean --warm-up-secs?"),
                 (("search", "--slo", 8),

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "flags/number_from.h"
+#include "flags/value_checks.h"
 
 namespace ferry {
 namespace {
@@ -23,7 +23,7 @@ std::string HelpAt(const char* columns) {
   app.option_defaults()->group("Loads");
   CLI::Option* const counted =
       app.add_option("-c,--connections", count, "connections to the server")
-          ->check(CLI::Range(1, 256))
+          ->check(IntegerFrom(1, 256))
           ->capture_default_str();
   app.add_option("--rate", rate, "requests/s")
       ->check(NumberFrom(0.5, 100))
@@ -34,7 +34,11 @@ std::string HelpAt(const char* columns) {
                  "a file with words that go on for longer than a line of a "
                  "terminal has columns")
       ->type_name("FILE");
-  app.add_option("--policy", policy)->check(CLI::IsMember({"a", "b"}));
+  app.add_option("--policy", policy)->check(OneOf({"a", "b"}));
+  app.add_option("--input", path)->type_name("NAME:TYPE");
+  app.add_option("--threads", count, "cores")
+      ->check(IntegerFrom(1, 64))
+      ->type_name("N");
   UseHelpText(app);
   setenv("COLUMNS", columns, /*overwrite=*/1);
   std::string help = app.help("program");
@@ -52,7 +56,9 @@ TEST(HelpTextTest, SaysRangeDefaultAndWhatExcludesIt) {
                               "[required; 0.5 to 100; not with "
                               "--connections]"));
   EXPECT_THAT(help, HasSubstr("\nResults:\n"));
-  EXPECT_THAT(help, HasSubstr("  --policy {a,b}"));
+  EXPECT_THAT(help, HasSubstr("  --policy a|b "));
+  EXPECT_THAT(help, HasSubstr("  --input NAME:TYPE "));
+  EXPECT_THAT(help, HasSubstr("  --threads N               cores [1 to 64]"));
 }
 
 TEST(HelpTextTest, NoLineIsLongerThanTheTerminal) {

@@ -42,6 +42,11 @@ TEST(ParseFlagsTest, EmptyValueAtTheEndIsRefusedToo) {
             "expected a value after --folder=, got none");
 }
 
+TEST(ParseFlagsTest, FlagWithoutItsValueAtTheEndIsRefusedAlike) {
+  EXPECT_EQ(Parse({"--folder"}).error,
+            "expected a value after --folder, got none");
+}
+
 TEST(ParseFlagsTest, WhatOnlyLooksLikeItIsRead) {
   const Parsed parsed = Parse({"--folder=a=", "--seconds", "2"});
   EXPECT_EQ(parsed.error, "");

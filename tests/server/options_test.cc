@@ -117,13 +117,15 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.log_level, "debug");
 }
 
-TEST(OptionsTest, FormerFlagIsRefusedWithWhatToWrite) {
+TEST(OptionsTest, ForeignFlagIsRefusedWithWhatToWrite) {
   EXPECT_THAT(Parse({"--device-lanes=4"}).status().message(),
               HasSubstr("earlier version: write --device-instances"));
   EXPECT_THAT(Parse({"--slots", "2"}).status().message(),
               HasSubstr("--slots is a flag of an earlier version: remove it"));
   EXPECT_THAT(Parse({"--no-grpc-cork"}).status().message(),
               HasSubstr("remove it"));
+  EXPECT_THAT(Parse({"--log-verbose=1"}).status().message(),
+              HasSubstr("a flag of tritonserver: write --log-level=debug"));
 }
 
 TEST(OptionsTest, DeviceIsReadAndItsFormChecked) {

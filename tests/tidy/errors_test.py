@@ -68,6 +68,8 @@ NO_ROW = (
     "on after a reset", "off after a reset",
     # Looked for in what LibTorch says.
     "Unknown builtin op", "open file failed", "required keyword attribute",
+    # Behind "is a flag of ".
+    "an earlier version",
     # Of --help.
     "Batching and threads (each ", "Metrics and health over", "Stopping and logging",
     "One model without a repository", "ferry-server serves models",
