@@ -5,24 +5,17 @@ import socket
 import struct
 import threading
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = (
-    0, 1, 3, 4, 6, 7, 8)
+from http2_frames import (ACK, DATA, END_HEADERS, END_STREAM, HEADERS, MAX_FRAME,
+                          PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+                          header_block)
+
 INITIAL_WINDOW_SIZE = 4
-END_STREAM, END_HEADERS, ACK = 1, 4, 1
-MAX_FRAME_BYTES = 16384
 FIRST_WINDOW = 65535
 
 
 def frame(kind, flags, stream, body=b""):
     return (len(body).to_bytes(3, "big") + bytes([kind, flags]) +
             struct.pack(">I", stream) + body)
-
-
-def header(name, value):
-    """A literal without indexing (RFC 7541, 6.2.2); both shorter than 127."""
-    return (b"\x00" + bytes([len(name)]) + name.encode() +
-            bytes([len(value)]) + value.encode())
 
 
 class RawClient:
@@ -58,12 +51,7 @@ class RawClient:
             stream = self._next_stream
             self._next_stream += 2
             self._windows[stream] = self._stream_window
-        headers = (header(":method", "POST") + header(":scheme", "http") +
-                   header(":path", f"/inference.GRPCInferenceService/{method}") +
-                   header(":authority", "x") +
-                   header("content-type", "application/grpc") +
-                   header("te", "trailers") +
-                   b"".join(header(*pair) for pair in more))
+        headers = header_block(f"/inference.GRPCInferenceService/{method}", more)
         self._write(frame(HEADERS, END_HEADERS, stream, headers))
         body = b"\x00" + struct.pack(">I", len(message)) + message
         self._send(stream, body if send is None else body[:send], send is None)
@@ -77,7 +65,7 @@ class RawClient:
                     lambda: min(self._windows[0], self._windows[stream]) > 0 or
                     stream in self.ended, timeout=self._patience_s)
                 size = min(self._windows[0], self._windows[stream],
-                           MAX_FRAME_BYTES, len(body) - at)
+                           MAX_FRAME, len(body) - at)
                 if size <= 0:
                     return  # refused, or not wanted for now
                 self._windows[0] -= size
