@@ -110,6 +110,17 @@ class ManifestTest(unittest.TestCase):
         else:
             self.fail(f"no {scaled[0]}")
 
+    def test_autoscaler_looks_at_a_wait_that_metrics_have(self):
+        """Not at the busy ratio, which is near 1 at any load under eager."""
+        path = DEPLOY / "kubernetes" / "autoscaler.yaml"
+        (scaler,) = documents(path)
+        named = [one["pods"]["metric"]["name"]
+                 for one in scaler["spec"]["metrics"]]
+        self.assertEqual(named, ["ferry_queue_wait_mean_seconds"])
+        source = DEPLOY.parent / "server" / "metrics" / "metrics.cc"
+        for metric in re.findall(r"rate\((\w+?)_(?:sum|count)\[", path.read_text()):
+            self.assertIn(f'"{metric}"', source.read_text())
+
     def test_a_wrong_manifest_would_be_found(self):
         text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text()
         with tempfile.TemporaryDirectory() as folder:
