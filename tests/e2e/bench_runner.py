@@ -1,7 +1,6 @@
 """A test case that runs ferry-bench."""
 
 import os
-import resource
 import subprocess
 import tempfile
 import unittest
@@ -24,12 +23,11 @@ class BenchRunner(unittest.TestCase):
     def bench(self, *flags, code=0, file_bytes=None):
         """Returns what it printed. code=None: any. `file_bytes`: how large a file
         may become, as on a disk that is full."""
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-        done = subprocess.run(
-            [FERRY_BENCH, *(str(flag) for flag in flags)], text=True,
-            capture_output=True, timeout=LIMIT_S, check=False,
-            preexec_fn=limit if file_bytes is not None else None)
+        command = [FERRY_BENCH, *(str(flag) for flag in flags)]
+        if file_bytes is not None:
+            command = ["prlimit", f"--fsize={file_bytes}", "--", *command]
+        done = subprocess.run(command, text=True, capture_output=True,
+                              timeout=LIMIT_S, check=False)
         if code is not None:
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr

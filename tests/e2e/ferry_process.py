@@ -7,7 +7,6 @@ import fcntl
 import mmap
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -126,16 +125,16 @@ class FerryProcess:
         if self.folder:
             command.append(f"--model-repository={self.folder}")
 
-        def prepare():
-            if open_files is not None:
-                both = (open_files if isinstance(open_files, tuple)
-                        else (open_files, open_files))
-                resource.setrlimit(resource.RLIMIT_NOFILE, both)
-            for number in ignored_signals:
-                signal.signal(number, signal.SIG_IGN)
-
+        # By programs that become the server: between fork and exec no code may
+        # run, as gRPC's own of this process does there, and may hang.
+        for number in ignored_signals:
+            command = ["env", f"--ignore-signal={number.name[3:]}", *command]
+        if open_files is not None:
+            soft, hard = (open_files if isinstance(open_files, tuple)
+                          else (open_files, open_files))
+            command = ["prlimit", f"--nofile={soft}:{hard}", "--", *command]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE,
-                                        text=True, preexec_fn=prepare)
+                                        text=True)
         self.log = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
