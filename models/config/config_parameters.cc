@@ -150,19 +150,6 @@ std::optional<bool> ParseBool(absl::string_view text) {
 }
 
 // What is always so may be asked for.
-Problem AlwaysTrue(absl::string_view text, ModelOptions& /*options*/) {
-  return ParseBool(text) == true ? "" : "'true'";
-}
-
-Problem AlwaysFalse(absl::string_view text, ModelOptions& /*options*/) {
-  return ParseBool(text) == false ? "" : "'false'";
-}
-
-// What makes no difference here.
-Problem AnyBool(absl::string_view text, ModelOptions& /*options*/) {
-  return ParseBool(text).has_value() ? "" : "'true' or 'false'";
-}
-
 // 0, as in Triton: as many as if it did not stand there.
 Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
   int32_t threads = 0;
@@ -254,15 +241,25 @@ constexpr Parameter kParameters[] = {
     // Those of Triton's PyTorch backend that make sense here.
     {"INTRA_OP_THREAD_COUNT", kTorch, ReadIntraOpThreads},
     {"INTER_OP_THREAD_COUNT", kTorch, ReadInterOpThreads},
-    {"INFERENCE_MODE", kTorch, AlwaysTrue},
-    {"ENABLE_WEIGHT_SHARING", kTorch, AlwaysTrue},
-    {"ENABLE_JIT_EXECUTOR", kTorch, AlwaysTrue},
-    {"ENABLE_JIT_PROFILING", kTorch, AlwaysTrue},
-    {"DISABLE_OPTIMIZED_EXECUTION", kTorch, AlwaysFalse},
-    {"ENABLE_CACHE_CLEANING", kTorch, AlwaysFalse},
-    {"ENABLE_TENSOR_FUSER", kTorch, AnyBool},
-    {"ENABLE_NVFUSER", kTorch, AnyBool},
-    {"DISABLE_CUDNN", kTorch, AnyBool},
+};
+
+// A switch of Triton's PyTorch backend, and how that always is here; nullopt:
+// it makes no difference.
+struct TritonSwitch {
+  absl::string_view key;
+  std::optional<bool> always;
+};
+
+constexpr TritonSwitch kTritonSwitches[] = {
+    {"INFERENCE_MODE", true},
+    {"ENABLE_WEIGHT_SHARING", true},
+    {"ENABLE_JIT_EXECUTOR", true},
+    {"ENABLE_JIT_PROFILING", true},
+    {"DISABLE_OPTIMIZED_EXECUTION", false},
+    {"ENABLE_CACHE_CLEANING", false},
+    {"ENABLE_TENSOR_FUSER", std::nullopt},
+    {"ENABLE_NVFUSER", std::nullopt},
+    {"DISABLE_CUDNN", std::nullopt},
 };
 
 // A parameter of one tensor; the key ends with the tensor's name.
@@ -294,6 +291,11 @@ std::string UnknownKey(absl::string_view key) {
     }
     absl::StrAppend(&known, known.empty() ? "" : ", ", parameter.key);
   }
+  for (const TritonSwitch& one : kTritonSwitches) {
+    if (IsNear(key, one.key)) {
+      return absl::StrCat("did you mean '", one.key, "'?");
+    }
+  }
   for (const TensorParameter& parameter : kTensorParameters) {
     const std::string form =
         absl::StrCat(parameter.prefix, "<", parameter.side, ">");
@@ -307,7 +309,8 @@ std::string UnknownKey(absl::string_view key) {
              : "";
 }
 
-// `is_known` is false where the key is the user's own.
+// `is_known` is false where it has no effect here: the user's own, or a switch
+// of Triton that asks for what is not so.
 Problem ReadParameter(absl::string_view key, absl::string_view text,
                       ModelOptions& options, bool& is_known) {
   is_known = true;
@@ -326,6 +329,14 @@ Problem ReadParameter(absl::string_view key, absl::string_view text,
       }
       return refusal(
           parameter.read(key.substr(parameter.prefix.size()), text, options));
+    }
+  }
+  for (const TritonSwitch& one : kTritonSwitches) {
+    if (key == one.key && (kTorch & backend) != 0) {
+      const std::optional<bool> value = ParseBool(text);
+      is_known = !value.has_value() || !one.always.has_value() ||
+                 *value == *one.always;
+      return refusal(value.has_value() ? "" : "'true' or 'false'");
     }
   }
   for (const Parameter& parameter : kParameters) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -32,7 +33,10 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
       : diagnostics_(diagnostics) {}
 
   void AddError(int line, int column, const std::string& message) override {
-    diagnostics_.Add({.line = line + 1, .column = column + 1}, message);
+    const bool ends = absl::EndsWith(message, "got: ");  // no more words
+    diagnostics_.Add(
+        {.line = line + 1, .column = column + 1},
+        ends ? absl::StrCat(message, "the end of the file") : message);
   }
   void AddWarning(int line, int /*column*/,
                   const std::string& message) override {

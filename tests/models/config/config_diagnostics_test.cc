@@ -91,6 +91,25 @@ TEST(ConfigDiagnosticsTest, WhatHasNoEffectIsKeptAndNoted) {
   EXPECT_EQ(config->message.metric_tags().at("team"), "vision");
 }
 
+TEST(ConfigDiagnosticsTest, SwitchOfTritonIsNotedWhereItAsksForWhatIsNotSo) {
+  const auto config = Parse(WithTensors(R"(
+      parameters { key: "INFERENCE_MODE" value { string_value: "false" } }
+      parameters { key: "ENABLE_JIT_PROFILING" value { string_value: "true" } }
+      parameters { key: "DISABLE_OPTIMIZED_EXECUTION"
+                   value { string_value: "true" } }
+      parameters { key: "ENABLE_CACHE_CLEANING" value { string_value: "0" } }
+      parameters { key: "ENABLE_NVFUSER" value { string_value: "true" } })"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->options.notes,
+              UnorderedElementsAre("parameter 'INFERENCE_MODE'",
+                                   "parameter 'DISABLE_OPTIMIZED_EXECUTION'"));
+}
+
+TEST(ConfigDiagnosticsTest, ConfigThatEndsTooEarlySaysSo) {
+  EXPECT_THAT(MessageOf(absl::StrCat(WithTensors(""), "dynamic_batching {")),
+              HasSubstr("got: the end of the file"));
+}
+
 TEST(ConfigDiagnosticsTest, GpusAreTheProcesssAndGraphsAreOurs) {
   const auto config = Parse(WithTensors(
       "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]\n"
