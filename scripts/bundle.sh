@@ -142,6 +142,7 @@ if [ -e "$device_library" ]; then
 fi
 install -m 755 scripts/gpu_check.sh "$bundle/tests/gpu_check.sh"
 install -m 644 -D -t "$bundle/tests/gpu_check" scripts/gpu_check/*.py
+install -m 644 -t "$bundle/tests" scripts/replaced_file.py
 install -m 644 -D -t "$bundle/export/ferry_export" models/export/ferry_export/*.py
 install -m 644 -D -t "$bundle/export/examples" examples/export/*.py
 

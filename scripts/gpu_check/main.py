@@ -12,12 +12,14 @@ import pathlib
 import signal
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import lost_device
 import measures
 import networks
 import report
 import sanitizer
 import steps
+from replaced_file import replace
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 # Where runtimes of containers put the driver's libraries; not on the loader's
@@ -125,13 +127,6 @@ def run_checks(check):
     for device in (check.device, "cpu"):
         steps.serve(check, device)
         steps.forward(check, device)
-
-
-def replace(path, text):
-    """Writes beside and renames: a full disk leaves what there was."""
-    beside = path.with_name(f".{path.name}")
-    beside.write_text(text)
-    os.replace(beside, path)
 
 
 def main():

@@ -10,9 +10,11 @@ import tempfile
 
 from tritonclient.utils import InferenceServerException
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import ours
 import play
 import system
+from replaced_file import replace
 
 VERSION = f"mlcommons-loadgen {importlib.metadata.version('mlcommons-loadgen')}"
 BENCH = (pathlib.Path(__file__).resolve().parents[2] /
@@ -140,14 +142,10 @@ def main():
         return 1
     tell(options, told, bench)
     if options.json:
-        path = pathlib.Path(options.json)
-        # Renamed: a full disk leaves what there was.
-        beside = path.with_name(f".{path.name}")
-        beside.write_text(json.dumps(
+        replace(options.json, json.dumps(
             {"version": VERSION, "options": vars(options), "loadgen": told,
              "bench": bench, "compared": compare(told, bench) if bench else []},
-            indent=1), encoding="utf-8")
-        beside.replace(path)
+            indent=1))
     return 1 if told["failed"] else 0
 
 

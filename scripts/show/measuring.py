@@ -11,10 +11,14 @@ import pathlib
 import platform
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from replaced_file import replace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = pathlib.Path(os.environ.get("FERRY_RESULTS", ROOT / "bench" / "results"))
@@ -270,22 +274,6 @@ def to_text(value, depth=0):
         parts = (to_text(part, depth + 1) for part in value)
         begin, end = "[", "]"
     return begin + indent + f",{indent}".join(parts) + indent[:-2] + end
-
-
-def replace(path, content):
-    """Writes text or bytes beside `path` and renames: a full disk leaves what was
-    there."""
-    path = pathlib.Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(beside, "wb") as stream:
-            stream.write(content if isinstance(content, bytes) else
-                         content.encode("utf-8"))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write(result, page):
