@@ -40,6 +40,7 @@ fill() {
     -trimpath -ldflags "-s -w -X main.version=v$version" \
     "github.com/fullstorydev/grpcurl/cmd/grpcurl@v$version" ||
     fail "could not build grpcurl: is the Go module proxy reachable?"
+  rm -f "$1"/compiler/.has-*  # first, as half a compiler is none
   rm -rf "$1/path" "$1/cache" "$1/compiler"
 }
 

@@ -19,11 +19,7 @@ pins=$folder/../requirements/loadgen.txt
 home=$tools/loadgen-$(cksum <"$pins" | cut -d ' ' -f 1)
 
 fill() {
-  local python
-  python=$(command -v /usr/bin/python3 || command -v python3) ||
-    fail "no python3; run scripts/setup.sh"
-  "$python" -m venv "$1" >&2 ||
-    fail "could not make a virtual environment: is python3-venv installed?"
+  make_venv "$1"
   alive "installing LoadGen and its client" \
     "$1/bin/python" -m pip install --disable-pip-version-check --no-input \
     --progress-bar off --no-deps --only-binary=:all: -r "$pins" ||

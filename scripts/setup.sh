@@ -91,7 +91,8 @@ install_packages() {
 
 make_venv() {
   local python=/usr/bin/python3
-  if .venv/bin/python -m pip --version >/dev/null 2>&1; then
+  # A pip that can install, not half a one.
+  if .venv/bin/python -m pip install --quiet --no-index pip >/dev/null 2>&1; then
     return
   fi
   [ -x "$python" ] || python=$(command -v python3) ||

