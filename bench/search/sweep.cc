@@ -79,8 +79,7 @@ absl::Status Sweep::Run(RunResult& run, const OnPoint& on_point) {
       return point.status();
     }
     add(*std::move(point));
-    run.saturation_rate = options_.loads.empty() ? ClosedLoopSaturation(run)
-                                                 : MeasuredSaturation(run);
+    run.saturation_rate = MeasuredSaturation(run);
   }
   std::vector<double> rates = options_.rates;
   if (run.saturation_rate > 0) {

@@ -1,6 +1,6 @@
 // Sweep measures one server at several loads: closed loops first, then open
 // loops at rates, given or as shares of the saturation that the closed loops
-// found (ClosedLoopSaturation()), then a query of many requests.
+// found (MeasuredSaturation()), then a query of many requests.
 //
 // Thread safety: thread-compatible; Stop() from any thread.
 // Errors: those of the LoadSource; UNAVAILABLE, with what each closed loop

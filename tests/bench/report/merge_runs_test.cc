@@ -8,6 +8,7 @@
 
 #include "bench/load/load_result.h"
 #include "bench/report/goodput.h"
+#include "bench/report/utilization.h"
 
 namespace ferry::bench {
 namespace {
@@ -99,6 +100,25 @@ TEST(MergeRunsTest, GoodputIsOfTheJoinedLatencies) {
   EXPECT_DOUBLE_EQ(*(*merged)[0].points[0].goodput_rate,
                    *one.points[0].goodput_rate + *other.points[0].goodput_rate);
   EXPECT_GT(*other.points[0].goodput_rate, 0);
+}
+
+TEST(MergeRunsTest, DoubtOfTheSaturationIsThatOfTheJoinedLoops) {
+  RunResult one = MeasuredRun(1);
+  one.points[0].loop = "closed";
+  one.points[0].outstanding = 32;
+  one.saturation_rate = MeasuredSaturation(one);
+  RunResult other = MeasuredRun(2);
+  other.points[0].loop = "closed";
+  other.points[0].outstanding = 32;
+  other.points[0].unsteady = "the median latency went up";
+  other.saturation_rate = MeasuredSaturation(other);
+  const auto merged = MergeOf(one, other);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ((*merged)[0].saturation_rate,
+            one.saturation_rate + other.saturation_rate);
+  EXPECT_EQ(DoubtOfSaturation((*merged)[0]),
+            "closed, 64 outstanding: unsteady: in b.json, point 1: the median "
+            "latency went up");
 }
 
 TEST(MergeRunsTest, AVoidPartVoidsThePointAndIsNamed) {

@@ -151,9 +151,19 @@ TEST_F(SweepTest, WithoutASuccessSharesAreRefusedAndRatesMeasured) {
 TEST_F(SweepTest, RatesNeedNoSaturation) {
   options_.outstanding = {16};
   options_.rates = {50};
-  EXPECT_TRUE(Run({{16, {.ok = 1000, .backed_off = 7}}}).ok());
+  EXPECT_TRUE(Run({{16, {.ok = 0}}}).ok());
   EXPECT_EQ(run_.saturation_rate, 0);
   EXPECT_FALSE(run_.points.back().load.has_value());
+}
+
+TEST_F(SweepTest, RatesOfALaterTurnHaveASaturationThatIsMarked) {
+  options_.outstanding = {16};
+  options_.rates = {50};  // shares of what the first turn found
+  EXPECT_TRUE(Run({{16, {.ok = 1000, .backed_off = 7}}}).ok());
+  EXPECT_EQ(run_.saturation_rate, 1000);
+  EXPECT_EQ(run_.points.back().load, 0.05);
+  EXPECT_THAT(DoubtOfSaturation(run_),
+              HasSubstr("closed, 16 outstanding: unsteady"));
 }
 
 }  // namespace
