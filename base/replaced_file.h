@@ -1,9 +1,15 @@
 // ReplacedFile writes a file beside the one that it replaces, and renames it
 // once all of it is on the disk: a reader finds the old contents or the new,
-// whole, and a full disk leaves the old.
+// whole, and a full disk leaves the old. Links stay, and so do owner and mode.
 //
-// What is no regular file, as /dev/stdout, and a file in a folder that takes no
-// new one are written in place.
+// Where that cannot be, the contents are copied over the old file once they are
+// on the disk: it has several names, may not be given the same owner, or is not
+// to be renamed over, as a mount of a container or another's file in a sticky
+// folder. What is no regular file, as /dev/stdout, and a file in a folder that
+// takes no new one are written in place.
+//
+// A process that is killed leaves the old file, and what it wrote beside it as
+// ".NAME.PID".
 //
 // Thread safety: thread-compatible.
 // Errors: UNAVAILABLE, with the file's name and what the system says.
@@ -43,10 +49,13 @@ class ReplacedFile {
                int file);
 
   void Flush();
+  // Returns 0, or errno; sets `is_torn` where the old contents are lost.
+  int PutInPlace(bool& is_torn);
 
   const std::string path_;    // as given
   const std::string target_;  // where its links lead
   const std::string beside_;  // renamed to `target_`; empty: written in place
+  bool must_copy_ = false;    // not rename
   int file_;                  // below 0: closed
   int error_ = 0;             // errno of the first that failed
   std::string unwritten_;

@@ -2,8 +2,11 @@
 #include "base/replaced_file.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -90,6 +93,96 @@ TEST_F(ReplacedFileTest, LinkAndModeStay) {
   struct stat there = {};
   ASSERT_EQ(stat(path_.c_str(), &there), 0);
   EXPECT_EQ(there.st_mode & 0777, 0640);
+}
+
+TEST_F(ReplacedFileTest, LinkThatLeadsNowhereYetStays) {
+  const std::string link = folder_ / "link.json";
+  std::filesystem::create_directory(folder_ / "inner");
+  std::filesystem::create_symlink("inner/second", link);
+  std::filesystem::create_symlink("third", folder_ / "inner" / "second");
+  ASSERT_TRUE(ReplaceFile(link, "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(Read(folder_ / "inner" / "third"), "new");
+}
+
+TEST_F(ReplacedFileTest, LinksInACircleAreTold) {
+  std::filesystem::create_symlink("b.json", path_);
+  std::filesystem::create_symlink("a.json", folder_ / "b.json");
+  EXPECT_EQ(ReplaceFile(path_, "").message(),
+            "cannot write " + path_ + ": Too many levels of symbolic links");
+}
+
+TEST_F(ReplacedFileTest, FileOfSeveralNamesKeepsThem) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  const std::string other = folder_ / "b.json";
+  std::filesystem::create_hard_link(path_, other);
+  ASSERT_TRUE(ReplaceFile(path_, std::string(1 << 17, 'x')).ok());
+  EXPECT_EQ(Read(other).size(), 1 << 17);
+  EXPECT_EQ(FileCount(), 2);
+}
+
+TEST_F(ReplacedFileTest, FileThatIsMountedAsIntoAContainerIsWritten) {
+  ASSERT_TRUE(ReplaceFile(path_, "long and old").ok());
+  const std::string mounted = folder_ / "mounted.json";
+  ASSERT_TRUE(ReplaceFile(mounted, "").ok());
+  if (unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount(path_.c_str(), mounted.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    GTEST_SKIP() << "expected to be allowed to mount";
+  }
+  EXPECT_TRUE(ReplaceFile(mounted, "new").ok());
+  EXPECT_EQ(Read(path_), "new");
+  EXPECT_EQ(FileCount(), 2);
+  umount(mounted.c_str());
+}
+
+TEST_F(ReplacedFileTest, OwnerStaysUnderSudo) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  if (chown(path_.c_str(), 1, 2) != 0) {
+    GTEST_SKIP() << "expected to be allowed to change owners";
+  }
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  ASSERT_TRUE(ReplaceFile(path_, "new").ok());
+  struct stat there = {};
+  ASSERT_EQ(stat(path_.c_str(), &there), 0);
+  EXPECT_EQ(there.st_uid, 1U);
+  EXPECT_EQ(there.st_gid, 2U);
+  EXPECT_EQ(there.st_mode & 07777, 0640);
+}
+
+TEST_F(ReplacedFileTest, AnothersFileInAStickyFolderIsWritten) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  if (chown(path_.c_str(), 1, 1) != 0) {
+    GTEST_SKIP() << "expected to be allowed to change owners";
+  }
+  ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
+  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);
+  ASSERT_EQ(seteuid(2), 0);
+  const absl::Status status = ReplaceFile(path_, "new");
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Read(path_), "new");
+  EXPECT_EQ(FileCount(), 1);
+}
+
+TEST_F(ReplacedFileTest, NothingIsWrittenThroughALinkThatLiesBeside) {
+  const std::string other = folder_ / "other";
+  ASSERT_TRUE(ReplaceFile(other, "precious").ok());
+  std::filesystem::create_symlink(
+      other, folder_ / (".a.json." + std::to_string(getpid())));
+  ASSERT_TRUE(ReplaceFile(path_, "new").ok());
+  EXPECT_EQ(Read(other), "precious");
+  EXPECT_EQ(Read(path_), "new");
+}
+
+TEST_F(ReplacedFileTest, AProcessThatIsKilledLeavesBothFiles) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  auto file = ReplacedFile::Create(path_);
+  ASSERT_TRUE(file.ok());
+  (*file)->Write(std::string(1 << 17, 'x'));
+  EXPECT_EQ(Read(path_), "old");
+  EXPECT_EQ(Read(folder_ / (".a.json." + std::to_string(getpid()))).size(),
+            1 << 17);
 }
 
 TEST_F(ReplacedFileTest, WhatIsNoRegularFileIsWrittenInPlace) {
