@@ -20,12 +20,20 @@ std::string LocalHost(const std::string& address) {
   return address == "0.0.0.0" ? "127.0.0.1" : address == "::" ? "::1" : address;
 }
 
+bool Silence::Missed(TimePoint asked, TimePoint now) {
+  since_ = std::min(since_, asked);
+  if (is_told_ || limit_ == Duration(0) || now - since_ < limit_) {
+    return false;
+  }
+  is_told_ = true;
+  return true;
+}
+
 ReadyProbe::ReadyProbe(const std::vector<HttpAddress>& addresses,
                        Duration hang_timeout)
-    : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      hang_timeout_(hang_timeout) {
+    : event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (const HttpAddress& address : addresses) {
-    targets_.push_back({.address = address});
+    targets_.push_back({.address = address, .silence = Silence(hang_timeout)});
   }
   for (size_t i = 0; i < addresses.size(); ++i) {
     threads_.emplace_back([this, i] { Run(i); });
@@ -50,7 +58,7 @@ void ReadyProbe::Watch(size_t server) {
   target.is_watched = true;
   target.is_ready = false;
   target.has_answered = false;
-  target.misses = 0;
+  target.silence.Answered();
   ++target.watches;
 }
 
@@ -103,8 +111,7 @@ void ReadyProbe::Ask(size_t server) {
   const TimePoint start = Clock::Steady().Now();
   const httplib::Result reply = http.Get("/v2/health/ready");
   const bool is_ready = reply && reply->status == kOk;
-  const bool has_timed_out =
-      !reply && Clock::Steady().Now() - start >= kTimeout;
+  const TimePoint end = Clock::Steady().Now();
   MutexLock lock(mutex_);
   Target& target = targets_[server];
   if (!target.is_watched || target.watches != asked.watches) {
@@ -117,18 +124,9 @@ void ReadyProbe::Ask(size_t server) {
   }
   if (reply) {
     target.has_answered = true;
-    target.misses = 0;
-  } else if (has_timed_out && target.has_answered) {
-    Missed(server);
-  }
-}
-
-void ReadyProbe::Missed(size_t server) {
-  Target& target = targets_[server];
-  const Duration before = target.misses * kTimeout;
-  ++target.misses;
-  if (hang_timeout_ > Duration(0) && before < hang_timeout_ &&
-      before + kTimeout >= hang_timeout_) {
+    target.silence.Answered();
+  } else if (end - start >= kTimeout && target.has_answered &&
+             target.silence.Missed(start, end)) {
     Tell({server, ReadyChange::To::kHung});
   }
 }

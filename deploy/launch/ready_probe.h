@@ -2,14 +2,13 @@
 // its own, and says when an answer has changed, and when a server hangs.
 //
 // A server hangs that has answered and then leaves questions without an answer,
-// each until its time-out, for as long as is given. One that refuses
-// connections is not there yet, or ends.
+// each until its time-out, for as long as is given, from the first of them on.
+// One that refuses connections is not there yet, or ends.
 //
 // Thread safety: thread-safe.
 // Invariants:
 // 1. What TakeChanges() returns of a server was asked after its last Watch(),
-// so
-//    never of the process before.
+//    so never of the process before.
 // 2. A server that does not answer delays no question to another.
 #ifndef FERRY_DEPLOY_LAUNCH_READY_PROBE_H_
 #define FERRY_DEPLOY_LAUNCH_READY_PROBE_H_
@@ -40,6 +39,24 @@ struct ReadyChange {
   To to;
 };
 
+// Measures how long a server has left questions without an answer.
+class Silence {
+ public:
+  // `limit`: after which a server hangs, 0: none does.
+  explicit Silence(Duration limit) : limit_(limit) {}
+
+  void Answered() { *this = Silence(limit_); }
+
+  // A question timed out that was asked at `asked`. Returns true once: when it
+  // has been silent for the limit.
+  bool Missed(TimePoint asked, TimePoint now);
+
+ private:
+  Duration limit_;
+  TimePoint since_ = kNever;  // the first question that was missed
+  bool is_told_ = false;
+};
+
 class ReadyProbe {
  public:
   // How long a question waits for its answer.
@@ -63,17 +80,15 @@ class ReadyProbe {
     bool is_watched = false;
     bool is_ready = false;
     bool has_answered = false;
-    int64_t misses = 0;   // in a row, of questions that timed out
+    Silence silence{Duration(0)};
     int64_t watches = 0;  // tells one process of a server from the next
   };
 
   void Run(size_t server);
   void Ask(size_t server);
-  void Missed(size_t server) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(const ReadyChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int event_fd_;
-  const Duration hang_timeout_;
   Mutex mutex_;
   CondVar ended_;
   std::vector<Target> targets_ ABSL_GUARDED_BY(mutex_);

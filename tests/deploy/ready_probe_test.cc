@@ -99,6 +99,23 @@ To NextOf(ReadyProbe& probe, size_t server) {
   }
 }
 
+TEST(SilenceTest, CountsFromTheFirstQuestionThatWasMissed) {
+  const auto at = [](double seconds) {
+    return TimePoint(Milliseconds(seconds * 1000));
+  };
+  Silence silence(Milliseconds(3200));
+  // A quarter of a second passes between two questions, which counts, too.
+  EXPECT_FALSE(silence.Missed(at(10), at(11)));
+  EXPECT_FALSE(silence.Missed(at(11.25), at(12.25)));
+  EXPECT_TRUE(silence.Missed(at(12.5), at(13.5)));
+  EXPECT_FALSE(silence.Missed(at(13.75), at(14.75))) << "told once";
+  silence.Answered();
+  EXPECT_FALSE(silence.Missed(at(20), at(22.9)));
+  EXPECT_TRUE(silence.Missed(at(23), at(24)));
+  Silence never(Milliseconds(0));
+  EXPECT_FALSE(never.Missed(at(0), at(1000)));
+}
+
 TEST(ReadyProbeTest, AnswersThatChangeAreTold) {
   Health health;
   ReadyProbe probe({health.address()}, kNoLimit);
