@@ -21,7 +21,8 @@ bool IsUtf8(absl::string_view text);
 // ends of lines and paragraphs, characters that turn the direction of the text,
 // and invisible ones. Such characters, and bytes that are no UTF-8, stand as
 // "\xNN" a byte, and what comes after `max_bytes` as "...".
-std::string PrintableText(absl::string_view text, size_t max_bytes,
+std::string PrintableText(absl::string_view text,
+                          size_t max_bytes = absl::string_view::npos,
                           absl::string_view kept = "");
 
 }  // namespace ferry

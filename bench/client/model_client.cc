@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/event_count.h"
+#include "base/printable_text.h"
 
 namespace ferry::bench {
 namespace {
@@ -168,7 +169,7 @@ absl::Status ModelClient::Convert(const grpc::Status& status,
   return absl::Status(
       code, absl::StrCat(call, " for model '", model_, "' at ", address_, ": ",
                          absl::StatusCodeToString(code), ": ",
-                         status.error_message()));
+                         PrintableText(status.error_message())));
 }
 
 }  // namespace ferry::bench

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/str_replace.h"
+#include "base/printable_text.h"
 #include "bench/commands/bench_identity.h"
 #include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
@@ -15,7 +17,6 @@
 #include "bench/report/device_table.h"
 #include "bench/report/machine.h"
 #include "bench/report/point_rules.h"
-#include "bench/report/printable.h"
 #include "bench/report/report_table.h"
 #include "flags/terminal.h"
 
@@ -27,8 +28,11 @@ constexpr int kConditionHolds = 2;
 }  // namespace
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-               Printable(status.message()).c_str());
+  std::fprintf(
+      stderr, "%s: %s\n", program_invocation_short_name,
+      PrintableText(absl::StrReplaceAll(status.message(), {{"\n", "\n  "}}),
+                    absl::string_view::npos, "\n")
+          .c_str());
   return 1;
 }
 
@@ -91,14 +95,15 @@ int Report(const RunOptions& options, const std::vector<RunResult>& runs) {
                     [](const PointResult& point) { return point.ok > 0; });
     if (!any_succeeded) {
       std::fprintf(stderr, "%s: %s: no request succeeded\n",
-                   program_invocation_short_name, Printable(run.label).c_str());
+                   program_invocation_short_name,
+                   PrintableText(run.label).c_str());
       code = 1;
       continue;
     }
     for (const std::string& load : LoadsWithoutSuccess(run)) {
       std::fprintf(stderr, "%s: %s, %s: no request succeeded\n",
-                   program_invocation_short_name, Printable(run.label).c_str(),
-                   load.c_str());
+                   program_invocation_short_name,
+                   PrintableText(run.label).c_str(), load.c_str());
       code = 1;
     }
   }
@@ -116,9 +121,9 @@ int FailAfter(const RunOptions& options, const RunResult& run,
 int Judge(const RunOptions& options, const RunResult& run) {
   const std::vector<std::string> failures = Failures(options.conditions, run);
   for (const std::string& failure : failures) {
-    std::fprintf(stderr, "%s: --fail-if: %s, %s\n",
-                 program_invocation_short_name, Printable(run.label).c_str(),
-                 Printable(failure).c_str());
+    std::fprintf(
+        stderr, "%s: --fail-if: %s, %s\n", program_invocation_short_name,
+        PrintableText(run.label).c_str(), PrintableText(failure).c_str());
   }
   return failures.empty() ? 0 : kConditionHolds;
 }

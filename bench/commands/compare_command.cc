@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/printable_text.h"
 #include "base/replaced_file.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/compare/compared_runs.h"
 #include "bench/compare/comparison_text.h"
-#include "bench/report/printable.h"
 #include "bench/report/report_csv.h"
 #include "bench/report/report_json.h"
 #include "bench/report/writable_file.h"
@@ -67,11 +67,11 @@ int Compare(const CompareFlags& flags) {
   const Comparison comparison = CompareRuns(runs->a, runs->b);
   for (const std::string& warning : comparison.warnings) {
     std::fprintf(stderr, "ferry-bench: WARNING: A and B differ: %s\n",
-                 Printable(warning).c_str());
+                 PrintableText(warning).c_str());
   }
   for (const std::string& unsteady : comparison.unsteady) {
     std::fprintf(stderr, "ferry-bench: WARNING: %s\n",
-                 Printable(unsteady).c_str());
+                 PrintableText(unsteady).c_str());
   }
   std::fputs(ToText(comparison, TerminalColumns()).c_str(), stdout);
   if (const auto status = WriteFiles(flags, comparison); !status.ok()) {
@@ -87,7 +87,7 @@ int Compare(const CompareFlags& flags) {
   const auto worse = WorseThan(comparison, *flags.fail_if_worse);
   for (const std::string& sentence : worse) {
     std::fprintf(stderr, "ferry-bench: --fail-if-worse: %s\n",
-                 Printable(sentence).c_str());
+                 PrintableText(sentence).c_str());
   }
   return worse.empty() ? 0 : kIsWorse;
 }

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/printable_text.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/interruption.h"
 #include "bench/commands/progress_line.h"
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
 #include "bench/report/goodput.h"
-#include "bench/report/printable.h"
 #include "bench/search/runtime_options_client.h"
 #include "bench/search/sweep.h"
 
@@ -95,7 +95,7 @@ absl::Status Measurement::Take(const Turn& turn,
   }
   Sweep sweep(runs_.empty() ? own : LoadsOfTurn(own, runs_.front(), turn),
               *std::move(loads), &server.probe(), server.instances());
-  std::fprintf(stderr, "%s: model %s at %s\n", Printable(run.label).c_str(),
+  std::fprintf(stderr, "%s: model %s at %s\n", PrintableText(run.label).c_str(),
                options.model.c_str(), options.address.c_str());
   absl::Status status;
   {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/measurement.h"
@@ -16,7 +17,6 @@
 #include "bench/compare/comparison_text.h"
 #include "bench/load/stamp_log.h"
 #include "bench/report/knee.h"
-#include "bench/report/printable.h"
 #include "bench/search/runtime_options_client.h"
 #include "flags/terminal.h"
 #include "flags/value_checks.h"
@@ -72,14 +72,14 @@ absl::Status Measure(const RunFlags& flags, const RunOptions& options,
     return own.status();
   }
   std::fprintf(stderr, "as it is: %s, %g ms\n",
-               Printable(Describe(*own)).c_str(), own->max_wait_ms);
+               PrintableText(Describe(*own)).c_str(), own->max_wait_ms);
   absl::Status status = measurement.Run(
       flags.repeat, GridOf(CompletedBy(flags.runtime_options, *own)));
   const absl::Status restored = Restore(runtime_options, *own);
   status.Update(restored);
   if (restored.ok()) {
     std::fprintf(stderr, "the server is as it was: %s\n",
-                 Printable(Describe(*own)).c_str());
+                 PrintableText(Describe(*own)).c_str());
   }
   return status;
 }
@@ -89,7 +89,7 @@ int ReportAll(const RunOptions& options, const Measurement& measurement,
   int code = Report(options, measurement.runs());
   for (const RunResult& run : measurement.runs()) {
     if (const auto knee = FindKnee(run); knee.has_value()) {
-      std::printf("%s: %s\n", Printable(run.label).c_str(),
+      std::printf("%s: %s\n", PrintableText(run.label).c_str(),
                   Describe(*knee).c_str());
     }
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "base/printable_text.h"
 #include "bench/commands/command_report.h"
 #include "bench/commands/commands.h"
 #include "bench/commands/interruption.h"
@@ -19,7 +20,6 @@
 #include "bench/commands/search_flags.h"
 #include "bench/commands/shared_load.h"
 #include "bench/commands/signal_watcher.h"
-#include "bench/report/printable.h"
 #include "bench/search/rate_search.h"
 #include "bench/search/runtime_options_client.h"
 #include "bench/search/search_turns.h"
@@ -91,7 +91,7 @@ class Tune {
  private:
   absl::Status Turn(const RuntimeSetting& setting) {
     std::fprintf(stderr, "race, setting %zu of %zu: %s\n", runs_.size() + 1,
-                 settings_, Printable(Describe(setting)).c_str());
+                 settings_, PrintableText(Describe(setting)).c_str());
     --untried_;
     runs_.push_back(server_.Describe(invocation_.command_line));
     runs_.back().label = Describe(setting);
@@ -147,8 +147,9 @@ class Tune {
           searched_.instances));
       turns.push_back({.begin =
                            [this, setting = tuned.setting] {
-                             std::fprintf(stderr, "confirmation: %s\n",
-                                          Printable(Describe(setting)).c_str());
+                             std::fprintf(
+                                 stderr, "confirmation: %s\n",
+                                 PrintableText(Describe(setting)).c_str());
                              return runtime_options_.Set(setting);
                            },
                        .search = searches.back().get(),
@@ -255,7 +256,7 @@ void PrintTried(const TuneResult& result, const TunePrecision& precision) {
   std::printf("\nrace, each setting to %g %%:\n%-28s  %s\n",
               precision.coarse * 100, "setting", "requests/s");
   for (const TunedSetting& tried : result.tried) {
-    std::printf("%-28s  %s\n", Printable(Describe(tried.setting)).c_str(),
+    std::printf("%-28s  %s\n", PrintableText(Describe(tried.setting)).c_str(),
                 DescribeRate(tried).c_str());
   }
 }
@@ -267,7 +268,7 @@ void PrintCeiling(const std::vector<RunResult>& runs) {
       std::printf(
           "this client could not send %.0f/s on time with %s: the "
           "server may do more\n",
-          run.search->client_ceiling, Printable(run.label).c_str());
+          run.search->client_ceiling, PrintableText(run.label).c_str());
     }
   }
 }
@@ -280,7 +281,7 @@ int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
   }
   std::printf(
       "\nconfirmed: %s\n",
-      Printable(DescribeAnswer(result, PrecisionOf(flags.search), bound))
+      PrintableText(DescribeAnswer(result, PrecisionOf(flags.search), bound))
           .c_str());
   std::printf("The server is as it was. For its config.pbtxt:\n\n%s",
               ConfigOf(result.best->setting).c_str());
@@ -308,7 +309,7 @@ int Run(TuneFlags flags, const Invocation& invocation) {
     return Fail(own.status());
   }
   std::fprintf(stderr, "as it is: %s, %g ms\n",
-               Printable(Describe(*own)).c_str(), own->max_wait_ms);
+               PrintableText(Describe(*own)).c_str(), own->max_wait_ms);
   flags.choices =
       Completed(flags.choices, own->max_batch_size, flags.search.slo_ms);
   Tune tune(flags, **connected, runtime_options, invocation);

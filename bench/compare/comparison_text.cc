@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/report/printable.h"
+#include "base/printable_text.h"
 #include "flags/terminal.h"
 
 namespace ferry::bench {
@@ -100,10 +100,10 @@ std::string ToText(const Comparison& comparison, size_t columns) {
     row.back().resize(width, ' ');
   }
   std::string text =
-      absl::StrFormat("A: %s\nB: %s\n", Printable(comparison.name_a),
-                      Printable(comparison.name_b));
+      absl::StrFormat("A: %s\nB: %s\n", PrintableText(comparison.name_a),
+                      PrintableText(comparison.name_b));
   const auto warn = [&](const std::string& warning) {
-    absl::StrAppend(&text, Wrapped(Printable(warning), columns, 2), "\n");
+    absl::StrAppend(&text, Wrapped(PrintableText(warning), columns, 2), "\n");
   };
   for (const std::string& warning : comparison.warnings) {
     warn("WARNING: A and B differ: " + warning);

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/report/printable.h"
+#include "base/printable_text.h"
 #include "bench/report/report_table.h"
 #include "flags/terminal.h"
 
@@ -51,7 +51,7 @@ Columns ColumnsOf(const ReportTable& table) {
     column.is_left = i < kLeftAligned;
     column.cells.push_back(table.headings[i]);
     for (const Cells& row : table.rows) {
-      column.cells.push_back(Printable(row[i]));
+      column.cells.push_back(PrintableText(row[i]));
     }
   }
   return columns;
@@ -170,7 +170,7 @@ std::string ToText(const ReportTable& table, size_t columns) {
                          ? Blocks(std::move(all), columns)
                          : Lines(all, columns);
   for (const std::string& note : table.notes) {
-    absl::StrAppend(&text, Wrapped(Printable(note), columns, kGap), "\n");
+    absl::StrAppend(&text, Wrapped(PrintableText(note), columns, kGap), "\n");
   }
   return text;
 }

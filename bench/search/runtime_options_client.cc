@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 #include "bench/client/model_client.h"
 
 namespace ferry::bench {
@@ -23,7 +24,7 @@ absl::Status ToStatus(const grpc::Status& status) {
   }
   return absl::Status(
       static_cast<absl::StatusCode>(status.error_code()),
-      absl::StrCat("runtime options: ", status.error_message()));
+      absl::StrCat("runtime options: ", PrintableText(status.error_message())));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ class BaseServiceTest(ServersCase):
         service = RefusingService()
         with serving(service) as address:
             told = self.refusal(address)
-            self.assertIn("INTERNAL: index out of range\\n\\x1b[31mforged; 'ids' "
+            self.assertIn("INTERNAL: index out of range\\x0a\\x1b[31mforged; 'ids' "
                           "has random integers from 0 to 1: --range "
                           "ids:LOW:HIGH draws others", told)
             self.assertNotIn("\x1b", told)

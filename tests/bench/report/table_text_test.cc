@@ -75,8 +75,8 @@ TEST(TableTextTest, NamesOfStrangersDoNotReachTheTerminal) {
   ReportTable table = TableOf({"on\x1b[2J\nforged"});
   table.notes = {"a\u202eb"};
   const std::string text = ToText(table);
-  EXPECT_THAT(text, HasSubstr("on\\x1b[2J\\nforged"));
-  EXPECT_THAT(text, HasSubstr("a\\u202eb\n"));
+  EXPECT_THAT(text, HasSubstr("on\\x1b[2J\\x0aforged"));
+  EXPECT_THAT(text, HasSubstr("a\\xe2\\x80\\xaeb\n"));
 }
 
 TEST(TableTextTest, TableWithoutRowsHasItsNotes) {
