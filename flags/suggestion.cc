@@ -1,9 +1,8 @@
-// Implements Suggestion(): counts edits, then compares part by part.
+// Implements Suggestion(): by edit distance, then part by part.
 #include "flags/suggestion.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "flags/edit_distance.h"
 
 namespace ferry {
 namespace {
@@ -21,38 +21,16 @@ constexpr size_t kLeastLetters = 4;  // of what may have a typo
 constexpr size_t kLettersAnEdit = 8;
 constexpr size_t kBehindEdits = 100;
 
-// Returns how many letters are to be added, taken away, changed or swapped with
-// their neighbour. Source: F. J. Damerau, Communications of the ACM 7, 1964.
-size_t Edits(const std::string& a, const std::string& b) {
-  std::vector<size_t> before(b.size() + 1);
-  std::vector<size_t> last(b.size() + 1);
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(last.begin(), last.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (size_t k = 1; k <= b.size(); ++k) {
-      row[k] = std::min({last[k] + 1, row[k - 1] + 1,
-                         last[k - 1] + (a[i - 1] == b[k - 1] ? 0 : 1)});
-      if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1]) {
-        row[k] = std::min(row[k], before[k - 2] + 1);
-      }
-    }
-    before.swap(last);
-    last.swap(row);
-  }
-  return last[b.size()];
-}
-
 // Whether a part of a word stands for one of a name: "sat" for "saturation".
 bool IsPart(const std::string& part, const std::string& of) {
   return absl::StartsWith(of, part) || absl::StartsWith(part, of) ||
-         (part.size() >= kLeastLetters && Edits(part, of) == 1);
+         (part.size() >= kLeastLetters && EditDistance(part, of) == 1);
 }
 
 // Returns how far the name is from the word: by their letters, or, behind all
 // that are near by those, by the parts that the word lacks.
 size_t Distance(const std::string& word, const std::string& name) {
-  const size_t edits = Edits(word, name);
+  const size_t edits = EditDistance(word, name);
   if (word.size() >= kLeastLetters &&
       edits <= 1 + word.size() / kLettersAnEdit) {
     return edits;

@@ -9,8 +9,8 @@
 namespace ferry {
 
 // Whether one was probably meant by the other: alike but for capitals, '-', '_'
-// and '.', and for two letters that were left out, added or changed; or the key
-// is the begin of the known one, of eight letters at least.
+// and '.', and for two letters that were left out, added, changed or swapped;
+// or the key is the begin of the known one, of eight letters at least.
 bool IsNear(absl::string_view key, absl::string_view known);
 
 }  // namespace ferry
