@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -20,20 +22,26 @@ namespace fs = std::filesystem;
 constexpr char kPrefix[] = "ferry-unpacked-";
 constexpr int kMaxTries = 10;
 
-// Returns the descriptor of this user's folder once it is locked, or -1 where
-// it is no such folder, or in use.
+// Returns the descriptor of this user's folder once it is locked, or below 0
+// where it is no such folder, or in use: errno, negative.
 int Lock(const std::string& path) {
   const int folder =
       open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) {
+    return -errno;
+  }
   struct stat about = {};
-  if (folder >= 0 && fstat(folder, &about) == 0 && about.st_uid == geteuid() &&
-      flock(folder, LOCK_EX | LOCK_NB) == 0) {
+  int error = 0;
+  if (fstat(folder, &about) != 0 || about.st_uid != geteuid()) {
+    error = EPERM;
+  } else if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
+    error = errno;
+  }
+  if (error == 0) {
     return folder;
   }
-  if (folder >= 0) {
-    close(folder);
-  }
-  return -1;
+  close(folder);
+  return -error;
 }
 
 void Remove(const std::string& path, int lock) {
@@ -66,9 +74,11 @@ absl::StatusOr<std::unique_ptr<UnpackFolder>> UnpackFolder::Create() {
     Sweep(temporary);
   }
   std::string path = (temporary / absl::StrCat(kPrefix, "XXXXXX")).string();
+  int why = error.value();
   for (int tries = 0; !error && tries < kMaxTries; ++tries) {
     path.replace(path.size() - 6, 6, "XXXXXX");
     if (mkdtemp(path.data()) == nullptr) {
+      why = errno;
       break;
     }
     // Another process that sweeps may have it before this one has its lock.
@@ -76,11 +86,14 @@ absl::StatusOr<std::unique_ptr<UnpackFolder>> UnpackFolder::Create() {
     if (lock >= 0 && access(path.c_str(), F_OK) == 0) {
       return std::unique_ptr<UnpackFolder>(new UnpackFolder(path, lock));
     }
+    why = -lock;
     Remove(path, lock);
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot make and lock a folder to unpack it, '", path,
-                   "': TMPDIR names another place"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot make and lock a folder to unpack it, '", path,
+      "': ", std::strerror(why),
+      "; set TMPDIR to a folder of a file system that has locks, as on a local "
+      "disk"));
 }
 
 UnpackFolder::~UnpackFolder() { Remove(path_, lock_); }

@@ -1,16 +1,31 @@
 // Tests that a folder is there for as long as its owner, however that ends.
 #include "models/torch/aoti/unpack_folder.h"
 
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
+
+// Takes the place of the system's; of a file system that has no locks where
+// that is set.
+static bool has_locks = true;
+extern "C" int flock(int file, int operation) noexcept {
+  if (!has_locks) {
+    errno = ENOLCK;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_flock, file, operation));
+}
 
 namespace ferry {
 namespace {
@@ -83,6 +98,17 @@ TEST_F(UnpackFolderTest, PlaceThatTakesNoFolderIsNamed) {
   setenv("TMPDIR", temporary_.path("none").c_str(), 1);
   EXPECT_EQ(UnpackFolder::Create().status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(UnpackFolderTest, WithoutLocksNothingIsSweptAndTheRemedyIsTold) {
+  MakeInAnotherProcess(SIGKILL);
+  has_locks = false;
+  const auto folder = UnpackFolder::Create();
+  has_locks = true;
+  EXPECT_THAT(std::string(folder.status().message()),
+              testing::AllOf(testing::HasSubstr("No locks available"),
+                             testing::HasSubstr("set TMPDIR to a folder")));
+  EXPECT_EQ(Count(), 1) << "the other's, which may be in use";
 }
 
 }  // namespace
