@@ -53,10 +53,7 @@ void GrpcInferCall::SendReply(grpc::ByteBuffer& reply) {
 
 void GrpcInferCall::SendError(const grpc::Status& status,
                               std::optional<int64_t> retry_pushback_ms) {
-  if (retry_pushback_ms.has_value()) {
-    rpc_->context.AddTrailingMetadata(kRetryPushbackKey,
-                                      std::to_string(*retry_pushback_ms));
-  }
+  AddRetryPushback(retry_pushback_ms, rpc_->context);
   unsent_.Add(*this, status.error_message().size());
   rpc_->responder.FinishWithError(status, sent_.get());
 }

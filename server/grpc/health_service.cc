@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/grpc/status.h"
 
 namespace ferry {
 
@@ -31,18 +32,13 @@ class HealthService::Watch final {
       return;
     }
     const Response::ServingStatus status = service_.StatusOf(watched_);
-    void* const tag = static_cast<QueueTag*>(&operation_);
     if (!was_told_ || status != told_.status()) {
       was_told_ = true;
       told_.set_status(status);
       is_busy_ = true;
-      writer_.Write(told_, tag);
+      writer_.Write(told_, static_cast<QueueTag*>(&operation_));
     } else if (service_.watches_end_) {
-      is_finished_ = true;
-      is_busy_ = true;
-      writer_.Finish(
-          grpc::Status(grpc::StatusCode::UNAVAILABLE, "server shuts down"),
-          tag);
+      Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "server shuts down"));
     }
   }
 
@@ -60,6 +56,14 @@ class HealthService::Watch final {
   };
 
   ~Watch() = default;
+
+  void Finish(const grpc::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_.mutex_) {
+    is_finished_ = true;
+    is_busy_ = true;
+    AddRetryPushback(RetryPushbackMs(status), context_);
+    writer_.Finish(status, static_cast<QueueTag*>(&operation_));
+  }
 
   void OperationEnded(bool ok) {
     if (!is_matched_) {
@@ -91,9 +95,7 @@ class HealthService::Watch final {
         ParseMessage(message_, kMaxSmallMessageBytes, request);
     MutexLock lock(service_.mutex_);
     if (!parsed.ok()) {
-      is_finished_ = true;
-      is_busy_ = true;
-      writer_.Finish(parsed, static_cast<QueueTag*>(&operation_));
+      Finish(parsed);
       return;
     }
     watched_ = request.service();

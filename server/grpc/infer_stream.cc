@@ -153,10 +153,7 @@ void InferStream::WriteNext() {
 
 void InferStream::Finish(const grpc::Status& status) {
   is_finishing_ = true;
-  if (const std::optional<int64_t> pushback_ms = RetryPushbackMs(status)) {
-    context_.AddTrailingMetadata(kRetryPushbackKey,
-                                 std::to_string(*pushback_ms));
-  }
+  AddRetryPushback(RetryPushbackMs(status), context_);
   Expect();
   responder_.Finish(status, finished_.get());
 }

@@ -2,6 +2,7 @@
 #include "server/grpc/status.h"
 
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -77,6 +78,12 @@ std::optional<int64_t> RetryPushbackMs(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNAVAILABLE
              ? std::optional<int64_t>(kUnavailablePushbackMs)
              : std::nullopt;
+}
+
+void AddRetryPushback(std::optional<int64_t> ms, grpc::ServerContext& context) {
+  if (ms.has_value()) {
+    context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(*ms));
+  }
 }
 
 grpc::Status WithRequestId(const grpc::Status& status, const std::string& id) {

@@ -5,10 +5,13 @@
 // DEADLINE_EXCEEDED; CANCELLED; UNAVAILABLE draining or device lost; INTERNAL
 // the backend failed. docs/decisions/ says why these and not Triton's.
 //
+// AddRetryPushback() is the one place where a client is told when to try again.
+//
 // Thread safety: free functions over values.
 #ifndef FERRY_SERVER_GRPC_STATUS_H_
 #define FERRY_SERVER_GRPC_STATUS_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
 #include <cstdint>
@@ -25,9 +28,6 @@ enum class StatusCodes {
   kTriton,  // a full queue is UNAVAILABLE, as in Triton
 };
 
-// The metadata key that tells a client when to retry.
-inline constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";
-
 // Returns the gRPC status of that code and text, which is cut where a client's
 // bound of metadata would turn it into another one.
 grpc::Status ToGrpcStatus(const absl::Status& status,
@@ -40,6 +40,9 @@ grpc::Status ToGrpcStatus(Outcome outcome);
 // Returns when to try UNAVAILABLE again, by which time a client that was told
 // of a drain has turned elsewhere; nothing for other codes.
 std::optional<int64_t> RetryPushbackMs(const grpc::Status& status);
+
+// Tells the client of a call that ends when to try again, where it may.
+void AddRetryPushback(std::optional<int64_t> ms, grpc::ServerContext& context);
 
 // Returns the same with "[request id: <id>] " before its text, as clients of
 // Triton know it.

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "server/grpc/status.h"
 
 namespace ferry {
 
@@ -29,6 +30,7 @@ void UnaryCall::Ended(bool ok) {
 
 void UnaryCall::Send(const grpc::Status& status, grpc::ByteBuffer& response) {
   if (!status.ok()) {
+    AddRetryPushback(RetryPushbackMs(status), context_);
     method_->unsent.Add(*this, status.error_message().size());
     responder_.FinishWithError(status, static_cast<QueueTag*>(this));
     return;

@@ -156,6 +156,33 @@ class DeadlineTest(unittest.TestCase):
             "ferry_refused_total", model="slow", reason="queue_requests"), 0)
 
 
+class UnavailableTest(unittest.TestCase):
+
+    def test_every_rpc_says_when_to_try_again(self):
+        with FerryProcess("--model-control-mode=explicit",
+                          "--load-model=slowest", models=["slowest"]) as server, \
+                Client(server) as client:
+            last = client.start(one_row("slowest"))
+            self.assertTrue(wait_until(lambda: server.metric(
+                "ferry_running_batches") == 1))
+            client.stub.RepositoryModelUnload(
+                pb.RepositoryModelUnloadRequest(model_name="slowest"))
+            request = one_row("slowest")
+            request.model_version = "1"  # which is not ready any more
+            of_it = {"name": "slowest", "version": "1"}
+            calls = [client.start(request),
+                     client.stub.ModelMetadata.future(
+                         pb.ModelMetadataRequest(**of_it)),
+                     client.stub.ModelConfig.future(
+                         pb.ModelConfigRequest(**of_it)),
+                     client.stub.ModelStatistics.future(
+                         pb.ModelStatisticsRequest(**of_it))]
+            told = {(code_of(call), dict(call.trailing_metadata()).get(
+                "grpc-retry-pushback-ms")) for call in calls}
+            self.assertEqual(told, {("UNAVAILABLE", "100")})
+            self.assertEqual(code_of(last), "OK")
+
+
 class TritonCodesTest(unittest.TestCase):
 
     def test_full_queue_is_unavailable_when_asked_for(self):
@@ -374,6 +401,8 @@ class DrainTest(unittest.TestCase):
                 with self.assertRaises(grpc.RpcError) as ended:
                     next(w)
                 self.assertEqual(ended.exception.code().name, "UNAVAILABLE")
+                self.assertIn("grpc-retry-pushback-ms",
+                              dict(w.trailing_metadata()))
             self.assertEqual(server.wait(), 0)
 
     def test_second_signal_ends_at_once(self):
