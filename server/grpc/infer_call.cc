@@ -115,6 +115,7 @@ void InferCall::FailEarly(const Outcome& outcome) {
   result_ = {.outcome = outcome, .rows = {}};
   Send();
   is_sent_ = true;
+  transport_.FailedEarly();
 }
 
 void InferCall::Respond(const RequestResult& result) {

@@ -71,6 +71,10 @@ class InferTransport {
   virtual void SendError(const grpc::Status& status,
                          std::optional<int64_t> retry_pushback_ms) = 0;
 
+  // The error was sent of a call that goes on until a batch ends; the same
+  // thread.
+  virtual void FailedEarly() {}
+
   // No thread but the queue's, which calls it, touches the call any more. It
   // may clear the call within.
   virtual void Ended() = 0;

@@ -1,6 +1,8 @@
 // Implements InferStream: reads requests, and answers them in order.
 #include "server/grpc/infer_stream.h"
 
+#include <grpcpp/alarm.h>
+
 #include <utility>
 
 #include "server/codec/stream_message.h"
@@ -14,7 +16,9 @@ constexpr char kDrains[] = "server is draining and ends its streams";
 }  // namespace
 
 // One request of a stream. It keeps its answer until its turn comes, and goes
-// back to the stream when that was written, or came after the stream was over.
+// back to the stream when that was written, or came after the stream was over,
+// and its call has ended. A call that fails early ends later than that: an
+// alarm brings its failure to the queue's thread.
 class InferStream::Item final : public UnsentReplies::Reply,
                                 private InferTransport {
  public:
@@ -23,6 +27,7 @@ class InferStream::Item final : public UnsentReplies::Reply,
   ~Item() = default;
 
   InferCall call;
+  int uses = 0;
   bool is_answered = false;
   grpc::ByteBuffer answer;
   grpc::Status status;  // not OK: how the request failed
@@ -37,10 +42,33 @@ class InferStream::Item final : public UnsentReplies::Reply,
     answer = StreamErrorMessage(failure, call.id());
     status = failure;
   }
-  void Ended() override { stream_.Answered(*this); }
+  void FailedEarly() override {
+    is_alarm_set_ = true;
+    alarm_.Set(&stream_.environment_.queue, gpr_inf_past(GPR_CLOCK_MONOTONIC),
+               alarm_tag_.get());
+  }
+  void OnAlarm(bool) {
+    is_alarm_set_ = false;
+    Came();
+  }
+  void Ended() override {
+    has_ended_ = true;
+    Came();
+  }
+  void Came() {
+    stream_.Answered(*this);
+    if (has_ended_ && !is_alarm_set_) {
+      has_ended_ = false;
+      stream_.GiveBack(*this);
+    }
+  }
   void Drop() override { stream_.context_.TryCancel(); }
 
   InferStream& stream_;
+  MemberTag<Item> alarm_tag_{*this, &Item::OnAlarm};
+  grpc::Alarm alarm_;
+  bool is_alarm_set_ = false;  // and has not come; set before the call ends
+  bool has_ended_ = false;
 };
 
 InferStream::InferStream(const Environment& environment)
@@ -108,18 +136,21 @@ InferStream::Item* InferStream::TakeItem() {
     item = std::move(idle_.back());
     idle_.pop_back();
   }
+  item->uses = 2;
   unanswered_.push_back(item.release());
   return unanswered_.back();
 }
 
 void InferStream::Answered(Item& item) {
+  if (std::exchange(item.is_answered, true)) {
+    return;
+  }
   if (is_over_) {
     GiveBack(item);
     return;
   }
   waiting_bytes_ += item.answer.Length();
   environment_.unsent.AddWaiting(item.answer.Length());
-  item.is_answered = true;
   WriteNext();
 }
 
@@ -187,6 +218,9 @@ void InferStream::OnDone(bool) {
 }
 
 void InferStream::GiveBack(Item& item) {
+  if (--item.uses > 0) {
+    return;
+  }
   item.call.Clear();
   item.is_answered = false;
   item.answer.Clear();

@@ -101,7 +101,9 @@ class InferStream {
   void OnDone(bool ok);
 
   // --- the items ---
+  // Its answer is there; it may have been before.
   void Answered(Item& item);
+  // One of its uses has ended: by its call, or for its answer.
   void GiveBack(Item& item);
 
   // Null where the stream ends and takes no more requests.

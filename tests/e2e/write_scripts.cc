@@ -4,7 +4,8 @@
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
 // input back, picky.pt as well but for zeros, for which it throws as throws.pt
-// always does. endless.pt never ends, hungry.pt takes a GiB for a moment.
+// always does. endless.pt never ends, loops.pt adds 1 as often as its input
+// says, hungry.pt takes a GiB for a moment.
 // constant.pt multiplies by 1.001, a constant in fp32; upcast.pt casts to fp32
 // before its linear layer, norm.pt before its norm, halves.pt to fp16. ids.pt
 // gives the product's number of x [rows, 1], from a table of integers. deep.pt
@@ -179,6 +180,11 @@ int main(int argc, char** argv) {
   Write(folder + "endless.pt",
         "def forward(self, x):\n"
         "  while bool(x.numel() > 0):\n    x = x + 1\n  return x\n",
+        {});
+  Write(folder + "loops.pt",
+        "def forward(self, x):\n"
+        "  left = int(x.max())\n"
+        "  while left > 0:\n    x = x + 1\n    left -= 1\n  return x\n",
         {});
   Write(folder + "hungry.pt",
         "def forward(self, x):\n"
