@@ -911,10 +911,10 @@ SchedulerStatistics Scheduler::Snapshot() const {
   for (const InstanceRecord& instance : instances_) {
     result.busy.push_back(
         Duration(static_cast<int64_t>(instance.busy_ns.value())));
-    if (!instance.in_flight.empty()) {
-      result.oldest_begin =
-          std::min(result.oldest_begin, instance.in_flight.front().begin);
-    }
+    const TimePoint begin =
+        instance.in_flight.empty() ? kNever : instance.in_flight.front().begin;
+    result.oldest_begins.push_back(begin);
+    result.oldest_begin = std::min(result.oldest_begin, begin);
   }
   const ServiceTimeModel& times = planner_.service_times().all();
   result.service_time = times.line();

@@ -138,8 +138,10 @@ struct SchedulerStatistics {
   int32_t queued_rows = 0;
   int64_t queued_bytes = 0;
   int32_t running_batches = 0;  // closed, and not all answered
-  TimePoint oldest_begin =
-      kNever;              // of the batches whose compute has not ended
+  // The begin of the oldest batch whose compute has not ended, of each instance
+  // and of all; kNever: there is none.
+  std::vector<TimePoint> oldest_begins;
+  TimePoint oldest_begin = kNever;
   TimePoint last_arrival;  // the clock's epoch: none yet
 };
 

@@ -46,7 +46,7 @@ constexpr Duration kLookInterval = std::chrono::milliseconds(500);
 constexpr Duration kTakeApart =
     Server::kMaxTeardown + std::chrono::milliseconds(500);
 
-// How long clients and balancers can see that the server is lost.
+// How long clients and balancers can see that the server is lost, at least.
 constexpr Duration kLostGrace = std::chrono::seconds(1);
 
 // Returns a text of several lines as a terminal may have it.
@@ -135,31 +135,41 @@ void LogState(const Server& server) {
   }
 }
 
-// Ends the process where a backend is lost.
-void LookAfterBackends(StopSignals& signals, Server& server) {
-  if (const std::optional<std::string> why = server.Look()) {
-    spdlog::critical("cannot go on: {}", *why);
-    signals.SleepUntil(Clock::Steady().Now() + kLostGrace);
-    ExitNow(kExitDeviceLost);
+// Ends the process where a backend is lost, once what the others admitted is
+// answered.
+void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
+                       Server& server) {
+  const std::optional<std::string> why = server.Look();
+  if (!why.has_value()) {
+    return;
   }
+  const TimePoint now = Clock::Steady().Now();
+  const TimePoint deadline = now + lifecycle.exit_timeout;
+  signals.ExitBy(deadline + kTakeApart, kExitDeviceLost);
+  spdlog::critical("cannot go on: {}", *why);
+  server.FinishDrain(deadline).IgnoreError();  // what hangs is not answered
+  signals.SleepUntil(now + kLostGrace);
+  ExitNow(kExitDeviceLost);
 }
 
 // Returns the signal that ended the wait.
-int WaitForStop(StopSignals& signals, Server& server) {
+int WaitForStop(const LifecycleOptions& lifecycle, StopSignals& signals,
+                Server& server) {
   for (;;) {
     if (const std::optional<int> signal = signals.WaitForStop(kLookInterval)) {
       return *signal;
     }
-    LookAfterBackends(signals, server);
+    LookAfterBackends(lifecycle, signals, server);
   }
 }
 
 // Goes on to serve until then.
-void ServeUntil(TimePoint until, StopSignals& signals, Server& server) {
+void ServeUntil(TimePoint until, const LifecycleOptions& lifecycle,
+                StopSignals& signals, Server& server) {
   for (TimePoint now = Clock::Steady().Now(); now < until;
        now = Clock::Steady().Now()) {
     signals.SleepUntil(std::min(until, now + kLookInterval));
-    LookAfterBackends(signals, server);
+    LookAfterBackends(lifecycle, signals, server);
   }
 }
 
@@ -171,7 +181,7 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   signals.ExitBy(deadline + kTakeApart);
   server.BeginDrain();
   spdlog::info("drains signal={}", sigabbrev_np(signal));
-  ServeUntil(drain_from, signals, server);
+  ServeUntil(drain_from, lifecycle, signals, server);
   const absl::Status status = server.FinishDrain(deadline);
   if (absl::IsAborted(status)) {
     spdlog::info("stopped while {}", std::string(status.message()));
@@ -240,7 +250,7 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   }
   LogReady(options, **server);
   signals.OnStateWanted([&server] { LogState(**server); });
-  const int signal = WaitForStop(signals, **server);
+  const int signal = WaitForStop(options.lifecycle, signals, **server);
   const int code = DrainServer(options.lifecycle, signal, signals, **server);
   signals.OnStateWanted({});
   server->reset();

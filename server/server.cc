@@ -45,6 +45,20 @@ absl::Status CannotListen(const absl::Status& status, const char* side,
                    "-port or ", flag, "-address"));
 }
 
+// Whether the model answers what it admitted, or some of it, if one waits. An
+// instance hangs that is at a batch for longer than `timeout`; 0: none does.
+bool CanAnswer(const Scheduler& scheduler, Duration timeout, TimePoint now) {
+  const SchedulerStatistics counted = scheduler.Snapshot();
+  const auto hung =
+      std::count_if(counted.oldest_begins.begin(), counted.oldest_begins.end(),
+                    [&](TimePoint begin) {
+                      return timeout > Duration(0) && begin != kNever &&
+                             now - begin > timeout;
+                    });
+  return !scheduler.is_device_lost() && hung < scheduler.instance_count() &&
+         (counted.queued_requests > 0 || counted.running_batches > hung);
+}
+
 void SleepUntil(TimePoint until) {
   Mutex mutex;
   CondVar never_signaled;
@@ -276,6 +290,25 @@ void Server::SayFarewell(TimePoint until) {
   }
 }
 
+TimePoint Server::AwaitAnswers(TimePoint until) {
+  const Clock& clock = Clock::Steady();
+  for (TimePoint now = clock.Now(); now < until; now = clock.Now()) {
+    std::vector<ModelUse> uses = models_.UseAll();
+    for (ModelUse& leaving : models_.UseLeaving()) {
+      uses.push_back(std::move(leaving));
+    }
+    if (std::none_of(uses.begin(), uses.end(), [&](const ModelUse& use) {
+          return CanAnswer(*use->model().scheduler,
+                           options_.lifecycle.backend_timeout, now);
+        })) {
+      return now;
+    }
+    unsent_.Enforce();
+    SleepUntil(std::min(until, now + kQuietPoll));
+  }
+  return until;
+}
+
 void Server::FlushReplies(TimePoint until) {
   const Clock& clock = Clock::Steady();
   for (TimePoint now = clock.Now(); now < until && unsent_.bytes() > 0;
@@ -290,20 +323,21 @@ absl::Status Server::FinishDrain(TimePoint until) {
   SendAway(now + std::clamp((until - now) / 4, Duration(0), kSendAway));
   control_->BeginDrain();
   until = std::max(until, clock.Now() + kMinDrain);
-  const absl::Status status = control_->Drain(until);
+  const TimePoint end = readiness_.is_live() ? until : AwaitAnswers(until);
+  const absl::Status status = control_->Drain(end);
   grpc_->EndStreams();
   SayFarewell(std::min(until, clock.Now() + kMaxFarewell));
-  const bool has_joined = control_->JoinBy(until);
+  const bool has_joined = control_->JoinBy(end);
   FlushReplies(clock.Now() + kMaxFlush);
+  // What is left, an upload or a reply that nothing reads, ends as with the
+  // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.
+  acceptor_->ShutConnections();
   if (!has_joined) {
     return status.ok()
                ? absl::AbortedError(
                      "a model is still being loaded, or the repository read")
                : status;
   }
-  // What is left, an upload or a reply that nothing reads, ends as with the
-  // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.
-  acceptor_->ShutConnections();
   if (status.ok()) {
     grpc_->Shutdown(Duration(0));
   }

@@ -6,7 +6,8 @@
 // (clients are told to go, no new requests, what was admitted is answered,
 // connections and gRPC are shut down), then the destructor. After a
 // FinishDrain() that failed it may wait long: a process that must end leaves by
-// _exit(), while gRPC's queues still take answers.
+// _exit(), while gRPC's queues still take answers. So it does after Look() said
+// that it cannot go on, and a FinishDrain().
 //
 // Thread safety: one thread calls, but DescribeState() any; what it owns serves
 // on threads of its own.
@@ -83,7 +84,8 @@ class Server {
   // What was admitted has until then; returns at most kMaxTeardown later.
   // DEADLINE_EXCEEDED where not all of it was finished in time: the rest was
   // answered with UNAVAILABLE or still runs. ABORTED where all was, but a model
-  // is still being loaded.
+  // is still being loaded. A server that cannot go on waits for no batch that
+  // hangs.
   absl::Status FinishDrain(TimePoint until);
   static constexpr Duration kMaxTeardown = std::chrono::seconds(1);
 
@@ -100,6 +102,9 @@ class Server {
   uint64_t DrainRefusals() const;
   // Tells clients to go, and serves what they send until they hear of it.
   void SendAway(TimePoint until);
+  // Waits until only what hangs or is lost is left, at most until then; returns
+  // when it ended.
+  TimePoint AwaitAnswers(TimePoint until);
   // Goes on to refuse until clients are quiet, at most until then.
   void SayFarewell(TimePoint until);
   // Waits until replies are written, at most until then.

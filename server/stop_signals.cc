@@ -77,9 +77,10 @@ void StopSignals::SleepUntil(TimePoint until) {
   }
 }
 
-void StopSignals::ExitBy(TimePoint deadline) {
+void StopSignals::ExitBy(TimePoint deadline, int code) {
   MutexLock lock(mutex_);
   exit_by_ = deadline;
+  exit_code_ = code;
 }
 
 void StopSignals::Run() {
@@ -122,16 +123,18 @@ void StopSignals::Take(int number) {
 
 bool StopSignals::IsDone() {
   bool is_late = false;
+  int code = kExitOk;
   {
     MutexLock lock(mutex_);
     if (is_done_) {
       return true;
     }
     is_late = Clock::Steady().Now() >= exit_by_;
+    code = exit_code_;
   }
   if (is_late) {
     spdlog::error("exits: what was admitted was not finished in time");
-    ExitNow(kExitDrainTimeout);
+    ExitNow(code);
   }
   return false;
 }

@@ -48,8 +48,8 @@ class StopSignals {
   // process.
   void SleepUntil(TimePoint until);
 
-  // From then on the process ends with kExitDrainTimeout at `deadline`.
-  void ExitBy(TimePoint deadline);
+  // From then on the process ends with that code at `deadline`.
+  void ExitBy(TimePoint deadline, int code = kExitDrainTimeout);
 
  private:
   void Run();
@@ -64,6 +64,7 @@ class StopSignals {
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<int> first_ ABSL_GUARDED_BY(mutex_);
   TimePoint exit_by_ ABSL_GUARDED_BY(mutex_) = kNever;
+  int exit_code_ ABSL_GUARDED_BY(mutex_) = kExitDrainTimeout;
   Mutex tell_mutex_;  // held while it is called
   std::function<void()> tell_state_ ABSL_GUARDED_BY(tell_mutex_);
   std::thread thread_;

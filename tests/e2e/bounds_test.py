@@ -260,6 +260,22 @@ class WatchdogTest(unittest.TestCase):
         self.assertIn("backend hangs model=endless", "".join(server.log))
         self.assertEqual(code_of(call), "UNAVAILABLE")
 
+    def test_other_models_answer_what_they_admitted_before_the_end(self):
+        with FerryProcess("--backend-timeout-secs=1", "--device-instances=2",
+                          models=["endless", "slow"]) as server:
+            hung = [start(stub_of(server.address), "endless", row_bytes=64)
+                    for _ in range(2)]  # one runs, one is queued
+            stub = stub_of(server.address)
+            others = [start(stub, "slow", row_bytes=64) for _ in range(40)]
+            self.assertTrue(wait_until(
+                lambda: "cannot go on" in "".join(server.log)))
+            self.assertFalse(all(call.done() for call in others))
+            self.assertEqual(server.get("/v2/health/ready")[0], 503)
+            self.assertEqual(server.get("/v2/health/live")[0], 503)
+            self.assertEqual({code_of(call) for call in others}, {"OK"})
+            self.assertEqual({code_of(call) for call in hung}, {"UNAVAILABLE"})
+            self.assertEqual(server.wait(), 3)
+
     def test_backend_that_hangs_while_balancers_are_waited_for(self):
         server, _ = self.hang("--backend-timeout-secs=3",
                               "--drain-delay-secs=60")

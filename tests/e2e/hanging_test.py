@@ -1,4 +1,5 @@
-"""A forward that never ends: what goes on beside it."""
+"""A forward that never ends: what goes on beside it, and what is answered before
+the end of the process."""
 
 import os
 import queue
@@ -160,6 +161,22 @@ class HangingTest(ScriptsCase):
         self.client.infer("loops", inputs_of(1))
         self.server.signal()
         self.assertEqual(self.server.wait(), 0)
+
+    def test_other_instances_answer_what_is_queued_before_the_end(self):
+        self.serve("--backend-timeout-secs=5", "--device-instances=2",
+                   "--exit-timeout-secs=100", instances=2)
+        self.hang()
+        for _ in range(100):
+            self.ask(20_000)
+        self.assertTrue(wait_until(
+            lambda: "cannot go on" in "".join(self.server.log)))
+        self.assertEqual(self.server.wait(TIMEOUT_S), 3)
+        ended = [self.answer() for _ in range(101)]
+        for _, value, error in ended:
+            if value == ENDLESS:
+                self.assertIn("UNAVAILABLE", error.status())
+            else:
+                self.assertIsNone(error)
 
 
 if __name__ == "__main__":
