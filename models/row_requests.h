@@ -1,5 +1,5 @@
-// RowRequests makes requests of one row in a closed batch, all of the same
-// inputs, to run a CpuModel without clients: its warm-up, and ferry-forward.
+// RowRequests makes requests of one row in a closed batch, to run a model
+// without clients: its warm-up, comparisons, and ferry-forward.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_ROW_REQUESTS_H_
@@ -26,16 +26,29 @@ struct RowInput {
 
 class RowRequests {
  public:
-  // `inputs`: one for each of the spec's; outlives it.
+  // `inputs`: one for each of the spec's; outlives it. All rows are alike.
   RowRequests(const ModelSpec& spec, const std::vector<RowInput>& inputs,
               int32_t rows);
+  // Rows are of one shape, and outlive it.
+  RowRequests(const ModelSpec& spec,
+              const std::vector<std::vector<RowInput>>& rows);
 
   const Batch& batch() const { return batch_; }
 
  private:
-  std::vector<ByteSegment> segments_;  // [input]
-  std::vector<TensorView> views_;      // of all requests
-  PaddedInputs padded_;
+  // What the requests of one row see.
+  struct Row {
+    std::vector<ByteSegment> segments;  // [input]
+    std::vector<TensorView> views;
+    PaddedInputs padded;
+    size_t bytes = 0;
+  };
+
+  const Row& AddRow(const ModelSpec& spec, const std::vector<RowInput>& inputs);
+  void AddRequest(const Row& row);
+  void Close();
+
+  std::vector<std::unique_ptr<Row>> rows_;
   std::vector<std::unique_ptr<InferRequest>> requests_;
   Batch batch_;
 };

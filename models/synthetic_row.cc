@@ -1,4 +1,4 @@
-// Implements ZeroRow and RandomRow for elements of every type.
+// Implements DrawRow and others for elements of every type.
 #include "models/synthetic_row.h"
 
 #include <algorithm>
@@ -28,41 +28,64 @@ uint16_t ToBf16(float value) {
   return static_cast<uint16_t>(bits >> 16);
 }
 
-// Eight letters behind their length.
-void PutText(std::mt19937& random, std::vector<std::byte>& bytes) {
-  std::string text(8, ' ');
-  for (char& letter : text) {
-    letter = static_cast<char>('a' + random() % 26);
-  }
-  const size_t end = bytes.size();
-  bytes.resize(end + kBytesLengthSize + text.size());
-  WriteBytesElement(text, bytes.data() + end);
+// A float of half the bits, cut off; what is too small for it is 0. REQUIRES:
+// |value| < 65,536.
+uint16_t ToFp16(float value) {
+  constexpr uint32_t kExponentDifference = 127 - 15;
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  const uint32_t sign = bits >> 16 & 0x8000U;
+  const uint32_t exponent = bits >> 23 & 0xFFU;
+  return static_cast<uint16_t>(
+      exponent <= kExponentDifference
+          ? sign
+          : sign | (exponent - kExponentDifference) << 10 |
+                (bits >> 13 & 0x3FFU));
 }
 
-void PutElement(DataType type, std::mt19937& random,
-                std::vector<std::byte>& bytes) {
-  std::uniform_real_distribution<float> real(-1, 1);
+void PutText(const char* text, std::mt19937& random,
+             std::vector<std::byte>& bytes) {
+  std::string put(text == nullptr ? "" : text);
+  for (int letter = 0; text == nullptr && letter < 8; ++letter) {
+    put.push_back(static_cast<char>('a' + random() % 26));
+  }
+  const size_t end = bytes.size();
+  bytes.resize(end + kBytesLengthSize + put.size());
+  WriteBytesElement(put, bytes.data() + end);
+}
+
+float DrawFloat(const SyntheticValues& values, std::mt19937& random) {
+  return values.low < values.high ? std::uniform_real_distribution<float>(
+                                        values.low, values.high)(random)
+                                  : values.low;
+}
+
+void PutElement(DataType type, const SyntheticValues& values,
+                std::mt19937& random, std::vector<std::byte>& bytes) {
   switch (type) {
     case DataType::kFp32:
-      return Put(real(random), bytes);
+      return Put(DrawFloat(values, random), bytes);
     case DataType::kFp64:
-      return Put(static_cast<double>(real(random)), bytes);
+      return Put(static_cast<double>(DrawFloat(values, random)), bytes);
     case DataType::kBf16:
-      return Put(ToBf16(real(random)), bytes);
+      return Put(ToBf16(DrawFloat(values, random)), bytes);
     case DataType::kFp16:
-      // 0.5 to 1: the exponent of 0.5 and any fraction.
-      return Put(static_cast<uint16_t>(0x3800U | (random() & 0x3FFU)), bytes);
+      return Put(ToFp16(DrawFloat(values, random)), bytes);
     case DataType::kBool:
-      return Put(static_cast<uint8_t>(random() & 1U), bytes);
+      return Put(
+          static_cast<uint8_t>(values.low < values.high ? random() & 1U
+                                                        : values.low != 0),
+          bytes);
     case DataType::kBytes:
-      return PutText(random, bytes);
+      return PutText(values.text, random, bytes);
     default:
       break;
   }
   const size_t size = ElementSize(type);
   const size_t end = bytes.size();
   bytes.resize(end + size);  // zeros
-  bytes[end] = static_cast<std::byte>(random() % 100);
+  const uint32_t range = static_cast<uint32_t>(values.end - values.least);
+  bytes[end] = static_cast<std::byte>(values.least + random() % range);
 }
 
 // One input of a row, without its bytes.
@@ -98,54 +121,51 @@ bool IsCheap(const ModelSpec& spec, int64_t any_size, int32_t rows) {
   return true;
 }
 
-std::vector<std::byte> ZeroElements(DataType type, int64_t count) {
-  // A string's length of zero is that of an empty one.
-  return std::vector<std::byte>(
-      static_cast<size_t>(count) *
-      (type == DataType::kBytes ? kBytesLengthSize : ElementSize(type)));
-}
-
 std::vector<std::byte> DrawElements(DataType type, int64_t count,
+                                    const SyntheticValues& values,
                                     std::mt19937& random) {
   std::vector<std::byte> bytes;
+  if (values.low == 0 && values.high == 0 && values.end == 1 &&
+      type != DataType::kBytes) {
+    bytes.resize(static_cast<size_t>(count) * ElementSize(type));
+    return bytes;
+  }
   for (int64_t element = 0; element < count; ++element) {
-    PutElement(type, random, bytes);
+    PutElement(type, values, random, bytes);
   }
   return bytes;
 }
 
-std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size) {
+void DrawInput(const TensorSpec& spec, const SyntheticValues& values,
+               std::mt19937& random, RowInput& input) {
+  const bool is_mask = values.low < values.high &&
+                       spec.name.find("mask") != std::string::npos &&
+                       spec.type != DataType::kBytes;
+  input.bytes = DrawElements(spec.type, ElementCount(input.dims).value_or(0),
+                             is_mask ? kOneValues : values, random);
+}
+
+std::vector<RowInput> DrawRow(const ModelSpec& spec, int64_t any_size,
+                              const SyntheticValues& values,
+                              std::mt19937& random) {
   std::vector<RowInput> inputs;
   for (const TensorSpec& tensor : spec.inputs) {
     RowInput& input = inputs.emplace_back(WithoutBytes(tensor, any_size));
-    if (!input.is_given) {
-      continue;
+    if (input.is_given) {
+      DrawInput(tensor, values, random, input);
     }
-    input.bytes =
-        ZeroElements(tensor.type, ElementCount(input.dims).value_or(0));
   }
   return inputs;
 }
 
+std::vector<RowInput> ZeroRow(const ModelSpec& spec, int64_t any_size) {
+  std::mt19937 unused;
+  return DrawRow(spec, any_size, kZeroValues, unused);
+}
+
 std::vector<RowInput> RandomRow(const ModelSpec& spec, int64_t any_size) {
   std::mt19937 random(kDrawSeed);
-  std::vector<RowInput> inputs;
-  for (const TensorSpec& tensor : spec.inputs) {
-    RowInput& input = inputs.emplace_back(WithoutBytes(tensor, any_size));
-    if (!input.is_given) {
-      continue;
-    }
-    const int64_t count = ElementCount(input.dims).value_or(0);
-    if (tensor.name.find("mask") != std::string::npos &&
-        tensor.type == DataType::kInt64) {
-      for (int64_t element = 0; element < count; ++element) {
-        Put(int64_t{1}, input.bytes);
-      }
-    } else {
-      input.bytes = DrawElements(tensor.type, count, random);
-    }
-  }
-  return inputs;
+  return DrawRow(spec, any_size, kDrawnValues, random);
 }
 
 }  // namespace ferry

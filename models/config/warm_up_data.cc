@@ -65,12 +65,12 @@ absl::Status ReadWarmUpData(const std::string& folder,
       const int64_t elements = ElementCount(input.dims).value_or(0);
       switch (input.data) {
         case WarmUpSample::Data::kZeros:
-          input.bytes =
-              std::make_shared<const Bytes>(ZeroElements(input.type, elements));
-          break;
         case WarmUpSample::Data::kRandom:
-          input.bytes = std::make_shared<const Bytes>(
-              DrawElements(input.type, elements, random));
+          input.bytes = std::make_shared<const Bytes>(DrawElements(
+              input.type, elements,
+              input.data == WarmUpSample::Data::kZeros ? kZeroValues
+                                                       : kDrawnValues,
+              random));
           break;
         case WarmUpSample::Data::kFile:
           absl::StatusOr<Bytes> row =

@@ -39,7 +39,8 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
 absl::Status TorchModel::WarmUp() {
   at::set_num_threads(options_.threads);
   const auto run_batch = [this](const Batch& batch) { return Run(batch); };
-  ferry::WarmUp warm_up(options_, network_->warm_up_runs(), run_batch);
+  ferry::WarmUp warm_up(options_, network_->warm_up_runs(),
+                        MadeUpIntegers::kAny, run_batch);
   const absl::Status status = warm_up.Run();
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();

@@ -7,7 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/checked_math.h"
 #include "batcher/batch_buckets.h"
-#include "models/synthetic_row.h"
+#include "models/torch/sample_row.h"
+#include "models/warm_up_lines.h"
 #include "tensor/padding.h"
 
 namespace ferry {
@@ -60,13 +61,17 @@ bool IsOfAnySize(const absl::Status& misfit,
 
 }  // namespace
 
-WarmUp::WarmUp(const ModelOptions& options, int runs, RunBatch run_batch)
-    : options_(options), runs_(runs), run_batch_(run_batch) {}
+WarmUp::WarmUp(const ModelOptions& options, int runs, MadeUpIntegers integers,
+               RunBatch run_batch)
+    : options_(options),
+      runs_(runs),
+      integers_(integers),
+      run_batch_(run_batch) {}
 
 absl::Status WarmUp::Run() {
   for (const WarmUpSample& sample : options_.warm_up) {
     std::vector<RowInput> row;
-    absl::Status status = RowOf(sample, row);
+    absl::Status status = RowOf(sample, options_.spec, row);
     if (status.ok() && &sample == &options_.warm_up.front()) {
       status = RunSizes(row);
       status = status.ok() ? RunPads(row) : status;
@@ -84,17 +89,20 @@ absl::Status WarmUp::Run() {
     return absl::OkStatus();
   }
   std::vector<RowInput> row;
-  absl::Status status = FindZeros(row);
+  absl::Status status = FindRow(row);
   if ((absl::IsInternal(status) || absl::IsOutOfRange(status)) &&
       NeedsMadeUpSize(options_.spec)) {
-    failure_ = std::string(status.message());
+    failure_ = absl::StrCat(status.message(), "; ", WarmUpLines(options_.spec));
     return absl::OkStatus();
   }
   if (status.ok()) {
     status = RunSizes(row);
-    status = Told(Named("zeros", status.ok() ? RunPads(row) : status));
+    status = Named(values_.name, status.ok() ? RunPads(row) : status);
   }
-  return status;
+  return absl::IsInternal(status)
+             ? absl::InternalError(absl::StrCat(status.message(), "; ",
+                                                WarmUpLines(options_.spec)))
+             : Told(status);
 }
 
 absl::Status WarmUp::RunPads(const std::vector<RowInput>& row) {
@@ -121,8 +129,8 @@ absl::Status WarmUp::RunPad(std::vector<RowInput> row, size_t input,
     }
     row[i] = {.is_given = !spec.is_mask, .dims = spec.dims, .bytes = {}};
     std::replace(row[i].dims.begin(), row[i].dims.end(), kAnySize, size);
-    row[i].bytes =
-        ZeroElements(spec.type, ElementCount(row[i].dims).value_or(0));
+    std::mt19937 random(kDrawSeed);
+    DrawInput(spec, values_, random, row[i]);
   }
   std::vector<int32_t> sizes = options_.buckets;
   if (sizes.empty()) {
@@ -195,7 +203,30 @@ absl::Status WarmUp::RunSize(const std::vector<RowInput>& row, int32_t rows,
   return absl::OkStatus();
 }
 
-absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
+absl::Status WarmUp::FindRow(std::vector<RowInput>& row) {
+  absl::Status failure;  // with the first values
+  std::vector<const char*> others;
+  for (SyntheticValues values : {kZeroValues, kOneValues, kSmallValues}) {
+    if (integers_ == MadeUpIntegers::kZeros) {
+      values.least = 0;
+      values.end = 1;
+    }
+    values_ = values;
+    const absl::Status status = FindSize(row);
+    if (status.ok() || !absl::IsInternal(status)) {
+      return status;  // no other values would mend it
+    }
+    if (!failure.ok()) {
+      others.push_back(values.name);
+    }
+    failure.Update(status);
+  }
+  return absl::InternalError(absl::StrCat(failure.message(), "; it fails of ",
+                                          absl::StrJoin(others, " and "),
+                                          ", too"));
+}
+
+absl::Status WarmUp::FindSize(std::vector<RowInput>& row) {
   const int32_t rows = Sizes()[0];
   absl::Status first;
   std::vector<absl::Status> misfits;  // of what ran
@@ -203,7 +234,8 @@ absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
     if (size != kMadeUpSizes[0] && !IsCheap(options_.spec, size, rows)) {
       continue;
     }
-    row = ZeroRow(options_.spec, size);
+    std::mt19937 random(kDrawSeed);
+    row = DrawRow(options_.spec, size, values_, random);
     const absl::Status status =
         run_batch_(RowRequests(options_.spec, row, rows).batch());
     if (status.ok()) {
@@ -211,7 +243,7 @@ absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
     }
     first.Update(status);
     if (!NeedsMadeUpSize(options_.spec)) {
-      return Told(Named("zeros", first));
+      return Told(Named(values_.name, first));
     }
     if (!absl::IsInternal(status)) {
       misfits.push_back(status);
@@ -223,54 +255,10 @@ absl::Status WarmUp::FindZeros(std::vector<RowInput>& row) {
                                       })) {
     return Told(misfits.front());
   }
-  return Named(
-      absl::StrCat("zeros with any of ", absl::StrJoin(kMadeUpSizes, ", "),
-                   " for each -1 of the dims"),
-      first);
-}
-
-absl::Status WarmUp::RowOf(const WarmUpSample& sample,
-                           std::vector<RowInput>& row) const {
-  size_t found = 0;
-  for (const TensorSpec& input : options_.spec.inputs) {
-    const auto given = sample.inputs.find(input.name);
-    if (given != sample.inputs.end() && given->second.type == input.type &&
-        MatchesSizes(input.dims, given->second.dims)) {
-      row.push_back(
-          {.dims = given->second.dims, .bytes = *given->second.bytes});
-      ++found;
-    } else if (given == sample.inputs.end() && input.is_optional) {
-      row.push_back({.is_given = false, .dims = {}, .bytes = {}});
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected input '", input.name, "' as ", DataTypeName(input.type),
-          " [", absl::StrJoin(input.dims, ","), "]"));
-    }
-  }
-  if (found != sample.inputs.size()) {
-    return absl::InvalidArgumentError(
-        "expected inputs of the model, got others too");
-  }
-  return CheckFollowers(row);
-}
-
-absl::Status WarmUp::CheckFollowers(const std::vector<RowInput>& row) const {
-  for (size_t i = 0; i < row.size(); ++i) {
-    const TensorSpec& input = options_.spec.inputs[i];
-    if (!input.follows.has_value() || !row[i].is_given) {
-      continue;
-    }
-    const TensorSpec& followed = options_.spec.inputs[*input.follows];
-    const int64_t expected =
-        row[*input.follows].dims[*VaryingDim(followed.dims)];
-    const int64_t found = row[i].dims[*VaryingDim(input.dims)];
-    if (found != expected) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected input '", input.name, "' of the size of '",
-                       followed.name, "', ", expected, ", got ", found));
-    }
-  }
-  return absl::OkStatus();
+  return Named(absl::StrCat(values_.name, " with any of ",
+                            absl::StrJoin(kMadeUpSizes, ", "),
+                            " for each -1 of the dims"),
+               first);
 }
 
 }  // namespace ferry

@@ -100,7 +100,9 @@ class WarmUpTest(ScriptsCase):
     def test_sample_of_the_config_comes_in_place_of_zeros(self):
         self.write("picky", config([3]))
         self.start()
-        self.assertIn("only zeros", self.refusal())
+        refusal = self.refusal()
+        self.assertIn("only small numbers", refusal)
+        self.assertIn("model_warmup {\n", refusal)
         for data in ("random_data: true", 'input_data_file: "row"'):
             text = config([3], warm_up(data))
             (self.repository / "m" / "config.pbtxt").write_text(text)

@@ -3,9 +3,9 @@
 //
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
-// input back, picky.pt as well but for zeros, for which it throws as throws.pt
-// always does. endless.pt never ends, loops.pt adds 1 as often as its input
-// says, hungry.pt takes a GiB for a moment.
+// input back, picky.pt as well but for numbers from 0 to 1, for which it throws
+// as throws.pt always does. endless.pt never ends, loops.pt adds 1 as often as
+// its input says, hungry.pt takes a GiB for a moment.
 // constant.pt multiplies by 1.001, a constant in fp32; upcast.pt casts to fp32
 // before its linear layer, norm.pt before its norm, halves.pt to fp16. ids.pt
 // gives the product's number of x [rows, 1], from a table of integers. deep.pt
@@ -190,10 +190,12 @@ int main(int argc, char** argv) {
         "def forward(self, x):\n"
         "  return x + torch.ones([1 << 28]).sum()\n",
         {});
-  Write(folder + "picky.pt",
-        "def forward(self, x):\n"
-        "  assert bool(x.abs().sum() > 0), 'only zeros'\n  return x.clone()\n",
-        {});
+  Write(
+      folder + "picky.pt",
+      "def forward(self, x):\n"
+      "  assert bool(x.min() < 0) or bool(x.max() > 1), 'only small numbers'\n"
+      "  return x.clone()\n",
+      {});
   Write(folder + "constant.pt",
         "def forward(self, x):\n"
         "  return torch.matmul(x, torch.eye(3) * 1.001)\n",

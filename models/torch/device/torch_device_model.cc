@@ -84,7 +84,10 @@ absl::Status TorchDeviceModel::WarmUp() {
       std::max(network_->warm_up_runs(),
                options_.use_graphs ? ForwardGraphs::kEagerRuns : 0) +
       2;
-  ferry::WarmUp warm_up(options_, runs, run_batch);
+  ferry::WarmUp warm_up(options_, runs,
+                        runtime_.device().is_cpu() ? MadeUpIntegers::kAny
+                                                   : MadeUpIntegers::kZeros,
+                        run_batch);
   absl::Status status = warm_up.Run();
   if (is_lost) {  // whatever the model may have to do with it
     return absl::UnavailableError(absl::StrCat(

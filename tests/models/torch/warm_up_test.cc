@@ -54,12 +54,71 @@ TEST_F(WarmUpTest, ModelThatTakesNoneOfTheSizesMayTakeThoseOfClients) {
   EXPECT_TRUE(instance->Run({at::ones({2, 3})}).outcome.ok());
 }
 
-TEST_F(WarmUpTest, ModelOfFixedShapesThatThrowsIsRefused) {
+TEST_F(WarmUpTest, ModelOfFixedShapesThatThrowsIsRefusedWithLinesToPaste) {
+  EXPECT_THAT(
+      LoadError("def forward(self, x):\n"
+                "  assert bool(x.sum() > 3)\n"
+                "  return x\n",
+                Options({kX}, {{"y", DataType::kFp32, {3}}})),
+      AllOf(HasSubstr("forward() of zeros fails, with 'x' [1,3]: "),
+            HasSubstr("it fails of ones and small numbers, too"),
+            HasSubstr("model_warmup {\n"
+                      "  name: \"row\" batch_size: 1\n"
+                      "  inputs { key: \"x\" value { data_type: TYPE_FP32 "
+                      "dims: [ 3 ] input_data_file: \"row.0\" } }\n"
+                      "}")));
+}
+
+// Each by other values than zeros.
+TEST_F(WarmUpTest, ModelThatFailsOfZerosIsRunWithOtherValues) {
+  struct Case {
+    DataType type;
+    const char* source;
+  };
+  for (const Case& one :
+       {Case{DataType::kInt64,
+             "def forward(self, x):\n"
+             "  assert bool((x > 0).all())\n"
+             "  return x\n"},
+        Case{DataType::kInt32,
+             "def forward(self, x):\n"
+             "  assert bool((x > 0).all()) and bool(x.max() > 1)\n"
+             "  return x\n"},
+        Case{DataType::kBool,
+             "def forward(self, x):\n"
+             "  assert bool(x.all())\n"
+             "  return x\n"},
+        Case{DataType::kFp32,
+             "def forward(self, x):\n"
+             "  assert bool(x.sum() > 0) and bool(x.min() < 1)\n"
+             "  return x\n"},
+        Case{DataType::kFp16,
+             "def forward(self, x):\n"
+             "  assert bool(x.sum() > 0) and bool(x.max() <= 1)\n"
+             "  return x\n"},
+        Case{DataType::kBytes,
+             "def forward(self, x: List[str]):\n"
+             "  assert len(x[0]) > 0\n"
+             "  return x\n"},
+        Case{DataType::kBytes,
+             "def forward(self, x: List[str]):\n"
+             "  assert int(x[0]) > 0\n"
+             "  return x\n"}}) {
+    const auto instance = TorchInstance::Create(
+        Options({{"x", one.type, {3}}}, {{"y", one.type, {3}}}),
+        Save(one.source));
+    EXPECT_TRUE(instance.ok()) << one.source << instance.status();
+  }
+}
+
+// No other value would mend it.
+TEST_F(WarmUpTest, OutputsThatDoNotFitAreToldOfTheFirstValuesThatRun) {
   EXPECT_THAT(LoadError("def forward(self, x):\n"
-                        "  assert bool(x.sum() > 0)\n"
-                        "  return x\n",
+                        "  assert bool((x > 0).all())\n"
+                        "  return x[:, :2]\n",
                         Options({kX}, {{"y", DataType::kFp32, {3}}})),
-              HasSubstr("forward() of zeros fails, with 'x' [1,3]: "));
+              HasSubstr("output 'y': expected shape [1,3], the model gives "
+                        "[1,2]"));
 }
 
 ModelOptions WithSample(ModelOptions options, WarmUpSample::Data data,
@@ -117,7 +176,7 @@ std::vector<RunSample> RunAll(const ModelOptions& options, int segments) {
     }
     return absl::OkStatus();
   };
-  WarmUp warm_up(options, segments, segment);
+  WarmUp warm_up(options, segments, MadeUpIntegers::kAny, segment);
   EXPECT_TRUE(warm_up.Run().ok());
   return all;
 }
