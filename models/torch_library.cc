@@ -76,23 +76,24 @@ void PrepareTorchEnvironment() {
 }
 
 CpuModelsOrStatus LoadTorchModels(const ModelOptions& options,
-                                  const std::string& path) {
+                                  const std::string& path, LoadReport& report) {
   if (TheLibrary().load == nullptr) {
     return CannotOpen();
   }
   CpuModelsOrStatus models = absl::InternalError("not loaded");
-  TheLibrary().load(options, path, models);
+  TheLibrary().load(options, path, report, models);
   return models;
 }
 
 DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
-                                    DeviceRuntime& runtime) {
+                                    DeviceRuntime& runtime,
+                                    LoadReport& report) {
   if (TheLibrary().load_on_device == nullptr) {
     return CannotOpen();
   }
   DeviceModelOrStatus model = absl::InternalError("not loaded");
-  TheLibrary().load_on_device(options, path, runtime, model);
+  TheLibrary().load_on_device(options, path, runtime, report, model);
   return model;
 }
 

@@ -22,12 +22,12 @@ void PrepareTorchEnvironment();
 // Loads a model for options.instance_count instances: see FerryLoadTorchModels.
 // FAILED_PRECONDITION where the library cannot be opened.
 CpuModelsOrStatus LoadTorchModels(const ModelOptions& options,
-                                  const std::string& path);
+                                  const std::string& path, LoadReport& report);
 
 // The same for a device, which outlives the model; of one instance.
 DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
-                                    DeviceRuntime& runtime);
+                                    DeviceRuntime& runtime, LoadReport& report);
 
 // Opens a library of custom operators for models loaded later, and returns how
 // many it has brought. FAILED_PRECONDITION as above; NOT_FOUND or

@@ -88,6 +88,21 @@ Problem ReadPrecision(absl::string_view text, ModelOptions& options) {
   return "";
 }
 
+Problem ReadTolerance(absl::string_view text, ModelOptions& options) {
+  double tolerance = 0;
+  if (!absl::SimpleAtod(text, &tolerance) ||
+      !(tolerance > 0 && tolerance <= 1)) {
+    return "a share of the largest value above 0 and up to 1, as in 0.05";
+  }
+  options.precision_tolerance = tolerance;
+  return "";
+}
+
+// What a server has written into a config that comes back, not a choice.
+Problem PassOver(absl::string_view /*text*/, ModelOptions& /*options*/) {
+  return "";
+}
+
 Problem ReadBuckets(absl::string_view text, ModelOptions& options) {
   const int32_t max = options.spec.max_batch_size;
   Problem problem = ReadList<int32_t>(text, max, options.buckets);
@@ -196,6 +211,9 @@ constexpr Parameter kParameters[] = {
     {"ferry.policy", kEvery, ReadPolicy},
     {"ferry.weight", kEvery, ReadWeight},
     {"ferry.precision", kScript | kNetwork, ReadPrecision},
+    {"ferry.precision_tolerance", kScript | kNetwork, ReadTolerance},
+    {kServingPrecisionKey, kScript | kNetwork, PassOver},
+    {kMaxErrorKey, kScript | kNetwork, PassOver},
     {"ferry.threads", kTorch,
      [](Text text, ModelOptions& o) {
        return ReadInteger<int32_t>(text, 1, kMaxThreads, o.threads);

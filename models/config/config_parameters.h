@@ -9,6 +9,11 @@
 
 namespace ferry {
 
+// What a server writes into the config that it answers, and passes over where
+// it comes back: the precision in force, and its error against fp32.
+inline constexpr char kServingPrecisionKey[] = "ferry.precision.serving";
+inline constexpr char kMaxErrorKey[] = "ferry.precision.max_error";
+
 // Reads every parameter of the config into `options`. REQUIRES:
 // options.backend is set. Adds a diagnostic for each key that is unknown, given
 // twice, or of another backend, and for each value out of range.

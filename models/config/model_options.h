@@ -39,6 +39,12 @@ inline bool RunsOnTorch(BackendKind backend) {
   return IsPytorch(backend) || backend == BackendKind::kNetwork;
 }
 
+// Whether its config may choose what it computes in.
+inline bool HasPrecision(BackendKind backend) {
+  return backend == BackendKind::kTorchScript ||
+         backend == BackendKind::kNetwork;
+}
+
 // Type of weights and matrix kernels. Tensors on the wire keep their own.
 // kNative: of TorchScript, as the file has it; floats go in as they come. A
 // .pt2 file has the types it was compiled with, whatever this says.
@@ -114,6 +120,7 @@ struct ModelOptions {
   int32_t threads = 1;  // intra-op threads of one instance
   Precision precision = Precision::kBf16;
   bool is_precision_chosen = false;   // by the config; else a default
+  double precision_tolerance = 0.05;  // of bf16 against fp32: as a ProbeError
   std::vector<WarmUpSample> warm_up;  // run before it is ready; none: zeros
   // What instance_group says of devices, in any of its groups.
   bool names_cpu = false;

@@ -83,8 +83,7 @@ void Complete(ModelConfig& config) {
   if (RunsOnTorch(options.backend)) {
     SetParameter("ferry.threads", absl::StrCat(options.threads), message);
   }
-  if (RunsOnTorch(options.backend) &&
-      options.backend != BackendKind::kAotInductor) {
+  if (HasPrecision(options.backend)) {
     SetPrecision(options.precision, config);
   }
   if (!options.buckets.empty()) {
@@ -97,6 +96,12 @@ void Complete(ModelConfig& config) {
 void SetPrecision(Precision precision, ModelConfig& config) {
   config.options.precision = precision;
   SetParameter("ferry.precision", PrecisionName(precision), config.message);
+}
+
+void BatchRequestsAlone(ModelConfig& config) {
+  config.options.batching = Batching::kOwnRowsOnly;
+  config.options.buckets.clear();
+  config.message.mutable_parameters()->erase("ferry.buckets");
 }
 
 absl::Status ApplyOverrides(const ModelOverrides& overrides,

@@ -32,6 +32,10 @@ enum class ConfigOrigin { kFolder, kEmbedded, kFlags };
 // Sets it in the options and in the message.
 void SetPrecision(Precision precision, ModelConfig& config);
 
+// Takes back, in options and message, that requests share batches and that
+// batches are padded: for a model that mixes rows.
+void BatchRequestsAlone(ModelConfig& config);
+
 // Applies the overrides to the options, and completes the message with
 // everything that is then in force. INVALID_ARGUMENT where a flag asks for what
 // the model does not have.

@@ -203,8 +203,9 @@ absl::StatusOr<std::vector<Measurement>> MeasureAll(const Flags& flags,
 
 absl::StatusOr<std::vector<Measurement>> RunHere(const LoadedModel& model,
                                                  const Flags& flags) {
+  LoadReport report;
   CpuModelsOrStatus instances =
-      MakeCopies(model.config.options, model.folder.path);
+      MakeCopies(model.config.options, model.folder.path, report);
   if (!instances.ok()) {
     return instances.status();
   }
@@ -233,8 +234,9 @@ absl::StatusOr<std::vector<Measurement>> RunThere(LoadedModel& model,
     options.buckets.assign(sizes.begin(), sizes.end());
     options.spec.max_batch_size = options.buckets.back();
   }
+  LoadReport report;
   DeviceModelOrStatus there =
-      MakeDeviceModel(options, model.folder.path, *cuda->device);
+      MakeDeviceModel(options, model.folder.path, *cuda->device, report);
   if (!there.ok()) {
     return there.status();
   }

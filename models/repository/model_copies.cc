@@ -107,18 +107,22 @@ bool NeedsFile(const ModelOptions& options) {
 
 DeviceModelOrStatus MakeDeviceModel(const ModelOptions& options,
                                     const std::string& folder,
-                                    DeviceRuntime& device) {
+                                    DeviceRuntime& device, LoadReport& report) {
   return LoadOnTorch<DeviceModelOrStatus>(
       options, folder,
       [&](const ModelOptions& filled, const std::string& path) {
-        return LoadDeviceModel(filled, path, device);
+        return LoadDeviceModel(filled, path, device, report);
       });
 }
 
 CpuModelsOrStatus MakeCopies(const ModelOptions& options,
-                             const std::string& folder) {
+                             const std::string& folder, LoadReport& report) {
   if (RunsOnTorch(options.backend)) {
-    return LoadOnTorch<CpuModelsOrStatus>(options, folder, LoadTorchModels);
+    return LoadOnTorch<CpuModelsOrStatus>(
+        options, folder,
+        [&](const ModelOptions& filled, const std::string& path) {
+          return LoadTorchModels(filled, path, report);
+        });
   }
   std::vector<std::unique_ptr<CpuModel>> copies;
   for (int32_t instance = 0; instance < options.instance_count; ++instance) {

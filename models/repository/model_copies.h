@@ -25,13 +25,13 @@ bool NeedsFile(const ModelOptions& options);
 
 // Makes the model's copies, not warmed up.
 CpuModelsOrStatus MakeCopies(const ModelOptions& options,
-                             const std::string& folder);
+                             const std::string& folder, LoadReport& report);
 
 // The same on a device, which outlives it.
 // REQUIRES: RunsOnTorch(options.backend).
 DeviceModelOrStatus MakeDeviceModel(const ModelOptions& options,
                                     const std::string& folder,
-                                    DeviceRuntime& device);
+                                    DeviceRuntime& device, LoadReport& report);
 
 // The sizes of a batch that a device runs, where the config says none: a graph
 // has one size, and kernels are chosen by it. Powers of two, and the largest.

@@ -8,9 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "batcher/cpu_instance.h"
 #include "batcher/device_instance.h"
 #include "models/config/config_completion.h"
+#include "models/config/config_parameters.h"
 #include "models/config/label_file.h"
 
 namespace ferry {
@@ -111,13 +113,14 @@ absl::Status ReadLabelFiles(const ModelOptions& options,
 }
 
 absl::Status Load(const ModelOptions& options, const std::string& folder,
-                  const ComputePlace& place, Loaded& loaded) {
+                  const ComputePlace& place, Loaded& loaded,
+                  LoadReport& report) {
   if (place.device != nullptr && RunsOnTorch(options.backend)) {
-    auto model = MakeDeviceModel(options, folder, *place.device);
+    auto model = MakeDeviceModel(options, folder, *place.device, report);
     loaded.on_device = model.ok() ? *std::move(model) : nullptr;
     return model.status();
   }
-  auto copies = MakeCopies(options, folder);
+  auto copies = MakeCopies(options, folder, report);
   if (copies.ok()) {
     loaded.copies = *std::move(copies);
   }
@@ -154,9 +157,31 @@ std::vector<std::string> Notes(const ModelOptions& options, bool is_on_device) {
   return notes;
 }
 
+std::string MaxErrorText(const ModelOptions& options,
+                         const LoadReport& report) {
+  if (options.precision == Precision::kFp32) {
+    return "0";
+  }
+  return report.max_error.has_value()
+             ? absl::StrFormat("%.2g", *report.max_error)
+             : "unknown";
+}
+
+void NotePrecision(const ModelOptions& options, ServedModel& model) {
+  model.asked_precision =
+      std::string(options.is_precision_chosen ? PrecisionName(options.precision)
+                                              : "default");
+  model.serving_precision = std::string(PrecisionName(options.precision));
+  model.max_error = MaxErrorText(options, model.report);
+  auto& parameters = *model.config.mutable_parameters();
+  parameters[kServingPrecisionKey].set_string_value(model.serving_precision);
+  parameters[kMaxErrorKey].set_string_value(model.max_error);
+}
+
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     const ModelConfig& given, const ModelOverrides& overrides,
-    const VersionFolder& folder, const ComputePlace& place) {
+    const VersionFolder& folder, const ComputePlace& place,
+    LoadReport& report) {
   const auto named = [&](const absl::Status& status) {
     return absl::Status(
         status.code(), absl::StrCat("model '", given.options.name, "' version ",
@@ -168,9 +193,14 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     config.options.buckets = DeviceBuckets(given.options.spec.max_batch_size);
   }
   Loaded loaded;
-  if (absl::Status status = Load(config.options, folder.path, place, loaded);
+  report = {};
+  if (absl::Status status =
+          Load(config.options, folder.path, place, loaded, report);
       !status.ok()) {
     return named(status);
+  }
+  if (!report.mixed_output.empty()) {
+    BatchRequestsAlone(config);
   }
   auto model = std::make_unique<ServedModel>();
   if (IsIncomplete(given.options)) {
@@ -208,6 +238,10 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   }
   model->warm_up_failure = on_device != nullptr ? on_device->warm_up_failure()
                                                 : copy->warm_up_failure();
+  model->report = report;
+  if (HasPrecision(options.backend)) {
+    NotePrecision(options, *model);
+  }
   model->is_simulated = options.backend == BackendKind::kSimulated;
   model->default_level = options.default_level;
   model->scheduler = *std::move(scheduler);
@@ -247,38 +281,80 @@ std::string FailureOf(
              : "";
 }
 
+// Those to try after that one, the nearest to fp32 first.
+std::vector<Precision> Others(const ModelOptions& options) {
+  std::vector<Precision> others;
+  if (options.precision == Precision::kBf16) {
+    others.push_back(Precision::kFp32);
+  }
+  if (options.backend == BackendKind::kTorchScript) {
+    others.push_back(Precision::kNative);
+  }
+  return others;
+}
+
+// What to do about a model that bf16 was asked of.
+constexpr char kRemedies[] =
+    ": write fp32, or a "
+    "ferry.precision_tolerance that its answers may have, or a model_warmup "
+    "with a row like those of clients, which is then compared instead of "
+    "synthetic ones";
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const ModelConfig& given, const ModelOverrides& overrides,
     const VersionFolder& folder, const ComputePlace& place) {
-  auto model = LoadAsConfigured(given, overrides, folder, place);
-  const std::string failure = FailureOf(model);
-  if (!IsOfPrecision(given.options, failure)) {
+  LoadReport report;
+  auto model = LoadAsConfigured(given, overrides, folder, place, report);
+  const bool is_chosen = given.options.is_precision_chosen;
+  if (!report.why_not_bf16.empty() && is_chosen) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        model.status().message(), "; its config asks for ferry.precision bf16",
+        report.max_error.has_value() ? kRemedies : ", it runs in fp32"));
+  }
+  const std::string why_not =
+      report.why_not_bf16.empty() ? FailureOf(model) : report.why_not_bf16;
+  if (report.why_not_bf16.empty() && !IsOfPrecision(given.options, why_not)) {
     return model;
   }
-  if (given.options.is_precision_chosen) {
-    return model.ok()
-               ? std::move(model)
-               : absl::InternalError(absl::StrCat(
-                     failure, "; its config asks for ferry.precision ",
-                     PrecisionName(given.options.precision), ", it may run in ",
-                     given.options.precision == Precision::kBf16 ? "fp32 or "
-                                                                 : "",
-                     "native"));
+  if (is_chosen && model.ok()) {
+    return model;  // it has never run, and may with what clients send
   }
-  for (const Precision other : {Precision::kFp32, Precision::kNative}) {
+  absl::Status stands = model.status();  // after all were tried
+  for (const Precision other : Others(given.options)) {
     ModelConfig config = given;
     SetPrecision(other, config);
     (*config.kept.mutable_parameters())["ferry.precision"].set_string_value(
         PrecisionName(other));
-    auto in_other = LoadAsConfigured(config, overrides, folder, place);
-    if (in_other.ok() && (*in_other)->warm_up_failure.empty()) {
-      (*in_other)->why_not_bf16 = failure;
+    auto in_other = LoadAsConfigured(config, overrides, folder, place, report);
+    const std::string failure = FailureOf(in_other);
+    if (in_other.ok() && !IsOfPrecision(config.options, failure)) {
+      if (is_chosen) {
+        return absl::InternalError(absl::StrCat(
+            model.status().message(), "; its config asks for ferry.precision ",
+            PrecisionName(given.options.precision), ", it runs in ",
+            PrecisionName(other)));
+      }
+      (*in_other)->report.why_not_bf16 = why_not;
       return in_other;
     }
+    if (!in_other.ok()) {
+      stands = in_other.status();
+      if (!IsOfPrecision(config.options, failure)) {
+        break;  // no precision mends it
+      }
+    }
   }
-  return model;
+  if (model.ok()) {
+    return model;
+  }
+  return stands == model.status()
+             ? stands
+             : absl::Status(stands.code(),
+                            absl::StrCat(stands.message(), "; in ",
+                                         PrecisionName(given.options.precision),
+                                         ": ", why_not));
 }
 
 }  // namespace ferry

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "batcher/scheduler.h"
+#include "models/load_report.h"
 #include "proto/model_config.pb.h"
 #include "tensor/tensor.h"
 
@@ -40,9 +41,16 @@ struct ServedModel {
   std::vector<std::vector<std::string>> labels;
   // Why the model did not run before it was ready; empty where it did.
   std::string warm_up_failure;
-  // How it fails in bf16, the default, where it is served in another precision
-  // for that; else empty.
-  std::string why_not_bf16;
+  // What loading found out about its precision; why_not_bf16 of one that is
+  // served in another precision for that.
+  LoadReport report;
+  // The precision that its config asks for, or "default", and the one in force;
+  // both empty where the backend has none to choose.
+  std::string asked_precision;
+  std::string serving_precision;
+  // The largest error of an output against fp32, as a share of its largest
+  // value: "0.0031"; "0" in fp32, "unknown" where it was not compared.
+  std::string max_error;
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
   // The level of requests that name none.

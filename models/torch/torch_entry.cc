@@ -14,13 +14,22 @@
 #include "models/torch/aoti/aoti_network.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/device/torch_device_model.h"
+#include "models/torch/network_probe.h"
 #include "models/torch/networks/network_factory.h"
 #include "models/torch/op_library.h"
+#include "models/torch/precision_check.h"
 #include "models/torch/script/torch_script.h"
 #include "models/torch/torch_model.h"
 
 namespace ferry {
 namespace {
+
+// Where a model lies, and what it is to run on.
+struct Source {
+  const std::string& path;
+  at::Device device = at::kCPU;
+  std::string architecture = {};
+};
 
 // What to do where torch says that it lacks an operator.
 const char* OperatorHint(const std::string& why) {
@@ -29,19 +38,63 @@ const char* OperatorHint(const std::string& why) {
   return lacks_operator ? " (--op-library opens a library that has it)" : "";
 }
 
+// The types of a package are compiled in: its rows alone can be looked at.
+absl::StatusOr<std::unique_ptr<Network>> LoadPackage(const Source& source,
+                                                     ModelOptions& options,
+                                                     LoadReport& report) {
+  auto network =
+      LoadAotiNetwork(options, source.path, source.device, source.architecture);
+  if (network.ok() && options.batching == Batching::kAcrossRequests) {
+    NetworkProbe probe(options, source.device);
+    probe.Run(**network, Precision::kNative, NetworkProbe::Extent::kOneBatch);
+    CheckRows(probe, **network, Precision::kNative, options, report);
+  }
+  return network;
+}
+
+// Weights of a file are compared, those that are drawn are not.
+absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
+    const Source& source, const ModelOptions& options, LoadReport& report) {
+  if (options.precision != Precision::kBf16 || source.path.empty()) {
+    return MakeNetwork(options, source.path, source.device);
+  }
+  NetworkProbe in_fp32(options, source.device);
+  {
+    ModelOptions wide = options;
+    wide.precision = Precision::kFp32;
+    const auto network = MakeNetwork(wide, source.path, source.device);
+    if (!network.ok()) {
+      return network.status();
+    }
+    in_fp32.Run(**network, Precision::kFp32, NetworkProbe::Extent::kAll);
+  }
+  auto network = MakeNetwork(options, source.path, source.device);
+  if (network.ok() && in_fp32.has_run()) {
+    if (absl::Status status =
+            CheckPrecision(in_fp32, **network, options, report);
+        !status.ok()) {
+      return status;
+    }
+  } else {
+    report.why_not_compared = in_fp32.failure();
+  }
+  return network;
+}
+
 // Completes options.spec where the config leaves tensors out.
-absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(
-    const std::string& path, at::Device device, const std::string& architecture,
-    ModelOptions& options) {
+absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const Source& source,
+                                                     ModelOptions& options,
+                                                     LoadReport& report) {
+  const std::string& path = source.path;
   absl::Status failure;
   try {
     if (options.backend == BackendKind::kTorchScript) {
-      return LoadTorchScript(path, options, {.device = device});
+      return LoadTorchScript(path, options, {.device = source.device}, report);
     }
     if (options.backend == BackendKind::kAotInductor) {
-      return LoadAotiNetwork(options, path, device, architecture);
+      return LoadPackage(source, options, report);
     }
-    return MakeNetwork(options, path, device);
+    return LoadNetworkOfFerry(source, options, report);
   } catch (const c10::OutOfMemoryError& error) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "cannot load '", path, "': ", error.what_without_backtrace()));
@@ -78,14 +131,15 @@ absl::Status CheckDeviceSpec(const ModelSpec& spec) {
 
 DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
                                     const std::string& path,
-                                    DeviceRuntime& runtime) {
+                                    DeviceRuntime& runtime,
+                                    LoadReport& report) {
   ModelOptions completed = options;
   completed.instance_count = 1;
   if (absl::Status status = CheckDeviceSpec(options.spec); !status.ok()) {
     return status;
   }
-  absl::StatusOr<std::unique_ptr<Network>> network =
-      LoadNetwork(path, runtime.device(), runtime.architecture(), completed);
+  absl::StatusOr<std::unique_ptr<Network>> network = LoadNetwork(
+      {path, runtime.device(), runtime.architecture()}, completed, report);
   if (!network.ok()) {
     return network.status();
   }
@@ -110,11 +164,11 @@ DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
 }  // namespace ferry
 
 void FerryLoadTorchModels(const ferry::ModelOptions& options,
-                          const std::string& path,
+                          const std::string& path, ferry::LoadReport& report,
                           ferry::CpuModelsOrStatus& models) {
   ferry::ModelOptions completed = options;
   absl::StatusOr<std::unique_ptr<ferry::Network>> loaded =
-      ferry::LoadNetwork(path, at::kCPU, "", completed);
+      ferry::LoadNetwork({path}, completed, report);
   if (!loaded.ok()) {
     models = loaded.status();
     return;
@@ -132,8 +186,9 @@ void FerryLoadTorchModels(const ferry::ModelOptions& options,
 void FerryLoadDeviceModel(const ferry::ModelOptions& options,
                           const std::string& path,
                           ferry::DeviceRuntime& runtime,
+                          ferry::LoadReport& report,
                           ferry::DeviceModelOrStatus& model) {
-  model = ferry::LoadDeviceModel(options, path, runtime);
+  model = ferry::LoadDeviceModel(options, path, runtime, report);
 }
 
 void FerryOpenOpLibrary(const std::string& path,

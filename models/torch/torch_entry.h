@@ -12,6 +12,7 @@
 #include "batcher/cpu_model.h"
 #include "batcher/device_model.h"
 #include "models/config/model_options.h"
+#include "models/load_report.h"
 
 namespace ferry {
 
@@ -25,12 +26,13 @@ using DeviceModelOrStatus = absl::StatusOr<std::unique_ptr<DeviceModel>>;
 // The names and the types of the entries.
 inline constexpr char kTorchEntryName[] = "FerryLoadTorchModels";
 using TorchEntry = void (*)(const ModelOptions& options,
-                            const std::string& path, CpuModelsOrStatus& models);
+                            const std::string& path, LoadReport& report,
+                            CpuModelsOrStatus& models);
 
 inline constexpr char kDeviceModelEntryName[] = "FerryLoadDeviceModel";
 using DeviceModelEntry = void (*)(const ModelOptions& options,
                                   const std::string& path,
-                                  DeviceRuntime& runtime,
+                                  DeviceRuntime& runtime, LoadReport& report,
                                   DeviceModelOrStatus& model);
 
 inline constexpr char kOpLibraryEntryName[] = "FerryOpenOpLibrary";
@@ -42,8 +44,10 @@ using OpLibraryEntry = void (*)(const std::string& path,
 // Loads a model for options.instance_count instances into `models`. `path` is
 // the .pt or .pt2 file, or the weights of a network (empty: seeded weights).
 // Where the options' spec lacks inputs or outputs, that of the models has them.
+// `report`: empty before; what is known where loading fails, too.
 extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
                                      const std::string& path,
+                                     ferry::LoadReport& report,
                                      ferry::CpuModelsOrStatus& models);
 
 // The same for a device, which outlives the model. It has one instance,
@@ -51,6 +55,7 @@ extern "C" void FerryLoadTorchModels(const ferry::ModelOptions& options,
 extern "C" void FerryLoadDeviceModel(const ferry::ModelOptions& options,
                                      const std::string& path,
                                      ferry::DeviceRuntime& runtime,
+                                     ferry::LoadReport& report,
                                      ferry::DeviceModelOrStatus& model);
 
 // Opens a library of custom operators for models loaded later; `operators`: how

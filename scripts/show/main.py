@@ -23,6 +23,7 @@ import long_run
 import measuring
 import overloading
 import pipelining
+import precision
 import probing
 import profiling
 import queueing
@@ -73,6 +74,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "sends": sending.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,
+    "precision": precision.measure,
     "probe-loads": probing.measure,
     "profile": profiling.measure,
     "grpc-api": grpc_api.measure,
@@ -92,7 +94,7 @@ def parse():
                         help="folder of the built programs")
     parser.add_argument("--before", default=None,
                         help="folder of the programs of another commit "
-                        "(attacks, core)")
+                        "(attacks, core, precision)")
     parser.add_argument("--tsan-bin",
                         default=measuring.ROOT / "build/tsan/bin",
                         help="folder of the programs built for TSan")

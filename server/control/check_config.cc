@@ -67,15 +67,11 @@ void CheckModel(ModelRepository& repository, const std::string& name,
                          : absl::StrCat(": can be loaded, but did not run: ",
                                         failure, ". ", kWarmUpAdvice)),
         check);
-    if (!(*model)->why_not_bf16.empty()) {
-      AddComment(absl::StrCat(
-                     "in ferry.precision ",
-                     (*model)
-                         ->config.parameters()
-                         .at("ferry.precision")
-                         .string_value(),
-                     ", as it does not run in bf16: ", (*model)->why_not_bf16),
-                 check);
+    if (const std::string& why = (*model)->report.why_not_bf16; !why.empty()) {
+      AddComment(
+          absl::StrCat("in ferry.precision ", (*model)->serving_precision,
+                       ", as bf16 does not serve: ", why),
+          check);
     }
     for (const std::string& note : (*model)->notes) {
       AddComment(absl::StrCat("has no effect here: ", note), check);

@@ -47,6 +47,40 @@ void LogReady(const ServedModel& model, double seconds) {
       model.is_simulated ? " simulated=true" : "", seconds);
 }
 
+// Says what loading found out about precision and rows.
+void LogReport(const ServedModel& model) {
+  const LoadReport& report = model.report;
+  if (!model.serving_precision.empty()) {
+    spdlog::info(
+        "model {} version={} precision asked={} serving={} max_error={} "
+        "output={}",
+        model.name, model.version, model.asked_precision,
+        model.serving_precision, model.max_error,
+        report.output.empty() ? "-" : report.output);
+  }
+  if (!report.why_not_bf16.empty()) {
+    spdlog::warn(
+        "model {} version={} is served in ferry.precision {}, as bf16 does not "
+        "serve: {}",
+        model.name, model.version, model.serving_precision,
+        report.why_not_bf16);
+  }
+  if (!report.why_not_compared.empty()) {
+    spdlog::warn(
+        "model {} version={} is served in bf16 without having been compared "
+        "with fp32, in which it does not run: {}",
+        model.name, model.version, report.why_not_compared);
+  }
+  if (!report.mixed_output.empty()) {
+    spdlog::warn(
+        "model {} version={} is served with the rows of each request in a "
+        "batch of their own: in output '{}' a row alone is not what it is "
+        "beside other rows; without max_batch_size, or without "
+        "dynamic_batching, its config says so",
+        model.name, model.version, report.mixed_output);
+  }
+}
+
 }  // namespace
 
 void ModelControl::Run() {
@@ -197,14 +231,7 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     spdlog::error("cannot load: {}", std::string(model.status().message()));
     return model.status();
   }
-  if (!(*model)->why_not_bf16.empty()) {
-    spdlog::warn(
-        "model {} version={} is served in ferry.precision {}, as it does not "
-        "run in bf16: {}",
-        plan.config.options.name, version,
-        (*model)->config.parameters().at("ferry.precision").string_value(),
-        (*model)->why_not_bf16);
-  }
+  LogReport(**model);
   if (const std::string& failure = (*model)->warm_up_failure;
       !failure.empty()) {
     if (ServesOneThatRan(plan.config.options.name)) {

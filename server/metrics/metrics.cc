@@ -26,6 +26,11 @@ constexpr MetricName kDraining = {
     "ferry_draining", "1 from the signal to stop until the process has ended"};
 constexpr MetricName kSimulated = {"ferry_simulated",
                                    "1 where the model's device is simulated"};
+constexpr MetricName kPrecision = {
+    "ferry_model_precision",
+    "The precision that the config asks for and the one in force, with its "
+    "largest error against fp32, as a share of the output's largest value; "
+    "always 1"};
 constexpr MetricName kRequests = {
     "ferry_requests_total", "Admitted requests that were answered, by code"};
 constexpr MetricName kRows = {"ferry_rows_total",
@@ -157,6 +162,16 @@ void AddPadding(const MetricLabels& labels, const SchedulerStatistics& counted,
                  static_cast<double>(served.padding_elements.value()));
 }
 
+void AddPrecision(const MetricLabels& labels, const ServedModel& model,
+                  MetricFamilies& out) {
+  if (!model.serving_precision.empty()) {
+    MetricLabels all = With(labels, "asked", model.asked_precision);
+    all = With(std::move(all), "serving", model.serving_precision);
+    out.AddGauge(kPrecision, With(std::move(all), "max_error", model.max_error),
+                 1);
+  }
+}
+
 // Counts outlive the version that is served.
 void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
                MetricFamilies& out) {
@@ -196,6 +211,7 @@ void AddState(const MetricLabels& labels, const ModelEntry& entry,
   const Scheduler& scheduler = *entry.model().scheduler;
   const RuntimeOptions options = scheduler.runtime_options();
   out.AddGauge(kSimulated, labels, One(entry.model().is_simulated));
+  AddPrecision(labels, entry.model(), out);
   out.AddGauge(kInstances, labels,
                static_cast<double>(scheduler.instance_count()));
   out.AddGauge(kQueuedRequests, labels, counted.queued_requests);

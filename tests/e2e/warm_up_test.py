@@ -132,8 +132,8 @@ class WarmUpTest(ScriptsCase):
         self.assertEqual(served.parameters["ferry.precision"].string_value,
                          "fp32")
         self.server.stop()
-        self.assertIn("is served in ferry.precision fp32, as it does not run in "
-                      "bf16", "".join(self.server.log))
+        self.assertIn("is served in ferry.precision fp32, as bf16 does not serve: "
+                      "forward() fails, ", "".join(self.server.log))
 
     def precision(self):
         served = self.client.get_model_config("m").config
@@ -155,7 +155,7 @@ class WarmUpTest(ScriptsCase):
             np.testing.assert_allclose(self.infer([1, 2, 3])[1], [expected],
                                        rtol=1e-6)
         self.write("halves", config([3]) + PRECISION.replace("?", "fp32"), 2)
-        self.assertIn("asks for ferry.precision fp32, it may run in native",
+        self.assertIn("asks for ferry.precision fp32, it runs in native",
                       self.refusal())
 
     def test_tables_of_integers_are_exact_in_bf16(self):
@@ -173,8 +173,7 @@ class WarmUpTest(ScriptsCase):
     def test_precision_that_the_config_chooses_stays(self):
         self.write("constant", config([3], PRECISION.replace("?", "bf16")))
         self.start()
-        self.assertIn("asks for ferry.precision bf16, it may run in fp32 or "
-                      "native", self.refusal())
+        self.assertIn("asks for ferry.precision bf16, it runs in fp32", self.refusal())
 
 
 if __name__ == "__main__":

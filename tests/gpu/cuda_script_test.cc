@@ -54,15 +54,17 @@ class CudaScriptTest : public DeviceTest {
 
   std::unique_ptr<Network> OnDevice(const std::string& path) {
     ModelOptions completed = options_;
-    auto network =
-        LoadTorchScript(path, completed, {.device = TheDevice().device()});
+    LoadReport report;
+    auto network = LoadTorchScript(path, completed,
+                                   {.device = TheDevice().device()}, report);
     EXPECT_TRUE(network.ok()) << network.status();
     return network.ok() ? *std::move(network) : nullptr;
   }
 
   void ExpectAgreesWithTheProcessor(const std::string& path) {
     DeviceModelOrStatus loaded = absl::InternalError("not loaded");
-    FerryLoadDeviceModel(options_, path, TheDevice(), loaded);
+    LoadReport report;
+    FerryLoadDeviceModel(options_, path, TheDevice(), report, loaded);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     DeviceModel& model = **loaded;
     ASSERT_TRUE(model.WarmUp().ok());

@@ -29,7 +29,8 @@ inline CudaDevice& TheDevice() {
 inline std::unique_ptr<DeviceModel> Load(const ModelOptions& options,
                                          DeviceRuntime& device) {
   DeviceModelOrStatus model = absl::InternalError("not loaded");
-  FerryLoadDeviceModel(options, "", device, model);
+  LoadReport report;
+  FerryLoadDeviceModel(options, "", device, report, model);
   TORCH_CHECK(model.ok(), std::string(model.status().message()));
   return *std::move(model);
 }

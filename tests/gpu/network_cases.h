@@ -137,7 +137,8 @@ inline at::Tensor RunOnProcessor(const ModelOptions& options,
                                  const Batch& batch,
                                  const std::string& path = "") {
   CpuModelsOrStatus copies = absl::InternalError("not loaded");
-  FerryLoadTorchModels(options, path, copies);
+  LoadReport report;
+  FerryLoadTorchModels(options, path, report, copies);
   TORCH_CHECK(copies.ok(), std::string(copies.status().message()));
   CpuModel& model = *copies->front();
   OutputRef output;

@@ -50,7 +50,8 @@ NO_ROW = (
     "remove it", "serve each step as a model", "0 or 1; write 'ferry.threads'",
     # Behind "expected " in the row of the parameter.
     "an integer from ", "integers from 1 to ", "a list that ends with ",
-    "a number from ", "the name of a file in the version", "'mean=A,B,C ",
+    "a number from ", "a share of the largest value",
+    "the name of a file in the version", "'mean=A,B,C ",
     "an input of TYPE_UINT8", "a type other than", "inputs and outputs in the",
     "the name of a tensor", "the name of another input", "an input that is not",
     "ascending sizes with commas", "the input that another",

@@ -48,6 +48,8 @@ def run(words):
     arrays = samples.make(command, command.rows)
     expected = {spec.name: value.numpy() for spec, value in zip(
         outputs, interface.call(module, specs, arrays).values())}
+    # Before the module is cast.
+    checks = [(arrays, expected), *large_rows(command, module, specs, outputs)]
     with model_folder.staged_repository(command, config) as stage:
         file = (stage / command.name / str(command.version) /
                 model_folder.FILES[command.format])
@@ -60,8 +62,9 @@ def run(words):
         size = sum(made.stat().st_size for made in files)
         say(f"{', '.join(made.name for made in files)}, {kind}, "
             f"{size / 1e6:.1f} MB, made in {time.monotonic() - started:.0f} s")
-        if command.check and not passes(command, specs, outputs, arrays,
-                                        expected, stage):
+        if command.check and not all(
+                passes(command, specs, outputs, rows, answers, stage)
+                for rows, answers in checks):
             say(f"nothing was written to {command.folder()}")
             return False
         model_folder.put_in_place(command, stage)
@@ -75,10 +78,27 @@ def passes(command, specs, outputs, arrays, expected, stage):
     if not command.has_rows():
         expected = {name: value[None] for name, value in expected.items()}
     found = served_check.check(command, specs, outputs, arrays, expected, stage)
-    say(f"served, against the module in fp32, {command.rows} rows:")
+    rows = len(next(iter(arrays.values()))) if command.has_rows() else 1
+    say(f"served, against the module in fp32, {rows} rows:")
     for comparison in found:
         say("  " + comparison.text())
     return all(comparison.passed for comparison in found)
+
+
+def large_rows(command, module, specs, outputs):
+    """Returns two rows of a large size and what fp32 makes of them, in a list
+    that is empty where no size varies or the module takes no such rows."""
+    from ferry_export import interface, samples
+    if not samples.has_large(command):
+        return []
+    arrays = samples.noise(command.inputs, 2, command.has_rows(),
+                           samples.LARGE_SIZE)
+    try:
+        given = interface.call(module, specs, arrays)
+    except ExportError:
+        return []
+    return [(arrays, {spec.name: value.numpy()
+                      for spec, value in zip(outputs, given.values())})]
 
 
 def main():

@@ -46,6 +46,9 @@ def config_text(command, inputs, outputs):
     if command.format == "pt":
         # Compiled into a package, chosen when a TorchScript file is loaded.
         text += parameter_text("ferry.precision", command.dtype)
+        if command.dtype == "bf16" and command.max_error is not None:
+            text += parameter_text("ferry.precision_tolerance",
+                                   command.max_error)
     if command.buckets:
         text += parameter_text("ferry.buckets",
                                ",".join(map(str, command.buckets)))

@@ -8,6 +8,8 @@ from ferry_export.tensors import ANY_SIZE
 SEED = 20_250_101
 # Of a dimension that varies, where no samples are given.
 FREE_SIZE = 16
+# Past 256, to which bf16 counts: positions made in it are wrong from there on.
+LARGE_SIZE = 384
 
 
 def noise(specs, rows, has_rows=True, free_size=FREE_SIZE):
@@ -28,6 +30,12 @@ def noise(specs, rows, has_rows=True, free_size=FREE_SIZE):
             values = random.integers(1, 10, shape)
         arrays[spec.name] = values.astype(spec.numpy_type())
     return arrays
+
+
+def has_large(command):
+    """Returns whether synthetic rows of another size say more."""
+    return command.samples is None and any(
+        ANY_SIZE in spec.dims for spec in command.inputs)
 
 
 def make(command, rows):

@@ -176,6 +176,6 @@ def all_answers(client, command, specs, outputs, arrays):
         return ask(client, command, specs, outputs,
                    {name: array[row:row + 1] for name, array in arrays.items()})
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-        rows = list(pool.map(alone, range(command.rows)))
+        rows = list(pool.map(alone, range(len(next(iter(arrays.values()))))))
     return [together, {spec.name: np.concatenate([r[spec.name] for r in rows])
                        for spec in outputs}]

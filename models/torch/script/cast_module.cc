@@ -1,4 +1,4 @@
-// Implements CastFloats, parameter by parameter, buffer by buffer.
+// Implements CastParameters and CastBuffers, tensor by tensor.
 #include "models/torch/script/cast_module.h"
 
 #include <ATen/core/Tensor.h>
@@ -17,16 +17,27 @@ bool Cast(at::Tensor tensor, at::ScalarType type) {
 
 }  // namespace
 
-bool CastFloats(torch::jit::Module& module, at::ScalarType type) {
+bool CastParameters(torch::jit::Module& module, at::ScalarType type) {
   const c10::InferenceMode data_can_be_set(false);
   bool has_cast = false;
   for (const at::Tensor& parameter : module.parameters()) {
     has_cast |= Cast(parameter, type);
   }
+  return has_cast;
+}
+
+bool CastBuffers(torch::jit::Module& module, at::ScalarType type) {
+  const c10::InferenceMode data_can_be_set(false);
+  bool has_cast = false;
   for (const at::Tensor& buffer : module.buffers()) {
     has_cast |= Cast(buffer, type);
   }
   return has_cast;
+}
+
+bool CastFloats(torch::jit::Module& module, at::ScalarType type) {
+  const bool has_cast = CastParameters(module, type);
+  return CastBuffers(module, type) || has_cast;
 }
 
 }  // namespace ferry

@@ -1,6 +1,7 @@
-// CastFloats casts the floats among the weights of a TorchScript module.
+// CastFloats and others cast the floats among the tensors of a TorchScript
+// module.
 //
-// Thread safety: free function. Throws what LibTorch throws.
+// Thread safety: free functions. Throw what LibTorch throws.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_CAST_MODULE_H_
 #define FERRY_MODELS_TORCH_SCRIPT_CAST_MODULE_H_
 
@@ -9,11 +10,15 @@
 
 namespace ferry {
 
-// Casts all floating-point parameters and buffers, in place; returns whether
-// any was of another type. Integers and bools (positions, tables of ids, masks)
+// Casts floating-point parameters or buffers, in place; returns whether any was
+// of another type. Integers and bools (positions, tables of ids, masks)
 // stay as they are, as nn.Module.to() of Python leaves them and Module::to() of
 // C++ does not; so do tensors in lists, dicts and optionals. REQUIRES: the
 // module was not loaded in inference mode.
+bool CastParameters(torch::jit::Module& module, at::ScalarType type);
+bool CastBuffers(torch::jit::Module& module, at::ScalarType type);
+
+// Casts both.
 bool CastFloats(torch::jit::Module& module, at::ScalarType type);
 
 }  // namespace ferry

@@ -13,16 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "models/failure_log.h"
-#include "models/torch/script/cast_module.h"
-#include "models/torch/script/channels_last.h"
 #include "models/torch/script/complete_spec.h"
-#include "models/torch/script/layout_probe.h"
-#include "models/torch/script/pack_linear.h"
+#include "models/torch/script/script_fit.h"
 #include "models/torch/script/script_outputs.h"
 #include "models/torch/script/script_signature.h"
 #include "models/torch/types.h"
@@ -44,19 +39,13 @@ constexpr char kOfCuda[] = "from the 'CUDA' backend";
 // The longest text of LibTorch that is told beside what is known of a file.
 constexpr size_t kMaxToldBytes = 300;
 
-// Module that is ready to run, and which of its inputs it is given with the
-// channels last; empty: none.
-struct PreparedModule {
-  torch::jit::Module module;
-  std::vector<bool> channels_last;  // [spec input]
-};
-
 class ScriptNetwork : public Network {
  public:
   ScriptNetwork(PreparedModule prepared, Precision precision,
                 ScriptOutputs outputs)
       : module_(std::move(prepared.module)),
         channels_last_(std::move(prepared.channels_last)),
+        plain_failure_(std::move(prepared.plain_failure)),
         precision_(precision),
         outputs_(std::move(outputs)) {}
 
@@ -83,6 +72,9 @@ class ScriptNetwork : public Network {
       }
       if (!absl::StrContains(error.what(), kNoKernel)) {
         throw;
+      }
+      if (!plain_failure_.empty()) {
+        return absl::InternalError(plain_failure_);
       }
       return absl::InternalError(absl::StrCat(
           "a linear layer takes ",
@@ -116,6 +108,7 @@ class ScriptNetwork : public Network {
 
   torch::jit::Module module_;
   const std::vector<bool> channels_last_;
+  const std::string plain_failure_;  // before its layers were packed
   const Precision precision_;
   const ScriptOutputs outputs_;
 };
@@ -172,75 +165,21 @@ class DictScriptNetwork final : public ScriptNetwork {
   std::vector<std::string> names_;  // [spec input]
 };
 
-// Moves, casts and freezes. Throws what LibTorch throws.
-torch::jit::Module Prepare(torch::jit::Module module,
-                           const ModelOptions& options, at::Device device) {
-  module.eval();
-  module.to(device);
-  if (options.precision != Precision::kNative) {
-    CastFloats(module, ToScalarType(options.precision));
-  }
-  return torch::jit::freeze(module);
-}
-
-using MakeNetwork = absl::FunctionRef<std::unique_ptr<Network>(PreparedModule)>;
-
-// Returns the network of a module that was prepared, with channels last where
-// they are wanted and change nothing; why they are not is logged.
-std::unique_ptr<Network> MakeLaidOut(torch::jit::Module module,
-                                     const ModelOptions& options,
-                                     const ScriptTarget& target,
-                                     MakeNetwork make) {
-  const auto packed = [&](torch::jit::Module of) {
-    if (target.device.is_cpu()) {
-      PackLinearLayers(of, options);
-    }
-    return of;
-  };
-  if (target.layout == ScriptLayout::kChannelsFirst ||
-      !options.use_channels_last || !ConvolvesIn16Bits(module)) {
-    return make({packed(std::move(module)), {}});
-  }
-  const std::vector<bool> images = ImageInputs(options);
-  std::string why_not = WhyNotChannelsLast(module, options.spec);
-  if (std::find(images.begin(), images.end(), true) == images.end()) {
-    why_not = "none of its inputs is of images of floats";
-  }
-  std::unique_ptr<Network> laid_out;
-  if (why_not.empty()) {
-    try {  // the weights are there twice for a while
-      laid_out = make({packed(WithChannelsLast(module)), images});
-    } catch (const c10::Error& error) {  // as where memory is out
-      why_not = error.what_without_backtrace();
-    }
-  }
-  std::unique_ptr<Network> plain = make({packed(std::move(module)), {}});
-  if (laid_out != nullptr) {
-    why_not = CompareLayouts(*plain, *laid_out, options, target.device);
-  }
-  if (why_not.empty()) {
-    return laid_out;
-  }
-  LogModelFallback(options.name, "channels first", why_not);
-  return plain;
-}
-
 absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
-    torch::jit::Module module, const ModelOptions& options,
-    const ScriptTarget& target) {
+    torch::jit::Module module, ModelOptions& options,
+    const ScriptTarget& target, LoadReport& report) {
   for (const TensorSpec& input : options.spec.inputs) {
     if (absl::Status status = CheckDictInput(input); !status.ok()) {
       return status;
     }
   }
   const std::vector<std::string> fields = OutputFields(module);
-  return MakeLaidOut(Prepare(std::move(module), options, target.device),
-                     options, target, [&](PreparedModule prepared) {
-                       return std::make_unique<DictScriptNetwork>(
-                           std::move(prepared), options.precision,
-                           options.spec.inputs,
-                           ScriptOutputs(options.spec.outputs, fields));
-                     });
+  const auto make = [&](PreparedModule prepared) {
+    return std::make_unique<DictScriptNetwork>(
+        std::move(prepared), options.precision, options.spec.inputs,
+        ScriptOutputs(options.spec.outputs, fields));
+  };
+  return ScriptFit(options, target, make, report).Run(std::move(module));
 }
 
 // What LibTorch could not load, in Ferry's words; then LibTorch's last line.
@@ -303,8 +242,8 @@ absl::StatusOr<torch::jit::Module> LoadModule(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const std::string& path, ModelOptions& options,
-    const ScriptTarget& target) {
+    const std::string& path, ModelOptions& options, const ScriptTarget& target,
+    LoadReport& report) {
   if (access(path.c_str(), R_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("cannot read model file '", path, "'"));
@@ -323,7 +262,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
     return status;
   }
   if (module->find_method("forward").has_value() && TakesDict(*module)) {
-    return MakeDictNetwork(*std::move(module), options, target);
+    return MakeDictNetwork(*std::move(module), options, target, report);
   }
   absl::StatusOr<std::vector<Argument>> arguments =
       ArgumentsOf(*module, options.spec.inputs.size());
@@ -343,13 +282,12 @@ absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
     }
   }
   const std::vector<std::string> fields = OutputFields(*module);
-  return MakeLaidOut(Prepare(*std::move(module), options, target.device),
-                     options, target, [&](PreparedModule prepared) {
-                       return std::make_unique<TorchScriptNetwork>(
-                           std::move(prepared), options.precision, *places,
-                           *arguments,
-                           ScriptOutputs(options.spec.outputs, fields));
-                     });
+  const auto make = [&](PreparedModule prepared) {
+    return std::make_unique<TorchScriptNetwork>(
+        std::move(prepared), options.precision, *places, *arguments,
+        ScriptOutputs(options.spec.outputs, fields));
+  };
+  return ScriptFit(options, target, make, report).Run(*std::move(module));
 }
 
 }  // namespace ferry

@@ -1,8 +1,9 @@
 // LoadTorchScript loads TorchScript models (.pt files) as networks.
 //
 // A module is loaded, put in evaluation, cast to the config's precision
-// (floats alone, models/torch/script/cast_module.h), frozen and prepared once:
-// its linear layers then run on oneDNN's own weight layout
+// (floats alone, models/torch/script/cast_module.h), frozen, prepared and, in
+// bf16, compared with itself in fp32 (models/torch/script/script_fit.h): its
+// linear layers then run on oneDNN's own weight layout
 // (models/torch/script/pack_linear.h). Its convolutions of 16-bit floats run
 // with the channels last in memory where that changes nothing
 // (models/torch/script/channels_last.h); outputs have the order of their shapes
@@ -28,6 +29,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/config/model_options.h"
+#include "models/load_report.h"
 #include "models/torch/network.h"
 
 namespace ferry {
@@ -43,11 +45,14 @@ struct ScriptTarget {
   ScriptLayout layout = ScriptLayout::kChannelsLast;
 };
 
-// Loads the file at `path` to the target's device; completes options.spec.
+// Loads the file at `path` to the target's device; completes options.spec, and
+// takes back batching across requests where rows depend on each other.
 // NOT_FOUND where there is none; INVALID_ARGUMENT where it is no TorchScript
-// file or its forward() takes other inputs than the spec's.
+// file or its forward() takes other inputs than the spec's; INTERNAL and
+// report.why_not_bf16 where it runs in fp32 and bf16 does not serve.
 absl::StatusOr<std::unique_ptr<Network>> LoadTorchScript(
-    const std::string& path, ModelOptions& options, const ScriptTarget& target);
+    const std::string& path, ModelOptions& options, const ScriptTarget& target,
+    LoadReport& report);
 
 }  // namespace ferry
 

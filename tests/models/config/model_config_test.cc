@@ -33,6 +33,9 @@ dynamic_batching {
 instance_group { count: 2 kind: KIND_CPU }
 parameters { key: "ferry.policy" value { string_value: "window" } }
 parameters { key: "ferry.precision" value { string_value: "fp32" } }
+parameters { key: "ferry.precision_tolerance" value { string_value: "0.2" } }
+parameters { key: "ferry.precision.serving" value { string_value: "bf16" } }
+parameters { key: "ferry.precision.max_error" value { string_value: "0.01" } }
 parameters { key: "ferry.threads" value { string_value: "3" } }
 parameters { key: "ferry.channels_last" value { string_value: "false" } }
 parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
@@ -54,7 +57,8 @@ parameters { key: "ferry.buckets" value { string_value: "1,4,16" } }
   EXPECT_EQ(options.enough_rows, 4) << "the smallest preferred size";
   EXPECT_TRUE(options.preserve_ordering);
   EXPECT_EQ(options.policy, PolicyKind::kWindow);
-  EXPECT_EQ(options.precision, Precision::kFp32);
+  EXPECT_EQ(options.precision, Precision::kFp32) << "what serves is no choice";
+  EXPECT_EQ(options.precision_tolerance, 0.2);
   EXPECT_EQ(options.instance_count, 2);
   EXPECT_FALSE(options.use_channels_last);
   EXPECT_TRUE(options.use_graphs) << "which is another switch";
@@ -358,6 +362,8 @@ TEST(ModelConfigTest, RefusesWhatItCannotHonor) {
        "expected 'eager', 'window' or 'adaptive'"},
       {WithParameter("ferry.precision", "int8"),
        "expected 'bf16', 'fp32' or 'native'"},
+      {WithParameter("ferry.precision_tolerance", "5%"), "as in 0.05"},
+      {WithParameter("ferry.precision_tolerance", "0"), "as in 0.05"},
       {WithParameter("ferry.threads", "-1"), "an integer from "},
       {WithParameter("ferry.threads", "two"), "got 'two'"},
       {WithParameter("ferry.slots", "2"),

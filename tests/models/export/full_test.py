@@ -41,6 +41,20 @@ class Fixed(Mlp):
     def forward(self, x):
         return self.layers(x) * float(len(x))
 
+class Positions(Mlp):
+    """Counts in the type of its input: bf16 counts to 256."""
+    def forward(self, x):
+        return x * torch.sin(torch.arange(x.shape[1]).to(x.dtype))
+
+class Frequencies(Mlp):
+    """Positions of 32 bits times a buffer, which a cast rounds."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("freq", torch.tensor([0.3, 0.1]))
+    def forward(self, x):
+        t = torch.arange(x.shape[1]).float()
+        return x.unsqueeze(2) * torch.outer(t, self.freq.float()).cos()
+
 class Nested(Mlp):
     def forward(self, x):
         return [self.layers(x), [x]]
@@ -107,6 +121,14 @@ class FullTest(unittest.TestCase):
         config = self.passes("Two", inputs=("ids:INT64:-1,-1", "x:FP32:-1,8"))
         self.assertIn('"ids" data_type: TYPE_INT64 dims: [ -1 ]', config)
         self.assertIn('"sums" data_type: TYPE_FP32 dims: [ 4 ]', config)
+
+    def test_what_bf16_cannot_count_is_refused(self):
+        for words in ((), ("--script",), ("--format", "pt2")):
+            self.assertIn("FAIL" if "pt2" in words else "off by",
+                          self.fails("Positions", *words,
+                                     inputs=("x:FP32:-1,-1",)))
+        self.assertIn("FAIL", self.fails("Frequencies", "--script",
+                                         inputs=("x:FP32:-1,512",)))
 
     def test_package(self):
         config = self.passes("Two", "--format", "pt2", "--dtype", "fp32",

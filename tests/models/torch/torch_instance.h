@@ -50,11 +50,11 @@ class TorchInstance {
   static absl::StatusOr<TorchInstance> Create(const ModelOptions& options,
                                               const std::string& path) {
     CpuModelsOrStatus models = absl::InternalError("not loaded");
-    FerryLoadTorchModels(options, path, models);
+    TorchInstance instance;
+    FerryLoadTorchModels(options, path, instance.report_, models);
     if (!models.ok()) {
       return models.status();
     }
-    TorchInstance instance;
     instance.model_ = std::move(models->front());
     if (absl::Status status = instance.model_->WarmUp(); !status.ok()) {
       return status;
@@ -64,6 +64,8 @@ class TorchInstance {
 
   const ModelSpec& spec() const { return model_->spec(); }
   std::string warm_up_failure() const { return model_->warm_up_failure(); }
+
+  const LoadReport& report() const { return report_; }
 
   // Runs one batch of single rows: row i of each input [rows, ...] is brought
   // by a request of its own, in two runs that split an element.
@@ -106,6 +108,7 @@ class TorchInstance {
     return outputs;
   }
 
+  LoadReport report_;
   std::unique_ptr<CpuModel> model_;
 };
 

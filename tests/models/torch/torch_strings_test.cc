@@ -62,7 +62,8 @@ class TorchStringsTest : public testing::Test {
     options_.name = "m";
     options_.spec = {std::move(inputs), std::move(outputs), 4};
     CpuModelsOrStatus models = absl::InternalError("not loaded");
-    FerryLoadTorchModels(options_, path, models);
+    LoadReport report;
+    FerryLoadTorchModels(options_, path, report, models);
     if (!models.ok()) {
       return models.status();
     }

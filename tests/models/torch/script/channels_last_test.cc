@@ -59,8 +59,9 @@ class ChannelsLastTest : public ScriptTest {
     const std::string path = folder_.path("model.pt");
     Define(source, at::kFloat).save(path);
     ModelOptions completed = options;
-    auto network = LoadTorchScript(path, completed,
-                                   {.device = at::kCPU, .layout = layout});
+    LoadReport report;
+    auto network = LoadTorchScript(
+        path, completed, {.device = at::kCPU, .layout = layout}, report);
     EXPECT_TRUE(network.ok()) << network.status();
     return network.ok() ? *std::move(network) : nullptr;
   }

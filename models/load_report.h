@@ -1,0 +1,29 @@
+// LoadReport says what loading a model on LibTorch has found out about it.
+//
+// Thread safety: plain values.
+#ifndef FERRY_MODELS_LOAD_REPORT_H_
+#define FERRY_MODELS_LOAD_REPORT_H_
+
+#include <optional>
+#include <string>
+
+namespace ferry {
+
+struct LoadReport {
+  // The largest error of bf16 against fp32, as a share of the largest value of
+  // the output, whose name is `output`; none where they were not compared.
+  std::optional<double> max_error;
+  std::string output = {};
+  // Why a model in bf16 was not compared; else empty.
+  std::string why_not_compared = {};
+  // What bf16 does other than fp32, where it is not to be served for that; else
+  // empty. fp32 runs then.
+  std::string why_not_bf16 = {};
+  // The output in which a row depends on the rows beside it; empty: none is
+  // known.
+  std::string mixed_output = {};
+};
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_LOAD_REPORT_H_

@@ -1,0 +1,75 @@
+// Implements CheckPrecision and CheckRows: compares, and says so in words.
+#include "models/torch/precision_check.h"
+
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace ferry {
+namespace {
+
+// How far rows alone may be from the same rows together: kernels of other batch
+// sizes sum up in another order.
+constexpr double kRowsTolerance = 0.01;
+constexpr double kRowsTolerance16 = 0.05;  // floats of 16 bits, or int8
+
+std::string Percent(double share) {
+  return absl::StrFormat("%.3g%%", share * 100);
+}
+
+std::string WhyNot(const ProbeError& error, const ModelOptions& options) {
+  const std::string output =
+      error.output < options.spec.outputs.size()
+          ? absl::StrCat("output '", options.spec.outputs[error.output].name,
+                         "'")
+          : "an output that the config does not have";
+  return std::isinf(error.share)
+             ? absl::StrCat(output,
+                            " has another shape or type than in fp32, or is "
+                            "infinite or no number where fp32 is finite")
+             : absl::StrCat(output, " is off by ", Percent(error.share),
+                            " of its largest value in fp32, expected at most ",
+                            Percent(options.precision_tolerance),
+                            " (ferry.precision_tolerance)");
+}
+
+}  // namespace
+
+absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
+                            const ModelOptions& options, LoadReport& report) {
+  const absl::StatusOr<ProbeError> error =
+      in_fp32.Compare(network, options.precision);
+  if (error.ok()) {
+    report.max_error = error->share;
+    report.output = error->output < options.spec.outputs.size()
+                        ? options.spec.outputs[error->output].name
+                        : "";
+    if (error->share <= options.precision_tolerance) {
+      report.why_not_bf16.clear();
+      return absl::OkStatus();
+    }
+    report.why_not_bf16 = WhyNot(*error, options);
+  } else if (report.why_not_bf16.empty()) {  // how far off it was tells more
+    report.why_not_bf16 =
+        absl::StrCat("forward() fails, ", error.status().message());
+  }
+  return absl::InternalError(report.why_not_bf16);
+}
+
+void CheckRows(const NetworkProbe& probe, Network& network, Precision precision,
+               ModelOptions& options, LoadReport& report) {
+  if (options.batching != Batching::kAcrossRequests) {
+    return;
+  }
+  report.mixed_output = probe.MixedOutput(
+      network, precision,
+      precision == Precision::kFp32 ? kRowsTolerance : kRowsTolerance16);
+  if (!report.mixed_output.empty()) {
+    options.batching = Batching::kOwnRowsOnly;
+    options.buckets.clear();
+  }
+}
+
+}  // namespace ferry

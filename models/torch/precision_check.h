@@ -1,0 +1,32 @@
+// CheckPrecision decides whether a network in bf16 is near enough to itself in
+// fp32 to serve.
+//
+// Thread safety: free functions.
+#ifndef FERRY_MODELS_TORCH_PRECISION_CHECK_H_
+#define FERRY_MODELS_TORCH_PRECISION_CHECK_H_
+
+#include "absl/status/status.h"
+#include "models/config/model_options.h"
+#include "models/load_report.h"
+#include "models/torch/network.h"
+#include "models/torch/network_probe.h"
+
+namespace ferry {
+
+// Compares `network`, which computes as `options` say, with what the network in
+// fp32 gave to `in_fp32`. Writes the error into the report; where it is above
+// options.precision_tolerance or the network fails, INTERNAL with
+// report.why_not_bf16. REQUIRES: in_fp32.has_run().
+absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
+                            const ModelOptions& options, LoadReport& report);
+
+// Looks, of a model that batches across requests, whether rows come out alone
+// as they do in the batch that `probe` ran through `network`. Where they do not
+// the requests have batches of their own, which are not padded: the options and
+// the report then say so.
+void CheckRows(const NetworkProbe& probe, Network& network, Precision precision,
+               ModelOptions& options, LoadReport& report);
+
+}  // namespace ferry
+
+#endif  // FERRY_MODELS_TORCH_PRECISION_CHECK_H_

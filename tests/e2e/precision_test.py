@@ -1,0 +1,196 @@
+"""Answers in bf16 against fp32: small networks with and without what 16-bit
+floats cannot hold, what is served of each, and what is said about it."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+from ferry_process import FerryProcess, parameter
+
+WRITE_NETWORKS = os.environ["FERRY_WRITE_NETWORKS"]
+TOLERANCE = 0.05  # of ferry.precision_tolerance
+ROUNDING = 1e-3  # fp32 by other kernels
+TYPES = {"FP32": np.float32, "INT64": np.int64}
+
+
+def error_of(expected, found):
+    """Returns how far an output is off, as a share of its largest value."""
+    if not np.issubdtype(expected.dtype, np.floating):
+        return float(np.mean(expected != found))
+    if not np.array_equal(np.isfinite(expected), np.isfinite(found)):
+        return np.inf
+    difference = np.abs(np.nan_to_num(expected) - np.nan_to_num(found)).max()
+    return float(difference / (np.abs(np.nan_to_num(expected)).max() or 1))
+
+
+class PrecisionTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.networks = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, cls.networks)
+        subprocess.run([WRITE_NETWORKS, cls.networks], check=True, timeout=120)
+        cls.listed = json.loads((cls.networks / "networks.json").read_text())
+
+    def setUp(self):
+        self.repository = pathlib.Path(tempfile.mkdtemp(prefix="ferry-e2e-"))
+        self.addCleanup(shutil.rmtree, self.repository)
+
+    def start(self):
+        self.server = FerryProcess("--model-control-mode=explicit",
+                                   "--model-repository", str(self.repository),
+                                   models=None)
+        self.addCleanup(self.server.stop)
+        self.client = triton.InferenceServerClient(self.server.address)
+        self.addCleanup(self.client.close)
+
+    def write(self, name, more=""):
+        shutil.copytree(self.networks / name, self.repository / name)
+        with (self.repository / name / "config.pbtxt").open("a") as config:
+            config.write(more)
+
+    def ask(self, network):
+        """Returns the answers to the network's rows, sent one by one."""
+        rows = network["rows"]
+        given = {
+            tensor["name"]: np.fromfile(
+                self.networks / network["name"] / f"rows.{tensor['name']}",
+                TYPES[tensor["type"]]).reshape(rows, *tensor["dims"])
+            for tensor in network["inputs"]}
+        answers = []
+        for row in range(rows):
+            inputs = []
+            for tensor in network["inputs"]:
+                values = given[tensor["name"]][row:row + 1]
+                inputs.append(triton.InferInput(
+                    tensor["name"], values.shape, tensor["type"]))
+                inputs[-1].set_data_from_numpy(values)
+            answers.append(
+                self.client.infer(network["name"], inputs).as_numpy("y"))
+        return np.concatenate(answers)
+
+    def parameter(self, name, key):
+        served = self.client.get_model_config(name).config
+        return served.parameters[key].string_value
+
+    def line(self, *words):
+        """Returns the first line of the log with all these words, or ""."""
+        return next((line for line in self.server.log
+                     if all(word in line for word in words)), "")
+
+    def refusal(self, name):
+        with self.assertRaises(InferenceServerException) as caught:
+            self.client.load_model(name)
+        return caught.exception.message()
+
+    def test_no_network_is_off_without_a_word(self):
+        served = {"bf16": [], "fp32": []}
+        for network in self.listed:
+            self.write(network["name"])
+        self.start()
+        for network in self.listed:
+            name = network["name"]
+            with self.subTest(name):
+                self.client.load_model(name)
+                serving = self.parameter(name, "ferry.precision.serving")
+                served[serving].append(name)
+                answers = self.ask(network)
+                expected = np.fromfile(
+                    self.networks / name / "expected",
+                    TYPES[network["output"]]).reshape(answers.shape)
+                self.assertLessEqual(
+                    error_of(expected, answers),
+                    TOLERANCE if serving == "bf16" else ROUNDING)
+                self.assertTrue(self.line(
+                    f"model {name} version=1 precision asked=default "
+                    f"serving={serving} max_error="))
+                said = self.line(f"model {name} ", "as bf16 does not serve: ")
+                self.assertEqual(said != "", serving == "fp32")
+                self.assertEqual(self.server.metric(
+                    "ferry_model_precision", model=name, asked="default",
+                    serving=serving,
+                    max_error=self.parameter(
+                        name, "ferry.precision.max_error")), 1)
+        self.assertGreaterEqual(len(self.listed), 30)
+        # What the matrix kernels are for goes on to have them.
+        for name in ("mlp", "convolution", "batch-norm", "batch-norm-late",
+                     "image-normalized", "embedding", "layer-norm",
+                     "mask-added", "mask-infinite", "frequencies", "rotary",
+                     "weights-as-buffers", "positions-table", "memory"):
+            self.assertIn(name, served["bf16"])
+        for name in ("positions-typed", "rotary-typed", "counts", "phase",
+                     "class-offsets", "cumulative-differences", "branch",
+                     "pixels", "positions-counted"):
+            self.assertIn(name, served["fp32"])
+
+    def test_bf16_that_is_asked_for_and_too_far_off_is_refused(self):
+        self.write("positions-typed", parameter("ferry.precision", "bf16"))
+        self.start()
+        said = self.refusal("positions-typed")
+        for words in ("output 'y' is off by ", "expected at most 5%",
+                      "write fp32", "ferry.precision_tolerance",
+                      "model_warmup"):
+            self.assertIn(words, said)
+
+    def test_tolerance_of_the_config_decides(self):
+        self.write("positions-typed",
+                   parameter("ferry.precision", "bf16") +
+                   parameter("ferry.precision_tolerance", "1"))
+        self.write("mlp", parameter("ferry.precision_tolerance", "1e-6"))
+        self.start()
+        self.client.load_model("positions-typed")
+        self.assertGreater(float(self.parameter(
+            "positions-typed", "ferry.precision.max_error")), 0.05)
+        self.client.load_model("mlp")
+        self.assertEqual(self.parameter("mlp", "ferry.precision"), "fp32")
+        self.assertIn("expected at most 0.0001%",
+                      self.line("model mlp ", "as bf16 does not serve: "))
+
+    def test_config_that_was_answered_is_taken_back(self):
+        for name in ("mlp", "branch"):
+            self.write(name)
+        self.start()
+        for name in ("mlp", "branch"):
+            self.client.load_model(name)
+            answered = self.client.get_model_config(name, as_json=True)
+            self.client.load_model(name, config=json.dumps(answered["config"]))
+            self.assertTrue(self.client.is_model_ready(name))
+
+    def test_failure_that_stands_is_told_and_bf16_only_as_a_note(self):
+        self.write("spectrum")
+        config = self.repository / "spectrum" / "config.pbtxt"
+        text = config.read_text()
+        config.write_text(text.replace("dims: [ 17 ]", "dims: [ 32 ]"))
+        self.assertNotEqual(text, config.read_text())
+        self.start()
+        said = self.refusal("spectrum")
+        self.assertIn("output 'y': expected shape [1,32], the model gives "
+                      "[1,17]; in bf16: ", said)
+
+    def test_rows_of_another_size_are_told_in_the_words_of_libtorch(self):
+        for precision in ("bf16", "fp32", "native", ""):
+            name = f"mlp{precision}"
+            shutil.copytree(self.networks / "mlp", self.repository / name)
+            config = self.repository / name / "config.pbtxt"
+            config.write_text(
+                config.read_text().replace("dims: [ 32 ]", "dims: [ 31 ]") +
+                (parameter("ferry.precision", precision) if precision else ""))
+        self.start()
+        for precision in ("bf16", "fp32", "native", ""):
+            said = self.refusal(f"mlp{precision}")
+            self.assertIn("mat1 and mat2 shapes cannot be multiplied", said)
+            self.assertIn("x31 and 32x64", said)
+            self.assertNotIn("it runs in", said)
+            self.assertNotIn("ferry.precision", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
