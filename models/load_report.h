@@ -4,6 +4,7 @@
 #ifndef FERRY_MODELS_LOAD_REPORT_H_
 #define FERRY_MODELS_LOAD_REPORT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,8 @@ struct LoadReport {
   // the output, whose name is `output`; none where they were not compared.
   std::optional<double> max_error;
   std::string output = {};
+  // The largest that was compared of sizes that vary; 0 where none does.
+  int64_t largest_size = 0;
   // Why a model in bf16 was not compared; else empty.
   std::string why_not_compared = {};
   // What bf16 does other than fp32, where it is not to be served for that; else

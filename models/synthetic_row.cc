@@ -84,8 +84,11 @@ void PutElement(DataType type, const SyntheticValues& values,
   const size_t size = ElementSize(type);
   const size_t end = bytes.size();
   bytes.resize(end + size);  // zeros
-  const uint32_t range = static_cast<uint32_t>(values.end - values.least);
-  bytes[end] = static_cast<std::byte>(values.least + random() % range);
+  const int32_t most = size > 1 ? values.end : std::min(values.end, 100);
+  const auto range = static_cast<uint32_t>(most - values.least);
+  const uint32_t value = static_cast<uint32_t>(values.least) +
+                         static_cast<uint32_t>(random() % range);
+  std::memcpy(bytes.data() + end, &value, std::min(size, sizeof(value)));
 }
 
 // One input of a row, without its bytes.

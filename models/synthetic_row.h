@@ -19,6 +19,10 @@ namespace ferry {
 // The seed of all that is drawn: runs are alike.
 inline constexpr uint32_t kDrawSeed = 7;
 
+// Sizes of a dimension that varies, the cheap ones that most models take first;
+// 1 for those whose dimensions must agree with others'.
+inline constexpr int64_t kMadeUpSizes[] = {16, 32, 64, 128, 224, 1};
+
 // Returns whether `rows` rows of the spec's inputs, with `any_size` for each
 // size that varies, are cheap to try: 4 Mi elements at most.
 bool IsCheap(const ModelSpec& spec, int64_t any_size, int32_t rows);
@@ -30,7 +34,8 @@ struct SyntheticValues {
   // equal. A bool is false or true, and `low` where they are equal.
   float low = -1;
   float high = 1;
-  // Integers are from `least` to less than `end`.
+  // Integers are from `least` to less than `end`, which is at most 32,768;
+  // those of 8 bits below 100.
   int32_t least = 0;
   int32_t end = 100;
   // Each string; null: eight letters.

@@ -36,6 +36,8 @@
 # G4  how late a queued request is answered that expires or is cancelled
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # probe-loads  what a load in a process of its own first costs
+# precision  small networks in bf16 against fp32, and times of loads, on the
+#     processor; --before DIR: also by the programs there
 # sends  planned requests a second that ferry-bench itself can send
 # grpc-api  completion queues against the callback API
 #
@@ -43,8 +45,6 @@
 # C3-instances    adaptive on four instances      C6    priorities and shapes
 # C4-virtual  overload with timeouts          phi1  the closed form
 # D-pipeline  a device that copies and computes at once: busy at saturation
-# precision  small networks in bf16 against fp32, and times of loads, on the
-#     processor; --before DIR: also by the programs there
 # channels-last  TorchScript convolutions in both layouts, on the processor
 # policies    the policies across loads, bursts, instances, bounds of p99, as
 #             tables and as a picture (requirements/show.txt, into .venv)

@@ -23,7 +23,8 @@ bool IsIncomplete(const ModelOptions& options) {
   return options.spec.inputs.empty() || options.spec.outputs.empty();
 }
 
-std::string CompleteConfig(const ModelSpec& found, ModelConfig& config) {
+std::string CompleteConfig(const ModelSpec& found, Batching batching,
+                           ModelConfig& config) {
   ModelOptions& options = config.options;
   inference::ModelConfig added;
   if (options.spec.inputs.empty()) {
@@ -31,8 +32,9 @@ std::string CompleteConfig(const ModelSpec& found, ModelConfig& config) {
     if (options.spec.max_batch_size != found.max_batch_size) {
       added.set_max_batch_size(found.max_batch_size);
     }
-    if (found.max_batch_size > 0 && !config.message.has_dynamic_batching()) {
-      options.batching = Batching::kAcrossRequests;
+    if (found.max_batch_size > 0 && batching == Batching::kAcrossRequests &&
+        !config.message.has_dynamic_batching()) {
+      options.batching = batching;
       added.mutable_dynamic_batching();
     }
   }

@@ -15,9 +15,10 @@ namespace ferry {
 bool IsIncomplete(const ModelOptions& options);
 
 // Writes what `found` has and the config lacks into options and message. A
-// model that batches, and whose config named no input, batches across requests.
-// Returns the lines of config.pbtxt that say the same.
-std::string CompleteConfig(const ModelSpec& found, ModelConfig& config);
+// model that batches, and whose config named no input, batches as `batching`
+// says. Returns the lines of config.pbtxt that say the same.
+std::string CompleteConfig(const ModelSpec& found, Batching batching,
+                           ModelConfig& config);
 
 }  // namespace ferry
 

@@ -101,7 +101,10 @@ void SetPrecision(Precision precision, ModelConfig& config) {
 void BatchRequestsAlone(ModelConfig& config) {
   config.options.batching = Batching::kOwnRowsOnly;
   config.options.buckets.clear();
-  config.message.mutable_parameters()->erase("ferry.buckets");
+  for (inference::ModelConfig* message : {&config.message, &config.kept}) {
+    message->clear_dynamic_batching();
+    message->mutable_parameters()->erase("ferry.buckets");
+  }
 }
 
 absl::Status ApplyOverrides(const ModelOverrides& overrides,

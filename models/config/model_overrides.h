@@ -32,7 +32,7 @@ enum class ConfigOrigin { kFolder, kEmbedded, kFlags };
 // Sets it in the options and in the message.
 void SetPrecision(Precision precision, ModelConfig& config);
 
-// Takes back, in options and message, that requests share batches and that
+// Takes back, in options and messages, that requests share batches and that
 // batches are padded: for a model that mixes rows.
 void BatchRequestsAlone(ModelConfig& config);
 

@@ -199,12 +199,16 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
       !status.ok()) {
     return named(status);
   }
-  if (!report.mixed_output.empty()) {
+  const bool mixes_rows = !report.mixed_output.empty();
+  if (mixes_rows) {
     BatchRequestsAlone(config);
   }
   auto model = std::make_unique<ServedModel>();
   if (IsIncomplete(given.options)) {
-    model->completed = CompleteConfig(loaded.spec(), config);
+    model->completed = CompleteConfig(
+        loaded.spec(),
+        mixes_rows ? Batching::kOwnRowsOnly : Batching::kAcrossRequests,
+        config);
   }
   const ModelOptions& options = config.options;
   const DeviceModel* const on_device = loaded.on_device.get();
@@ -308,10 +312,11 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   LoadReport report;
   auto model = LoadAsConfigured(given, overrides, folder, place, report);
   const bool is_chosen = given.options.is_precision_chosen;
-  if (!report.why_not_bf16.empty() && is_chosen) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        model.status().message(), "; its config asks for ferry.precision bf16",
-        report.max_error.has_value() ? kRemedies : ", it runs in fp32"));
+  if (!report.why_not_bf16.empty() && report.max_error.has_value() &&
+      is_chosen) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(model.status().message(),
+                     "; its config asks for ferry.precision bf16", kRemedies));
   }
   const std::string why_not =
       report.why_not_bf16.empty() ? FailureOf(model) : report.why_not_bf16;

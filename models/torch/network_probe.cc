@@ -5,11 +5,12 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/checked_math.h"
 #include "batcher/batch_buckets.h"
 #include "models/torch/sample_row.h"
@@ -20,19 +21,30 @@ namespace ferry {
 namespace {
 
 constexpr Duration kBudget = std::chrono::milliseconds(500);
-// One that comes out otherwise is within the tolerance then.
-constexpr int64_t kMostRows = 64;
-constexpr int64_t kFewRows = 2;
-// A batch that is run for more than to see whether it runs has as many.
-constexpr int64_t kMostElements = int64_t{1} << 20;
-// Sizes of a dimension that varies: those that most networks take, then more
-// than 256, to which bf16 counts.
-constexpr int64_t kSizes[] = {16, 32, 64, 128, 224, 1};
-constexpr int64_t kLargeSizes[] = {384, 1000};
-
-constexpr SyntheticValues kProbeValues[] = {{"numbers from -1 to 1", -1, 1},
-                                            {"numbers from 0 to 1", 0, 1}};
+// For finding a row, and for rows of a large size.
+constexpr Duration kLargeBudget = std::chrono::milliseconds(2500);
+constexpr int64_t kLargeSize = 384;
+constexpr int32_t kFirstRows = 8;
+constexpr int64_t kMostRows = 64;                    // of each base and kind
+constexpr int64_t kMostElements = int64_t{1} << 20;  // of a batch of them
+constexpr int64_t kMostKept = int64_t{1} << 24;      // elements of all batches
 constexpr int32_t kIntegerEnds[] = {100, 5, 2, 1};
+constexpr int32_t kLargeIntegers = 1000;
+
+constexpr SyntheticValues kKinds[] = {
+    {"", -1, 1}, {"", 0, 1}, {"", 0, 1000, 0, kLargeIntegers}};
+constexpr SyntheticValues kDeviceKinds[] = {{"", 0, 0.98F, 0, 1}};
+
+// Where integers are fewer one or two may differ: the larger of two values
+// that are almost alike may be either.
+constexpr int64_t kFewIntegers = 40;
+constexpr int64_t kRowsTogether = 4;
+// How far rows alone may be from the same rows together: kernels of other batch
+// sizes sum up in another order.
+constexpr double kRowsTolerance = 0.01;
+constexpr double kRowsTolerance16 = 0.05;  // floats of 16 bits, or int8
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 bool HasSizesThatVary(const ModelSpec& spec) {
   return std::any_of(
@@ -41,91 +53,144 @@ bool HasSizesThatVary(const ModelSpec& spec) {
       });
 }
 
-int64_t ElementsOf(const std::vector<std::vector<RowInput>>& rows) {
-  int64_t elements = 0;
-  for (const RowInput& input : rows.front()) {
-    elements += input.is_given ? ElementCount(input.dims).value_or(0) : 0;
-  }
-  return elements * std::ssize(rows);
+bool HasOneNumber(const ModelSpec& spec) {
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(),
+                     [](const TensorSpec& input) {
+                       return std::all_of(input.dims.begin(), input.dims.end(),
+                                          [](int64_t dim) { return dim == 1; });
+                     });
 }
 
-// Moves tensors to the host, where waiting for them shows what failed.
+int64_t ElementsOf(const std::vector<RowInput>& row) {
+  int64_t elements = 0;
+  for (const RowInput& input : row) {
+    elements += input.is_given ? ElementCount(input.dims).value_or(0) : 0;
+  }
+  return elements;
+}
+
+int64_t ElementsOf(const Values& outputs) {
+  int64_t elements = 0;
+  for (const c10::IValue& output : outputs) {
+    elements += output.isTensor() ? output.toTensor().numel() : 0;
+  }
+  return elements;
+}
+
+// Copies tensors to the host: they may lie in the network's own memory.
 void ToHost(Values& values) {
   for (c10::IValue& value : values) {
     if (value.isTensor()) {
-      value = value.toTensor().to(at::kCPU);
+      value = value.toTensor().to(at::kCPU, /*non_blocking=*/false,
+                                  /*copy=*/true);
     }
   }
 }
 
-double ShareThatDiffers(const std::vector<std::string>& expected,
-                        const std::vector<std::string>& found) {
-  if (expected.size() != found.size()) {
-    return std::numeric_limits<double>::infinity();
-  }
-  size_t count = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    count += expected[i] != found[i] ? 1 : 0;
-  }
-  return expected.empty() ? 0
-                          : static_cast<double>(count) /
-                                static_cast<double>(expected.size());
+// Whether some output has floats, and none of them is a number.
+bool HasNoNumbers(const Values& outputs) {
+  return std::any_of(
+      outputs.begin(), outputs.end(), [](const c10::IValue& value) {
+        return value.isTensor() && value.toTensor().is_floating_point() &&
+               value.toTensor().numel() > 0 &&
+               !value.toTensor().isfinite().any().item<bool>();
+      });
 }
 
-std::vector<std::string> Strings(const c10::IValue& list) {
-  std::vector<std::string> strings;
-  for (const c10::IValue& text : list.toListRef()) {
-    strings.push_back(text.toStringRef());
-  }
-  return strings;
-}
-
-double ErrorOf(const at::Tensor& expected, const at::Tensor& found) {
-  if (expected.sizes() != found.sizes() ||
-      expected.is_floating_point() != found.is_floating_point()) {
-    return std::numeric_limits<double>::infinity();
-  }
-  if (expected.numel() == 0) {
-    return 0;
-  }
-  if (!expected.is_floating_point()) {
-    return expected.ne(found).to(at::kDouble).mean().item<double>();
-  }
-  const at::Tensor wide = expected.to(at::kDouble);
-  const at::Tensor other = found.to(at::kDouble);
-  const at::Tensor are_alike =
-      wide.eq(other).logical_or(wide.isnan().logical_and(other.isnan()));
-  const double off =
-      at::where(are_alike, 0.0, (wide - other).abs()).max().item<double>();
-  const double largest =
-      at::nan_to_num(wide, 0, 0, 0).abs().max().item<double>();
-  return std::isnan(off) ? std::numeric_limits<double>::infinity()
-                         : off / (largest > 0 ? largest : 1);
-}
-
-double ErrorOf(const c10::IValue& expected, const c10::IValue& found) {
-  if (expected.isTensor() && found.isTensor()) {
-    return ErrorOf(expected.toTensor(), found.toTensor());
-  }
-  return expected.isList() && found.isList()
-             ? ShareThatDiffers(Strings(expected), Strings(found))
-             : std::numeric_limits<double>::infinity();
-}
-
-ProbeError LargestError(const Values& expected, const Values& found) {
-  ProbeError largest;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double share = i < found.size()
-                             ? ErrorOf(expected[i], found[i])
-                             : std::numeric_limits<double>::infinity();
-    if (share > largest.share) {
-      largest = {.share = share, .output = i};
+// How far the batches of one output are off.
+class Difference {
+ public:
+  void Add(const c10::IValue& expected, const c10::IValue& found, size_t kind) {
+    if (expected.isTensor() && found.isTensor()) {
+      Add(expected.toTensor(), found.toTensor(), floats_[kind]);
+    } else if (expected.isList() && found.isList() &&
+               expected.toListRef().size() == found.toListRef().size()) {
+      for (size_t i = 0; i < expected.toListRef().size(); ++i) {
+        count_ += 1;
+        differing_ += expected.toListRef()[i].toStringRef() ==
+                              found.toListRef()[i].toStringRef()
+                          ? 0
+                          : 1;
+      }
+    } else {
+      floats_[kind].off = kInfinite;
     }
   }
-  return largest;
-}
 
-// Returns of each output one of `rows` rows; empty where an output has no rows.
+  // `least_count`: integers that are fewer count as so many.
+  double share(int64_t least_count) const {
+    double share = static_cast<double>(differing_) /
+                   static_cast<double>(std::max(count_, least_count));
+    for (const Floats& floats : floats_) {
+      share = std::max(share,
+                       floats.off / (floats.largest > 0 ? floats.largest : 1));
+    }
+    return share;
+  }
+
+ private:
+  struct Floats {
+    double off = 0;
+    double largest = 0;
+  };
+
+  void Add(const at::Tensor& expected, const at::Tensor& found,
+           Floats& floats) {
+    const bool is_float = expected.is_floating_point();
+    if (expected.sizes() != found.sizes() ||
+        is_float != found.is_floating_point()) {
+      floats.off = kInfinite;
+    } else if (!is_float) {
+      count_ += expected.numel();
+      differing_ += expected.ne(found).sum().item<int64_t>();
+    } else if (expected.numel() > 0) {
+      const auto type =
+          expected.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+      const at::Tensor wide = expected.to(type);
+      const at::Tensor other = found.to(type);
+      const at::Tensor are_alike =
+          wide.eq(other).logical_or(wide.isnan().logical_and(other.isnan()));
+      const double off =
+          at::where(are_alike, 0.0, (wide - other).abs()).max().item<double>();
+      floats.off = std::max(floats.off, std::isnan(off) ? kInfinite : off);
+      floats.largest =
+          std::max(floats.largest,
+                   at::nan_to_num(wide, 0, 0, 0).abs().max().item<double>());
+    }
+  }
+
+  std::array<Floats, std::size(kKinds)> floats_;
+  int64_t differing_ = 0;
+  int64_t count_ = 0;
+};
+
+class Differences {
+ public:
+  explicit Differences(const ModelSpec& spec) : of_(spec.outputs.size()) {}
+
+  void Add(const Values& expected, const Values& found, size_t kind) {
+    for (size_t i = 0; i < of_.size() && i < expected.size(); ++i) {
+      of_[i].Add(expected[i], i < found.size() ? found[i] : c10::IValue(),
+                 kind);
+    }
+  }
+
+  ProbeError Largest(int64_t least_count) const {
+    ProbeError largest;
+    for (size_t i = 0; i < of_.size(); ++i) {
+      if (const double share = of_[i].share(least_count);
+          share > largest.share) {
+        largest = {.share = share, .output = i};
+      }
+    }
+    return largest;
+  }
+
+ private:
+  std::vector<Difference> of_;  // [output]
+};
+
+// Returns one of `rows` rows of each output; empty where an output has none.
 Values RowOf(const Values& outputs, int64_t row, int64_t rows) {
   Values alone;
   for (const c10::IValue& output : outputs) {
@@ -138,16 +203,6 @@ Values RowOf(const Values& outputs, int64_t row, int64_t rows) {
   return alone;
 }
 
-// Whether rows have the same inputs of the same dims.
-bool AreOfOneShape(const std::vector<RowInput>& a,
-                   const std::vector<RowInput>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const RowInput& one, const RowInput& other) {
-                      return one.is_given == other.is_given &&
-                             one.dims == other.dims;
-                    });
-}
-
 }  // namespace
 
 NetworkProbe::NetworkProbe(const ModelOptions& options, at::Device device)
@@ -155,181 +210,158 @@ NetworkProbe::NetworkProbe(const ModelOptions& options, at::Device device)
       device_(device),
       most_rows_(
           std::clamp<int64_t>(options.spec.max_batch_size, 1, kMostRows)),
+      sizes_vary_(HasSizesThatVary(options.spec)),
+      kinds_(!device.is_cpu()
+                 ? absl::MakeSpan(kDeviceKinds)
+                 : absl::MakeSpan(kKinds, HasOneNumber(options.spec)
+                                              ? std::size(kKinds)
+                                              : 2)),
       random_(kDrawSeed) {}
 
-void NetworkProbe::Run(Network& network, Precision precision, Extent extent) {
+void NetworkProbe::Find(Network& network, Precision precision) {
   at::set_num_threads(options_.threads);
-  end_ = Clock::Steady().Now() + kBudget;
+  begin_ = Clock::Steady().Now();
   const ModelOptions staged = StagedIn(precision);
   if (options_.warm_up.empty()) {
-    RunSynthetic(network, staged, extent);
+    FindSynthetic(network, staged);
   } else {
-    RunSamples(network, staged, extent);
+    FindSamples(network, staged);
   }
 }
 
-// Those of one shape share a batch. What a sample does not bring as a file is
-// drawn as well.
-void NetworkProbe::RunSamples(Network& network, const ModelOptions& staged,
-                              Extent extent) {
-  std::vector<std::vector<Row>> batches;
+void NetworkProbe::FindSamples(Network& network, const ModelOptions& staged) {
   for (const WarmUpSample& sample : options_.warm_up) {
-    Row row;
-    if (!RowOf(sample, options_.spec, row).ok()) {
+    Base base;
+    if (!RowOf(sample, options_.spec, base.row).ok()) {
       continue;  // warm-up says so
     }
-    const auto like = std::find_if(batches.begin(), batches.end(),
-                                   [&](const std::vector<Row>& batch) {
-                                     return AreOfOneShape(batch.front(), row) &&
-                                            std::ssize(batch) < most_rows_;
-                                   });
-    (like == batches.end() ? batches.emplace_back() : *like).push_back(row);
-    Row drawn = row;
-    bool is_drawn = false;
-    for (size_t i = 0; i < drawn.size(); ++i) {
-      const TensorSpec& spec = options_.spec.inputs[i];
-      const auto input = sample.inputs.find(spec.name);
-      if (input != sample.inputs.end() &&
-          input->second.data != WarmUpSample::Data::kFile &&
-          spec.type != DataType::kBytes &&
-          at::isFloatingType(StagedType(staged, i, std::nullopt))) {
-        DrawInput(spec, kProbeValues[0], random_, drawn[i]);
-        is_drawn = true;
-      }
+    for (const TensorSpec& input : options_.spec.inputs) {
+      const auto given = sample.inputs.find(input.name);
+      base.is_drawn.push_back(given != sample.inputs.end() &&
+                              given->second.data != WarmUpSample::Data::kFile &&
+                              input.type != DataType::kBytes &&
+                              at::isFloatingType(WireType(input.type)));
     }
-    if (is_drawn) {
-      batches.push_back({std::move(drawn)});
-    }
-  }
-  for (std::vector<Row>& batch : batches) {
-    if (!has_run() ||
-        (extent == Extent::kAll && HasTimeFor(ElementsOf(batch)))) {
-      const absl::Status status = Try(network, staged, std::move(batch));
-      if (!status.ok() && failure_.empty()) {
-        failure_ = std::string(status.message());
-      }
-    }
-  }
-  if (has_run() && std::none_of(batches_.begin(), batches_.end(),
-                                [](const ProbeBatch& batch) {
-                                  return batch.rows.size() > 1;
-                                })) {
-    const size_t compared = batches_.size();
-    RunSynthetic(network, staged, Extent::kOneBatch);
-    if (batches_.size() > compared) {  // to see rows beside each other
-      batches_.back().is_compared = false;
+    if (!has_run() || HasTimeFor(ElementsOf(base.row), kBudget)) {
+      (void)TryBase(network, staged, std::move(base), kinds_[0]);
     }
   }
 }
 
-void NetworkProbe::RunSynthetic(Network& network, const ModelOptions& staged,
-                                Extent extent) {
-  const std::optional<Synthetic> found = FindSynthetic(network, staged);
-  if (!found.has_value() || extent == Extent::kOneBatch) {
-    return;
+void NetworkProbe::FindSynthetic(Network& network, const ModelOptions& staged) {
+  std::vector<SyntheticValues> all = {kKinds[0], kKinds[1], kOneValues};
+  if (!device_.is_cpu()) {
+    all = {kDeviceKinds[0]};
   }
-  const int64_t row_elements = std::max<int64_t>(
-      ElementsOf(batches_.back().rows) / std::ssize(batches_.back().rows), 1);
-  const int64_t most =
-      std::clamp(kMostElements / row_elements, int64_t{1}, most_rows_);
-  for (SyntheticValues values : kProbeValues) {
-    values.least = found->values.least;
-    values.end = found->values.end;
-    int64_t count = most;
-    while (count > 1 && !HasTimeFor(count * row_elements)) {
-      count /= 2;
-    }
-    if (HasTimeFor(count * row_elements)) {
-      (void)Try(network, staged, DrawRows(found->size, values, count));
-    }
-  }
-  for (const int64_t large : kLargeSizes) {
-    if (!HasSizesThatVary(options_.spec) ||
-        !IsCheap(options_.spec, large, kFewRows)) {
-      continue;
-    }
-    std::vector<Row> rows = DrawRows(large, found->values, few_rows());
-    if (HasTimeFor(ElementsOf(rows))) {
-      (void)Try(network, staged, std::move(rows));  // it may take no more
-    }
-  }
-}
-
-std::optional<NetworkProbe::Synthetic> NetworkProbe::FindSynthetic(
-    Network& network, const ModelOptions& staged) {
-  for (const Synthetic& tried : SyntheticRows()) {
-    const absl::Status status =
-        Try(network, staged, DrawRows(tried.size, tried.values, few_rows()));
-    if (status.ok()) {
-      return tried;
-    }
-    if (failure_.empty()) {
-      failure_ = std::string(status.message());
-    }
-    if (Clock::Steady().Now() >= end_) {
-      break;
-    }
-  }
-  return std::nullopt;
-}
-
-// Returns values and sizes in the order in which they are tried.
-std::vector<NetworkProbe::Synthetic> NetworkProbe::SyntheticRows() const {
-  std::vector<Synthetic> all;
-  for (const SyntheticValues& floats :
-       {kProbeValues[0], kProbeValues[1], kOneValues}) {
+  for (SyntheticValues values : all) {
     for (const int32_t end : kIntegerEnds) {
-      if (!device_.is_cpu() && end > 1) {
-        continue;
-      }
-      SyntheticValues values = floats;
       values.least = 0;
       values.end = end;
-      for (const int64_t size : kSizes) {
-        if (size == kSizes[0] || (HasSizesThatVary(options_.spec) &&
-                                  IsCheap(options_.spec, size, kFewRows))) {
-          all.push_back({values, size});
+      for (const int64_t size : kMadeUpSizes) {
+        if ((end > 1 && !device_.is_cpu()) ||
+            (size != kMadeUpSizes[0] &&
+             !(sizes_vary_ && IsCheap(options_.spec, size, kFirstRows)))) {
+          continue;
+        }
+        Row row = DrawRow(options_.spec, size, values, random_);
+        std::vector<bool> is_drawn(row.size(), true);
+        if (TryBase(network, staged, {std::move(row), is_drawn, end}, values)
+                .ok() ||
+            Clock::Steady().Now() - begin_ > kLargeBudget) {
+          return;
         }
       }
     }
   }
-  return all;
+}
+
+absl::Status NetworkProbe::TryBase(Network& network, const ModelOptions& staged,
+                                   Base base, const SyntheticValues& values) {
+  std::vector<Row> rows = {base.row};
+  const int64_t count =
+      base.draws() ? std::min<int64_t>(most_rows_, kFirstRows) : 1;
+  for (int64_t row = 1; row < count; ++row) {
+    rows.push_back(Draw(base, values, row));
+  }
+  const absl::Status status = Try(network, staged, std::move(rows), 0);
+  if (status.ok()) {
+    bases_.push_back(std::move(base));
+  } else if (failure_.empty()) {
+    failure_ = std::string(status.message());
+  }
+  return status;
 }
 
 absl::Status NetworkProbe::Try(Network& network, const ModelOptions& staged,
-                               std::vector<Row> rows) {
+                               std::vector<Row> rows, size_t kind) {
   Values outputs;
   const TimePoint begin = Clock::Steady().Now();
   if (absl::Status status = Forward(network, staged, rows, outputs);
       !status.ok()) {
     return status;
   }
+  if (HasNoNumbers(outputs)) {
+    return absl::InternalError("it gives no finite number");
+  }
   took_ = Clock::Steady().Now() - begin;
-  elements_ = ElementsOf(rows);
-  batches_.push_back({std::move(rows), std::move(outputs)});
+  elements_ = std::max({ElementsOf(rows.front()) * std::ssize(rows),
+                        ElementsOf(outputs), int64_t{1}});
+  kept_ += elements_;
+  batches_.push_back({std::move(rows), std::move(outputs), kind});
   return absl::OkStatus();
 }
 
-std::vector<NetworkProbe::Row> NetworkProbe::DrawRows(
-    int64_t any_size, const SyntheticValues& values, int64_t count) {
-  std::vector<Row> rows;
-  // Rows of one size would hide what depends on the largest of a batch.
-  SyntheticValues smaller = values;
-  smaller.low /= 4;
-  smaller.high /= 4;
-  for (int64_t row = 0; row < count; ++row) {
-    rows.push_back(DrawRow(options_.spec, any_size,
-                           row % 2 == 0 ? values : smaller, random_));
+void NetworkProbe::RunMore(Network& network, Precision precision) {
+  at::set_num_threads(options_.threads);
+  const ModelOptions staged = StagedIn(precision);
+  begin_ = Clock::Steady().Now();
+  if (sizes_vary_ && device_.is_cpu() &&
+      IsCheap(options_.spec, kLargeSize, 1)) {
+    RunLarge(network, staged);
   }
-  return rows;
+  begin_ = Clock::Steady().Now();
+  for (const Base& base : bases_) {
+    for (size_t kind = 0; kind < kinds_.size() && base.draws(); ++kind) {
+      RunRows(network, staged, base, kind);
+    }
+  }
 }
 
-bool NetworkProbe::HasTimeFor(int64_t elements) const {
-  const double times = static_cast<double>(elements) /
-                       static_cast<double>(std::max<int64_t>(elements_, 1));
-  const Duration left = end_ - Clock::Steady().Now();
-  return static_cast<double>(took_.count()) * times <
-         static_cast<double>(left.count());
+void NetworkProbe::RunLarge(Network& network, const ModelOptions& staged) {
+  // A script is optimized in its first two runs: the third tells the time.
+  for (int run = 1; run < network.warm_up_runs(); ++run) {
+    if (HasTimeFor(elements_, kBudget)) {
+      (void)Try(network, staged, batches_.front().rows, 0);
+    }
+  }
+  for (const Base& base : bases_) {
+    for (size_t kind = 0; kind < (base.draws() ? kinds_.size() : 1); ++kind) {
+      Row large = Stretched(Draw(base, kinds_[kind], 0));
+      if (HasTimeFor(ElementsOf(large), kLargeBudget)) {
+        (void)Try(network, staged, {std::move(large)}, kind);  // it may throw
+      }
+    }
+  }
+}
+
+void NetworkProbe::RunRows(Network& network, const ModelOptions& staged,
+                           const Base& base, size_t kind) {
+  const int64_t each = std::max(elements_ / std::ssize(batches_.back().rows),
+                                ElementsOf(base.row));
+  int64_t count = std::clamp(kMostElements / each, int64_t{1}, most_rows_);
+  for (int64_t done = 0; done < kMostRows; done += count) {
+    while (count > 1 && !HasTimeFor(count * each, kBudget)) {
+      count /= 2;
+    }
+    std::vector<Row> rows;
+    for (int64_t row = 0; row < count; ++row) {
+      rows.push_back(Draw(base, kinds_[kind], done + row));
+    }
+    if (kept_ > kMostKept || !HasTimeFor(count * each, kBudget) ||
+        !Try(network, staged, std::move(rows), kind).ok()) {
+      return;
+    }
+  }
 }
 
 absl::Status NetworkProbe::Forward(Network& network, const ModelOptions& staged,
@@ -359,6 +391,60 @@ absl::Status NetworkProbe::Forward(Network& network, const ModelOptions& staged,
   });
 }
 
+NetworkProbe::Row NetworkProbe::Draw(const Base& base,
+                                     const SyntheticValues& values,
+                                     int64_t number) {
+  Row row = base.row;
+  for (size_t i = 0; i < row.size(); ++i) {
+    const TensorSpec& spec = options_.spec.inputs[i];
+    std::vector<std::byte>& bytes = row[i].bytes;
+    if (!row[i].is_given) {
+      continue;
+    }
+    if (base.is_drawn[i]) {
+      const bool is_one = ElementCount(row[i].dims) == 1;
+      SyntheticValues own = values.high > 1 && !is_one ? kKinds[0] : values;
+      own.end = own.end == kLargeIntegers && is_one && base.integer_end > 1
+                    ? kLargeIntegers
+                    : base.integer_end;
+      if (number % 2 != 0 && own.low < own.high) {
+        own.low /= 4;
+        own.high /= 4;
+      }
+      DrawInput(spec, own, random_, row[i]);
+    } else if (number % 2 != 0 && spec.type != DataType::kBytes) {
+      std::rotate(bytes.begin(),
+                  bytes.begin() + static_cast<ptrdiff_t>(std::min(
+                                      ElementSize(spec.type), bytes.size())),
+                  bytes.end());
+    }
+  }
+  return row;
+}
+
+NetworkProbe::Row NetworkProbe::Stretched(const Row& row) {
+  Row large = DrawRow(options_.spec, kLargeSize, kZeroValues, random_);
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (!row[i].is_given || row[i].dims == large[i].dims) {
+      large[i] = row[i];
+    } else if (options_.spec.inputs[i].type != DataType::kBytes &&
+               !row[i].bytes.empty()) {
+      for (size_t at = 0; at < large[i].bytes.size(); ++at) {
+        large[i].bytes[at] = row[i].bytes[at % row[i].bytes.size()];
+      }
+    }
+  }
+  return large;
+}
+
+bool NetworkProbe::HasTimeFor(int64_t elements, Duration budget) const {
+  const double times =
+      static_cast<double>(elements) / static_cast<double>(elements_);
+  const Duration left = begin_ + budget - Clock::Steady().Now();
+  return static_cast<double>(took_.count()) * times <
+         static_cast<double>(left.count());
+}
+
 ModelOptions NetworkProbe::StagedIn(Precision precision) const {
   ModelOptions staged = options_;
   staged.precision = precision;
@@ -366,57 +452,72 @@ ModelOptions NetworkProbe::StagedIn(Precision precision) const {
   return staged;
 }
 
-absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
-                                                 Precision precision) const {
-  const ModelOptions staged = StagedIn(precision);
-  ProbeError largest;
+int64_t NetworkProbe::largest_size() const {
+  int64_t largest = 0;
   for (const ProbeBatch& batch : batches_) {
-    Values found;
-    if (!batch.is_compared) {
-      continue;
-    }
-    if (absl::Status status = Forward(other, staged, batch.rows, found);
-        !status.ok()) {
-      return status;
-    }
-    const ProbeError error = LargestError(batch.outputs, found);
-    if (error.share > largest.share) {
-      largest = error;
+    const Row& row = batch.rows.front();
+    for (size_t i = 0; i < row.size() && sizes_vary_; ++i) {
+      const std::vector<int64_t>& dims = options_.spec.inputs[i].dims;
+      for (size_t dim = 0; dim < dims.size() && row[i].is_given; ++dim) {
+        largest = dims[dim] == kAnySize ? std::max(largest, row[i].dims[dim])
+                                        : largest;
+      }
     }
   }
   return largest;
 }
 
-std::string NetworkProbe::MixedOutput(Network& network, Precision precision,
-                                      double tolerance) const {
-  const auto batch =
-      std::find_if(batches_.begin(), batches_.end(),
-                   [](const ProbeBatch& ran) { return ran.rows.size() > 1; });
-  if (batch == batches_.end()) {
+absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
+                                                 Precision precision) const {
+  const ModelOptions staged = StagedIn(precision);
+  Differences differences(options_.spec);
+  for (const ProbeBatch& batch : batches_) {
+    Values found;
+    if (absl::Status status = Forward(other, staged, batch.rows, found);
+        !status.ok()) {
+      return status;
+    }
+    differences.Add(batch.outputs, found, batch.kind);
+  }
+  return differences.Largest(kFewIntegers);
+}
+
+std::string NetworkProbe::MixedOutput(Network& network, Precision precision) {
+  if (most_rows_ < 2) {
     return "";
   }
+  const bool is_fp32 = precision == Precision::kFp32;
+  const auto error = [&](const Values& expected, const Values& found) {
+    Differences differences(options_.spec);
+    differences.Add(expected, found, 0);
+    return differences.Largest(is_fp32 ? 1 : kFewIntegers);
+  };
+  const double tolerance = is_fp32 ? kRowsTolerance : kRowsTolerance16;
   const ModelOptions staged = StagedIn(precision);
-  const int64_t rows = std::ssize(batch->rows);
-  for (int64_t row = 0; row < std::min(rows, kFewRows); ++row) {
-    const Values expected = RowOf(batch->outputs, row, rows);
+  std::vector<Row> rows = {batches_.front().rows.front()};
+  for (int64_t row = 1; row < std::min(most_rows_, kRowsTogether); ++row) {
+    rows.push_back(Draw(bases_.front(), kinds_[0], row));
+  }
+  Values together;
+  if (!Forward(network, staged, rows, together).ok()) {
+    return "";
+  }
+  for (int64_t row = 0; row < 2; ++row) {
+    const Values expected = RowOf(together, row, std::ssize(rows));
     Values alone;
     if (expected.empty() ||
-        !Forward(network, staged, {batch->rows[static_cast<size_t>(row)]},
-                 alone)
+        !Forward(network, staged, {rows[static_cast<size_t>(row)]}, alone)
              .ok()) {
       return "";
     }
-    const ProbeError error = LargestError(expected, alone);
-    if (error.share <= tolerance) {
-      continue;
-    }
+    const ProbeError off = error(expected, alone);
     Values again;
-    const bool is_the_same =
-        Forward(network, staged, batch->rows, again).ok() &&
-        LargestError(batch->outputs, again).share <= tolerance;
-    return is_the_same && error.output < options_.spec.outputs.size()
-               ? options_.spec.outputs[error.output].name
-               : "";
+    if (off.share > tolerance) {
+      return Forward(network, staged, rows, again).ok() &&
+                     error(together, again).share <= tolerance
+                 ? options_.spec.outputs[off.output].name
+                 : "";
+    }
   }
   return "";
 }

@@ -1,13 +1,14 @@
 // NetworkProbe runs rows through a network before it serves, keeps what it
 // gives, and tells how far another network is from that, or a row alone from
-// the same row in a batch.
+// the same row beside another.
 //
-// Rows are the samples of `model_warmup`, else synthetic: no two alike, floats
-// from -1 to 1 and from 0 to 1, integers below 100, or below 5 or 2 where the
-// network throws, or zeros, as always on a device, which an index out of range
-// ends. Sizes that vary are the first of some that it takes, and then larger
-// ones. A batch is padded to its bucket, as it will be. As many batches run as
-// half a second is enough for, and one at least.
+// Rows are the samples of `model_warmup`, with floats that no file brings drawn
+// anew, else synthetic: floats from -1 to 1, then from 0 to 1, then to 1,000 in
+// inputs of one number a row, which is a time or a count more often than not;
+// integers below 100, or below 5 or 2 where the network throws, or zeros. Sizes
+// that vary are the first of some that it takes, and then 384, past 256, to
+// which bf16 counts. On a device, which an index out of range ends, floats are
+// from 0 to 0.98, integers zeros, and sizes those found.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_TORCH_NETWORK_PROBE_H_
@@ -18,12 +19,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "models/config/model_options.h"
 #include "models/row_requests.h"
@@ -33,8 +34,9 @@
 namespace ferry {
 
 // How far outputs are from those expected: the largest difference of floats as
-// a share of the largest value, infinite where one is no number and the other
-// is; of integers, bools and strings the share that differs.
+// a share of the largest value of rows of one kind, infinite where one is no
+// number and the other is; of integers, bools and strings the share that
+// differs.
 struct ProbeError {
   double share = 0;
   size_t output = 0;  // of the spec: in which it is
@@ -42,73 +44,88 @@ struct ProbeError {
 
 class NetworkProbe {
  public:
-  // kOneBatch: to see whether it runs, and how rows come out alone.
-  enum class Extent : uint8_t { kOneBatch, kAll };
-
   // `spec` and samples are those of `options`, which outlive it.
   NetworkProbe(const ModelOptions& options, at::Device device);
 
-  // Runs `network`, which takes floats in that precision.
-  void Run(Network& network, Precision precision, Extent extent);
+  // Runs the first rows that `network` takes, which takes floats in that
+  // precision.
+  void Find(Network& network, Precision precision);
 
-  // Whether some batch ran.
+  // Runs a row of a large size as far as 2.5 s are enough, then more rows for
+  // half a second. REQUIRES: has_run().
+  void RunMore(Network& network, Precision precision);
+
   bool has_run() const { return !batches_.empty(); }
-  // Why none did.
+  // Why Find() found none.
   const std::string& failure() const { return failure_; }
+  // The largest that ran of sizes that vary; 0 where none does.
+  int64_t largest_size() const;
 
   // Runs the same batches through `other`. INTERNAL where it fails with one.
   absl::StatusOr<ProbeError> Compare(Network& other, Precision precision) const;
 
-  // Returns the name of an output in which rows of one batch, run again each
-  // alone through the network of Run(), are not what they were together; empty
-  // where there is none, nothing to see it by, or the same batch comes out
-  // otherwise each time. `tolerance`: as of a ProbeError.
-  std::string MixedOutput(Network& network, Precision precision,
-                          double tolerance) const;
+  // Returns the name of an output in which a row alone is not what it is beside
+  // others; empty where there is none, nothing to see it by, or
+  // the same rows come out otherwise each time. REQUIRES: has_run().
+  std::string MixedOutput(Network& network, Precision precision);
 
  private:
   using Row = std::vector<RowInput>;
 
+  // A row that others are drawn from.
+  struct Base {
+    Row row;
+    std::vector<bool> is_drawn;  // [input]: anew in each row
+    int32_t integer_end = 1;
+
+    bool draws() const {
+      return std::find(is_drawn.begin(), is_drawn.end(), true) !=
+             is_drawn.end();
+    }
+  };
+
   struct ProbeBatch {
     std::vector<Row> rows;
-    Values outputs;  // in the host's memory
-    bool is_compared = true;
+    Values outputs;   // in the host's memory
+    size_t kind = 0;  // of kinds_, by which values are of one scale
   };
 
-  // Rows that are made up.
-  struct Synthetic {
-    SyntheticValues values;
-    int64_t size = 1;  // of each dimension that varies
-  };
-
-  void RunSamples(Network& network, const ModelOptions& staged, Extent extent);
-  void RunSynthetic(Network& network, const ModelOptions& staged,
-                    Extent extent);
-  // Runs the first rows that the network takes.
-  std::optional<Synthetic> FindSynthetic(Network& network,
-                                         const ModelOptions& staged);
-  std::vector<Synthetic> SyntheticRows() const;
+  void FindSamples(Network& network, const ModelOptions& staged);
+  void FindSynthetic(Network& network, const ModelOptions& staged);
+  // Runs the base's row and others, and keeps the base where it is taken.
+  absl::Status TryBase(Network& network, const ModelOptions& staged, Base base,
+                       const SyntheticValues& values);
   // Runs the rows, and keeps what they give.
   absl::Status Try(Network& network, const ModelOptions& staged,
-                   std::vector<Row> rows);
-  std::vector<Row> DrawRows(int64_t any_size, const SyntheticValues& values,
-                            int64_t count);
-  // Whether the time is enough for that many elements, by what ran last.
-  bool HasTimeFor(int64_t elements) const;
-  // Rows of a batch that is run to see whether it runs.
-  int64_t few_rows() const { return std::min<int64_t>(2, most_rows_); }
+                   std::vector<Row> rows, size_t kind);
   absl::Status Forward(Network& network, const ModelOptions& staged,
                        const std::vector<Row>& rows, Values& outputs) const;
+
+  // Odd numbers have smaller values: rows of one size would hide what depends
+  // on the largest of a batch.
+  Row Draw(const Base& base, const SyntheticValues& values, int64_t number);
+  // Repeats the elements of `row` where sizes vary.
+  Row Stretched(const Row& row);
+  void RunLarge(Network& network, const ModelOptions& staged);
+  void RunRows(Network& network, const ModelOptions& staged, const Base& base,
+               size_t kind);
+  // Whether that many elements take less, by what ran last.
+  bool HasTimeFor(int64_t elements, Duration budget) const;
   ModelOptions StagedIn(Precision precision) const;
 
   const ModelOptions& options_;
   const at::Device device_;
   const int64_t most_rows_;
+  const bool sizes_vary_;
+  // What floats are drawn from, one after the other.
+  const absl::Span<const SyntheticValues> kinds_;
   std::mt19937 random_;
-  TimePoint end_;
+  TimePoint begin_;
+  std::vector<Base> bases_;
   std::vector<ProbeBatch> batches_;
   Duration took_{0};      // of the batch that ran last
-  int64_t elements_ = 0;  // of its inputs
+  int64_t elements_ = 1;  // of its inputs or its outputs, which are more
+  int64_t kept_ = 0;      // elements of all batches
   std::string failure_;
 };
 

@@ -10,21 +10,13 @@
 namespace ferry {
 namespace {
 
-// How far rows alone may be from the same rows together: kernels of other batch
-// sizes sum up in another order.
-constexpr double kRowsTolerance = 0.01;
-constexpr double kRowsTolerance16 = 0.05;  // floats of 16 bits, or int8
-
 std::string Percent(double share) {
   return absl::StrFormat("%.3g%%", share * 100);
 }
 
 std::string WhyNot(const ProbeError& error, const ModelOptions& options) {
   const std::string output =
-      error.output < options.spec.outputs.size()
-          ? absl::StrCat("output '", options.spec.outputs[error.output].name,
-                         "'")
-          : "an output that the config does not have";
+      absl::StrCat("output '", options.spec.outputs[error.output].name, "'");
   return std::isinf(error.share)
              ? absl::StrCat(output,
                             " has another shape or type than in fp32, or is "
@@ -43,9 +35,8 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
       in_fp32.Compare(network, options.precision);
   if (error.ok()) {
     report.max_error = error->share;
-    report.output = error->output < options.spec.outputs.size()
-                        ? options.spec.outputs[error->output].name
-                        : "";
+    report.output = options.spec.outputs[error->output].name;
+    report.largest_size = in_fp32.largest_size();
     if (error->share <= options.precision_tolerance) {
       report.why_not_bf16.clear();
       return absl::OkStatus();
@@ -58,14 +49,13 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
   return absl::InternalError(report.why_not_bf16);
 }
 
-void CheckRows(const NetworkProbe& probe, Network& network, Precision precision,
+void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
                ModelOptions& options, LoadReport& report) {
-  if (options.batching != Batching::kAcrossRequests) {
+  if (!probe.has_run() || (options.batching != Batching::kAcrossRequests &&
+                           options.buckets.empty())) {
     return;
   }
-  report.mixed_output = probe.MixedOutput(
-      network, precision,
-      precision == Precision::kFp32 ? kRowsTolerance : kRowsTolerance16);
+  report.mixed_output = probe.MixedOutput(network, precision);
   if (!report.mixed_output.empty()) {
     options.batching = Batching::kOwnRowsOnly;
     options.buckets.clear();

@@ -20,11 +20,11 @@ namespace ferry {
 absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
                             const ModelOptions& options, LoadReport& report);
 
-// Looks, of a model that batches across requests, whether rows come out alone
-// as they do in the batch that `probe` ran through `network`. Where they do not
-// the requests have batches of their own, which are not padded: the options and
-// the report then say so.
-void CheckRows(const NetworkProbe& probe, Network& network, Precision precision,
+// Looks, of a model that batches across requests or is padded to buckets,
+// whether rows come out of `network` alone as beside each other. Where they do
+// not the requests have batches of their own, which are not padded: the options
+// and the report then say so.
+void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
                ModelOptions& options, LoadReport& report);
 
 }  // namespace ferry

@@ -44,39 +44,44 @@ absl::StatusOr<std::unique_ptr<Network>> LoadPackage(const Source& source,
                                                      LoadReport& report) {
   auto network =
       LoadAotiNetwork(options, source.path, source.device, source.architecture);
-  if (network.ok() && options.batching == Batching::kAcrossRequests) {
+  if (network.ok()) {
     NetworkProbe probe(options, source.device);
-    probe.Run(**network, Precision::kNative, NetworkProbe::Extent::kOneBatch);
+    probe.Find(**network, Precision::kNative);
     CheckRows(probe, **network, Precision::kNative, options, report);
   }
   return network;
 }
 
+// Runs the network in fp32.
+absl::Status RunInFp32(const Source& source, ModelOptions options,
+                       NetworkProbe& probe) {
+  options.precision = Precision::kFp32;
+  const auto network = MakeNetwork(options, source.path, source.device);
+  if (network.ok()) {
+    probe.Find(**network, Precision::kFp32);
+  }
+  if (probe.has_run()) {
+    probe.RunMore(**network, Precision::kFp32);
+  }
+  return network.status();
+}
+
 // Weights of a file are compared, those that are drawn are not.
 absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
     const Source& source, const ModelOptions& options, LoadReport& report) {
-  if (options.precision != Precision::kBf16 || source.path.empty()) {
-    return MakeNetwork(options, source.path, source.device);
-  }
-  NetworkProbe in_fp32(options, source.device);
-  {
-    ModelOptions wide = options;
-    wide.precision = Precision::kFp32;
-    const auto network = MakeNetwork(wide, source.path, source.device);
-    if (!network.ok()) {
-      return network.status();
+  NetworkProbe probe(options, source.device);
+  if (options.precision == Precision::kBf16 && !source.path.empty()) {
+    if (absl::Status status = RunInFp32(source, options, probe); !status.ok()) {
+      return status;
     }
-    in_fp32.Run(**network, Precision::kFp32, NetworkProbe::Extent::kAll);
+    report.why_not_compared = probe.failure();
   }
   auto network = MakeNetwork(options, source.path, source.device);
-  if (network.ok() && in_fp32.has_run()) {
-    if (absl::Status status =
-            CheckPrecision(in_fp32, **network, options, report);
+  if (network.ok() && probe.has_run()) {
+    if (absl::Status status = CheckPrecision(probe, **network, options, report);
         !status.ok()) {
       return status;
     }
-  } else {
-    report.why_not_compared = in_fp32.failure();
   }
   return network;
 }

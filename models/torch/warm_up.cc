@@ -14,9 +14,6 @@
 namespace ferry {
 namespace {
 
-// Sizes of a dimension that varies, the cheap ones that most models take first;
-// 1 for those whose dimensions must agree with others'.
-constexpr int64_t kMadeUpSizes[] = {16, 32, 64, 128, 224, 1};
 // Time for warming up sizes that are no power of two.
 constexpr Duration kBudget = std::chrono::seconds(2);
 

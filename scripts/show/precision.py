@@ -1,12 +1,15 @@
 """precision: small networks, with and without what 16-bit floats cannot hold,
 as ferry-server serves them by default, against fp32: what is served of each,
 how far its answers are off for rows unlike those that the server compares
-with, and how long its load takes. --before DIR: also by the programs there.
+with, and how long its load takes. --before DIR: also by the programs there,
+loads in turn with them (--pairs).
 
 The networks are those of tests/e2e/write_networks.cc; two large ones, of
 tests/e2e/write_scripts.cc, are there for the time of a load alone.
 """
 
+import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -55,59 +58,82 @@ def error_of(expected, found):
 
 
 def answers(client, folder, network):
-    """Returns the answers to the network's rows, sent together."""
+    """Returns the answers to the network's rows, each a request, sent at once."""
     import tritonclient.grpc as triton
-    inputs = []
+    given = {}
     for tensor in network["inputs"]:
         rows = np.fromfile(folder / network["name"] / f"rows.{tensor['name']}",
                            TYPES[tensor["type"]])
-        rows = rows.reshape(network["rows"], *tensor["dims"])
-        inputs.append(triton.InferInput(tensor["name"], rows.shape,
-                                        tensor["type"]))
-        inputs[-1].set_data_from_numpy(rows)
-    return client.infer(network["name"], inputs).as_numpy("y")
+        given[tensor["name"]] = rows.reshape(network["rows"], *tensor["dims"])
+
+    def alone(row):
+        inputs = []
+        for tensor in network["inputs"]:
+            values = given[tensor["name"]][row:row + 1]
+            inputs.append(triton.InferInput(tensor["name"], values.shape,
+                                            tensor["type"]))
+            inputs[-1].set_data_from_numpy(values)
+        return client.infer(network["name"], inputs).as_numpy("y")
+    with concurrent.futures.ThreadPoolExecutor(network["rows"]) as pool:
+        return np.concatenate(list(pool.map(alone, range(network["rows"]))))
 
 
-def load_seconds(client, name, times):
-    """Returns the median of that many loads, each after an unload."""
-    taken = []
-    for _ in range(times):
-        client.unload_model(name)
-        until = time.monotonic() + 10
-        while client.is_model_ready(name) and time.monotonic() < until:
-            time.sleep(0.01)
-        begin = time.monotonic()
-        client.load_model(name)
-        taken.append(time.monotonic() - begin)
-    return measuring.median(taken)
+def load_ms(client, name):
+    """Returns how long a load takes after an unload."""
+    client.unload_model(name)
+    until = time.monotonic() + 10
+    while client.is_model_ready(name) and time.monotonic() < until:
+        time.sleep(0.01)
+    begin = time.monotonic()
+    client.load_model(name)
+    return (time.monotonic() - begin) * 1000
 
 
-def serve(programs, folder, networks, times):
-    """Returns by name what was served, its error, and how long it loads."""
+def served(client, folder, network):
+    """Loads it; returns what is served, and how far its answers are off."""
     import tritonclient.grpc as triton
-    found = {}
-    with measuring.server(programs, "--model-repository", folder,
-                          "--model-control-mode", "explicit", model=FIRST):
-        with triton.InferenceServerClient(measuring.ADDRESS) as client:
-            for network in networks + [{"name": name} for name in LARGE]:
-                name = network["name"]
-                try:
-                    client.load_model(name)
-                except triton.InferenceServerException as error:
-                    found[name] = {"refused": error.message()}
-                    continue
-                parameters = client.get_model_config(name).config.parameters
-                one = {"serving": parameters["ferry.precision"].string_value,
-                       "said": parameters["ferry.precision.max_error"]
-                               .string_value,
-                       "load_s": load_seconds(client, name, times)}
-                if "inputs" in network:
-                    got = answers(client, folder, network)
-                    expected = np.fromfile(folder / name / "expected",
-                                           TYPES[network["output"]])
-                    one["error"] = error_of(expected.reshape(got.shape), got)
-                found[name] = one
-                measuring.say(f"{name}: {one}")
+    name = network["name"]
+    try:
+        client.load_model(name)
+    except triton.InferenceServerException as error:
+        return {"refused": error.message()}
+    parameters = client.get_model_config(name).config.parameters
+    one = {"serving": parameters["ferry.precision"].string_value,
+           "said": parameters["ferry.precision.max_error"].string_value}
+    if "inputs" in network:
+        got = answers(client, folder, network)
+        expected = np.fromfile(folder / name / "expected",
+                               TYPES[network["output"]])
+        one["error"] = error_of(expected.reshape(got.shape), got)
+    return one
+
+
+def serve(servers, folder, networks, pairs):
+    """Returns for each of the programs, by network, what was served, its error
+    and the median time of its loads."""
+    import tritonclient.grpc as triton
+    found = [{} for _ in servers]
+    with contextlib.ExitStack() as running:
+        clients = []
+        for number, programs in enumerate(servers):
+            running.enter_context(measuring.server(
+                programs, "--model-repository", folder, "--probe-loads", "off",
+                "--model-control-mode", "explicit", model=FIRST,
+                number=number))
+            clients.append(running.enter_context(
+                triton.InferenceServerClient(measuring.address(number))))
+        for network in networks + [{"name": name} for name in LARGE]:
+            name = network["name"]
+            for client, ones in zip(clients, found):
+                ones[name] = served(client, folder, network)
+            taken = [[] for _ in servers]
+            for _ in range(pairs):
+                for client, ones, times in zip(clients, found, taken):
+                    if "refused" not in ones[name]:
+                        times.append(load_ms(client, name))
+            for ones, times in zip(found, taken):
+                ones[name]["load_ms"] = times
+                measuring.say(f"{name}: {ones[name]}")
     return found
 
 
@@ -118,7 +144,7 @@ def text_of(one):
         return ["refused", "-", "-"]
     return [one["serving"],
             f"{one['error']:.2%}" if "error" in one else "-",
-            f"{one['load_s'] * 1000:.0f}"]
+            f"{measuring.median(one['load_ms']):.0f}"]
 
 
 def is_silently_off(one):
@@ -130,13 +156,14 @@ def measure(options):
     result = measuring.describe(
         "precision", "no network is off by more than 5 % without a word: it is "
         "within, or served in fp32, or refused", options.command)
-    times = max(options.pairs // 2, 1)
+    servers = [options.programs]
+    if options.before is not None:
+        servers.append(measuring.Programs(options.before))
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
         networks = write_models(options.programs, folder)
-        now = serve(options.programs, folder, networks, times)
-        before = {} if options.before is None else serve(
-            measuring.Programs(options.before), folder, networks, times)
+        now, *before = serve(servers, folder, networks, options.pairs)
+    before = before[0] if before else {}
     silent = [name for name, one in now.items() if is_silently_off(one)]
     silent_before = [name for name, one in before.items()
                      if is_silently_off(one)]
@@ -146,9 +173,10 @@ def measure(options):
             for name, one in now.items()]
     page = (f"{len(networks)} networks of a few layers by the default "
             "precision, for 16 rows unlike those that the server compares "
-            "with; errors are of the largest value of fp32, of integers the "
-            f"share that differs. Off by more than 5 % without a word: "
-            f"{', '.join(silent) or 'none'}")
+            "with, each a request; errors are of the largest value of fp32, of "
+            "integers the share that differs. Loads: the median of "
+            f"{options.pairs}, without a probe load. Off by more than 5 % "
+            f"without a word: {', '.join(silent) or 'none'}")
     if before:
         page += (f"; before the comparison {len(silent_before)}: "
                  f"{', '.join(silent_before)}")

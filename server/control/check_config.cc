@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/control/load_warnings.h"
 
 namespace ferry {
 namespace {
@@ -67,11 +68,8 @@ void CheckModel(ModelRepository& repository, const std::string& name,
                          : absl::StrCat(": can be loaded, but did not run: ",
                                         failure, ". ", kWarmUpAdvice)),
         check);
-    if (const std::string& why = (*model)->report.why_not_bf16; !why.empty()) {
-      AddComment(
-          absl::StrCat("in ferry.precision ", (*model)->serving_precision,
-                       ", as bf16 does not serve: ", why),
-          check);
+    for (const std::string& warning : LoadWarnings(**model)) {
+      AddComment(absl::StrCat(name, " ", warning), check);
     }
     for (const std::string& note : (*model)->notes) {
       AddComment(absl::StrCat("has no effect here: ", note), check);

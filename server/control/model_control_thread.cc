@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "models/repository/model_copies.h"
 #include "server/client_text.h"
+#include "server/control/load_warnings.h"
 #include "server/control/model_control.h"
 #include "server/control/return_memory.h"
 
@@ -49,35 +50,17 @@ void LogReady(const ServedModel& model, double seconds) {
 
 // Says what loading found out about precision and rows.
 void LogReport(const ServedModel& model) {
-  const LoadReport& report = model.report;
   if (!model.serving_precision.empty()) {
     spdlog::info(
         "model {} version={} precision asked={} serving={} max_error={} "
-        "output={}",
+        "output={} largest_size={}",
         model.name, model.version, model.asked_precision,
         model.serving_precision, model.max_error,
-        report.output.empty() ? "-" : report.output);
+        model.report.output.empty() ? "-" : model.report.output,
+        model.report.largest_size);
   }
-  if (!report.why_not_bf16.empty()) {
-    spdlog::warn(
-        "model {} version={} is served in ferry.precision {}, as bf16 does not "
-        "serve: {}",
-        model.name, model.version, model.serving_precision,
-        report.why_not_bf16);
-  }
-  if (!report.why_not_compared.empty()) {
-    spdlog::warn(
-        "model {} version={} is served in bf16 without having been compared "
-        "with fp32, in which it does not run: {}",
-        model.name, model.version, report.why_not_compared);
-  }
-  if (!report.mixed_output.empty()) {
-    spdlog::warn(
-        "model {} version={} is served with the rows of each request in a "
-        "batch of their own: in output '{}' a row alone is not what it is "
-        "beside other rows; without max_batch_size, or without "
-        "dynamic_batching, its config says so",
-        model.name, model.version, report.mixed_output);
+  for (const std::string& warning : LoadWarnings(model)) {
+    spdlog::warn("model {} version={} {}", model.name, model.version, warning);
   }
 }
 

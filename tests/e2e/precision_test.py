@@ -1,6 +1,7 @@
 """Answers in bf16 against fp32: small networks with and without what 16-bit
 floats cannot hold, what is served of each, and what is said about it."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import numpy as np
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
-from ferry_process import FerryProcess, parameter
+from ferry_process import FerryProcess, parameter, wait_until
 
 WRITE_NETWORKS = os.environ["FERRY_WRITE_NETWORKS"]
 TOLERANCE = 0.05  # of ferry.precision_tolerance
@@ -58,33 +59,35 @@ class PrecisionTest(unittest.TestCase):
             config.write(more)
 
     def ask(self, network):
-        """Returns the answers to the network's rows, sent one by one."""
+        """Returns the answers to the network's rows, each a request, sent at
+        once: some share a batch where they may."""
         rows = network["rows"]
         given = {
             tensor["name"]: np.fromfile(
                 self.networks / network["name"] / f"rows.{tensor['name']}",
                 TYPES[tensor["type"]]).reshape(rows, *tensor["dims"])
             for tensor in network["inputs"]}
-        answers = []
-        for row in range(rows):
+
+        def alone(row):
             inputs = []
             for tensor in network["inputs"]:
                 values = given[tensor["name"]][row:row + 1]
                 inputs.append(triton.InferInput(
                     tensor["name"], values.shape, tensor["type"]))
                 inputs[-1].set_data_from_numpy(values)
-            answers.append(
-                self.client.infer(network["name"], inputs).as_numpy("y"))
-        return np.concatenate(answers)
+            return self.client.infer(network["name"], inputs).as_numpy("y")
+        with concurrent.futures.ThreadPoolExecutor(rows) as pool:
+            return np.concatenate(list(pool.map(alone, range(rows))))
 
     def parameter(self, name, key):
         served = self.client.get_model_config(name).config
         return served.parameters[key].string_value
 
-    def line(self, *words):
-        """Returns the first line of the log with all these words, or ""."""
-        return next((line for line in self.server.log
-                     if all(word in line for word in words)), "")
+    def wait_for_line(self, *words):
+        """Waits for a line of the log with all these words."""
+        self.assertTrue(wait_until(lambda: any(
+            all(word in line for word in words) for line in self.server.log)),
+            words)
 
     def refusal(self, name):
         with self.assertRaises(InferenceServerException) as caught:
@@ -109,11 +112,12 @@ class PrecisionTest(unittest.TestCase):
                 self.assertLessEqual(
                     error_of(expected, answers),
                     TOLERANCE if serving == "bf16" else ROUNDING)
-                self.assertTrue(self.line(
+                self.wait_for_line(
                     f"model {name} version=1 precision asked=default "
-                    f"serving={serving} max_error="))
-                said = self.line(f"model {name} ", "as bf16 does not serve: ")
-                self.assertEqual(said != "", serving == "fp32")
+                    f"serving={serving} max_error=")
+                if serving == "fp32":
+                    self.wait_for_line(f"model {name} ",
+                                       "as bf16 does not serve: ")
                 self.assertEqual(self.server.metric(
                     "ferry_model_precision", model=name, asked="default",
                     serving=serving,
@@ -124,11 +128,14 @@ class PrecisionTest(unittest.TestCase):
         for name in ("mlp", "convolution", "batch-norm", "batch-norm-late",
                      "image-normalized", "embedding", "layer-norm",
                      "mask-added", "mask-infinite", "frequencies", "rotary",
-                     "weights-as-buffers", "positions-table", "memory"):
+                     "weights-as-buffers", "positions-table", "memory",
+                     "ids-in-a-buffer", "ids-in-floats", "epoch", "complex"):
             self.assertIn(name, served["bf16"])
         for name in ("positions-typed", "rotary-typed", "counts", "phase",
                      "class-offsets", "cumulative-differences", "branch",
-                     "pixels", "positions-counted"):
+                     "pixels", "positions-counted", "linspace", "ids-typed",
+                     "large-mean", "time-embedding",
+                     "time-embedding-of-steps"):
             self.assertIn(name, served["fp32"])
 
     def test_bf16_that_is_asked_for_and_too_far_off_is_refused(self):
@@ -151,8 +158,27 @@ class PrecisionTest(unittest.TestCase):
             "positions-typed", "ferry.precision.max_error")), 0.05)
         self.client.load_model("mlp")
         self.assertEqual(self.parameter("mlp", "ferry.precision"), "fp32")
-        self.assertIn("expected at most 0.0001%",
-                      self.line("model mlp ", "as bf16 does not serve: "))
+        self.wait_for_line("model mlp ", "as bf16 does not serve: ",
+                           "expected at most 0.0001%")
+
+    def test_requests_share_no_batch_where_rows_are_mixed(self):
+        self.write("mixed-rows", parameter("ferry.policy", "window"))
+        config = self.repository / "mixed-rows" / "config.pbtxt"
+        config.write_text(config.read_text().replace(
+            "dynamic_batching {}",
+            "dynamic_batching { max_queue_delay_microseconds: 300000 }"))
+        self.start()
+        self.client.load_model("mixed-rows")
+        network = next(one for one in self.listed
+                       if one["name"] == "mixed-rows")
+        answers = self.ask(network)
+        expected = np.fromfile(self.networks / "mixed-rows" / "expected",
+                               np.float32).reshape(answers.shape)
+        self.assertLessEqual(error_of(expected, answers), TOLERANCE)
+        served = self.client.get_model_config("mixed-rows").config
+        self.assertFalse(served.HasField("dynamic_batching"))
+        self.wait_for_line("model mixed-rows version=1 mixes the rows of a "
+                           "batch: in output 'y' ")
 
     def test_config_that_was_answered_is_taken_back(self):
         for name in ("mlp", "branch"):

@@ -161,6 +161,75 @@ void AddPositions(std::vector<Network>& all) {
                  "  return torch.sin(x * 1000)\n"});
 }
 
+// Times, ids and sums that come as inputs; types that a cast does not see.
+void AddTimesAndTypes(std::vector<Network>& all) {
+  const at::Tensor frequencies = at::exp(at::arange(8) * -1.15);
+  const std::string waves =
+      "  a = t.to(x.dtype) * self.freq.to(x.dtype)\n"
+      "  e = torch.cat([a.sin(), a.cos()], 1)\n"
+      "  return x + torch.linear(e, self.w)\n";
+  const Tensor w = {"w", Normal({8, 16}, 0.3)};
+  const Input x8 = {"x", Floats({8})};
+  all.push_back({"time-embedding",
+                 {w},
+                 {{"freq", frequencies}},
+                 {x8, {"t", at::rand({kRows, 1}) * 1000}},
+                 waves});
+  all.push_back({"time-embedding-of-steps",
+                 {w},
+                 {{"freq", frequencies}},
+                 {x8, {"t", Ids(1, 1000)}},
+                 waves});
+  all.push_back({"epoch",
+                 {},
+                 {{"base", at::full({8}, 1.7e9, at::kDouble)}},
+                 {x8},
+                 "  return ((x + self.base) - self.base).float()\n"});
+  all.push_back({"ids-in-a-buffer",
+                 {{"w", Normal({400, 4}, 1)}},
+                 {{"at", at::arange(300)}},
+                 {{"x", Floats({300, 4})}},
+                 "  return x + torch.embedding(self.w, self.at)\n"});
+  all.push_back({"ids-in-floats",
+                 {{"w", Normal({400, 4}, 1)}},
+                 {{"at", at::arange(300).to(at::kFloat)}},
+                 {{"x", Floats({300, 4})}},
+                 "  return x + torch.embedding(self.w, self.at.long())\n"});
+  all.push_back({"ids-typed",
+                 {{"w", Normal({400, 4}, 1)}},
+                 {},
+                 {{"x", Floats({300, 4})}},
+                 "  at = torch.arange(x.shape[1]).to(x.dtype)\n"
+                 "  return x + torch.embedding(self.w, at.long())\n"});
+  all.push_back({"complex",
+                 {},
+                 {{"turn", at::polar(at::ones({17}), at::arange(17) * 0.1)}},
+                 {{"x", Floats({32})}},
+                 "  s = torch.fft_rfft(x.float()) * self.turn\n"
+                 "  return torch.fft_irfft(s)\n"});
+  all.push_back({"linspace",
+                 {},
+                 {},
+                 {{"x", Floats({300})}},
+                 "  g = torch.linspace(0, 299, 300).to(x.dtype)\n"
+                 "  return x * torch.cos(g * 0.7)\n"});
+  all.push_back({"large-mean",
+                 {{"w", Normal({8, 32}, 0.2)}},
+                 {},
+                 {{"x", Floats({32})}},
+                 "  x = x + 1000.0\n"
+                 "  m = x.mean(1, keepdim=True)\n"
+                 "  v = ((x - m) * (x - m)).mean(1, keepdim=True)\n"
+                 "  return torch.linear((x - m) / (v + 1e-6).sqrt(), self.w)"
+                 "\n"});
+  all.push_back({"halves",
+                 {{"w", Normal({8, 32}, 0.2).to(at::kHalf)}},
+                 {{"b", Normal({8}, 0.2).to(at::kHalf)}},
+                 {{"x", Floats({32})}},
+                 "  return torch.linear(x.to(self.w.dtype), self.w).float() + "
+                 "self.b\n"});
+}
+
 void AddMasksAndNorms(std::vector<Network>& all) {
   const Tensor query = {"q", Normal({8, 8}, 0.4)};
   const Tensor key = {"k", Normal({8, 8}, 0.4)};
@@ -300,6 +369,12 @@ void AddOthers(std::vector<Network>& all) {
                  {},
                  {{"n", Ids(4, 50) + 1}},
                  "  assert bool((n > 0).all())\n  return 1.0 / n\n"});
+  all.push_back({"mixed-rows",
+                 {{"w", Normal({8, 32}, 0.2)}},
+                 {},
+                 {x32},
+                 "  x = x / x.abs().max()\n"
+                 "  return torch.linear(x, self.w)\n"});
   all.push_back({"memory",
                  {{"u", Normal({8, 8}, 0.3)}, {"w", Normal({8, 8}, 0.3)}},
                  {},
@@ -343,12 +418,10 @@ std::string Write(const std::filesystem::path& folder, const Network& network) {
   }
   std::vector<std::string> names;
   std::vector<std::string> listed;
-  std::vector<c10::IValue> rows;
   std::string config = "platform: \"pytorch_libtorch\"\nmax_batch_size: 32\n";
   std::filesystem::create_directories(folder / "1");
   for (const Input& input : network.inputs) {
     names.push_back(input.name);
-    rows.emplace_back(input.rows);
     listed.push_back(absl::StrCat("{\"name\": \"", input.name,
                                   "\", \"type\": \"", TypeName(input.rows),
                                   "\", \"dims\": [", Dims(input.rows), "]}"));
@@ -357,7 +430,15 @@ std::string Write(const std::filesystem::path& folder, const Network& network) {
   }
   module.define(absl::StrCat("def forward(self, ", absl::StrJoin(names, ", "),
                              "):\n", network.body));
-  const at::Tensor expected = module.forward(rows).toTensor();
+  std::vector<at::Tensor> answers;
+  for (int64_t row = 0; row < kRows; ++row) {
+    std::vector<c10::IValue> alone;
+    for (const Input& input : network.inputs) {
+      alone.emplace_back(input.rows.narrow(0, row, 1));
+    }
+    answers.push_back(module.forward(alone).toTensor());
+  }
+  const at::Tensor expected = at::cat(answers);
   WriteBytes(folder / "expected", expected);
   absl::StrAppend(&config, Spec("output", "y", expected),
                   "dynamic_batching {}\n");
@@ -378,6 +459,7 @@ int main(int argc, char** argv) {
   at::manual_seed(11);
   std::vector<Network> all;
   AddPositions(all);
+  AddTimesAndTypes(all);
   AddMasksAndNorms(all);
   AddOthers(all);
   std::vector<std::string> listed;

@@ -43,14 +43,16 @@ def run(words):
     specs = interface.order_inputs(module, command.inputs)
     outputs = interface.find_outputs(command, module, specs)
     say(f"{command.source}: {described(specs)} to {described(outputs)}")
-    config = model_folder.config_text(command, specs, outputs)
-    model_folder.check_same_config(command, config)
     arrays = samples.make(command, command.rows)
+    sample = model_folder.sample_of(command, specs, arrays)
+    config = model_folder.config_text(command, specs, outputs, sample)
+    model_folder.check_same_config(command, config)
     expected = {spec.name: value.numpy() for spec, value in zip(
         outputs, interface.call(module, specs, arrays).values())}
     # Before the module is cast.
     checks = [(arrays, expected), *large_rows(command, module, specs, outputs)]
     with model_folder.staged_repository(command, config) as stage:
+        model_folder.write_sample(stage / command.name, specs, sample)
         file = (stage / command.name / str(command.version) /
                 model_folder.FILES[command.format])
         started = time.monotonic()

@@ -157,6 +157,9 @@ def check_ranges(flags):
         if value < least:
             raise ExportError(f"{option}: expected {least} or more, got "
                               f"{value}")
+    if flags.max_error is not None and not 0 < flags.max_error <= 1:
+        raise ExportError("--max-error: expected a share above 0, at most 1, "
+                          f"got {flags.max_error}")
     if flags.check and not flags.server.is_file():
         raise ExportError(f"--server: no file {flags.server}; scripts/build.sh "
                           "builds it, --no-check goes without")

@@ -30,7 +30,33 @@ def parameter_text(key, value):
             f"value {{ string_value: \"{value}\" }} }}\n")
 
 
-def config_text(command, inputs, outputs):
+def sample_of(command, inputs, arrays):
+    """Returns one row of --samples by input, which a load warms up with and
+    compares; none where they are the exporter's own, or not as on the wire."""
+    if command.samples is None or any(spec.type == "BF16" for spec in inputs):
+        return {}
+    return {spec.name: arrays[spec.name][0] if command.has_rows()
+            else arrays[spec.name] for spec in inputs}
+
+
+def sample_text(inputs, sample):
+    text = "model_warmup {\n  name: \"row\" batch_size: 1\n"
+    for index, spec in enumerate(inputs):
+        dims = ", ".join(map(str, sample[spec.name].shape))
+        text += (f"  inputs {{ key: {json.dumps(spec.name)} value {{ data_type: "
+                 f"{TYPES[spec.type][0]} dims: [ {dims} ] "
+                 f"input_data_file: \"row.{index}\" }} }}\n")
+    return text + "}\n"
+
+
+def write_sample(folder, inputs, sample):
+    if sample:
+        (folder / "warmup").mkdir()
+    for index, spec in enumerate(inputs if sample else []):
+        sample[spec.name].tofile(folder / "warmup" / f"row.{index}")
+
+
+def config_text(command, inputs, outputs, sample=None):
     """Returns config.pbtxt; both sides in forward()'s order, by which Ferry
     finds the tensors of a package."""
     text = (f"# Written by scripts/export.sh from {command.source}.\n"
@@ -54,6 +80,8 @@ def config_text(command, inputs, outputs):
                                ",".join(map(str, command.buckets)))
     if command.threads:
         text += parameter_text("ferry.threads", command.threads)
+    if sample:
+        text += sample_text(inputs, sample)
     return text
 
 

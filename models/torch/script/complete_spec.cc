@@ -82,7 +82,12 @@ class SpecCompletion {
         return status;
       }
     }
-    return spec_.outputs.empty() ? FindOutputs() : absl::OkStatus();
+    absl::Status status =
+        spec_.outputs.empty() ? FindOutputs() : absl::OkStatus();
+    if (is_cast_ && is_fp32_) {
+      Reload();  // buffers keep the digits of the file
+    }
+    return status;
   }
 
  private:
@@ -397,7 +402,12 @@ absl::Status CompleteSpec(const std::string& path, torch::jit::Module& module,
   module.eval();
   at::set_num_threads(options.threads);
   const c10::InferenceMode no_gradients;
-  return SpecCompletion(path, module, options).Run();
+  const bool has_inputs = !options.spec.inputs.empty();
+  const absl::Status status = SpecCompletion(path, module, options).Run();
+  if (!has_inputs && options.spec.max_batch_size > 0) {
+    options.batching = Batching::kAcrossRequests;  // as CompleteConfig() does
+  }
+  return status;
 }
 
 }  // namespace ferry

@@ -24,8 +24,9 @@ inline constexpr int32_t kDefaultMaxBatchSize = 64;
 // Fills in options.spec where it has no inputs or no outputs. `module` is that
 // of the file at `path`. Where the spec has neither and no max_batch_size, the
 // model batches if it is seen to compute each row by itself; else the examples'
-// whole shapes are its shapes. May cast the module's floats, or load it anew.
-// Throws what LibTorch throws.
+// whole shapes are its shapes. Where it has no inputs requests share batches,
+// as CompleteConfig() has it. May load the module anew. Throws what LibTorch
+// throws.
 absl::Status CompleteSpec(const std::string& path, torch::jit::Module& module,
                           ModelOptions& options);
 

@@ -21,6 +21,9 @@
 namespace ferry {
 namespace {
 
+// How far a script may be from itself, run again in fp32.
+constexpr double kRepeatTolerance = 0.001;
+
 using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
@@ -64,30 +67,22 @@ ScriptFit::ScriptFit(ModelOptions& options, const ScriptTarget& target,
 
 absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
     torch::jit::Module module) {
-  const bool is_bf16 = options_.precision == Precision::kBf16;
-  const Precision plain = is_bf16 ? Precision::kFp32 : options_.precision;
   module.eval();
   module.to(target_.device);
   writes_to_itself_ = MayWriteToItself(module);
-  if (plain != Precision::kNative) {
-    CastFloats(module, at::kFloat);
-  }
-  RunPlain(module, plain);
-  if (is_bf16) {
+  RunPlain(module);
+  if (options_.precision == Precision::kBf16) {
     CastParameters(module, at::kBFloat16);
-  }
-  if (is_bf16 && probe_.has_run()) {
-    std::unique_ptr<Network> network = MakeCompared(module);
-    if (network == nullptr && CastBuffers(module, at::kBFloat16)) {
-      network = MakeCompared(module);
+    if (report_.why_not_compared.empty()) {
+      std::unique_ptr<Network> network = MakeCompared(module);
+      if (network == nullptr && CastBuffers(module, at::kBFloat16)) {
+        network = MakeCompared(module);
+      }
+      if (network == nullptr) {
+        return absl::InternalError(report_.why_not_bf16);
+      }
+      return network;
     }
-    if (network == nullptr) {
-      return absl::InternalError(report_.why_not_bf16);
-    }
-    return network;
-  }
-  if (is_bf16) {
-    report_.why_not_compared = probe_.failure();
     CastBuffers(module, at::kBFloat16);
   }
   std::string why_not;
@@ -101,15 +96,44 @@ absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
   return network;
 }
 
-void ScriptFit::RunPlain(const torch::jit::Module& module,
-                         Precision precision) {
-  const std::unique_ptr<Network> network =
-      make_({.module = writes_to_itself_ ? module.deepcopy() : module});
-  probe_.Run(*network, precision,
-             options_.precision == Precision::kBf16
-                 ? NetworkProbe::Extent::kAll
-                 : NetworkProbe::Extent::kOneBatch);
-  CheckRows(probe_, *network, precision, options_, report_);
+void ScriptFit::RunPlain(torch::jit::Module& module) {
+  const bool is_bf16 = options_.precision == Precision::kBf16;
+  const Precision plain = is_bf16 ? Precision::kFp32 : options_.precision;
+  try {
+    if (plain != Precision::kNative) {
+      CastParameters(module, at::kFloat);
+    }
+    std::unique_ptr<Network> network = Fresh(module);
+    probe_.Find(*network, plain);
+    if (!probe_.has_run() && plain != Precision::kNative &&
+        CastBuffers(module, at::kFloat)) {
+      network = Fresh(module);
+      probe_.Find(*network, plain);
+    }
+    CheckRows(probe_, *Fresh(module), plain, options_, report_);
+    if (is_bf16 && !probe_.has_run()) {
+      report_.why_not_compared =
+          absl::StrCat("it does not run there: ", probe_.failure());
+    } else if (is_bf16) {
+      probe_.RunMore(*network, plain);
+      const auto again = probe_.Compare(*Fresh(module), plain);
+      if (!again.ok() || again->share > kRepeatTolerance) {
+        report_.why_not_compared =
+            "it gives other answers each time, as what draws numbers does";
+      }
+    }
+  } catch (const c10::OutOfMemoryError&) {
+    if (!is_bf16) {
+      throw;
+    }
+    report_.why_not_compared = "there is no memory for it there";
+  }
+}
+
+// What keeps state starts from that of the file.
+std::unique_ptr<Network> ScriptFit::Fresh(
+    const torch::jit::Module& module) const {
+  return make_({.module = writes_to_itself_ ? module.deepcopy() : module});
 }
 
 std::unique_ptr<Network> ScriptFit::MakeCompared(
@@ -119,8 +143,8 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
     const torch::jit::Module frozen = torch::jit::freeze(module);
     std::string why_not;
     std::unique_ptr<Network> network = MakeLaidOut(frozen, why_not);
-    const std::unique_ptr<Network> copy =  // what serves keeps its state
-        writes_to_itself_ ? make_({.module = frozen.deepcopy()}) : nullptr;
+    const std::unique_ptr<Network> copy =
+        writes_to_itself_ ? Fresh(frozen) : nullptr;
     if (!CheckPrecision(probe_, copy == nullptr ? *network : *copy, options_,
                         report_)
              .ok()) {
@@ -144,11 +168,11 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
 }
 
 PreparedModule ScriptFit::Packed(torch::jit::Module module) {
-  if (target_.device.is_cpu()) {
+  // LibTorch's own operators say more of what has never run.
+  if (target_.device.is_cpu() && probe_.has_run()) {
     PackLinearLayers(module, options_);
   }
-  return {.module = std::move(module),
-          .plain_failure = probe_.has_run() ? "" : probe_.failure()};
+  return {.module = std::move(module)};
 }
 
 std::unique_ptr<Network> ScriptFit::MakeLaidOut(

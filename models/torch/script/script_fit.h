@@ -1,14 +1,15 @@
 // ScriptFit makes of a TorchScript module the network that serves it: on its
 // device, in its precision, frozen, packed, laid out, and compared with itself.
 //
-// Before its floats are cast the module runs some rows, in fp32 where bf16 is
-// asked for (models/torch/network_probe.h). Then, in bf16:
-//  1. its parameters are cast, buffers keep 32 bits: they are positions,
-//     frequencies or thresholds more often than weights;
+// In fp32 its parameters are cast, and its buffers where it does not run else:
+// they are positions, frequencies or thresholds more often than weights. It
+// runs some rows so (models/torch/network_probe.h). Then, in bf16:
+//  1. its parameters are cast, its buffers stay as they are;
 //  2. where that does not run or is too far from fp32, buffers are cast, too:
 //     norms and inputs that are normalized have them beside weights;
 //  3. where neither is near enough, bf16 does not serve.
-// What cannot be compared, because fp32 does not run, has both cast.
+// What cannot be compared, because it does not run in fp32 or draws numbers,
+// has both cast.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_TORCH_SCRIPT_SCRIPT_FIT_H_
@@ -36,9 +37,6 @@ namespace ferry {
 struct PreparedModule {
   torch::jit::Module module;
   std::vector<bool> channels_last = {};  // [spec input]
-  // How the module fails before it is packed, by LibTorch's own operators;
-  // empty where it does not.
-  std::string plain_failure = {};
 };
 
 class ScriptFit {
@@ -56,7 +54,10 @@ class ScriptFit {
   absl::StatusOr<std::unique_ptr<Network>> Run(torch::jit::Module module);
 
  private:
-  void RunPlain(const torch::jit::Module& module, Precision precision);
+  // Casts the module to fp32, where it is not to be served as it is, and runs
+  // rows there.
+  void RunPlain(torch::jit::Module& module);
+  std::unique_ptr<Network> Fresh(const torch::jit::Module& module) const;
   // Null where bf16 does not serve.
   std::unique_ptr<Network> MakeCompared(const torch::jit::Module& module);
   // `why_not`: channels last, where they were wanted.

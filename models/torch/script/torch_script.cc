@@ -45,7 +45,6 @@ class ScriptNetwork : public Network {
                 ScriptOutputs outputs)
       : module_(std::move(prepared.module)),
         channels_last_(std::move(prepared.channels_last)),
-        plain_failure_(std::move(prepared.plain_failure)),
         precision_(precision),
         outputs_(std::move(outputs)) {}
 
@@ -72,9 +71,6 @@ class ScriptNetwork : public Network {
       }
       if (!absl::StrContains(error.what(), kNoKernel)) {
         throw;
-      }
-      if (!plain_failure_.empty()) {
-        return absl::InternalError(plain_failure_);
       }
       return absl::InternalError(absl::StrCat(
           "a linear layer takes ",
@@ -108,7 +104,6 @@ class ScriptNetwork : public Network {
 
   torch::jit::Module module_;
   const std::vector<bool> channels_last_;
-  const std::string plain_failure_;  // before its layers were packed
   const Precision precision_;
   const ScriptOutputs outputs_;
 };

@@ -33,7 +33,8 @@ TEST(ConfigCompletionTest, CompletedConfigSaysWhatWasFound) {
   const ModelSpec found = {.inputs = {{"x", DataType::kInt64, {7}}},
                            .outputs = {{"y", DataType::kBf16, {-1, 2}}},
                            .max_batch_size = 64};
-  const std::string lines = CompleteConfig(found, *config);
+  const std::string lines =
+      CompleteConfig(found, Batching::kAcrossRequests, *config);
   EXPECT_FALSE(IsIncomplete(config->options));
   EXPECT_EQ(config->options.batching, Batching::kAcrossRequests);
   EXPECT_EQ(config->options.label_files.size(), 1u);
@@ -53,7 +54,8 @@ TEST(ConfigCompletionTest, CompletedOutputsLeaveTheRestAsItIs) {
   ASSERT_TRUE(config.ok()) << config.status();
   ModelSpec found = config->options.spec;
   found.outputs = {{"y", DataType::kFp32, {2}}};
-  const std::string lines = CompleteConfig(found, *config);
+  const std::string lines =
+      CompleteConfig(found, Batching::kAcrossRequests, *config);
   EXPECT_THAT(lines, HasSubstr("output {"));
   EXPECT_THAT(lines, Not(HasSubstr("input {")));
   EXPECT_EQ(config->options.batching, Batching::kOwnRowsOnly);

@@ -112,6 +112,8 @@ class CommandTest(unittest.TestCase):
                 (("--max-batch-size", "-1"), "expected 0 to 65536"),
                 (("--version", "0"), "--version: expected 1 or more"),
                 (("--rows", "0"), "--rows: expected 1 or more"),
+                (("--max-error", "0"), "--max-error: expected a share above 0"),
+                (("--max-error", "5"), "--max-error: expected a share above 0"),
                 (("--buckets", "8,4,32"), "ascending row counts"),
                 (("--buckets", "8,16"), "end with --max-batch-size, 32"),
                 (("--buckets", "8,many"), "ascending row counts"),

@@ -46,6 +46,14 @@ class Positions(Mlp):
     def forward(self, x):
         return x * torch.sin(torch.arange(x.shape[1]).to(x.dtype))
 
+class Phase(Mlp):
+    """Turns what its input has of digits past bf16's; zeros have none."""
+    def forward(self, x):
+        return self.layers(torch.sin(x * 1000))
+
+def zeros(rows):
+    return {"x": [[0.0] * 8] * rows}
+
 class Frequencies(Mlp):
     """Positions of 32 bits times a buffer, which a cast rounds."""
     def __init__(self):
@@ -129,6 +137,11 @@ class FullTest(unittest.TestCase):
                                      inputs=("x:FP32:-1,-1",)))
         self.assertIn("FAIL", self.fails("Frequencies", "--script",
                                          inputs=("x:FP32:-1,512",)))
+
+    def test_row_of_the_samples_is_what_each_load_compares(self):
+        self.assertIn("off by", self.fails("Phase"))
+        config = self.passes("Phase", "--samples", "networks.py:zeros")
+        self.assertIn('input_data_file: "row.0"', config)
 
     def test_package(self):
         config = self.passes("Two", "--format", "pt2", "--dtype", "fp32",

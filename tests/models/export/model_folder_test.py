@@ -10,6 +10,8 @@ import tempfile
 import unittest
 from unittest import mock
 
+import numpy as np
+
 from ferry_export import __main__ as program
 from ferry_export import command, model_folder
 from ferry_export.errors import ExportError
@@ -64,6 +66,27 @@ class ModelFolderTest(unittest.TestCase):
         with self.assertRaises(ExportError) as caught:
             self.export(*words)
         return str(caught.exception)
+
+    def test_first_row_of_the_samples_is_what_loads_compare(self):
+        made = self.command("--samples", "rows.npz")
+        rows = {name: np.arange(6).reshape(2, 3) for name in ("ids", "mask")}
+        self.assertEqual(model_folder.sample_of(
+            self.command(), made.inputs, rows), {})
+        sample = model_folder.sample_of(made, made.inputs, rows)
+        text = model_folder.config_text(made, made.inputs, [], sample)
+        self.assertTrue(text.endswith("""\
+model_warmup {
+  name: "row" batch_size: 1
+  inputs { key: "ids" value { data_type: TYPE_INT64 dims: [ 3 ] \
+input_data_file: "row.0" } }
+  inputs { key: "mask" value { data_type: TYPE_INT64 dims: [ 3 ] \
+input_data_file: "row.1" } }
+}
+"""), text)
+        model_folder.write_sample(self.repository, made.inputs, sample)
+        self.assertEqual(
+            list(np.fromfile(self.repository / "warmup" / "row.1", np.int64)),
+            [0, 1, 2])
 
     def test_torch_script_config(self):
         text = self.config(

@@ -107,6 +107,17 @@ TEST_F(TorchNetworksTest, MlpInBothPrecisionsIsItsPlainForward) {
   EXPECT_LT(RelativeError(Serve(options, weights, {x}), expected), 1e-5);
 }
 
+TEST_F(TorchNetworksTest, WeightsOfAFileAreComparedInBf16) {
+  const std::string weights = WriteWeights(MlpModule({64, 128, 32}), folder_);
+  ModelOptions options = NetworkOptions("mlp");
+  const auto instance = TorchInstance::Create(options, weights);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  ASSERT_TRUE(instance->report().max_error.has_value());
+  EXPECT_GT(*instance->report().max_error, 0);
+  options.precision_tolerance = 1e-6;
+  EXPECT_FALSE(TorchInstance::Create(options, weights).ok());
+}
+
 // Some of which are run with a few rows of zeros more.
 TEST_F(TorchNetworksTest, MlpOfAnyNumberOfRowsIsItsPlainForward) {
   const std::vector<int64_t> widths = {1024, 512, 32};

@@ -14,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class ScriptFitTest : public testing::Test {
@@ -41,6 +42,20 @@ class ScriptFitTest : public testing::Test {
                     8};
     options.batching = Batching::kAcrossRequests;
     return options;
+  }
+
+  // A row of x as a client may send it.
+  static WarmUpSample Sample(const at::Tensor& row) {
+    const auto* const bytes = static_cast<const std::byte*>(row.data_ptr());
+    WarmUpSample sample;
+    sample.name = "w";
+    sample.inputs["x"] = {
+        .dims = row.sizes().vec(),
+        .data = WarmUpSample::Data::kFile,
+        .file = "x",
+        .bytes = std::make_shared<const std::vector<std::byte>>(
+            bytes, bytes + row.nbytes())};
+    return sample;
   }
 
   // Loads without warming up.
@@ -108,6 +123,75 @@ TEST_F(ScriptFitTest, SizesThatVaryAreTriedLargeToo) {
   EXPECT_THAT(report.why_not_bf16, StartsWith("output 'y' is off by "));
 }
 
+TEST_F(ScriptFitTest, OutputsInTheModulesOwnMemoryAreCompared) {
+  ModelOptions options = Options({4}, {4});
+  options.spec.max_batch_size = 0;
+  const LoadReport report =
+      Load(Save("def forward(self, x):\n  return self.w\n",
+                [](torch::jit::Module& module) {
+                  module.register_parameter("w", at::randn({4}), false);
+                }),
+           options);
+  ASSERT_TRUE(is_loaded_) << report.why_not_bf16;
+  EXPECT_GT(*report.max_error, 0);
+}
+
+TEST_F(ScriptFitTest, BuffersOf64BitsKeepThemInFp32) {
+  ModelOptions options = Options({8}, {8});
+  options.precision = Precision::kFp32;
+  options.batching = Batching::kOwnRowsOnly;
+  auto instance = TorchInstance::Create(
+      options, Save("def forward(self, x):\n"
+                    "  return ((x + self.base) - self.base).float()\n",
+                    [](torch::jit::Module& module) {
+                      module.register_buffer("base",
+                                             at::full({8}, 1.7e9, at::kDouble));
+                    }));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const InstanceResult result = instance->Run({at::full({1, 8}, 0.5)});
+  ASSERT_TRUE(result.outcome.ok());
+  EXPECT_TRUE(at::equal(result.outputs[0], at::full({1, 8}, 0.5)));
+}
+
+// A sum of 1,000 has steps of 4 in bf16.
+TEST_F(ScriptFitTest, OneNumberARowIsTriedUpToAThousand) {
+  for (const DataType type : {DataType::kFp32, DataType::kInt64}) {
+    const LoadReport report =
+        Load(Save("def forward(self, x):\n"
+                  "  y = torch.zeros([x.shape[0], 1], dtype=self.w.dtype)\n"
+                  "  return torch.sin(x + y)\n",
+                  [](torch::jit::Module& module) {
+                    module.register_parameter("w", at::randn({8}), false);
+                  }),
+             Options({1}, {1}, type));
+    EXPECT_THAT(report.why_not_bf16, StartsWith("output 'y' is off by "));
+  }
+}
+
+TEST_F(ScriptFitTest, DrawnNumbersAreNotCompared) {
+  ModelOptions options = Options({8}, {8});
+  options.is_precision_chosen = true;
+  const LoadReport report =
+      Load(Save("def forward(self, x):\n  return x + torch.rand_like(x)\n"),
+           options);
+  EXPECT_TRUE(is_loaded_) << report.why_not_bf16;
+  EXPECT_FALSE(report.max_error.has_value());
+  EXPECT_THAT(report.why_not_compared, HasSubstr("other answers each time"));
+}
+
+TEST_F(ScriptFitTest, StateAloneIsNotTakenForDrawnNumbers) {
+  const LoadReport report =
+      Load(Save("def forward(self, x):\n"
+                "  self.count += 1\n"
+                "  return x + self.count\n",
+                [](torch::jit::Module& module) {
+                  module.register_buffer("count", at::zeros({1}));
+                }),
+           Options({8}, {8}));
+  EXPECT_TRUE(is_loaded_) << report.why_not_bf16;
+  EXPECT_TRUE(report.max_error.has_value()) << report.why_not_compared;
+}
+
 TEST_F(ScriptFitTest, BranchesThatZerosDoNotEnterAreSeen) {
   const LoadReport report =
       Load(Save("def forward(self, x):\n"
@@ -142,8 +226,7 @@ TEST_F(ScriptFitTest, NoNumberOnOneSideIsADifferenceOnBothIsNone) {
               IsEmpty());
   // 1 in bf16.
   EXPECT_THAT(Load(Save("def forward(self, x):\n"
-                        "  return torch.log(x * 0 + 1 - 1.001 * (x * 0 + 1))"
-                        "\n"),
+                        "  return torch.log(1.001 * (x * 0 + 1) - 1)\n"),
                    Options({8}, {8}))
                   .why_not_bf16,
               HasSubstr("infinite or no number"));
@@ -196,18 +279,36 @@ TEST_F(ScriptFitTest, SamplesAreComparedInsteadOfSyntheticRows) {
       "def forward(self, x):\n  return torch.remainder(x, 2.0)\n";
   EXPECT_TRUE(Load(Save(kSource), Options({4}, {4})).why_not_bf16.empty());
   ModelOptions options = Options({4}, {4});
-  const at::Tensor row = at::tensor({255.F, 257.F, 259.F, 1001.F});
-  const auto* const bytes = static_cast<const std::byte*>(row.data_ptr());
-  options.warm_up = {
-      {.name = "w",
-       .inputs = {{"x",
-                   {.dims = {4},
-                    .data = WarmUpSample::Data::kFile,
-                    .file = "x",
-                    .bytes = std::make_shared<const std::vector<std::byte>>(
-                        bytes, bytes + row.nbytes())}}}}};
+  options.warm_up = {Sample(at::tensor({255.F, 257.F, 259.F, 1001.F}))};
   EXPECT_THAT(Load(Save(kSource), options).why_not_bf16,
               StartsWith("output 'y' is off by "));
+}
+
+TEST_F(ScriptFitTest, LargeSizesAreComparedBesideASample) {
+  ModelOptions options = Options({kAnySize}, {kAnySize});
+  options.warm_up = {Sample(at::ones({5}))};
+  LoadReport report = Load(Save("def forward(self, x):\n"
+                                "  return torch.relu(x) + 1\n"),
+                           options);
+  EXPECT_TRUE(is_loaded_) << report.why_not_bf16;
+  EXPECT_EQ(report.largest_size, 384);
+  report = Load(Save("def forward(self, x):\n"
+                     "  t = torch.arange(x.shape[1]).to(x.dtype)\n"
+                     "  return x + torch.remainder(t, 2.0)\n"),
+                options);
+  EXPECT_THAT(report.why_not_bf16, StartsWith("output 'y' is off by "));
+}
+
+// One row's integer differs of so few.
+TEST_F(ScriptFitTest, ALargestOfTwoThatAreAlmostAlikeMayBeEither) {
+  ModelOptions options = Options({2}, {1});
+  options.spec.outputs[0].type = DataType::kInt64;
+  options.warm_up = {Sample(at::tensor({1.F, 1.001F}))};
+  const LoadReport report = Load(Save("def forward(self, x):\n"
+                                      "  return x.argmax(1, keepdim=True)\n"),
+                                 options);
+  ASSERT_TRUE(is_loaded_) << report.why_not_bf16;
+  EXPECT_GT(*report.max_error, 0);
 }
 
 // --- rows --------------------------------------------------------------------
@@ -238,22 +339,43 @@ TEST_F(ScriptFitTest, RowsByThemselvesAreNotTakenForMixed) {
        {"torch.linear(x, self.w)", "torch.softmax(torch.matmul(x, self.w), 1)",
         "torch.conv1d(x.unsqueeze(1), self.c, padding=1).mean(1)",
         "torch.rand_like(x)", "x * 0"}) {
-    EXPECT_THAT(
+    const LoadReport report =
         Load(Save(absl::StrCat("def forward(self, x):\n  return ", body, "\n"),
                   add_weights),
-             Options({8}, {8}))
-            .mixed_output,
-        IsEmpty())
+             Options({8}, {8}));
+    EXPECT_TRUE(is_loaded_) << body << report.why_not_bf16;
+    EXPECT_THAT(report.why_not_compared, Not(HasSubstr("does not run")))
         << body;
+    EXPECT_THAT(report.mixed_output, IsEmpty()) << body;
   }
 }
 
-TEST_F(ScriptFitTest, RowsThatShareNoBatchAreNotLookedAt) {
+// What pads a batch is mixed in as other requests are.
+TEST_F(ScriptFitTest, RowsThatArePaddedAreLookedAt) {
+  const std::string path =
+      Save("def forward(self, x):\n  return x - x.mean(0, keepdim=True)\n");
   ModelOptions options = Options({8}, {8});
   options.batching = Batching::kOwnRowsOnly;
-  EXPECT_THAT(Load(Save("def forward(self, x):\n  return x.flip(0)\n"), options)
-                  .mixed_output,
-              IsEmpty());
+  EXPECT_THAT(Load(path, options).mixed_output, IsEmpty());
+  EXPECT_TRUE(is_loaded_);
+  options.buckets = {2, 8};
+  EXPECT_EQ(Load(path, options).mixed_output, "y");
+  EXPECT_TRUE(is_loaded_);
+}
+
+// What a config leaves out is batched as what it says.
+TEST_F(ScriptFitTest, RowsOfACompletedConfigAreLookedAt) {
+  ModelOptions options;
+  options.name = "m";
+  options.spec.max_batch_size = 8;
+  const LoadReport report =
+      Load(Save("def forward(self, x):\n  return x - x.mean(0, keepdim=True)\n",
+                [](torch::jit::Module& module) {
+                  module.store_traced_inputs("forward", {at::ones({2, 8})});
+                }),
+           options);
+  EXPECT_TRUE(is_loaded_);
+  EXPECT_EQ(report.mixed_output, "OUTPUT__0");
 }
 
 }  // namespace

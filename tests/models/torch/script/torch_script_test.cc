@@ -177,13 +177,14 @@ TEST_F(TorchScriptTest, BytesOfImagesAreNormalizedByConfig) {
 TEST_F(TorchScriptTest, BatchIsPaddedToItsBucketAndCutAgain) {
   ModelOptions options = Options({kX}, {{"rows", DataType::kInt64, {1}}});
   options.buckets = {2, 8};
-  // Each row says how many rows the model saw.
+  // Each row says how many rows the model saw, but not to a probe.
   const char* const source =
       "def forward(self, x):\n"
-      "  return torch.full([x.size(0), 1], x.size(0), dtype=4)\n";
+      "  return (x[:, :1] > 9).long() * x.size(0)\n";
   for (const auto& [rows, bucket] :
        {std::pair<int64_t, int64_t>{1, 2}, {2, 2}, {3, 8}, {8, 8}}) {
-    const InstanceResult result = Run(source, options, {at::randn({rows, 3})});
+    const InstanceResult result =
+        Run(source, options, {at::full({rows, 3}, 10, at::kFloat)});
     ASSERT_TRUE(result.outcome.ok());
     ASSERT_EQ(result.outputs[0].size(0), rows);
     EXPECT_EQ(result.outputs[0][0].item<int64_t>(), bucket);

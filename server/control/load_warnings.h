@@ -1,0 +1,20 @@
+// LoadWarnings says what a load has found out that one should know.
+//
+// Thread safety: free function.
+#ifndef FERRY_SERVER_CONTROL_LOAD_WARNINGS_H_
+#define FERRY_SERVER_CONTROL_LOAD_WARNINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "models/repository/served_model.h"
+
+namespace ferry {
+
+// Returns sentences without their subject, which is the model: of its
+// precision, and of rows that it mixes.
+std::vector<std::string> LoadWarnings(const ServedModel& model);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_CONTROL_LOAD_WARNINGS_H_
