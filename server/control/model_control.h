@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -90,7 +91,9 @@ class ModelControl {
     std::string fingerprint = {};  // of what serves
     std::string failed = {};       // of what could not be loaded
     int failures = 0;              // of that, one after the other
-    int polls_to_wait = 0;         // before it is tried again; 0: it is not
+    // Before it is tried again; 0: it is due; none: it is not tried again.
+    std::optional<int> polls_to_wait = {};
+    std::string config_json = {};  // what a client sent for what serves
     std::shared_ptr<ModelEntry> entry = {};  // READY and UNLOADING
   };
   struct Model {

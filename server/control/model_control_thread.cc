@@ -126,6 +126,11 @@ absl::Status ModelControl::LoadNow(const std::string& name,
         version.reason.clear();
         continue;
       }
+      if (options_.mode == ModelControlMode::kPoll &&
+          version.failed == wanted.fingerprint && version.polls_to_wait != 0) {
+        failure.Update(absl::FailedPreconditionError(version.reason));
+        continue;
+      }
       if (version.state != VersionState::kReady) {
         version = {.state = VersionState::kLoading,
                    .failed = version.failed,
@@ -146,14 +151,16 @@ absl::Status ModelControl::LoadNow(const std::string& name,
     version.reason = std::string(told.message());
     version.failures =
         version.failed == wanted.fingerprint ? version.failures + 1 : 1;
-    version.polls_to_wait =
-        MayPass(entry.status())
-            ? 1 << std::min(version.failures - 1, kMostDoublings)
-            : 0;
+    version.polls_to_wait.reset();
+    if (MayPass(entry.status())) {
+      const int doublings = std::min(version.failures - 1, kMostDoublings);
+      version.polls_to_wait = 1 << doublings;
+    }
     version.failed = wanted.fingerprint;
-    if (options_.mode == ModelControlMode::kPoll && version.polls_to_wait > 0) {
+    if (options_.mode == ModelControlMode::kPoll &&
+        version.polls_to_wait.has_value()) {
       spdlog::info("model {} version={} is tried again polls={}", name, number,
-                   version.polls_to_wait);
+                   *version.polls_to_wait);
     }
     if (version.state != VersionState::kReady) {
       version.state = VersionState::kUnavailable;
@@ -393,8 +400,8 @@ bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
       return true;
     }
     if (known->second.failed == wanted.fingerprint) {
-      int& polls_to_wait = known->second.polls_to_wait;
-      if (polls_to_wait > 0 && --polls_to_wait == 0) {
+      std::optional<int>& polls = known->second.polls_to_wait;
+      if (polls.has_value() && (*polls == 0 || --*polls == 0)) {
         return true;
       }
       has_failed = true;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import tempfile
@@ -207,6 +208,30 @@ class MissingModelsTest(unittest.TestCase):
             lambda: self.index()["large"][0] == "READY", 60))
         self.assertTrue(any("is tried again polls=1" in line
                             for line in self.server.log))
+
+    def test_only_what_failed_for_want_of_something_is_tried_again(self):
+        self.write("two", 'platform: "pytorch_libtorch"\n'
+                          "version_policy { all {} }\n" +
+                   ferry_process.tensor("input", "x", "FP32", [1]) +
+                   ferry_process.tensor("output", "y", "FP32", [1]))
+        os.makedirs(os.path.join(self.folder, "two", "2"))  # without a file
+        with open(os.path.join(self.folder, "two", "1", "model.pt"),
+                  "w") as file:
+            file.write("no script")
+        self.start("--model-control-mode=poll", "--repository-poll-secs=0.1",
+                   "--exit-on-error=false", "--probe-loads=off")
+
+        def failures(version):
+            return [line for line in self.server.log if re.search(
+                f"cannot load: .*'two' version {version}:", line)]
+
+        self.assertTrue(wait_until(lambda: len(failures(2)) >= 3))
+        self.assertEqual(len(failures(1)), 1)
+        index = {m.version: m.reason
+                 for m in self.client.get_model_repository_index().models
+                 if m.name == "two"}
+        self.assertIn("expected a TorchScript file", index["1"])
+        self.assertIn("cannot read model file", index["2"])
 
     def test_gpus_of_a_config_are_served_on_the_processor_with_a_line(self):
         self.write("gpu", MODELS["echo"] +
