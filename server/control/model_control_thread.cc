@@ -36,6 +36,13 @@ double SecondsSince(TimePoint begin) {
   return std::chrono::duration<double>(Clock::Steady().Now() - begin).count();
 }
 
+// Whether it turns graphs off without naming them, as Triton's default has it.
+bool RecordsNoGraphs(const inference::ModelConfig& config) {
+  return config.optimization().has_cuda() &&
+         !config.optimization().cuda().graphs() &&
+         !config.parameters().contains("ferry.cuda_graphs");
+}
+
 void LogReady(const ServedModel& model, double seconds) {
   const SchedulerOptions& options = model.scheduler->options();
   spdlog::info(
@@ -233,6 +240,12 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     }
     spdlog::warn("model {} version={} is ready but has never run: {}. {}",
                  plan.config.options.name, version, failure, kWarmUpAdvice);
+  }
+  if (RecordsNoGraphs((*model)->config)) {
+    spdlog::info(
+        "model {} version={} records no graphs on a device, as "
+        "optimization.cuda does not say graphs: true",
+        plan.config.options.name, version);
   }
   if (!(*model)->notes.empty()) {
     spdlog::info("model {} version={} config says what has no effect here: {}",

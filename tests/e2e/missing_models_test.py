@@ -250,6 +250,16 @@ class MissingModelsTest(unittest.TestCase):
         self.assertEqual(config.instance_group[0].kind, 2, "KIND_CPU")
         self.assertEqual(config.parameters["team"].string_value, "vision")
 
+    def test_config_that_turns_graphs_off_without_naming_them_has_a_line(self):
+        for name, cuda in (("unsaid", ""), ("asked", "graphs: true")):
+            self.write(name, MODELS["echo"] +
+                       f"optimization {{ cuda {{ {cuda} }} }}\n")
+        self.start()
+        lines = [line for line in self.server.log
+                 if "does not say graphs: true" in line]
+        self.assertEqual(len(lines), 1)
+        self.assertIn("model unsaid version=1", lines[0])
+
     def test_config_in_force_loads_back(self):
         self.start("--model-control-mode=explicit", "--load-model=echo")
         config = self.client.get_model_config("echo", as_json=True)["config"]
