@@ -3,6 +3,7 @@
 
 #include "google/protobuf/text_format.h"
 #include "models/config/config_reader.h"
+#include "models/config/model_overrides.h"
 
 namespace ferry {
 namespace {
@@ -36,6 +37,9 @@ std::string CompleteConfig(const ModelSpec& found, Batching batching,
         !config.message.has_dynamic_batching()) {
       options.batching = batching;
       added.mutable_dynamic_batching();
+      if (options.max_wait > Duration::zero()) {  // by a flag
+        SetMaxWait(options.max_wait, added);
+      }
     }
   }
   if (options.spec.outputs.empty()) {
@@ -45,6 +49,9 @@ std::string CompleteConfig(const ModelSpec& found, Batching batching,
   options.spec = found;
   config.message.MergeFrom(added);
   config.kept.MergeFrom(added);
+  for (auto* const message : {&config.message, &config.kept}) {
+    SetMaxBatchSize(found.max_batch_size, *message);
+  }
   std::string lines;
   google::protobuf::TextFormat::PrintToString(added, &lines);
   return lines;

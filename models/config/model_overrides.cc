@@ -23,6 +23,9 @@ absl::Status OverrideBatchSize(int32_t rows, ConfigOrigin origin,
                      configured, ", got ", rows));
   }
   options.spec.max_batch_size = rows;
+  if (options.enough_rows > rows) {
+    options.enough_rows = 0;
+  }
   std::vector<int32_t>& buckets = options.buckets;
   if (!buckets.empty()) {
     buckets.erase(std::lower_bound(buckets.begin(), buckets.end(), rows),
@@ -37,20 +40,11 @@ void SetParameter(const char* key, const std::string& value,
   (*message.mutable_parameters())[key].set_string_value(value);
 }
 
-void SetMaxWait(Duration max_wait, inference::ModelConfig& message) {
-  if (message.has_dynamic_batching()) {
-    message.mutable_dynamic_batching()->set_max_queue_delay_microseconds(
-        static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::microseconds>(max_wait)
-                .count()));
-  }
-}
-
 // Writes what flags say.
 void Keep(const ModelOverrides& overrides, ModelConfig& config) {
   inference::ModelConfig& kept = config.kept;
   if (overrides.max_batch_size.has_value()) {
-    kept.set_max_batch_size(config.options.spec.max_batch_size);
+    SetMaxBatchSize(config.options.spec.max_batch_size, kept);
     if (kept.parameters().contains("ferry.buckets")) {
       SetParameter("ferry.buckets", absl::StrJoin(config.options.buckets, ","),
                    kept);
@@ -70,7 +64,7 @@ void Keep(const ModelOverrides& overrides, ModelConfig& config) {
 void Complete(ModelConfig& config) {
   const ModelOptions& options = config.options;
   inference::ModelConfig& message = config.message;
-  message.set_max_batch_size(options.spec.max_batch_size);
+  SetMaxBatchSize(options.spec.max_batch_size, message);
   SetMaxWait(options.max_wait, message);
   if (message.instance_group().empty()) {
     message.add_instance_group();
@@ -92,6 +86,30 @@ void Complete(ModelConfig& config) {
 }
 
 }  // namespace
+
+void SetMaxBatchSize(int32_t rows, inference::ModelConfig& message) {
+  message.set_max_batch_size(rows);
+  if (message.has_dynamic_batching()) {
+    auto& sizes =
+        *message.mutable_dynamic_batching()->mutable_preferred_batch_size();
+    sizes.erase(std::remove_if(sizes.begin(), sizes.end(),
+                               [rows](int32_t size) { return size > rows; }),
+                sizes.end());
+  }
+  for (auto& sample : *message.mutable_model_warmup()) {
+    sample.set_batch_size(std::min(sample.batch_size(),
+                                   static_cast<uint32_t>(std::max(rows, 1))));
+  }
+}
+
+void SetMaxWait(Duration max_wait, inference::ModelConfig& message) {
+  if (message.has_dynamic_batching()) {
+    message.mutable_dynamic_batching()->set_max_queue_delay_microseconds(
+        static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(max_wait)
+                .count()));
+  }
+}
 
 void SetPrecision(Precision precision, ModelConfig& config) {
   config.options.precision = precision;

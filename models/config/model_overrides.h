@@ -29,6 +29,12 @@ struct ModelOverrides {
 // Where a config comes from: a model's folder, this program, its flags.
 enum class ConfigOrigin { kFolder, kEmbedded, kFlags };
 
+// Sets it in the message, and takes out what may not be more.
+void SetMaxBatchSize(int32_t rows, inference::ModelConfig& message);
+
+// Sets it in a message that has dynamic batching.
+void SetMaxWait(Duration max_wait, inference::ModelConfig& message);
+
 // Sets it in the options and in the message.
 void SetPrecision(Precision precision, ModelConfig& config);
 

@@ -74,5 +74,46 @@ TEST(ConfigCompletionTest, RowsOfAConfigThatSaysNoneAreTheFlags) {
       ApplyOverrides(overrides, ConfigOrigin::kFolder, *unbatched).ok());
 }
 
+TEST(ConfigCompletionTest, WhatIsCompletedWithFlagsLoadsBack) {
+  auto config = Parse(
+      "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2, 8 ] } "
+      "model_warmup { name: \"a\" batch_size: 8 inputs { key: \"x\" value { "
+      "data_type: TYPE_FP32 dims: 1 zero_data: true } } }");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_batch_size = 3;
+  overrides.max_wait = Milliseconds(2);
+  ASSERT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
+  CompleteConfig({.inputs = {{"x", DataType::kFp32, {1}}},
+                  .outputs = {{"y", DataType::kFp32, {1}}},
+                  .max_batch_size = 3},
+                 *config);
+  for (const auto* const message : {&config->message, &config->kept}) {
+    const auto back = CheckModelConfig(*message, "printed", "m");
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->options.max_wait, Milliseconds(2));
+    EXPECT_EQ(back->options.enough_rows, 2);
+  }
+}
+
+TEST(ConfigCompletionTest, WaitOfAFlagIsKeptWhereBatchingIsFound) {
+  auto config = Parse("");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ModelOverrides overrides;
+  overrides.max_wait = Milliseconds(2);
+  ASSERT_TRUE(ApplyOverrides(overrides, ConfigOrigin::kFolder, *config).ok());
+  const std::string lines =
+      CompleteConfig({.inputs = {{"x", DataType::kFp32, {1}}},
+                      .outputs = {{"y", DataType::kFp32, {1}}},
+                      .max_batch_size = 64},
+                     *config);
+  EXPECT_THAT(lines, HasSubstr("max_queue_delay_microseconds: 2000"));
+  for (const auto* const message : {&config->message, &config->kept}) {
+    const auto back = CheckModelConfig(*message, "printed", "m");
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->options.max_wait, Milliseconds(2));
+  }
+}
+
 }  // namespace
 }  // namespace ferry
