@@ -96,8 +96,10 @@ bool HandleFaults() { return true; }
 
 }  // namespace
 
-DivisionGuard::DivisionGuard()
-    : other_faults_(faults_elsewhere), own_faults_(faults_here) {
+DivisionGuard::DivisionGuard(FaultsOf faults_of)
+    : faults_of_(faults_of),
+      other_faults_(faults_elsewhere),
+      own_faults_(faults_here) {
   [[maybe_unused]] static const bool is_handled = HandleFaults();
   guards_here = guards_here + 1;
   ++guards;
@@ -109,7 +111,8 @@ DivisionGuard::~DivisionGuard() {
 }
 
 bool DivisionGuard::has_faulted() const {
-  return faults_here != own_faults_ || faults_elsewhere != other_faults_;
+  return faults_here != own_faults_ || (faults_of_ == FaultsOf::kOtherThreads &&
+                                        faults_elsewhere != other_faults_);
 }
 
 }  // namespace ferry

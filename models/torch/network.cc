@@ -12,14 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/failure_reason.h"
-#include "models/torch/division_guard.h"
 
 namespace ferry {
 
-absl::Status Guarded(absl::FunctionRef<absl::Status()> work) {
+absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
+                     FaultsOf faults_of) {
   try {
     const c10::InferenceMode no_gradients;
-    const DivisionGuard divisions;
+    const DivisionGuard divisions(faults_of);
     absl::Status status = work();
     return divisions.has_faulted()
                ? absl::InternalError(

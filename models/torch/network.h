@@ -13,6 +13,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "models/torch/division_guard.h"
 #include "tensor/tensor.h"
 
 namespace ferry {
@@ -42,13 +43,18 @@ class Network {
   // inputs' shape is the same.
   virtual bool takes_channels_last(size_t /*input*/) const { return false; }
 
+  // Whether its code may run on other threads than LibTorch's operators do.
+  virtual bool has_own_threads() const { return false; }
+
   // Runs of each batch size until it is as fast as it will be.
   virtual int warm_up_runs() const { return 1; }
 };
 
 // Runs work on LibTorch without gradients. What it throws becomes INTERNAL, as
-// AsFailure() has it (models/failure_reason.h).
-absl::Status Guarded(absl::FunctionRef<absl::Status()> work);
+// AsFailure() has it (models/failure_reason.h), and so does an integer division
+// by zero in that thread, or in others (models/torch/division_guard.h).
+absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
+                     FaultsOf faults_of = FaultsOf::kOtherThreads);
 
 // Adds to an INTERNAL error with which inputs it was: "with 'x' [1,3]: ...".
 absl::Status WithInputs(const absl::Status& status, const ModelSpec& spec,

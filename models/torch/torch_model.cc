@@ -26,6 +26,9 @@ TorchModel::TorchModel(std::shared_ptr<Network> network,
     : network_(std::move(network)),
       options_(options),
       has_rows_(options.spec.max_batch_size > 0),
+      faults_of_(options.threads > 1 || network_->has_own_threads()
+                     ? FaultsOf::kOtherThreads
+                     : FaultsOf::kThisThread),
       fit_(options_),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs),
       inputs_(options.spec.inputs.size()) {
@@ -65,23 +68,27 @@ absl::Status TorchModel::Run(const Batch& batch) {
 // --- a batch -----------------------------------------------------------------
 
 absl::Status TorchModel::GatherInputs(const Batch& batch) {
-  return Guarded([&] {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      inputs_[i] = staging_[i].Stage(batch, BucketFor(batch.rows()));
-    }
-    return absl::OkStatus();
-  });
+  return Guarded(
+      [&] {
+        for (size_t i = 0; i < inputs_.size(); ++i) {
+          inputs_[i] = staging_[i].Stage(batch, BucketFor(batch.rows()));
+        }
+        return absl::OkStatus();
+      },
+      faults_of_);
 }
 
 absl::Status TorchModel::ComputeRows(const Batch& batch, OutputRef& output) {
-  return Guarded([&] {
-    absl::Status computed = Forward(BucketFor(batch.rows()));
-    if (computed.ok()) {
-      output = pool_.Take();
-      CopyOut(batch, *output.get());
-    }
-    return computed;
-  });
+  return Guarded(
+      [&] {
+        absl::Status computed = Forward(BucketFor(batch.rows()));
+        if (computed.ok()) {
+          output = pool_.Take();
+          CopyOut(batch, *output.get());
+        }
+        return computed;
+      },
+      faults_of_);
 }
 
 Outcome TorchModel::Gather(const Batch& batch) {

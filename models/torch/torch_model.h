@@ -58,6 +58,7 @@ class TorchModel final : public CpuModel {
   const std::shared_ptr<Network> network_;
   ModelOptions options_;
   const bool has_rows_;  // tensors have a batch dimension
+  const FaultsOf faults_of_;
   OutputFit fit_;
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;

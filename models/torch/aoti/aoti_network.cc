@@ -30,6 +30,7 @@ struct LoadedPackage {
   std::string name;                      // of its file
   std::unique_ptr<UnpackFolder> folder;  // of a device's kernels, or none
   std::unique_ptr<Runner> runner;
+  bool has_parallel_regions = false;
   std::vector<AotiInput> inputs;      // [place]
   std::vector<size_t> input_places;   // [input of the spec]
   std::vector<size_t> output_places;  // [output of the spec]
@@ -129,6 +130,7 @@ absl::StatusOr<LoadedPackage> Load(const ModelOptions& options,
   }
   LoadedPackage package;
   package.name = fs::path(path).filename();
+  package.has_parallel_regions = unpacked->has_parallel_regions;
   package.inputs = std::move(unpacked->inputs);
   absl::StatusOr<std::unique_ptr<Runner>> runner = MakeRunner(
       unpacked->library, (*folder)->path(), options.instance_count, device);
@@ -194,6 +196,13 @@ class AotiNetwork final : public Network {
   }
 
   int warm_up_runs() const override { return kWarmUpRuns; }
+
+  // The code of a package has those that it was compiled for.
+  bool has_own_threads() const override {
+    return std::any_of(by_rows_.begin(), by_rows_.end(), [](const auto& each) {
+      return each.second.has_parallel_regions;
+    });
+  }
 
   std::optional<at::ScalarType> input_type(size_t input) const override {
     const LoadedPackage& any = by_rows_.begin()->second;

@@ -142,7 +142,7 @@ absl::Status UnpackRecord(Archive& archive, const std::string& record,
 
 absl::Status UnpackLibrary(Archive& archive, const std::string& record,
                            const std::vector<std::string>& sources,
-                           const std::string& path) {
+                           AotiPackage& package) {
   const auto [data, size] = archive.getRecord(record);
   const absl::Span<std::byte> bytes(static_cast<std::byte*>(data.get()), size);
   if (absl::Status status = CheckIsWhole(bytes); !status.ok()) {
@@ -152,8 +152,9 @@ absl::Status UnpackLibrary(Archive& archive, const std::string& record,
       !status.ok()) {
     return status;
   }
+  package.has_parallel_regions = HasParallelRegions(bytes);
   WeakenUniqueSymbols(bytes);
-  return WriteFile(path, bytes);
+  return WriteFile(package.library, bytes);
 }
 
 // Returns the texts that the library was compiled from.
@@ -209,9 +210,9 @@ absl::StatusOr<AotiPackage> Unpack(const std::string& path,
   if (!sources.ok()) {
     return sources.status();
   }
-  const std::string unpacked = absl::StrCat(folder, "/model.so");
+  AotiPackage package = {*std::move(inputs), absl::StrCat(folder, "/model.so")};
   status =
-      UnpackLibrary(archive, absl::StrCat(*library, ".so"), *sources, unpacked);
+      UnpackLibrary(archive, absl::StrCat(*library, ".so"), *sources, package);
   // Which of torch's operators the library calls by name, where it does.
   if (const std::string calls = absl::StrCat(*library, ".json");
       status.ok() && archive.hasRecord(calls)) {
@@ -229,7 +230,7 @@ absl::StatusOr<AotiPackage> Unpack(const std::string& path,
   if (!status.ok()) {
     return status;
   }
-  return AotiPackage{*std::move(inputs), unpacked};
+  return package;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace ferry {
 struct AotiPackage {
   std::vector<AotiInput> inputs;
   std::string library;  // path of the unpacked one
+  bool has_parallel_regions = false;
 };
 
 // Unpacks the package at `path` into `folder`, which has to be there as long as

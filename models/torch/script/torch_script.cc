@@ -4,6 +4,8 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/codegen/fuser/interface.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <unistd.h>
@@ -39,6 +41,27 @@ constexpr char kOfCuda[] = "from the 'CUDA' backend";
 // The longest text of LibTorch that is told beside what is known of a file.
 constexpr size_t kMaxToldBytes = 300;
 
+// Whether its forward() may start tasks, which run on threads between
+// operators; a call that is not inlined may do so.
+bool MayFork(torch::jit::Block* block) {
+  return std::any_of(
+      block->nodes().begin(), block->nodes().end(), [](torch::jit::Node* node) {
+        const auto blocks = node->blocks();
+        return node->kind() == c10::prim::fork ||
+               node->kind() == c10::prim::CallMethod ||
+               node->kind() == c10::prim::CallFunction ||
+               std::any_of(
+                   blocks.begin(), blocks.end(),
+                   [](torch::jit::Block* inner) { return MayFork(inner); });
+      });
+}
+
+bool MayFork(const torch::jit::Module& module) {
+  const auto graph = module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  return MayFork(graph->block());
+}
+
 class ScriptNetwork : public Network {
  public:
   ScriptNetwork(PreparedModule prepared, Precision precision,
@@ -46,7 +69,8 @@ class ScriptNetwork : public Network {
       : module_(std::move(prepared.module)),
         channels_last_(std::move(prepared.channels_last)),
         precision_(precision),
-        outputs_(std::move(outputs)) {}
+        outputs_(std::move(outputs)),
+        may_fork_(MayFork(module_)) {}
 
   absl::Status Forward(const Values& inputs, Values& outputs) final {
     try {
@@ -88,6 +112,8 @@ class ScriptNetwork : public Network {
 
   int warm_up_runs() const final { return kWarmUpRuns; }
 
+  bool has_own_threads() const final { return may_fork_; }
+
  private:
   virtual std::vector<c10::IValue> Arguments(const Values& inputs) const = 0;
 
@@ -106,6 +132,7 @@ class ScriptNetwork : public Network {
   const std::vector<bool> channels_last_;
   const Precision precision_;
   const ScriptOutputs outputs_;
+  const bool may_fork_;
 };
 
 class TorchScriptNetwork final : public ScriptNetwork {

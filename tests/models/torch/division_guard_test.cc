@@ -4,13 +4,20 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/frontend/sugared_value.h>
 
 #include <array>
 #include <limits>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "gtest/gtest.h"
 #include "models/torch/network.h"
+#include "tests/models/temp_folder.h"
+#include "tests/models/torch/torch_instance.h"
 
 namespace ferry {
 namespace {
@@ -88,6 +95,14 @@ TEST(DivisionGuardTest, FaultIsTheGuardsOfItsOwnThread) {
   EXPECT_TRUE(guard.has_faulted()) << "a thread that works for some guard";
 }
 
+TEST(DivisionGuardTest, FaultElsewhereIsNoneOfWorkInOneThread) {
+  const DivisionGuard guard(FaultsOf::kThisThread);
+  std::thread([] { Divide<int32_t>(1, 0); }).join();
+  EXPECT_FALSE(guard.has_faulted());
+  Divide<int32_t>(1, 0);
+  EXPECT_TRUE(guard.has_faulted());
+}
+
 TEST(DivisionGuardDeathTest, WithoutAGuardTheProcessEndsAsEver) {
   { const DivisionGuard guard; }
   EXPECT_EXIT(Divide<int32_t>(1, 0), testing::KilledBySignal(SIGFPE), "");
@@ -105,6 +120,48 @@ TEST(DivisionGuardTest, OperatorOfLibTorchFailsItsWorkOnly) {
   };
   EXPECT_EQ(divide(-1).code(), absl::StatusCode::kInternal);
   EXPECT_EQ(divide(2), absl::OkStatus());
+}
+
+// Knows torch.jit.fork() by its name in files.
+struct ForkResolver : torch::jit::Resolver {
+  std::shared_ptr<torch::jit::SugaredValue> resolveValue(
+      const std::string& name, torch::jit::GraphFunction&,
+      const torch::jit::SourceRange&) override {
+    if (name == "fork") {
+      return torch::jit::SpecialFormValue::create(c10::prim::fork);
+    }
+    return name == "torch" ? std::make_shared<torch::jit::BuiltinModule>("aten")
+                           : nullptr;
+  }
+  c10::TypePtr resolveType(const std::string&,
+                           const torch::jit::SourceRange&) override {
+    return nullptr;
+  }
+};
+
+TEST(DivisionGuardTest, TaskOfAScriptOnAnotherThreadFailsItsBatch) {
+  torch::jit::Module module("m");
+  module.register_buffer("one", at::full({1}, -1, at::kInt));
+  module.define(
+      "def part(self, x):\n"
+      "  return torch.div(x, self.one, rounding_mode='trunc')\n"
+      "def forward(self, x):\n"
+      "  y = fork(self.part, x)\n  return torch.wait(y)\n",
+      std::make_shared<ForkResolver>());
+  const TempFolder folder;
+  module.save(folder.path("model.pt"));
+  ModelOptions options;
+  options.name = "m";
+  options.threads = 1;
+  options.spec = {.inputs = {{"x", DataType::kInt32, {1000}}},
+                  .outputs = {{"y", DataType::kInt32, {1000}}},
+                  .max_batch_size = 1};
+  auto instance = TorchInstance::Create(options, folder.path("model.pt"));
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  EXPECT_TRUE(instance->Run({at::ones({1, 1000}, at::kInt)}).outcome.ok());
+  const at::Tensor smallest =
+      at::full({1, 1000}, std::numeric_limits<int32_t>::min(), at::kInt);
+  EXPECT_FALSE(instance->Run({smallest}).outcome.ok());
 }
 
 #endif
