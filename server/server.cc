@@ -240,6 +240,7 @@ std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
   unsent_.Enforce();
   memory_.Look(now);
+  control_->MendPrecisions();
   if (readiness_.state() == ServerState::kIncomplete &&
       MissingModels().empty()) {
     readiness_.MoveTo(ServerState::kReady);

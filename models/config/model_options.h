@@ -5,6 +5,7 @@
 #define FERRY_MODELS_CONFIG_MODEL_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@
 #include "tensor/tensor.h"
 
 namespace ferry {
+
+class KeptBatch;
+class TypeFailures;
 
 enum class BackendKind : uint8_t {
   kTorchScript,  // a .pt file
@@ -133,6 +137,13 @@ struct ModelOptions {
   std::vector<int64_t> widths;       // of the mlp: input, hidden ..., output
   std::string weights;               // a .safetensors file; empty: seeded
   SimulatedModelOptions simulation;  // with kSimulated
+
+  // --- of a load, not of the config ---
+  // Rows without which it does not serve; null: none.
+  std::shared_ptr<const KeptBatch> must_run;
+  // Shared by what runs batches and what may load it in fp32; null: its
+  // precision is that of the config, or no other serves.
+  std::shared_ptr<TypeFailures> type_failures;
 };
 
 }  // namespace ferry

@@ -116,6 +116,11 @@ void SetPrecision(Precision precision, ModelConfig& config) {
   SetParameter("ferry.precision", PrecisionName(precision), config.message);
 }
 
+void FallBackTo(Precision precision, ModelConfig& config) {
+  SetPrecision(precision, config);
+  SetParameter("ferry.precision", PrecisionName(precision), config.kept);
+}
+
 void BatchRequestsAlone(ModelConfig& config) {
   config.options.batching = Batching::kOwnRowsOnly;
   config.options.buckets.clear();

@@ -38,6 +38,9 @@ void SetMaxWait(Duration max_wait, inference::ModelConfig& message);
 // Sets it in the options and in the message.
 void SetPrecision(Precision precision, ModelConfig& config);
 
+// The same where the config does not choose it, and in what one would keep.
+void FallBackTo(Precision precision, ModelConfig& config);
+
 // Takes back, in options and messages, that requests share batches and that
 // batches are padded: for a model that mixes rows.
 void BatchRequestsAlone(ModelConfig& config);

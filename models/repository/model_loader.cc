@@ -14,6 +14,7 @@
 #include "models/config/config_completion.h"
 #include "models/config/config_parameters.h"
 #include "models/config/label_file.h"
+#include "models/type_failures.h"
 
 namespace ferry {
 namespace {
@@ -192,6 +193,11 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
       config.options.buckets.empty()) {
     config.options.buckets = DeviceBuckets(given.options.spec.max_batch_size);
   }
+  if (given.options.backend == BackendKind::kTorchScript &&
+      given.options.precision == Precision::kBf16 &&
+      !given.options.is_precision_chosen) {
+    config.options.type_failures = std::make_shared<TypeFailures>();
+  }
   Loaded loaded;
   report = {};
   if (absl::Status status =
@@ -243,6 +249,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   model->warm_up_failure = on_device != nullptr ? on_device->warm_up_failure()
                                                 : copy->warm_up_failure();
   model->report = report;
+  model->type_failures = options.type_failures;
   if (HasPrecision(options.backend)) {
     NotePrecision(options, *model);
   }
@@ -252,27 +259,12 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
   return model;
 }
 
-// LibTorch's words where types do not agree.
-constexpr absl::string_view kOfTypes[] = {
-    "BFloat16",
-    "Half",
-    "Double",
-    "dtype",
-    "scalar type",
-    "another type",
-    "forward propagation primitive",
-};
-
 // Whether that is the failure of a script which may run in another precision:
 // one that was frozen holds constants of fp32, one that casts by itself
 // computes in several types.
 bool IsOfPrecision(const ModelOptions& options, absl::string_view failure) {
   return options.backend == BackendKind::kTorchScript &&
-         options.precision != Precision::kNative &&
-         std::any_of(std::begin(kOfTypes), std::end(kOfTypes),
-                     [&](absl::string_view words) {
-                       return absl::StrContains(failure, words);
-                     });
+         options.precision != Precision::kNative && IsOfTypes(failure);
 }
 
 std::string FailureOf(
@@ -329,9 +321,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   absl::Status stands = model.status();  // after all were tried
   for (const Precision other : Others(given.options)) {
     ModelConfig config = given;
-    SetPrecision(other, config);
-    (*config.kept.mutable_parameters())["ferry.precision"].set_string_value(
-        PrecisionName(other));
+    FallBackTo(other, config);
     auto in_other = LoadAsConfigured(config, overrides, folder, place, report);
     const std::string failure = FailureOf(in_other);
     if (in_other.ok() && !IsOfPrecision(config.options, failure)) {

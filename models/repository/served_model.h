@@ -11,6 +11,7 @@
 
 #include "batcher/scheduler.h"
 #include "models/load_report.h"
+#include "models/type_failures.h"
 #include "proto/model_config.pb.h"
 #include "tensor/tensor.h"
 
@@ -51,6 +52,8 @@ struct ServedModel {
   // The largest error of an output against fp32, as a share of its largest
   // value: "0.0031"; "0" in fp32, "unknown" where it was not compared.
   std::string max_error;
+  // Those of its batches, where it may be loaded in fp32 for them; else null.
+  std::shared_ptr<TypeFailures> type_failures;
   // Whether the device is simulated, so that results can say so.
   bool is_simulated = false;
   // The level of requests that name none.

@@ -13,6 +13,7 @@
 #include "models/torch/strings.h"
 #include "models/torch/types.h"
 #include "models/torch/warm_up.h"
+#include "models/type_failures.h"
 
 namespace ferry {
 namespace {
@@ -110,6 +111,10 @@ Outcome TorchModel::Compute(const Batch& batch, OutputRef& output) {
     }
   }
   if (!status.ok()) {
+    if (options_.type_failures != nullptr) {
+      options_.type_failures->Note(batch, status.message(),
+                                   Clock::Steady().Now());
+    }
     return {absl::StatusCode::kInternal, "the model failed on this batch",
             LogModelFailure(options_.name, "forward", status)};
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/checked_math.h"
 #include "batcher/batch_buckets.h"
+#include "models/kept_batch.h"
 #include "models/torch/sample_row.h"
 #include "models/warm_up_lines.h"
 #include "tensor/padding.h"
@@ -66,6 +67,12 @@ WarmUp::WarmUp(const ModelOptions& options, int runs, MadeUpIntegers integers,
       run_batch_(run_batch) {}
 
 absl::Status WarmUp::Run() {
+  if (options_.must_run != nullptr) {
+    const absl::Status status = run_batch_(options_.must_run->batch());
+    if (!status.ok()) {
+      return Told(Named("rows of a batch that failed in bf16", status));
+    }
+  }
   for (const WarmUpSample& sample : options_.warm_up) {
     std::vector<RowInput> row;
     absl::Status status = RowOf(sample, options_.spec, row);

@@ -2,6 +2,8 @@
 // or, where it has none, of the first rows that the model takes: of zeros, ones
 // or small numbers.
 //
+// The batch of the options that must run is the first.
+//
 // Such rows of an input whose sizes vary have a synthetic size: the first of
 // some with which the model runs. Inputs that are padded run in each of their
 // sizes. What no size and no value can explain is an error: other outputs,

@@ -93,6 +93,23 @@ std::vector<std::string> ModelControl::MissingModels() const {
   return {missing_.begin(), missing_.end()};
 }
 
+void ModelControl::MendPrecisions() {
+  for (const ModelUse& use : table_.UseAll()) {
+    const ServedModel& model = use->model();
+    if (model.type_failures == nullptr) {
+      continue;
+    }
+    if (auto failure = model.type_failures->Take()) {
+      Enqueue(
+          [this, name = model.name, number = model.version,
+           serial = use->serial, failure = *std::move(failure)] {
+            MendNow(name, number, serial, failure);
+          },
+          [](const absl::Status&) {});  // as long as it fails it comes again
+    }
+  }
+}
+
 ModelControl::~ModelControl() {
   BeginDrain();
   JoinBy(kNever);

@@ -66,6 +66,11 @@ class ModelControl {
   // The models of the start that have neither been loaded nor unloaded since.
   std::vector<std::string> MissingModels() const;
 
+  // Has versions of which batches fail in bf16, as types in them do not agree,
+  // loaded in fp32 and run there; what runs takes their place. To be called
+  // from time to time.
+  void MendPrecisions();
+
   // Gives all versions that are known and all models of the repository, by
   // name, as RepositoryIndex does.
   void Index(const RepositoryIndex::Done& done) { index_.Ask(done); }
@@ -120,6 +125,12 @@ class ModelControl {
       const ModelPlan& plan, int64_t version, const std::string& config_json);
   // Whether a version of the model is ready that ran before it was.
   bool ServesOneThatRan(const std::string& name) const;
+  // `serial`: of the entry in which it failed.
+  void MendNow(const std::string& name, int64_t number, uint64_t serial,
+               const TypeFailures::Failure& failure);
+  absl::StatusOr<std::unique_ptr<ServedModel>> LoadInFp32(
+      const std::string& name, int64_t number, const Version& serving,
+      const TypeFailures::Failure& failure);
   void UnloadNow(const std::string& name);
   void PollNow();
   bool HasChanged(const std::string& name, const ModelPlan& plan);

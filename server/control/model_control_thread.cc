@@ -32,6 +32,12 @@ bool MayPass(const absl::Status& failure) {
 // How often it looks whether the last call of a model that goes has ended.
 constexpr Duration kLeavingPoll = std::chrono::milliseconds(20);
 
+// Whether it is to be loaded so though its config does not choose it.
+bool IsInFp32(const ModelPlan& plan) {
+  const ModelOptions& options = plan.config.options;
+  return options.precision == Precision::kFp32 && !options.is_precision_chosen;
+}
+
 double SecondsSince(TimePoint begin) {
   return std::chrono::duration<double>(Clock::Steady().Now() - begin).count();
 }
@@ -181,6 +187,7 @@ absl::Status ModelControl::LoadNow(const std::string& name,
   for (auto& [number, entry] : loaded) {
     versions[number] = {.state = VersionState::kReady,
                         .fingerprint = plan->versions.at(number).fingerprint,
+                        .config_json = config_json,
                         .entry = std::move(entry)};
   }
   for (auto& [number, version] : versions) {
@@ -205,7 +212,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ModelControl::TryAndLoad(
       const absl::Status tried = ProbeLoad(*options_.probe)
                                      .Try({.model = name,
                                            .version = version,
-                                           .config_json = config_json},
+                                           .config_json = config_json,
+                                           .in_fp32 = IsInFp32(plan)},
                                           [this] { return is_stopped(); });
       if (!tried.ok()) {
         return tried;
@@ -272,6 +280,69 @@ bool ModelControl::ServesOneThatRan(const std::string& name) const {
                        return version.state == VersionState::kReady &&
                               version.entry->model().warm_up_failure.empty();
                      });
+}
+
+absl::StatusOr<std::unique_ptr<ServedModel>> ModelControl::LoadInFp32(
+    const std::string& name, int64_t number, const Version& serving,
+    const TypeFailures::Failure& failure) {
+  absl::StatusOr<ModelPlan> plan = repository_.Plan(name, serving.config_json);
+  if (!plan.ok()) {
+    return plan.status();
+  }
+  const auto found = plan->versions.find(number);
+  if (found == plan->versions.end() ||
+      found->second.fingerprint != serving.fingerprint) {
+    return absl::FailedPreconditionError(
+        "expected the files that it was loaded from, they have changed");
+  }
+  FallBackTo(Precision::kFp32, plan->config);
+  plan->config.options.must_run = failure.batch;
+  auto model = TryAndLoad(*plan, number, serving.config_json);
+  if (model.ok()) {
+    (*model)->report.why_not_bf16 = failure.why;
+  }
+  return model;
+}
+
+void ModelControl::MendNow(const std::string& name, int64_t number,
+                           uint64_t serial,
+                           const TypeFailures::Failure& failure) {
+  const TimePoint begin = Clock::Steady().Now();
+  Version serving;
+  {
+    MutexLock lock(mutex_);
+    const std::map<int64_t, Version>& versions = models_.at(name).versions;
+    const auto found = versions.find(number);
+    if (found == versions.end() ||
+        found->second.state != VersionState::kReady ||
+        found->second.entry->serial != serial) {
+      return;  // it goes, or another has taken its place
+    }
+    serving = found->second;
+  }
+  auto model = LoadInFp32(name, number, serving, failure);
+  if (!model.ok()) {
+    spdlog::warn(
+        "model {} version={} stays in bf16, in which a batch failed by its "
+        "types: {}; in fp32: {}",
+        name, number, failure.why, std::string(model.status().message()));
+    return;
+  }
+  LogReport(**model);
+  LogReady(**model, SecondsSince(begin));
+  spdlog::warn(
+      "model {} version={} has changed to ferry.precision {} while it served, "
+      "as the rows that failed run there; write that into its config to have "
+      "it "
+      "from the start",
+      name, number, (*model)->serving_precision);
+  const auto entry = std::make_shared<ModelEntry>(*std::move(model));
+  entry->precision_changes = 1;
+  MutexLock lock(mutex_);
+  if (!is_stopped_) {  // as in LoadNow()
+    models_[name].versions[number].entry = entry;
+    Publish();
+  }
 }
 
 void ModelControl::UnloadNow(const std::string& name) {

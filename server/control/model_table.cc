@@ -71,6 +71,7 @@ absl::StatusOr<ModelEntry*> FindIn(const ServedSet& served,
 ModelCounts ModelEntry::Count() const {
   ModelCounts counts;
   counts.invalid_requests = invalid_requests.load(std::memory_order_relaxed);
+  counts.precision_changes = precision_changes.load(std::memory_order_relaxed);
   if (const Scheduler* const scheduler = model_->scheduler.get()) {
     counts.counted = scheduler->Snapshot();
     counts.device_events = scheduler->device_counts();

@@ -54,6 +54,8 @@ class ModelEntry {
   const uint64_t serial = NextSerial();  // differs for every entry ever made
   // Requests that named this model and failed the codec's checks.
   std::atomic<uint64_t> invalid_requests{0};
+  // 1 where it took the place of the same version in bf16, which failed.
+  std::atomic<uint64_t> precision_changes{0};
   // What a refused client is told to wait, from the last observed throughput.
   std::atomic<int64_t> retry_pushback_ms{50};
 

@@ -103,7 +103,7 @@ absl::Status WriteRequest(const ProbeRequest& request, OwnedFd& file) {
   file = OwnedFd(memfd_create("probe-load", MFD_CLOEXEC));
   const std::string text =
       absl::StrCat(getpid(), "\n", request.model, "\n", request.version, "\n",
-                   request.config_json);
+                   request.in_fp32 ? 1 : 0, "\n", request.config_json);
   size_t written = 0;
   while (file.get() >= 0 && written < text.size()) {
     const ssize_t bytes =
@@ -200,10 +200,13 @@ void VolunteerForKill() { std::ofstream("/proc/self/oom_score_adj") << 1000; }
 
 absl::Status LoadVersion(ModelRepository& repository,
                          const ProbeRequest& request) {
-  const absl::StatusOr<ModelPlan> plan =
+  absl::StatusOr<ModelPlan> plan =
       repository.Plan(request.model, request.config_json);
   if (!plan.ok()) {
     return plan.status();
+  }
+  if (request.in_fp32) {
+    FallBackTo(Precision::kFp32, plan->config);
   }
   if (plan->versions.count(request.version) == 0) {
     return absl::NotFoundError(
@@ -305,15 +308,16 @@ int RunProbeLoad(ModelRepository& repository) {
     return 1;
   }
   const std::vector<std::string> parts =
-      absl::StrSplit(ReadAll(STDIN_FILENO), absl::MaxSplits('\n', 3));
+      absl::StrSplit(ReadAll(STDIN_FILENO), absl::MaxSplits('\n', 4));
   ProbeRequest request;
   pid_t parent = 0;
-  if (parts.size() != 4 || !absl::SimpleAtoi(parts[0], &parent) ||
+  if (parts.size() != 5 || !absl::SimpleAtoi(parts[0], &parent) ||
       !absl::SimpleAtoi(parts[2], &request.version)) {
     return 1;
   }
   request.model = parts[1];
-  request.config_json = parts[3];
+  request.in_fp32 = parts[3] == "1";
+  request.config_json = parts[4];
   if (getppid() != parent) {  // it died before DieWithServer()
     return 1;
   }

@@ -30,6 +30,7 @@ struct ProbeRequest {
   std::string model;
   int64_t version = 0;
   std::string config_json = {};  // empty: that of the repository
+  bool in_fp32 = false;          // whatever is the default
 };
 
 struct ProbeLoadOptions {

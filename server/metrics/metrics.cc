@@ -31,6 +31,9 @@ constexpr MetricName kPrecision = {
     "The precision that the config asks for and the one in force, with its "
     "largest error against fp32, as a share of the output's largest value; "
     "always 1"};
+constexpr MetricName kPrecisionChanges = {
+    "ferry_precision_changes_total",
+    "Changes of a model in bf16 to fp32, as a batch failed by its types"};
 constexpr MetricName kRequests = {
     "ferry_requests_total", "Admitted requests that were answered, by code"};
 constexpr MetricName kRows = {"ferry_rows_total",
@@ -187,6 +190,8 @@ void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
   }
   out.AddCounter(kRefused, With(labels, "reason", "invalid"),
                  static_cast<double>(counts.invalid_requests));
+  out.AddCounter(kPrecisionChanges, labels,
+                 static_cast<double>(counts.precision_changes));
   for (const DeviceCount& one : counts.device_events) {
     out.AddCounter(kDeviceEvents, With(labels, "event", one.event),
                    static_cast<double>(one.count));

@@ -11,8 +11,9 @@
 // gives the product's number of x [rows, 1], from a table of integers. deep.pt
 // looks x [rows, 1] up in a table of five, eight modules deep. loud.pt prints
 // 16 KB of an escape and text for each batch. poison.pt gives x [rows, 3] back
-// unless one is above 100. texts.pt gives texts in capitals and their lengths,
-// to which it adds `bonus` [rows, 1] where that is given. With `wide` only
+// unless one is above 100. branch.pt is linear.pt that computes in fp32 where
+// one is above 100, stuck.pt also throws there. texts.pt gives texts in capitals
+// and their lengths, to which it adds `bonus` [rows, 1] where that is given. With `wide` only
 // wide.pt, which gives back what of its input [rows, 1024] is above zero, by 16
 // MB of weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224
 // with synthetic weights, its norms folded.
@@ -217,6 +218,14 @@ int main(int argc, char** argv) {
         "def forward(self, x):\n"
         "  assert not bool((x > 100).any()), 'poison'\n  return x.clone()\n",
         {});
+  const std::string branch =
+      "def forward(self, x):\n"
+      "  is_large = bool((x > 100).any())\n"
+      "  if is_large:\n    x = x + torch.ones([3])\n"
+      "  y = torch.linear(x, self.w)\n";
+  Write(folder + "branch.pt", branch + "  return y\n", {});
+  Write(folder + "stuck.pt",
+        branch + "  assert not is_large, 'fp32 fails, too'\n  return y\n", {});
   WriteIds(folder + "ids.pt");
   WriteDeep(folder + "deep.pt");
   return 0;

@@ -13,6 +13,7 @@
 #include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
 #include "models/torch/warm_up.h"
+#include "models/type_failures.h"
 
 namespace ferry {
 namespace {
@@ -302,8 +303,12 @@ DeviceOutcome TorchDeviceModel::CopyIn(int32_t place, const Batch& batch) {
 
 DeviceOutcome TorchDeviceModel::Compute(int32_t place, const Batch& batch,
                                         OutputRef& output) {
-  return Told(ComputeRows(place_at(place), batch, output), "forward",
-              "the model failed on this batch");
+  const absl::Status status = ComputeRows(place_at(place), batch, output);
+  if (!status.ok() && options_.type_failures != nullptr) {
+    options_.type_failures->Note(batch, status.message(),
+                                 Clock::Steady().Now());
+  }
+  return Told(status, "forward", "the model failed on this batch");
 }
 
 DeviceOutcome TorchDeviceModel::AwaitComputed(int32_t place,

@@ -6,13 +6,16 @@
 #include <array>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "models/type_failures.h"
 #include "tests/models/torch/device/scripted_device_model.h"
 
 namespace ferry {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -96,6 +99,42 @@ TEST_F(DeviceFailuresTest, ABatchThatThrowsFailsAndTheNextRuns) {
   EXPECT_FALSE(outcome.is_lost);
   ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
   EXPECT_THAT(Values32(output, 1), ElementsAre(2, 4));
+}
+
+TEST_F(DeviceFailuresTest, RowsThatFailByTheirTypesAreKept) {
+  options_.type_failures = std::make_shared<TypeFailures>();
+  std::string why = "index out of range in self";
+  const auto model =
+      Make([&](const Values&) -> at::Tensor { throw std::runtime_error(why); });
+  TestRows two(2, {2}, {1, 2, 3, 4});
+  OutputRef output;
+  EXPECT_FALSE(Play(*model, *BatchOf({&two}), output).ok());
+  EXPECT_FALSE(options_.type_failures->Take().has_value());
+  why = "mat1 and mat2 must have the same dtype";
+  EXPECT_FALSE(Play(*model, *BatchOf({&two}), output).ok());
+  const auto failure = options_.type_failures->Take();
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->why, why);
+  EXPECT_EQ(failure->batch->batch().rows(), 2);
+}
+
+TEST_F(DeviceFailuresTest, WarmUpRunsTheRowsThatMustRun) {
+  TestRows two(2, {2}, {1, 200, 3, 4});
+  options_.must_run = std::make_shared<const KeptBatch>(*BatchOf({&two}));
+  bool is_good = false;
+  const auto model = Make([&](const Values& inputs) {
+    if (inputs[0].toTensor().max().item<float>() == 200) {
+      TORCH_CHECK(is_good, "not so large");
+    }
+    return Doubled(inputs);
+  });
+  const absl::Status status = model->WarmUp();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("rows of a batch that failed in bf16"),
+                    HasSubstr("not so large")));
+  is_good = true;
+  EXPECT_TRUE(model->WarmUp().ok());
 }
 
 // Nothing else waits for what a batch that fails has started until then. This
