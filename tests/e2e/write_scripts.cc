@@ -5,15 +5,15 @@
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
 // input back, picky.pt as well but for numbers from 0 to 1, for which it throws
 // as throws.pt always does. endless.pt never ends, loops.pt adds 1 as often as
-// its input says, hungry.pt takes a GiB for a moment.
-// constant.pt multiplies by 1.001, a constant in fp32; upcast.pt casts to fp32
-// before its linear layer, norm.pt before its norm, halves.pt to fp16. ids.pt
-// gives the product's number of x [rows, 1], from a table of integers. deep.pt
-// looks x [rows, 1] up in a table of five, eight modules deep. loud.pt prints
-// 16 KB of an escape and text for each batch. poison.pt gives x [rows, 3] back
-// unless one is above 100. branch.pt is linear.pt that computes in fp32 where
-// one is above 100, stuck.pt also throws there. texts.pt gives texts in capitals
-// and their lengths, to which it adds `bonus` [rows, 1] where that is given. With `wide` only
+// its input says, hungry.pt takes a GiB for a moment. constant.pt multiplies by
+// 1.001, a constant in fp32; upcast.pt casts to fp32 before its linear layer,
+// norm.pt before its norm, halves.pt to fp16. ids.pt gives the product's number
+// of x [rows, 1], from a table of integers. deep.pt looks x [rows, 1] up in a
+// table of five, eight modules deep. loud.pt prints 16 KB of an escape and text
+// for each batch. poison.pt gives x [rows, 3] back unless one is above 100.
+// branch.pt is linear.pt that computes in fp32 where one is above 100, stuck.pt
+// also throws there. texts.pt gives texts in capitals and their lengths, to
+// which it adds `bonus` [rows, 1] where that is given. With `wide` only
 // wide.pt, which gives back what of its input [rows, 1024] is above zero, by 16
 // MB of weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224
 // with synthetic weights, its norms folded.
