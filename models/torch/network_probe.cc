@@ -24,10 +24,17 @@ constexpr Duration kBudget = std::chrono::milliseconds(500);
 // For finding a row, and for rows of a large size.
 constexpr Duration kLargeBudget = std::chrono::milliseconds(2500);
 constexpr int64_t kLargeSize = 384;
+// The first batch has as many rows, fewer where that are more elements, and two
+// at least.
 constexpr int32_t kFirstRows = 8;
-constexpr int64_t kMostRows = 64;                    // of each base and kind
-constexpr int64_t kMostElements = int64_t{1} << 20;  // of a batch of them
-constexpr int64_t kMostKept = int64_t{1} << 24;      // elements of all batches
+constexpr int64_t kFirstElements = int64_t{1} << 18;
+// Each base and kind has as many after that, in batches of so many elements, as
+// long as all that is kept has no more.
+constexpr int64_t kMostRows = 64;
+constexpr int64_t kMostElements = int64_t{1} << 20;
+constexpr int64_t kMostKept = int64_t{1} << 24;
+// Integers end before the first of these that the network takes; those of which
+// a row has one also before the last.
 constexpr int32_t kIntegerEnds[] = {100, 5, 2, 1};
 constexpr int32_t kLargeIntegers = 1000;
 
@@ -278,8 +285,12 @@ void NetworkProbe::FindSynthetic(Network& network, const ModelOptions& staged) {
 absl::Status NetworkProbe::TryBase(Network& network, const ModelOptions& staged,
                                    Base base, const SyntheticValues& values) {
   std::vector<Row> rows = {base.row};
+  const int64_t few =
+      kFirstElements / std::max<int64_t>(ElementsOf(base.row), 1);
   const int64_t count =
-      base.draws() ? std::min<int64_t>(most_rows_, kFirstRows) : 1;
+      base.draws()
+          ? std::min(std::clamp<int64_t>(few, 2, kFirstRows), most_rows_)
+          : 1;
   for (int64_t row = 1; row < count; ++row) {
     rows.push_back(Draw(base, values, row));
   }

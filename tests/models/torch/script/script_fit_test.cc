@@ -112,6 +112,22 @@ TEST_F(ScriptFitTest, PositionsInTheInputsTypeAreTooFarOff) {
                               "most 5% (ferry.precision_tolerance)")));
 }
 
+TEST_F(ScriptFitTest, OutputThatIsOffIsNamed) {
+  ModelOptions options = Options({300}, {300});
+  options.spec.outputs.push_back({"z", DataType::kFp32, {300}});
+  for (const char* const answer : {"(x * 2, z)", "{'z': z, 'y': x * 2}"}) {
+    const LoadReport report =
+        Load(Save(absl::StrCat("def forward(self, x):\n"
+                               "  t = torch.arange(300).to(x.dtype)\n"
+                               "  z = x + torch.remainder(t, 2.0)\n"
+                               "  return ",
+                               answer, "\n")),
+             options);
+    EXPECT_FALSE(is_loaded_) << answer;
+    EXPECT_THAT(report.why_not_bf16, StartsWith("output 'z' is off by "));
+  }
+}
+
 // 256 is the most that bf16 counts to.
 TEST_F(ScriptFitTest, SizesThatVaryAreTriedLargeToo) {
   const LoadReport report =
