@@ -911,10 +911,12 @@ SchedulerStatistics Scheduler::Snapshot() const {
   for (const InstanceRecord& instance : instances_) {
     result.busy.push_back(
         Duration(static_cast<int64_t>(instance.busy_ns.value())));
-    const TimePoint begin =
-        instance.in_flight.empty() ? kNever : instance.in_flight.front().begin;
-    result.oldest_begins.push_back(begin);
-    result.oldest_begin = std::min(result.oldest_begin, begin);
+    result.in_flight.emplace_back();
+    if (!instance.in_flight.empty()) {
+      result.in_flight.back() = {
+          .oldest_begin = instance.in_flight.front().begin,
+          .batches = static_cast<int32_t>(instance.in_flight.size())};
+    }
   }
   const ServiceTimeModel& times = planner_.service_times().all();
   result.service_time = times.line();

@@ -138,10 +138,12 @@ struct SchedulerStatistics {
   int32_t queued_rows = 0;
   int64_t queued_bytes = 0;
   int32_t running_batches = 0;  // closed, and not all answered
-  // The begin of the oldest batch whose compute has not ended, of each instance
-  // and of all; kNever: there is none.
-  std::vector<TimePoint> oldest_begins;
-  TimePoint oldest_begin = kNever;
+  // Batches whose compute has not ended, by instance.
+  struct InFlight {
+    TimePoint oldest_begin = kNever;  // kNever: there is none
+    int32_t batches = 0;
+  };
+  std::vector<InFlight> in_flight;
   TimePoint last_arrival;  // the clock's epoch: none yet
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -57,6 +58,20 @@ CLI::Validator OneOf(std::vector<std::string> values) {
             text);
       },
       type);
+}
+
+CLI::Validator IsBool() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const std::string lower = absl::AsciiStrToLower(text);
+        for (const char* word : {"true", "false", "on", "off", "1", "0"}) {
+          if (lower == word) {
+            return std::string();
+          }
+        }
+        return Refusal("true or false", text);
+      },
+      "true|false");
 }
 
 }  // namespace ferry

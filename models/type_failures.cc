@@ -12,8 +12,8 @@ namespace {
 
 constexpr absl::string_view kWords[] = {
     "BFloat16",
-    "Half",
-    "Double",
+    "'Half'",
+    "'Double'",
     "dtype",
     "scalar type",
     "another type",
@@ -35,13 +35,19 @@ void TypeFailures::Note(const Batch& batch, absl::string_view why,
     return;
   }
   MutexLock lock(mutex_);
-  if (count_ == kMost || now < next_) {
+  const size_t requests = batch.entries().size();
+  if (kept_.has_value()) {  // the runs of its halves leave the smallest
+    if (requests >= kept_->batch->batch().entries().size()) {
+      return;
+    }
+  } else if (now < next_) {
     return;
+  } else {
+    next_ = now + between_;
+    between_ = std::min(2 * between_, kMostBetween);
   }
   kept_ = {.why = std::string(why),
            .batch = std::make_shared<const KeptBatch>(batch)};
-  ++count_;
-  next_ = now + kBetween;
 }
 
 std::optional<TypeFailures::Failure> TypeFailures::Take() {

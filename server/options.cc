@@ -116,13 +116,13 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
   app.add_option("--exit-on-error", options.control.exits_on_error,
                  "a model that cannot be loaded at start ends the server; "
                  "false: the others serve, the index says why it does not")
-      ->check(OneOf({"true", "false", "1", "0"}))
+      ->check(IsBool())
       ->default_str("true")
       ->group(models);
   app.add_option("--strict-readiness", options.is_readiness_strict,
                  "not ready while a model of the start cannot be loaded, with "
                  "--exit-on-error=false; false: ready without it")
-      ->check(OneOf({"true", "false", "1", "0"}))
+      ->check(IsBool())
       ->default_str("true")
       ->group(models);
   app.add_option("--op-library", options.op_libraries,

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "server/http/model_pages.h"
 #include "server/net/open_files.h"
 
 namespace ferry {
@@ -35,6 +36,9 @@ constexpr Duration kQuiet = std::chrono::milliseconds(100);
 constexpr Duration kQuietPoll = std::chrono::milliseconds(10);
 constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 
+// How often the end looks whether all that can be answered has been.
+constexpr Duration kAnswerPoll = std::chrono::milliseconds(50);
+
 absl::Status CannotListen(const absl::Status& status, const char* side,
                           const std::string& address, int port) {
   const std::string flag = absl::StrCat("--", absl::AsciiStrToLower(side));
@@ -47,16 +51,22 @@ absl::Status CannotListen(const absl::Status& status, const char* side,
 
 // Whether the model answers what it admitted, or some of it, if one waits. An
 // instance hangs that is at a batch for longer than `timeout`; 0: none does.
-bool CanAnswer(const Scheduler& scheduler, Duration timeout, TimePoint now) {
-  const SchedulerStatistics counted = scheduler.Snapshot();
-  const auto hung =
-      std::count_if(counted.oldest_begins.begin(), counted.oldest_begins.end(),
-                    [&](TimePoint begin) {
-                      return timeout > Duration(0) && begin != kNever &&
-                             now - begin > timeout;
-                    });
-  return !scheduler.is_device_lost() && hung < scheduler.instance_count() &&
-         (counted.queued_requests > 0 || counted.running_batches > hung);
+bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now) {
+  const SchedulerStatistics counted = model.scheduler->Snapshot();
+  size_t hung = 0;
+  int32_t hung_batches = 0;
+  for (const SchedulerStatistics::InFlight& instance : counted.in_flight) {
+    if (timeout > Duration(0) && instance.batches > 0 &&
+        now - instance.oldest_begin > timeout) {
+      ++hung;
+      hung_batches += instance.batches;
+    }
+  }
+  if (model.scheduler->is_device_lost() || hung == counted.in_flight.size() ||
+      (hung > 0 && model.config.dynamic_batching().preserve_ordering())) {
+    return false;  // in the last case what follows waits for what hangs
+  }
+  return counted.queued_requests > 0 || counted.running_batches > hung_batches;
 }
 
 void SleepUntil(TimePoint until) {
@@ -155,7 +165,11 @@ absl::Status Server::OpenDoors() {
   acceptor_ = *std::move(acceptor);
   if (ports.metrics.has_value()) {
     const MetricsOptions& metrics = options_.metrics;
-    auto http = HttpListener::Create(*std::move(ports.metrics), Routes());
+    auto http = HttpListener::Create(
+        *std::move(ports.metrics), Routes(), HttpBounds(),
+        [this](const char* path) {
+          return ModelPages(models_, readiness_).Answer(path);
+        });
     if (!http.ok()) {
       return CannotListen(http.status(), "metrics", metrics.address,
                           metrics.port);
@@ -293,19 +307,23 @@ void Server::SayFarewell(TimePoint until) {
 
 TimePoint Server::AwaitAnswers(TimePoint until) {
   const Clock& clock = Clock::Steady();
+  const std::function<bool()>& is_lost = options_.lifecycle.is_device_lost;
+  if (is_lost && is_lost()) {  // that of all models
+    return clock.Now();
+  }
   for (TimePoint now = clock.Now(); now < until; now = clock.Now()) {
     std::vector<ModelUse> uses = models_.UseAll();
     for (ModelUse& leaving : models_.UseLeaving()) {
       uses.push_back(std::move(leaving));
     }
     if (std::none_of(uses.begin(), uses.end(), [&](const ModelUse& use) {
-          return CanAnswer(*use->model().scheduler,
-                           options_.lifecycle.backend_timeout, now);
+          return CanAnswer(use->model(), options_.lifecycle.backend_timeout,
+                           now);
         })) {
       return now;
     }
     unsent_.Enforce();
-    SleepUntil(std::min(until, now + kQuietPoll));
+    SleepUntil(std::min(until, now + kAnswerPoll));
   }
   return until;
 }

@@ -164,7 +164,6 @@ std::optional<bool> ParseBool(absl::string_view text) {
   return std::nullopt;
 }
 
-// What is always so may be asked for.
 // 0, as in Triton: as many as if it did not stand there.
 Problem ReadIntraOpThreads(absl::string_view text, ModelOptions& options) {
   int32_t threads = 0;

@@ -49,6 +49,7 @@ absl::Status TorchModel::WarmUp() {
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
+  options_.must_run.reset();  // clients' rows
   if (!status.ok() || !warm_up_failure_.empty()) {
     LogLoadTrace(options_.name, first_failure_);
   }

@@ -16,8 +16,11 @@ constexpr int64_t kMaxPushbackMs = 1000;
 
 // How long an instance has been at its batch, the longest; 0 where none is.
 Duration LongestBatch(const SchedulerStatistics& counted, TimePoint now) {
-  return counted.oldest_begin == kNever ? Duration(0)
-                                        : now - counted.oldest_begin;
+  TimePoint oldest = now;
+  for (const SchedulerStatistics::InFlight& instance : counted.in_flight) {
+    oldest = std::min(oldest, instance.oldest_begin);
+  }
+  return now - oldest;
 }
 
 }  // namespace

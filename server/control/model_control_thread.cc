@@ -328,21 +328,23 @@ void ModelControl::MendNow(const std::string& name, int64_t number,
         name, number, failure.why, std::string(model.status().message()));
     return;
   }
-  LogReport(**model);
-  LogReady(**model, SecondsSince(begin));
-  spdlog::warn(
-      "model {} version={} has changed to ferry.precision {} while it served, "
-      "as the rows that failed run there; write that into its config to have "
-      "it "
-      "from the start",
-      name, number, (*model)->serving_precision);
   const auto entry = std::make_shared<ModelEntry>(*std::move(model));
   entry->precision_changes = 1;
-  MutexLock lock(mutex_);
-  if (!is_stopped_) {  // as in LoadNow()
+  {
+    MutexLock lock(mutex_);
+    if (is_stopped_) {  // as in LoadNow()
+      return;
+    }
     models_[name].versions[number].entry = entry;
     Publish();
   }
+  LogReport(entry->model());
+  LogReady(entry->model(), SecondsSince(begin));
+  spdlog::warn(
+      "model {} version={} has changed to ferry.precision {} while it served, "
+      "as the rows that failed run there; write that into its config to have "
+      "it from the start",
+      name, number, entry->model().serving_precision);
 }
 
 void ModelControl::UnloadNow(const std::string& name) {

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "models/repository/served_model.h"
+#include "server/version.h"
 #include "tensor/data_type.h"
 
 namespace ferry {
@@ -69,9 +71,29 @@ void FillInferStatistics(const BatchStatistics& served, uint64_t failed,
 
 }  // namespace
 
-void FillModelMetadata(const ServedModel& model,
-                       inference::ModelMetadataResponse& metadata) {
+void FillServerMetadata(inference::ServerMetadataResponse& metadata) {
+  metadata.set_name("ferry");
+  metadata.set_version(kVersion);
+  metadata.add_extensions("model_repository");
+  metadata.add_extensions("model_configuration");
+  metadata.add_extensions("schedule_policy");  // priority and timeout
+  metadata.add_extensions("classification");
+  metadata.add_extensions("parameters");
+  metadata.add_extensions("statistics");
+  metadata.add_extensions("trace");
+  metadata.add_extensions("logging");
+}
+
+absl::StatusOr<inference::ModelMetadataResponse> FindMetadata(
+    const ModelTable& models, const std::string& name,
+    const std::string& version) {
+  const absl::StatusOr<ModelUse> entry = models.Find(name, version);
+  if (!entry.ok()) {
+    return entry.status();
+  }
+  const ServedModel& model = (*entry)->model();
   const bool has_batch_dim = model.spec.max_batch_size > 0;
+  inference::ModelMetadataResponse metadata;
   metadata.set_name(model.name);
   metadata.set_platform(model.platform);
   for (const TensorSpec& input : model.spec.inputs) {
@@ -80,6 +102,26 @@ void FillModelMetadata(const ServedModel& model,
   for (const TensorSpec& output : model.spec.outputs) {
     FillTensor(output, has_batch_dim, *metadata.add_outputs());
   }
+  for (const ModelUse& other : models.UseAll()) {
+    if (other->model().name == name &&
+        (version.empty() || &*other == &**entry)) {
+      metadata.add_versions(other->version);
+    }
+  }
+  return metadata;
+}
+
+absl::StatusOr<bool> IsModelReady(const ModelTable& models,
+                                  const Readiness& readiness,
+                                  const std::string& name,
+                                  const std::string& version) {
+  const absl::StatusOr<ModelUse> entry = models.Find(name, version);
+  // Triton answers so, too: clients wait in a loop for a model that is loading.
+  if (absl::IsInvalidArgument(entry.status())) {
+    return entry.status();
+  }
+  return entry.ok() && readiness.is_serving() &&
+         !(*entry)->model().scheduler->is_device_lost();
 }
 
 void FillModelStatistics(const ModelEntry& entry, const ModelCounts& counts,

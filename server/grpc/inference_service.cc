@@ -126,48 +126,31 @@ grpc::Status InferenceService::AnswerServerReady(
 grpc::Status InferenceService::AnswerModelReady(
     const inference::ModelReadyRequest& request,
     inference::ModelReadyResponse& response) {
-  const absl::StatusOr<ModelUse> entry =
-      models_.Find(request.name(), request.version());
-  // Triton answers so, too: clients wait in a loop for a model that is loading.
-  if (absl::IsInvalidArgument(entry.status())) {
-    return ToGrpcStatus(entry.status());
+  const absl::StatusOr<bool> ready =
+      IsModelReady(models_, readiness_, request.name(), request.version());
+  if (!ready.ok()) {
+    return ToGrpcStatus(ready.status());
   }
-  response.set_ready(entry.ok() && readiness_.is_serving() &&
-                     !(*entry)->model().scheduler->is_device_lost());
+  response.set_ready(*ready);
   return grpc::Status::OK;
 }
 
 grpc::Status InferenceService::AnswerServerMetadata(
     const inference::ServerMetadataRequest&,
     inference::ServerMetadataResponse& response) {
-  response.set_name("ferry");
-  response.set_version(kVersion);
-  response.add_extensions("model_repository");
-  response.add_extensions("model_configuration");
-  response.add_extensions("schedule_policy");  // priority and timeout
-  response.add_extensions("classification");
-  response.add_extensions("parameters");
-  response.add_extensions("statistics");
-  response.add_extensions("trace");
-  response.add_extensions("logging");
+  FillServerMetadata(response);
   return grpc::Status::OK;
 }
 
 grpc::Status InferenceService::AnswerModelMetadata(
     const inference::ModelMetadataRequest& request,
     inference::ModelMetadataResponse& response) {
-  const absl::StatusOr<ModelUse> entry =
-      models_.Find(request.name(), request.version());
-  if (!entry.ok()) {
-    return ToGrpcStatus(entry.status());
+  absl::StatusOr<inference::ModelMetadataResponse> metadata =
+      FindMetadata(models_, request.name(), request.version());
+  if (!metadata.ok()) {
+    return ToGrpcStatus(metadata.status());
   }
-  FillModelMetadata((*entry)->model(), response);
-  for (const ModelUse& other : models_.UseAll()) {
-    if (other->model().name == request.name() &&
-        (request.version().empty() || &*other == &**entry)) {
-      response.add_versions(other->version);
-    }
-  }
+  response = *std::move(metadata);
   return grpc::Status::OK;
 }
 

@@ -35,20 +35,25 @@ MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
   return result;
 }
 
-HttpReply ReplyTo(const HttpListener::Routes& routes, const char* method,
+HttpReply ReplyTo(const HttpListener::Routes& routes,
+                  const HttpListener::Others& others, const char* method,
                   const char* path) {
   if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
       std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
     return {.code = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "expected GET\n"};
   }
-  const auto found = routes.find(path);
-  if (found == routes.end()) {
-    return {.code = MHD_HTTP_NOT_FOUND,
-            .body =
-                "expected /metrics, /metrics/fine, "
-                "/v2/health/live or /v2/health/ready\n"};
+  if (const auto found = routes.find(path); found != routes.end()) {
+    return found->second();
   }
-  return found->second();
+  std::optional<HttpReply> reply;
+  if (others) {
+    reply = others(path);
+  }
+  return reply.value_or(
+      HttpReply{.code = MHD_HTTP_NOT_FOUND,
+                .body = "expected /metrics, /metrics/fine, /v2/health/live, "
+                        "/v2/health/ready, /v2, /v2/models/NAME or "
+                        "/v2/models/NAME/ready\n"});
 }
 
 }  // namespace
@@ -59,7 +64,7 @@ struct HttpListener::Callbacks {
                              const char*, size_t*, void**) {
     auto& self = *static_cast<HttpListener*>(listener);
     self.connections_.Asked(*connection);
-    return Send(connection, ReplyTo(self.routes_, method, path));
+    return Send(connection, ReplyTo(self.routes_, self.others_, method, path));
   }
 
   static void ConnectionChanged(void* listener, MHD_Connection* connection,
@@ -74,13 +79,14 @@ struct HttpListener::Callbacks {
 };
 
 absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Create(
-    ListenSockets sockets, Routes routes, const HttpBounds& bounds) {
+    ListenSockets sockets, Routes routes, const HttpBounds& bounds,
+    Others others) {
   Check(sockets.fds().size() == 1, "HTTP listens at one address");
   if (absl::Status status = sockets.Listen(); !status.ok()) {
     return status;
   }
-  std::unique_ptr<HttpListener> listener(
-      new HttpListener(sockets.port(), std::move(routes), bounds));
+  std::unique_ptr<HttpListener> listener(new HttpListener(
+      sockets.port(), std::move(routes), bounds, std::move(others)));
   const auto max_connections =
       static_cast<unsigned>(bounds.open_connections + kShutConnections);
   listener->daemon_ = MHD_start_daemon(

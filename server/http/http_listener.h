@@ -1,4 +1,5 @@
-// HttpListener is a small HTTP server for /metrics and health, GET only.
+// HttpListener is a small HTTP server for /metrics, health and what models are,
+// GET only.
 //
 // One thread; bounded connections, memory a connection and idle time. Where
 // there are too many connections, the one that asked the longest ago is closed
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,10 +42,13 @@ class HttpListener {
  public:
   using Handler = std::function<HttpReply()>;     // does not throw
   using Routes = std::map<std::string, Handler>;  // by path
+  // Answers other paths; nullopt: none either. Does not throw.
+  using Others = std::function<std::optional<HttpReply>(const char* path)>;
 
   // REQUIRES: `sockets` is one.
   static absl::StatusOr<std::unique_ptr<HttpListener>> Create(
-      ListenSockets sockets, Routes routes, const HttpBounds& bounds = {});
+      ListenSockets sockets, Routes routes, const HttpBounds& bounds = {},
+      Others others = {});
 
   // Waits for the reply under way.
   ~HttpListener();
@@ -51,9 +56,10 @@ class HttpListener {
   int port() const { return port_; }
 
  private:
-  HttpListener(int port, Routes routes, const HttpBounds& bounds)
+  HttpListener(int port, Routes routes, const HttpBounds& bounds, Others others)
       : port_(port),
         routes_(std::move(routes)),
+        others_(std::move(others)),
         connections_(bounds.open_connections) {}
 
   // The daemon's callbacks.
@@ -61,6 +67,7 @@ class HttpListener {
 
   const int port_;
   const Routes routes_;
+  const Others others_;
   HttpConnections connections_;
   MHD_Daemon* daemon_ = nullptr;
 };

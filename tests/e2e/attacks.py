@@ -89,7 +89,8 @@ def entry(i, value=b""):
     return field(1, b"%07d" % i) + field(2, value)
 
 
-# --- the attacks: what a server is started with, and what is done to it ---
+# --- the attacks: what is done to a server ---
+# Each returns how it ended, and whether that is as it should be, if it can tell.
 
 def typed_contents(server):
     """D4: 8.4 million empty strings for an input of FP32."""
@@ -144,7 +145,7 @@ def unread_joined(server):
     time.sleep(2)
     ends = [call(server, "ModelInfer", message) for _ in range(4)]
     client.close()
-    return ends
+    return ends, set(ends) == {"OK"}
 
 
 def large_replies(server):
@@ -156,7 +157,7 @@ def large_replies(server):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         ends = list(pool.map(
             lambda _: call(server, "ModelInfer", message), range(24)))
-    return {end: ends.count(end) for end in set(ends)}
+    return {end: ends.count(end) for end in set(ends)}, set(ends) == {"OK"}
 
 
 def half_sent(server):
@@ -185,8 +186,8 @@ def connections(server):
     begin = time.monotonic()
     while (end := call(server, "ServerLive", b"", timeout=1)) != "OK":
         if time.monotonic() - begin > 12:
-            return f"a new client was not served in 12 s: {end}"
-    return f"a new client was served after {time.monotonic() - begin:.2f} s"
+            return f"a new client was not served in 12 s: {end}", False
+    return f"a new client was served after {time.monotonic() - begin:.2f} s", True
 
 
 def headers(server):
@@ -202,7 +203,7 @@ def headers(server):
     time.sleep(5)
     answered = sum(client.received.get(stream, 0) > 0 for stream in streams)
     client.close()
-    return f"of 20 neighbours {answered} had a reply"
+    return f"of 20 neighbours {answered} had a reply", answered == 20
 
 
 def drain(server):
@@ -233,7 +234,7 @@ def drain(server):
     server.process.send_signal(signal.SIGTERM)
     for thread in threads:
         thread.join()
-    return dict(codes)
+    return dict(codes), codes["OK"] > 0 and not codes["CANCELLED"]
 
 
 WIDEST = ferry_process.echo_config(
@@ -345,18 +346,22 @@ def run(attack, flags):
         quiet = honest.between(begin - 1.5, begin)
         health = Health(server)
         end = attack(server)
+        end, is_good = end if isinstance(end, tuple) else (end, True)
         took = time.monotonic() - begin
         ready = health.stop()
         peak = memory.peak()
         meanwhile = honest.between(begin, begin + took)
         honest.stop()
-        if server.process.poll() is None:
+        is_alive = server.process.poll() is None
+        if is_alive:
             time.sleep(20)
         print(json.dumps({
             "attack": attack.__name__, "what": attack.__doc__,
             "MiB": {"before": before, "peak": peak, "idle": memory.now()},
             "honest before": quiet, "honest meanwhile": meanwhile,
-            "ready": ready, "seconds": round(took, 1), "end": end}), flush=True)
+            "ready": ready, "seconds": round(took, 1), "end": end,
+            "good": is_good and is_alive == (attack is not drain)}),
+            flush=True)
 
 
 if __name__ == "__main__":

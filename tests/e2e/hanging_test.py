@@ -167,9 +167,10 @@ class HangingTest(ScriptsCase):
                    "--exit-timeout-secs=100", instances=2)
         self.hang()
         for _ in range(100):
-            self.ask(20_000)
+            self.ask(50_000)
         self.assertTrue(wait_until(
             lambda: "cannot go on" in "".join(self.server.log)))
+        self.assertLess(self.answers.qsize(), 100, "some have yet to run")
         self.assertEqual(self.server.wait(TIMEOUT_S), 3)
         ended = [self.answer() for _ in range(101)]
         for _, value, error in ended:

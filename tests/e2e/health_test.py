@@ -1,6 +1,7 @@
 """grpc.health.v1, as probes and balancers use it: the server, the inference
 service and each model by its name; watches hear of every change."""
 
+import json
 import unittest
 
 import grpc
@@ -26,6 +27,23 @@ def status_of(response):
 
 
 class HealthTest(unittest.TestCase):
+
+    def test_http_says_what_is_served(self):
+        self.start(models=("echo",))
+        code, text = self.server.get("/v2/models/echo")
+        self.assertEqual((code, json.loads(text)), (200, {
+            "name": "echo", "versions": ["1"], "platform": "ferry_echo",
+            "inputs": [{"name": "input", "datatype": "FP32",
+                        "shape": [-1, 16]}],
+            "outputs": [{"name": "output", "datatype": "FP32",
+                         "shape": [-1, 16]}]}))
+        self.assertEqual(json.loads(self.server.get("/v2")[1])["name"], "ferry")
+        for path, code in (("echo/ready", 200), ("echo/versions/1/ready", 200),
+                           ("echo/versions/2/ready", 503), ("none/ready", 503),
+                           ("echo/versions/1", 200), ("none", 404),
+                           ("echo/none", 404), ("", 404)):
+            with self.subTest(path=path):
+                self.assertEqual(self.server.get(f"/v2/models/{path}")[0], code)
 
     def start(self, *flags, models=("echo", "sim")):
         self.server = FerryProcess(*flags, models=models)

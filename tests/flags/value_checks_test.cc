@@ -34,8 +34,9 @@ TEST(IntegerFromTest, BothEndsAreInTheRange) {
 }
 
 TEST(IntegerFromTest, WhatIsNoWholeNumberOfTheRangeIsRefused) {
-  for (const std::string text : {"0", "65", "-1", "1.5", "1e1", "0x10", "",
-                                 "eight", "99999999999999999999"}) {
+  for (const std::string text :
+       {"0", "65", "-1", "1.5", "1e1", "0x10", "010", "+8", " 8", "", "eight",
+        "99999999999999999999"}) {
     EXPECT_EQ(Said(IntegerFrom(1, 64), text),
               "expected a whole number, 1 to 64, got '" + text + "'");
   }
@@ -48,6 +49,16 @@ TEST(OneOfTest, TakesEachAndRefusesOthersByAll) {
   for (const std::string text : {"Window", "fast", "", "eager "}) {
     EXPECT_EQ(Said(check, text),
               "expected eager, window or adaptive, got '" + text + "'");
+  }
+}
+
+TEST(IsBoolTest, TakesTritonsWords) {
+  for (const char* text : {"true", "False", "TRUE", "on", "Off", "1", "0"}) {
+    EXPECT_EQ(Said(IsBool(), text), "") << text;
+  }
+  for (const std::string text : {"maybe", "", "2", "yes "}) {
+    EXPECT_EQ(Said(IsBool(), text),
+              "expected true or false, got '" + text + "'");
   }
 }
 

@@ -1,6 +1,7 @@
 // Tests which failures are taken for those of types, and what is kept of them.
 #include "models/type_failures.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,7 @@ TEST(IsOfTypesTest, KnowsWhatLibTorchSaysOfTypes) {
   for (const char* const failure :
        {"index out of range in self",
         "mat1 and mat2 shapes cannot be multiplied (1x4 and 5x4)",
-        "AssertionError: poison"}) {
+        "AssertionError: poison", "DoubleTower: assertion failed"}) {
     EXPECT_FALSE(IsOfTypes(failure)) << failure;
   }
 }
@@ -86,17 +87,28 @@ TEST_F(TypeFailuresTest, OtherFailuresAreNotKept) {
   EXPECT_FALSE(failures_.Take().has_value());
 }
 
-TEST_F(TypeFailuresTest, OneAMinuteIsKeptAndThreeOfAModel) {
+TEST_F(TypeFailuresTest, NextIsKeptAfterTwiceAsLongEachTime) {
   TimePoint now = start_;
-  for (int i = 0; i < TypeFailures::kMost; ++i) {
+  Duration between = TypeFailures::kBetween;
+  for (int i = 0; i < 10; ++i) {
     Note(kOfTypes, now);
     EXPECT_TRUE(failures_.Take().has_value()) << i;
-    Note(kOfTypes, now + TypeFailures::kBetween - Duration(1));
+    Note(kOfTypes, now + between - Duration(1));
     EXPECT_FALSE(failures_.Take().has_value()) << i;
-    now += TypeFailures::kBetween;
+    now += between;
+    between = std::min(2 * between, TypeFailures::kMostBetween);
   }
-  Note(kOfTypes, now);
-  EXPECT_FALSE(failures_.Take().has_value());
+}
+
+TEST_F(TypeFailuresTest, BatchOfFewerRequestsTakesThePlace) {
+  Note(kOfTypes, start_);
+  const RowRequests one(spec_, {rows_[1]});
+  failures_.Note(one.batch(), "dtype of the half", start_);
+  Note(kOfTypes, start_);
+  const auto failure = failures_.Take();
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->why, "dtype of the half");
+  EXPECT_EQ(failure->batch->batch().entries().size(), 1U);
 }
 
 }  // namespace

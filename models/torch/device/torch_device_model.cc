@@ -102,6 +102,7 @@ absl::Status TorchDeviceModel::WarmUp() {
   warm_up_times_ = std::move(warm_up.times());
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
+  options_.must_run.reset();  // clients' rows
   if (const std::string why_not = graphs_.EndWarmUp(); !why_not.empty()) {
     LogModelFailure(options_.name, "record", absl::InternalError(why_not));
   }
@@ -304,7 +305,7 @@ DeviceOutcome TorchDeviceModel::CopyIn(int32_t place, const Batch& batch) {
 DeviceOutcome TorchDeviceModel::Compute(int32_t place, const Batch& batch,
                                         OutputRef& output) {
   const absl::Status status = ComputeRows(place_at(place), batch, output);
-  if (!status.ok() && options_.type_failures != nullptr) {
+  if (absl::IsInternal(status) && options_.type_failures != nullptr) {
     options_.type_failures->Note(batch, status.message(),
                                  Clock::Steady().Now());
   }

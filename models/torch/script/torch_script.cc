@@ -42,14 +42,16 @@ constexpr char kOfCuda[] = "from the 'CUDA' backend";
 constexpr size_t kMaxToldBytes = 300;
 
 // Whether its forward() may start tasks, which run on threads between
-// operators; a call that is not inlined may do so.
+// operators; a call that is not inlined may do so, and an operator that is not
+// LibTorch's may have threads of its own.
 bool MayFork(torch::jit::Block* block) {
   return std::any_of(
       block->nodes().begin(), block->nodes().end(), [](torch::jit::Node* node) {
         const auto blocks = node->blocks();
-        return node->kind() == c10::prim::fork ||
-               node->kind() == c10::prim::CallMethod ||
-               node->kind() == c10::prim::CallFunction ||
+        const c10::Symbol kind = node->kind();
+        return (!kind.is_aten() && !kind.is_prim()) ||
+               kind == c10::prim::fork || kind == c10::prim::CallMethod ||
+               kind == c10::prim::CallFunction ||
                std::any_of(
                    blocks.begin(), blocks.end(),
                    [](torch::jit::Block* inner) { return MayFork(inner); });

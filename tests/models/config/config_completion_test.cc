@@ -87,7 +87,7 @@ TEST(ConfigCompletionTest, WhatIsCompletedWithFlagsLoadsBack) {
   CompleteConfig({.inputs = {{"x", DataType::kFp32, {1}}},
                   .outputs = {{"y", DataType::kFp32, {1}}},
                   .max_batch_size = 3},
-                 *config);
+                 Batching::kAcrossRequests, *config);
   for (const auto* const message : {&config->message, &config->kept}) {
     const auto back = CheckModelConfig(*message, "printed", "m");
     ASSERT_TRUE(back.ok()) << back.status();
@@ -106,7 +106,7 @@ TEST(ConfigCompletionTest, WaitOfAFlagIsKeptWhereBatchingIsFound) {
       CompleteConfig({.inputs = {{"x", DataType::kFp32, {1}}},
                       .outputs = {{"y", DataType::kFp32, {1}}},
                       .max_batch_size = 64},
-                     *config);
+                     Batching::kAcrossRequests, *config);
   EXPECT_THAT(lines, HasSubstr("max_queue_delay_microseconds: 2000"));
   for (const auto* const message : {&config->message, &config->kept}) {
     const auto back = CheckModelConfig(*message, "printed", "m");

@@ -250,14 +250,17 @@ TEST_F(ModelTableTest, LongNamesAreCutInMessages) {
 
 TEST(ModelMessagesTest, MetadataHasTheBatchDimensionFirst) {
   ScriptedModel model("m");
-  inference::ModelMetadataResponse metadata;
-  FillModelMetadata(model.model(), metadata);
-  EXPECT_EQ(metadata.name(), "m");
-  EXPECT_EQ(metadata.platform(), "ferry_echo");
-  ASSERT_EQ(metadata.inputs_size(), 1);
-  EXPECT_EQ(metadata.inputs(0).datatype(), "INT64");
-  EXPECT_THAT(metadata.inputs(0).shape(), ElementsAre(-1, 1));
-  EXPECT_THAT(metadata.outputs(0).shape(), ElementsAre(-1, 1));
+  ModelTable table;
+  table.Publish(SetOf({&model.model()}));
+  const auto metadata = FindMetadata(table, "m", "");
+  ASSERT_TRUE(metadata.ok()) << metadata.status();
+  EXPECT_EQ(metadata->name(), "m");
+  EXPECT_EQ(metadata->platform(), "ferry_echo");
+  EXPECT_THAT(metadata->versions(), ElementsAre("1"));
+  ASSERT_EQ(metadata->inputs_size(), 1);
+  EXPECT_EQ(metadata->inputs(0).datatype(), "INT64");
+  EXPECT_THAT(metadata->inputs(0).shape(), ElementsAre(-1, 1));
+  EXPECT_THAT(metadata->outputs(0).shape(), ElementsAre(-1, 1));
 }
 
 TEST(ModelMessagesTest, StatisticsAreThoseOfTheBatcher) {

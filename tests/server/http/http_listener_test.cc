@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,10 +86,12 @@ HttpListener::Routes Routes() {
 }
 
 absl::StatusOr<std::unique_ptr<HttpListener>> Listen(
-    HttpListener::Routes routes, const HttpBounds& bounds = {}) {
+    HttpListener::Routes routes, const HttpBounds& bounds = {},
+    HttpListener::Others others = {}) {
   auto sockets = ListenSockets::Bind("127.0.0.1", 0);
   EXPECT_TRUE(sockets.ok()) << sockets.status();
-  return HttpListener::Create(*std::move(sockets), std::move(routes), bounds);
+  return HttpListener::Create(*std::move(sockets), std::move(routes), bounds,
+                              std::move(others));
 }
 
 TEST(HttpListenerTest, KnownPathIsAnswered) {
@@ -114,6 +117,21 @@ TEST(HttpListenerTest, OtherPathsAndMethodsAreRefused) {
     EXPECT_THAT(Get(port, method, "/metrics"), StartsWith("HTTP/1.1 405"))
         << method;
   }
+}
+
+TEST(HttpListenerTest, OthersAreAskedForPathsWithoutARoute) {
+  const auto others = [](const char* path) -> std::optional<HttpReply> {
+    if (std::string(path) == "/v2/models/m") {
+      return HttpReply{.code = 200, .body = "m\n"};
+    }
+    return std::nullopt;
+  };
+  auto listener = Listen(Routes(), {}, others);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  EXPECT_THAT(Get(port, "GET", "/v2/models/m"), HasSubstr("\r\n\r\nm\n"));
+  EXPECT_THAT(Get(port, "GET", "/metrics"), HasSubstr("\r\n\r\nall\n"));
+  EXPECT_THAT(Get(port, "GET", "/v2/models"), StartsWith("HTTP/1.1 404"));
 }
 
 TEST(HttpListenerTest, HeadLargerThanItsMemoryIsRefused) {
