@@ -36,8 +36,9 @@ CLI::Validator IntegerFrom(int64_t least, int64_t most) {
   return CLI::Validator(
       [=](const std::string& text) {
         int64_t value = 0;
-        const bool fits =
-            absl::SimpleAtoi(text, &value) && value >= least && value <= most;
+        const bool fits = absl::SimpleAtoi(text, &value) &&
+                          text == absl::StrCat(value) && value >= least &&
+                          value <= most;
         return fits ? std::string()
                     : Refusal(absl::StrCat("a whole number, ", range), text);
       },
