@@ -166,8 +166,11 @@ int ReplacedFile::PutInPlace(bool& is_torn) {
     error = errno;
   }
   const int target = open(target_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (target < 0 && error == 0) {  // another's file in a folder of one's own
+    return std::rename(beside_.c_str(), target_.c_str()) == 0 ? 0 : errno;
+  }
   if (target < 0) {
-    return error != 0 ? error : errno;
+    return error;
   }
   error = CopyAll(file_, target);
   if (close(target) != 0 && error == 0) {

@@ -21,8 +21,10 @@ std::string LocalHost(const std::string& address) {
 }
 
 bool Silence::Missed(TimePoint asked, TimePoint now) {
+  // One may be of a launcher that was stopped itself, with all it started.
+  const bool is_first = since_ == kNever;
   since_ = std::min(since_, asked);
-  if (is_told_ || limit_ == Duration(0) || now - since_ < limit_) {
+  if (is_first || is_told_ || limit_ == Duration(0) || now - since_ < limit_) {
     return false;
   }
   is_told_ = true;

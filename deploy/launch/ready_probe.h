@@ -47,8 +47,8 @@ class Silence {
 
   void Answered() { *this = Silence(limit_); }
 
-  // A question timed out that was asked at `asked`. Returns true once: when it
-  // has been silent for the limit.
+  // A question timed out that was asked at `asked`. Returns true once: when
+  // two or more have, the first the limit ago.
   bool Missed(TimePoint asked, TimePoint now);
 
  private:

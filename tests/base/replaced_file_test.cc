@@ -165,6 +165,21 @@ TEST_F(ReplacedFileTest, AnothersFileInAStickyFolderIsWritten) {
   EXPECT_EQ(FileCount(), 1);
 }
 
+TEST_F(ReplacedFileTest, AnothersFileThatIsOnlyReadInOnesOwnFolderIsReplaced) {
+  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
+  if (chown(path_.c_str(), 1, 1) != 0) {
+    GTEST_SKIP() << "expected to be allowed to change owners";
+  }
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
+  ASSERT_EQ(chown(folder_.c_str(), 2, 2), 0);
+  ASSERT_EQ(seteuid(2), 0);
+  const absl::Status status = ReplaceFile(path_, "new");
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Read(path_), "new");
+  EXPECT_EQ(FileCount(), 1);
+}
+
 TEST_F(ReplacedFileTest, NothingIsWrittenThroughALinkThatLiesBeside) {
   const std::string other = folder_ / "other";
   ASSERT_TRUE(ReplaceFile(other, "precious").ok());

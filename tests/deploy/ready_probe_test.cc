@@ -112,6 +112,10 @@ TEST(SilenceTest, CountsFromTheFirstQuestionThatWasMissed) {
   silence.Answered();
   EXPECT_FALSE(silence.Missed(at(20), at(22.9)));
   EXPECT_TRUE(silence.Missed(at(23), at(24)));
+  silence.Answered();
+  // Launcher and server were stopped together, for as long as one question.
+  EXPECT_FALSE(silence.Missed(at(30), at(90)));
+  EXPECT_TRUE(silence.Missed(at(90), at(91)));
   Silence never(Milliseconds(0));
   EXPECT_FALSE(never.Missed(at(0), at(1000)));
 }
