@@ -6,6 +6,7 @@ The binary is $FERRY_SERVER. Everything listens on loopback on free ports.
 import fcntl
 import mmap
 import os
+import random
 import re
 import shutil
 import signal
@@ -88,9 +89,16 @@ MODELS = {
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Returns a port that nothing has, below those that the system gives to
+    clients: one of these would take it before the server does."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def write_repository(models):
