@@ -29,7 +29,8 @@ constexpr double kMostShare = 1.0 / 8;
 constexpr double kMostEarlyShare = 1;
 constexpr double kDeviations = 3;
 constexpr int kOffForDrift = 5;
-constexpr double kAgreeing = 2;  // what differs by less agrees
+constexpr double kMostSpeed = 1e4;  // and its inverse: times are never 0
+constexpr double kAgreeing = 2;     // what differs by less agrees
 
 Duration Nanoseconds(double ns) { return Duration(std::llround(ns)); }
 
@@ -61,10 +62,12 @@ void ServiceTimeModel::Learn(const ServiceTimeSample& sample) {
   if (!Agree(ratio, run_.last_ratio)) {
     run_ = Run();
   }
+  const Size& size = sizes_[static_cast<size_t>(RowsThatRun(sample.rows))];
   ++run_.length;
-  run_.is_known = run_.is_known || expected.is_known;
+  run_.is_known = run_.is_known || size.base_ns > 0;
   run_.last_ratio = ratio;
-  run_.sum_of_ratios += ratio;
+  run_.sum_of_scales +=
+      size.base_ns > 0 ? Nanos(sample.took) / (size.base_ns * speed_) : ratio;
   if (run_.length == kOffForDrift) {
     Drift(sample);
   }
@@ -88,14 +91,16 @@ double ServiceTimeModel::MostOff(const Estimate& expected) const {
 // is wrong: then what is known of others stays.
 void ServiceTimeModel::Drift(const ServiceTimeSample& sample) {
   ++drift_count_;
-  const double ratio = run_.sum_of_ratios / run_.length;
+  const double scale = std::clamp(run_.sum_of_scales / run_.length,
+                                  1 / kMostSpeed / speed_, kMostSpeed / speed_);
   for (Size& size : sizes_) {
     if (run_.is_known || size.samples < kEnoughSamples) {
-      size.mean_ns *= ratio;
-      size.deviation_ns *= ratio;
+      size.mean_ns *= scale;
+      size.deviation_ns *= scale;
     }
   }
-  line_deviation_ns_ *= ratio;
+  speed_ *= run_.is_known ? scale : 1;
+  line_deviation_ns_ *= scale;
   FitLine();
   run_ = Run();
   const int32_t rows = RowsThatRun(sample.rows);
@@ -107,6 +112,7 @@ void ServiceTimeModel::StartFrom(const ServiceTimeModel& other, double ratio) {
   std::fill(sizes_.begin(), sizes_.end(), Size());
   first_ = 0;
   run_ = Run();
+  speed_ = 1;
   batches_ = 0;
   const auto max_rows = static_cast<int32_t>(std::ssize(sizes_) - 1);
   for (const int32_t rows : {RowsThatRun(1), RowsThatRun(max_rows)}) {
@@ -140,6 +146,9 @@ void ServiceTimeModel::LearnAs(int32_t rows_that_run, double took_ns) {
       weight * ((size.samples == 0 ? 0 : std::abs(off_ns)) - size.deviation_ns);
   size.samples = std::min(size.samples + 1, kEnoughSamples);
   size.last = batches_;
+  if (size.base_ns == 0 && size.samples == kEnoughSamples) {
+    size.base_ns = size.mean_ns / speed_;
+  }
   FitLine();
 }
 

@@ -42,7 +42,8 @@ struct ServiceTimeSample {
 // changes little, and times that stay off are learned whatever they are. Five
 // in a row that are off by about the same factor mean that the device has
 // changed its speed (clocks, a neighbour): what is known is multiplied by it,
-// which is counted as a drift.
+// which is counted as a drift. The factor is to what these sizes took when they
+// were first known, so that errors of many drifts do not multiply.
 class ServiceTimeModel {
  public:
   // Batches have 1 to `max_rows` rows and are padded to `buckets`.
@@ -80,6 +81,7 @@ class ServiceTimeModel {
     double mean_ns = 0;
     double deviation_ns = 0;
     double samples = 0;  // counts to kEnoughSamples
+    double base_ns = 0;  // its mean when it was known first, at speed_ 1; or 0
     int64_t last = 0;    // the batch that it learned from, as of batches_
     int32_t next = 0;    // another size that is known of; 0: none
   };
@@ -113,9 +115,10 @@ class ServiceTimeModel {
     int length = 0;
     bool is_known = false;  // the size of one of them
     double last_ratio = 1;
-    double sum_of_ratios = 0;
+    double sum_of_scales = 0;  // of what speed_ was
   };
   Run run_;
+  double speed_ = 1;  // times are so many times what they were
   uint64_t drift_count_ = 0;
 };
 

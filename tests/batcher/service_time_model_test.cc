@@ -242,6 +242,19 @@ TEST_F(ServiceTimeModelTest, SizeThatTookNoTimeIsLearnedAnew) {
   EXPECT_GT(model_.Expected(1), Milliseconds(4.9));
 }
 
+TEST_F(ServiceTimeModelTest, DriftToNoTimeAtAllIsLearnedFrom) {
+  LearnMany(1200, 0.02);
+  for (int i = 0; i < 100; ++i) {
+    Learn(10, Duration(0));
+  }
+  LearnMany(6000, 0.02);
+  for (const int32_t rows : {1, 10, kMaxRows}) {
+    EXPECT_NEAR(static_cast<double>(model_.Expected(rows).count()),
+                static_cast<double>(TrueTime(rows).count()), 0.1 * kAlphaNs)
+        << rows;
+  }
+}
+
 TEST_F(ServiceTimeModelTest, TimesThatStayOffAreLearnedThoughTheyNeverAgree) {
   LearnMany(2000, 0.02);
   for (int i = 0; i < 200; ++i) {
@@ -265,6 +278,34 @@ TEST_F(ServiceTimeModelTest, NewSizesOffTheLineCostNoKnownSizeItsTime) {
   EXPECT_TRUE(model_.IsKnown(1));
   EXPECT_NEAR(static_cast<double>(model_.Expected(1).count()), 1e6, 3e4);
   EXPECT_EQ(model_.Expected(kMaxRows), Milliseconds(9));
+}
+
+// As of short batches on a machine with too few cores for its threads: what
+// does not run meanwhile is not multiplied by each step again and again.
+TEST_F(ServiceTimeModelTest, SpeedThatIsNeverSteadyMovesNoOtherSizeFarOff) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    model_ = ServiceTimeModel(kMaxRows);
+    random_.seed(seed);
+    LearnMany(1200, 0.02);
+    std::lognormal_distribution<double> speed(0, 1);
+    for (int step = 0; step < 3000; ++step) {
+      const double now = speed(random_);
+      for (int i = 0; i < 7; ++i) {
+        Learn(kMaxRows, TrueTime(kMaxRows, now));
+      }
+    }
+    EXPECT_GT(model_.drift_count(), 20u);
+    for (const int32_t rows : {1, 10, 40}) {
+      EXPECT_LT(model_.Expected(rows), 100 * TrueTime(kMaxRows)) << rows;
+    }
+    LearnMany(3000, 0.02);
+    for (const int32_t rows : {1, 10, 40, kMaxRows}) {
+      const auto expected = static_cast<double>(TrueTime(rows).count());
+      EXPECT_NEAR(static_cast<double>(model_.Expected(rows).count()), expected,
+                  0.1 * expected)
+          << rows;
+    }
+  }
 }
 
 TEST_F(ServiceTimeModelTest, OneOutlierIsNoDrift) {
