@@ -121,6 +121,11 @@ void ParseFlags(CLI::App& app, int argc, const char* const* argv,
     throw;  // it is of a file
   } catch (const CLI::ParseError& error) {
     const std::string text = error.what();
+    if (const size_t more = text.find(": At Most 1 required ");
+        more != std::string::npos) {
+      throw CLI::ArgumentMismatch(absl::StrCat(
+          "expected ", text.substr(0, more), " once, found it again"));
+    }
     if (const size_t lacks = text.find(": 1 required ");  // a type, "missing"
         lacks != std::string::npos) {
       throw CLI::ArgumentMismatch(absl::StrCat(

@@ -359,6 +359,7 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
 
 constexpr char kEarlier[] = "an earlier version";
 constexpr char kTriton[] = "tritonserver";
+constexpr char kNoSuch[] = "remove it; docs/from-triton.md says why";
 constexpr ForeignFlag kForeignFlags[] = {
     // docs/from-triton.md has all
     {"--device-lanes", kEarlier, "write --device-instances"},
@@ -378,6 +379,15 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--log-info", kTriton, "write --log-level"},
     {"--log-warning", kTriton, "write --log-level"},
     {"--log-file", kTriton, "remove it; the log goes to standard error"},
+    {"--allow-gpu-metrics", kTriton, "remove it; a GPU's metrics are served"},
+    {"--rate-limit", kTriton,
+     "remove it; ferry.weight and --device-instances share a device"},
+    {"--grpc-keepalive-time", kTriton, kNoSuch},
+    {"--http-thread-count", kTriton, kNoSuch},
+    {"--pinned-memory-pool-byte-size", kTriton, kNoSuch},
+    {"--cuda-memory-pool-byte-size", kTriton, kNoSuch},
+    {"--trace-config", kTriton, kNoSuch},
+    {"--cache-config", kTriton, kNoSuch},
     {"--backend-config", kTriton,
      "remove it; each model's config.pbtxt has parameters ferry.*"},
 };

@@ -139,6 +139,11 @@ absl::Status Complete(const RawFlags& raw, LaunchOptions& options) {
   return absl::OkStatus();
 }
 
+constexpr ForeignFlag kForeignFlags[] = {
+    {"--model-repository", "ferry-server", "write it behind --"},
+    {"--model", "ferry-server", "write it behind --"},
+};
+
 }  // namespace
 
 absl::StatusOr<LaunchOptions> ParseLaunchOptions(int argc,
@@ -162,7 +167,7 @@ absl::StatusOr<LaunchOptions> ParseLaunchOptions(int argc,
   AddServerFlags(app, options);
   AddLifeFlags(app, raw, options);
   try {  // CLI11 reports by exceptions; none leaves this function
-    ParseFlags(app, static_cast<int>(dashes - argv), argv);
+    ParseFlags(app, static_cast<int>(dashes - argv), argv, kForeignFlags);
   } catch (const CLI::CallForHelp&) {
     options.action = LaunchOptions::Action::kPrint;
     options.text = app.help();

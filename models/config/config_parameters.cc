@@ -1,8 +1,8 @@
 // Implements ReadConfigParameters by a table of keys and their readers.
 #include "models/config/config_parameters.h"
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -211,6 +211,7 @@ constexpr Parameter kParameters[] = {
     {"ferry.weight", kEvery, ReadWeight},
     {"ferry.precision", kScript | kNetwork, ReadPrecision},
     {"ferry.precision_tolerance", kScript | kNetwork, ReadTolerance},
+    {kAskedPrecisionKey, kScript | kNetwork, PassOver},
     {kServingPrecisionKey, kScript | kNetwork, PassOver},
     {kMaxErrorKey, kScript | kNetwork, PassOver},
     {"ferry.threads", kTorch,
@@ -386,7 +387,7 @@ void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
   const google::protobuf::Message& message = config.message();
   const auto* reflection = message.GetReflection();
   const auto* field = message.GetDescriptor()->FindFieldByName("parameters");
-  std::set<std::string> keys;
+  std::map<std::string, std::string> read;
   const int count = reflection->FieldSize(message, field);
   for (int i = 0; i < count; ++i) {
     // A map entry, seen as the message of key and value that it is on the
@@ -401,7 +402,7 @@ void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
     const std::string text = value.GetReflection()->GetString(
         value, value.GetDescriptor()->FindFieldByName("string_value"));
     const Place place = config.Line(*field, i);
-    if (!keys.insert(key).second) {
+    if (!read.emplace(key, text).second) {
       diagnostics.Add(place,
                       absl::StrCat("parameter '", key, "' stands twice"));
       continue;
@@ -413,6 +414,12 @@ void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
     } else if (!is_known) {
       diagnostics.Note(absl::StrCat("parameter '", key, "'"));
     }
+  }
+  // A config that was answered, and comes back as it was.
+  if (read[kAskedPrecisionKey] == kDefaultPrecision &&
+      read["ferry.precision"] == read[kServingPrecisionKey]) {
+    options.precision = ModelOptions().precision;
+    options.is_precision_chosen = false;
   }
   FinishPadding(config, options, diagnostics);
 }

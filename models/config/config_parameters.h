@@ -10,7 +10,10 @@
 namespace ferry {
 
 // What a server writes into the config that it answers, and passes over where
-// it comes back: the precision in force, and its error against fp32.
+// it comes back: the precision that was asked for and the one in force, and its
+// error against fp32.
+inline constexpr char kAskedPrecisionKey[] = "ferry.precision.asked";
+inline constexpr char kDefaultPrecision[] = "default";  // none was
 inline constexpr char kServingPrecisionKey[] = "ferry.precision.serving";
 inline constexpr char kMaxErrorKey[] = "ferry.precision.max_error";
 

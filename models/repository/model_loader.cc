@@ -171,10 +171,11 @@ std::string MaxErrorText(const ModelOptions& options,
 void NotePrecision(const ModelOptions& options, ServedModel& model) {
   model.asked_precision =
       std::string(options.is_precision_chosen ? PrecisionName(options.precision)
-                                              : "default");
+                                              : kDefaultPrecision);
   model.serving_precision = std::string(PrecisionName(options.precision));
   model.max_error = MaxErrorText(options, model.report);
   auto& parameters = *model.config.mutable_parameters();
+  parameters[kAskedPrecisionKey].set_string_value(model.asked_precision);
   parameters[kServingPrecisionKey].set_string_value(model.serving_precision);
   parameters[kMaxErrorKey].set_string_value(model.max_error);
 }

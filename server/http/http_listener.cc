@@ -40,7 +40,8 @@ HttpReply ReplyTo(const HttpListener::Routes& routes,
                   const char* path) {
   if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
       std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-    return {.code = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "expected GET\n"};
+    return {.code = MHD_HTTP_METHOD_NOT_ALLOWED,
+            .body = "expected GET; inference is served over gRPC\n"};
   }
   if (const auto found = routes.find(path); found != routes.end()) {
     return found->second();

@@ -189,6 +189,12 @@ class PrecisionTest(unittest.TestCase):
             answered = self.client.get_model_config(name, as_json=True)
             self.client.load_model(name, config=json.dumps(answered["config"]))
             self.assertTrue(self.client.is_model_ready(name))
+            self.assertEqual(
+                self.parameter(name, "ferry.precision.asked"), "default")
+        answered["config"]["parameters"]["ferry.precision"]["string_value"] = (
+            "native")
+        self.client.load_model(name, config=json.dumps(answered["config"]))
+        self.assertEqual(self.parameter(name, "ferry.precision.asked"), "native")
 
     def test_failure_that_stands_is_told_and_bf16_only_as_a_note(self):
         self.write("spectrum")

@@ -47,6 +47,20 @@ TEST(ParseFlagsTest, FlagWithoutItsValueAtTheEndIsRefusedAlike) {
             "expected a value after --folder, got none");
 }
 
+TEST(ParseFlagsTest, FlagThatIsGivenTwiceIsRefusedWhereItMayNotBe) {
+  CLI::App app;
+  std::string folder;
+  app.add_option("--folder", folder)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  const char* const arguments[] = {"program", "--folder", "a", "--folder", "b"};
+  try {
+    ParseFlags(app, 5, arguments);
+    FAIL();
+  } catch (const CLI::ParseError& error) {
+    EXPECT_STREQ(error.what(), "expected --folder once, found it again");
+  }
+}
+
 TEST(ParseFlagsTest, WhatOnlyLooksLikeItIsRead) {
   const Parsed parsed = Parse({"--folder=a=", "--seconds", "2"});
   EXPECT_EQ(parsed.error, "");
