@@ -280,8 +280,8 @@ TEST_F(ServiceTimeModelTest, NewSizesOffTheLineCostNoKnownSizeItsTime) {
   EXPECT_EQ(model_.Expected(kMaxRows), Milliseconds(9));
 }
 
-// Short batches on a machine with too few cores for its threads have such times.
-// What does not run meanwhile is not multiplied by each step again and again.
+// Short batches on a machine with too few cores for its threads are like that:
+// what does not run meanwhile is not multiplied by each step again and again.
 TEST_F(ServiceTimeModelTest, SpeedThatIsNeverSteadyMovesNoOtherSizeFarOff) {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     model_ = ServiceTimeModel(kMaxRows);
