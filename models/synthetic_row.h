@@ -46,6 +46,8 @@ inline constexpr SyntheticValues kZeroValues = {"zeros", 0, 0, 0, 1, ""};
 inline constexpr SyntheticValues kOneValues = {"ones", 1, 1, 1, 2, "a"};
 inline constexpr SyntheticValues kSmallValues = {
     "small numbers", 0, 1, 1, 10, "1"};
+// What is no index past an end, nor is it where a float becomes one.
+inline constexpr SyntheticValues kDeviceValues = {"", 0, 0.98F, 0, 1};
 // Integers are token ids of any vocabulary.
 inline constexpr SyntheticValues kDrawnValues = {"drawn numbers"};
 

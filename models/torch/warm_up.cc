@@ -212,8 +212,10 @@ absl::Status WarmUp::FindRow(std::vector<RowInput>& row) {
   std::vector<const char*> others;
   for (SyntheticValues values : {kZeroValues, kOneValues, kSmallValues}) {
     if (integers_ == MadeUpIntegers::kZeros) {
-      values.least = 0;
-      values.end = 1;
+      values.least = kDeviceValues.least;
+      values.end = kDeviceValues.end;
+      values.low = std::min(values.low, kDeviceValues.high);
+      values.high = std::min(values.high, kDeviceValues.high);
     }
     values_ = values;
     const absl::Status status = FindSize(row);

@@ -11,7 +11,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 
 using WarmUpTest = ScriptTest;
 
@@ -206,6 +208,21 @@ TEST(WarmUpSamplesTest, FirstIsRunInAllSizesEachInItsOwnAsOftenAsItSays) {
   EXPECT_THAT(RowsOf(all), ElementsAre(1, 2, 4, 3, 2, 2, 2, 4));
   EXPECT_THAT(all.front().bytes, ElementsAre(3 * sizeof(float)));
   EXPECT_THAT(all.back().bytes, ElementsAre(5 * sizeof(float)));
+}
+
+// Floats there may become indices, of which 1 is past the end.
+TEST(WarmUpValuesTest, FloatsOfADeviceAreBelowOne) {
+  ModelOptions options;
+  options.spec = {{{"x", DataType::kFp32, {1}}}, {kAnyOut}, 1};
+  std::vector<float> values;
+  WarmUp warm_up(options, 1, MadeUpIntegers::kZeros, [&](const Batch& batch) {
+    const InferRequest& request = *batch.entries().front().request;
+    values.push_back(*reinterpret_cast<const float*>(
+        request.inputs[0].segments.front().data));
+    return absl::InternalError("another, please");
+  });
+  EXPECT_FALSE(warm_up.Run().ok());
+  EXPECT_THAT(values, ElementsAre(0, 0.98F, AllOf(Gt(0), Lt(0.98F))));
 }
 
 TEST(WarmUpSamplesTest, RunsThatAModelNeedsAreMadeAtLeast) {
