@@ -17,6 +17,8 @@ struct LoadReport {
   std::string output = {};
   // The largest that was compared of sizes that vary; 0 where none does.
   int64_t largest_size = 0;
+  // Whether larger sizes may run, and were not compared.
+  bool leaves_out_sizes = false;
   // Why a model in bf16 was not compared; else empty.
   std::string why_not_compared = {};
   // What bf16 does other than fp32, where it is not to be served for that; else
@@ -25,6 +27,8 @@ struct LoadReport {
   // The output in which a row depends on the rows beside it; empty: none is
   // known.
   std::string mixed_output = {};
+  // Why rows could not be looked at for that; else empty.
+  std::string why_rows_unknown = {};
 };
 
 }  // namespace ferry

@@ -23,7 +23,14 @@ namespace {
 constexpr Duration kBudget = std::chrono::milliseconds(500);
 // For finding a row, and for rows of a large size.
 constexpr Duration kLargeBudget = std::chrono::milliseconds(2500);
-constexpr int64_t kLargeSize = 384;
+// One after the other: what each took says by which power of its elements time
+// grows, a margin added, up to the square, as that of attention does. Outputs
+// may grow so as well, and have at most so many elements then.
+constexpr int64_t kLargeSizes[] = {16, 64, 128, 384};
+constexpr int64_t kLargeSize = kLargeSizes[3];
+constexpr double kGrowthMargin = 0.5;
+constexpr double kMostGrowth = 2;
+constexpr double kMostLarge = 1 << 26;
 // The first batch has as many rows, fewer where that are more elements, and two
 // at least.
 constexpr int32_t kFirstRows = 8;
@@ -40,7 +47,7 @@ constexpr int32_t kLargeIntegers = 1000;
 
 constexpr SyntheticValues kKinds[] = {
     {"", -1, 1}, {"", 0, 1}, {"", 0, 1000, 0, kLargeIntegers}};
-constexpr SyntheticValues kDeviceKinds[] = {{"", 0, 0.98F, 0, 1}};
+constexpr SyntheticValues kDeviceKinds[] = {kDeviceValues};
 
 // Where integers are fewer one or two may differ: the larger of two values
 // that are almost alike may be either.
@@ -94,14 +101,27 @@ void ToHost(Values& values) {
   }
 }
 
-// Whether some output has floats, and none of them is a number.
+bool AreAlike(const std::vector<RowInput>& row,
+              const std::vector<RowInput>& other) {
+  return std::equal(row.begin(), row.end(), other.begin(), other.end(),
+                    [](const RowInput& one, const RowInput& two) {
+                      return one.bytes == two.bytes;
+                    });
+}
+
+// Whether outputs have floats, and none of them is a number.
 bool HasNoNumbers(const Values& outputs) {
-  return std::any_of(
-      outputs.begin(), outputs.end(), [](const c10::IValue& value) {
-        return value.isTensor() && value.toTensor().is_floating_point() &&
-               value.toTensor().numel() > 0 &&
-               !value.toTensor().isfinite().any().item<bool>();
-      });
+  bool has_floats = false;
+  for (const c10::IValue& value : outputs) {
+    if (value.isTensor() && value.toTensor().is_floating_point() &&
+        value.toTensor().numel() > 0) {
+      if (value.toTensor().isfinite().any().item<bool>()) {
+        return false;
+      }
+      has_floats = true;
+    }
+  }
+  return has_floats;
 }
 
 // How far the batches of one output are off.
@@ -177,8 +197,10 @@ class Differences {
 
   void Add(const Values& expected, const Values& found, size_t kind) {
     for (size_t i = 0; i < of_.size() && i < expected.size(); ++i) {
-      of_[i].Add(expected[i], i < found.size() ? found[i] : c10::IValue(),
-                 kind);
+      if (!expected[i].isNone()) {
+        of_[i].Add(expected[i], i < found.size() ? found[i] : c10::IValue(),
+                   kind);
+      }
     }
   }
 
@@ -197,15 +219,19 @@ class Differences {
   std::vector<Difference> of_;  // [output]
 };
 
-// Returns one of `rows` rows of each output; empty where an output has none.
+// Whether it has that many rows; strings are not told apart by rows.
+bool HasRows(const c10::IValue& output, int64_t rows) {
+  return output.isTensor() && output.toTensor().dim() > 0 &&
+         output.toTensor().size(0) == rows;
+}
+
+// Returns one of `rows` rows of each output, None where an output has none.
 Values RowOf(const Values& outputs, int64_t row, int64_t rows) {
   Values alone;
   for (const c10::IValue& output : outputs) {
-    if (!output.isTensor() || output.toTensor().dim() == 0 ||
-        output.toTensor().size(0) != rows) {
-      return {};
-    }
-    alone.emplace_back(output.toTensor().narrow(0, row, 1));
+    alone.push_back(HasRows(output, rows)
+                        ? c10::IValue(output.toTensor().narrow(0, row, 1))
+                        : c10::IValue());
   }
   return alone;
 }
@@ -326,8 +352,7 @@ void NetworkProbe::RunMore(Network& network, Precision precision) {
   at::set_num_threads(options_.threads);
   const ModelOptions staged = StagedIn(precision);
   begin_ = Clock::Steady().Now();
-  if (sizes_vary_ && device_.is_cpu() &&
-      IsCheap(options_.spec, kLargeSize, 1)) {
+  if (sizes_vary_ && device_.is_cpu()) {
     RunLarge(network, staged);
   }
   begin_ = Clock::Steady().Now();
@@ -341,16 +366,46 @@ void NetworkProbe::RunMore(Network& network, Precision precision) {
 void NetworkProbe::RunLarge(Network& network, const ModelOptions& staged) {
   // A script is optimized in its first two runs: the third tells the time.
   for (int run = 1; run < network.warm_up_runs(); ++run) {
-    if (HasTimeFor(elements_, kBudget)) {
-      (void)Try(network, staged, batches_.front().rows, 0);
+    if (HasTimeFor(elements_, kBudget) &&
+        Try(network, staged, batches_.back().rows, 0).ok()) {
+      batches_.pop_back();
     }
   }
-  for (const Base& base : bases_) {
-    for (size_t kind = 0; kind < (base.draws() ? kinds_.size() : 1); ++kind) {
-      Row large = Stretched(Draw(base, kinds_[kind], 0));
-      if (HasTimeFor(ElementsOf(large), kLargeBudget)) {
-        (void)Try(network, staged, {std::move(large)}, kind);  // it may throw
+  for (const int64_t size : kLargeSizes) {
+    const int64_t largest = largest_size();
+    begin_ = Clock::Steady().Now();
+    for (const Base& base : bases_) {
+      if (size > largest || size == kLargeSize) {
+        RunStretched(network, staged, base, size);
       }
+    }
+  }
+}
+
+void NetworkProbe::RunStretched(Network& network, const ModelOptions& staged,
+                                const Base& base, int64_t size) {
+  const size_t kinds =
+      base.draws() && size == kLargeSize ? kinds_.size() : size_t{1};
+  for (size_t kind = 0; kind < kinds && IsCheap(options_.spec, size, 1);
+       ++kind) {
+    Row large = Stretched(Draw(base, kinds_[kind], 0), size);
+    const std::vector<Row>& last = batches_.back().rows;
+    const auto rows = static_cast<double>(last.size());
+    const double times =
+        std::max(1.0, static_cast<double>(ElementsOf(large)) /
+                          static_cast<double>(
+                              std::max(ElementsOf(last.front()), int64_t{1})));
+    const double before = static_cast<double>(took_.count()) / rows;
+    const Duration left = begin_ + kLargeBudget - Clock::Steady().Now();
+    if (static_cast<double>(elements_) / rows * times * times > kMostLarge ||
+        before * std::pow(times, growth_) > static_cast<double>(left.count())) {
+      continue;
+    }
+    has_tried_large_ = has_tried_large_ || size == kLargeSize;
+    if (Try(network, staged, {std::move(large)}, kind).ok() && times > 1) {
+      const double grew = static_cast<double>(took_.count()) / before;
+      growth_ = std::clamp(std::log(grew) / std::log(times) + kGrowthMargin,
+                           1.0, kMostGrowth);
     }
   }
 }
@@ -433,8 +488,8 @@ NetworkProbe::Row NetworkProbe::Draw(const Base& base,
   return row;
 }
 
-NetworkProbe::Row NetworkProbe::Stretched(const Row& row) {
-  Row large = DrawRow(options_.spec, kLargeSize, kZeroValues, random_);
+NetworkProbe::Row NetworkProbe::Stretched(const Row& row, int64_t size) {
+  Row large = DrawRow(options_.spec, size, kZeroValues, random_);
   for (size_t i = 0; i < row.size(); ++i) {
     if (!row[i].is_given || row[i].dims == large[i].dims) {
       large[i] = row[i];
@@ -478,6 +533,10 @@ int64_t NetworkProbe::largest_size() const {
   return largest;
 }
 
+bool NetworkProbe::leaves_out_sizes() const {
+  return sizes_vary_ && !has_tried_large_ && largest_size() < kLargeSize;
+}
+
 absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
                                                  Precision precision) const {
   const ModelOptions staged = StagedIn(precision);
@@ -493,9 +552,13 @@ absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
   return differences.Largest(kFewIntegers);
 }
 
-std::string NetworkProbe::MixedOutput(Network& network, Precision precision) {
+absl::StatusOr<std::string> NetworkProbe::MixedOutput(Network& network,
+                                                      Precision precision) {
   if (most_rows_ < 2) {
     return "";
+  }
+  if (!has_run()) {
+    return absl::FailedPreconditionError(failure_);
   }
   const bool is_fp32 = precision == Precision::kFp32;
   const auto error = [&](const Values& expected, const Values& found) {
@@ -509,17 +572,32 @@ std::string NetworkProbe::MixedOutput(Network& network, Precision precision) {
   for (int64_t row = 1; row < std::min(most_rows_, kRowsTogether); ++row) {
     rows.push_back(Draw(bases_.front(), kinds_[0], row));
   }
+  if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) {
+        return AreAlike(row, rows.front());
+      })) {
+    return absl::FailedPreconditionError(
+        device_.is_cpu() ? "all rows that it takes are alike"
+                         : "on a device integers are zeros, so all rows are "
+                           "alike");
+  }
   Values together;
-  if (!Forward(network, staged, rows, together).ok()) {
-    return "";
+  if (absl::Status status = Forward(network, staged, rows, together);
+      !status.ok()) {
+    return status;
+  }
+  if (std::none_of(together.begin(), together.end(),
+                   [&](const c10::IValue& output) {
+                     return HasRows(output, std::ssize(rows));
+                   })) {
+    return absl::FailedPreconditionError("none of its outputs is of numbers");
   }
   for (int64_t row = 0; row < 2; ++row) {
     const Values expected = RowOf(together, row, std::ssize(rows));
     Values alone;
-    if (expected.empty() ||
-        !Forward(network, staged, {rows[static_cast<size_t>(row)]}, alone)
-             .ok()) {
-      return "";
+    if (absl::Status status =
+            Forward(network, staged, {rows[static_cast<size_t>(row)]}, alone);
+        !status.ok()) {
+      return status;
     }
     const ProbeError off = error(expected, alone);
     Values again;

@@ -6,9 +6,9 @@
 // anew, else synthetic: floats from -1 to 1, then from 0 to 1, then to 1,000 in
 // inputs of one number a row, which is a time or a count more often than not;
 // integers below 100, or below 5 or 2 where the network throws, or zeros. Sizes
-// that vary are the first of some that it takes, and then 384, past 256, to
-// which bf16 counts. On a device, which an index out of range ends, floats are
-// from 0 to 0.98, integers zeros, and sizes those found.
+// that vary are the first of some that it takes, and then up to 384, past 256,
+// to which bf16 counts. On a device, which an index out of range ends, floats
+// are from 0 to 0.98, integers zeros, and sizes those found.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_MODELS_TORCH_NETWORK_PROBE_H_
@@ -51,8 +51,8 @@ class NetworkProbe {
   // precision.
   void Find(Network& network, Precision precision);
 
-  // Runs a row of a large size as far as 2.5 s are enough, then more rows for
-  // half a second. REQUIRES: has_run().
+  // Runs rows of large sizes as far as 2.5 s are enough for each, then more
+  // rows for half a second. REQUIRES: has_run().
   void RunMore(Network& network, Precision precision);
 
   bool has_run() const { return !batches_.empty(); }
@@ -60,14 +60,17 @@ class NetworkProbe {
   const std::string& failure() const { return failure_; }
   // The largest that ran of sizes that vary; 0 where none does.
   int64_t largest_size() const;
+  // Whether 384 was not tried of sizes that vary, and none as large ran.
+  bool leaves_out_sizes() const;
 
   // Runs the same batches through `other`. INTERNAL where it fails with one.
   absl::StatusOr<ProbeError> Compare(Network& other, Precision precision) const;
 
   // Returns the name of an output in which a row alone is not what it is beside
-  // others; empty where there is none, nothing to see it by, or
-  // the same rows come out otherwise each time. REQUIRES: has_run().
-  std::string MixedOutput(Network& network, Precision precision);
+  // others; empty where there is none, or the same rows come out otherwise each
+  // time. FAILED_PRECONDITION, or as forward() fails, where nothing shows it.
+  absl::StatusOr<std::string> MixedOutput(Network& network,
+                                          Precision precision);
 
  private:
   using Row = std::vector<RowInput>;
@@ -105,10 +108,13 @@ class NetworkProbe {
   // on the largest of a batch.
   Row Draw(const Base& base, const SyntheticValues& values, int64_t number);
   // Repeats the elements of `row` where sizes vary.
-  Row Stretched(const Row& row);
+  Row Stretched(const Row& row, int64_t size);
   void RunLarge(Network& network, const ModelOptions& staged);
   void RunRows(Network& network, const ModelOptions& staged, const Base& base,
                size_t kind);
+  // Runs a row drawn from `base` with that size where sizes vary.
+  void RunStretched(Network& network, const ModelOptions& staged,
+                    const Base& base, int64_t size);
   // Whether that many elements take less, by what ran last.
   bool HasTimeFor(int64_t elements, Duration budget) const;
   ModelOptions StagedIn(Precision precision) const;
@@ -126,6 +132,8 @@ class NetworkProbe {
   Duration took_{0};      // of the batch that ran last
   int64_t elements_ = 1;  // of its inputs or its outputs, which are more
   int64_t kept_ = 0;      // elements of all batches
+  double growth_ = 2;     // of time, as a power of that of elements
+  bool has_tried_large_ = false;
   std::string failure_;
 };
 

@@ -37,6 +37,7 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
     report.max_error = error->share;
     report.output = options.spec.outputs[error->output].name;
     report.largest_size = in_fp32.largest_size();
+    report.leaves_out_sizes = in_fp32.leaves_out_sizes();
     if (error->share <= options.precision_tolerance) {
       report.why_not_bf16.clear();
       return absl::OkStatus();
@@ -51,12 +52,16 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
 
 void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
                ModelOptions& options, LoadReport& report) {
-  if (!probe.has_run() || (options.batching != Batching::kAcrossRequests &&
-                           options.buckets.empty())) {
+  if (options.batching != Batching::kAcrossRequests &&
+      options.buckets.empty()) {
     return;
   }
-  report.mixed_output = probe.MixedOutput(network, precision);
-  if (!report.mixed_output.empty()) {
+  const absl::StatusOr<std::string> mixed =
+      probe.MixedOutput(network, precision);
+  if (!mixed.ok()) {
+    report.why_rows_unknown = std::string(mixed.status().message());
+  } else if (!mixed->empty()) {
+    report.mixed_output = *mixed;
     options.batching = Batching::kOwnRowsOnly;
     options.buckets.clear();
   }

@@ -2,6 +2,7 @@
 #include "models/torch/torch_entry.h"
 
 #include <c10/util/Exception.h>
+#include <unistd.h>
 
 #include <memory>
 #include <new>
@@ -44,26 +45,46 @@ absl::StatusOr<std::unique_ptr<Network>> LoadPackage(const Source& source,
                                                      LoadReport& report) {
   auto network =
       LoadAotiNetwork(options, source.path, source.device, source.architecture);
-  if (network.ok()) {
-    NetworkProbe probe(options, source.device);
-    probe.Find(**network, Precision::kNative);
-    CheckRows(probe, **network, Precision::kNative, options, report);
+  if (!network.ok()) {
+    return network;
   }
-  return network;
+  const bool has_buckets = !options.buckets.empty();
+  NetworkProbe probe(options, source.device);
+  probe.Find(**network, Precision::kNative);
+  CheckRows(probe, **network, Precision::kNative, options, report);
+  if (!has_buckets || report.mixed_output.empty()) {
+    return network;
+  }
+  if (access(source.path.c_str(), F_OK) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it mixes the rows of a batch, in output '", report.mixed_output,
+        "', and has packages of ferry.buckets alone: expected '", source.path,
+        "' for batches of any size, which are not padded"));
+  }
+  network->reset();  // not both at once
+  return LoadAotiNetwork(options, source.path, source.device,
+                         source.architecture);
 }
 
 // Runs the network in fp32.
 absl::Status RunInFp32(const Source& source, ModelOptions options,
-                       NetworkProbe& probe) {
+                       NetworkProbe& probe, LoadReport& report) {
   options.precision = Precision::kFp32;
-  const auto network = MakeNetwork(options, source.path, source.device);
-  if (network.ok()) {
+  try {
+    const auto network = MakeNetwork(options, source.path, source.device);
+    if (!network.ok()) {
+      return network.status();
+    }
     probe.Find(**network, Precision::kFp32);
+    if (probe.has_run()) {
+      probe.RunMore(**network, Precision::kFp32);
+    } else {
+      report.why_not_compared = probe.failure();
+    }
+  } catch (const c10::OutOfMemoryError&) {
+    report.why_not_compared = "there is no memory for it there";
   }
-  if (probe.has_run()) {
-    probe.RunMore(**network, Precision::kFp32);
-  }
-  return network.status();
+  return absl::OkStatus();
 }
 
 // Weights of a file are compared, those that are drawn are not.
@@ -71,10 +92,10 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
     const Source& source, const ModelOptions& options, LoadReport& report) {
   NetworkProbe probe(options, source.device);
   if (options.precision == Precision::kBf16 && !source.path.empty()) {
-    if (absl::Status status = RunInFp32(source, options, probe); !status.ok()) {
+    if (absl::Status status = RunInFp32(source, options, probe, report);
+        !status.ok()) {
       return status;
     }
-    report.why_not_compared = probe.failure();
   }
   auto network = MakeNetwork(options, source.path, source.device);
   if (network.ok() && probe.has_run()) {

@@ -19,6 +19,19 @@ std::vector<std::string> LoadWarnings(const ServedModel& model) {
                      "fp32: ",
                      report.why_not_compared));
   }
+  if (report.leaves_out_sizes) {
+    warnings.push_back(absl::StrCat(
+        "was compared with fp32 in sizes up to ", report.largest_size,
+        " only, as larger ones may take long, or it is on a device: a "
+        "model_warmup with a row of a large size compares that"));
+  }
+  if (!report.why_rows_unknown.empty()) {
+    warnings.push_back(absl::StrCat(
+        "was not looked at whether it mixes the rows of a batch, which may be "
+        "of several requests: ",
+        report.why_rows_unknown,
+        "; a model_warmup with a row like those of clients shows it"));
+  }
   if (!report.mixed_output.empty()) {
     warnings.push_back(absl::StrCat(
         "mixes the rows of a batch: in output '", report.mixed_output,

@@ -92,10 +92,14 @@ class WarmUpTest(ScriptsCase):
         self.assertIn("the model failed on this batch",
                       caught.exception.message())
         self.server.stop()
-        self.assertIn("is ready but has never run", "".join(self.server.log))
+        log = "".join(self.server.log)
+        self.assertIn("is ready but has never run", log)
         checked = ferry_process.run("--check-config", "--model-repository",
                                     str(self.repository))
         self.assertIn("can be loaded, but did not run", checked.stdout)
+        for said in (log, checked.stdout):
+            self.assertIn("was not looked at whether it mixes the rows of a "
+                          "batch", said)
 
     def test_sample_of_the_config_comes_in_place_of_zeros(self):
         self.write("picky", config([3]))

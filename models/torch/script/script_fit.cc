@@ -37,6 +37,14 @@ void Collect(Block* block, std::vector<Node*>& nodes) {
   }
 }
 
+bool HasLinear(const torch::jit::Module& frozen) {
+  std::vector<Node*> nodes;
+  Collect(frozen.get_method("forward").graph()->block(), nodes);
+  return std::any_of(nodes.begin(), nodes.end(), [](Node* node) {
+    return node->kind() == c10::aten::linear;
+  });
+}
+
 // Whether forward() may write to the module's own tensors, or sets attributes.
 bool MayWriteToItself(const torch::jit::Module& module) {
   const std::shared_ptr<Graph> graph =
@@ -87,6 +95,10 @@ absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
   }
   std::string why_not;
   torch::jit::Module frozen = torch::jit::freeze(module);
+  if (target_.device.is_cpu() && !probe_.has_run() && HasLinear(frozen)) {
+    LogModelFallback(options_.name, "linear layers that are not packed",
+                     "it took no row of the load: give it a model_warmup");
+  }
   // So that packing takes the memory of one layer at a time.
   module = torch::jit::Module();
   std::unique_ptr<Network> network = MakeLaidOut(frozen, why_not);

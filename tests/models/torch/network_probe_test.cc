@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <set>
 
 #include "gmock/gmock.h"
 #include "models/torch/precision_check.h"
@@ -13,25 +14,35 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
-// Runs `forward` on its input, and notes the sizes of the rows.
+// Runs `forward` on its input, and notes the sizes of the rows and their sums.
 class NotingNetwork final : public Network {
  public:
   explicit NotingNetwork(at::Tensor (*forward)(const at::Tensor&))
       : forward_(forward) {}
 
   absl::Status Forward(const Values& inputs, Values& outputs) override {
-    sizes_.push_back(inputs[0].toTensor().size(1));
+    const at::Tensor& x = inputs[0].toTensor();
+    sizes_.push_back(x.size(-1));
+    if (x.device().is_cpu()) {
+      sums_.push_back(x.sum().item<double>());
+    }
     outputs = {forward_(inputs[0].toTensor())};
     return absl::OkStatus();
   }
 
+  int warm_up_runs() const override { return 3; }
+
   const std::vector<int64_t>& sizes() const { return sizes_; }
+  const std::vector<double>& sums() const { return sums_; }
 
  private:
   at::Tensor (*const forward_)(const at::Tensor&);
   std::vector<int64_t> sizes_;
+  std::vector<double> sums_;
 };
 
 ModelOptions Options(Batching batching, std::vector<int64_t> dims) {
@@ -79,6 +90,48 @@ TEST(NetworkProbeTest, SizesPast256AreRunOnAProcessor) {
   probe.RunMore(network, Precision::kFp32);
   EXPECT_THAT(network.sizes(), Contains(384));
   EXPECT_EQ(probe.largest_size(), 384);
+  EXPECT_FALSE(probe.leaves_out_sizes());
+}
+
+TEST(NetworkProbeTest, NoRowsAreComparedTwice) {
+  const ModelOptions options = Options(Batching::kOwnRowsOnly, {kAnySize});
+  NetworkProbe probe(options, at::kCPU);
+  NotingNetwork network(Doubled);
+  probe.Find(network, Precision::kFp32);
+  probe.RunMore(network, Precision::kFp32);
+  NotingNetwork other(Doubled);
+  ASSERT_TRUE(probe.Compare(other, Precision::kFp32).ok());
+  const std::set<double> distinct(other.sums().begin(), other.sums().end());
+  EXPECT_EQ(distinct.size(), other.sums().size());
+}
+
+// Attention over pixels in time: an operation on all for each.
+at::Tensor Attended(const at::Tensor& x) {
+  const at::Tensor pixels = x.flatten(1);
+  at::Tensor sum = at::zeros_like(pixels);
+  for (int64_t pixel = 0; pixel < pixels.size(1); ++pixel) {
+    sum.add_(pixels);
+  }
+  return sum.view(x.sizes());
+}
+
+// And in memory: a number for each two.
+at::Tensor Pairs(const at::Tensor& x) {
+  const int64_t pixels = x.size(2) * x.size(3);
+  return at::zeros({x.size(0), pixels, pixels});
+}
+
+TEST(NetworkProbeTest, LargeImagesOfWhatGrowsAsTheirSquareAreLeftOut) {
+  for (at::Tensor (*const forward)(const at::Tensor&) : {Attended, Pairs}) {
+    const ModelOptions options =
+        Options(Batching::kOwnRowsOnly, {3, kAnySize, kAnySize});
+    NetworkProbe probe(options, at::kCPU);
+    NotingNetwork network(forward);
+    probe.Find(network, Precision::kFp32);
+    probe.RunMore(network, Precision::kFp32);
+    EXPECT_THAT(network.sizes(), Not(Contains(384)));
+    EXPECT_TRUE(probe.leaves_out_sizes());
+  }
 }
 
 // An index out of range is the end of a device.
@@ -91,6 +144,19 @@ TEST(NetworkProbeTest, SizesOnADeviceAreTheFirstThatItTakes) {
   probe.RunMore(network, Precision::kFp32);
   EXPECT_GT(network.sizes().size(), 1u);
   EXPECT_THAT(network.sizes(), Each(16));
+  EXPECT_TRUE(probe.leaves_out_sizes());
+}
+
+TEST(NetworkProbeTest, IntegersOnADeviceDoNotTellRowsApart) {
+  ModelOptions options = Options(Batching::kAcrossRequests, {4});
+  options.spec.inputs[0].type = DataType::kInt64;
+  NetworkProbe probe(options, at::kMeta);
+  NotingNetwork network(
+      [](const at::Tensor& x) { return at::ones(x.sizes()); });
+  probe.Find(network, Precision::kFp32);
+  LoadReport report;
+  CheckRows(probe, network, Precision::kFp32, options, report);
+  EXPECT_THAT(report.why_rows_unknown, HasSubstr("integers are zeros"));
 }
 
 TEST(NetworkProbeTest, AnswersWithoutANumberAreNotKept) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
@@ -157,6 +158,39 @@ TEST_F(AotiNetworkTest, BucketHasItsOwnPackageWhereThereIsOne) {
   EXPECT_THAT(LoadError(options, path), HasSubstr("m_b2.pt2"));
   options.buckets = {8};
   EXPECT_TRUE(TorchInstance::Create(options, path).ok());
+}
+
+// A package of another weight gives a row beside others another answer.
+TEST_F(AotiNetworkTest, RowsThatAreMixedNeedAPackageWithoutABucket) {
+  ModelOptions options = Options();
+  options.buckets = {2, 8};
+  Copy("m_b2.pt2");
+  caffe2::serialize::PyTorchStreamReader reader(kPackage);
+  AotiArchive other = {.metadata = "", .source = "", .others = {}};
+  for (const std::string& name : reader.getAllRecords()) {
+    const auto [data, size] = reader.getRecord(name);
+    std::string contents(static_cast<const char*>(data.get()), size);
+    const float weight[] = {-0.5F, -0.375F, -0.25F};
+    const size_t at = contents.find(
+        std::string(reinterpret_cast<const char*>(weight), sizeof(weight)));
+    if (at != std::string::npos) {
+      contents[at + sizeof(float) - 1] = 0x40;  // 2
+    }
+    if (!absl::StartsWith(name, ".data/")) {
+      other.others[name] = contents;
+    }
+  }
+  other.Write(folder_.path("m_b8.pt2"));
+  const std::string path = folder_.path("m.pt2");
+  EXPECT_THAT(LoadError(options, path),
+              AllOf(HasSubstr("it mixes the rows of a batch, in output 'y'"),
+                    HasSubstr("has packages of ferry.buckets alone")));
+  Copy("m.pt2");
+  auto instance = TorchInstance::Create(options, path);
+  ASSERT_TRUE(instance.ok()) << instance.status();
+  const at::Tensor x = at::randn({3, 3});
+  const at::Tensor k = at::ones({3, 1}, at::kLong);
+  ExpectAnswers(instance->Run({x, k}), x, k);
 }
 
 TEST_F(AotiNetworkTest, ConfigThatDoesNotFitIsRefusedAtLoad) {

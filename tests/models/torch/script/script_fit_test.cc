@@ -248,6 +248,22 @@ TEST_F(ScriptFitTest, NoNumberOnOneSideIsADifferenceOnBothIsNone) {
               HasSubstr("infinite or no number"));
 }
 
+// It compares equal, and the others tell whether buffers keep their digits.
+TEST_F(ScriptFitTest, OutputThatIsAlwaysInfiniteLeavesTheOthersCompared) {
+  ModelOptions options = Options({512}, {512, 4});
+  options.spec.outputs.push_back({"z", DataType::kFp32, {512}});
+  const LoadReport report =
+      Load(Save("def forward(self, x):\n"
+                "  t = torch.arange(x.shape[1]).float()\n"
+                "  f = torch.outer(t, self.freq.float()).cos()\n"
+                "  return f.expand(x.shape[0], -1, 4), x - float('inf')\n",
+                AddFrequencies),
+           options);
+  ASSERT_TRUE(is_loaded_) << report.why_not_bf16;
+  ASSERT_TRUE(report.max_error.has_value()) << report.why_not_compared;
+  EXPECT_LT(*report.max_error, 0.01);
+}
+
 TEST_F(ScriptFitTest, ToleranceIsTheConfigs) {
   const char* const kSource =
       "def forward(self, x):\n  return x * torch.sin(torch.arange(512)"
@@ -267,6 +283,34 @@ TEST_F(ScriptFitTest, WhatDoesNotRunInFp32IsNotCompared) {
   EXPECT_TRUE(is_loaded_);
   EXPECT_FALSE(report.max_error.has_value());
   EXPECT_THAT(report.why_not_compared, HasSubstr("never"));
+}
+
+TEST_F(ScriptFitTest, LinearLayersOfWhatTakesNoRowAreSaidNotToBePacked) {
+  const std::string path = Save(
+      "def forward(self, x):\n"
+      "  assert bool(x.max() > 5)\n"
+      "  return torch.linear(x, self.w)\n",
+      [](torch::jit::Module& module) {
+        module.register_parameter("w", at::randn({4, 8}), false);
+      });
+  testing::internal::CaptureStdout();
+  Load(path, Options({8}, {4}));
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              HasSubstr("linear layers that are not packed"));
+}
+
+TEST_F(ScriptFitTest, WhatTakesNoRowIsNotLookedAtForMixedRows) {
+  const std::string path = Save(
+      "def forward(self, x):\n"
+      "  assert False, 'never'\n"
+      "  return x - x.mean(0)\n");
+  for (const Precision precision : kPrecisions) {
+    ModelOptions options = Options({8}, {8});
+    options.precision = precision;
+    EXPECT_THAT(Load(path, options).why_rows_unknown, HasSubstr("never"));
+    options.batching = Batching::kOwnRowsOnly;
+    EXPECT_THAT(Load(path, options).why_rows_unknown, IsEmpty());
+  }
 }
 
 TEST_F(ScriptFitTest, StateIsThatOfTheFileAfterwards) {
@@ -363,7 +407,24 @@ TEST_F(ScriptFitTest, RowsByThemselvesAreNotTakenForMixed) {
     EXPECT_THAT(report.why_not_compared, Not(HasSubstr("does not run")))
         << body;
     EXPECT_THAT(report.mixed_output, IsEmpty()) << body;
+    EXPECT_THAT(report.why_rows_unknown, IsEmpty()) << body;
   }
+}
+
+TEST_F(ScriptFitTest, StringsBesideNumbersDoNotHideRowsThatAreMixed) {
+  ModelOptions options = Options({8}, {8});
+  options.spec.outputs.push_back({"s", DataType::kBytes, {1}});
+  const std::string path = Save(
+      "def forward(self, x):\n"
+      "  s = ['a' for i in range(x.shape[0])]\n"
+      "  return x - x.mean(0, keepdim=True), s\n");
+  EXPECT_EQ(Load(path, options).mixed_output, "y");
+  options.spec.outputs.erase(options.spec.outputs.begin());
+  EXPECT_THAT(Load(Save("def forward(self, x):\n"
+                        "  return ['a' for i in range(x.shape[0])]\n"),
+                   options)
+                  .why_rows_unknown,
+              HasSubstr("none of its outputs is of numbers"));
 }
 
 // What pads a batch is mixed in as other requests are.
