@@ -248,8 +248,8 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   if (absl::Status status = (*server)->Listen(); !status.ok()) {
     return CannotStart(status);
   }
-  LogReady(options, **server);
   signals.OnStateWanted([&server] { LogState(**server); });
+  LogReady(options, **server);
   const int signal = WaitForStop(options.lifecycle, signals, **server);
   const int code = DrainServer(options.lifecycle, signal, signals, **server);
   signals.OnStateWanted({});
