@@ -158,19 +158,16 @@ void ReplacedFile::Flush() {
 }
 
 int ReplacedFile::PutInPlace(bool& is_torn) {
+  const auto rename = [this] {
+    return std::rename(beside_.c_str(), target_.c_str()) == 0 ? 0 : errno;
+  };
   int error = 0;
-  if (!must_copy_) {
-    if (std::rename(beside_.c_str(), target_.c_str()) == 0) {
-      return 0;
-    }
-    error = errno;
+  if (!must_copy_ && (error = rename()) == 0) {
+    return 0;
   }
   const int target = open(target_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (target < 0 && error == 0) {  // another's file in a folder of one's own
-    return std::rename(beside_.c_str(), target_.c_str()) == 0 ? 0 : errno;
-  }
-  if (target < 0) {
-    return error;
+  if (target < 0) {  // with a copy wanted: another's file in one's own folder
+    return must_copy_ ? rename() : error;
   }
   error = CopyAll(file_, target);
   if (close(target) != 0 && error == 0) {

@@ -33,6 +33,26 @@ class ReplacedFileTest : public ::testing::Test {
     return std::distance(std::filesystem::directory_iterator(folder_), {});
   }
 
+  // Makes the file of user 1, with these modes of it and of its folder, which
+  // is of `folder_owner`, and replaces it as user 2. False where it may not.
+  bool ReplaceAnothersFile(mode_t mode, uid_t folder_owner,
+                           mode_t folder_mode) {
+    EXPECT_TRUE(ReplaceFile(path_, "old").ok());
+    if (chown(path_.c_str(), 1, 1) != 0) {
+      return false;
+    }
+    EXPECT_EQ(chmod(path_.c_str(), mode), 0);
+    EXPECT_EQ(chown(folder_.c_str(), folder_owner, folder_owner), 0);
+    EXPECT_EQ(chmod(folder_.c_str(), folder_mode), 0);
+    EXPECT_EQ(seteuid(2), 0);
+    const absl::Status status = ReplaceFile(path_, "new");
+    EXPECT_EQ(seteuid(0), 0);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(Read(path_), "new");
+    EXPECT_EQ(FileCount(), 1);
+    return true;
+  }
+
   const std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) / "replaced_file_test";
   const std::string path_ = folder_ / "a.json";
@@ -151,33 +171,15 @@ TEST_F(ReplacedFileTest, OwnerStaysUnderSudo) {
 }
 
 TEST_F(ReplacedFileTest, AnothersFileInAStickyFolderIsWritten) {
-  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
-  if (chown(path_.c_str(), 1, 1) != 0) {
+  if (!ReplaceAnothersFile(0666, 0, 01777)) {
     GTEST_SKIP() << "expected to be allowed to change owners";
   }
-  ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
-  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);
-  ASSERT_EQ(seteuid(2), 0);
-  const absl::Status status = ReplaceFile(path_, "new");
-  ASSERT_EQ(seteuid(0), 0);
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(Read(path_), "new");
-  EXPECT_EQ(FileCount(), 1);
 }
 
 TEST_F(ReplacedFileTest, AnothersFileThatIsOnlyReadInOnesOwnFolderIsReplaced) {
-  ASSERT_TRUE(ReplaceFile(path_, "old").ok());
-  if (chown(path_.c_str(), 1, 1) != 0) {
+  if (!ReplaceAnothersFile(0644, 2, 0755)) {
     GTEST_SKIP() << "expected to be allowed to change owners";
   }
-  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
-  ASSERT_EQ(chown(folder_.c_str(), 2, 2), 0);
-  ASSERT_EQ(seteuid(2), 0);
-  const absl::Status status = ReplaceFile(path_, "new");
-  ASSERT_EQ(seteuid(0), 0);
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(Read(path_), "new");
-  EXPECT_EQ(FileCount(), 1);
 }
 
 TEST_F(ReplacedFileTest, NothingIsWrittenThroughALinkThatLiesBeside) {
