@@ -41,8 +41,8 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
   }
   if (search.client_ceiling() > 0) {
     std::printf(
-        "this client could not send %.0f/s on time: the server may do "
-        "more\n",
+        "this client could not send %.0f/s on time: the server may do more; "
+        "what to do is told above\n",
         search.client_ceiling());
   }
 }

@@ -10,7 +10,8 @@
 namespace ferry::bench {
 
 std::optional<SloSearch::Try> SloSearch::Next() const {
-  if (found().has_value() || tries_ == options_.max_tries) {
+  if (found().has_value() || tries_ == options_.max_tries ||
+      late_rates_ == kMostLateRates) {
     return std::nullopt;
   }
   if (candidate_ > 0) {
@@ -37,6 +38,7 @@ void SloSearch::Report(bool met) {
   const std::optional<Try> tried = Next();
   Check(tried.has_value(), "there was something to try");
   ++tries_;
+  late_rates_ = 0;
   if (tried->stage == Stage::kConfirm) {
     has_missed_once_ = false;
     confirmed_ = met ? confirmed_ + 1 : 0;
@@ -62,6 +64,12 @@ void SloSearch::ReportDoubt() {
 }
 
 void SloSearch::ReportCeiling() {
+  const int32_t late = late_rates_ + (has_missed_once_ ? 1 : 0);
+  LowerRate();
+  late_rates_ = late;
+}
+
+void SloSearch::LowerRate() {
   if (met_ == 0) {
     Report(false);
     return;

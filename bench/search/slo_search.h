@@ -52,7 +52,8 @@ class SloSearch {
 
   // The last Try could not be made, it was too high for the client. Where that
   // comes twice, the highest that met is what is confirmed, or without one a
-  // lower rate is tried; a confirmation steps down.
+  // lower rate is tried; a confirmation steps down. At the third such rate in a
+  // row the search ends: the client is late at any.
   void ReportCeiling();
 
   // Requests/s; nothing where no rate was confirmed, or not yet.
@@ -72,9 +73,13 @@ class SloSearch {
  private:
   // Below this share of the first rate there is nothing to be found.
   static constexpr double kLeastShare = 1.0 / 4096;
+  static constexpr int32_t kMostLateRates = 3;
 
   // Whether a miss is the second at its rate.
   bool IsConfirmed();
+
+  // Goes on below a rate that was too high for the client.
+  void LowerRate();
 
   bool is_bracketed() const { return met_ > 0 && missed_ > 0; }
   bool is_narrow() const {
@@ -90,6 +95,7 @@ class SloSearch {
   double candidate_ = 0;  // of the confirmation; 0: not begun
   int32_t confirmed_ = 0;
   bool has_missed_once_ = false;  // the rate that is tried now
+  int32_t late_rates_ = 0;        // in a row, too high for the client
   int32_t tries_ = 0;
 };
 

@@ -319,8 +319,9 @@ TEST_F(RateSearchTest, RateThatWasSentInTimeAfterAllIsNoCeiling) {
 TEST_F(RateSearchTest, ClientThatIsLateIsToldFromAServerThatIs) {
   target_.ends_at = [](TimePoint now) { return now + Milliseconds(1); };
   time_.oversleep = Milliseconds(2);
-  Search(100);
-  EXPECT_GT(ceiling_, 0);
+  EXPECT_FALSE(Search(100).has_value());
+  EXPECT_EQ(ceiling_, 25) << "the last of three rates";
+  EXPECT_EQ(run_.points.size(), 6U) << "and no lower ones";
 }
 
 TEST_F(RateSearchTest, ServerThatFallsBehindByMoreThanTheClientHolds) {

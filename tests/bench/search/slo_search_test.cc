@@ -212,5 +212,40 @@ TEST(SloSearchTest, ClientThatCannotSendTheFirstTriesLess) {
   EXPECT_DOUBLE_EQ(search.Next()->rate, 50);
 }
 
+// Reports so many tries that the client could not make.
+void BeLate(SloSearch& search, int tries) {
+  for (int i = 0; i < tries; ++i) {
+    ASSERT_TRUE(search.Next().has_value());
+    search.ReportCeiling();
+  }
+}
+
+TEST(SloSearchTest, ClientThatIsLateAtThreeRatesEndsTheSearch) {
+  SloSearch search({.first_rate = 100});
+  BeLate(search, 6);
+  EXPECT_FALSE(search.Next().has_value());
+  EXPECT_FALSE(search.found().has_value());
+  EXPECT_EQ(search.TriesLeft().narrowing + search.TriesLeft().confirming, 0);
+}
+
+TEST(SloSearchTest, ClientThatIsLateAtThreeConfirmationsEndsTheSearch) {
+  SloSearch search({.first_rate = 100});
+  search.Report(true);
+  BeLate(search, 6);  // 200, then 100 and a step below it
+  EXPECT_FALSE(search.Next().has_value());
+  EXPECT_FALSE(search.found().has_value());
+}
+
+TEST(SloSearchTest, RateThatIsSentInTimeForgetsThoseThatWereNot) {
+  SloSearch search({.first_rate = 100, .confirmations = 1});
+  BeLate(search, 4);
+  EXPECT_DOUBLE_EQ(search.Next()->rate, 25);
+  search.Report(true);
+  BeLate(search, 4);  // between the two, then at 25
+  ASSERT_TRUE(search.Next().has_value());
+  search.Report(true);
+  EXPECT_TRUE(search.found().has_value());
+}
+
 }  // namespace
 }  // namespace ferry::bench
