@@ -45,8 +45,7 @@ std::vector<const CLI::App*> AllCommands(const CLI::App& app) {
 std::string CommandsWith(const CLI::App& app, const std::string& flag) {
   std::vector<std::string> found;
   for (const CLI::App* const command : AllCommands(app)) {
-    const std::vector<std::string> names = FlagNames(*command);
-    if (std::find(names.begin(), names.end(), flag) != names.end()) {
+    if (command->get_option_no_throw(flag) != nullptr) {
       found.push_back(absl::StrCat("'", command->get_name(), "'"));
     }
   }
@@ -56,11 +55,11 @@ std::string CommandsWith(const CLI::App& app, const std::string& flag) {
 std::string DescribeUnknown(const CLI::App& app, const std::string& flag) {
   std::vector<std::string> names = FlagNames(app);
   for (const CLI::App* const command : app.get_subcommands()) {
-    const std::vector<std::string> own = FlagNames(*command);
-    if (std::find(own.begin(), own.end(), flag) != own.end()) {
+    if (command->get_option_no_throw(flag) != nullptr) {
       return absl::StrCat("expected ", flag, " behind the command '",
                           command->get_name(), "', found it before");
     }
+    const std::vector<std::string> own = FlagNames(*command);
     names.insert(names.end(), own.begin(), own.end());
   }
   std::string hint = Suggestion(flag, names);
@@ -81,18 +80,51 @@ std::string DescribeRest(const CLI::App& app) {
   }
   const bool lacks_command =
       app.get_subcommands().empty() && app.get_require_subcommand_min() > 0;
-  if (rest.empty()) {
-    return lacks_command ? "expected a command" : "";
-  }
   if (lacks_command) {
     std::vector<std::string> names;
     for (const CLI::App* const command : AllCommands(app)) {
       names.push_back(command->get_name());
     }
+    const std::string all = absl::StrJoin(names, ", ");
+    if (rest.empty()) {
+      return absl::StrCat("expected a command, got none; there are ", all);
+    }
+    const std::string near = Suggestion(rest[0], names);
     return absl::StrCat("expected a command, got '", rest[0], "'",
-                        Suggestion(rest[0], names));
+                        near.empty() ? "; there are " + all : near);
   }
-  return absl::StrCat("expected a flag, got '", rest[0], "'");
+  return rest.empty() ? ""
+                      : absl::StrCat("expected a flag, got '", rest[0], "'");
+}
+
+// Says what is required and was not given, or not as often; "": nothing.
+std::string DescribeLack(const CLI::App& app) {
+  for (const CLI::Option* const option : app.get_options()) {
+    const int least = std::max(option->get_items_expected_min(), 1);
+    const auto count = static_cast<int>(option->count());
+    if (option->get_required() && count < least) {
+      return absl::StrCat("expected ",
+                          !option->get_positional() ? option->get_name()
+                          : least == 1 ? "a " + option->get_type_name()
+                                       : absl::StrCat(least, " or more of ",
+                                                      option->get_type_name()),
+                          " (", option->get_description(), "), got ",
+                          count == 0 ? "none" : absl::StrCat(count));
+    }
+  }
+  for (const CLI::App* const command : app.get_subcommands()) {
+    if (std::string lack = DescribeLack(*command); !lack.empty()) {
+      return lack;
+    }
+  }
+  return "";
+}
+
+// Whether CLI11 found less than it needs.
+bool IsOfALack(const CLI::ParseError& error) {
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  return code == CLI::ExitCodes::RequiredError ||
+         code == CLI::ExitCodes::ArgumentMismatch;
 }
 
 }  // namespace
@@ -133,6 +165,10 @@ void ParseFlags(CLI::App& app, int argc, const char* const* argv,
     }
     if (const std::string rest = DescribeRest(app); !rest.empty()) {
       throw CLI::ArgumentMismatch(rest);
+    }
+    if (const std::string lack = DescribeLack(app);
+        IsOfALack(error) && !lack.empty()) {
+      throw CLI::ArgumentMismatch(lack);
     }
     throw;
   }

@@ -51,6 +51,7 @@ void AddMergeCommand(CLI::App& app, Invocation& invocation) {
       "join the JSON results of several client machines that measured one "
       "server at one time: rates add up, latencies are joined exactly");
   command->add_option("results", options->inputs, "JSON files of `run`")
+      ->type_name("FILE")
       ->required()
       ->expected(2, CLI::detail::expected_max_vector_size);
   AddReportFileFlags(*command, options->files);

@@ -73,7 +73,9 @@ void AddReportCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* const command = app.add_subcommand(
       "report", "join the JSON results of labelled runs into one report");
-  command->add_option("results", options->inputs, "JSON files of `run`")
+  command
+      ->add_option("results", options->inputs,
+                   "JSON file of `run`, `search` or `tune`")
       ->type_name("FILE")
       ->required();
   AddReportFileFlags(*command, options->files);

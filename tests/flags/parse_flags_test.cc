@@ -1,6 +1,7 @@
 // Tests that ParseFlags() refuses flags without values, and reads odd values.
 #include "flags/parse_flags.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -82,11 +83,17 @@ std::string ErrorOfCommands(std::vector<const char*> arguments) {
   app.require_subcommand(1);
   app.fallthrough();
   CLI::App* const run = app.add_subcommand("run");
-  run->add_option("--warm-up-secs", number);
+  run->add_option("--warm-up-secs,-w", number);
   CLI::App* const search = app.add_subcommand("search");
-  search->add_option("--slo-ms", number)->required();
+  search->add_option("--slo-ms", number, "bound of p99")->required();
   search->add_option("--percentile", number);
   search->add_option("--hidden", number)->group("");
+  std::vector<std::string> files;
+  app.add_subcommand("merge")
+      ->add_option("results", files, "JSON files of `run`")
+      ->type_name("FILE")
+      ->required()
+      ->expected(2, CLI::detail::expected_max_vector_size);
   arguments.insert(arguments.begin(), "program");
   try {
     ParseFlags(app, static_cast<int>(arguments.size()), arguments.data());
@@ -118,10 +125,30 @@ TEST(ParseFlagsTest, FlagOfAnotherPlaceIsToldWhereItBelongs) {
   EXPECT_EQ(
       ErrorOfCommands({"--warm-up-secs", "3", "run"}),
       "expected --warm-up-secs behind the command 'run', found it before");
+  EXPECT_EQ(ErrorOfCommands({"-w", "3", "run"}),
+            "expected -w behind the command 'run', found it before");
+  EXPECT_EQ(ErrorOfCommands({"-w", "3"}),
+            "unknown flag -w; it is one of 'run'");
+}
+
+TEST(ParseFlagsTest, WhatIsRequiredIsToldWithItsHelp) {
+  EXPECT_EQ(ErrorOfCommands({"merge"}),
+            "expected 2 or more of FILE (JSON files of `run`), got none");
+  EXPECT_EQ(ErrorOfCommands({"merge", "a.json"}),
+            "expected 2 or more of FILE (JSON files of `run`), got 1");
+  EXPECT_EQ(ErrorOfCommands({"merge", "a.json", "b.json"}), "");
+  EXPECT_EQ(ErrorOfCommands({"search"}),
+            "expected --slo-ms (bound of p99), got none");
+  EXPECT_THAT(ErrorOfCommands({"search", "--percentile", "many"}),
+              testing::HasSubstr("--percentile"))
+      << "what is wrong comes before what is missing";
 }
 
 TEST(ParseFlagsTest, UnknownCommandAndStrayWordAreTold) {
-  EXPECT_EQ(ErrorOfCommands({}), "expected a command");
+  EXPECT_EQ(ErrorOfCommands({}),
+            "expected a command, got none; there are run, search, merge");
+  EXPECT_EQ(ErrorOfCommands({"rnu"}),
+            "expected a command, got 'rnu'; there are run, search, merge");
   EXPECT_EQ(ErrorOfCommands({"serch"}),
             "expected a command, got 'serch'; did you mean search?");
   EXPECT_EQ(ErrorOfCommands({"run", "5"}), "expected a flag, got '5'");
