@@ -1,10 +1,14 @@
 // Implements ArrivalTrace and TraceArrivals: lines to times, times to gaps.
 #include "bench/arrivals/arrival_trace.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -103,9 +107,12 @@ absl::Status ReadLine(absl::string_view line, Reading& reading) {
 }  // namespace
 
 absl::StatusOr<ArrivalTrace> ArrivalTrace::Read(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
   std::ifstream file(path);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  if (is_folder || !file) {
+    return absl::NotFoundError(absl::StrCat(
+        "cannot read ", path, ": ", std::strerror(is_folder ? EISDIR : errno)));
   }
   Reading reading{.path = path};
   for (std::string line; std::getline(file, line);) {

@@ -1,9 +1,12 @@
 // Implements ReadPayload(): reads files and folders on the disk.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -30,7 +33,9 @@ class Reader {
     const uintmax_t size = fs::file_size(path, error);
     std::ifstream file(path, std::ios::binary);
     if (error || !file) {
-      return absl::NotFoundError(absl::StrCat("cannot read ", path.string()));
+      return absl::NotFoundError(absl::StrCat(
+          "cannot read ", path.string(), ": ",
+          error ? error.message() : std::string(std::strerror(errno))));
     }
     read_ += size;
     if (read_ > kMostBytes) {

@@ -158,7 +158,10 @@ absl::StatusOr<PriceFile> ParsePrices(const std::string& text,
   try {
     return ParseFile(Json::parse(text), name);
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", error.what()));
+    // "[json...] parse error at line ...", or "number overflow parsing ..."
+    const std::string why = error.what();
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": expected JSON, found a ", why.substr(why.find("] ") + 2)));
   }
 }
 

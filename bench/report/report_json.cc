@@ -2,9 +2,13 @@
 // unknown keys are ignored.
 #include "bench/report/report_json.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "bench/report/compact_json.h"
@@ -192,6 +196,12 @@ RunResult RunFromJson(const Json& json) {
   return run;
 }
 
+absl::Status NoResult(const std::string& name, const std::string& found) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, ": expected a result that ferry-bench wrote with --json (format \"",
+      kFormat, "\"), found ", found));
+}
+
 }  // namespace
 
 std::string ToJson(const std::vector<RunResult>& runs) {
@@ -209,10 +219,11 @@ absl::StatusOr<std::vector<RunResult>> ParseJson(const std::string& text,
   // nlohmann reports by exception; this is its edge.
   try {
     const Json document = Json::parse(text);
-    if (document.value("format", "") != kFormat) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": expected format \"", kFormat, "\", got \"",
-                       document.value("format", ""), "\""));
+    const Json format =
+        document.is_object() ? document.value("format", Json()) : Json();
+    if (format != Json(kFormat)) {
+      return NoResult(name, format.is_null() ? "JSON without a format"
+                                             : "format " + format.dump());
     }
     std::vector<RunResult> runs;
     for (const Json& run : document.at("runs")) {
@@ -220,7 +231,9 @@ absl::StatusOr<std::vector<RunResult>> ParseJson(const std::string& text,
     }
     return runs;
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", error.what()));
+    // "[json...] parse error at line ...", or "key 'label' not found"
+    const std::string why = error.what();
+    return NoResult(name, why.substr(why.find("] ") + 2));
   }
 }
 
@@ -242,9 +255,12 @@ absl::StatusOr<std::vector<RunResult>> ReadRuns(
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
   std::ifstream file(path);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  if (is_folder || !file) {
+    return absl::NotFoundError(absl::StrCat(
+        "cannot read ", path, ": ", std::strerror(is_folder ? EISDIR : errno)));
   }
   std::ostringstream text;
   text << file.rdbuf();

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -68,6 +70,23 @@ std::vector<std::string> MakeRow(const RunResult& run,
                                         : point.purpose};
 }
 
+// Returns what to do about a VoidReason(), or about what merge makes of some;
+// "" where nothing helps.
+std::string AdviceOnVoid(const std::string& reason) {
+  if (absl::StrContains(reason, "the client was late") ||
+      absl::StrContains(reason, "the client never sent")) {
+    return "void as the client was late: it needs a processor that the server "
+           "does not use; measure from another machine, give client and server "
+           "processors of their own (taskset), or send less, with "
+           "--connections 1 --queues 1";
+  }
+  return absl::StrContains(reason, "waited in the client")
+             ? "void as requests waited in the client: the server has more "
+               "requests under way than --max-outstanding allows; lower the "
+               "rate, or raise it"
+             : "";
+}
+
 bool AnyUnbacked(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
@@ -79,14 +98,18 @@ bool AnyUnbacked(const std::vector<RunResult>& runs) {
   return false;
 }
 
-// Says where the saturation is of an unsteady closed loop, or less than what
-// one achieved.
+// Says where loads are shares of a saturation that is not sure: of an unsteady
+// closed loop, or less than what one achieved.
 void NoteSaturation(const RunResult& run, std::vector<std::string>& notes) {
+  if (std::none_of(
+          run.points.begin(), run.points.end(),
+          [](const PointResult& point) { return point.load.has_value(); })) {
+    return;
+  }
   if (const std::string doubt = DoubtOfSaturation(run); !doubt.empty()) {
     notes.push_back(absl::StrFormat(
-        "saturation: of '%s' %.0f/s, which is not sure, as loads are that are "
-        "shares of it (%s): measure again, for longer or on a machine with "
-        "less to do",
+        "'%s': its loads are shares of %.0f/s, which may not be its saturation "
+        "(%s): measure again, for longer or on a machine with less to do",
         run.label, run.saturation_rate, doubt));
     return;
   }
@@ -94,8 +117,8 @@ void NoteSaturation(const RunResult& run, std::vector<std::string>& notes) {
     if (point.loop == "closed" && Stands(point) && !IsSteady(point) &&
         run.saturation_rate > 0 && point.achieved_rate > run.saturation_rate) {
       notes.push_back(absl::StrFormat(
-          "saturation: of '%s' %.0f/s, without %s (%.0f/s), which was "
-          "unsteady: the server may do more, and loads be less of it",
+          "'%s': its loads are shares of %.0f/s, without %s (%.0f/s), which "
+          "was unsteady: the server may do more",
           run.label, run.saturation_rate, DescribeLoad(point),
           point.achieved_rate));
     }
@@ -167,6 +190,7 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
     table.headings.insert(table.headings.begin() + kGoodputColumn, "goodput/s");
     table.notes.push_back(DescribeGoodput(runs));
   }
+  std::set<std::string> advice;  // each once, whatever points it is of
   for (const RunResult& run : runs) {
     for (const PointResult& point : run.points) {
       std::vector<std::string>& row =
@@ -190,6 +214,7 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
         table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
                                            DescribeLoad(point), ": ",
                                            point.void_reason));
+        advice.insert(AdviceOnVoid(point.void_reason));
       } else if (const std::string why = WhyUnsteady(point); !why.empty()) {
         table.notes.push_back(absl::StrCat("unsteady: ", run.label, ", ",
                                            DescribeLoad(point), ": ", why));
@@ -197,6 +222,10 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
     }
     NoteSaturation(run, table.notes);
     NoteContents(run, table.notes);
+  }
+  advice.erase("");
+  for (const std::string& one : advice) {
+    table.notes.push_back(one);
   }
   if (AnyUnbacked(runs)) {
     table.notes.push_back(absl::StrFormat(

@@ -1,9 +1,12 @@
-// Implements AddResultFile(): says what the system says of the file, or of its
-// folder where there is none.
+// Implements AddResultFile(): says what the system says of the file, or of a
+// file in its folder where there is none.
 #include "bench/report/writable_file.h"
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -27,9 +30,15 @@ std::string WhyNot(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(folder, error)) {
     return absl::StrCat("no folder ", folder.string());
   }
-  return access(folder.c_str(), W_OK) == 0
-             ? ""
-             : absl::StrCat("read-only ", folder.string());
+  std::string probe = folder / ".ferry-XXXXXX";
+  const int file = mkstemp(probe.data());
+  if (file < 0) {
+    return absl::StrCat("no file can be made in ", folder.string(), " (",
+                        std::strerror(errno), ")");
+  }
+  close(file);
+  unlink(probe.c_str());
+  return "";
 }
 
 }  // namespace

@@ -65,7 +65,9 @@ TEST(ArrivalTraceTest, FilesWithoutARateAreRefused) {
   EXPECT_THAT(ErrorOf("5\n"), HasSubstr("got 1 arrivals at one"));
   EXPECT_THAT(ErrorOf("5\n5\n5"), HasSubstr("got 3 arrivals at one"));
   EXPECT_THAT(ArrivalTrace::Read("/nonexistent.csv").status().message(),
-              HasSubstr("cannot read /nonexistent.csv"));
+              HasSubstr("cannot read /nonexistent.csv: No such file"));
+  EXPECT_THAT(ArrivalTrace::Read("/").status().message(),
+              HasSubstr("cannot read /: Is a directory"));
 }
 
 // Four arrivals in 3 s: a mean gap of 1 s.

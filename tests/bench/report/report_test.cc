@@ -15,7 +15,10 @@
 namespace ferry::bench {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 PointResult OpenPoint(double rate) {
@@ -253,16 +256,63 @@ TEST(ReportJsonTest, OlderFilesNameNoArrivals) {
   EXPECT_EQ(DescribeLoad((*parsed)[0].points[0]), "open, 70 % load");
 }
 
+// Returns what the table says of points that are void for that reason.
+std::vector<std::string> AdviceOn(const std::string& reason) {
+  RunResult run;
+  run.points = {OpenPoint(100), OpenPoint(200)};
+  for (PointResult& point : run.points) {
+    point.void_reason = reason;
+  }
+  std::vector<std::string> notes = MakeTable({run}).notes;
+  std::erase_if(notes, [](const std::string& note) {
+    return note.find("void as ") == std::string::npos;
+  });
+  return notes;
+}
+
+TEST(ReportTableTest, WhatToDoAboutVoidPointsStandsOnce) {
+  LoadResult load;
+  load.planned = 1000;
+  RecordLatency(load.send_lag, Milliseconds(2));
+  RecordLatency(load.latency, Milliseconds(4));
+  const std::vector<std::string> late = AdviceOn(VoidReason(load));
+  EXPECT_THAT(late, ElementsAre(HasSubstr("--connections 1 --queues 1")));
+  load.not_sent = 3;
+  EXPECT_EQ(AdviceOn(VoidReason(load)), late);
+  EXPECT_EQ(AdviceOn("in a.json: " + VoidReason(load)), late) << "of merge";
+  load.not_sent = 0;
+  load.held_back = 2;
+  EXPECT_THAT(AdviceOn(VoidReason(load)),
+              ElementsAre(HasSubstr("lower the rate, or raise it")));
+  EXPECT_THAT(AdviceOn(VoidReason(LoadResult())), IsEmpty());
+  EXPECT_THAT(AdviceOn(""), IsEmpty());
+}
+
 TEST(ReportJsonTest, WrongFilesAreNamed) {
-  EXPECT_THAT(ParseJson("{", "x.json").status().message(), HasSubstr("x.json"));
-  EXPECT_THAT(ParseJson("{}", "x.json").status().message(),
-              HasSubstr("expected format \"ferry-bench/1\""));
-  EXPECT_THAT(ParseJson(R"({"format":"ferry-bench/1","runs":[{}]})", "x.json")
-                  .status()
-                  .message(),
-              HasSubstr("x.json"));
-  EXPECT_THAT(ReadRuns({"/nonexistent.json"}).status().message(),
-              HasSubstr("/nonexistent.json"));
+  const struct {
+    const char* text;
+    const char* found;
+  } cases[] = {{"root:x:0", "found parse error at line 1, column 1: "},
+               {"", "found parse error at line 1, column 1: "},
+               {"{", "found parse error at line 1, column 2: "},
+               {"{}", "found JSON without a format"},
+               {"[1]", "found JSON without a format"},
+               {R"({"format":2})", "found format 2"},
+               {R"({"format":"ferry-bench-soak/1"})",
+                "found format \"ferry-bench-soak/1\""},
+               {R"({"format":"ferry-bench/1","runs":[{}]})",
+                "found key 'label' not found"}};
+  for (const auto& one : cases) {
+    EXPECT_THAT(ParseJson(one.text, "x.json").status().message(),
+                AllOf(HasSubstr("x.json: expected a result that ferry-bench "
+                                "wrote with --json (format "
+                                "\"ferry-bench/1\"), found "),
+                      HasSubstr(one.found), Not(HasSubstr("json.exception"))));
+  }
+  EXPECT_EQ(ReadRuns({"/nonexistent.json"}).status().message(),
+            "cannot read /nonexistent.json: No such file or directory");
+  EXPECT_EQ(ReadRuns({"/"}).status().message(),
+            "cannot read /: Is a directory");
 }
 
 TEST(ReportTableTest, HasARowForEachPointOfEachRun) {

@@ -77,15 +77,17 @@ TEST(UtilizationTest, UnsteadyClosedLoopsAreNoSaturation) {
 }
 
 TEST(UtilizationTest, TableSaysWhatTheSaturationLeavesOut) {
-  RunResult run = RunOf({Point("closed", 1000), Point("closed", 1200)});
+  RunResult run =
+      RunOf({Point("closed", 1000), Point("closed", 1200), Point("open", 300)});
   run.label = "on";
   run.points[0].outstanding = 1;
+  run.points[2].load = 0.3;
   run.points[1].outstanding = 64;
   run.points[1].unsteady = "the server was UNAVAILABLE";
   run.saturation_rate = 1000;
   const std::string note =
-      "saturation: of 'on' 1000/s, without closed, 64 outstanding (1200/s), "
-      "which was unsteady: the server may do more, and loads be less of it";
+      "'on': its loads are shares of 1000/s, without closed, 64 outstanding "
+      "(1200/s), which was unsteady: the server may do more";
   EXPECT_THAT(MakeTable({run}).notes, Contains(note));
   run.points[1].achieved_rate = 900;
   EXPECT_THAT(MakeTable({run}).notes, Not(Contains(note)));
@@ -102,7 +104,14 @@ TEST(UtilizationTest, SaturationOfAnUnsteadyLoopIsMarkedEverywhere) {
   const std::string doubt =
       "closed, 64 outstanding: unsteady: the median latency went up";
   EXPECT_EQ(DoubtOfSaturation(run), doubt);
-  EXPECT_THAT(MakeTable({run}).notes, Contains(HasSubstr(doubt)));
+  EXPECT_THAT(MakeTable({run}).notes,
+              Contains(HasSubstr("shares of 1000/s, which may not be its "
+                                 "saturation (" +
+                                 doubt)));
+  run.points[0].load.reset();
+  EXPECT_THAT(MakeTable({run}).notes, Not(Contains(HasSubstr("shares of"))))
+      << "no load is a share of it";
+  run.points[0].load = 0.3;
   EXPECT_THAT(ToJson({run}),
               HasSubstr("\"saturation_doubt\": \"" + doubt + "\""));
   EXPECT_THAT(ToCsv({run}), HasSubstr(doubt));

@@ -1,6 +1,7 @@
 // Tests which files can be written, and what is said of others.
 #include "bench/report/writable_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,6 +36,11 @@ TEST(WritableFileTest, WhatIsInTheWayIsNamed) {
   EXPECT_EQ(Said("/nonexistent/a.json"),
             "expected a file that can be written, got '/nonexistent/a.json': "
             "no folder /nonexistent");
+  EXPECT_THAT(Said("/proc/a.html"),
+              testing::StartsWith("expected a file that can be written, got "
+                                  "'/proc/a.html': no file can be made in "
+                                  "/proc ("))
+      << "root may write to that folder";
   EXPECT_EQ(Said("/"),
             "expected a file that can be written, got '/': a folder");
 }
