@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@ namespace ferry::bench {
 namespace {
 
 constexpr Duration kReadyPoll = std::chrono::milliseconds(100);
+constexpr size_t kMostNamed = 500;  // characters of all models
 constexpr char kSimulatedPlatform[] = "ferry_sim";
 
 }  // namespace
@@ -85,10 +87,10 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
     }
     const TimePoint now = Clock::Steady().Now();
     if (now >= until) {
-      return reply.ok()
-                 ? absl::UnavailableError(absl::StrCat(
-                       "model '", model_, "' at ", address_, " is not ready"))
-                 : reply.status();
+      return reply.ok() ? absl::UnavailableError(
+                              absl::StrCat("model '", model_, "' at ", address_,
+                                           " is not ready", WhyNotReady()))
+                        : reply.status();
     }
     const TimePoint again = std::min(until, now + kReadyPoll);
     // A call that fails at once polls nothing: a refused client would get
@@ -96,6 +98,27 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
     channel_->WaitForConnected(DeadlineIn(again - now));
     never_notified.Wait(never_notified.PrepareWait(), again);
   }
+}
+
+std::string ModelClient::WhyNotReady() const {
+  const auto index = Call(&Stub::RepositoryIndex, {}, "RepositoryIndex");
+  if (!index.ok()) {
+    return "";  // not all servers have one
+  }
+  std::set<std::string> names;
+  for (const auto& one : index->models()) {
+    if (one.name() == model_) {
+      return PrintableText(absl::StrCat(
+          ": ", one.state().empty() ? "it was never loaded" : one.state(),
+          one.reason().empty() ? "" : ": ", one.reason()));
+    }
+    names.insert(one.name());
+  }
+  return absl::StrCat(
+      ": the server has no model of that name, ",
+      names.empty()
+          ? "nor any other"
+          : "it has " + PrintableText(absl::StrJoin(names, ", "), kMostNamed));
 }
 
 absl::StatusOr<ModelDescription> ModelClient::Describe() const {

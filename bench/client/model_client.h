@@ -50,7 +50,7 @@ class ModelClient {
               ConnectionOptions connection = {});
 
   // Waits until the model is ready, at most `limit`. UNAVAILABLE when no
-  // server answers, else what it last said.
+  // server answers, else what it last said, and which models it has.
   absl::Status AwaitReady(Duration limit) const;
 
   // A server without ModelConfig, which says UNIMPLEMENTED, is described
@@ -69,6 +69,9 @@ class ModelClient {
 
  private:
   using Stub = inference::GRPCInferenceService::Stub;
+
+  // Returns ": ..." by the server's index of models; "" where it has none.
+  std::string WhyNotReady() const;
 
   static constexpr Duration kCallLimit = std::chrono::seconds(10);
 

@@ -216,6 +216,55 @@ TEST(GrpcTargetWithoutServerTest, SaysWhereNobodyAnswers) {
             absl::StatusCode::kUnavailable);
 }
 
+// Has the model "broken", which is not ready, and "mlp".
+class UnreadyService final : public CallbackEchoService {
+ public:
+  UnreadyService() : CallbackEchoService(EchoModel{}) {}
+
+  grpc::ServerUnaryReactor* ModelReady(
+      grpc::CallbackServerContext* context,
+      const inference::ModelReadyRequest* /*request*/,
+      inference::ModelReadyResponse* reply) override {
+    reply->set_ready(false);
+    return FinishOk(context);
+  }
+
+  grpc::Status RepositoryIndex(
+      grpc::ServerContext* /*context*/,
+      const inference::RepositoryIndexRequest* /*request*/,
+      inference::RepositoryIndexResponse* reply) override {
+    auto* const broken = reply->add_models();
+    broken->set_name("broken");
+    broken->set_state("UNAVAILABLE");
+    broken->set_reason("no file");
+    reply->add_models()->set_name("mlp");
+    return grpc::Status::OK;
+  }
+};
+
+TEST(ModelClientTest, ModelThatIsNotReadyIsLookedUpInTheIndex) {
+  UnreadyService service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  const std::string address = "127.0.0.1:" + std::to_string(port);
+  const auto said = [&address](const std::string& model) {
+    return std::string(
+        ModelClient(address, model).AwaitReady(Duration(0)).message());
+  };
+  const std::string at = "' at " + address + " is not ready: ";
+  EXPECT_EQ(said("mlpp"), "model 'mlpp" + at +
+                              "the server has no model of that name, it has "
+                              "broken, mlp");
+  EXPECT_EQ(said("broken"), "model 'broken" + at + "UNAVAILABLE: no file");
+  EXPECT_EQ(said("mlp"), "model 'mlp" + at + "it was never loaded");
+  server->Shutdown();
+}
+
 TEST_F(GrpcTargetTest, DescriptionIsTheServersOwn) {
   const auto description = ModelClient(address_, "mlp").Describe();
   ASSERT_TRUE(description.ok()) << description.status();
