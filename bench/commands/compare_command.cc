@@ -65,14 +65,6 @@ int Compare(const CompareFlags& flags) {
     return Fail(runs.status());
   }
   const Comparison comparison = CompareRuns(runs->a, runs->b);
-  for (const std::string& warning : comparison.warnings) {
-    std::fprintf(stderr, "ferry-bench: WARNING: A and B differ: %s\n",
-                 PrintableText(warning).c_str());
-  }
-  for (const std::string& unsteady : comparison.unsteady) {
-    std::fprintf(stderr, "ferry-bench: WARNING: %s\n",
-                 PrintableText(unsteady).c_str());
-  }
   std::fputs(ToText(comparison, TerminalColumns()).c_str(), stdout);
   if (const auto status = WriteFiles(flags, comparison); !status.ok()) {
     return Fail(status);
@@ -81,7 +73,8 @@ int Compare(const CompareFlags& flags) {
     return comparison.loads.empty()
                ? Fail(absl::FailedPreconditionError(
                      "expected a load that A and B were both asked for, and "
-                     "whose numbers stand; found none"))
+                     "whose numbers stand; found none: what keeps them apart "
+                     "is told above"))
                : 0;
   }
   const auto worse = WorseThan(comparison, *flags.fail_if_worse);

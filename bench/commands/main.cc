@@ -67,6 +67,7 @@ constexpr ferry::ForeignFlag kForeignFlags[] = {
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // in its order with stderr
   ferry::UsePreciseTimers();  // inherited by every thread started later
   ferry::bench::BlockSignals();
 

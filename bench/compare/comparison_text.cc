@@ -80,9 +80,6 @@ ReportTable MakeTable(const Comparison& comparison) {
   for (const std::string& left_out : comparison.left_out) {
     table.notes.push_back("not compared: " + left_out);
   }
-  if (comparison.loads.empty()) {
-    table.notes.push_back("A and B have no load in common whose numbers stand");
-  }
   table.notes.insert(table.notes.end(), comparison.notes.begin(),
                      comparison.notes.end());
   return table;
@@ -110,6 +107,9 @@ std::string ToText(const Comparison& comparison, size_t columns) {
   }
   for (const std::string& unsteady : comparison.unsteady) {
     warn("WARNING: " + unsteady);
+  }
+  if (table.rows.empty()) {
+    table.headings.clear();  // notes alone
   }
   return absl::StrCat(text, "\n", ToText(table, columns));
 }

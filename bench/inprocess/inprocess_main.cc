@@ -15,6 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -182,8 +183,9 @@ int Run(const InProcessFlags& flags, const std::string& command_line) {
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  ferry::PrepareTorchEnvironment();  // before the first thread
-  ferry::UsePreciseTimers();         // inherited by every thread started later
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // in its order with stderr
+  ferry::PrepareTorchEnvironment();          // before the first thread
+  ferry::UsePreciseTimers();  // inherited by every thread started later
   ferry::bench::BlockSignals();
   ferry::bench::LogToStderr();
 

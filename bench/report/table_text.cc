@@ -67,6 +67,9 @@ size_t WidthOf(const Columns& columns) {
 
 // A cell of the last column goes on in the next line where it is too long.
 std::string Lines(const Columns& columns, size_t most) {
+  if (columns.empty()) {
+    return "";
+  }
   const size_t before =
       columns.size() < 2 ? 0
                          : WidthOf({columns.begin(), columns.end() - 1}) + kGap;

@@ -3,10 +3,14 @@ there, and how its texts fit a terminal."""
 
 import os
 import pathlib
+import subprocess
 import unittest
 import unittest.mock
 
 from bench_runner import BenchRunner
+
+ALL = ("run, search, tune, report, merge, compare, plan, local, simulate, "
+       "soak")
 
 
 class CommandLineTest(BenchRunner):
@@ -35,6 +39,19 @@ class CommandLineTest(BenchRunner):
         left = {path.name for path in pathlib.Path(self.folder).iterdir()}
         self.assertEqual({name for name in left if name.startswith(".")}, set())
 
+    def test_error_comes_after_what_was_printed_before_it(self):
+        path = self.path("old.json")
+        local = ("local", "--outstanding", 1, "--warm-up-secs", 0,
+                 "--duration-secs", 0.1)
+        self.bench(*local, "--json", path)
+        for flags, last in (
+                ((*local, "--json", "/dev/full"), "cannot write /dev/full"),
+                (("compare", path, path, "--json", "/dev/full"),
+                 "cannot write /dev/full")):
+            with self.subTest(flags=flags):
+                told = self.bench(*flags, code=None, stderr=subprocess.STDOUT)
+                self.assertIn(last, told.splitlines()[-1])
+
     def test_unknown_flags_and_commands_are_told_alike(self):
         for flags, told in (
                 (("run", "--max-batch", 8), "unknown flag --max-batch; did you "
@@ -50,7 +67,17 @@ class CommandLineTest(BenchRunner):
                 (("search", "--slo", 8),
                  "unknown flag --slo; did you mean --slo-ms?"),
                 (("serch",), "expected a command, got 'serch'; did you mean "
-                 "search?")):
+                 "search?"),
+                (("rnu",), f"expected a command, got 'rnu'; there are {ALL}"),
+                ((), f"expected a command, got none; there are {ALL}"),
+                (("-m", "mlp", "run"),
+                 "expected -m behind the command 'run', found it before"),
+                (("compare",), "expected a FILE (JSON file of `run`, `search` "
+                 "or `tune`: the base), got none"),
+                (("report",), "expected a FILE (JSON file of `run`, `search` "
+                 "or `tune`), got none"),
+                (("merge", "a.json"), "expected 2 or more of FILE (JSON files "
+                 "of `run`), got 1")):
             with self.subTest(flags=flags):
                 self.assertEqual(self.bench(*flags, code=1),
                                  f"ferry-bench: {told} (see --help)\n")

@@ -200,7 +200,7 @@ class CompareTest(BenchCase):
         text = self.bench("compare", a, b, "--json", self.path("c.json"),
                           "--markdown", self.path("c.md"))
         said = "closed, 1 outstanding: unsteady in B: the rate went down"
-        self.assertIn(f"ferry-bench: WARNING: {said}", text)
+        self.assertEqual(text.count(f"WARNING: {said}"), 1, text)
         self.assertIn("differ: window: '0.2 s' in A, '10 s' in B", text)
         self.assertIn("differ: warm-up: '0 s' in A, '3 s' in B", text)
         COMPARISON.validate(self.read("c.json"))
@@ -237,6 +237,7 @@ class CompareTest(BenchCase):
         b = self.write("b.json", base)
         text = self.bench("compare", a, b, code=1)
         self.assertIn("closed, 1 outstanding: measured only in A", text)
+        self.assertEqual(text.count("whose numbers stand"), 1, text)
         self.bench("compare", a, b, "--fail-if-worse", 10, code=2)
         self.assertIn("expected two labels in one file",
                       self.bench("compare", a, code=1))

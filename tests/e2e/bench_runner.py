@@ -20,14 +20,16 @@ class BenchRunner(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def bench(self, *flags, code=0, file_bytes=None):
+    def bench(self, *flags, code=0, file_bytes=None, stderr=subprocess.PIPE):
         """Returns what it printed. code=None: any. `file_bytes`: how large a file
-        may become, as on a disk that is full."""
+        may become, as on a disk that is full. `stderr`: behind stdout, or with it
+        in one pipe."""
         command = [FERRY_BENCH, *(str(flag) for flag in flags)]
         if file_bytes is not None:
             command = ["prlimit", f"--fsize={file_bytes}", "--", *command]
-        done = subprocess.run(command, text=True, capture_output=True,
-                              timeout=LIMIT_S, check=False)
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                              stderr=stderr, timeout=LIMIT_S, check=False)
+        printed = done.stdout + (done.stderr or "")
         if code is not None:
-            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
+            self.assertEqual(done.returncode, code, printed)
+        return printed

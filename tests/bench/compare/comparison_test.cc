@@ -432,5 +432,17 @@ TEST(ComparisonTest, SaysWhatIsUnsteady) {
   EXPECT_THAT(ToText(comparison), HasSubstr("WARNING: " + said));
 }
 
+TEST(ComparisonTest, WithoutALoadInCommonThereAreReasonsAndNoTable) {
+  std::mt19937_64 random(9);
+  const RunResult a = RunOf("a", DrawPoint(random, {}));
+  RunResult b = RunOf("b", DrawPoint(random, {}));
+  b.points[0].outstanding = 5;
+  const std::string text = ToText(CompareRuns({a}, {b}));
+  EXPECT_THAT(text, HasSubstr("not compared: closed, 4 outstanding: "));
+  EXPECT_THAT(text, HasSubstr("not compared: closed, 5 outstanding: "));
+  EXPECT_THAT(text, Not(HasSubstr("verdict"))) << "a heading";
+  EXPECT_THAT(text, Not(HasSubstr("in common")));
+}
+
 }  // namespace
 }  // namespace ferry::bench
