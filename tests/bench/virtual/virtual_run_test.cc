@@ -1,6 +1,7 @@
 // Tests that RunVirtual is deterministic, balanced, and as fast as its device.
 #include "bench/virtual/virtual_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -115,6 +116,25 @@ TEST(VirtualRun, OverloadIsCarriedAtSaturation) {
   EXPECT_GT(in_time, 0.97 * 2 * 7619);
   EXPECT_GT(codes[absl::StatusCode::kResourceExhausted], 0);
   EXPECT_LT(codes[absl::StatusCode::kDeadlineExceeded], 0.01 * in_time);
+}
+
+TEST(VirtualSummaryTest, TextSaysWhyAnEagerDeviceIsBusyAtHalfOfItsLoad) {
+  const auto said = [](double load) {
+    VirtualRunOptions options = Options(load);
+    options.scheduler.policy = PolicyKind::kEager;
+    VirtualSummary summary(options);
+    const auto run = RunVirtual(
+        options, [&](const VirtualRecord& record) { summary.Add(record); });
+    EXPECT_TRUE(run.ok()) << run.status();
+    return summary.ToText(*run);
+  };
+  EXPECT_THAT(
+      said(0.5),
+      testing::MatchesRegex("eager: [0-9]+ rows/s, (49|50|51) % of saturation, "
+                            "at [0-9.]+ rows a batch; busy (9[0-9]|100) % of "
+                            "the time, since .*this is no sign of "
+                            "saturation\n"));
+  EXPECT_THAT(said(1.5), testing::Not(testing::HasSubstr("no sign")));
 }
 
 TEST(VirtualRun, WrongOptionsAreRefused) {
