@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace ferry {
 namespace {
 
 constexpr int kFirstSignalExit = 128;
+// Within this the same signal is the same wish.
+constexpr Duration kEcho = std::chrono::milliseconds(100);
 constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 
 bool IsIgnored(int number) {
@@ -30,7 +33,7 @@ void ExitNow(int code) {
   _exit(code);
 }
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(const Clock& clock) : clock_(clock) {
   IgnoreStraySignals();
   sigemptyset(&signals_);
   for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGUSR1}) {
@@ -108,10 +111,15 @@ void StopSignals::Take(int number) {
   bool must_exit = false;
   {
     MutexLock lock(mutex_);
-    // A terminal that is closed sends SIGHUP by its shell and by the kernel.
-    must_exit = !is_expected_ || (first_.has_value() && number != SIGHUP);
+    const TimePoint now = clock_.Now();
+    // A terminal that is closed sends SIGHUP by its shell and by the kernel,
+    // and timeout sends its signal to the process and to its group.
+    const bool is_echo =
+        number == SIGHUP || (number == first_ && now - first_at_ < kEcho);
+    must_exit = !is_expected_ || (first_.has_value() && !is_echo);
     if (!must_exit && !first_.has_value()) {
       first_ = number;
+      first_at_ = now;
       changed_.SignalAll();
     }
   }

@@ -6,7 +6,8 @@
 // Life: constructed before any other thread, so that all inherit the blocked
 // signals. Before ExpectStop(), during start, a signal ends the process at
 // once. After it, the first one is for WaitForStop(); a second one ends the
-// process at once, and so does the deadline of ExitBy().
+// process at once, unless it is the same within 100 ms, and so does the
+// deadline of ExitBy().
 //
 // Thread safety: one main thread; the signals are taken by a thread of its own.
 #ifndef FERRY_SERVER_STOP_SIGNALS_H_
@@ -32,7 +33,8 @@ inline constexpr int kExitDrainTimeout = 4;
 
 class StopSignals {
  public:
-  StopSignals();
+  // The clock outlives it, and is asked when a signal comes.
+  explicit StopSignals(const Clock& clock = Clock::Steady());
   ~StopSignals();
 
   void ExpectStop();
@@ -57,12 +59,14 @@ class StopSignals {
   void TellState();
   bool IsDone();
 
+  const Clock& clock_;
   sigset_t signals_;
   Mutex mutex_;
   CondVar changed_;
   bool is_expected_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<int> first_ ABSL_GUARDED_BY(mutex_);
+  TimePoint first_at_ ABSL_GUARDED_BY(mutex_);
   TimePoint exit_by_ ABSL_GUARDED_BY(mutex_) = kNever;
   int exit_code_ ABSL_GUARDED_BY(mutex_) = kExitDrainTimeout;
   Mutex tell_mutex_;  // held while it is called

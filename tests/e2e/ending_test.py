@@ -410,7 +410,17 @@ class DrainTest(unittest.TestCase):
             server.signal()
             self.assertTrue(wait_until(
                 lambda: server.get("/v2/health/ready")[0] == 503))
-            server.signal()
+            server.signal(signal.SIGINT)
+            self.assertEqual(server.wait(5), 128 + signal.SIGINT)
+
+    def test_same_signal_later_ends_at_once(self):
+        with FerryProcess("--drain-delay-secs=20", models=["echo"]) as server:
+
+            def has_ended():  # within 100 ms it is the same wish
+                server.signal()
+                return server.process.poll() is not None
+
+            self.assertTrue(wait_until(has_ended))
             self.assertEqual(server.wait(5), 128 + signal.SIGTERM)
 
     def test_exit_timeout_ends_what_takes_longer(self):
