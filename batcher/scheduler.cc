@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +34,12 @@ constexpr std::array<Outcome, 5> kEndedInQueue = {
 
 const Outcome& OutcomeOf(EndedInQueue how) {
   return kEndedInQueue[static_cast<size_t>(how)];
+}
+
+// Milliseconds, to the microsecond.
+double Ms(Duration time) {
+  return std::round(std::chrono::duration<double, std::micro>(time).count()) /
+         1000;
 }
 
 // The word notify_.
@@ -347,9 +355,22 @@ absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request) {
     case Refusal::kExpired:
       return absl::DeadlineExceededError(
           "request had passed its deadline when it arrived");
-    case Refusal::kWouldMiss:
-      return absl::ResourceExhaustedError(
-          "the queue and the model need longer than the request's deadline");
+    case Refusal::kWouldMiss: {
+      const TimePoint finish = wait_estimate_.FinishOf(
+          {.rows = request.rows,
+           .level = request.level,
+           .shape_key = request.shape_key,
+           .due = request.due},
+          {.rows_of_level = admission_.RowsOf(request.level),
+           .rows_up_to_level = admission_.RowsUpTo(request.level)},
+          request.arrival);
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the queue and the model need longer than the request's deadline: "
+          "about ",
+          Ms(std::max(finish, request.due) - request.arrival), " ms, it has ",
+          Ms(request.due - request.arrival),
+          " ms (parameter 'timeout' is in microseconds)"));
+    }
     case Refusal::kDraining:
       return absl::UnavailableError(
           "server is draining and takes no new requests");

@@ -13,9 +13,9 @@ namespace ferry {
 namespace {
 
 constexpr char kAdvice[] =
-    "where only the values are wrong, give it a row that it takes: the bytes "
-    "of each input as a file in the model's folder 'warmup', and in "
-    "config.pbtxt";
+    "check the types and dims of the inputs; where only the values are wrong, "
+    "give it a row that it takes: the bytes of each input as a file in the "
+    "model's folder 'warmup', and in config.pbtxt";
 
 std::string Dims(const TensorSpec& input) {
   return absl::StrJoin(input.dims, ", ", [](std::string* out, int64_t dim) {

@@ -116,17 +116,17 @@ void LogReady(const ServerOptions& options, const Server& server) {
     metrics =
         absl::StrCat(options.metrics.address, ":", *server.metrics_port());
   }
-  const std::vector<std::string> missing = server.MissingModels();
-  if (missing.empty()) {
-    spdlog::info("ready grpc={}:{} metrics={}", options.grpc.address,
-                 server.grpc_port(), metrics);
+  const std::string missing = absl::StrJoin(server.MissingModels(), ",");
+  if (missing.empty() || !options.is_readiness_strict) {
+    spdlog::info("ready grpc={}:{} metrics={}{}{}", options.grpc.address,
+                 server.grpc_port(), metrics,
+                 missing.empty() ? "" : " missing=", missing);
     return;
   }
   spdlog::warn(
       "serves, but is not ready grpc={}:{} metrics={} missing={}: it is when "
       "they are loaded or unloaded, or with --strict-readiness=false",
-      options.grpc.address, server.grpc_port(), metrics,
-      absl::StrJoin(missing, ","));
+      options.grpc.address, server.grpc_port(), metrics, missing);
 }
 
 void LogState(const Server& server) {

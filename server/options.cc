@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "flags/parse_flags.h"
 #include "flags/value_checks.h"
@@ -168,8 +169,9 @@ void AddDeviceFlag(CLI::App& app, DeviceOptions& device) {
 
 void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   const char* const group = "gRPC";
-  app.add_option("--grpc-address", grpc.address, "address to listen on")
-      ->type_name("IP")
+  app.add_option("--grpc-address", grpc.address,
+                 "address to listen on, or a name for one or more")
+      ->type_name("HOST")
       ->capture_default_str()
       ->group(group);
   app.add_option("--grpc-port", grpc.port, "port; 0 picks a free one")
@@ -352,6 +354,11 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     if (name.empty()) {
       return absl::InvalidArgumentError(
           "--load-model: expected a model name, got nothing");
+    }
+    if (absl::StrContains(name, ',')) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--load-model: expected one model name, got '", name,
+                       "'; give the flag once for each"));
     }
   }
   return CompleteSingle(raw, options);

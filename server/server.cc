@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "server/http/model_pages.h"
 #include "server/net/open_files.h"
@@ -123,14 +124,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
 }
 
 absl::Status Server::Listen() {
-  readiness_.MoveTo(MissingModels().empty() ? ServerState::kReady
-                                            : ServerState::kIncomplete);
+  readiness_.MoveTo(IsComplete() ? ServerState::kReady
+                                 : ServerState::kIncomplete);
   return OpenDoors();
 }
 
 std::vector<std::string> Server::MissingModels() const {
-  return options_.is_readiness_strict ? control_->MissingModels()
-                                      : std::vector<std::string>();
+  return control_->MissingModels();
+}
+
+bool Server::IsComplete() const {
+  return !options_.is_readiness_strict || MissingModels().empty();
 }
 
 Server::Server(const ServerOptions& options, Ports ports,
@@ -226,8 +230,20 @@ HttpListener::Routes Server::Routes() const {
       {"/metrics", [this] { return Metrics(Buckets::kCommon); }},
       {"/metrics/fine", [this] { return Metrics(Buckets::kCounted); }},
       {"/v2/health/live", [this] { return Yes(readiness_.is_live()); }},
-      {"/v2/health/ready", [this] { return Yes(readiness_.is_ready()); }},
+      {"/v2/health/ready", [this] { return Ready(); }},
   };
+}
+
+// Says which models of the start it lacks, where it is for them.
+HttpReply Server::Ready() const {
+  HttpReply reply = Yes(readiness_.is_ready());
+  const std::string missing = readiness_.state() == ServerState::kIncomplete
+                                  ? absl::StrJoin(MissingModels(), ",")
+                                  : "";
+  if (!missing.empty()) {
+    reply.body = absl::StrCat("no: missing=", missing, "\n");
+  }
+  return reply;
 }
 
 Server::~Server() {
@@ -255,8 +271,7 @@ std::optional<std::string> Server::Look() {
   unsent_.Enforce();
   memory_.Look(now);
   control_->MendPrecisions();
-  if (readiness_.state() == ServerState::kIncomplete &&
-      MissingModels().empty()) {
+  if (readiness_.state() == ServerState::kIncomplete && IsComplete()) {
     readiness_.MoveTo(ServerState::kReady);
     TellHealth();
   }

@@ -61,7 +61,7 @@ class Server {
   // Listens, and is ready when it returns unless models are missing. Once,
   // after Create().
   absl::Status Listen();
-  // The models of the start for which it is not ready yet.
+  // The models of the start that could not be loaded yet.
   std::vector<std::string> MissingModels() const;
 
   // Waits until each load and each batch that runs has ended.
@@ -96,6 +96,9 @@ class Server {
   absl::Status OpenDoors();
   // Tells the health service if the server is ready.
   void TellHealth() ABSL_LOCKS_EXCLUDED(health_mutex_);
+  // Whether it may be ready with the models that it has.
+  bool IsComplete() const;
+  HttpReply Ready() const;
   HttpReply Metrics(Buckets buckets) const;
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.

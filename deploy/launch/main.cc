@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "deploy/launch/find_slices.h"
 #include "deploy/launch/launch_options.h"
@@ -36,6 +38,25 @@ std::string ServerBesideThis() {
   return self.substr(0, self.rfind('/') + 1) + "ferry-server";
 }
 
+// A folder passes access(), and would be started for ever.
+absl::Status CheckProgram(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    int64_t ignored = 0;
+    return absl::NotFoundError(absl::StrCat(
+        "--server: expected a program, got '", path, "': ", strerror(errno),
+        absl::SimpleAtoi(path, &ignored)
+            ? absl::StrCat("; --servers ", path, " starts as many on the CPU")
+            : ""));
+  }
+  if (!S_ISREG(status.st_mode) || access(path.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--server: expected a program, got '", path, "', which is ",
+        S_ISREG(status.st_mode) ? "not executable" : "no file"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ServerPlan>> Plan(LaunchOptions& options) {
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
       visible != nullptr) {
@@ -44,26 +65,17 @@ absl::StatusOr<std::vector<ServerPlan>> Plan(LaunchOptions& options) {
   if (options.plan.server.empty()) {
     options.plan.server = ServerBesideThis();
   }
+  // The commands may be for another machine.
+  if (options.action != LaunchOptions::Action::kPrintPlan) {
+    if (absl::Status status = CheckProgram(options.plan.server); !status.ok()) {
+      return status;
+    }
+  }
   const auto slices = FindSlices(options);
   if (!slices.ok()) {
     return slices.status();
   }
   return MakePlan(options.plan, *slices);
-}
-
-// A folder passes access(), and would be started for ever.
-absl::Status CheckProgram(const std::string& path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) {
-    return absl::NotFoundError(absl::StrCat(
-        "--server: expected a program, got '", path, "': ", strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode) || access(path.c_str(), X_OK) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "--server: expected a program, got '", path, "', which is ",
-        S_ISREG(status.st_mode) ? "not executable" : "no file"));
-  }
-  return absl::OkStatus();
 }
 
 int Launch(LaunchOptions options) {
@@ -76,9 +88,6 @@ int Launch(LaunchOptions options) {
       std::printf("%s\n", ToShellLine(plan).c_str());
     }
     return kExitAllDrained;
-  }
-  if (absl::Status status = CheckProgram(options.plan.server); !status.ok()) {
-    return CannotLaunch(status);
   }
   return Supervisor(*std::move(plans), options.supervisor).Run();
 }

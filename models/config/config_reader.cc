@@ -252,11 +252,13 @@ class Reader {
 
   void ReadInstances() {
     int64_t count = 0;
+    bool is_told = false;
     for (int i = 0; i < message_.instance_group_size(); ++i) {
       const auto& group = message_.instance_group(i);
       const ConfigNode node = node_.Child("instance_group", i);
       ReadKind(group, node);
       if (group.count() < 0 || group.count() > kMaxInstances) {
+        is_told = true;
         diagnostics_.Add(
             node.Line("count"),
             absl::StrCat("field 'instance_group.count': expected 0 "
@@ -265,7 +267,7 @@ class Reader {
       }
       count += group.count() == 0 ? 1 : group.count();
     }
-    if (count > kMaxInstances) {
+    if (count > kMaxInstances && !is_told) {
       diagnostics_.Add(node_.Line("instance_group", 0),
                        absl::StrCat("field 'instance_group': expected at most ",
                                     kMaxInstances, " instances, got ", count));

@@ -2,14 +2,19 @@
 #include "models/config/model_config.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/printable_text.h"
+#include "flags/suggestion.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
@@ -21,10 +26,68 @@
 namespace ferry {
 namespace {
 
+using google::protobuf::Descriptor;
+
 constexpr size_t kMaxShownBytes = 512;
 // A config nests 6 messages deep. The parser recurses: without a bound a file
 // of braces would take all of the stack.
 constexpr int kMaxDepth = 32;
+
+std::vector<std::string> FieldsOf(const Descriptor& message) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) {
+    names.push_back(message.field(i)->name());
+  }
+  return names;
+}
+
+// Adds the names of the fields of the message and of all messages in it.
+void AddAllFields(const Descriptor& message, std::set<const Descriptor*>& seen,
+                  std::vector<std::string>& names) {
+  if (!seen.insert(&message).second) {
+    return;
+  }
+  for (int i = 0; i < message.field_count(); ++i) {
+    names.push_back(message.field(i)->name());
+    if (const Descriptor* child = message.field(i)->message_type()) {
+      AddAllFields(*child, seen, names);
+    }
+  }
+}
+
+// Returns what protobuf says of a config's text; of a field that it does not
+// know, which it may be.
+std::string OfText(const std::string& words) {
+  const std::vector<std::string> parts = absl::StrSplit(words, '"');
+  if (parts.size() < 4 || parts[2] != " has no field named ") {
+    return words;
+  }
+  const Descriptor* const message = inference::ModelConfig::descriptor()
+                                        ->file()
+                                        ->pool()
+                                        ->FindMessageTypeByName(parts[1]);
+  return message == nullptr
+             ? words
+             : absl::StrCat("expected a field of ", message->name(), ", got '",
+                            parts[3], "'",
+                            Suggestion(parts[3], FieldsOf(*message)));
+}
+
+// The same of a config as JSON: of that it says where the field is, and not of
+// which message.
+std::string OfJson(absl::string_view words) {
+  if (!absl::ConsumeSuffix(&words, ": Cannot find field.")) {
+    return std::string(words);
+  }
+  const size_t begin = words.rfind(' ') + 1;
+  const std::string field(words.substr(begin));
+  std::set<const Descriptor*> seen;
+  std::vector<std::string> names;
+  AddAllFields(*inference::ModelConfig::descriptor(), seen, names);
+  return absl::StrCat(words.substr(0, begin),
+                      "expected a field of a model config, got '", field, "'",
+                      Suggestion(field, names));
+}
 
 // Syntax errors and, as warnings, unknown fields.
 class ParseFindings final : public google::protobuf::io::ErrorCollector {
@@ -40,7 +103,7 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
   }
   void AddWarning(int line, int /*column*/,
                   const std::string& message) override {
-    diagnostics_.Add({.line = line + 1}, message);
+    diagnostics_.Add({.line = line + 1}, OfText(message));
   }
 
  private:
@@ -57,7 +120,7 @@ std::string WhatIsWrong(const std::string& json, absl::string_view words) {
     return std::string(text.substr(text.find("] ") + 2));  // without its number
   }
   words = absl::StripLeadingAsciiWhitespace(absl::StripPrefix(words, ":"));
-  return absl::StrReplaceAll(words, {{"\n", " "}});
+  return OfJson(absl::StrReplaceAll(words, {{"\n", " "}}));
 }
 
 }  // namespace
@@ -110,10 +173,11 @@ absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
 
 absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
                                                  const std::string& name) {
-  constexpr char kSource[] = "config of the load request";
+  const std::string source =
+      absl::StrCat("config of the load request of '", name, "'");
   if (text.size() > kMaxConfigBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(kSource, ": expected at most ", kMaxConfigBytes,
+        absl::StrCat(source, ": expected at most ", kMaxConfigBytes,
                      " bytes, got ", text.size()));
   }
   inference::ModelConfig message;
@@ -121,11 +185,11 @@ absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
       google::protobuf::util::JsonStringToMessage(text, &message);
   if (!status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        kSource, ": expected a model config as JSON: ",
+        source, ": expected a model config as JSON: ",
         PrintableText(WhatIsWrong(text, status.message().ToString()),
                       kMaxShownBytes)));
   }
-  return CheckModelConfig(std::move(message), kSource, name);
+  return CheckModelConfig(std::move(message), source, name);
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
@@ -133,9 +197,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(
-        absl::StrCat("cannot read model config '", path,
-                     "'; each folder of a model repository is a model, unless "
-                     "its name begins with '.' or --load-model leaves it out"));
+        absl::StrCat("cannot read model config '", path, "'"));
   }
   if (!text.ok()) {
     return text.status();

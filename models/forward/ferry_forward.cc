@@ -63,7 +63,9 @@ absl::StatusOr<LoadedModel> ReadModel(const Flags& flags) {
     if (text == nullptr) {
       return absl::NotFoundError(absl::StrCat("--model: expected one of ",
                                               kEmbeddedModelNames, ", got '",
-                                              flags.model, "'"));
+                                              flags.model,
+                                              "'; --model-dir takes a model's "
+                                              "folder"));
     }
     absl::StatusOr<ModelConfig> config =
         ParseModelConfig(text, "embedded", flags.model);
@@ -78,6 +80,12 @@ absl::StatusOr<LoadedModel> ReadModel(const Flags& flags) {
   }
   absl::StatusOr<ModelConfig> config = ReadModelConfig(
       absl::StrCat(path, "/config.pbtxt"), path.substr(path.rfind('/') + 1));
+  if (absl::IsNotFound(config.status())) {
+    return absl::NotFoundError(
+        absl::StrCat("--model-dir: expected one model's folder, with "
+                     "config.pbtxt: ",
+                     config.status().message()));
+  }
   if (!config.ok()) {
     return config.status();
   }

@@ -2,11 +2,15 @@
 #include "models/repository/model_copies.h"
 
 #include <filesystem>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/printable_text.h"
 #include "batcher/sim/echo_model.h"
 #include "batcher/sim/simulated_model.h"
 #include "models/config/not_served.h"
@@ -17,6 +21,8 @@ namespace {
 
 constexpr char kDefaultScriptFile[] = "model.pt";
 constexpr char kDefaultPackageFile[] = "model.pt2";
+constexpr size_t kMaxOthers = 8;
+constexpr size_t kMaxShownBytes = 64;
 
 absl::StatusOr<std::unique_ptr<CpuModel>> MakeSimulated(
     const ModelOptions& options) {
@@ -48,6 +54,7 @@ absl::Status WithOthersThere(const absl::Status& status,
                              const ModelOptions& options,
                              const std::string& folder) {
   std::error_code error;
+  std::set<std::string> others;
   for (std::filesystem::directory_iterator entry(folder, error), end;
        !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
@@ -62,8 +69,13 @@ absl::Status WithOthersThere(const absl::Status& status,
       return absl::InvalidArgumentError(
           absl::StrCat("'", entry->path().string(), "': ", advice));
     }
+    if (others.size() < kMaxOthers) {
+      others.insert(PrintableText(name, kMaxShownBytes));
+    }
   }
-  return status;
+  return absl::NotFoundError(
+      absl::StrCat(status.message(), "; the folder holds ",
+                   others.empty() ? "nothing" : absl::StrJoin(others, ", ")));
 }
 
 std::string WarmUpFolderOf(const std::string& version_path) {

@@ -97,6 +97,16 @@ bool HasWarmUpFiles(const ModelOptions& options) {
   return false;
 }
 
+// Adds to what a folder of the repository lacks that it may be no model.
+absl::Status WithLayout(const absl::Status& lacks, const std::string& path) {
+  const std::string hint = HintOnLayout(path);
+  return absl::NotFoundError(absl::StrCat(
+      lacks.message(),
+      hint.empty() ? "; each folder of a model repository is a model, unless "
+                     "its name begins with '.' or --load-model leaves it out"
+                   : hint));
+}
+
 absl::Status WithoutFiles(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "model '", name,
@@ -159,7 +169,9 @@ absl::StatusOr<std::vector<std::string>> ModelRepository::DefaultNames() const {
   if (names->models.empty()) {
     std::string text =
         absl::StrCat("model repository: '", options_.path,
-                     "' holds no model; expected <name>/config.pbtxt");
+                     "' holds no model; expected <name>/<version>/model.pt, or "
+                     "<name>/config.pbtxt of a model without a file",
+                     HintOnLayout(options_.path));
     if (!names->passed_over.empty()) {  // as for example
       absl::StrAppend(&text, "; ", names->passed_over.begin()->second);
     }
@@ -199,9 +211,13 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadFolderConfig(
   }
   const bool is_missing =
       !std::filesystem::exists(std::filesystem::symlink_status(path, error));
-  return is_missing && options_.completion == ConfigCompletion::kOn
-             ? ParseModelConfig("", path, name)
-             : ReadModelConfig(path, name);
+  if (is_missing && options_.completion == ConfigCompletion::kOn) {
+    return ParseModelConfig("", path, name);
+  }
+  absl::StatusOr<ModelConfig> config = ReadModelConfig(path, name);
+  return absl::IsNotFound(config.status())
+             ? WithLayout(config.status(), options_.path)
+             : std::move(config);
 }
 
 absl::StatusOr<ModelConfig> ModelRepository::ReadSingleConfig(
@@ -255,6 +271,10 @@ absl::StatusOr<std::vector<VersionFolder>> ModelRepository::Versions(
   }
   absl::StatusOr<std::vector<VersionFolder>> folders =
       ListVersions(absl::StrCat(options_.path, "/", name), options);
+  if (absl::IsNotFound(folders.status()) &&
+      options.versions.kind != VersionChoice::Kind::kSpecific) {
+    return WithLayout(folders.status(), options_.path);
+  }
   for (size_t i = 0; folders.ok() && i < folders->size(); ++i) {
     if (absl::Status status = CheckFilesInside(options_.path, (*folders)[i]);
         !status.ok()) {

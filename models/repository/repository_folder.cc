@@ -53,6 +53,26 @@ absl::Status ForEachEntry(
                : absl::OkStatus();
 }
 
+// Returns some of the names, in their order, for a message.
+template <typename Names>
+std::string Some(const Names& names) {
+  std::vector<std::string> some;
+  for (const auto& name : names) {
+    if (some.size() == kMaxOthers) {
+      some.emplace_back("...");
+      break;
+    }
+    some.push_back(PrintableText(absl::StrCat(name), kMaxNameLength));
+  }
+  return absl::StrJoin(some, ", ");
+}
+
+bool IsVersion(const std::string& name) {
+  int64_t version = 0;
+  return absl::SimpleAtoi(name, &version) && version >= 0 &&
+         absl::StrCat(version) == name;
+}
+
 // Returns the version folders; `others` are some of those beside them.
 absl::StatusOr<std::set<int64_t>> FindVersions(
     const std::string& model_path, std::vector<std::string>& others) {
@@ -61,8 +81,7 @@ absl::StatusOr<std::set<int64_t>> FindVersions(
       model_path,
       [&](const std::string& name, bool is_folder, const std::error_code&) {
         int64_t version = 0;
-        if (is_folder && absl::SimpleAtoi(name, &version) && version >= 0 &&
-            absl::StrCat(version) == name) {
+        if (is_folder && IsVersion(name) && absl::SimpleAtoi(name, &version)) {
           versions.insert(version);
         } else if (is_folder && name != kWarmUpFolder &&
                    others.size() < kMaxOthers) {
@@ -93,7 +112,9 @@ absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
   for (int64_t version : choice.versions) {
     if (!found.contains(version)) {
       return absl::NotFoundError(absl::StrCat(
-          "version ", version, ", which version_policy names, has no folder"));
+          "version ", version,
+          ", which version_policy names, has no folder; there are: ",
+          Some(found)));
     }
   }
   return std::set<int64_t>(choice.versions.begin(), choice.versions.end());
@@ -167,15 +188,57 @@ absl::Status CheckModelName(const std::string& name) {
       PrintableText(name, 2 * kMaxNameLength), "'"));
 }
 
+std::string HintOnLayout(const std::string& path) {
+  std::string of_model;  // what only a model's own folder holds
+  bool has_models = false;
+  std::set<std::string> files;
+  ForEachEntry(path, [&](const std::string& name, bool is_folder,
+                         const std::error_code&) {
+    std::vector<std::string> ignored;
+    const fs::path entry = fs::path(path) / name;
+    if (!is_folder) {
+      const std::string ending = entry.extension().string();
+      if (ending == ".pt" || ending == ".pt2") {
+        files.insert(name);
+      }
+    }
+    const bool is_version = is_folder && IsVersion(name) &&
+                            FindVersions(entry.string(), ignored)
+                                .value_or(std::set<int64_t>())
+                                .empty();
+    has_models |=
+        is_folder && !is_version && name != kWarmUpFolder && name[0] != '.';
+    if (is_version || name == kConfigFile) {
+      of_model = name;
+    }
+  }).IgnoreError();
+  if (has_models) {
+    return "";
+  }
+  if (!of_model.empty()) {
+    return absl::StrCat("; '", path, "' is one model's folder, as it holds '",
+                        of_model, "': give the folder that it lies in");
+  }
+  return files.empty()
+             ? ""
+             : absl::StrCat("; found ", Some(files),
+                            ": --model FILE serves one without a folder");
+}
+
 absl::Status CheckInside(const std::string& repository_path,
                          const std::string& name) {
   std::error_code error;
   const fs::path model = fs::canonical(fs::path(repository_path) / name, error);
   if (error) {
+    std::string hint = HintOnLayout(repository_path);
+    const auto names = ListModels(repository_path);
+    if (hint.empty() && names.ok() && !names->models.empty()) {
+      hint = absl::StrCat("; there are: ", Some(names->models));
+    }
     return SystemError(
         error, absl::StrCat("model '", name, "': expected a folder '", name,
                             "' in the model repository '", repository_path,
-                            "': ", error.message()));
+                            "': ", error.message(), hint));
   }
   return CheckPathInside(repository_path,
                          absl::StrCat(repository_path, "/", name));
@@ -260,9 +323,7 @@ absl::StatusOr<std::vector<VersionFolder>> ListVersions(
   if (found->empty()) {
     return absl::NotFoundError(absl::StrCat(
         "'", model_path, "': expected a version folder such as '1', got ",
-        others.empty() ? "none" : absl::StrJoin(others, ", "),
-        "; each folder of a model repository is a model, unless its name "
-        "begins with '.' or --load-model leaves it out"));
+        others.empty() ? "none" : absl::StrJoin(others, ", ")));
   }
   absl::StatusOr<std::set<int64_t>> chosen =
       Choose(*std::move(found), options.versions);

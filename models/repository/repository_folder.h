@@ -53,6 +53,10 @@ struct RepositoryNames {
 // cannot be read.
 absl::StatusOr<RepositoryNames> ListModels(const std::string& path);
 
+// Returns what is to be said of a folder that holds no model that can be
+// served: that it is a model's own, or which files lie in it; "" of others.
+std::string HintOnLayout(const std::string& path);
+
 // Returns the version folders that the config chooses, ascending. NOT_FOUND
 // where there is none but the model needs a file.
 absl::StatusOr<std::vector<VersionFolder>> ListVersions(

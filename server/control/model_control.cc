@@ -81,9 +81,11 @@ absl::Status ModelControl::LoadInitial() {
     return absl::OkStatus();
   }
   if (names->size() > 1) {
-    reasons.push_back(absl::StrCat(
-        reasons.size(), " of ", names->size(),
-        " models cannot be loaded; --exit-on-error=false serves the others"));
+    reasons.insert(reasons.begin(),
+                   absl::StrCat(reasons.size(), " of ", names->size(),
+                                " models cannot be loaded: ",
+                                absl::StrJoin(MissingModels(), ", "),
+                                "; --exit-on-error=false serves the others"));
   }
   return absl::FailedPreconditionError(absl::StrJoin(reasons, "\n"));
 }

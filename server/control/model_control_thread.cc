@@ -64,13 +64,18 @@ void LogReady(const ServedModel& model, double seconds) {
 // Says what loading found out about precision and rows.
 void LogReport(const ServedModel& model) {
   if (!model.serving_precision.empty()) {
-    spdlog::info(
-        "model {} version={} precision asked={} serving={} max_error={} "
-        "output={} largest_size={}",
-        model.name, model.version, model.asked_precision,
-        model.serving_precision, model.max_error,
-        model.report.output.empty() ? "-" : model.report.output,
-        model.report.largest_size);
+    std::string compared;  // nothing of weights that are drawn, or native
+    if (!model.report.output.empty()) {
+      compared = absl::StrCat(" output=", model.report.output,
+                              " largest_size=", model.report.largest_size);
+    }
+    if (model.max_error != "unknown" ||
+        !model.report.why_not_compared.empty()) {
+      compared = absl::StrCat(" max_error=", model.max_error, compared);
+    }
+    spdlog::info("model {} version={} precision asked={} serving={}{}",
+                 model.name, model.version, model.asked_precision,
+                 model.serving_precision, compared);
   }
   for (const std::string& warning : LoadWarnings(model)) {
     spdlog::warn("model {} version={} {}", model.name, model.version, warning);

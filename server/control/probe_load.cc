@@ -291,7 +291,7 @@ absl::Status ProbeLoad::Try(const ProbeRequest& request,
   const std::optional<absl::Status> outcome = ParseOutcome(output.text);
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0 && outcome.has_value()) {
     if (!outcome->ok() && !errors.text.empty()) {
-      spdlog::info("a probe load of model {} version={} wrote: {}",
+      spdlog::info("a probe load of model {} version={} wrote:\n{}",
                    request.model, request.version, errors.text);
     }
     return *outcome;  // names the model itself

@@ -39,6 +39,16 @@ HttpReply ServerPage() {
                     {"extensions", server.extensions()}});
 }
 
+HttpReply NoPage() {
+  return Json(
+      404, {{"error",
+             "expected /v2, /v2/health/live, /v2/health/ready, "
+             "/v2/models/NAME[/versions/N] or "
+             "/v2/models/NAME[/versions/N]/ready; configs, statistics and the "
+             "index are served over gRPC: ModelConfig, ModelStatistics, "
+             "RepositoryIndex"}});
+}
+
 HttpReply ModelPage(const ModelTable& models, const std::string& name,
                     const std::string& version) {
   const auto metadata = FindMetadata(models, name, version);
@@ -69,7 +79,7 @@ std::optional<HttpReply> ModelPages::Answer(absl::string_view path) const {
   }
   const bool has_version = parts.size() == 6 && parts[4] == "versions";
   if (parts[2] != "models" || (parts.size() != 4 && !has_version)) {
-    return std::nullopt;
+    return NoPage();
   }
   const std::string& name = parts[3];
   const std::string version = has_version ? parts[5] : "";

@@ -22,7 +22,8 @@ class ModelPages {
   ModelPages(const ModelTable& models, const Readiness& readiness)
       : models_(models), readiness_(readiness) {}
 
-  // Returns nullopt where it has no such path.
+  // Returns nullopt where the path is not of /v2; another than these is not
+  // found.
   std::optional<HttpReply> Answer(absl::string_view path) const;
 
  private:

@@ -4,14 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/stepped_scheduler.h"
 
 namespace ferry {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 constexpr Duration kMargin = BatchPlanner::kMargin;
@@ -65,6 +68,12 @@ TEST_F(SchedulerDeadlineTest, WhatAnIdleInstanceCannotDoInTimeIsRefused) {
       Submit({.deadline = In(needed - Milliseconds(0.1))});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("need longer than"));
+  const double has =
+      std::chrono::duration<double, std::milli>(needed).count() - 0.1;
+  EXPECT_THAT(std::string(status.message()),
+              ContainsRegex(
+                  absl::StrCat(": about [0-9.]+ ms, it has ", has,
+                               " ms .parameter 'timeout' is in microseconds")));
   EXPECT_EQ(Refused(Refusal::kWouldMiss), 1u);
   EXPECT_TRUE(Submit({.deadline = In(needed + Milliseconds(0.1))}).ok());
   Serve();

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+
 namespace ferry {
 namespace {
 
@@ -142,8 +144,9 @@ void Simulation::Submit(Call& call) {
     ++accepted_count_;
   }
   const absl::Status status = stepped_.TrySubmit(call.test);
-  if (status.message() ==
-      "the queue and the model need longer than the request's deadline") {
+  if (absl::StartsWith(
+          status.message(),
+          "the queue and the model need longer than the request's deadline")) {
     CheckRefusedAsLate(request, latest_answer);
     if (!refusal.has_value()) {
       call.state = State::kOutside;

@@ -39,6 +39,7 @@ class CannotLaunchTest(unittest.TestCase):
                            "--grpc-port=1")
         self.assertRefused("'/no/such/server'", "--servers=1",
                            "--server=/no/such/server")
+        self.assertRefused("--servers 2 starts as many", "--server", "2")
         self.assertRefused("'/etc', which is no file", "--servers=1",
                            "--server=/etc")
         self.assertRefused("'/etc/passwd', which is not executable",

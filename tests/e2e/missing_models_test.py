@@ -61,8 +61,9 @@ class MissingModelsTest(unittest.TestCase):
     def is_ready(self):
         """As gRPC, HTTP and the metrics say it, which agree."""
         ready = self.client.is_server_ready()
-        self.assertEqual(self.server.get("/v2/health/ready")[0],
-                         200 if ready else 503)
+        code, text = self.server.get("/v2/health/ready")
+        self.assertEqual(code, 200 if ready else 503)
+        self.assertRegex(text, "^ok$" if ready else "^no")
         self.assertEqual(self.server.metric("ferry_ready"), float(ready))
         return ready
 
@@ -80,8 +81,9 @@ class MissingModelsTest(unittest.TestCase):
         for text in ("cannot start: ", "bad/config.pbtxt:2:", "no_such_field",
                      "worse/config.pbtxt:1:"):
             self.assertIn(text, ended.stderr)
-        self.assertIn("2 of 3 models cannot be loaded; --exit-on-error=false "
-                      "serves the others", ended.stderr.splitlines()[-1])
+        self.assertIn("cannot start: 2 of 3 models cannot be loaded: bad, "
+                      "worse; --exit-on-error=false serves the others",
+                      ended.stderr)
 
     def test_others_serve_and_the_bad_one_says_why(self):
         for mode in ("none", "poll", "explicit"):
@@ -99,6 +101,8 @@ class MissingModelsTest(unittest.TestCase):
                 self.assertRegex(log, "cannot load: .*bad/config.pbtxt")
                 self.assertIn("no_such_field", log)
                 self.assertFalse(self.is_ready(), "strict, as Triton's is")
+                self.assertEqual(self.server.get("/v2/health/ready")[1],
+                                 "no: missing=bad\n")
                 self.assertTrue(self.client.is_server_live())
                 self.assertTrue(self.client.is_model_ready("echo"))
                 self.assertFalse(self.client.is_model_ready("bad"))
@@ -110,6 +114,7 @@ class MissingModelsTest(unittest.TestCase):
         self.start("--exit-on-error=false", "--strict-readiness=false")
         self.assertTrue(self.is_ready())
         self.assertFalse(self.client.is_model_ready("bad"))
+        self.assertRegex("".join(self.server.log), " ready grpc=.* missing=bad")
 
     def test_ready_once_what_is_missing_is_loaded(self):
         self.write("bad", BAD)

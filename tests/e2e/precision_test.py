@@ -196,6 +196,12 @@ class PrecisionTest(unittest.TestCase):
         self.client.load_model(name, config=json.dumps(answered["config"]))
         self.assertEqual(self.parameter(name, "ferry.precision.asked"), "native")
 
+    def test_drawn_weights_are_compared_with_nothing(self):
+        with FerryProcess(models=None) as server:
+            lines = [line for line in server.log if " precision asked=" in line]
+        self.assertEqual(len(lines), 1)
+        self.assertNotRegex(lines[0], "unknown|output=-|largest_size=0")
+
     def test_failure_that_stands_is_told_and_bf16_only_as_a_note(self):
         self.write("spectrum")
         config = self.repository / "spectrum" / "config.pbtxt"

@@ -133,6 +133,11 @@ class SingleModelTest(unittest.TestCase):
             code, text = self.check("--model", file, *flags)
             self.assertEqual(code, 1)
             self.assertIn(message, text)
+        code, text = self.check("--model", self.path("linear.pt"),
+                                "--input=x:FP32:-1,4")
+        self.assertEqual(code, 1)
+        self.assertIn("check the types and dims of the inputs first, the file "
+                      "was traced with Float [", text)
 
     def test_other_files_are_refused_with_a_remedy(self):
         for name, message in (("m.onnx", "ONNX is not served: export"),

@@ -40,6 +40,12 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_FALSE(options.repository.overrides.max_batch_size.has_value());
 }
 
+TEST(OptionsTest, SeveralModelsAreNotOneName) {
+  EXPECT_THAT(Parse({"--load-model=a,b"}).status().ToString(),
+              HasSubstr("--load-model: expected one model name, got 'a,b'; "
+                        "give the flag once for each"));
+}
+
 TEST(OptionsTest, StartAndReadinessAreAsTritonsUnlessToldOtherwise) {
   const absl::StatusOr<CommandLine> defaults = Parse({});
   ASSERT_TRUE(defaults.ok()) << defaults.status();

@@ -65,6 +65,8 @@ NO_ROW = (
     "a type without a typed field",
     # Thrown, and then the batch says that the model failed.
     "simulated device threw",
+    # Looked for in what Protobuf says.
+    " has no field named ", ": Cannot find field.",
     # In the list of what NVML sees.
     "on after a reset", "off after a reset",
     # Looked for in what LibTorch says.

@@ -75,6 +75,7 @@ class SpecCompletion {
   absl::Status Run() {
     is_fp32_ = options_.precision != Precision::kNative;
     is_cast_ = is_fp32_ && CastFloats(module_, at::kFloat);
+    has_given_inputs_ = !spec_.inputs.empty();
     const bool says_nothing = spec_.inputs.empty() && spec_.outputs.empty() &&
                               spec_.max_batch_size == 0;
     if (spec_.inputs.empty()) {
@@ -178,7 +179,7 @@ class SpecCompletion {
       absl::StatusOr<NamedTensors> outputs = Forward(MakeInputs(probe));
       if (!outputs.ok()) {
         return Ask(absl::StrCat("a probe forward with zeros failed: ",
-                                outputs.status().message()));
+                                outputs.status().message(), AdviceOnInputs()));
       }
       found.push_back(*std::move(outputs));
     }
@@ -202,6 +203,23 @@ class SpecCompletion {
     }
     spec_.outputs = std::move(outputs);
     return absl::OkStatus();
+  }
+
+  // What to look at first where the config has the inputs.
+  std::string AdviceOnInputs() const {
+    if (!has_given_inputs_) {
+      return "";
+    }
+    const Tensors examples =
+        TakesDict(module_) ? Tensors() : TracedInputs(path_);
+    return absl::StrCat(
+        "; check the types and dims of the inputs first",
+        examples.empty() ? "" : ", the file was traced with ",
+        absl::StrJoin(
+            examples, " and ", [](std::string* out, const at::Tensor& example) {
+              absl::StrAppend(out, c10::toString(example.scalar_type()), " [",
+                              absl::StrJoin(example.sizes(), ","), "]");
+            }));
   }
 
   Tensors MakeInputs(const Probe& probe) const {
@@ -385,6 +403,7 @@ class SpecCompletion {
   torch::jit::Module& module_;
   const ModelOptions& options_;
   ModelSpec& spec_;
+  bool has_given_inputs_ = false;
   bool is_fp32_ = false;  // floats go in as fp32
   bool is_cast_ = false;  // and the file has others
 };

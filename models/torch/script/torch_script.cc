@@ -99,12 +99,11 @@ class ScriptNetwork : public Network {
         throw;
       }
       return absl::InternalError(absl::StrCat(
-          "a linear layer takes ",
+          "forward() gives a linear layer another type than ",
           precision_ == Precision::kNative
-              ? "its weights' type"
+              ? "its weights"
               : c10::toString(ToScalarType(precision_)),
-          " and as many values as its weights have inputs, forward() gives it "
-          "another type or size"));
+          " (it may cast by itself), or another size than its weights have"));
     }
   }
 
@@ -206,12 +205,19 @@ absl::StatusOr<std::unique_ptr<Network>> MakeDictNetwork(
   return ScriptFit(options, target, make, report).Run(std::move(module));
 }
 
+// Returns the line, or of a long one the sentences that fit.
+absl::string_view Short(absl::string_view line) {
+  const size_t end = line.size() <= kMaxToldBytes
+                         ? line.npos
+                         : line.rfind(". ", kMaxToldBytes);
+  return line.substr(0, std::min(end, kMaxToldBytes));
+}
+
 // What LibTorch could not load, in Ferry's words; then LibTorch's last line.
 absl::Status CannotLoad(const std::string& path, absl::string_view why) {
   why = absl::StripAsciiWhitespace(why);
   const absl::string_view line = why.substr(why.rfind('\n') + 1);
-  const std::string told =
-      absl::StrCat(" (LibTorch: ", line.substr(0, kMaxToldBytes), ")");
+  const std::string told = absl::StrCat(" (LibTorch: ", Short(line), ")");
   if (absl::StrContains(why, "open file failed")) {
     return absl::NotFoundError(
         absl::StrCat("cannot read model file '", path, "'", told));

@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 std::string WithTensors(const std::string& text) {
@@ -190,12 +191,38 @@ TEST(ConfigDiagnosticsTest, ElementsAndPlacesAreNamed) {
       "\"x\", \"data_type\": \"TYPE_FP32\", \"dims\": [4, -3]}]}";
   const auto of_json = ParseModelConfigJson(json, "m");
   EXPECT_THAT(of_json.status().ToString(),
-              HasSubstr("config of the load request: input[0].dims[1]: field"));
+              HasSubstr("config of the load request of 'm': input[0].dims[1]: "
+                        "field"));
   const auto broken = ParseModelConfigJson("{\n \"name\" \"m\"}", "m");
   EXPECT_THAT(broken.status().ToString(), HasSubstr("at line 2, column 1"));
   const auto unknown =
       ParseModelConfigJson("{\"input\": [{\"dimz\": 1}]}", "m");
   EXPECT_THAT(unknown.status().ToString(), HasSubstr("input[0]"));
+}
+
+TEST(ConfigDiagnosticsTest, UnknownFieldsAreToldWithTheNearOne) {
+  EXPECT_THAT(MessageOf("dynamic_batching { max_queue_delay: 100 }\n"),
+              HasSubstr("m/config.pbtxt:1: expected a field of "
+                        "ModelDynamicBatching, got 'max_queue_delay'; did you "
+                        "mean max_queue_delay_microseconds?"));
+  const std::string far = MessageOf("zzz: 1\n");
+  EXPECT_THAT(far, HasSubstr("expected a field of ModelConfig, got 'zzz'"));
+  EXPECT_THAT(far, Not(HasSubstr("did you mean")));
+  for (const auto& [json, near] :
+       {std::pair("{\"max_batch\": 1}",
+                  "expected a field of a model config, got 'max_batch'; did "
+                  "you mean max_batch_size?"),
+        std::pair("{\"input\": [{\"dimz\": 1}]}",
+                  "got 'dimz'; did you mean dims")}) {
+    EXPECT_THAT(ParseModelConfigJson(json, "m").status().ToString(),
+                HasSubstr(near));
+  }
+}
+
+TEST(ConfigDiagnosticsTest, GroupOfTooManyInstancesIsToldOnce) {
+  const std::string message = MessageOf("instance_group { count: 100 }\n");
+  EXPECT_THAT(message, HasSubstr("field 'instance_group.count': expected"));
+  EXPECT_THAT(message, Not(HasSubstr("field 'instance_group': ")));
 }
 
 TEST(ConfigDiagnosticsTest, KeysAreNearByLettersOrTheirBegin) {

@@ -157,6 +157,19 @@ TEST(ModelRepositoryTest, WhatIsNoModelIsPassedOver) {
                   Pair("lost+found", HasSubstr("got 'lost+found'"))));
 }
 
+TEST(ModelRepositoryTest, ModelThatIsNotThereIsToldWithThoseThatAre) {
+  const TempFolder folder;
+  folder.Write("echo/config.pbtxt", kEcho);
+  folder.Write("other/config.pbtxt", kEcho);
+  ModelRepositoryOptions options;
+  options.path = folder.path();
+  EXPECT_THAT(ModelRepository(options).Plan("ech").status().ToString(),
+              HasSubstr("; there are: echo, other"));
+  options.path = folder.path("echo");
+  EXPECT_THAT(ModelRepository(options).Plan("echo").status().ToString(),
+              HasSubstr("is one model's folder, as it holds 'config.pbtxt'"));
+}
+
 // Root may read all, so what is too deep to be looked at stands for it.
 TEST(ModelRepositoryTest, FolderThatCannotBeReadIsNotSaidToBeMissing) {
   const TempFolder folder;
@@ -233,7 +246,10 @@ input { name: "x" data_type: TYPE_FP32 dims: 4 }
 output { name: "y" data_type: TYPE_FP32 dims: 4 }
 )";
   const Refusal refusals[] = {
-      {"README", "", "holds no model"},
+      {"README", "", "holds no model; expected <name>/<version>/model.pt"},
+      {"a.pt", "", "found a.pt: --model FILE serves one without a folder"},
+      {"1/model.pt", "", "is one model's folder, as it holds '1': give the"},
+      {"config.pbtxt", kEcho, "is one model's folder, as it holds 'config."},
       {"m/README", "", "each folder of a model repository is a model, unless"},
       {"m/1/model.onnx", "", "m/1/model.onnx': ONNX is not served: export"},
       {"m/1/model.plan", "", "TensorRT engines are not served: export"},
@@ -243,7 +259,7 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
       {"m/config.pbtxt", script, "expected a version folder such as '1'"},
       {"m/config.pbtxt",
        std::string(kEcho) + "version_policy { specific { versions: 4 } }",
-       "version 4, which version_policy names"},
+       "version 4, which version_policy names, has no folder; there are: 1"},
   };
   for (const Refusal& refusal : refusals) {
     const TempFolder folder;
@@ -268,6 +284,11 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(loaded.status().message()),
               HasSubstr("model 'm' version 1: cannot read model file"));
+  EXPECT_THAT(std::string(loaded.status().message()),
+              HasSubstr("; the folder holds nothing"));
+  folder.Write("m/1/mod.pt", "of another name");
+  EXPECT_THAT(LoadFrom(folder).status().ToString(),
+              HasSubstr("; the folder holds mod.pt"));
   folder.Write("m/1/model.pt", "not a model");
   loaded = LoadFrom(folder);
   ASSERT_FALSE(loaded.ok());

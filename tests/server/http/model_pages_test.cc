@@ -85,12 +85,24 @@ TEST_F(ModelPagesTest, WhatIsNotServedIsNotFound) {
 }
 
 TEST_F(ModelPagesTest, OtherPathsAreNone) {
-  for (const char* path :
-       {"", "/", "v2", "/v2/", "/v2/models", "/v3/models/m", "/v2/model/m",
-        "/v2/models/m/", "/v2/models/m/infer", "/v2/models/m/versions",
-        "/v2/models/m/version/2", "/v2/models/m/versions/2/ready/x",
-        "/v2/ready", "//v2"}) {
+  for (const char* path : {"", "/", "v2", "/v3/models/m", "//v2"}) {
     EXPECT_EQ(Code(path), 0) << path;
+  }
+}
+
+TEST_F(ModelPagesTest, OtherPathsOfV2AreNotFoundAsJson) {
+  for (const char* path :
+       {"/v2/", "/v2/models", "/v2/model/m", "/v2/models/m/",
+        "/v2/models/m/infer", "/v2/models/m/config", "/v2/models/m/stats",
+        "/v2/models/m/versions", "/v2/models/m/version/2",
+        "/v2/models/m/versions/2/ready/x", "/v2/repository/index",
+        "/v2/ready"}) {
+    const auto reply = pages_.Answer(path);
+    ASSERT_TRUE(reply.has_value()) << path;
+    EXPECT_EQ(reply->code, 404) << path;
+    EXPECT_EQ(reply->content_type, "application/json");
+    EXPECT_THAT(json::parse(reply->body)["error"].get<std::string>(),
+                HasSubstr("/v2/models/NAME[/versions/N]/ready"));
   }
 }
 

@@ -194,6 +194,8 @@ TEST_F(ScriptCompletionTest, OutputsThatAreNoBatchesAreAskedFor) {
   const std::string failed = LoadError(
       "def forward(self, x):\n  return torch.linear(x, self.w.t())\n", options);
   EXPECT_THAT(failed, HasSubstr("a probe forward with zeros failed"));
+  EXPECT_THAT(failed, HasSubstr("; check the types and dims of the inputs "
+                                "first"));
   EXPECT_THAT(failed, Not(HasSubstr("input { name")));
 }
 

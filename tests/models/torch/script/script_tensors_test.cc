@@ -171,7 +171,7 @@ TEST_F(ScriptTensorsTest, ConfigThatDoesNotFitIsRefusedAtLoad) {
   EXPECT_THAT(LoadError(kLinear, Options({kX}, {{"y", DataType::kInt64, {4}}})),
               HasSubstr("output 'y': expected INT64"));
   EXPECT_THAT(LoadError(kLinear, Options({{"x", DataType::kFp32, {9}}}, {kY})),
-              AnyOf(HasSubstr("gives it another type or size"),  // packed
+              AnyOf(HasSubstr("another size than its weights have"),  // packed
                     HasSubstr("mat1 and mat2 shapes")));
   EXPECT_THAT(LoadError("def forward(self, x):\n  return {\"other\": x}\n",
                         Options({kX}, {{"y", DataType::kFp32, {3}}})),

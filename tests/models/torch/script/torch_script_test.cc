@@ -265,6 +265,9 @@ TEST_F(TorchScriptTest, FilesThatAreNoModelsAreNamed) {
               MatchesRegex("cannot load '[^']*broken.pt': expected a "
                            "TorchScript file, (.|\n)* \\(LibTorch: [^\n]*\\)"))
       << "Ferry's sentence first, then one line of LibTorch";
+  EXPECT_THAT(std::string(broken.status().message()),
+              Not(HasSubstr("or the file was )")))
+      << "whole sentences";
 }
 
 // It converts to oneDNN's own constants, which are saved as nothing.
