@@ -90,7 +90,7 @@ class CommandLineTest(BenchRunner):
                       ("compare", path, path)):
             with self.subTest(flags=flags):
                 with unittest.mock.patch.dict(os.environ, COLUMNS="80"):
-                    narrow = self.bench(*flags, code=None)
+                    narrow = self.bench(*flags, code=None, stderr=subprocess.DEVNULL)
                 self.assertLessEqual(max(map(len, narrow.splitlines())), 80)
         help_text = self.bench("run", "--help")
         for group in ("Server", "Requests", "Loads", "Results", "Several runs"):
