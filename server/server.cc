@@ -50,26 +50,6 @@ absl::Status CannotListen(const absl::Status& status, const char* side,
                    "-port or ", flag, "-address"));
 }
 
-// Whether the model answers what it admitted, or some of it, if one waits. An
-// instance hangs that is at a batch for longer than `timeout`; 0: none does.
-bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now) {
-  const SchedulerStatistics counted = model.scheduler->Snapshot();
-  size_t hung = 0;
-  int32_t hung_batches = 0;
-  for (const SchedulerStatistics::InFlight& instance : counted.in_flight) {
-    if (timeout > Duration(0) && instance.batches > 0 &&
-        now - instance.oldest_begin > timeout) {
-      ++hung;
-      hung_batches += instance.batches;
-    }
-  }
-  if (model.scheduler->is_device_lost() || hung == counted.in_flight.size() ||
-      (hung > 0 && model.config.dynamic_batching().preserve_ordering())) {
-    return false;  // in the last case what follows waits for what hangs
-  }
-  return counted.queued_requests > 0 || counted.running_batches > hung_batches;
-}
-
 void SleepUntil(TimePoint until) {
   Mutex mutex;
   CondVar never_signaled;
@@ -327,10 +307,7 @@ TimePoint Server::AwaitAnswers(TimePoint until) {
     return clock.Now();
   }
   for (TimePoint now = clock.Now(); now < until; now = clock.Now()) {
-    std::vector<ModelUse> uses = models_.UseAll();
-    for (ModelUse& leaving : models_.UseLeaving()) {
-      uses.push_back(std::move(leaving));
-    }
+    const std::vector<ModelUse> uses = models_.UseEach();
     if (std::none_of(uses.begin(), uses.end(), [&](const ModelUse& use) {
           return CanAnswer(use->model(), options_.lifecycle.backend_timeout,
                            now);

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import pathlib
+import sys
 import tempfile
 import time
 
@@ -20,9 +21,9 @@ import numpy as np
 
 import measuring
 
-TOLERANCE = 0.05  # of ferry.precision_tolerance
-ROUNDING = 1e-3  # fp32 by other kernels
-TYPES = {"FP32": np.float32, "INT64": np.int64}
+sys.path.append(str(measuring.ROOT / "tests/e2e"))
+from output_error import ROUNDING, TOLERANCE, TYPES, error_of
+
 FIRST = "mlp"  # loaded at start, so that LibTorch is there
 LARGE = {
     "residual": 'input { name: "x" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] }\n'
@@ -44,17 +45,6 @@ def write_models(programs, folder):
             f'default_model_filename: "{name}.pt"\ndynamic_batching {{}}\n' +
             tensors, encoding="utf-8")
     return json.loads((pathlib.Path(folder) / "networks.json").read_text())
-
-
-def error_of(expected, found):
-    """Returns how far an output is off, as a share of its largest value."""
-    if not np.issubdtype(expected.dtype, np.floating):
-        return float(np.mean(expected != found))
-    if not np.array_equal(np.isfinite(expected), np.isfinite(found)):
-        return float("inf")
-    expected, found = np.nan_to_num(expected), np.nan_to_num(found)
-    return float(np.abs(expected - found).max() /
-                 (np.abs(expected).max() or 1))
 
 
 def answers(client, folder, network):

@@ -14,16 +14,30 @@ namespace {
 constexpr int64_t kMinPushbackMs = 1;
 constexpr int64_t kMaxPushbackMs = 1000;
 
-// How long an instance has been at its batch, the longest; 0 where none is.
-Duration LongestBatch(const SchedulerStatistics& counted, TimePoint now) {
-  TimePoint oldest = now;
-  for (const SchedulerStatistics::InFlight& instance : counted.in_flight) {
-    oldest = std::min(oldest, instance.oldest_begin);
-  }
-  return now - oldest;
+using InFlight = SchedulerStatistics::InFlight;
+
+bool Hangs(const InFlight& instance, Duration timeout, TimePoint now) {
+  return timeout > Duration(0) && now - instance.oldest_begin > timeout;
 }
 
 }  // namespace
+
+bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now) {
+  const SchedulerStatistics counted = model.scheduler->Snapshot();
+  size_t hung = 0;
+  int32_t hung_batches = 0;
+  for (const InFlight& instance : counted.in_flight) {
+    if (Hangs(instance, timeout, now)) {
+      ++hung;
+      hung_batches += instance.batches;
+    }
+  }
+  if (model.scheduler->is_device_lost() || hung == counted.in_flight.size() ||
+      (hung > 0 && model.config.dynamic_batching().preserve_ordering())) {
+    return false;  // in the last case what follows waits for what hangs
+  }
+  return counted.queued_requests > 0 || counted.running_batches > hung_batches;
+}
 
 std::optional<Duration> ModelWatch::TimeToEmpty(
     const SchedulerStatistics& counted, TimePoint now) {
@@ -42,11 +56,7 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
 
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
   std::map<uint64_t, ModelWatch> watches;
-  std::vector<ModelUse> uses = models_.UseAll();
-  for (ModelUse& leaving : models_.UseLeaving()) {
-    uses.push_back(std::move(leaving));  // it answers its last requests
-  }
-  for (const ModelUse& use : uses) {
+  for (const ModelUse& use : models_.UseEach()) {
     ModelEntry& entry = *use;
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Scheduler& scheduler = *entry.model().scheduler;
@@ -56,11 +66,16 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
       return absl::StrCat("device is lost ", which);
     }
     const SchedulerStatistics counted = scheduler.Snapshot();
-    const Duration age = LongestBatch(counted, now);
-    if (timeout_ > Duration(0) && age > timeout_) {
-      return absl::StrCat(
-          "backend hangs ", which, " seconds=",
-          std::chrono::duration_cast<std::chrono::seconds>(age).count());
+    const auto oldest =
+        std::min_element(counted.in_flight.begin(), counted.in_flight.end(),
+                         [](const InFlight& a, const InFlight& b) {
+                           return a.oldest_begin < b.oldest_begin;
+                         });
+    if (oldest != counted.in_flight.end() && Hangs(*oldest, timeout_, now)) {
+      return absl::StrCat("backend hangs ", which, " seconds=",
+                          std::chrono::duration_cast<std::chrono::seconds>(
+                              now - oldest->oldest_begin)
+                              .count());
     }
     if (const auto wait = watch.TimeToEmpty(counted, now)) {
       const auto ms =

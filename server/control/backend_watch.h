@@ -1,12 +1,13 @@
 // BackendWatch looks at every model from time to time and tells if its device
-// is lost, if its backend hangs, and how fast it is.
+// is lost, if its backend hangs, and how fast it is; CanAnswer() says what can
+// still be had of one.
 //
 // A backend hangs when one of its instances is at a batch for longer than
 // `timeout`, whatever the other instances do; the wait for the device that it
 // shares counts. It still reads the requests' bytes, so nothing can be freed
 // behind its back: the process has to end.
 //
-// Thread safety: one thread calls Look().
+// Thread safety: one thread calls Look(); CanAnswer() is for any.
 #ifndef FERRY_SERVER_CONTROL_BACKEND_WATCH_H_
 #define FERRY_SERVER_CONTROL_BACKEND_WATCH_H_
 
@@ -35,6 +36,10 @@ class ModelWatch {
   uint64_t rows_ = 0;
   TimePoint rows_at_;
 };
+
+// Whether the model answers what it admitted, or some of it, if one waits:
+// not what an instance has that hangs. timeout 0: none hangs.
+bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now);
 
 class BackendWatch {
  public:

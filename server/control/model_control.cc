@@ -237,11 +237,8 @@ void ModelControl::BeginDrain() {
 
 absl::Status ModelControl::Drain(TimePoint until) {
   absl::Status status;
-  for (const ModelUse& use : table_.UseAll()) {
-    status.Update(use->model().scheduler->Drain(until));
-  }
   // Each user of a model that goes is a call that is under way.
-  for (const ModelUse& use : table_.UseLeaving()) {
+  for (const ModelUse& use : table_.UseEach()) {
     status.Update(use->model().scheduler->Drain(until));
   }
   return status;

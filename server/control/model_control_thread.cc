@@ -333,8 +333,8 @@ void ModelControl::MendNow(const std::string& name, int64_t number,
         name, number, failure.why, std::string(model.status().message()));
     return;
   }
-  const auto entry = std::make_shared<ModelEntry>(*std::move(model));
-  entry->precision_changes = 1;
+  const auto entry =
+      std::make_shared<ModelEntry>(*std::move(model), /*changes=*/1);
   {
     MutexLock lock(mutex_);
     if (is_stopped_) {  // as in LoadNow()

@@ -71,7 +71,7 @@ absl::StatusOr<ModelEntry*> FindIn(const ServedSet& served,
 ModelCounts ModelEntry::Count() const {
   ModelCounts counts;
   counts.invalid_requests = invalid_requests.load(std::memory_order_relaxed);
-  counts.precision_changes = precision_changes.load(std::memory_order_relaxed);
+  counts.precision_changes = precision_changes;
   if (const Scheduler* const scheduler = model_->scheduler.get()) {
     counts.counted = scheduler->Snapshot();
     counts.device_events = scheduler->device_counts();
@@ -251,6 +251,14 @@ std::vector<ModelUse> ModelTable::UseLeaving() const {
   for (const std::shared_ptr<ModelEntry>& entry : leaving_) {
     entry->UseAgain();
     uses.emplace_back(*entry);
+  }
+  return uses;
+}
+
+std::vector<ModelUse> ModelTable::UseEach() const {
+  std::vector<ModelUse> uses = UseAll();
+  for (ModelUse& leaving : UseLeaving()) {
+    uses.push_back(std::move(leaving));
   }
   return uses;
 }

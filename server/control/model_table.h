@@ -42,8 +42,13 @@ namespace ferry {
 // a use of it.
 class ModelEntry {
  public:
-  explicit ModelEntry(std::shared_ptr<const ServedModel> model)
-      : version(std::to_string(model->version)), model_(std::move(model)) {}
+  // `changes`: 1 where it takes the place of the same version in bf16, which
+  // failed.
+  explicit ModelEntry(std::shared_ptr<const ServedModel> model,
+                      uint64_t changes = 0)
+      : version(std::to_string(model->version)),
+        precision_changes(changes),
+        model_(std::move(model)) {}
   ModelEntry(const ModelEntry&) = delete;
   ModelEntry& operator=(const ModelEntry&) = delete;
 
@@ -52,10 +57,9 @@ class ModelEntry {
 
   const std::string version;             // as the protocol writes it
   const uint64_t serial = NextSerial();  // differs for every entry ever made
+  const uint64_t precision_changes;
   // Requests that named this model and failed the codec's checks.
   std::atomic<uint64_t> invalid_requests{0};
-  // 1 where it took the place of the same version in bf16, which failed.
-  std::atomic<uint64_t> precision_changes{0};
   // What a refused client is told to wait, from the last observed throughput.
   std::atomic<int64_t> retry_pushback_ms{50};
 
@@ -181,6 +185,8 @@ class ModelTable {
   std::vector<ModelUse> UseAll() const;
   // Uses of those that are gone and not taken yet, which so are not abandoned.
   std::vector<ModelUse> UseLeaving() const;
+  // Uses of both: of all that have requests to answer.
+  std::vector<ModelUse> UseEach() const;
 
   // Counts of all versions that are or were served, by name, then version; of
   // those that are gone the last 256.

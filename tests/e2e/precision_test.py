@@ -15,21 +15,9 @@ import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
 from ferry_process import FerryProcess, parameter, wait_until
+from output_error import ROUNDING, TOLERANCE, TYPES, error_of
 
 WRITE_NETWORKS = os.environ["FERRY_WRITE_NETWORKS"]
-TOLERANCE = 0.05  # of ferry.precision_tolerance
-ROUNDING = 1e-3  # fp32 by other kernels
-TYPES = {"FP32": np.float32, "INT64": np.int64}
-
-
-def error_of(expected, found):
-    """Returns how far an output is off, as a share of its largest value."""
-    if not np.issubdtype(expected.dtype, np.floating):
-        return float(np.mean(expected != found))
-    if not np.array_equal(np.isfinite(expected), np.isfinite(found)):
-        return np.inf
-    difference = np.abs(np.nan_to_num(expected) - np.nan_to_num(found)).max()
-    return float(difference / (np.abs(np.nan_to_num(expected)).max() or 1))
 
 
 class PrecisionTest(unittest.TestCase):
