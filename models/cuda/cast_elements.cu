@@ -1,40 +1,9 @@
 // Implements CastElements with one kernel for each pair of types.
 #include "models/cuda/cast_elements.h"
-#include "models/cuda/element_pack.cuh"
+#include "models/cuda/cast_kernel.cuh"
 
 namespace ferry {
 namespace {
-
-template <typename From, typename To>
-__device__ To Cast(From value) {
-  if constexpr (sizeof(To) == 8 && sizeof(From) >= 4 &&
-                (std::is_integral_v<From> || std::is_same_v<From, double>)) {
-    return static_cast<To>(value);
-  } else {
-    return CastTo<To>(ToFloat(value));
-  }
-}
-
-template <typename From, typename To>
-__global__ void CastKernel(const From* __restrict__ from, To* __restrict__ to,
-                           int64_t count) {
-  const int64_t packs = count / kPack;
-  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = first; i < packs; i += step) {
-    const auto in = reinterpret_cast<const ElementPack<From>*>(from)[i];
-    ElementPack<To> out;
-#pragma unroll
-    for (int k = 0; k < kPack; ++k) {
-      out.values[k] = Cast<From, To>(in.values[k]);
-    }
-    reinterpret_cast<ElementPack<To>*>(to)[i] = out;
-  }
-  const int64_t rest = packs * kPack + first;
-  if (rest < count) {
-    to[rest] = Cast<From, To>(from[rest]);
-  }
-}
 
 template <typename From, typename To>
 cudaError_t Start(const void* from, void* to, int64_t count,

@@ -1,34 +1,9 @@
-// Implements CastImages like NormalizeImages: a thread writes packs in the
-// model's order; neighbours read what stands close together, and is cached.
+// Implements CastImages with one kernel for each pair of types.
 #include "models/cuda/cast_images.h"
-#include "models/cuda/element_pack.cuh"
+#include "models/cuda/cast_images_kernel.cuh"
 
 namespace ferry {
 namespace {
-
-template <typename From, typename To>
-__global__ void CastImagesKernel(const From* __restrict__ from,
-                                 ImageLayout from_layout, To* __restrict__ to,
-                                 ImageLayout to_layout, int64_t count) {
-  const int64_t packs = count / kPack;
-  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = first; i < packs; i += step) {
-    ImagePlace at = to_layout.PlaceOf(i * kPack);
-    ElementPack<To> out;
-#pragma unroll
-    for (int k = 0; k < kPack; ++k) {
-      out.values[k] = CastTo<To>(ToFloat(from[from_layout.IndexOf(at)]));
-      at = to_layout.After(at);
-    }
-    reinterpret_cast<ElementPack<To>*>(to)[i] = out;
-  }
-  const int64_t rest = packs * kPack + first;
-  if (rest < count) {
-    const ImagePlace at = to_layout.PlaceOf(rest);
-    to[rest] = CastTo<To>(ToFloat(from[from_layout.IndexOf(at)]));
-  }
-}
 
 struct Images {
   DeviceElements from;

@@ -1,0 +1,178 @@
+"""The server on a device: the real LibTorch and libferry_cuda on a CUDA runtime
+without a device (tests/cuda_fake)."""
+
+import concurrent.futures
+import signal
+import unittest
+
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+from fake_server import GPU, LINEAR, STOP_S, Fake, ask, has_fake
+from ferry_process import wait_until
+
+BF16 = 0.1  # of values up to 15, of which bf16 keeps 8 bits
+# Kernels and functions that these models may ask for in vain.
+HARMLESS = ("stub cuCtxGetCurrent", "stub cuCtxSetCurrent",
+            "stub cuDevicePrimaryCtxRetain")
+ILLEGAL_ADDRESS = 700
+OUT_OF_MEMORY = 2
+
+
+class FakeCase(unittest.TestCase):
+
+    def fake(self, **scenario):
+        fake = Fake(**scenario)
+        self.addCleanup(fake.close)
+        return fake
+
+    def start(self, fake, *flags):
+        server = fake.start(*flags)
+        self.addCleanup(server.stop)
+        client = triton.InferenceServerClient(server.address)
+        self.addCleanup(client.close)
+        return server, client
+
+    def events(self, server, event, model="linear"):
+        return server.metric("ferry_device_events_total", model=model,
+                             event=event)
+
+    def assert_stops(self, server):
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(STOP_S), 0, "".join(server.log[-5:]))
+
+    def assert_clean(self, fake):
+        """Nothing was done but what the tests' models are known to do."""
+        self.assertEqual([line for line in fake.log() if line not in HARMLESS],
+                         [])
+
+
+@unittest.skipUnless(has_fake(), "no fake CUDA was built: scripts/build.sh cuda "
+                     "ferry_cuda_fake")
+class CudaFakeTest(FakeCase):
+
+    def test_answers_are_right_and_come_from_graphs(self):
+        fake = self.fake()
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        self.assertIn(f"device uuid={GPU}", "".join(server.log))
+        self.assertIn("driver=13.0 runtime=13.0", "".join(server.log))
+        for rows in range(1, 9):
+            self.assertLess(ask(client, rows=rows, seed=rows), BF16)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            errors = list(pool.map(
+                lambda seed: ask(client, rows=1 + seed % 3, seed=seed),
+                range(400)))
+        self.assertLess(max(errors), BF16)
+        self.assertGreater(self.events(server, "graph_launched"), 8)
+        for event in ("no_graph", "no_graph_of_these_sizes", "graphs_off",
+                      "out_of_memory"):
+            self.assertEqual(self.events(server, event), 0, event)
+        self.assert_stops(server)
+        self.assert_clean(fake)
+
+    def test_answers_without_graphs_are_the_same(self):
+        fake = self.fake()
+        fake.add_model("linear", config=LINEAR + (
+            'parameters { key: "ferry.cuda_graphs" '
+            'value { string_value: "false" } }\n'))
+        server, client = self.start(fake)
+        for rows in range(1, 9):
+            self.assertLess(ask(client, rows=rows), BF16)
+        self.assertGreaterEqual(self.events(server, "graphs_off"), 8)
+        self.assert_stops(server)
+        self.assert_clean(fake)
+
+    def test_models_come_and_go_beside_one_that_serves(self):
+        fake = self.fake()
+        fake.add_model("linear")
+        fake.add_model("other")
+        server, client = self.start(fake, "--model-control-mode=explicit",
+                                    "--load-model=linear")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            stop = False
+
+            def serve():
+                worst = 0
+                for seed in range(100_000):
+                    if stop:
+                        return worst
+                    worst = max(worst, ask(client, seed=seed))
+                return worst
+            served = pool.submit(serve)
+            for _ in range(5):
+                client.load_model("other")
+                self.assertLess(ask(client, "other", rows=3), BF16)
+                client.unload_model("other")
+                self.assertTrue(wait_until(
+                    lambda: not client.is_model_ready("other")))
+            stop = True
+            self.assertLess(served.result(), BF16)
+        self.assertLess(ask(client), BF16)
+        self.assert_stops(server)
+        self.assert_clean(fake)
+
+    def test_lost_device_ends_the_server(self):
+        fake = self.fake()
+        fake.scenario["lose_when"] = str(fake.folder / "lost")
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        self.assertLess(ask(client), BF16)
+        (fake.folder / "lost").write_text("")
+        self.assertEqual(server.wait(STOP_S), 3)
+        self.assertIn("device is lost", "".join(server.log))
+
+    def test_batch_that_loses_the_device_fails_and_ends_the_server(self):
+        fake = self.fake(sticky=f"cudaGraphLaunch:40:{ILLEGAL_ADDRESS}")
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        with self.assertRaises(InferenceServerException) as caught:
+            for seed in range(100):
+                self.assertLess(ask(client, seed=seed), BF16)
+        self.assertRegex(caught.exception.status(), "INTERNAL|UNAVAILABLE")
+        self.assertEqual(server.wait(STOP_S), 3)
+
+    def test_kernel_that_never_ends_ends_the_server(self):
+        fake = self.fake(endless=300)
+        fake.add_model("linear")
+        server, client = self.start(fake, "--backend-timeout-secs=1",
+                                    "--exit-timeout-secs=2")
+        with self.assertRaises(InferenceServerException):
+            for seed in range(1000):
+                ask(client, seed=seed, client_timeout=20)
+        self.assertEqual(server.wait(STOP_S), 3)
+        self.assertIn("backend hangs model=linear", "".join(server.log))
+
+    def test_driver_that_is_too_old_is_told(self):
+        fake = self.fake(driver=12080)
+        fake.add_model("linear")
+        ended = fake.run(f"--model-repository={fake.models}")
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("driver", ended.stderr.splitlines()[-1])
+
+    def test_drain_answers_what_was_admitted(self):
+        fake = self.fake()
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        outcomes = []
+
+        def serve(seed):
+            try:
+                return ask(client, rows=2, seed=seed)
+            except InferenceServerException as error:
+                return error.status()
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            futures = [pool.submit(serve, seed) for seed in range(600)]
+            wait_until(lambda: sum(one.done() for one in futures) > 50)
+            server.signal(signal.SIGTERM)
+            outcomes = [one.result() for one in futures]
+        self.assertEqual(server.wait(STOP_S), 0)
+        refused = {one for one in outcomes if isinstance(one, str)}
+        self.assertLessEqual(refused, {"StatusCode.UNAVAILABLE"})
+        self.assertLess(max(one for one in outcomes
+                            if isinstance(one, float)), BF16)
+        self.assert_clean(fake)
+
+
+if __name__ == "__main__":
+    unittest.main()

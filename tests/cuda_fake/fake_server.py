@@ -1,0 +1,105 @@
+"""A real ferry-server on the fake CUDA and the fake NVML, with the real LibTorch.
+
+The libraries lie in $FERRY_FAKE_CUDA_FOLDER, $FERRY_FAKE_NVML_FOLDER and
+$FERRY_CUDA_FOLDER, which has libferry_cuda.so.
+"""
+
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from unittest import mock
+
+import numpy as np
+import tritonclient.grpc as triton
+
+import ferry_process
+
+GPU = "GPU-aaaaaaaa-0000-1111-2222-333333333333"
+SCENARIO = (f"driver version=580.95.05\ngpu uuid={GPU} name=NVIDIA_H100 "
+            "bus=00000000:1B:00.0 memory_mib=4096 mig=off\n")
+WEIGHT = np.arange(1, 7, dtype=np.float32).reshape(2, 3)  # of linear.pt
+# What starts and ends on the fake takes longer than with nothing to load.
+STOP_S = 30
+
+LINEAR = ('platform: "pytorch_libtorch"\nmax_batch_size: 8\n'
+          'input { name: "x" data_type: TYPE_FP32 dims: [ 3 ] }\n'
+          'output { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }\n'
+          "dynamic_batching {}\n")
+
+
+def has_fake():
+    return (os.path.exists(ferry_process.SERVER) and
+            os.path.isdir(os.environ.get("FERRY_FAKE_CUDA_FOLDER", "/no")))
+
+
+class Fake:
+    """A folder with scenario, log and models, and the environment of a server."""
+
+    def __init__(self, **scenario):
+        """scenario: words of fake_scenario.h; a list is the word more than once."""
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ferry-fake-"))
+        self.models = self.folder / "models"
+        self.models.mkdir()
+        (self.folder / "nvml").write_text(SCENARIO)
+        self.scenario = scenario
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def add_model(self, name, file="linear", config=LINEAR):
+        """A model of one of the files of write_scripts."""
+        scripts = self.folder / "scripts"
+        if not scripts.exists():
+            scripts.mkdir()
+            subprocess.run([os.environ["FERRY_WRITE_SCRIPTS"], scripts],
+                           check=True, capture_output=True)
+        (self.models / name / "1").mkdir(parents=True)
+        shutil.copy(scripts / f"{file}.pt", self.models / name / "1/model.pt")
+        (self.models / name / "config.pbtxt").write_text(config)
+
+    def environment(self):
+        words = [f"log={self.folder / 'log'}"]
+        for word, value in self.scenario.items():
+            for one in value if isinstance(value, list) else [value]:
+                words.append(f"{word}={one}")
+        folders = [os.environ[name] for name in
+                   ("FERRY_FAKE_NVML_FOLDER", "FERRY_CUDA_FOLDER",
+                    "FERRY_FAKE_CUDA_FOLDER")]
+        # Before torch's own RPATH comes only what is loaded already.
+        preloaded = sorted(glob.glob(os.path.join(
+            os.environ["FERRY_FAKE_CUDA_FOLDER"], "lib*.so*")))
+        return {"FERRY_FAKE_CUDA": " ".join(words),
+                "FERRY_FAKE_NVML": str(self.folder / "nvml"),
+                "LD_LIBRARY_PATH": ":".join(folders),
+                "LD_PRELOAD": ":".join(preloaded)}
+
+    def start(self, *flags):
+        with mock.patch.dict(os.environ, self.environment()):
+            return ferry_process.FerryProcess(
+                "--device=only", f"--model-repository={self.models}", *flags,
+                models=None)
+
+    def run(self, *flags):
+        """Runs a server that does not start to its end."""
+        with mock.patch.dict(os.environ, self.environment()):
+            return ferry_process.run("--device=only", "--grpc-port=0",
+                                     "--metrics-port=0", *flags)
+
+    def log(self):
+        """What the fake noted: stubs and kernels that did nothing, illegal
+        addresses, planned errors, captures that broke."""
+        path = self.folder / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+def ask(client, model="linear", rows=1, seed=0, **options):
+    """Sends rows to a model of linear.pt, and returns how far the answer is
+    off."""
+    x = np.random.default_rng(seed).random((rows, 3), dtype=np.float32)
+    given = triton.InferInput("x", x.shape, "FP32")
+    given.set_data_from_numpy(x)
+    y = client.infer(model, [given], **options).as_numpy("y")
+    return float(np.abs(y - x @ WEIGHT.T).max())
