@@ -19,7 +19,7 @@ class VirtualSummary {
   void Add(const VirtualRecord& record);
 
   // A sentence of what was carried, and why the device is busier than that
-  // where batches leave before they are full.
+  // where batches leave before they are full and all were answered in time.
   std::string ToText(const VirtualRunResult& result) const;
 
   // One JSON object. Goodput is what was answered OK within its timeout, while
@@ -39,6 +39,7 @@ class VirtualSummary {
   double SaturationRate() const;  // rows/s
   double Goodput() const;         // rows/s
   double BusyRatio(const VirtualRunResult& result) const;
+  bool AllInTime() const;  // answered OK, each within its timeout
 
   const VirtualRunOptions& options_;
   std::deque<Counts> by_class_;
