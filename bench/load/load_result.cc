@@ -37,13 +37,12 @@ std::string VoidReason(const LoadResult& result) {
     return "nothing was measured";
   }
   if (result.not_sent > 0) {
-    return absl::StrFormat("the client never sent %d of %d planned requests",
+    return absl::StrFormat("%s %d of %d planned requests", kNeverSent,
                            result.not_sent, result.planned);
   }
   if (result.held_back > 0) {
-    return absl::StrFormat(
-        "%d requests waited in the client for a free call (--max-outstanding)",
-        result.held_back);
+    return absl::StrFormat("%d requests %s for a free call (--max-outstanding)",
+                           result.held_back, kHeldBack);
   }
   if (result.is_offline && result.unanswered > 0) {
     return absl::StrFormat(
@@ -55,8 +54,7 @@ std::string VoidReason(const LoadResult& result) {
   const auto latency_ns = static_cast<double>(result.latency.Quantile(0.99));
   if (lag_ns > std::max(kLagAllowedNs, kLagShareOfLatency * latency_ns)) {
     return absl::StrFormat(
-        "the client was late: p99 of the send lag is %.2f ms, of the latency "
-        "%.2f ms",
+        "%s: p99 of the send lag is %.2f ms, of the latency %.2f ms", kSentLate,
         lag_ns / 1e6, latency_ns / 1e6);
   }
   return "";

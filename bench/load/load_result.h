@@ -84,6 +84,11 @@ struct LoadResult {
 // nothing was measured; a query also when answers stayed out.
 std::string VoidReason(const LoadResult& result);
 
+// What tells its reasons apart, also those that files hold.
+inline constexpr char kSentLate[] = "the client was late";
+inline constexpr char kNeverSent[] = "the client never sent";
+inline constexpr char kHeldBack[] = "waited in the client";
+
 // Returns the code's name as gRPC writes it: "RESOURCE_EXHAUSTED".
 std::string CodeName(size_t code);
 

@@ -70,20 +70,23 @@ std::vector<std::string> MakeRow(const RunResult& run,
                                         : point.purpose};
 }
 
-// Returns what to do about a VoidReason(), or about what merge makes of some;
-// "" where nothing helps.
-std::string AdviceOnVoid(const std::string& reason) {
-  if (absl::StrContains(reason, "the client was late") ||
-      absl::StrContains(reason, "the client never sent")) {
-    return "void as the client was late: it needs a processor that the server "
-           "does not use; measure from another machine, give client and server "
-           "processors of their own (taskset), or send less, with "
-           "--connections 1 --queues 1";
+// Returns what to do about a VoidReason() of the run, or about what merge makes
+// of some; "" where nothing helps.
+std::string AdviceOnVoid(const RunResult& run, const std::string& reason) {
+  if (absl::StrContains(reason, kSentLate)) {
+    return absl::StrCat(
+        "void as the client was late: it needs a processor of its own; ",
+        run.address.empty()  // in this process
+            ? "send less, or measure where more processors are free"
+            : "measure from another machine, give client and server "
+              "processors of their own (taskset), or send less, with "
+              "--connections 1 --queues 1");
   }
-  return absl::StrContains(reason, "waited in the client")
-             ? "void as requests waited in the client: the server has more "
-               "requests under way than --max-outstanding allows; lower the "
-               "rate, or raise it"
+  // Sent late, or never: no answer made a call free.
+  return absl::StrContains(reason, kHeldBack) ||
+                 absl::StrContains(reason, kNeverSent)
+             ? "void as requests waited in the client: --max-outstanding were "
+               "under way; lower the rate, or raise --max-outstanding"
              : "";
 }
 
@@ -214,7 +217,7 @@ ReportTable MakeTable(const std::vector<RunResult>& runs) {
         table.notes.push_back(absl::StrCat("void: ", run.label, ", ",
                                            DescribeLoad(point), ": ",
                                            point.void_reason));
-        advice.insert(AdviceOnVoid(point.void_reason));
+        advice.insert(AdviceOnVoid(run, point.void_reason));
       } else if (const std::string why = WhyUnsteady(point); !why.empty()) {
         table.notes.push_back(absl::StrCat("unsteady: ", run.label, ", ",
                                            DescribeLoad(point), ": ", why));

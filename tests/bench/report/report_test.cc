@@ -257,8 +257,10 @@ TEST(ReportJsonTest, OlderFilesNameNoArrivals) {
 }
 
 // Returns what the table says of points that are void for that reason.
-std::vector<std::string> AdviceOn(const std::string& reason) {
+std::vector<std::string> AdviceOn(const std::string& reason,
+                                  const std::string& address = "[::1]:8001") {
   RunResult run;
+  run.address = address;
   run.points = {OpenPoint(100), OpenPoint(200)};
   for (PointResult& point : run.points) {
     point.void_reason = reason;
@@ -277,13 +279,20 @@ TEST(ReportTableTest, WhatToDoAboutVoidPointsStandsOnce) {
   RecordLatency(load.latency, Milliseconds(4));
   const std::vector<std::string> late = AdviceOn(VoidReason(load));
   EXPECT_THAT(late, ElementsAre(HasSubstr("--connections 1 --queues 1")));
-  load.not_sent = 3;
-  EXPECT_EQ(AdviceOn(VoidReason(load)), late);
   EXPECT_EQ(AdviceOn("in a.json: " + VoidReason(load)), late) << "of merge";
-  load.not_sent = 0;
+  const std::string in_process = "";
+  EXPECT_THAT(AdviceOn(VoidReason(load), in_process),
+              ElementsAre(AllOf(HasSubstr("the client was late"),
+                                Not(HasSubstr("server")),
+                                Not(HasSubstr("--connections")))));
   load.held_back = 2;
-  EXPECT_THAT(AdviceOn(VoidReason(load)),
-              ElementsAre(HasSubstr("lower the rate, or raise it")));
+  const std::vector<std::string> held_back = AdviceOn(VoidReason(load));
+  EXPECT_THAT(
+      held_back,
+      ElementsAre(HasSubstr("lower the rate, or raise --max-outstanding")));
+  EXPECT_EQ(AdviceOn(VoidReason(load), in_process), held_back);
+  load.not_sent = 3;
+  EXPECT_EQ(AdviceOn(VoidReason(load)), held_back) << "no call was free";
   EXPECT_THAT(AdviceOn(VoidReason(LoadResult())), IsEmpty());
   EXPECT_THAT(AdviceOn(""), IsEmpty());
 }
