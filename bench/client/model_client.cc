@@ -19,8 +19,10 @@ namespace ferry::bench {
 namespace {
 
 constexpr Duration kReadyPoll = std::chrono::milliseconds(100);
-constexpr size_t kMostNamed = 500;  // characters of all models
+constexpr Duration kIndexLimit = std::chrono::seconds(1);
+constexpr size_t kMostNamed = 500;  // characters of a reason, of all models
 constexpr char kSimulatedPlatform[] = "ferry_sim";
+constexpr char kReady[] = "READY";
 
 }  // namespace
 
@@ -101,18 +103,26 @@ absl::Status ModelClient::AwaitReady(Duration limit) const {
 }
 
 std::string ModelClient::WhyNotReady() const {
-  const auto index = Call(&Stub::RepositoryIndex, {}, "RepositoryIndex");
+  const auto index =
+      Call(&Stub::RepositoryIndex, {}, "RepositoryIndex", kIndexLimit);
   if (!index.ok()) {
     return "";  // not all servers have one
   }
   std::set<std::string> names;
+  std::string why;  // of the last version, which is the one that is wanted
   for (const auto& one : index->models()) {
-    if (one.name() == model_) {
-      return PrintableText(absl::StrCat(
-          ": ", one.state().empty() ? "it was never loaded" : one.state(),
-          one.reason().empty() ? "" : ": ", one.reason()));
-    }
     names.insert(one.name());
+    if (one.name() == model_) {
+      const std::string& state = one.state();
+      why = absl::StrCat(state.empty() ? "it was never loaded"
+                         : state == kReady
+                             ? "it is loaded, but the server takes no requests"
+                             : state,
+                         one.reason().empty() ? "" : ": ", one.reason());
+    }
+  }
+  if (!why.empty()) {
+    return ": " + PrintableText(why, kMostNamed);
   }
   return absl::StrCat(
       ": the server has no model of that name, ",

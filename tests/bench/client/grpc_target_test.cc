@@ -216,7 +216,7 @@ TEST(GrpcTargetWithoutServerTest, SaysWhereNobodyAnswers) {
             absl::StatusCode::kUnavailable);
 }
 
-// Has the model "broken", which is not ready, and "mlp".
+// Has versions of the models "broken" and "held", and "mlp"; none is ready.
 class UnreadyService final : public CallbackEchoService {
  public:
   UnreadyService() : CallbackEchoService(EchoModel{}) {}
@@ -233,12 +233,22 @@ class UnreadyService final : public CallbackEchoService {
       grpc::ServerContext* /*context*/,
       const inference::RepositoryIndexRequest* /*request*/,
       inference::RepositoryIndexResponse* reply) override {
-    auto* const broken = reply->add_models();
-    broken->set_name("broken");
-    broken->set_state("UNAVAILABLE");
-    broken->set_reason("no file");
-    reply->add_models()->set_name("mlp");
+    Add("broken", "UNAVAILABLE", "unloaded", *reply);
+    Add("broken", "UNAVAILABLE", "no file" + std::string(1000, '.'), *reply);
+    Add("held", "UNAVAILABLE", "unloaded", *reply);
+    Add("held", "READY", "", *reply);
+    Add("mlp", "", "", *reply);
     return grpc::Status::OK;
+  }
+
+ private:
+  static void Add(const std::string& name, const std::string& state,
+                  const std::string& reason,
+                  inference::RepositoryIndexResponse& reply) {
+    auto* const version = reply.add_models();
+    version->set_name(name);
+    version->set_state(state);
+    version->set_reason(reason);
   }
 };
 
@@ -259,8 +269,12 @@ TEST(ModelClientTest, ModelThatIsNotReadyIsLookedUpInTheIndex) {
   const std::string at = "' at " + address + " is not ready: ";
   EXPECT_EQ(said("mlpp"), "model 'mlpp" + at +
                               "the server has no model of that name, it has "
-                              "broken, mlp");
-  EXPECT_EQ(said("broken"), "model 'broken" + at + "UNAVAILABLE: no file");
+                              "broken, held, mlp");
+  const std::string last = "model 'broken" + at + "UNAVAILABLE: no file...";
+  EXPECT_EQ(said("broken").substr(0, last.size()), last);
+  EXPECT_LT(said("broken").size(), 700U);
+  EXPECT_EQ(said("held"), "model 'held" + at +
+                              "it is loaded, but the server takes no requests");
   EXPECT_EQ(said("mlp"), "model 'mlp" + at + "it was never loaded");
   server->Shutdown();
 }
