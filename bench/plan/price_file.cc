@@ -154,15 +154,17 @@ std::string Describe(const PriceRow& row) {
 
 absl::StatusOr<PriceFile> ParsePrices(const std::string& text,
                                       const std::string& name) {
+  Json json;
   // nlohmann reports by exception; this is its edge.
   try {
-    return ParseFile(Json::parse(text), name);
+    json = Json::parse(text);
   } catch (const Json::exception& error) {
     // "[json...] parse error at line ...", or "number overflow parsing ..."
     const std::string why = error.what();
     return absl::InvalidArgumentError(absl::StrCat(
         name, ": expected JSON, found a ", why.substr(why.find("] ") + 2)));
   }
+  return ParseFile(json, name);
 }
 
 absl::StatusOr<PriceRow> FindPrice(const PriceFile& prices,
