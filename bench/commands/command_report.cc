@@ -128,6 +128,18 @@ int Judge(const RunOptions& options, const RunResult& run) {
   return failures.empty() ? 0 : kConditionHolds;
 }
 
+void PrintCeiling(const RunResult& run) {
+  if (!run.search.has_value() || run.search->client_ceiling <= 0) {
+    return;
+  }
+  const std::string with =
+      run.runtime_options.has_value() ? " with " + run.label : "";
+  std::printf(
+      "this client could not send %.0f/s on time%s: more may be possible; "
+      "what to do is told above\n",
+      run.search->client_ceiling, PrintableText(with).c_str());
+}
+
 int TellInterruption(const std::string& what) {
   if (what.empty()) {
     return 0;

@@ -40,6 +40,11 @@ int FailAfter(const RunOptions& options, const RunResult& run,
 // exit code: 2 where there is one.
 int Judge(const RunOptions& options, const RunResult& run);
 
+// Prints that the search of the run had a rate that this client could not send,
+// where there was one: what is told as found, or as less than it, may be the
+// client's own limit. The report, which comes before, says what to do.
+void PrintCeiling(const RunResult& run);
+
 // Says on stderr what a signal left out, where `what` says something. Returns
 // the exit code: kExitInterrupted where there was something left out.
 int TellInterruption(const std::string& what);

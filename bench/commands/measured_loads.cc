@@ -20,8 +20,7 @@ namespace ferry::bench {
 namespace {
 
 void PrintAnswer(const SearchFlags& flags, const RunResult& run,
-                 const RateSearch& search, const std::optional<double>& found,
-                 double seconds) {
+                 const std::optional<double>& found, double seconds) {
   const std::string bound = DescribeBound(flags);
   const int tries = static_cast<int>(run.points.size());
   if (found.has_value()) {
@@ -39,12 +38,7 @@ void PrintAnswer(const SearchFlags& flags, const RunResult& run,
     std::printf("no rate was found with %s, in %d loads and %.0f s\n",
                 bound.c_str(), tries, seconds);
   }
-  if (search.client_ceiling() > 0) {
-    std::printf(
-        "this client could not send %.0f/s on time: the server may do more; "
-        "what to do is told above\n",
-        search.client_ceiling());
-  }
+  PrintCeiling(run);
 }
 
 // Reports what was measured of a search that a signal ended. Returns the exit
@@ -120,7 +114,7 @@ int ReportSearch(const SearchFlags& flags, const Searched& searched,
   }
   const int code = Report(flags.run, {run});
   PrintAnswer(
-      flags, run, search, found,
+      flags, run, found,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count());
   if (code != 0) {

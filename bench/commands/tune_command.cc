@@ -261,18 +261,6 @@ void PrintTried(const TuneResult& result, const TunePrecision& precision) {
   }
 }
 
-// Rates that the client could not send make "less than" its own limit.
-void PrintCeiling(const std::vector<RunResult>& runs) {
-  for (const RunResult& run : runs) {
-    if (run.search.has_value() && run.search->client_ceiling > 0) {
-      std::printf(
-          "this client could not send %.0f/s on time with %s: the "
-          "server may do more\n",
-          run.search->client_ceiling, PrintableText(run.label).c_str());
-    }
-  }
-}
-
 int PrintAnswer(const TuneFlags& flags, const TuneResult& result) {
   const std::string bound = DescribeBound(flags.search);
   if (result.tried.empty() || !result.best.has_value()) {
@@ -318,7 +306,9 @@ int Run(TuneFlags flags, const Invocation& invocation) {
   const absl::Status restored = Restore(runtime_options, *own);
   const int code = Report(flags.search.run, tune.runs());
   PrintTried(result, PrecisionOf(flags.search));
-  PrintCeiling(tune.runs());
+  for (const RunResult& run : tune.runs()) {
+    PrintCeiling(run);
+  }
   for (const absl::Status& status : {tuned, restored}) {
     if (!status.ok()) {
       return Fail(status);

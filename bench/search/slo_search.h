@@ -53,7 +53,7 @@ class SloSearch {
   // The last Try could not be made, it was too high for the client. Where that
   // comes twice, the highest that met is what is confirmed, or without one a
   // lower rate is tried; a confirmation steps down. At the third such rate in a
-  // row the search ends: the client is late at any.
+  // row the search ends, and no rate is confirmed.
   void ReportCeiling();
 
   // Requests/s; nothing where no rate was confirmed, or not yet.
