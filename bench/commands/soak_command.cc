@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -81,13 +82,12 @@ double SettledAt(const SoakFlags& flags) {
 
 nlohmann::ordered_json ToJson(const SoakFlags& flags,
                               const SoakAccount& account,
-                              const std::vector<MemorySample>& samples) {
+                              const std::vector<MemorySample>& samples,
+                              std::optional<double> slope) {
   nlohmann::ordered_json rss = nlohmann::ordered_json::array();
   for (const MemorySample& sample : samples) {
     rss.push_back({sample.at_s, sample.rss_mb});
   }
-  const double from_s = SettledAt(flags);
-  const auto slope = SlopeMbPerMinute(samples, from_s);
   return {{"format", "ferry-bench-soak/1"},
           {"date", DateNow()},
           {"model", flags.model},
@@ -108,7 +108,7 @@ nlohmann::ordered_json ToJson(const SoakFlags& flags,
           {"wrong_rows", account.wrong_rows},
           {"malformed", account.malformed},
           {"balances", account.balances()},
-          {"rss_fitted_from_s", from_s},
+          {"rss_fitted_from_s", SettledAt(flags)},
           {"rss_slope_mb_per_minute", slope.has_value()
                                           ? nlohmann::ordered_json(*slope)
                                           : nlohmann::ordered_json(nullptr)},
@@ -130,18 +130,20 @@ int Report(const SoakFlags& flags, const SoakAccount& account,
               static_cast<unsigned long long>(account.wrong_id),
               static_cast<unsigned long long>(account.wrong_rows),
               static_cast<unsigned long long>(account.malformed));
-  std::printf("%s\n", DescribeMemory(samples, SettledAt(flags)).c_str());
+  const double from_s = SettledAt(flags);
+  const auto slope = SlopeMbPerMinute(samples, from_s);
+  std::printf("%s\n", DescribeMemory(samples, slope, from_s).c_str());
   if (!flags.json_path.empty()) {
-    if (const auto status = ReplaceFile(
-            flags.json_path, ToJson(flags, account, samples).dump(1) + "\n");
+    if (const auto status =
+            ReplaceFile(flags.json_path,
+                        ToJson(flags, account, samples, slope).dump(1) + "\n");
         !status.ok()) {
       return Fail(status);
     }
   }
-  const bool memory_holds =
-      SlopeMbPerMinute(samples, SettledAt(flags)).value_or(0) <
-      flags.max_slope_mb_per_minute;
-  if (!account.balances() || !memory_holds) {
+  const bool memory_grows =
+      slope.has_value() && *slope > flags.max_slope_mb_per_minute;
+  if (!account.balances() || memory_grows) {
     std::fprintf(stderr, "ferry-bench: soak failed: %s\n",
                  account.balances() ? "resident memory grows"
                                     : "the account does not balance");

@@ -47,18 +47,17 @@ std::optional<double> SlopeMbPerMinute(const std::vector<MemorySample>& samples,
 }
 
 std::string DescribeMemory(const std::vector<MemorySample>& samples,
-                           double from_s) {
+                           std::optional<double> slope, double from_s) {
   if (samples.empty()) {
     return "memory was not checked: --server-pid says whose to read";
   }
-  const auto slope = SlopeMbPerMinute(samples, from_s);
   return slope.has_value()
              ? absl::StrFormat("rss %.1f MB, slope %.3f MB/min",
                                samples.back().rss_mb, *slope)
              : absl::StrFormat(
                    "rss %.1f MB; its slope was not checked: it takes "
-                   "two readings after %.0f s, so a longer "
-                   "--duration-secs",
+                   "two readings after %.0f s, so a soak and a process that "
+                   "last longer",
                    samples.back().rss_mb, from_s);
 }
 

@@ -27,7 +27,7 @@ std::optional<double> SlopeMbPerMinute(const std::vector<MemorySample>& samples,
 
 // Returns that slope in words, or what to do to have one.
 std::string DescribeMemory(const std::vector<MemorySample>& samples,
-                           double from_s);
+                           std::optional<double> slope, double from_s);
 
 }  // namespace ferry::bench
 

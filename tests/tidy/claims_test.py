@@ -52,6 +52,16 @@ class ClaimsTest(unittest.TestCase):
                 self.assertEqual(read(bug.path).count(bug.right), 1)
                 self.assertIn(f"B4-{bug.target}", claims())
 
+    def test_memory_that_was_not_read_passes_no_soak(self):
+        sys.path.insert(0, str(SOURCE / "scripts/show"))
+        import soaking  # pylint: disable=import-outside-toplevel
+        for slope, passed in ((None, False), (0.0, True),
+                              (soaking.MOST_SLOPE, False)):
+            with self.subTest(slope=slope):
+                self.assertEqual(passed, soaking.passes(
+                    {"balances": True, "rss_slope_mb_per_minute": slope},
+                    {"reports": 0, "exit": 0}))
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -59,13 +59,13 @@ TEST(ProcessMemoryTest, SlopeIsOfTheFittedPartOnly) {
 }
 
 TEST(ProcessMemoryTest, WhatWasNotCheckedIsSaidWithWhatToDo) {
-  EXPECT_EQ(DescribeMemory({{0, 10}, {60, 12}}, 0),
+  EXPECT_EQ(DescribeMemory({{0, 10}, {60, 12}}, 2, 0),
             "rss 12.0 MB, slope 2.000 MB/min");
-  EXPECT_EQ(DescribeMemory({}, 2),
+  EXPECT_EQ(DescribeMemory({}, std::nullopt, 2),
             "memory was not checked: --server-pid says whose to read");
-  EXPECT_EQ(DescribeMemory({{0, 10}, {5, 12}}, 2),
+  EXPECT_EQ(DescribeMemory({{0, 10}, {5, 12}}, std::nullopt, 2),
             "rss 12.0 MB; its slope was not checked: it takes two readings "
-            "after 2 s, so a longer --duration-secs");
+            "after 2 s, so a soak and a process that last longer");
 }
 
 TEST(ProcessMemoryTest, ReadsThisProcessAndNoOther) {
