@@ -42,6 +42,10 @@ std::string ToMarkdown(const Comparison& comparison) {
   for (const std::string& unsteady : comparison.unsteady) {
     absl::StrAppend(&text, "**", unsteady, "**\n\n");
   }
+  if (comparison.loads.empty()) {
+    absl::StrAppend(&text,
+                    "A and B have no load in common whose numbers stand.\n\n");
+  }
   return absl::StrCat(text, ToMarkdown(MakeTable(comparison)));
 }
 

@@ -77,6 +77,9 @@ ReportTable MakeTable(const Comparison& comparison) {
                             VerdictText(metric)});
     }
   }
+  if (table.rows.empty()) {
+    table.headings.clear();  // notes alone
+  }
   for (const std::string& left_out : comparison.left_out) {
     table.notes.push_back("not compared: " + left_out);
   }
@@ -91,8 +94,10 @@ std::string ToText(const Comparison& comparison, size_t columns) {
   for (const auto& row : table.rows) {
     width = std::max(width, row.back().size());
   }
-  table.headings.back().resize(std::max(width, table.headings.back().size()),
-                               ' ');
+  if (!table.headings.empty()) {
+    table.headings.back().resize(std::max(width, table.headings.back().size()),
+                                 ' ');
+  }
   for (auto& row : table.rows) {  // words begin in one column
     row.back().resize(width, ' ');
   }
@@ -107,9 +112,6 @@ std::string ToText(const Comparison& comparison, size_t columns) {
   }
   for (const std::string& unsteady : comparison.unsteady) {
     warn("WARNING: " + unsteady);
-  }
-  if (table.rows.empty()) {
-    table.headings.clear();  // notes alone
   }
   return absl::StrCat(text, "\n", ToText(table, columns));
 }

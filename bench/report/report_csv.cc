@@ -209,12 +209,15 @@ std::string ToMarkdown(const ReportTable& table) {
             }),
         " |\n");
   };
-  std::string text = line(table.headings);
-  text += line(Cells(table.headings.size(), "---"));
+  std::string text;
+  if (!table.headings.empty()) {
+    text += line(table.headings);
+    text += line(Cells(table.headings.size(), "---"));
+  }
   for (const Cells& row : table.rows) {
     text += line(row);
   }
-  if (!table.notes.empty()) {
+  if (!table.notes.empty() && !text.empty()) {
     absl::StrAppend(&text, "\n");
   }
   for (const std::string& note : table.notes) {

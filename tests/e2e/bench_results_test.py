@@ -208,6 +208,19 @@ class CompareTest(BenchCase):
         with open(self.path("c.md"), encoding="utf-8") as file:
             self.assertIn(f"**{said}**", file.read())
         self.assertNotIn("unsteady", self.bench("compare", a, a, code=None))
+
+    def test_markdown_without_a_common_load_says_so(self):
+        base, _ = self.run_server("--outstanding", 1)
+        a = self.write("a.json", base)
+        base["runs"][0]["points"][0]["void_reason"] = "the client was late"
+        self.bench("compare", a, self.write("b.json", base), "--markdown",
+                   self.path("c.md"), code=1)
+        with open(self.path("c.md"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("no load in common whose numbers stand.\n\n- not compared",
+                      text)
+        self.assertNotIn("|", text)
+
     def test_searches_are_compared_by_the_rates_that_they_found(self):
         base, _ = self.run_server("--outstanding", 1)
         base["runs"][0]["search"] = {

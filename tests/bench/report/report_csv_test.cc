@@ -99,6 +99,8 @@ TEST(ReportCsvTest, MarkdownIsOneTableWithNotes) {
       .headings = {"a", "b|c"}, .rows = {{"1", "2"}}, .notes = {"void: 1"}};
   EXPECT_EQ(ToMarkdown(table),
             "| a | b\\|c |\n| --- | --- |\n| 1 | 2 |\n\n- void: 1\n");
+  EXPECT_EQ(ToMarkdown({.headings = {}, .rows = {}, .notes = {"void: 1"}}),
+            "- void: 1\n");
 }
 
 }  // namespace
