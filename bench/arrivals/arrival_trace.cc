@@ -1,14 +1,9 @@
 // Implements ArrivalTrace and TraceArrivals: lines to times, times to gaps.
 #include "bench/arrivals/arrival_trace.h"
 
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -18,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/readable_file.h"
 
 namespace ferry::bench {
 namespace {
@@ -107,15 +103,12 @@ absl::Status ReadLine(absl::string_view line, Reading& reading) {
 }  // namespace
 
 absl::StatusOr<ArrivalTrace> ArrivalTrace::Read(const std::string& path) {
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  std::ifstream file(path);
-  if (is_folder || !file) {
-    return absl::NotFoundError(absl::StrCat(
-        "cannot read ", path, ": ", std::strerror(is_folder ? EISDIR : errno)));
+  auto file = OpenToRead(path);
+  if (!file.ok()) {
+    return file.status();
   }
   Reading reading{.path = path};
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(*file, line);) {
     if (auto status = ReadLine(line, reading); !status.ok()) {
       return status;
     }

@@ -10,16 +10,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/readable_file.h"
 
 namespace ferry::bench {
 namespace {
@@ -87,16 +83,13 @@ absl::Status CheckCertificates(const std::string& text,
 }
 
 absl::StatusOr<std::string> ReadCertificates(const std::string& path) {
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (is_folder || !file.is_open()) {
+  const auto file = OpenToRead(path);
+  if (!file.ok()) {
     return absl::NotFoundError(
-        absl::StrCat("--tls-ca: cannot read '", path,
-                     "': ", std::strerror(is_folder ? EISDIR : errno)));
+        absl::StrCat("--tls-ca: ", file.status().message()));
   }
   std::ostringstream contents;
-  contents << file.rdbuf();
+  contents << file->rdbuf();
   std::string text = contents.str();
   if (absl::Status status = CheckCertificates(text, path); !status.ok()) {
     return status;

@@ -2,15 +2,11 @@
 // unknown keys are ignored.
 #include "bench/report/report_json.h"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/readable_file.h"
 #include "bench/report/compact_json.h"
 #include "bench/report/config_hash.h"
 #include "bench/report/device_json.h"
@@ -255,15 +251,12 @@ absl::StatusOr<std::vector<RunResult>> ReadRuns(
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  std::ifstream file(path);
-  if (is_folder || !file) {
-    return absl::NotFoundError(absl::StrCat(
-        "cannot read ", path, ": ", std::strerror(is_folder ? EISDIR : errno)));
+  const auto file = OpenToRead(path);
+  if (!file.ok()) {
+    return file.status();
   }
   std::ostringstream text;
-  text << file.rdbuf();
+  text << file->rdbuf();
   return text.str();
 }
 
