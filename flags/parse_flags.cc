@@ -37,6 +37,12 @@ void CheckArguments(int argc, const char* const* argv,
   }
 }
 
+// Whether the app has the flag, and shows it.
+bool HasFlag(const CLI::App& app, const std::string& flag) {
+  const CLI::Option* const option = app.get_option_no_throw(flag);
+  return option != nullptr && !option->get_group().empty();
+}
+
 std::vector<const CLI::App*> AllCommands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* /*command*/) { return true; });
 }
@@ -45,7 +51,7 @@ std::vector<const CLI::App*> AllCommands(const CLI::App& app) {
 std::string CommandsWith(const CLI::App& app, const std::string& flag) {
   std::vector<std::string> found;
   for (const CLI::App* const command : AllCommands(app)) {
-    if (command->get_option_no_throw(flag) != nullptr) {
+    if (HasFlag(*command, flag)) {
       found.push_back(absl::StrCat("'", command->get_name(), "'"));
     }
   }
@@ -55,7 +61,7 @@ std::string CommandsWith(const CLI::App& app, const std::string& flag) {
 std::string DescribeUnknown(const CLI::App& app, const std::string& flag) {
   std::vector<std::string> names = FlagNames(app);
   for (const CLI::App* const command : app.get_subcommands()) {
-    if (command->get_option_no_throw(flag) != nullptr) {
+    if (HasFlag(*command, flag)) {
       return absl::StrCat("expected ", flag, " behind the command '",
                           command->get_name(), "', found it before");
     }
@@ -105,7 +111,7 @@ std::string DescribeLack(const CLI::App& app) {
     if (option->get_required() && count < least) {
       return absl::StrCat("expected ",
                           !option->get_positional() ? option->get_name()
-                          : least == 1 ? "a " + option->get_type_name()
+                          : least == 1              ? option->get_type_name()
                                        : absl::StrCat(least, " or more of ",
                                                       option->get_type_name()),
                           " (", option->get_description(), "), got ",

@@ -72,9 +72,9 @@ class CommandLineTest(BenchRunner):
                 ((), f"expected a command, got none; there are {ALL}"),
                 (("-m", "mlp", "run"),
                  "expected -m behind the command 'run', found it before"),
-                (("compare",), "expected a FILE (JSON file of `run`, `search` "
+                (("compare",), "expected FILE (JSON file of `run`, `search` "
                  "or `tune`: the base), got none"),
-                (("report",), "expected a FILE (JSON file of `run`, `search` "
+                (("report",), "expected FILE (JSON file of `run`, `search` "
                  "or `tune`), got none"),
                 (("merge", "a.json"), "expected 2 or more of FILE (JSON files "
                  "of `run`), got 1")):

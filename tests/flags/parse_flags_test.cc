@@ -129,6 +129,9 @@ TEST(ParseFlagsTest, FlagOfAnotherPlaceIsToldWhereItBelongs) {
             "expected -w behind the command 'run', found it before");
   EXPECT_EQ(ErrorOfCommands({"-w", "3"}),
             "unknown flag -w; it is one of 'run'");
+  EXPECT_EQ(ErrorOfCommands({"run", "--hidden", "3"}), "unknown flag --hidden");
+  EXPECT_EQ(ErrorOfCommands({"--hidden", "3", "search"}),
+            "unknown flag --hidden");
 }
 
 TEST(ParseFlagsTest, WhatIsRequiredIsToldWithItsHelp) {
