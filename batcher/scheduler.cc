@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/thread_priority.h"
 
@@ -36,10 +37,9 @@ const Outcome& OutcomeOf(EndedInQueue how) {
   return kEndedInQueue[static_cast<size_t>(how)];
 }
 
-// Milliseconds, to the microsecond.
-double Ms(Duration time) {
-  return std::round(std::chrono::duration<double, std::micro>(time).count()) /
-         1000;
+std::string Ms(Duration time) {
+  return absl::StrFormat(
+      "%.3f ms", std::chrono::duration<double, std::milli>(time).count());
 }
 
 // The word notify_.
@@ -169,11 +169,12 @@ absl::Status Scheduler::Submit(InferRequest& request) {
   if (request.due <= request.arrival) {
     return Refuse(Refusal::kExpired, request);
   }
-  const bool would_miss = WouldMiss(request);
-  request.is_probe = would_miss && wait_estimate_.TakeProbe(request.shape_key,
-                                                            request.arrival);
-  if (would_miss && !request.is_probe) {
-    return Refuse(Refusal::kWouldMiss, request);
+  const std::optional<TimePoint> late = LateFinish(request);
+  request.is_probe =
+      late.has_value() &&
+      wait_estimate_.TakeProbe(request.shape_key, request.arrival);
+  if (late.has_value() && !request.is_probe) {
+    return Refuse(Refusal::kWouldMiss, request, *late);
   }
   // It is cut before it is admitted: to cut it allocates, and may throw.
   std::unique_ptr<SplitRequest> split;
@@ -284,32 +285,35 @@ TimePoint Scheduler::DueOf(const InferRequest& request) const {
   return std::min(request.deadline, request.arrival + timeout);
 }
 
-bool Scheduler::WouldMiss(const InferRequest& request) const {
+std::optional<TimePoint> Scheduler::LateFinish(
+    const InferRequest& request) const {
   if (request.due == kNever) {
-    return false;
+    return std::nullopt;
   }
   WaitEstimate::Ahead ahead = {
       .rows_of_level = admission_.RowsOf(request.level),
       .rows_up_to_level = admission_.RowsUpTo(request.level)};
-  const auto misses = [&](TimePoint due) {
-    return wait_estimate_.FinishOf({.rows = request.rows,
-                                    .level = request.level,
-                                    .shape_key = request.shape_key,
-                                    .due = due},
-                                   ahead, request.arrival) > due;
+  const auto after = [&](TimePoint due) -> std::optional<TimePoint> {
+    const TimePoint finish =
+        wait_estimate_.FinishOf({.rows = request.rows,
+                                 .level = request.level,
+                                 .shape_key = request.shape_key,
+                                 .due = due},
+                                ahead, request.arrival);
+    return finish > due ? std::optional(finish) : std::nullopt;
   };
   if (!IsToBeDelayed(request)) {
-    return misses(request.due);
+    return after(request.due);
   }
   // Delayed itself it comes behind all others; in time it overtakes those.
-  if (request.deadline == kNever || !misses(request.deadline)) {
-    return false;
+  if (request.deadline == kNever || !after(request.deadline).has_value()) {
+    return std::nullopt;
   }
   const int64_t overtaken =
       std::min(wait_estimate_.DelayedRows(request.level), ahead.rows_of_level);
   ahead.rows_of_level -= overtaken;
   ahead.rows_up_to_level -= overtaken;
-  return misses(request.due);
+  return after(request.due);
 }
 
 int32_t Scheduler::MaxRequestRows(int32_t level) const {
@@ -322,7 +326,8 @@ int32_t Scheduler::MaxRequestRows(int32_t level) const {
       parts * max_part_rows_.load(std::memory_order_relaxed), bounds.rows));
 }
 
-absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request) {
+absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request,
+                               TimePoint finish) {
   refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   const QueueBounds bounds = admission_.bounds();
   switch (reason) {
@@ -356,20 +361,13 @@ absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request) {
       return absl::DeadlineExceededError(
           "request had passed its deadline when it arrived");
     case Refusal::kWouldMiss: {
-      const TimePoint finish = wait_estimate_.FinishOf(
-          {.rows = request.rows,
-           .level = request.level,
-           .shape_key = request.shape_key,
-           .due = request.due},
-          {.rows_of_level = admission_.RowsOf(request.level),
-           .rows_up_to_level = admission_.RowsUpTo(request.level)},
-          request.arrival);
+      const Duration has = request.due - request.arrival;
       return absl::ResourceExhaustedError(absl::StrCat(
           "the queue and the model need longer than the request's deadline: "
           "about ",
-          Ms(std::max(finish, request.due) - request.arrival), " ms, it has ",
-          Ms(request.due - request.arrival),
-          " ms (parameter 'timeout' is in microseconds)"));
+          Ms(finish - request.arrival), ", it has ", Ms(has),
+          has == request.timeout ? " (parameter 'timeout' is in microseconds)"
+                                 : ""));
     }
     case Refusal::kDraining:
       return absl::UnavailableError(

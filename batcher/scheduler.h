@@ -243,14 +243,17 @@ class Scheduler {
             const PulledInstances& instances, const SchedulerOptions& options);
 
   // --- any thread, without the mutex ---
-  absl::Status Refuse(Refusal reason, const InferRequest& request);
+  // `finish` is LateFinish() of one that would miss its deadline.
+  absl::Status Refuse(Refusal reason, const InferRequest& request,
+                      TimePoint finish = {});
   TimePoint DueOf(const InferRequest& request) const;
   // Whether it may wait on past what is due first, as its level says.
   bool IsToBeDelayed(const InferRequest& request) const {
     return options_.levels[static_cast<size_t>(request.level)].delays_late &&
            request.due < request.deadline;
   }
-  bool WouldMiss(const InferRequest& request) const;
+  // Returns when it would be answered, where that is past what is due.
+  std::optional<TimePoint> LateFinish(const InferRequest& request) const;
   int32_t MaxRequestRows(int32_t level) const;  // of one request
   void Push(InferRequest& request);
   void NotifyWaiter();

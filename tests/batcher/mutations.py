@@ -24,10 +24,10 @@ MUTATIONS = [
     Mutation(SCHEDULER, "a request past its deadline is admitted",
              "if (request.due <= request.arrival) {", "if (false) {"),
     Mutation(SCHEDULER, "a request that would miss its deadline is admitted",
-             "if (would_miss && !request.is_probe) {", "if (false) {"),
+             "if (late.has_value() && !request.is_probe) {", "if (false) {"),
     Mutation(SCHEDULER, "no probe is taken",
-             "request.is_probe = would_miss && wait_estimate_.TakeProbe(request.shape_key,\n"
-             "                                                            request.arrival);",
+             "request.is_probe =\n      late.has_value() &&\n"
+             "      wait_estimate_.TakeProbe(request.shape_key, request.arrival);",
              "request.is_probe = false;"),
     Mutation(SCHEDULER, "a lost device takes requests",
              "  if (is_device_lost()) {\n    return Refuse(Refusal::kBroken, request);\n  }\n",

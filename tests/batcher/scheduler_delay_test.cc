@@ -1,8 +1,10 @@
 // Tests that a level that delays what waits past its timeout serves it after
 // the others of its level. All on a fake clock.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 namespace ferry {
 namespace {
 
+using ::testing::HasSubstr;
 using Ids = std::vector<int64_t>;
 
 const LevelOptions kDelays = {.default_timeout = Milliseconds(10),
@@ -255,6 +258,12 @@ TEST(SchedulerDelay, DoorKnowsWhomANewcomerOvertakes) {
   EXPECT_TRUE(submit({.id = 6, .deadline = now + Milliseconds(19)}).ok());
   EXPECT_EQ(submit({.id = 7, .deadline = now + Milliseconds(3)}).code(),
             absl::StatusCode::kResourceExhausted);
+  const absl::Status late = submit({.id = 8,
+                                    .deadline = now + Milliseconds(19),
+                                    .timeout = Milliseconds(3)});
+  EXPECT_EQ(late.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(late.message()), HasSubstr("about 12."))
+      << "behind those in time, and not behind the delayed ones";
   stepped.Settle();
 }
 
