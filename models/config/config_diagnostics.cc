@@ -210,8 +210,12 @@ void FindIn(const ConfigNode& node, const std::string& prefix,
 
 }  // namespace
 
+bool ConfigDiagnostics::keeps_more() const {
+  return diagnostics_.size() < kMaxDiagnostics;
+}
+
 void ConfigDiagnostics::Add(const Place& place, const std::string& text) {
-  if (diagnostics_.size() >= kMaxDiagnostics) {
+  if (!keeps_more()) {
     ++untold_;
     return;
   }

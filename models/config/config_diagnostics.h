@@ -32,6 +32,7 @@ class ConfigDiagnostics {
 
   // Keeps the first 50, each as PrintableText().
   void Add(const Place& place, const std::string& text);
+  bool keeps_more() const;
 
   // Keeps what is no error but has no effect here; the same bounds.
   void Note(const std::string& text);

@@ -27,6 +27,7 @@ namespace ferry {
 namespace {
 
 using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
 
 constexpr size_t kMaxShownBytes = 512;
 // A config nests 6 messages deep. The parser recurses: without a bound a file
@@ -41,18 +42,51 @@ std::vector<std::string> FieldsOf(const Descriptor& message) {
   return names;
 }
 
-// Adds the names of the fields of the message and of all messages in it.
-void AddAllFields(const Descriptor& message, std::set<const Descriptor*>& seen,
-                  std::vector<std::string>& names) {
-  if (!seen.insert(&message).second) {
-    return;
+// Returns the message at a path such as "input[0].reshape"; null where there is
+// none.
+const Descriptor* MessageAt(absl::string_view path) {
+  const Descriptor* message = inference::ModelConfig::descriptor();
+  for (absl::string_view part : absl::StrSplit(path, '.', absl::SkipEmpty())) {
+    const FieldDescriptor* const field =
+        message == nullptr ? nullptr
+                           : message->FindFieldByName(
+                                 std::string(part.substr(0, part.find('['))));
+    message = field == nullptr ? nullptr : field->message_type();
   }
-  for (int i = 0; i < message.field_count(); ++i) {
-    names.push_back(message.field(i)->name());
-    if (const Descriptor* child = message.field(i)->message_type()) {
-      AddAllFields(*child, seen, names);
+  return message;
+}
+
+// Returns "; it belongs in 'dynamic_batching'" of a field that a config has in
+// that place, the first from the top down; "" of one that it has nowhere.
+std::string WhereItBelongs(const std::string& field) {
+  std::vector<std::pair<const Descriptor*, std::string>> places = {
+      {inference::ModelConfig::descriptor(), ""}};
+  std::set<const Descriptor*> seen;
+  for (size_t at = 0; at < places.size(); ++at) {
+    const auto [message, path] = places[at];
+    if (message->FindFieldByName(field) != nullptr) {
+      return path.empty() ? "; it belongs at the top of the config"
+                          : absl::StrCat("; it belongs in '", path, "'");
+    }
+    for (int i = 0; i < message->field_count(); ++i) {
+      const Descriptor* const child = message->field(i)->message_type();
+      if (child != nullptr && seen.insert(child).second) {
+        places.emplace_back(child, absl::StrCat(path, path.empty() ? "" : ".",
+                                                message->field(i)->name()));
+      }
     }
   }
+  return "";
+}
+
+// Says of a field that the message does not have which one it may be.
+std::string UnknownField(const Descriptor& message, absl::string_view field) {
+  const std::string cut(field.substr(0, kMaxShownBytes));
+  const std::string elsewhere = WhereItBelongs(cut);
+  return absl::StrCat(
+      "expected a field of ", message.name(), ", got '",
+      PrintableText(field, kMaxShownBytes), "'",
+      elsewhere.empty() ? Suggestion(cut, FieldsOf(message)) : elsewhere);
 }
 
 // Returns what protobuf says of a config's text; of a field that it does not
@@ -66,27 +100,26 @@ std::string OfText(const std::string& words) {
                                         ->file()
                                         ->pool()
                                         ->FindMessageTypeByName(parts[1]);
-  return message == nullptr
-             ? words
-             : absl::StrCat("expected a field of ", message->name(), ", got '",
-                            parts[3], "'",
-                            Suggestion(parts[3], FieldsOf(*message)));
+  return message == nullptr ? words : UnknownField(*message, parts[3]);
 }
 
-// The same of a config as JSON: of that it says where the field is, and not of
-// which message.
+// The same of a config as JSON: "(input[0]) dimz: Cannot find field."
 std::string OfJson(absl::string_view words) {
-  if (!absl::ConsumeSuffix(&words, ": Cannot find field.")) {
+  absl::string_view field = words;
+  if (!absl::ConsumeSuffix(&field, ": Cannot find field.")) {
     return std::string(words);
   }
-  const size_t begin = words.rfind(' ') + 1;
-  const std::string field(words.substr(begin));
-  std::set<const Descriptor*> seen;
-  std::vector<std::string> names;
-  AddAllFields(*inference::ModelConfig::descriptor(), seen, names);
-  return absl::StrCat(words.substr(0, begin),
-                      "expected a field of a model config, got '", field, "'",
-                      Suggestion(field, names));
+  absl::string_view path;
+  const size_t end = field.find(") ");
+  if (absl::StartsWith(field, "(") && end != field.npos) {
+    path = field.substr(1, end - 1);
+    field.remove_prefix(end + 2);
+  }
+  const Descriptor* const message = MessageAt(path);
+  return message == nullptr
+             ? std::string(words)
+             : absl::StrCat(path.empty() ? "" : absl::StrCat("(", path, ") "),
+                            UnknownField(*message, field));
 }
 
 // Syntax errors and, as warnings, unknown fields.
@@ -103,7 +136,8 @@ class ParseFindings final : public google::protobuf::io::ErrorCollector {
   }
   void AddWarning(int line, int /*column*/,
                   const std::string& message) override {
-    diagnostics_.Add({.line = line + 1}, OfText(message));
+    diagnostics_.Add({.line = line + 1},
+                     diagnostics_.keeps_more() ? OfText(message) : message);
   }
 
  private:

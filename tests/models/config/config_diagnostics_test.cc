@@ -210,13 +210,55 @@ TEST(ConfigDiagnosticsTest, UnknownFieldsAreToldWithTheNearOne) {
   EXPECT_THAT(far, Not(HasSubstr("did you mean")));
   for (const auto& [json, near] :
        {std::pair("{\"max_batch\": 1}",
-                  "expected a field of a model config, got 'max_batch'; did "
-                  "you mean max_batch_size?"),
+                  "expected a field of ModelConfig, got 'max_batch'; did you "
+                  "mean max_batch_size?"),
+        std::pair("{\"max batch\": 1}",
+                  "as JSON: expected a field of ModelConfig, got 'max batch'"),
+        std::pair("{\"(a) b\": 1}", "as JSON: (a) b: Cannot find field."),
         std::pair("{\"input\": [{\"dimz\": 1}]}",
-                  "got 'dimz'; did you mean dims")}) {
+                  "(input[0]) expected a field of ModelInput, got 'dimz'; did "
+                  "you mean dims?")}) {
     EXPECT_THAT(ParseModelConfigJson(json, "m").status().ToString(),
                 HasSubstr(near));
   }
+}
+
+TEST(ConfigDiagnosticsTest, FieldsInAWrongPlaceAreToldWithTheirOwn) {
+  EXPECT_THAT(MessageOf("max_queue_delay_microseconds: 100\n"),
+              HasSubstr("expected a field of ModelConfig, got "
+                        "'max_queue_delay_microseconds'; it belongs in "
+                        "'dynamic_batching'"));
+  EXPECT_THAT(MessageOf("dynamic_batching { max_batch_size: 4 }\n"),
+              HasSubstr("expected a field of ModelDynamicBatching, got "
+                        "'max_batch_size'; it belongs at the top of the "
+                        "config"));
+  for (const auto& [json, place] :
+       {std::pair("{\"max_queue_delay_microseconds\": 1}",
+                  "got 'max_queue_delay_microseconds'; it belongs in "
+                  "'dynamic_batching'"),
+        std::pair("{\"dims\": [1]}", "got 'dims'; it belongs in 'input'"),
+        std::pair("{\"optimization\": {\"graphs\": true}}",
+                  "(optimization) expected a field of "
+                  "ModelOptimizationPolicy, got 'graphs'; it belongs in "
+                  "'optimization.cuda'")}) {
+    const std::string told =
+        ParseModelConfigJson(json, "m").status().ToString();
+    EXPECT_THAT(told, HasSubstr(place));
+    EXPECT_THAT(told, Not(HasSubstr("did you mean")));
+  }
+}
+
+TEST(ConfigDiagnosticsTest, LongNamesOfUnknownFieldsAreCut) {
+  const std::string name(100'000, 'a');
+  std::string text;
+  for (int i = 0; i < 9; ++i) {
+    text += name + ": 1\n";
+  }
+  EXPECT_THAT(MessageOf(text), HasSubstr("got 'aaa"));
+  EXPECT_THAT(MessageOf(text), HasSubstr("aaa...'\n"));
+  EXPECT_THAT(
+      ParseModelConfigJson("{\"" + name + "\": 1}", "m").status().ToString(),
+      HasSubstr("aaa..."));
 }
 
 TEST(ConfigDiagnosticsTest, GroupOfTooManyInstancesIsToldOnce) {
