@@ -9,20 +9,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/printable_text.h"
 #include "batcher/sim/echo_model.h"
 #include "batcher/sim/simulated_model.h"
 #include "models/config/not_served.h"
 #include "models/config/warm_up_data.h"
+#include "models/repository/repository_folder.h"
 
 namespace ferry {
 namespace {
 
 constexpr char kDefaultScriptFile[] = "model.pt";
 constexpr char kDefaultPackageFile[] = "model.pt2";
-constexpr size_t kMaxOthers = 8;
-constexpr size_t kMaxShownBytes = 64;
 
 absl::StatusOr<std::unique_ptr<CpuModel>> MakeSimulated(
     const ModelOptions& options) {
@@ -69,13 +66,12 @@ absl::Status WithOthersThere(const absl::Status& status,
       return absl::InvalidArgumentError(
           absl::StrCat("'", entry->path().string(), "': ", advice));
     }
-    if (others.size() < kMaxOthers) {
-      others.insert(PrintableText(name, kMaxShownBytes));
-    }
+    others.insert(name);
   }
-  return absl::NotFoundError(
-      absl::StrCat(status.message(), "; the folder holds ",
-                   others.empty() ? "nothing" : absl::StrJoin(others, ", ")));
+  return error ? status
+               : absl::NotFoundError(
+                     absl::StrCat(status.message(), "; the folder holds ",
+                                  others.empty() ? "nothing" : Some(others)));
 }
 
 std::string WarmUpFolderOf(const std::string& version_path) {

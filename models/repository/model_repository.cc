@@ -97,16 +97,6 @@ bool HasWarmUpFiles(const ModelOptions& options) {
   return false;
 }
 
-// Adds to what a folder of the repository lacks that it may be no model.
-absl::Status WithLayout(const absl::Status& lacks, const std::string& path) {
-  const std::string hint = HintOnLayout(path);
-  return absl::NotFoundError(absl::StrCat(
-      lacks.message(),
-      hint.empty() ? "; each folder of a model repository is a model, unless "
-                     "its name begins with '.' or --load-model leaves it out"
-                   : hint));
-}
-
 absl::Status WithoutFiles(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "model '", name,
@@ -216,7 +206,8 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadFolderConfig(
   }
   absl::StatusOr<ModelConfig> config = ReadModelConfig(path, name);
   return absl::IsNotFound(config.status())
-             ? WithLayout(config.status(), options_.path)
+             ? absl::NotFoundError(
+                   absl::StrCat(config.status().message(), kEachFolderIsAModel))
              : std::move(config);
 }
 
@@ -271,10 +262,6 @@ absl::StatusOr<std::vector<VersionFolder>> ModelRepository::Versions(
   }
   absl::StatusOr<std::vector<VersionFolder>> folders =
       ListVersions(absl::StrCat(options_.path, "/", name), options);
-  if (absl::IsNotFound(folders.status()) &&
-      options.versions.kind != VersionChoice::Kind::kSpecific) {
-    return WithLayout(folders.status(), options_.path);
-  }
   for (size_t i = 0; folders.ok() && i < folders->size(); ++i) {
     if (absl::Status status = CheckFilesInside(options_.path, (*folders)[i]);
         !status.ok()) {
@@ -328,6 +315,20 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
   }
   plan.config = *std::move(config);
   return plan;
+}
+
+absl::Status ModelRepository::WithHint(const std::string& name,
+                                       const absl::Status& status) const {
+  if (!absl::IsNotFound(status) || options_.path.empty()) {
+    return status;
+  }
+  std::string hint = HintOnLayout(options_.path);
+  const absl::StatusOr<std::vector<std::string>> names = Names();
+  if (hint.empty() && names.ok() && !names->empty() &&
+      std::find(names->begin(), names->end(), name) == names->end()) {
+    hint = absl::StrCat("; there are: ", Some(*names));
+  }
+  return absl::NotFoundError(absl::StrCat(status.message(), hint));
 }
 
 absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(

@@ -83,6 +83,11 @@ class ModelRepository {
   absl::StatusOr<ModelPlan> Plan(const std::string& name,
                                  const std::string& config_json = "") const;
 
+  // Adds to NOT_FOUND what the repository holds instead: for those that asked
+  // for the model, as it changes with others.
+  absl::Status WithHint(const std::string& name,
+                        const absl::Status& status) const;
+
   // Checks one version's manifests, loads it and warms it up. The repository
   // outlives the model.
   absl::StatusOr<std::unique_ptr<ServedModel>> Load(const ModelPlan& plan,

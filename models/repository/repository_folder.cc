@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -22,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxNameLength = 64;
-constexpr size_t kMaxOthers = 8;
 constexpr char kConfigFile[] = "config.pbtxt";
 
 // NOT_FOUND where nothing is there, else UNAVAILABLE: it may be read later.
@@ -53,46 +52,32 @@ absl::Status ForEachEntry(
                : absl::OkStatus();
 }
 
-// Returns some of the names, in their order, for a message.
-template <typename Names>
-std::string Some(const Names& names) {
-  std::vector<std::string> some;
-  for (const auto& name : names) {
-    if (some.size() == kMaxOthers) {
-      some.emplace_back("...");
-      break;
-    }
-    some.push_back(PrintableText(absl::StrCat(name), kMaxNameLength));
-  }
-  return absl::StrJoin(some, ", ");
-}
-
-bool IsVersion(const std::string& name) {
+// Returns the number of a folder's name that is a version's.
+std::optional<int64_t> VersionOf(const std::string& name) {
   int64_t version = 0;
   return absl::SimpleAtoi(name, &version) && version >= 0 &&
-         absl::StrCat(version) == name;
+                 absl::StrCat(version) == name
+             ? std::optional(version)
+             : std::nullopt;
 }
 
-// Returns the version folders; `others` are some of those beside them.
-absl::StatusOr<std::set<int64_t>> FindVersions(
-    const std::string& model_path, std::vector<std::string>& others) {
+// Returns the version folders; `others` are those beside them.
+absl::StatusOr<std::set<int64_t>> FindVersions(const std::string& model_path,
+                                               std::set<std::string>& others) {
   std::set<int64_t> versions;
   const absl::Status status = ForEachEntry(
       model_path,
       [&](const std::string& name, bool is_folder, const std::error_code&) {
-        int64_t version = 0;
-        if (is_folder && IsVersion(name) && absl::SimpleAtoi(name, &version)) {
-          versions.insert(version);
-        } else if (is_folder && name != kWarmUpFolder &&
-                   others.size() < kMaxOthers) {
-          others.push_back(
-              absl::StrCat("'", PrintableText(name, kMaxNameLength), "'"));
+        const std::optional<int64_t> version = VersionOf(name);
+        if (is_folder && version.has_value()) {
+          versions.insert(*version);
+        } else if (is_folder && name != kWarmUpFolder) {
+          others.insert(name);
         }
       });
   if (!status.ok()) {
     return status;
   }
-  std::sort(others.begin(), others.end());
   return versions;
 }
 
@@ -113,7 +98,7 @@ absl::StatusOr<std::set<int64_t>> Choose(std::set<int64_t> found,
     if (!found.contains(version)) {
       return absl::NotFoundError(absl::StrCat(
           "version ", version,
-          ", which version_policy names, has no folder; there are: ",
+          ", which version_policy names, has no folder; it may name: ",
           Some(found)));
     }
   }
@@ -194,7 +179,8 @@ std::string HintOnLayout(const std::string& path) {
   std::set<std::string> files;
   ForEachEntry(path, [&](const std::string& name, bool is_folder,
                          const std::error_code&) {
-    std::vector<std::string> ignored;
+    std::set<std::string> ignored;
+    std::error_code ignored_error;
     const fs::path entry = fs::path(path) / name;
     if (!is_folder) {
       const std::string ending = entry.extension().string();
@@ -202,22 +188,24 @@ std::string HintOnLayout(const std::string& path) {
         files.insert(name);
       }
     }
-    const bool is_version = is_folder && IsVersion(name) &&
+    const bool is_version = is_folder && VersionOf(name).has_value() &&
+                            !fs::exists(entry / kConfigFile, ignored_error) &&
                             FindVersions(entry.string(), ignored)
                                 .value_or(std::set<int64_t>())
                                 .empty();
     has_models |=
         is_folder && !is_version && name != kWarmUpFolder && name[0] != '.';
     if (is_version || name == kConfigFile) {
-      of_model = name;
+      of_model = std::max(of_model, name);  // in whatever order they come
     }
   }).IgnoreError();
   if (has_models) {
     return "";
   }
   if (!of_model.empty()) {
-    return absl::StrCat("; '", path, "' is one model's folder, as it holds '",
-                        of_model, "': give the folder that it lies in");
+    return absl::StrCat("; the model repository '", path,
+                        "' is one model's folder, as it holds '", of_model,
+                        "': give the folder that it lies in");
   }
   return files.empty()
              ? ""
@@ -230,15 +218,10 @@ absl::Status CheckInside(const std::string& repository_path,
   std::error_code error;
   const fs::path model = fs::canonical(fs::path(repository_path) / name, error);
   if (error) {
-    std::string hint = HintOnLayout(repository_path);
-    const auto names = ListModels(repository_path);
-    if (hint.empty() && names.ok() && !names->models.empty()) {
-      hint = absl::StrCat("; there are: ", Some(names->models));
-    }
     return SystemError(
         error, absl::StrCat("model '", name, "': expected a folder '", name,
                             "' in the model repository '", repository_path,
-                            "': ", error.message(), hint));
+                            "': ", error.message()));
   }
   return CheckPathInside(repository_path,
                          absl::StrCat(repository_path, "/", name));
@@ -312,7 +295,7 @@ absl::StatusOr<RepositoryNames> ListModels(const std::string& path) {
 
 absl::StatusOr<std::vector<VersionFolder>> ListVersions(
     const std::string& model_path, const ModelOptions& options) {
-  std::vector<std::string> others;
+  std::set<std::string> others;
   absl::StatusOr<std::set<int64_t>> found = FindVersions(model_path, others);
   if (!found.ok()) {
     return found.status();
@@ -323,7 +306,7 @@ absl::StatusOr<std::vector<VersionFolder>> ListVersions(
   if (found->empty()) {
     return absl::NotFoundError(absl::StrCat(
         "'", model_path, "': expected a version folder such as '1', got ",
-        others.empty() ? "none" : absl::StrJoin(others, ", ")));
+        others.empty() ? "none" : Some(others, "'"), kEachFolderIsAModel));
   }
   absl::StatusOr<std::set<int64_t>> chosen =
       Choose(*std::move(found), options.versions);

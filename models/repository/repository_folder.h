@@ -10,9 +10,37 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/printable_text.h"
 #include "models/repository/model_copies.h"
 
 namespace ferry {
+
+inline constexpr size_t kMaxNameLength = 64;
+
+// Ends the message on a folder that lacks what a model has.
+inline constexpr char kEachFolderIsAModel[] =
+    "; each folder of a model repository is a model, unless its name begins "
+    "with '.' or --load-model leaves it out";
+
+// Returns the first of the names for a message, each in quotes where those are
+// given.
+template <typename Names>
+std::string Some(const Names& names, absl::string_view quote = "") {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> some;
+  for (const auto& name : names) {
+    if (some.size() == kMost) {
+      some.emplace_back("...");
+      break;
+    }
+    some.push_back(absl::StrCat(
+        quote, PrintableText(absl::StrCat(name), kMaxNameLength), quote));
+  }
+  return absl::StrJoin(some, ", ");
+}
 
 // OK for 1 to 64 of letters, digits, '.', '_' and '-' that do not begin with
 // '.', so that a name never leaves its folder.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/repository/repository_folder.h"
 
 namespace ferry {
 namespace {
@@ -58,9 +59,12 @@ absl::Status ModelControl::LoadInitial() {
   std::vector<std::string> reasons;
   std::vector<std::string> unread;
   for (const std::string& name : *names) {
-    const absl::Status status = LoadNow(name, "");
+    absl::Status status = LoadNow(name, "");
     if (status.ok()) {
       continue;
+    }
+    if (are_named || reasons.empty()) {  // those found have one in common
+      status = repository_.WithHint(name, status);
     }
     MutexLock lock(mutex_);
     // What cannot be read may be no model, unless it is named as one.
@@ -81,11 +85,11 @@ absl::Status ModelControl::LoadInitial() {
     return absl::OkStatus();
   }
   if (names->size() > 1) {
-    reasons.insert(reasons.begin(),
-                   absl::StrCat(reasons.size(), " of ", names->size(),
-                                " models cannot be loaded: ",
-                                absl::StrJoin(MissingModels(), ", "),
-                                "; --exit-on-error=false serves the others"));
+    reasons.insert(
+        reasons.begin(),
+        absl::StrCat(reasons.size(), " of ", names->size(),
+                     " models cannot be loaded: ", Some(MissingModels()),
+                     "; --exit-on-error=false serves the others"));
   }
   return absl::FailedPreconditionError(absl::StrJoin(reasons, "\n"));
 }
@@ -141,9 +145,12 @@ void ModelControl::Load(const std::string& name, const std::string& config_json,
     done(ParseModelConfigJson(config_json, name).status());
     return;
   }
-  Enqueue([this, name, config_json,
-           done] { done(repository_.ForClients(LoadNow(name, config_json))); },
-          done);
+  Enqueue(
+      [this, name, config_json, done] {
+        done(repository_.ForClients(
+            repository_.WithHint(name, LoadNow(name, config_json))));
+      },
+      done);
 }
 
 void ModelControl::Unload(const std::string& name, Done done) {

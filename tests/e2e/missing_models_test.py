@@ -85,6 +85,22 @@ class MissingModelsTest(unittest.TestCase):
                       "worse; --exit-on-error=false serves the others",
                       ended.stderr)
 
+    def test_start_that_ends_names_some_of_many_and_what_is_there(self):
+        flags = ["--grpc-port=0", "--metrics-port=0",
+                 f"--model-repository={self.folder}"]
+        for number in range(10):
+            self.write(f"bad{number}", BAD)
+        self.assertIn("10 of 11 models cannot be loaded: bad0, bad1, bad2, "
+                      "bad3, bad4, bad5, bad6, bad7, ...; --exit-on-error",
+                      run(*flags).stderr)
+        ended = run(*flags, "--load-model=bad0", "--load-model=ech")
+        self.assertRegex(ended.stderr, "'ech': expected a folder .*; there "
+                         "are: bad0, .*, bad7, \\.\\.\\.")
+        inside = run("--grpc-port=0", "--metrics-port=0",
+                     f"--model-repository={self.folder}/echo")
+        self.assertIn("is one model's folder, as it holds 'config.pbtxt'",
+                      inside.stderr)
+
     def test_others_serve_and_the_bad_one_says_why(self):
         for mode in ("none", "poll", "explicit"):
             with self.subTest(mode=mode):

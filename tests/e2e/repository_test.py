@@ -91,6 +91,7 @@ class ExplicitTest(RepositoryTest):
         code, text = self.refusal(lambda: self.client.load_model("none"))
         self.assertEqual(code, "NOT_FOUND")
         self.assertIn("failed to load 'none'", text)
+        self.assertIn("; there are: echo", text)
         for name in ("../echo", "", "a/b"):
             self.assertEqual(
                 self.refusal(lambda n=name: self.client.load_model(n))[0],

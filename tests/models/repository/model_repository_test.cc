@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/models/temp_folder.h"
@@ -20,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::Pair;
 
 constexpr char kEcho[] = R"(
@@ -39,7 +41,7 @@ struct Loaded {
 absl::Status LoadInto(Loaded& loaded, const std::string& name) {
   const absl::StatusOr<ModelPlan> plan = loaded.repository->Plan(name);
   if (!plan.ok()) {
-    return plan.status();
+    return loaded.repository->WithHint(name, plan.status());
   }
   for (const auto& [version, files] : plan->versions) {
     auto model = loaded.repository->Load(*plan, version, DeviceUse::kAlone);
@@ -160,14 +162,51 @@ TEST(ModelRepositoryTest, WhatIsNoModelIsPassedOver) {
 TEST(ModelRepositoryTest, ModelThatIsNotThereIsToldWithThoseThatAre) {
   const TempFolder folder;
   folder.Write("echo/config.pbtxt", kEcho);
-  folder.Write("other/config.pbtxt", kEcho);
+  std::filesystem::create_symlink("loop", folder.path("loop"));
   ModelRepositoryOptions options;
   options.path = folder.path();
-  EXPECT_THAT(ModelRepository(options).Plan("ech").status().ToString(),
+  const ModelRepository repository(options);
+  const absl::Status absent = repository.Plan("ech").status();
+  folder.Write("other/config.pbtxt", kEcho);
+  EXPECT_EQ(repository.Plan("ech").status(), absent)
+      << "polls look whether it has changed";
+  EXPECT_THAT(repository.WithHint("ech", absent).ToString(),
               HasSubstr("; there are: echo, other"));
-  options.path = folder.path("echo");
-  EXPECT_THAT(ModelRepository(options).Plan("echo").status().ToString(),
-              HasSubstr("is one model's folder, as it holds 'config.pbtxt'"));
+  EXPECT_EQ(repository.WithHint("echo", absent), absent) << "it is there";
+  const absl::Status unread = repository.Plan("loop").status();
+  EXPECT_FALSE(unread.ok());
+  EXPECT_EQ(repository.WithHint("loop", unread), unread);
+}
+
+std::string HintIn(const std::string& path) {
+  ModelRepositoryOptions options;
+  options.path = path;
+  const ModelRepository repository(options);
+  return std::string(
+      repository
+          .ForClients(repository.WithHint("m", absl::NotFoundError("none")))
+          .message());
+}
+
+TEST(ModelRepositoryTest, FolderOfOneModelIsTold) {
+  const TempFolder folder;
+  folder.Write("1/model.pt", "");
+  constexpr char kEnd[] = "': give the folder that it lies in";
+  constexpr char kBegin[] =
+      "none; the model repository is one model's folder, as it holds '";
+  EXPECT_EQ(HintIn(folder.path()), absl::StrCat(kBegin, "1", kEnd));
+  folder.Write("config.pbtxt", kEcho);
+  for (const char* version : {"0", "2", "3"}) {
+    std::filesystem::create_directories(folder.path(version));
+    EXPECT_EQ(HintIn(folder.path()),
+              absl::StrCat(kBegin, "config.pbtxt", kEnd));
+  }
+}
+
+TEST(ModelRepositoryTest, ModelMayBeCalledByANumber) {
+  const TempFolder folder;
+  folder.Write("7/config.pbtxt", kEcho);
+  EXPECT_EQ(HintIn(folder.path()), "none; there are: 7");
 }
 
 // Root may read all, so what is too deep to be looked at stands for it.
@@ -259,7 +298,10 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
       {"m/config.pbtxt", script, "expected a version folder such as '1'"},
       {"m/config.pbtxt",
        std::string(kEcho) + "version_policy { specific { versions: 4 } }",
-       "version 4, which version_policy names, has no folder; there are: 1"},
+       "version 4, which version_policy names, has no folder; it may name: 1"},
+      {"m/config.pbtxt",
+       std::string(script) + "version_policy { specific { versions: 4 } }",
+       "expected a version folder such as '1', got none; each folder of a"},
   };
   for (const Refusal& refusal : refusals) {
     const TempFolder folder;
@@ -289,11 +331,30 @@ output { name: "y" data_type: TYPE_FP32 dims: 4 }
   folder.Write("m/1/mod.pt", "of another name");
   EXPECT_THAT(LoadFrom(folder).status().ToString(),
               HasSubstr("; the folder holds mod.pt"));
+  for (const char* name : {"9", "8", "7", "6", "5", "4", "3", "2", "1"}) {
+    folder.Write(absl::StrCat("m/1/", name), "");
+  }
+  EXPECT_THAT(LoadFrom(folder).status().ToString(),
+              HasSubstr("; the folder holds 1, 2, 3, 4, 5, 6, 7, 8, ..."));
   folder.Write("m/1/model.pt", "not a model");
   loaded = LoadFrom(folder);
   ASSERT_FALSE(loaded.ok());
   EXPECT_THAT(std::string(loaded.status().message()),
               HasSubstr("m/1/model.pt"));
+}
+
+TEST(ModelRepositoryTest, FolderThatCannotBeListedIsNotSaidToHoldNothing) {
+  const TempFolder folder;
+  folder.Write("m/1/model.pt", "a model");
+  ModelRepositoryOptions options;
+  options.path = folder.path();
+  ModelRepository repository(options);
+  const auto plan = repository.Plan("m");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::filesystem::remove_all(folder.path("m/1"));
+  const auto loaded = repository.Load(*plan, 1, DeviceUse::kAlone);
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(loaded.status().ToString(), Not(HasSubstr("the folder holds")));
 }
 
 TEST(ModelRepositoryTest, ConfigMustSayAllWhereCompletionIsOff) {
