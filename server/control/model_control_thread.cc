@@ -65,13 +65,10 @@ void LogReady(const ServedModel& model, double seconds) {
 void LogReport(const ServedModel& model) {
   if (!model.serving_precision.empty()) {
     std::string compared;  // nothing of weights that are drawn, or native
-    if (!model.report.output.empty()) {
-      compared = absl::StrCat(" output=", model.report.output,
+    if (model.report.max_error.has_value()) {
+      compared = absl::StrCat(" max_error=", model.max_error,
+                              " output=", model.report.output,
                               " largest_size=", model.report.largest_size);
-    }
-    if (model.max_error != "unknown" ||
-        !model.report.why_not_compared.empty()) {
-      compared = absl::StrCat(" max_error=", model.max_error, compared);
     }
     spdlog::info("model {} version={} precision asked={} serving={}{}",
                  model.name, model.version, model.asked_precision,
