@@ -170,7 +170,7 @@ void AddDeviceFlag(CLI::App& app, DeviceOptions& device) {
 void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   const char* const group = "gRPC";
   app.add_option("--grpc-address", grpc.address,
-                 "address to listen on, or a name for one or more")
+                 "IP address to listen on, or a host name that has one or more")
       ->type_name("HOST")
       ->capture_default_str()
       ->group(group);

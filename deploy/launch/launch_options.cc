@@ -54,8 +54,9 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
       ->type_name("FILE")
       ->group(group);
   app.add_option("--grpc-address", options.plan.grpc_address,
-                 "address that all listen on for gRPC")
-      ->type_name("IP")
+                 "IP address that all listen on for gRPC, or a host name that "
+                 "has one or more")
+      ->type_name("HOST")
       ->capture_default_str()
       ->group(group);
   app.add_option("--grpc-port", options.plan.grpc_port,
@@ -65,7 +66,7 @@ void AddServerFlags(CLI::App& app, LaunchOptions& options) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--metrics-address", options.plan.metrics_address,
-                 "address that all listen on for metrics and health")
+                 "IP address that all listen on for metrics and health")
       ->type_name("IP")
       ->capture_default_str()
       ->group(group);

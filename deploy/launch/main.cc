@@ -42,10 +42,10 @@ std::string ServerBesideThis() {
 absl::Status CheckProgram(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) {
-    int64_t ignored = 0;
+    int64_t servers = 0;
     return absl::NotFoundError(absl::StrCat(
         "--server: expected a program, got '", path, "': ", strerror(errno),
-        absl::SimpleAtoi(path, &ignored)
+        absl::SimpleAtoi(path, &servers) && servers > 0
             ? absl::StrCat("; --servers ", path, " starts as many on the CPU")
             : ""));
   }

@@ -22,8 +22,7 @@ class ModelPages {
   ModelPages(const ModelTable& models, const Readiness& readiness)
       : models_(models), readiness_(readiness) {}
 
-  // Returns nullopt where the path is not of /v2; another than these is not
-  // found.
+  // Returns nullopt for paths outside /v2; unknown ones in it get 404.
   std::optional<HttpReply> Answer(absl::string_view path) const;
 
  private:

@@ -40,6 +40,10 @@ class CannotLaunchTest(unittest.TestCase):
         self.assertRefused("'/no/such/server'", "--servers=1",
                            "--server=/no/such/server")
         self.assertRefused("--servers 2 starts as many", "--server", "2")
+        for number in ("-1", "0"):
+            ended = run(f"--server={number}")
+            self.assertIn(f"got '{number}'", ended.stderr)
+            self.assertNotIn("--servers", ended.stderr)
         self.assertRefused("'/etc', which is no file", "--servers=1",
                            "--server=/etc")
         self.assertRefused("'/etc/passwd', which is not executable",
