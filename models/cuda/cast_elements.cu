@@ -1,6 +1,7 @@
 // Implements CastElements with one kernel for each pair of types.
 #include "models/cuda/cast_elements.h"
 #include "models/cuda/cast_kernel.cuh"
+#include "models/cuda/launch_kernel.cuh"
 
 namespace ferry {
 namespace {
@@ -8,9 +9,9 @@ namespace {
 template <typename From, typename To>
 cudaError_t Start(const void* from, void* to, int64_t count,
                   cudaStream_t stream) {
-  CastKernel<<<BlocksFor(count / kPack), kThreads, 0, stream>>>(
-      static_cast<const From*>(from), static_cast<To*>(to), count);
-  return cudaGetLastError();
+  return LaunchKernel(&CastKernel<From, To>, count, stream,
+                      static_cast<const From*>(from), static_cast<To*>(to),
+                      count);
 }
 
 template <typename From>

@@ -1,6 +1,7 @@
 // Implements CastImages with one kernel for each pair of types.
 #include "models/cuda/cast_images.h"
 #include "models/cuda/cast_images_kernel.cuh"
+#include "models/cuda/launch_kernel.cuh"
 
 namespace ferry {
 namespace {
@@ -15,10 +16,10 @@ struct Images {
 
 template <typename From, typename To>
 cudaError_t Start(const Images& images, cudaStream_t stream) {
-  CastImagesKernel<<<BlocksFor(images.count / kPack), kThreads, 0, stream>>>(
-      static_cast<const From*>(images.from.data), images.from_layout,
-      static_cast<To*>(images.to.data), images.to_layout, images.count);
-  return cudaGetLastError();
+  return LaunchKernel(&CastImagesKernel<From, To>, images.count, stream,
+                      static_cast<const From*>(images.from.data),
+                      images.from_layout, static_cast<To*>(images.to.data),
+                      images.to_layout, images.count);
 }
 
 template <typename From>

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/mutex.h"
-#include "models/cuda/capture_mutex.h"
+#include "models/cuda/captures.h"
 #include "models/cuda/cuda_streams.h"
 #include "models/cuda/pinned_memory.h"
 
@@ -77,6 +77,15 @@ absl::Status CannotStart(const std::string& why) {
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
     double memory_fraction) {
   int count = 0;
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0 &&
+      driver / 1000 < CUDART_VERSION / 1000) {
+    return CannotStart(absl::StrCat(
+        "expected a driver of CUDA ", VersionText(CUDART_VERSION),
+        " or newer (580 or newer, or the package cuda-compat-13-0), got one of "
+        "CUDA ",
+        VersionText(driver)));
+  }
   if (const cudaError_t error = cudaGetDeviceCount(&count);
       error != cudaSuccess || count == 0) {
     return CannotStart(error == cudaSuccess ? "it shows no device"
@@ -84,8 +93,6 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
   }
   try {
     at::globalContext().lazyInitDevice(at::kCUDA);
-    // Each size is run some times before it serves.
-    at::globalContext().setBenchmarkCuDNN(true);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what it says
     std::unique_ptr<CudaDevice> device(new CudaDevice);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_fraction, 0);
@@ -143,10 +150,12 @@ std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
 // A lost device fails all that is put on a stream.
 bool CudaDevice::IsLost() {
   cudaGetLastError();  // forgets what was a refusal only
-  if (cudaEventRecord(probe_, probe_stream_) != cudaSuccess) {
+  if (Captures::Get().are_broken.load() ||
+      cudaEventRecord(probe_, probe_stream_) != cudaSuccess) {
     return true;
   }
   const cudaError_t passed = cudaEventQuery(probe_);
+  cudaGetLastError();  // some drivers keep cudaErrorNotReady
   return passed != cudaSuccess && passed != cudaErrorNotReady;
 }
 
@@ -154,9 +163,16 @@ bool CudaDevice::TakeOutOfMemory() {
   return std::exchange(is_out_of_memory, false);
 }
 
+// cuDNN's benchmark, in all threads.
+void CudaDevice::SetTries(bool are_on) {
+  MutexLock lock(tries_mutex_);
+  trying_ += are_on ? 1 : -1;
+  at::globalContext().setBenchmarkCuDNN(trying_ > 0);
+}
+
 // LibTorch frees nothing while a graph is recorded, and says that it is a bug.
 void CudaDevice::FreeKept() {
-  MutexLock lock(CaptureMutex());
+  MutexLock lock(Captures::Get().mutex);
   c10::cuda::CUDACachingAllocator::emptyCache();
 }
 

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"
 
@@ -32,6 +34,7 @@ class CudaDevice final : public DeviceRuntime {
   bool IsLost() override;
   void FreeKept() override;
   bool TakeOutOfMemory() override;
+  void SetTries(bool are_on) override;
 
   // All devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
   const std::vector<std::string>& uuids() const { return uuids_; }
@@ -49,6 +52,8 @@ class CudaDevice final : public DeviceRuntime {
   int multiprocessors_ = 0;
   std::string description_;
   std::string architecture_;
+  Mutex tries_mutex_;
+  int trying_ ABSL_GUARDED_BY(tries_mutex_) = 0;  // models that warm up
   // What IsLost() asks.
   cudaStream_t probe_stream_ = nullptr;
   cudaEvent_t probe_ = nullptr;

@@ -2,17 +2,19 @@
 #include "models/cuda/cuda_streams.h"
 
 #include <ATen/Functions.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/mutex.h"
-#include "models/cuda/capture_mutex.h"
+#include "models/cuda/captures.h"
 #include "models/cuda/cast_elements.h"
 #include "models/cuda/cast_images.h"
 #include "models/cuda/normalize_images.h"
@@ -58,6 +60,7 @@ class CudaEvent final : public DeviceEvent {
       if (error != cudaErrorNotReady) {
         C10_CUDA_CHECK(error);
       }
+      cudaGetLastError();  // some drivers keep it, and the next kernel has it
     } while (Clock::Steady().Now() < until);
     C10_CUDA_CHECK(cudaEventSynchronize(event_));
   }
@@ -77,35 +80,39 @@ class CudaEvent final : public DeviceEvent {
 class CudaGraph final : public DeviceGraph {
  public:
   ~CudaGraph() override {
-    MutexLock lock(CaptureMutex());
+    MutexLock lock(Captures::Get().mutex);
     graph.reset();
   }
 
   void Launch() override { graph->replay(); }
 
+  // It keeps what was recorded: else to end a capture could fail, where there
+  // is no memory, when the capture has ended.
   std::unique_ptr<at::cuda::CUDAGraph> graph =
-      std::make_unique<at::cuda::CUDAGraph>();
+      std::make_unique<at::cuda::CUDAGraph>(/*keep_graph=*/true);
 };
 
-// Records what `work` puts on the current stream, `stream`; returns why it
-// could not. A capture that broke, as by waiting for the device, is left by
-// hand, and LibTorch ends an empty one in its place: else it would go on to
-// take part in all that others allocate.
-std::string Record(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory,
-                   cudaStream_t stream, absl::FunctionRef<void()> work) {
-  std::string why_not;
-  graph.capture_begin(memory, cudaStreamCaptureModeThreadLocal);
+// Returns what is thrown, or nothing.
+std::string WhatThrows(absl::FunctionRef<void()> work) {
   try {
     work();
+    return "";
   } catch (const c10::Error& error) {
-    why_not = error.what_without_backtrace();
+    return error.what_without_backtrace();
   } catch (const std::exception& error) {
-    why_not = error.what();
+    return error.what();
   }
+}
+
+// Ends the capture, of which CUDA may know nothing any more, or not yet: then
+// LibTorch ends an empty one in its place. Else its allocator would go on to
+// take part in all that others allocate. Returns what was wrong.
+std::string EndCapture(at::cuda::CUDAGraph& graph, cudaStream_t stream) {
   cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
   C10_CUDA_CHECK(cudaStreamIsCapturing(stream, &state));
+  std::string why_not;
   if (state != cudaStreamCaptureStatusActive) {
-    why_not = why_not.empty() ? "it does what a graph cannot" : why_not;
+    why_not = "it does what a graph cannot";
     cudaGraph_t broken = nullptr;
     cudaStreamEndCapture(stream, &broken);
     cudaGetLastError();
@@ -113,6 +120,33 @@ std::string Record(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory,
         cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   }
   graph.capture_end();
+  return why_not;
+}
+
+// Records what `work` puts on the current stream, `stream`; returns why it
+// could not.
+std::string Record(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory,
+                   cudaStream_t stream, absl::FunctionRef<void()> work) {
+  std::string why_not = WhatThrows([&] {
+    graph.capture_begin(memory, cudaStreamCaptureModeThreadLocal);
+    work();
+  });
+  const auto end = [&] {
+    std::string wrong;
+    const std::string thrown =
+        WhatThrows([&] { wrong = EndCapture(graph, stream); });
+    why_not = !why_not.empty() ? why_not : thrown.empty() ? wrong : thrown;
+    return thrown.empty();
+  };
+  if (!end()) {
+    cudaGraph_t broken = nullptr;
+    cudaStreamEndCapture(stream, &broken);  // if it goes on
+    cudaGetLastError();
+    Captures::Get().are_broken = !end();
+  }
+  if (why_not.empty()) {
+    why_not = WhatThrows([&] { graph.instantiate(); });
+  }
   return why_not;
 }
 
@@ -265,12 +299,10 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
   const c10::cuda::CUDAStreamGuard guard(known(DeviceStream::kCompute));
   auto recorded = std::make_unique<CudaGraph>();
   std::string why_not;
-  try {
-    MutexLock lock(CaptureMutex());
+  {
+    MutexLock lock(Captures::Get().mutex);
     why_not = Record(*recorded->graph, graph_memory_,
                      of(DeviceStream::kCompute), work);
-  } catch (const c10::Error& error) {
-    why_not = error.what_without_backtrace();
   }
   if (!why_not.empty()) {
     cudaGetLastError();  // said by the status
@@ -278,6 +310,14 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
   }
   graph_memory_ = recorded->graph->pool();
   return recorded;
+}
+
+// By what LibTorch's generator would give next.
+uint64_t CudaStreams::DrawnSoFar() {
+  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(0);
+  const std::lock_guard lock(generator.mutex());
+  return at::check_generator<at::CUDAGeneratorImpl>(generator)
+      ->philox_offset_per_thread();
 }
 
 }  // namespace ferry

@@ -1,4 +1,5 @@
 // Implements NormalizeImages with one kernel for each type.
+#include "models/cuda/launch_kernel.cuh"
 #include "models/cuda/normalize_images.h"
 #include "models/cuda/normalize_kernel.cuh"
 
@@ -9,9 +10,8 @@ template <typename To>
 cudaError_t Start(const uint8_t* from, const ImageLayout& from_layout, void* to,
                   const ImageLayout& to_layout, int64_t count,
                   const ChannelScales& scales, cudaStream_t stream) {
-  NormalizeKernel<<<BlocksFor(count / kPack), kThreads, 0, stream>>>(
-      from, from_layout, static_cast<To*>(to), to_layout, count, scales);
-  return cudaGetLastError();
+  return LaunchKernel(&NormalizeKernel<To>, count, stream, from, from_layout,
+                      static_cast<To*>(to), to_layout, count, scales);
 }
 
 }  // namespace

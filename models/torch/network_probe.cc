@@ -13,6 +13,7 @@
 
 #include "base/checked_math.h"
 #include "batcher/batch_buckets.h"
+#include "models/torch/output_difference.h"
 #include "models/torch/sample_row.h"
 #include "models/torch/staged_input.h"
 #include "tensor/padding.h"
@@ -57,8 +58,6 @@ constexpr int64_t kRowsTogether = 4;
 // sizes sum up in another order.
 constexpr double kRowsTolerance = 0.01;
 constexpr double kRowsTolerance16 = 0.05;  // floats of 16 bits, or int8
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 bool HasSizesThatVary(const ModelSpec& spec) {
   return std::any_of(
@@ -124,76 +123,10 @@ bool HasNoNumbers(const Values& outputs) {
   return has_floats;
 }
 
-// How far the batches of one output are off.
-class Difference {
- public:
-  void Add(const c10::IValue& expected, const c10::IValue& found, size_t kind) {
-    if (expected.isTensor() && found.isTensor()) {
-      Add(expected.toTensor(), found.toTensor(), floats_[kind]);
-    } else if (expected.isList() && found.isList() &&
-               expected.toListRef().size() == found.toListRef().size()) {
-      for (size_t i = 0; i < expected.toListRef().size(); ++i) {
-        count_ += 1;
-        differing_ += expected.toListRef()[i].toStringRef() ==
-                              found.toListRef()[i].toStringRef()
-                          ? 0
-                          : 1;
-      }
-    } else {
-      floats_[kind].off = kInfinite;
-    }
-  }
-
-  // `least_count`: integers that are fewer count as so many.
-  double share(int64_t least_count) const {
-    double share = static_cast<double>(differing_) /
-                   static_cast<double>(std::max(count_, least_count));
-    for (const Floats& floats : floats_) {
-      share = std::max(share,
-                       floats.off / (floats.largest > 0 ? floats.largest : 1));
-    }
-    return share;
-  }
-
- private:
-  struct Floats {
-    double off = 0;
-    double largest = 0;
-  };
-
-  void Add(const at::Tensor& expected, const at::Tensor& found,
-           Floats& floats) {
-    const bool is_float = expected.is_floating_point();
-    if (expected.sizes() != found.sizes() ||
-        is_float != found.is_floating_point()) {
-      floats.off = kInfinite;
-    } else if (!is_float) {
-      count_ += expected.numel();
-      differing_ += expected.ne(found).sum().item<int64_t>();
-    } else if (expected.numel() > 0) {
-      const auto type =
-          expected.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-      const at::Tensor wide = expected.to(type);
-      const at::Tensor other = found.to(type);
-      const at::Tensor are_alike =
-          wide.eq(other).logical_or(wide.isnan().logical_and(other.isnan()));
-      const double off =
-          at::where(are_alike, 0.0, (wide - other).abs()).max().item<double>();
-      floats.off = std::max(floats.off, std::isnan(off) ? kInfinite : off);
-      floats.largest =
-          std::max(floats.largest,
-                   at::nan_to_num(wide, 0, 0, 0).abs().max().item<double>());
-    }
-  }
-
-  std::array<Floats, std::size(kKinds)> floats_;
-  int64_t differing_ = 0;
-  int64_t count_ = 0;
-};
-
 class Differences {
  public:
-  explicit Differences(const ModelSpec& spec) : of_(spec.outputs.size()) {}
+  explicit Differences(const ModelSpec& spec)
+      : of_(spec.outputs.size(), OutputDifference(std::size(kKinds))) {}
 
   void Add(const Values& expected, const Values& found, size_t kind) {
     for (size_t i = 0; i < of_.size() && i < expected.size(); ++i) {
@@ -216,7 +149,7 @@ class Differences {
   }
 
  private:
-  std::vector<Difference> of_;  // [output]
+  std::vector<OutputDifference> of_;  // [output]
 };
 
 // Whether it has that many rows; strings are not told apart by rows.

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -634,8 +635,12 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* launchable,
                                           cudaGraph_t graph,
                                           unsigned long long /*flags*/) {
   return Call("cudaGraphInstantiateWithFlags", [&] {
-    *launchable = reinterpret_cast<cudaGraphExec_t>(
-        new FakeGraph(*reinterpret_cast<FakeGraph*>(graph)));
+    static std::atomic<uint64_t> count = 0;
+    auto* const made = new FakeGraph(*reinterpret_cast<FakeGraph*>(graph));
+    if (++count == FakeScenario::Get().wrong_graph && !made->steps.empty()) {
+      made->steps.pop_back();
+    }
+    *launchable = reinterpret_cast<cudaGraphExec_t>(made);
     return cudaSuccess;
   });
 }

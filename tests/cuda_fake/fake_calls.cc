@@ -1,6 +1,8 @@
 // Implements Call(): counts by name, planned errors, last errors.
 #include "tests/cuda_fake/fake_calls.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -22,7 +24,9 @@ cudaError_t Planned(const char* name) {
   const std::lock_guard lock(mutex);
   const uint64_t number = ++counts[name];
   for (const PlannedError& error : FakeScenario::Get().errors) {
-    if (error.call == name && error.number == number) {
+    if (error.call == name &&
+        (error.when.empty() ? error.number == number
+                            : unlink(error.when.c_str()) == 0)) {
       const auto code = static_cast<cudaError_t>(error.code);
       if (error.is_sticky) {
         FakeDevice::Get().Lose(code);

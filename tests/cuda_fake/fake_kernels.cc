@@ -50,9 +50,8 @@ cudaError_t FakeKernels::Launch(const void* host_function,
       if (!kernel.maker.has_value()) {
         kernel.maker = TorchKernel(kernel.name);
       }
-      if (!kernel.maker.has_value()) {
-        LogOnce("kernel does nothing: " + kernel.name);
-      }
+      LogOnce((kernel.maker.has_value() ? "kernel " : "kernel does nothing: ") +
+              kernel.name);
     }
     is_endless = ++launched_ == FakeScenario::Get().endless;
     if (kernel.maker.has_value()) {

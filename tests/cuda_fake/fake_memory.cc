@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "tests/cuda_fake/fake_scenario.h"
 
@@ -48,6 +49,20 @@ FakeMemory::FakeMemory()
   device_ = Map(PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   alias_ = Map(PROT_READ | PROT_WRITE, MAP_SHARED, file_);
   next_ = device_;
+  if (const std::string& log = FakeScenario::Get().log; !log.empty()) {
+    used_file_ =
+        open((log + ".used").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  }
+}
+
+void FakeMemory::TellUsed() const {
+  if (used_file_ >= 0) {
+    char text[32];
+    const int size = std::snprintf(text, sizeof(text), "%-20zu\n", used_);
+    if (pwrite(used_file_, text, static_cast<size_t>(size), 0) != size) {
+      std::perror("the fake device's log");
+    }
+  }
 }
 
 void* FakeMemory::AllocateDevice(size_t bytes) {
@@ -60,6 +75,7 @@ void* FakeMemory::AllocateDevice(size_t bytes) {
   next_ += rounded + kAlignment;  // a page between, so that overruns show
   used_ += rounded;
   of_device_[begin] = rounded;
+  TellUsed();
   return reinterpret_cast<void*>(begin);
 }
 
@@ -73,6 +89,7 @@ bool FakeMemory::FreeDevice(void* address) {
             static_cast<off_t>(found->first - device_),
             static_cast<off_t>(found->second));
   used_ -= found->second;
+  TellUsed();
   of_device_.erase(found);
   return true;
 }

@@ -52,12 +52,14 @@ class FakeMemory {
   using Blocks = std::map<uintptr_t, size_t>;  // bytes by begin
 
   FakeMemory();
+  void TellUsed() const;
 
   static Blocks::const_iterator Find(const Blocks& blocks, const void* address);
   bool IsDevice(uintptr_t address) const;
 
   const size_t total_;
   int file_ = -1;
+  int used_file_ = -1;
   uintptr_t device_ = 0;  // where the device's addresses begin
   uintptr_t alias_ = 0;   // and where the fake reaches them
   mutable std::mutex mutex_;

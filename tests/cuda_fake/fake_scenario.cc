@@ -22,8 +22,11 @@ PlannedError ReadError(const std::string& value, bool is_sticky) {
   if (first == std::string::npos || second == std::string::npos) {
     Refuse(value);
   }
+  const std::string between = value.substr(first + 1, second - first - 1);
+  const auto number = std::strtoull(between.c_str(), nullptr, 10);
   return {.call = value.substr(0, first),
-          .number = std::strtoull(&value[first + 1], nullptr, 10),
+          .number = number,
+          .when = number == 0 ? between : "",
           .code = std::atoi(&value[second + 1]),
           .is_sticky = is_sticky};
 }
@@ -44,7 +47,7 @@ FakeScenario Read() {
       scenario.memory_mib = number;
     } else if (name == "driver") {
       scenario.driver = static_cast<int>(number);
-    } else if (name == "fail" || name == "sticky") {
+    } else if (name == "fail" || name == "fail_when" || name == "sticky") {
       scenario.errors.push_back(ReadError(value, name == "sticky"));
     } else if (name == "endless") {
       scenario.endless = number;
@@ -52,6 +55,8 @@ FakeScenario Read() {
       scenario.slow_free_ms = static_cast<int64_t>(number);
     } else if (name == "records_not_ready") {
       scenario.records_not_ready = number != 0;
+    } else if (name == "wrong_graph") {
+      scenario.wrong_graph = number;
     } else if (name == "lose_when") {
       scenario.lose_when = value;
     } else if (name == "log") {

@@ -7,11 +7,15 @@
 //   driver=13000           the newest CUDA that the driver knows
 //   fail=CALL:N:CODE       the Nth call of CALL returns CODE; may come often
 //   sticky=CALL:N:CODE     the same, and all that follow return CODE too
+//   fail_when=CALL:PATH:CODE   the next call fails when that file is there, and
+//                          takes it away
 //   endless=N              the Nth kernel never ends
 //   slow_free_ms=20        cudaFree and cudaFreeHost take as long
 //   records_not_ready=1    cudaErrorNotReady becomes the last error
+//   wrong_graph=N          the Nth graph leaves out its last step
 //   lose_when=PATH         the device is lost when that file is there
-//   log=PATH               calls and kernels are counted there at exit
+//   log=PATH               what happens there for the first time, a line each;
+//                          PATH.used holds the device's bytes in use
 //
 // Thread safety: immutable after Get().
 // Errors: a text that is none ends the process with a line on stderr.
@@ -26,7 +30,8 @@ namespace ferry::cuda_fake {
 
 struct PlannedError {
   std::string call;
-  uint64_t number = 0;  // from 1
+  uint64_t number = 0;  // from 1; 0: by the file
+  std::string when;
   int code = 0;
   bool is_sticky = false;
 };
@@ -40,6 +45,7 @@ struct FakeScenario {
   uint64_t endless = 0;  // 0: none
   int64_t slow_free_ms = 0;
   bool records_not_ready = false;
+  uint64_t wrong_graph = 0;  // 0: none
   std::string lose_when;
   std::string log;
 };

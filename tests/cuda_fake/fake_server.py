@@ -88,6 +88,10 @@ class Fake:
             return ferry_process.run("--device=only", "--grpc-port=0",
                                      "--metrics-port=0", *flags)
 
+    def used(self):
+        """Bytes of the device that are allocated."""
+        return int((self.folder / "log.used").read_text())
+
     def log(self):
         """What the fake noted: stubs and kernels that did nothing, illegal
         addresses, planned errors, captures that broke."""

@@ -13,7 +13,9 @@
 // for each batch. poison.pt gives x [rows, 3] back unless one is above 100.
 // branch.pt is linear.pt that computes in fp32 where one is above 100, stuck.pt
 // also throws there. texts.pt gives texts in capitals and their lengths, to
-// which it adds `bonus` [rows, 1] where that is given. With `wide` only
+// which it adds `bonus` [rows, 1] where that is given. waits.pt is linear.pt that
+// looks at its input on the processor first, random.pt one that draws random
+// numbers, writes.pt one that doubles its input where that stands. With `wide` only
 // wide.pt, which gives back what of its input [rows, 1024] is above zero, by 16
 // MB of weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224
 // with synthetic weights, its norms folded.
@@ -226,6 +228,20 @@ int main(int argc, char** argv) {
   Write(folder + "branch.pt", branch + "  return y\n", {});
   Write(folder + "stuck.pt",
         branch + "  assert not is_large, 'fp32 fails, too'\n  return y\n", {});
+  Write(folder + "waits.pt",
+        "def forward(self, x):\n"
+        "  scale = 1.0\n"
+        "  if float(x.cpu().abs().sum()) < 0.0:\n    scale = 2.0\n"
+        "  return torch.linear(x, self.w) * scale\n",
+        {});
+  Write(folder + "random.pt",
+        "def forward(self, x):\n"
+        "  return torch.linear(x, self.w) + torch.rand([2], device=x.device)\n",
+        {});
+  Write(folder + "writes.pt",
+        "def forward(self, x):\n"
+        "  return torch.linear(x.mul_(2.0), self.w) * 0.5\n",
+        {});
   WriteIds(folder + "ids.pt");
   WriteDeep(folder + "deep.pt");
   return 0;

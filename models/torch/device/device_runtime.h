@@ -95,9 +95,12 @@ class DeviceStreams {
                          const ImageBatch& batch) = 0;
   virtual void PutChannelsLast(const FirstToLast& images) = 0;
   // Takes what Run() does, but records a graph of it and does none of it. An
-  // error says why that work cannot be recorded; all is as before then.
+  // error says why that work cannot be recorded; all is as before then, or the
+  // device is lost.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       absl::FunctionRef<void()> work) = 0;
+  // Changes whenever an operator has drawn random numbers for the device.
+  virtual uint64_t DrawnSoFar() = 0;
 };
 
 class DeviceRuntime {
@@ -120,6 +123,9 @@ class DeviceRuntime {
   // Whether the device had no memory for what the calling thread has asked for
   // since the last call: some that run networks throw no more than a text.
   virtual bool TakeOutOfMemory() = 0;
+  // Whether libraries try several ways of what they have not done yet, which
+  // takes long, and keep the fastest.
+  virtual void SetTries(bool are_on) = 0;
 };
 
 }  // namespace ferry

@@ -20,6 +20,8 @@ namespace {
 
 // One computes, one is copied in, one is copied out.
 constexpr int32_t kPlaces = 3;
+// cudaErrorMemoryAllocation
+constexpr int32_t kNoMemory = 2;
 
 }  // namespace
 
@@ -89,7 +91,9 @@ absl::Status TorchDeviceModel::WarmUp() {
                         runtime_.device().is_cpu() ? MadeUpIntegers::kAny
                                                    : MadeUpIntegers::kZeros,
                         run_batch);
+  runtime_.SetTries(true);
   absl::Status status = warm_up.Run();
+  runtime_.SetTries(false);
   if (is_lost) {  // whatever the model may have to do with it
     return absl::UnavailableError(absl::StrCat(
         "the device is lost: ",
@@ -232,6 +236,9 @@ absl::Status TorchDeviceModel::WithMemory(
       return work();
     } catch (const c10::OutOfMemoryError&) {
       is_out_of_memory = true;
+      throw;
+    } catch (const c10::AcceleratorError& error) {  // of a call, or a graph
+      is_out_of_memory = error.get_error_code() == kNoMemory;
       throw;
     } catch (const std::bad_alloc&) {
       is_out_of_memory = true;
