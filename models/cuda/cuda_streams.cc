@@ -295,18 +295,23 @@ void CudaStreams::Run(DeviceStream stream, absl::FunctionRef<void()> work) {
 }
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
-    absl::FunctionRef<void()> work) {
+    const RecordedForward& forward, Values& outputs) {
   const c10::cuda::CUDAStreamGuard guard(known(DeviceStream::kCompute));
   auto recorded = std::make_unique<CudaGraph>();
+  absl::Status status;
   std::string why_not;
   {
     MutexLock lock(Captures::Get().mutex);
-    why_not = Record(*recorded->graph, graph_memory_,
-                     of(DeviceStream::kCompute), work);
+    why_not =
+        Record(*recorded->graph, graph_memory_, of(DeviceStream::kCompute),
+               [&] { status = forward(outputs); });
   }
-  if (!why_not.empty()) {
+  if (status.ok() && !why_not.empty()) {
+    status = absl::FailedPreconditionError(why_not);
+  }
+  if (!status.ok()) {
     cudaGetLastError();  // said by the status
-    return absl::FailedPreconditionError(why_not);
+    return status;
   }
   graph_memory_ = recorded->graph->pool();
   return recorded;

@@ -29,7 +29,7 @@ class CudaStreams final : public DeviceStreams {
   void PutChannelsLast(const FirstToLast& images) override;
   void Run(DeviceStream stream, absl::FunctionRef<void()> work) override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
-      absl::FunctionRef<void()> work) override;
+      const RecordedForward& forward, Values& outputs) override;
   uint64_t DrawnSoFar() override;
 
   cudaStream_t of(DeviceStream stream) const {

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,7 @@
 #include "base/clock.h"
 #include "models/config/normalization.h"
 #include "models/torch/cast.h"
+#include "models/torch/network.h"
 #include "tensor/host_memory.h"
 
 namespace ferry {
@@ -54,6 +56,9 @@ class DeviceGraph {
   // Puts it on the stream.
   virtual void Launch() = 0;
 };
+
+// A forward that may run as often as is liked, with inputs that stay.
+using RecordedForward = std::function<absl::Status(Values& outputs)>;
 
 // Where images stand as bytes, and what becomes of them.
 struct ImageBatch {
@@ -94,11 +99,11 @@ class DeviceStreams {
   virtual void Normalize(const Normalization& normalization,
                          const ImageBatch& batch) = 0;
   virtual void PutChannelsLast(const FirstToLast& images) = 0;
-  // Takes what Run() does, but records a graph of it and does none of it. An
-  // error says why that work cannot be recorded; all is as before then, or the
-  // device is lost.
+  // Runs `forward` as Run() does, but records a graph of it and does none of
+  // it; `outputs` are where the graph will write. An error says why that work
+  // cannot be recorded; all is as before then, or the device is lost.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
-      absl::FunctionRef<void()> work) = 0;
+      const RecordedForward& forward, Values& outputs) = 0;
   // Changes whenever an operator has drawn random numbers for the device.
   virtual uint64_t DrawnSoFar() = 0;
 };

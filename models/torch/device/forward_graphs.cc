@@ -126,15 +126,14 @@ void ForwardGraphs::Record(const Values& inputs, Entry& entry) {
     entry.why_not = "it draws random numbers";
     return;
   }
-  absl::Status status;
+  const Values given = OnHost(inputs);
   Values outputs;
-  auto graph =
-      streams_.Capture([&] { status = network_.Forward(inputs, outputs); });
+  auto graph = streams_.Capture(
+      [this, inputs](Values& of) { return network_.Forward(inputs, of); },
+      outputs);
   // What fails here may still run eagerly, as it has done.
-  status.Update(graph.status());
-  if (status.ok()) {
-    status = Prove(inputs, outputs, **graph);
-  }
+  const absl::Status status =
+      graph.ok() ? Prove(inputs, given, outputs, **graph) : graph.status();
   if (status.ok()) {
     entry.graph = *std::move(graph);
     entry.outputs = std::move(outputs);
@@ -143,9 +142,9 @@ void ForwardGraphs::Record(const Values& inputs, Entry& entry) {
   }
 }
 
-absl::Status ForwardGraphs::Prove(const Values& inputs, const Values& recorded,
-                                  DeviceGraph& graph) {
-  const Values given = OnHost(inputs);
+absl::Status ForwardGraphs::Prove(const Values& inputs, const Values& given,
+                                  const Values& recorded, DeviceGraph& graph) {
+  PutBack(inputs, given);  // whether or not it was recorded alone
   Values outputs;
   if (absl::Status status = network_.Forward(inputs, outputs); !status.ok()) {
     return status;

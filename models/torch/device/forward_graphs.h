@@ -69,8 +69,9 @@ class ForwardGraphs {
   absl::Status RunEagerly(const Values& inputs, Values& outputs, Entry& entry);
   void Record(const Values& inputs, Entry& entry);
   // Launches the new graph, and says what is wrong with what it gives.
-  absl::Status Prove(const Values& inputs, const Values& recorded,
-                     DeviceGraph& graph);
+  // `given`: what stands in the inputs, and stands there again afterwards.
+  absl::Status Prove(const Values& inputs, const Values& given,
+                     const Values& recorded, DeviceGraph& graph);
 
   Network& network_;
   DeviceStreams& streams_;

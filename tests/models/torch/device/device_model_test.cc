@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <stdexcept>
@@ -27,34 +28,69 @@ TEST_F(DeviceModelTest, GivesEachRowItsOutput) {
   EXPECT_THAT(Values32(output, 3), ElementsAre(2, 4, 6, 8, 10, 12));
 }
 
-TEST_F(DeviceModelTest, BatchesInFlightKeepApart) {
-  const auto model = Make(Doubled);
-  ASSERT_EQ(model->places(), 3);
+// Plays nine batches of one to three rows as a DeviceInstance does: two are
+// started ahead of the one that lands.
+void PlayInFlight(TorchDeviceModel& model) {
+  ASSERT_EQ(model.places(), 3);
   std::vector<std::unique_ptr<TestRows>> rows;
   std::vector<std::unique_ptr<Batch>> batches;
   std::vector<OutputRef> outputs(9);
   for (int i = 0; i < 9; ++i) {
     const auto value = static_cast<float>(i);
     rows.push_back(std::make_unique<TestRows>(
-        1, std::vector<int64_t>{2}, std::vector<float>{value, value}));
-    batches.push_back(BatchOf({rows.back().get()}));
+        1 + i % 3, std::vector<int64_t>{2},
+        std::vector<float>(static_cast<size_t>(2 + 2 * (i % 3)), value)));
+    batches.push_back(DeviceModelTest::BatchOf({rows.back().get()}));
   }
-  // A DeviceInstance does so: two are started ahead of the one that lands.
   DeviceTimes times;
   for (int32_t i = 0; i < 9; ++i) {
     const auto at = static_cast<size_t>(i);
     if (i >= 2) {
-      ASSERT_TRUE(model->AwaitComputed((i - 2) % 3, times).ok());
+      ASSERT_TRUE(model.AwaitComputed((i - 2) % 3, times).ok());
     }
-    ASSERT_TRUE(model->CopyIn(i % 3, *batches[at]).ok());
-    rows[at]->values = {-1, -1};  // the received bytes are gone
-    ASSERT_TRUE(model->Compute(i % 3, *batches[at], outputs[at]).ok());
+    ASSERT_TRUE(model.CopyIn(i % 3, *batches[at]).ok());
+    // The received bytes are gone.
+    std::fill(rows[at]->values.begin(), rows[at]->values.end(), -1.0F);
+    ASSERT_TRUE(model.Compute(i % 3, *batches[at], outputs[at]).ok());
     if (i >= 2) {
-      ASSERT_TRUE(model->AwaitCopiedOut((i - 2) % 3).ok());
-      EXPECT_THAT(Values32(outputs[at - 2], 1),
+      ASSERT_TRUE(model.AwaitCopiedOut((i - 2) % 3).ok());
+      EXPECT_THAT(DeviceModelTest::Values32(outputs[at - 2], 1 + (i - 2) % 3),
                   Each(static_cast<float>(2 * (i - 2))));
     }
   }
+}
+
+TEST_F(DeviceModelTest, BatchesInFlightKeepApart) {
+  PlayInFlight(*Make(Doubled));
+}
+
+TEST_F(DeviceModelTest, BatchesInFlightOfGraphsKeepApart) {
+  options_.buckets = {1, 2, 4, 8};
+  const auto model = Make(Doubled);
+  ASSERT_TRUE(model->WarmUp().ok());
+  PlayInFlight(*model);
+  EXPECT_EQ(Count(*model, "graph_launched"), 9);
+  EXPECT_EQ(Count(*model, "no_graph"), 0);
+}
+
+TEST_F(DeviceModelTest, AModelServesWhileAnotherIsRecorded) {
+  options_.buckets = {1, 2, 4, 8};
+  const auto serving = Make(Doubled);
+  ASSERT_TRUE(serving->WarmUp().ok());
+  int forwards = 0;
+  const auto recorded = Make([&](const Values& inputs) {
+    ++forwards;
+    PlayInFlight(*serving);
+    return inputs[0].toTensor() * 3;
+  });
+  ASSERT_TRUE(recorded->WarmUp().ok());
+  EXPECT_GT(forwards, 0);
+  EXPECT_EQ(Count(*serving, "graph_launched"),
+            static_cast<uint64_t>(9 * forwards));
+  TestRows one(1, {2}, {1, 2});
+  OutputRef output;
+  ASSERT_TRUE(Play(*recorded, *BatchOf({&one}), output).ok());
+  EXPECT_THAT(Values32(output, 1), ElementsAre(3, 6));
 }
 
 TEST_F(DeviceModelTest, SaysHowLongTheDeviceWasIdleBetweenTwoBatches) {

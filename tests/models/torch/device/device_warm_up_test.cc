@@ -7,14 +7,18 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/models/torch/device/scripted_device_model.h"
 
 namespace ferry {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 class DeviceWarmUpTest : public DeviceModelTest {
  protected:
@@ -22,6 +26,23 @@ class DeviceWarmUpTest : public DeviceModelTest {
     return runtime_.state.waiting[static_cast<size_t>(stream)];
   }
 };
+
+// Libraries try their ways while a model warms up, and in no batch.
+TEST_F(DeviceWarmUpTest, LibrariesTryTheirWaysInWarmUpAlone) {
+  std::vector<int> tries;
+  const auto model = Make([&](const Values& inputs) {
+    tries.push_back(runtime_.tries);
+    return Doubled(inputs);
+  });
+  ASSERT_TRUE(model->WarmUp().ok());
+  EXPECT_THAT(tries, AllOf(Not(IsEmpty()), Each(1)));
+  tries.clear();
+  TestRows one(1, {2}, {1, 2});
+  OutputRef output;
+  ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
+  EXPECT_THAT(tries, Each(0));
+  EXPECT_EQ(runtime_.tries, 0);
+}
 
 // Else what the next one takes is not its own time, and what is cut on the host
 // is cut of what is not there yet.

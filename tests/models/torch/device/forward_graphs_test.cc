@@ -2,14 +2,19 @@
 #include "models/torch/device/forward_graphs.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 
+#include "tests/models/torch/device/host_runtime.h"
+
 namespace ferry {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class CountingNetwork final : public Network {
  public:
@@ -18,73 +23,55 @@ class CountingNetwork final : public Network {
     if (!error.ok()) {
       return std::exchange(error, absl::OkStatus());
     }
-    outputs.push_back(inputs[0]);
+    at::Tensor input = inputs[0].toTensor();
+    outputs.push_back(input * 2);
+    if (writes) {
+      input.add_(1);
+    }
+    if (draws != nullptr) {
+      ++*draws;
+    }
     return absl::OkStatus();
   }
 
   int forwards = 0;
-  absl::Status error;  // of the next one
-};
-
-// Records what it is given as a graph that counts its launches.
-class RecordingStreams final : public DeviceStreams {
- public:
-  class Graph final : public DeviceGraph {
-   public:
-    explicit Graph(int& launches) : launches_(launches) {}
-    void Launch() override { ++launches_; }
-
-   private:
-    int& launches_;
-  };
-
-  std::unique_ptr<DeviceEvent> MakeEvent() override { return nullptr; }
-  void Copy(const void*, void*, size_t, DeviceStream) override {}
-  void Cast(Elements, Elements, int64_t) override {}
-  void PutChannelsLast(const FirstToLast&) override {}
-  void Normalize(const Normalization&, const ImageBatch&) override {}
-  void Run(DeviceStream, absl::FunctionRef<void()> work) override { work(); }
-  absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
-      absl::FunctionRef<void()> work) override {
-    work();
-    if (!error.ok()) {
-      return error;
-    }
-    return std::make_unique<Graph>(launches);
-  }
-
-  absl::Status error;
-  int launches = 0;
+  bool writes = false;        // to what it is given
+  uint64_t* draws = nullptr;  // where random numbers are counted
+  absl::Status error;         // of the next one
 };
 
 class ForwardGraphsTest : public ::testing::Test {
  protected:
   void Forward(ForwardGraphs& graphs, const at::Tensor& input, int times = 1) {
     for (int i = 0; i < times; ++i) {
-      Values outputs;
-      ASSERT_TRUE(graphs.Forward({input}, outputs).ok());
-      ASSERT_EQ(outputs.size(), 1);
-      EXPECT_TRUE(outputs[0].toTensor().is_same(input));
+      streams_.Run(DeviceStream::kCompute, [&] {
+        Values outputs;
+        ASSERT_TRUE(graphs.Forward({input}, outputs).ok());
+        ASSERT_EQ(outputs.size(), 1);
+        EXPECT_TRUE(outputs[0].toTensor().equal(input * 2));
+      });
     }
+    const auto passed = streams_.MakeEvent();
+    passed->Record(DeviceStream::kCompute);
+    passed->Await();
   }
 
+  HostStreamsState state_;
+  HostStreams streams_{state_};
   CountingNetwork network_;
-  RecordingStreams streams_;
-  const at::Tensor one_ = at::zeros({1, 2});
-  const at::Tensor two_ = at::zeros({2, 2});
+  const at::Tensor one_ = at::ones({1, 2});
+  const at::Tensor two_ = at::ones({2, 2});
 };
 
 TEST_F(ForwardGraphsTest, IsRecordedAfterSomeRunsAndLaunchedFromThenOn) {
   ForwardGraphs graphs(network_, streams_, true);
   Forward(graphs, one_, ForwardGraphs::kEagerRuns);
-  EXPECT_EQ(streams_.launches, 0);
+  EXPECT_EQ(state_.launches, 0);
   Forward(graphs, one_);
-  EXPECT_EQ(network_.forwards, ForwardGraphs::kEagerRuns + 1);
-  EXPECT_EQ(streams_.launches, 1);
+  EXPECT_EQ(state_.launches, 2) << "one of them to prove it";
   EXPECT_EQ(graphs.EndWarmUp(), "");
   Forward(graphs, one_, 10);
-  EXPECT_EQ(network_.forwards, ForwardGraphs::kEagerRuns + 1);
-  EXPECT_EQ(streams_.launches, 11);
+  EXPECT_EQ(state_.launches, 12);
   EXPECT_EQ(graphs.counts().launched, 10);
   EXPECT_EQ(graphs.size(), 1);
 }
@@ -93,15 +80,16 @@ TEST_F(ForwardGraphsTest, OtherSizesAndOtherMemoryRunEagerlyAfterWarmUp) {
   ForwardGraphs graphs(network_, streams_, true);
   Forward(graphs, one_, ForwardGraphs::kEagerRuns + 1);
   graphs.EndWarmUp();
+  const int launches = state_.launches;
   Forward(graphs, two_, 10);
-  Forward(graphs, at::zeros({1, 2}), 10);
-  EXPECT_EQ(streams_.launches, 1);
+  Forward(graphs, at::ones({1, 2}), 10);
+  EXPECT_EQ(state_.launches, launches);
   EXPECT_EQ(graphs.counts().other_sizes, 20);
 }
 
 TEST_F(ForwardGraphsTest, WhatCannotBeRecordedRunsEagerlyAndSaysWhy) {
   ForwardGraphs graphs(network_, streams_, true);
-  streams_.error = absl::FailedPreconditionError("it waits");
+  state_.why_no_graphs = "it waits";
   Forward(graphs, one_, ForwardGraphs::kEagerRuns + 1);
   EXPECT_EQ(graphs.EndWarmUp(), "it waits");
   const int before = network_.forwards;
@@ -115,8 +103,74 @@ TEST_F(ForwardGraphsTest, AForwardThatFailsWhileItIsRecordedRunsEagerly) {
   Forward(graphs, one_, ForwardGraphs::kEagerRuns);
   network_.error = absl::InternalError("its code failed");
   Forward(graphs, one_, 2);
-  EXPECT_EQ(streams_.launches, 0);
+  EXPECT_EQ(state_.launches, 0);
   EXPECT_EQ(graphs.EndWarmUp(), "its code failed");
+}
+
+TEST_F(ForwardGraphsTest, AGraphThatGivesOtherValuesIsNotUsed) {
+  ForwardGraphs graphs(network_, streams_, true);
+  state_.is_next_launch_wrong = true;
+  Forward(graphs, one_, ForwardGraphs::kEagerRuns + 1);
+  EXPECT_EQ(graphs.size(), 0);
+  EXPECT_THAT(graphs.EndWarmUp(),
+              HasSubstr("other values than the network, off by 0.5"));
+}
+
+TEST_F(ForwardGraphsTest, AGraphOfANetworkThatWritesToItsInputIsProven) {
+  ForwardGraphs graphs(network_, streams_, true);
+  network_.writes = true;
+  const at::Tensor input = at::zeros({1, 2});
+  for (int i = 0; i < ForwardGraphs::kEagerRuns + 1; ++i) {
+    streams_.Run(DeviceStream::kCompute, [&] {
+      Values outputs;
+      input.fill_(7);
+      ASSERT_TRUE(graphs.Forward({input}, outputs).ok());
+      EXPECT_TRUE(outputs[0].toTensor().eq(14).all().item<bool>());
+    });
+  }
+  EXPECT_EQ(graphs.size(), 1);
+  EXPECT_EQ(graphs.EndWarmUp(), "");
+}
+
+TEST_F(ForwardGraphsTest, ANetworkThatDrawsRandomNumbersHasNoGraph) {
+  ForwardGraphs graphs(network_, streams_, true);
+  network_.draws = &state_.drawn;
+  Forward(graphs, one_, ForwardGraphs::kEagerRuns + 1);
+  EXPECT_EQ(graphs.size(), 0);
+  EXPECT_EQ(graphs.EndWarmUp(), "it draws random numbers");
+}
+
+// Another model's numbers, drawn while this one ran once.
+TEST_F(ForwardGraphsTest, ANetworkBesideOneThatDrawsHasAGraph) {
+  ForwardGraphs graphs(network_, streams_, true);
+  network_.draws = &state_.drawn;
+  Forward(graphs, one_);
+  network_.draws = nullptr;
+  Forward(graphs, one_, ForwardGraphs::kEagerRuns);
+  EXPECT_EQ(graphs.size(), 1);
+}
+
+TEST_F(ForwardGraphsTest, WhatAGraphGaveIsGoneWhenAnotherIsLaunched) {
+  ForwardGraphs graphs(network_, streams_, true);
+  Forward(graphs, one_, ForwardGraphs::kEagerRuns + 1);
+  Forward(graphs, two_, ForwardGraphs::kEagerRuns + 1);
+  ASSERT_EQ(graphs.size(), 2);
+  streams_.Run(DeviceStream::kCompute, [&] {
+    Values first;
+    Values second;
+    ASSERT_TRUE(graphs.Forward({one_}, first).ok());
+    ASSERT_TRUE(graphs.Forward({two_}, second).ok());
+    const at::Tensor to = at::empty({2});
+    streams_.Cast({first[0].toTensor().data_ptr(), at::kFloat},
+                  {to.data_ptr(), at::kFloat}, 2);
+    EXPECT_TRUE(to.isnan().all().item<bool>());
+  });
+  const auto passed = streams_.MakeEvent();
+  passed->Record(DeviceStream::kCompute);
+  passed->Await();
+  EXPECT_THAT(std::exchange(state_.faults, {}),
+              ElementsAre("what a graph gave is read after another was "
+                          "launched"));
 }
 
 TEST_F(ForwardGraphsTest, IsOffWhereItIsNotWanted) {

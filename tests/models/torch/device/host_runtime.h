@@ -16,6 +16,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -46,6 +47,11 @@ struct HostStreamsState {
   // does nothing any more, and each thread that waits for it is told.
   std::optional<DeviceStream> failing;
   bool has_failed = false;
+  // Why none can be recorded; empty: they can.
+  std::string why_no_graphs;
+  bool is_next_launch_wrong = false;  // one graph gives other values, once
+  int launches = 0;
+  uint64_t drawn = 0;  // random numbers, by operators
 };
 
 class HostStreams final : public DeviceStreams {
@@ -137,13 +143,16 @@ class HostStreams final : public DeviceStreams {
     EndRun();
   }
 
+  // Its graphs share memory: to launch one leaves nothing of what the others
+  // gave.
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
-      absl::FunctionRef<void()> /*work*/) override {
-    return absl::UnimplementedError("the processor records no graphs");
-  }
+      const RecordedForward& forward, Values& outputs) override;
+
+  uint64_t DrawnSoFar() override { return state_.drawn; }
 
  private:
   friend class HostEvent;
+  friend class HostGraph;
 
   struct Step {
     std::function<void()> work;
@@ -198,6 +207,12 @@ class HostStreams final : public DeviceStreams {
   // to others: the rest comes and goes with the tensors of this stream.
   void Use(const Bytes& from, const Bytes& to) {
     TORCH_CHECK(is_running_, "not in Run()");
+    for (const auto& [graph, bytes] : of_graphs_) {
+      if (graph != launched_ && bytes.Overlaps(from)) {
+        state_.faults.emplace_back(
+            "what a graph gave is read after another was launched");
+      }
+    }
     constexpr size_t kCompute = static_cast<size_t>(DeviceStream::kCompute);
     for (const Bytes& wire : copied_in_) {
       if (wire.Overlaps(from)) {
@@ -232,7 +247,10 @@ class HostStreams final : public DeviceStreams {
   StreamOrder order_;
   std::array<Stream, 3> streams_;
   std::vector<Bytes> copied_in_;  // to where
-  std::vector<Bytes> made_;       // in this Run()
+  // What each graph gives, and which was launched last.
+  std::vector<std::pair<const DeviceGraph*, Bytes>> of_graphs_;
+  const DeviceGraph* launched_ = nullptr;
+  std::vector<Bytes> made_;  // in this Run()
   bool is_running_ = false;
   int64_t marks_ = 0;  // of all events
 };
@@ -289,6 +307,74 @@ class HostEvent final : public DeviceEvent {
   StreamOrder::Known known_ = {};
 };
 
+// A forward that runs again at each launch, into the tensors that it gave when
+// it was recorded.
+class HostGraph final : public DeviceGraph {
+ public:
+  HostGraph(HostStreams& streams, RecordedForward forward, Values outputs)
+      : streams_(streams),
+        forward_(std::move(forward)),
+        outputs_(std::move(outputs)) {
+    for (const c10::IValue& output : outputs_) {
+      streams_.of_graphs_.emplace_back(this, BytesOf(output));
+    }
+  }
+
+  ~HostGraph() override {
+    auto& all = streams_.of_graphs_;
+    all.erase(
+        std::remove_if(all.begin(), all.end(),
+                       [&](const auto& one) { return one.first == this; }),
+        all.end());
+  }
+
+  void Launch() override {
+    const std::lock_guard lock(streams_.mutex_);
+    TORCH_CHECK(streams_.is_running_, "not in Run()");
+    ++streams_.state_.launches;
+    streams_.launched_ = this;
+    Values given;
+    const absl::Status status = forward_(given);
+    TORCH_CHECK(status.ok(), std::string(status.message()));
+    for (const auto& [graph, bytes] : streams_.of_graphs_) {
+      std::memset(bytes.begin, 0xFF, bytes.size);  // of floats NaN
+    }
+    for (size_t i = 0; i < given.size(); ++i) {
+      outputs_[i].toTensor().copy_(given[i].toTensor());
+    }
+    if (std::exchange(streams_.state_.is_next_launch_wrong, false)) {
+      outputs_[0].toTensor().add_(1);
+    }
+  }
+
+ private:
+  static Bytes BytesOf(const c10::IValue& output) {
+    return BytesAt(output.toTensor().data_ptr(), output.toTensor().nbytes());
+  }
+
+  HostStreams& streams_;
+  const RecordedForward forward_;
+  const Values outputs_;
+};
+
+// A forward that gives its input back has no memory of its own for it.
+inline absl::StatusOr<std::unique_ptr<DeviceGraph>> HostStreams::Capture(
+    const RecordedForward& forward, Values& outputs) {
+  const std::lock_guard lock(mutex_);
+  if (const std::string why_not = state_.why_no_graphs; !why_not.empty()) {
+    return absl::FailedPreconditionError(why_not);
+  }
+  Values given;
+  if (absl::Status status = forward(given); !status.ok()) {
+    return status;
+  }
+  outputs.clear();
+  for (const c10::IValue& output : given) {
+    outputs.emplace_back(output.toTensor().clone());
+  }
+  return std::make_unique<HostGraph>(*this, forward, outputs);
+}
+
 inline std::unique_ptr<DeviceEvent> HostStreams::MakeEvent() {
   return std::make_unique<HostEvent>(*this);
 }
@@ -323,10 +409,12 @@ class HostRuntime final : public DeviceRuntime {
   bool IsLost() override { return is_lost; }
   void FreeKept() override { ++times_freed; }
   bool TakeOutOfMemory() override { return is_out_of_memory.exchange(false); }
+  void SetTries(bool are_on) override { tries += are_on ? 1 : -1; }
 
   std::atomic<bool> is_lost{false};
   std::atomic<bool> is_out_of_memory{false};
   std::atomic<int> times_freed{0};
+  std::atomic<int> tries{0};  // models that warm up
   const std::shared_ptr<ShortMemory> memory = std::make_shared<ShortMemory>();
 
   // What its streams were told in no order, or not waited for; of all of them.

@@ -59,27 +59,7 @@ struct TestRows {
 };
 
 class DeviceModelTest : public ::testing::Test {
- protected:
-  DeviceModelTest() {
-    options_.name = "m";
-    options_.spec = {.inputs = {{"x", DataType::kFp32, {2}}},
-                     .outputs = {{"y", DataType::kFp32, {2}}},
-                     .max_batch_size = 8};
-    options_.precision = Precision::kFp32;
-  }
-
-  // Models are gone by then, and what they had started.
-  void TearDown() override {
-    EXPECT_THAT(runtime_.faults(), ::testing::IsEmpty());
-  }
-
-  std::unique_ptr<TorchDeviceModel> Make(ScriptedNetwork::Script script) {
-    return std::make_unique<TorchDeviceModel>(
-        std::make_unique<ScriptedNetwork>(std::move(script),
-                                          options_.spec.outputs.size()),
-        options_, runtime_);
-  }
-
+ public:
   static std::unique_ptr<Batch> BatchOf(
       const std::vector<TestRows*>& requests) {
     int32_t rows = 0;
@@ -99,6 +79,27 @@ class DeviceModelTest : public ::testing::Test {
     const ferry::ByteSegment all = output->tensors()[0].Rows(0, rows);
     const auto* values = reinterpret_cast<const float*>(all.data);
     return {values, values + all.size / sizeof(float)};
+  }
+
+ protected:
+  DeviceModelTest() {
+    options_.name = "m";
+    options_.spec = {.inputs = {{"x", DataType::kFp32, {2}}},
+                     .outputs = {{"y", DataType::kFp32, {2}}},
+                     .max_batch_size = 8};
+    options_.precision = Precision::kFp32;
+  }
+
+  // Models are gone by then, and what they had started.
+  void TearDown() override {
+    EXPECT_THAT(runtime_.faults(), ::testing::IsEmpty());
+  }
+
+  std::unique_ptr<TorchDeviceModel> Make(ScriptedNetwork::Script script) {
+    return std::make_unique<TorchDeviceModel>(
+        std::make_unique<ScriptedNetwork>(std::move(script),
+                                          options_.spec.outputs.size()),
+        options_, runtime_);
   }
 
   // All steps of one batch, of one that fails those that DevicePipeline takes.
