@@ -45,9 +45,15 @@ mkdir -p build/all
 for preset in "${presets[@]}"; do
   printf 'subdirs("../%s")\n' "$preset"
 done >build/all/CTestTestfile.cmake
-# Where device code was built (preset cuda), its tests: skipped without a device.
+# Where device code was built (preset cuda), its tests: those that need a device
+# are skipped without one, those on the CUDA without a device need the build of
+# these sources.
 if [ -e build/cuda/tests/gpu/CTestTestfile.cmake ]; then
   echo 'subdirs("../cuda/tests/gpu")' >>build/all/CTestTestfile.cmake
+fi
+if [ -e build/cuda/tests/cuda_fake/lib ]; then
+  bash scripts/build.sh cuda ferry_cuda_fake
+  echo 'subdirs("../cuda/tests/cuda_fake")' >>build/all/CTestTestfile.cmake
 fi
 
 # ThreadSanitizer of GCC 12 cannot start where the kernel randomizes addresses

@@ -2,6 +2,7 @@
 #include "models/cuda/cuda_device.h"
 
 #include <ATen/Context.h>
+#include <ATen/DynamicLibrary.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/util/Exception.h>
@@ -93,6 +94,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
   }
   try {
     at::globalContext().lazyInitDevice(at::kCUDA);
+    // With the libraries that it needs; else a batch would miss them.
+    static const at::DynamicLibrary compiler("libcaffe2_nvrtc.so");
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what it says
     std::unique_ptr<CudaDevice> device(new CudaDevice);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_fraction, 0);

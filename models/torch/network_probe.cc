@@ -266,7 +266,7 @@ absl::Status NetworkProbe::Try(Network& network, const ModelOptions& staged,
                                std::vector<Row> rows, size_t kind) {
   Values outputs;
   const TimePoint begin = Clock::Steady().Now();
-  if (absl::Status status = Forward(network, staged, rows, outputs);
+  if (absl::Status status = Forward(network, device_, staged, rows, outputs);
       !status.ok()) {
     return status;
   }
@@ -363,7 +363,8 @@ void NetworkProbe::RunRows(Network& network, const ModelOptions& staged,
   }
 }
 
-absl::Status NetworkProbe::Forward(Network& network, const ModelOptions& staged,
+absl::Status NetworkProbe::Forward(Network& network, at::Device device,
+                                   const ModelOptions& staged,
                                    const std::vector<Row>& rows,
                                    Values& outputs) const {
   Values inputs;
@@ -375,7 +376,7 @@ absl::Status NetworkProbe::Forward(Network& network, const ModelOptions& staged,
       StagedInput input(staged, i, network.input_type(i));
       inputs.push_back(input.Stage(requests.batch(), padded));
       if (inputs.back().isTensor()) {  // the view keeps the memory
-        inputs.back() = inputs.back().toTensor().to(device_);
+        inputs.back() = inputs.back().toTensor().to(device);
       }
     }
     absl::Status ran = network.Forward(inputs, outputs);
@@ -471,12 +472,13 @@ bool NetworkProbe::leaves_out_sizes() const {
 }
 
 absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
-                                                 Precision precision) const {
+                                                 Precision precision,
+                                                 at::Device device) const {
   const ModelOptions staged = StagedIn(precision);
   Differences differences(options_.spec);
   for (const ProbeBatch& batch : batches_) {
     Values found;
-    if (absl::Status status = Forward(other, staged, batch.rows, found);
+    if (absl::Status status = Forward(other, device, staged, batch.rows, found);
         !status.ok()) {
       return status;
     }
@@ -514,7 +516,7 @@ absl::StatusOr<std::string> NetworkProbe::MixedOutput(Network& network,
                            "alike");
   }
   Values together;
-  if (absl::Status status = Forward(network, staged, rows, together);
+  if (absl::Status status = Forward(network, device_, staged, rows, together);
       !status.ok()) {
     return status;
   }
@@ -527,15 +529,15 @@ absl::StatusOr<std::string> NetworkProbe::MixedOutput(Network& network,
   for (int64_t row = 0; row < 2; ++row) {
     const Values expected = RowOf(together, row, std::ssize(rows));
     Values alone;
-    if (absl::Status status =
-            Forward(network, staged, {rows[static_cast<size_t>(row)]}, alone);
+    if (absl::Status status = Forward(network, device_, staged,
+                                      {rows[static_cast<size_t>(row)]}, alone);
         !status.ok()) {
       return status;
     }
     const ProbeError off = error(expected, alone);
     Values again;
     if (off.share > tolerance) {
-      return Forward(network, staged, rows, again).ok() &&
+      return Forward(network, device_, staged, rows, again).ok() &&
                      error(together, again).share <= tolerance
                  ? options_.spec.outputs[off.output].name
                  : "";

@@ -63,8 +63,10 @@ class NetworkProbe {
   // Whether 384 was not tried of sizes that vary, and none as large ran.
   bool leaves_out_sizes() const;
 
-  // Runs the same batches through `other`. INTERNAL where it fails with one.
-  absl::StatusOr<ProbeError> Compare(Network& other, Precision precision) const;
+  // Runs the same batches through `other`, which may be on another device.
+  // INTERNAL where it fails with one.
+  absl::StatusOr<ProbeError> Compare(Network& other, Precision precision,
+                                     at::Device device) const;
 
   // Returns the name of an output in which a row alone is not what it is beside
   // others; empty where there is none, or the same rows come out otherwise each
@@ -101,8 +103,9 @@ class NetworkProbe {
   // Runs the rows, and keeps what they give.
   absl::Status Try(Network& network, const ModelOptions& staged,
                    std::vector<Row> rows, size_t kind);
-  absl::Status Forward(Network& network, const ModelOptions& staged,
-                       const std::vector<Row>& rows, Values& outputs) const;
+  absl::Status Forward(Network& network, at::Device device,
+                       const ModelOptions& staged, const std::vector<Row>& rows,
+                       Values& outputs) const;
 
   // Odd numbers have smaller values: rows of one size would hide what depends
   // on the largest of a batch.

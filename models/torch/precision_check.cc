@@ -30,9 +30,10 @@ std::string WhyNot(const ProbeError& error, const ModelOptions& options) {
 }  // namespace
 
 absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
-                            const ModelOptions& options, LoadReport& report) {
+                            at::Device device, const ModelOptions& options,
+                            LoadReport& report) {
   const absl::StatusOr<ProbeError> error =
-      in_fp32.Compare(network, options.precision);
+      in_fp32.Compare(network, options.precision, device);
   if (error.ok()) {
     report.max_error = error->share;
     report.output = options.spec.outputs[error->output].name;

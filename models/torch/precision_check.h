@@ -13,12 +13,13 @@
 
 namespace ferry {
 
-// Compares `network`, which computes as `options` say, with what the network in
-// fp32 gave to `in_fp32`. Writes the error into the report; where it is above
-// options.precision_tolerance or the network fails, INTERNAL with
-// report.why_not_bf16. REQUIRES: in_fp32.has_run().
+// Compares `network`, which computes as `options` say, on `device`, with what
+// the network in fp32 gave to `in_fp32`. Writes the error into the report;
+// where it is above options.precision_tolerance or the network fails, INTERNAL
+// with report.why_not_bf16. REQUIRES: in_fp32.has_run().
 absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
-                            const ModelOptions& options, LoadReport& report);
+                            at::Device device, const ModelOptions& options,
+                            LoadReport& report);
 
 // Looks, of a model that batches across requests or is padded to buckets,
 // whether rows come out of `network` alone as beside each other. Where they do

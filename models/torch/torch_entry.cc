@@ -66,23 +66,19 @@ absl::StatusOr<std::unique_ptr<Network>> LoadPackage(const Source& source,
                          source.architecture);
 }
 
-// Runs the network in fp32.
+// Runs the network in fp32, on the processor, where no row ends a device.
 absl::Status RunInFp32(const Source& source, ModelOptions options,
                        NetworkProbe& probe, LoadReport& report) {
   options.precision = Precision::kFp32;
-  try {
-    const auto network = MakeNetwork(options, source.path, source.device);
-    if (!network.ok()) {
-      return network.status();
-    }
-    probe.Find(**network, Precision::kFp32);
-    if (probe.has_run()) {
-      probe.RunMore(**network, Precision::kFp32);
-    } else {
-      report.why_not_compared = probe.failure();
-    }
-  } catch (const c10::OutOfMemoryError&) {
-    report.why_not_compared = "there is no memory for it there";
+  const auto network = MakeNetwork(options, source.path, at::kCPU);
+  if (!network.ok()) {
+    return network.status();
+  }
+  probe.Find(**network, Precision::kFp32);
+  if (probe.has_run()) {
+    probe.RunMore(**network, Precision::kFp32);
+  } else {
+    report.why_not_compared = probe.failure();
   }
   return absl::OkStatus();
 }
@@ -90,7 +86,7 @@ absl::Status RunInFp32(const Source& source, ModelOptions options,
 // Weights of a file are compared, those that are drawn are not.
 absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
     const Source& source, const ModelOptions& options, LoadReport& report) {
-  NetworkProbe probe(options, source.device);
+  NetworkProbe probe(options, at::kCPU);
   if (options.precision == Precision::kBf16 && !source.path.empty()) {
     if (absl::Status status = RunInFp32(source, options, probe, report);
         !status.ok()) {
@@ -99,7 +95,8 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
   }
   auto network = MakeNetwork(options, source.path, source.device);
   if (network.ok() && probe.has_run()) {
-    if (absl::Status status = CheckPrecision(probe, **network, options, report);
+    if (absl::Status status =
+            CheckPrecision(probe, **network, source.device, options, report);
         !status.ok()) {
       return status;
     }

@@ -22,7 +22,7 @@ std::vector<std::string> LoadWarnings(const ServedModel& model) {
   if (report.leaves_out_sizes) {
     warnings.push_back(absl::StrCat(
         "was compared with fp32 in sizes up to ", report.largest_size,
-        " only, as larger ones may take long, or it is on a device: a "
+        " only, as larger ones may take long: a "
         "model_warmup with a row of a large size compares that"));
   }
   if (!report.why_rows_unknown.empty()) {

@@ -73,6 +73,13 @@ class CudaFakeTest(FakeCase):
         self.assert_stops(server)
         self.assert_clean(fake)
 
+    def test_weights_are_cast_before_they_are_moved(self):
+        fake = self.fake()
+        fake.add_model("linear")
+        server, _ = self.start(fake)
+        self.assertIn("serving=bf16 max_error=0.00", "".join(server.log))
+        self.assertNotIn("copy_kernel", "\n".join(fake.log()))
+
     def test_answers_without_graphs_are_the_same(self):
         fake = self.fake()
         fake.add_model("linear", config=LINEAR + (
@@ -255,6 +262,16 @@ class CudaFakeTest(FakeCase):
             "expected a driver of CUDA 13.0 or newer (580 or newer, or the "
             "package cuda-compat-13-0), got one of CUDA 12.8",
             ended.stderr.splitlines()[-1])
+
+    def test_library_that_is_missing_is_told_at_start(self):
+        for library in ("libcuda.so.1", "libnvrtc.so.13", "libcudnn.so.9"):
+            with self.subTest(library=library):
+                fake = self.fake()
+                fake.without = library
+                fake.add_model("linear")
+                ended = fake.run(f"--model-repository={fake.models}")
+                self.assertEqual(ended.returncode, 1)
+                self.assertIn(library, ended.stderr.splitlines()[-1])
 
     def test_drain_answers_what_was_admitted(self):
         fake = self.fake()

@@ -45,6 +45,7 @@ class Fake:
         self.models.mkdir()
         (self.folder / "nvml").write_text(SCENARIO)
         self.scenario = scenario
+        self.without = ""  # the library that is not there
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -69,11 +70,13 @@ class Fake:
                    ("FERRY_FAKE_NVML_FOLDER", "FERRY_CUDA_FOLDER",
                     "FERRY_FAKE_CUDA_FOLDER")]
         # Before torch's own RPATH comes only what is loaded already.
-        preloaded = sorted(glob.glob(os.path.join(
-            os.environ["FERRY_FAKE_CUDA_FOLDER"], "lib*.so*")))
+        preloaded = sorted(
+            path for path in glob.glob(os.path.join(
+                os.environ["FERRY_FAKE_CUDA_FOLDER"], "lib*.so*"))
+            if os.path.basename(path) != self.without)
         return {"FERRY_FAKE_CUDA": " ".join(words),
                 "FERRY_FAKE_NVML": str(self.folder / "nvml"),
-                "LD_LIBRARY_PATH": ":".join(folders),
+                "LD_LIBRARY_PATH": ":".join(folders[:2]),
                 "LD_PRELOAD": ":".join(preloaded)}
 
     def start(self, *flags):

@@ -11,7 +11,8 @@ bool Cast(at::Tensor tensor, at::ScalarType type) {
   if (!tensor.is_floating_point() || tensor.scalar_type() == type) {
     return false;
   }
-  tensor.set_data(tensor.to(type));
+  // On the processor: a device has no memory for both.
+  tensor.set_data(tensor.cpu().to(type).to(tensor.device()));
   return true;
 }
 

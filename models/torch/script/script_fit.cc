@@ -71,16 +71,16 @@ ScriptFit::ScriptFit(ModelOptions& options, const ScriptTarget& target,
       target_(target),
       make_(make),
       report_(report),
-      probe_(options, target.device) {}
+      probe_(options, at::kCPU) {}
 
 absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
     torch::jit::Module module) {
   module.eval();
-  module.to(target_.device);
   writes_to_itself_ = MayWriteToItself(module);
   RunPlain(module);
   if (options_.precision == Precision::kBf16) {
     CastParameters(module, at::kBFloat16);
+    module.to(target_.device);
     if (report_.why_not_compared.empty()) {
       std::unique_ptr<Network> network = MakeCompared(module);
       if (network == nullptr && CastBuffers(module, at::kBFloat16)) {
@@ -94,6 +94,7 @@ absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
     CastBuffers(module, at::kBFloat16);
   }
   std::string why_not;
+  module.to(target_.device);
   torch::jit::Module frozen = torch::jit::freeze(module);
   if (target_.device.is_cpu() && !probe_.has_run() && HasLinear(frozen)) {
     LogModelFallback(options_.name, "linear layers that are not packed",
@@ -111,34 +112,27 @@ absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
 void ScriptFit::RunPlain(torch::jit::Module& module) {
   const bool is_bf16 = options_.precision == Precision::kBf16;
   const Precision plain = is_bf16 ? Precision::kFp32 : options_.precision;
-  try {
-    if (plain != Precision::kNative) {
-      CastParameters(module, at::kFloat);
-    }
-    std::unique_ptr<Network> network = Fresh(module);
+  if (plain != Precision::kNative) {
+    CastParameters(module, at::kFloat);
+  }
+  std::unique_ptr<Network> network = Fresh(module);
+  probe_.Find(*network, plain);
+  if (!probe_.has_run() && plain != Precision::kNative &&
+      CastBuffers(module, at::kFloat)) {
+    network = Fresh(module);
     probe_.Find(*network, plain);
-    if (!probe_.has_run() && plain != Precision::kNative &&
-        CastBuffers(module, at::kFloat)) {
-      network = Fresh(module);
-      probe_.Find(*network, plain);
-    }
-    CheckRows(probe_, *Fresh(module), plain, options_, report_);
-    if (is_bf16 && !probe_.has_run()) {
+  }
+  CheckRows(probe_, *Fresh(module), plain, options_, report_);
+  if (is_bf16 && !probe_.has_run()) {
+    report_.why_not_compared =
+        absl::StrCat("it does not run there: ", probe_.failure());
+  } else if (is_bf16) {
+    probe_.RunMore(*network, plain);
+    const auto again = probe_.Compare(*Fresh(module), plain, at::kCPU);
+    if (!again.ok() || again->share > kRepeatTolerance) {
       report_.why_not_compared =
-          absl::StrCat("it does not run there: ", probe_.failure());
-    } else if (is_bf16) {
-      probe_.RunMore(*network, plain);
-      const auto again = probe_.Compare(*Fresh(module), plain);
-      if (!again.ok() || again->share > kRepeatTolerance) {
-        report_.why_not_compared =
-            "it gives other answers each time, as what draws numbers does";
-      }
+          "it gives other answers each time, as what draws numbers does";
     }
-  } catch (const c10::OutOfMemoryError&) {
-    if (!is_bf16) {
-      throw;
-    }
-    report_.why_not_compared = "there is no memory for it there";
   }
 }
 
@@ -157,8 +151,8 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
     std::unique_ptr<Network> network = MakeLaidOut(frozen, why_not);
     const std::unique_ptr<Network> copy =
         writes_to_itself_ ? Fresh(frozen) : nullptr;
-    if (!CheckPrecision(probe_, copy == nullptr ? *network : *copy, options_,
-                        report_)
+    if (!CheckPrecision(probe_, copy == nullptr ? *network : *copy,
+                        target_.device, options_, report_)
              .ok()) {
       return nullptr;
     }

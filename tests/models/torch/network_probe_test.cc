@@ -100,7 +100,7 @@ TEST(NetworkProbeTest, NoRowsAreComparedTwice) {
   probe.Find(network, Precision::kFp32);
   probe.RunMore(network, Precision::kFp32);
   NotingNetwork other(Doubled);
-  ASSERT_TRUE(probe.Compare(other, Precision::kFp32).ok());
+  ASSERT_TRUE(probe.Compare(other, Precision::kFp32, at::kCPU).ok());
   const std::set<double> distinct(other.sums().begin(), other.sums().end());
   EXPECT_EQ(distinct.size(), other.sums().size());
 }
