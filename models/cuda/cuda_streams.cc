@@ -9,7 +9,6 @@
 #include <chrono>
 #include <exception>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -320,9 +319,12 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
 // By what LibTorch's generator would give next.
 uint64_t CudaStreams::DrawnSoFar() {
   at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(0);
-  const std::lock_guard lock(generator.mutex());
-  return at::check_generator<at::CUDAGeneratorImpl>(generator)
-      ->philox_offset_per_thread();
+  auto& mutex = generator.mutex();  // LibTorch's own
+  mutex.lock();
+  const uint64_t drawn = at::check_generator<at::CUDAGeneratorImpl>(generator)
+                             ->philox_offset_per_thread();
+  mutex.unlock();
+  return drawn;
 }
 
 }  // namespace ferry

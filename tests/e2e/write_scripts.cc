@@ -13,12 +13,12 @@
 // for each batch. poison.pt gives x [rows, 3] back unless one is above 100.
 // branch.pt is linear.pt that computes in fp32 where one is above 100, stuck.pt
 // also throws there. texts.pt gives texts in capitals and their lengths, to
-// which it adds `bonus` [rows, 1] where that is given. waits.pt is linear.pt that
-// looks at its input on the processor first, random.pt one that draws random
-// numbers, writes.pt one that doubles its input where that stands. With `wide` only
-// wide.pt, which gives back what of its input [rows, 1024] is above zero, by 16
-// MB of weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224
-// with synthetic weights, its norms folded.
+// which it adds `bonus` [rows, 1] where that is given. waits.pt is linear.pt
+// that looks at its input on the processor first, random.pt one that draws
+// random numbers, writes.pt one that doubles its input where that stands. With
+// `wide` only wide.pt, which gives back what of its input [rows, 1024] is above
+// zero, by 16 MB of weights. With `residual` only residual.pt, a ResNet-18 of
+// 224 x 224 with synthetic weights, its norms folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
