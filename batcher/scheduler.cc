@@ -53,6 +53,11 @@ constexpr InstanceId InstanceOf(uint64_t word) {
   return static_cast<InstanceId>(word & 0xffffffffu);
 }
 
+// Why a request of more rows than a batch holds is refused, and what to do.
+constexpr char kOneBatch[] =
+    " rows, as those of this model may depend on each other and are one batch "
+    "(send fewer, or raise max_batch_size)";
+
 BatchPlanner::Options PlannerOptions(const SchedulerOptions& options,
                                      int32_t instances) {
   return {.max_batch_size = options.max_batch_size,
@@ -160,6 +165,7 @@ absl::Status Scheduler::Submit(InferRequest& request) {
   const int32_t max_part_rows = max_part_rows_.load(std::memory_order_relaxed);
   const int32_t parts = SplitRequest::PartsOf(request.rows, max_part_rows);
   if (request.rows > MaxRequestRows(request.level) ||
+      (parts > 1 && !options_.splits_requests) ||
       static_cast<int64_t>(request.bytes) > admission_.bounds().bytes) {
     return Refuse(Refusal::kTooLarge, request);
   }
@@ -320,8 +326,9 @@ int32_t Scheduler::MaxRequestRows(int32_t level) const {
   const QueueBounds bounds = admission_.bounds();
   const int32_t of_level =
       options_.levels[static_cast<size_t>(level)].max_requests;
-  const int64_t parts =
-      of_level > 0 ? std::min(bounds.requests, of_level) : bounds.requests;
+  const int64_t parts = !options_.splits_requests ? 1
+                        : of_level > 0 ? std::min(bounds.requests, of_level)
+                                       : bounds.requests;
   return static_cast<int32_t>(std::min<int64_t>(
       parts * max_part_rows_.load(std::memory_order_relaxed), bounds.rows));
 }
@@ -336,8 +343,10 @@ absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request,
                  ? absl::InvalidArgumentError(
                        absl::StrCat("request batch size: expected at most ",
                                     MaxRequestRows(request.level),
-                                    " rows, which is all the queue holds, got ",
-                                    request.rows))
+                                    options_.splits_requests
+                                        ? " rows, which is all the queue holds"
+                                        : kOneBatch,
+                                    ", got ", request.rows))
                  : absl::InvalidArgumentError(absl::StrCat(
                        "request size: expected at most ", bounds.bytes,
                        " bytes, which is all the queue holds, got ",

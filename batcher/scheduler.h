@@ -112,10 +112,11 @@ class Scheduler {
   // Completion is never called. A request of more rows than max_batch_size is
   // served in parts (SplitRequest), which allocates; where that throws, the
   // request is not accepted. INVALID_ARGUMENT: more of anything than an empty
-  // queue takes. RESOURCE_EXHAUSTED: the queue is full, or so long that the
-  // request would expire in it. DEADLINE_EXCEEDED: its deadline has passed.
-  // UNAVAILABLE: draining, or the device is lost.
-  // REQUIRES: 0 <= request.level < options().levels.size().
+  // queue takes, or more rows than a batch holds where none is split.
+  // RESOURCE_EXHAUSTED: the queue is full, or so long that the request would
+  // expire in it. DEADLINE_EXCEEDED: its deadline has passed. UNAVAILABLE:
+  // draining, or the device is lost. REQUIRES: 0 <= request.level <
+  // options().levels.size().
   absl::Status Submit(InferRequest& request);
 
   // Answers the request with CANCELLED if its batch has not closed; else it

@@ -49,6 +49,9 @@ struct SchedulerOptions {
   int32_t max_batch_size = 64;  // rows, >= 1; runtime options never exceed it
   // Requests in one batch: 1 where the model does not batch across requests.
   int32_t max_requests_per_batch = std::numeric_limits<int32_t>::max();
+  // Whether a request of more rows than a batch holds is served in parts; for
+  // rows that may depend on each other it is refused.
+  bool splits_requests = true;
   // Replies leave in the order of arrival; not with several levels.
   bool preserve_ordering = false;
   PolicyKind policy = PolicyKind::kEager;

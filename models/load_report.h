@@ -24,9 +24,11 @@ struct LoadReport {
   // What bf16 does other than fp32, where it is not to be served for that; else
   // empty. fp32 runs then.
   std::string why_not_bf16 = {};
-  // The output in which a row depends on the rows beside it; empty: none is
-  // known.
+  // The output in which a row depends on the rows beside it, which has changed
+  // how the model is batched; empty: none is known.
   std::string mixed_output = {};
+  // Whether rows were compared alone and together, and came out alike.
+  bool has_independent_rows = false;
   // Why rows could not be looked at for that; else empty.
   std::string why_rows_unknown = {};
 };

@@ -1,4 +1,4 @@
-// Implements WarmUpLines.
+// Implements WarmUpLines, and finds them again by how they begin.
 #include "models/warm_up_lines.h"
 
 #include <cstdint>
@@ -40,6 +40,15 @@ std::string WarmUpLines(const ModelSpec& spec) {
                     Dims(input), " ] input_data_file: \"row.", i, "\" } }\n");
   }
   return lines + "}";
+}
+
+absl::string_view WithoutWarmUpLines(absl::string_view failure) {
+  return failure.substr(0, failure.find(absl::StrCat("; ", kAdvice)));
+}
+
+std::string WithNote(absl::string_view failure, absl::string_view note) {
+  const absl::string_view what = WithoutWarmUpLines(failure);
+  return absl::StrCat(what, note, failure.substr(what.size()));
 }
 
 }  // namespace ferry

@@ -9,12 +9,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "batcher/cpu_instance.h"
 #include "batcher/device_instance.h"
 #include "models/config/config_completion.h"
 #include "models/config/config_parameters.h"
 #include "models/config/label_file.h"
 #include "models/type_failures.h"
+#include "models/warm_up_lines.h"
 
 namespace ferry {
 namespace {
@@ -36,11 +38,14 @@ const char* Platform(BackendKind backend) {
 
 SchedulerOptions MakeSchedulerOptions(const ModelOptions& options,
                                       const ModelOverrides& overrides,
-                                      const ComputePlace& place) {
+                                      const ComputePlace& place,
+                                      const LoadReport& report) {
   SchedulerOptions result;
   result.max_batch_size = std::max(options.spec.max_batch_size, 1);
   if (options.batching == Batching::kOwnRowsOnly) {
     result.max_requests_per_batch = 1;
+    result.splits_requests =
+        !IsPytorch(options.backend) || report.has_independent_rows;
   }
   result.policy = options.policy;
   result.max_wait = options.max_wait;
@@ -180,14 +185,20 @@ void NotePrecision(const ModelOptions& options, ServedModel& model) {
   parameters[kMaxErrorKey].set_string_value(model.max_error);
 }
 
+// How what is told of a version begins.
+std::string Named(const ModelOptions& options, const VersionFolder& folder) {
+  return absl::StrCat("model '", options.name, "' version ", folder.version,
+                      ": ");
+}
+
 absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     const ModelConfig& given, const ModelOverrides& overrides,
     const VersionFolder& folder, const ComputePlace& place,
     LoadReport& report) {
   const auto named = [&](const absl::Status& status) {
     return absl::Status(
-        status.code(), absl::StrCat("model '", given.options.name, "' version ",
-                                    folder.version, ": ", status.message()));
+        status.code(),
+        absl::StrCat(Named(given.options, folder), status.message()));
   };
   ModelConfig config = given;
   if (place.device != nullptr && RunsOnTorch(given.options.backend) &&
@@ -227,7 +238,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadAsConfigured(
     return named(instances.status());
   }
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
-      *std::move(instances), MakeSchedulerOptions(options, overrides, place));
+      *std::move(instances),
+      MakeSchedulerOptions(options, overrides, place, report));
   if (!scheduler.ok()) {
     return named(scheduler.status());
   }
@@ -327,10 +339,11 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     const std::string failure = FailureOf(in_other);
     if (in_other.ok() && !IsOfPrecision(config.options, failure)) {
       if (is_chosen) {
-        return absl::InternalError(absl::StrCat(
-            model.status().message(), "; its config asks for ferry.precision ",
-            PrecisionName(given.options.precision), ", it runs in ",
-            PrecisionName(other)));
+        return absl::InternalError(
+            WithNote(model.status().message(),
+                     absl::StrCat("; its config asks for ferry.precision ",
+                                  PrecisionName(given.options.precision),
+                                  ", it runs in ", PrecisionName(other))));
       }
       (*in_other)->report.why_not_bf16 = why_not;
       return in_other;
@@ -345,12 +358,17 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   if (model.ok()) {
     return model;
   }
-  return stands == model.status()
+  const std::string named = Named(given.options, folder);
+  const absl::string_view why =
+      WithoutWarmUpLines(absl::StripPrefix(why_not, named));
+  return WithoutWarmUpLines(absl::StripPrefix(stands.message(), named)) == why
              ? stands
-             : absl::Status(stands.code(),
-                            absl::StrCat(stands.message(), "; in ",
+             : absl::Status(
+                   stands.code(),
+                   WithNote(stands.message(),
+                            absl::StrCat("; in ",
                                          PrecisionName(given.options.precision),
-                                         ": ", why_not));
+                                         ": ", why)));
 }
 
 }  // namespace ferry

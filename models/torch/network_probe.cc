@@ -487,22 +487,14 @@ absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
   return differences.Largest(kFewIntegers);
 }
 
-absl::StatusOr<std::string> NetworkProbe::MixedOutput(Network& network,
-                                                      Precision precision) {
+absl::StatusOr<RowsFound> NetworkProbe::CompareRows(Network& network,
+                                                    Precision precision) {
   if (most_rows_ < 2) {
-    return "";
+    return RowsFound();
   }
   if (!has_run()) {
     return absl::FailedPreconditionError(failure_);
   }
-  const bool is_fp32 = precision == Precision::kFp32;
-  const auto error = [&](const Values& expected, const Values& found) {
-    Differences differences(options_.spec);
-    differences.Add(expected, found, 0);
-    return differences.Largest(is_fp32 ? 1 : kFewIntegers);
-  };
-  const double tolerance = is_fp32 ? kRowsTolerance : kRowsTolerance16;
-  const ModelOptions staged = StagedIn(precision);
   std::vector<Row> rows = {batches_.front().rows.front()};
   for (int64_t row = 1; row < std::min(most_rows_, kRowsTogether); ++row) {
     rows.push_back(Draw(bases_.front(), kinds_[0], row));
@@ -515,35 +507,81 @@ absl::StatusOr<std::string> NetworkProbe::MixedOutput(Network& network,
                          : "on a device integers are zeros, so all rows are "
                            "alike");
   }
+  const ModelOptions staged = StagedIn(precision);
+  std::vector<RowAlone> alone;
+  Duration took{1};
+  for (int64_t row = 0; row < 2; ++row) {
+    alone.push_back({rows[static_cast<size_t>(row)], {}});
+    const TimePoint begin = Clock::Steady().Now();
+    if (absl::Status status = Forward(network, device_, staged,
+                                      {alone.back().row}, alone.back().outputs);
+        !status.ok()) {
+      return status;
+    }
+    took = std::max(Clock::Steady().Now() - begin, Duration{1});
+  }
+  absl::StatusOr<RowsFound> found =
+      CompareWith(alone, rows, network, precision);
+  if (!found.ok() || !found->are_independent) {
+    return found;
+  }
+  const int64_t each =
+      std::max({ElementsOf(rows.front()), ElementsOf(alone.front().outputs),
+                int64_t{1}});
+  const int64_t most =
+      std::max<int64_t>(std::min<int64_t>(kMostKept / each, kBudget / took), 2);
+  const int64_t full = std::min<int64_t>(options_.spec.max_batch_size, most);
+  for (int64_t row = std::ssize(rows); row < full; ++row) {
+    rows.push_back(Draw(bases_.front(), kinds_[0], row));
+  }
+  rows.resize(static_cast<size_t>(full));
+  rows[rows.size() - 2] = rows.front();
+  rows.back() = rows.front();
+  return CompareWith(alone, rows, network, precision);
+}
+
+absl::StatusOr<RowsFound> NetworkProbe::CompareWith(
+    const std::vector<RowAlone>& alone, const std::vector<Row>& rows,
+    Network& network, Precision precision) const {
+  const bool is_fp32 = precision == Precision::kFp32;
+  const auto error = [&](const Values& expected, const Values& found) {
+    Differences differences(options_.spec);
+    differences.Add(expected, found, 0);
+    return differences.Largest(is_fp32 ? 1 : kFewIntegers);
+  };
+  const double tolerance = is_fp32 ? kRowsTolerance : kRowsTolerance16;
+  const ModelOptions staged = StagedIn(precision);
+  const int64_t count = std::ssize(rows);
   Values together;
   if (absl::Status status = Forward(network, device_, staged, rows, together);
       !status.ok()) {
     return status;
   }
-  if (std::none_of(together.begin(), together.end(),
-                   [&](const c10::IValue& output) {
-                     return HasRows(output, std::ssize(rows));
-                   })) {
+  if (std::none_of(
+          together.begin(), together.end(),
+          [&](const c10::IValue& output) { return HasRows(output, count); })) {
     return absl::FailedPreconditionError("none of its outputs is of numbers");
   }
-  for (int64_t row = 0; row < 2; ++row) {
-    const Values expected = RowOf(together, row, std::ssize(rows));
-    Values alone;
-    if (absl::Status status = Forward(network, device_, staged,
-                                      {rows[static_cast<size_t>(row)]}, alone);
-        !status.ok()) {
-      return status;
-    }
-    const ProbeError off = error(expected, alone);
-    Values again;
-    if (off.share > tolerance) {
-      return Forward(network, device_, staged, rows, again).ok() &&
-                     error(together, again).share <= tolerance
-                 ? options_.spec.outputs[off.output].name
-                 : "";
+  for (int64_t row = 0; row < count; ++row) {
+    const Values beside = RowOf(together, row, count);
+    for (const RowAlone& one : alone) {
+      if (!AreAlike(rows[static_cast<size_t>(row)], one.row)) {
+        continue;
+      }
+      // Either may be zeros.
+      for (const ProbeError& off : {error(beside, one.outputs),
+                                    error(RowOf(one.outputs, 0, 1), beside)}) {
+        Values again;
+        if (off.share > tolerance) {
+          return Forward(network, device_, staged, rows, again).ok() &&
+                         error(together, again).share <= tolerance
+                     ? RowsFound{options_.spec.outputs[off.output].name}
+                     : RowsFound();
+        }
+      }
     }
   }
-  return "";
+  return RowsFound{.are_independent = true};
 }
 
 }  // namespace ferry

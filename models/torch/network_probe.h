@@ -42,6 +42,14 @@ struct ProbeError {
   size_t output = 0;  // of the spec: in which it is
 };
 
+// Neither is known where a batch has one row at most, or the same rows come out
+// otherwise each time.
+struct RowsFound {
+  // In which a row alone is not what it is beside others; empty: in none.
+  std::string mixed_output = {};
+  bool are_independent = false;
+};
+
 class NetworkProbe {
  public:
   // `spec` and samples are those of `options`, which outlive it.
@@ -68,11 +76,10 @@ class NetworkProbe {
   absl::StatusOr<ProbeError> Compare(Network& other, Precision precision,
                                      at::Device device) const;
 
-  // Returns the name of an output in which a row alone is not what it is beside
-  // others; empty where there is none, or the same rows come out otherwise each
-  // time. FAILED_PRECONDITION, or as forward() fails, where nothing shows it.
-  absl::StatusOr<std::string> MixedOutput(Network& network,
-                                          Precision precision);
+  // Compares rows alone with what they are in a batch of a few, and in a full
+  // one, or as many as half a second is enough for, that has equal rows.
+  // FAILED_PRECONDITION, or as forward() fails, where nothing shows it.
+  absl::StatusOr<RowsFound> CompareRows(Network& network, Precision precision);
 
  private:
   using Row = std::vector<RowInput>;
@@ -95,6 +102,11 @@ class NetworkProbe {
     size_t kind = 0;  // of kinds_, by which values are of one scale
   };
 
+  struct RowAlone {
+    Row row;
+    Values outputs;
+  };
+
   void FindSamples(Network& network, const ModelOptions& staged);
   void FindSynthetic(Network& network, const ModelOptions& staged);
   // Runs the base's row and others, and keeps the base where it is taken.
@@ -106,6 +118,12 @@ class NetworkProbe {
   absl::Status Forward(Network& network, at::Device device,
                        const ModelOptions& staged, const std::vector<Row>& rows,
                        Values& outputs) const;
+
+  // Compares them with the same rows in that batch.
+  absl::StatusOr<RowsFound> CompareWith(const std::vector<RowAlone>& alone,
+                                        const std::vector<Row>& rows,
+                                        Network& network,
+                                        Precision precision) const;
 
   // Odd numbers have smaller values: rows of one size would hide what depends
   // on the largest of a batch.

@@ -53,16 +53,16 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
 
 void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
                ModelOptions& options, LoadReport& report) {
+  const absl::StatusOr<RowsFound> found = probe.CompareRows(network, precision);
+  report.has_independent_rows = found.ok() && found->are_independent;
   if (options.batching != Batching::kAcrossRequests &&
       options.buckets.empty()) {
     return;
   }
-  const absl::StatusOr<std::string> mixed =
-      probe.MixedOutput(network, precision);
-  if (!mixed.ok()) {
-    report.why_rows_unknown = std::string(mixed.status().message());
-  } else if (!mixed->empty()) {
-    report.mixed_output = *mixed;
+  if (!found.ok()) {
+    report.why_rows_unknown = std::string(found.status().message());
+  } else if (!found->mixed_output.empty()) {
+    report.mixed_output = found->mixed_output;
     options.batching = Batching::kOwnRowsOnly;
     options.buckets.clear();
   }

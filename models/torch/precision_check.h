@@ -21,10 +21,10 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
                             at::Device device, const ModelOptions& options,
                             LoadReport& report);
 
-// Looks, of a model that batches across requests or is padded to buckets,
-// whether rows come out of `network` alone as beside each other. Where they do
-// not the requests have batches of their own, which are not padded: the options
-// and the report then say so.
+// Looks whether rows come out of `network` alone as beside each other, for the
+// report. Where they do not, and the model batches across requests or is padded
+// to buckets, the requests have batches of their own, which are not padded: the
+// options and the report then say so.
 void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
                ModelOptions& options, LoadReport& report);
 

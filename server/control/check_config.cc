@@ -62,11 +62,11 @@ void CheckModel(ModelRepository& repository, const std::string& name,
     }
     const std::string& failure = (*model)->warm_up_failure;
     AddComment(
-        absl::StrCat(name, " version ", version,
-                     failure.empty()
-                         ? ": can be served"
-                         : absl::StrCat(": can be loaded, but did not run: ",
-                                        failure, ". ", kWarmUpAdvice)),
+        absl::StrCat(
+            name, " version ", version,
+            failure.empty()
+                ? ": can be served"
+                : absl::StrCat(": can be loaded, but did not run: ", failure)),
         check);
     for (const std::string& warning : LoadWarnings(**model)) {
       AddComment(absl::StrCat(name, " ", warning), check);

@@ -2,8 +2,23 @@
 #include "server/control/load_warnings.h"
 
 #include "absl/strings/str_cat.h"
+#include "models/config/config_parameters.h"
+#include "models/config/model_options.h"
 
 namespace ferry {
+namespace {
+
+// Returns the first; null where it has none.
+const TensorSpec* DoubleInput(const ServedModel& model) {
+  for (const TensorSpec& input : model.spec.inputs) {
+    if (input.type == DataType::kFp64) {
+      return &input;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 std::vector<std::string> LoadWarnings(const ServedModel& model) {
   const LoadReport& report = model.report;
@@ -18,6 +33,15 @@ std::vector<std::string> LoadWarnings(const ServedModel& model) {
         absl::StrCat("is served in bf16 without having been compared with "
                      "fp32: ",
                      report.why_not_compared));
+  }
+  const TensorSpec* const doubles = DoubleInput(model);
+  if (doubles != nullptr && model.asked_precision == kDefaultPrecision &&
+      model.serving_precision != PrecisionName(Precision::kNative)) {
+    warnings.push_back(absl::StrCat(
+        "takes TYPE_FP64 input '", doubles->name, "' in ",
+        model.serving_precision,
+        ", which has fewer digits and ends at 3.4e38: ferry.precision native "
+        "takes it as it is, and whichever is written ends this warning"));
   }
   if (report.leaves_out_sizes) {
     warnings.push_back(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/repository/model_copies.h"
+#include "models/warm_up_lines.h"
 #include "server/client_text.h"
 #include "server/control/load_warnings.h"
 #include "server/control/model_control.h"
@@ -244,12 +245,12 @@ absl::StatusOr<std::shared_ptr<ModelEntry>> ModelControl::LoadVersion(
     if (ServesOneThatRan(plan.config.options.name)) {
       const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
           "model '", plan.config.options.name, "' version ", version, ": ",
-          failure, "; what serves now ran, so it stays. ", kWarmUpAdvice));
+          WithNote(failure, "; what serves now ran, so it stays")));
       spdlog::error("cannot load: {}", std::string(status.message()));
       return status;
     }
-    spdlog::warn("model {} version={} is ready but has never run: {}. {}",
-                 plan.config.options.name, version, failure, kWarmUpAdvice);
+    spdlog::warn("model {} version={} is ready but has never run: {}",
+                 plan.config.options.name, version, failure);
   }
   if (RecordsNoGraphs((*model)->config)) {
     spdlog::info(

@@ -1,8 +1,10 @@
 // Tests that Scheduler serves requests larger than a batch, in parts.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <random>
+#include <string>
 
 #include "tests/support/stepped_scheduler.h"
 
@@ -10,6 +12,7 @@ namespace ferry {
 namespace {
 
 using absl::StatusCode;
+using ::testing::HasSubstr;
 
 constexpr Outcome kFailed = {StatusCode::kInternal, "batch failed"};
 
@@ -48,6 +51,32 @@ TEST_F(SchedulerSplit, RuntimeOptionsSetTheSizeOfParts) {
   EXPECT_EQ(RowsOfRunning(), 2);
   stepped_.Settle();
   EXPECT_TRUE(four.HasOwnRows());
+}
+
+TEST(SchedulerOneBatch, RequestLargerThanABatchIsRefused) {
+  SteppedScheduler stepped(
+      {.scheduler = {.max_batch_size = 4, .splits_requests = false}});
+  TestRequest four({.id = 1, .rows = 4});
+  TestRequest five({.id = 2, .rows = 5});
+  const absl::Status refused = stepped.TrySubmit(five);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("request batch size: expected at most 4 rows, as those "
+                        "of this model may depend on each other and are one "
+                        "batch (send fewer, or raise max_batch_size), got 5"));
+  stepped.Submit(four);
+  stepped.Settle();
+  EXPECT_TRUE(four.HasOwnRows());
+  RuntimeOptions options = stepped.scheduler().runtime_options();
+  options.max_batch_size = 2;
+  EXPECT_TRUE(stepped.scheduler().SetRuntimeOptions(options).ok());
+  four.Reset();
+  EXPECT_THAT(std::string(stepped.TrySubmit(four).message()),
+              HasSubstr("expected at most 2 rows"));
+  EXPECT_EQ(stepped.scheduler()
+                .Snapshot()
+                .refused[static_cast<size_t>(Refusal::kTooLarge)],
+            2u);
 }
 
 TEST_F(SchedulerSplit, PartsLeaveInOrderAndTheRowsComeBackJoined) {

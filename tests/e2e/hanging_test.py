@@ -17,7 +17,7 @@ from tritonclient.utils import InferenceServerException
 from ferry_process import tensor, wait_until
 from scripts_case import ScriptsCase
 
-CONFIG = ('backend: "pytorch"\nmax_batch_size: 1\n' +
+CONFIG = ('backend: "pytorch"\nmax_batch_size: 1\ndynamic_batching {}\n' +
           tensor("input", "x", "FP32", [1]) + tensor("output", "y", "FP32", [1]))
 ENDLESS = 1e12
 TIMEOUT_S = 100

@@ -169,6 +169,59 @@ class PrecisionTest(unittest.TestCase):
         self.wait_for_line("model mixed-rows version=1 mixes the rows of a "
                            "batch: in output 'y' ")
 
+    def test_request_larger_than_a_batch_is_cut_where_rows_are_independent(self):
+        """Where a load has seen it, or dynamic_batching says so."""
+        for name in ("mixed-rows", "mlp"):
+            self.write(name)
+            config = (self.repository / name / "config.pbtxt").read_text()
+            for precision in ("bf16", "fp32", "native"):
+                own = self.repository / f"{name}-{precision}"
+                shutil.copytree(self.networks / name, own)
+                (own / "config.pbtxt").write_text(
+                    config.replace("dynamic_batching {}\n", "") +
+                    parameter("ferry.precision", precision))
+        self.start()
+        rng = np.random.default_rng(5)
+        values = rng.standard_normal((40, 32)).astype(np.float32)
+
+        def ask(name, rows):
+            given = triton.InferInput("x", (rows, 32), "FP32")
+            given.set_data_from_numpy(values[:rows])
+            return self.client.infer(name, [given]).as_numpy("y")
+        for suffix in ("", "-bf16", "-fp32", "-native"):
+            mixed, own = "mixed-rows" + suffix, "mlp" + suffix
+            with self.subTest(suffix):
+                self.client.load_model(mixed)
+                self.client.load_model(own)
+                self.assertEqual(ask(mixed, 32).shape[0], 32)
+                with self.assertRaisesRegex(
+                        InferenceServerException,
+                        "expected at most 32 rows, .*, got 40") as caught:
+                    ask(mixed, 40)
+                self.assertEqual(caught.exception.status(),
+                                 "StatusCode.INVALID_ARGUMENT")
+                together = ask(own, 40)
+                alone = np.concatenate([ask(own, 32), ask(own, 40)[32:]])
+                self.assertLessEqual(error_of(alone, together), TOLERANCE)
+
+    def test_doubles_in_a_smaller_type_are_told_unless_it_is_asked_for(self):
+        for name, more in (("unasked", ""),
+                           ("asked", parameter("ferry.precision", "fp32"))):
+            folder = self.repository / name
+            shutil.copytree(self.networks / "mlp", folder)
+            text = (folder / "config.pbtxt").read_text()
+            self.assertIn('name: "x" data_type: TYPE_FP32', text)
+            (folder / "config.pbtxt").write_text(text.replace(
+                'name: "x" data_type: TYPE_FP32',
+                'name: "x" data_type: TYPE_FP64') + more)
+        self.start()
+        self.client.load_model("asked")
+        self.client.load_model("unasked")
+        self.wait_for_line("model unasked version=1 takes TYPE_FP64 input 'x' "
+                           "in bf16, which has fewer digits")
+        self.assertNotIn("model asked version=1 takes",
+                         "".join(self.server.log))
+
     def test_config_that_was_answered_is_taken_back(self):
         for name in ("mlp", "branch"):
             self.write(name)

@@ -59,7 +59,8 @@ class WarmUpTest(ScriptsCase):
         message = self.refusal()
         self.assertIn("model 'm' version 2: forward() of zeros with any of",
                       message)
-        self.assertIn("what serves now ran, so it stays", message)
+        self.assertIn("; what serves now ran, so it stays; ", message)
+        self.assertRegex(message, r"\n}$", "nothing follows what one pastes")
         self.assertEqual(self.infer([1, 2])[0], "1")
 
     def test_poll_does_not_try_a_refused_version_again(self):

@@ -62,6 +62,8 @@ TEST(ModelLoaderTest, ModelThatDoesNotBatchHasOneRequestInEach) {
   const auto model = LoadEcho("");
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ((*model)->scheduler->options().max_requests_per_batch, 1);
+  EXPECT_TRUE((*model)->scheduler->options().splits_requests)
+      << "an echo is of each row";
 }
 
 TEST(ModelLoaderTest, QueueHasTheTighterBoundOfConfigAndFlags) {

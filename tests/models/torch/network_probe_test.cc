@@ -55,8 +55,8 @@ ModelOptions Options(Batching batching, std::vector<int64_t> dims) {
 }
 
 // Returns what is found of a package, whose precision is not known.
-std::string Mixed(at::Tensor (*forward)(const at::Tensor&), Batching batching,
-                  std::vector<int32_t> buckets) {
+LoadReport Found(at::Tensor (*forward)(const at::Tensor&), Batching batching,
+                 std::vector<int32_t> buckets) {
   ModelOptions options = Options(batching, {4});
   options.buckets = std::move(buckets);
   NetworkProbe probe(options, at::kCPU);
@@ -69,17 +69,54 @@ std::string Mixed(at::Tensor (*forward)(const at::Tensor&), Batching batching,
     EXPECT_EQ(options.batching, Batching::kOwnRowsOnly);
     EXPECT_THAT(options.buckets, IsEmpty());
   }
-  return report.mixed_output;
+  return report;
+}
+
+std::string Mixed(at::Tensor (*forward)(const at::Tensor&), Batching batching,
+                  std::vector<int32_t> buckets) {
+  return Found(forward, batching, std::move(buckets)).mixed_output;
 }
 
 at::Tensor Centered(const at::Tensor& x) { return x - x.mean(0, true); }
 at::Tensor Doubled(const at::Tensor& x) { return x * 2; }
+// In a full batch alone.
+at::Tensor CenteredIfMany(const at::Tensor& x) {
+  return x.size(0) == 8 ? Centered(x) : x;
+}
+// Zeros in place of rows that came before.
+at::Tensor WithoutRepeats(const at::Tensor& x) {
+  const at::Tensor alike = at::cdist(x, x).eq(0).to(at::kFloat);
+  return 0.001 * x * at::tril(alike, -1).sum(1, true).eq(0);
+}
+at::Tensor WithoutNeighborsAlike(const at::Tensor& x) {
+  at::Tensor y = x.clone();
+  y.slice(0, 1).mul_(x.slice(0, 1).ne(x.slice(0, 0, -1)));
+  return y;
+}
+at::Tensor Drawn(const at::Tensor& x) { return at::rand_like(x); }
 
 TEST(NetworkProbeTest, RowsThatMeetOthersOrPaddingAreComparedAlone) {
   EXPECT_EQ(Mixed(Centered, Batching::kAcrossRequests, {}), "y");
   EXPECT_EQ(Mixed(Centered, Batching::kOwnRowsOnly, {8}), "y");
   EXPECT_EQ(Mixed(Centered, Batching::kOwnRowsOnly, {}), "");
   EXPECT_EQ(Mixed(Doubled, Batching::kAcrossRequests, {8}), "");
+}
+
+TEST(NetworkProbeTest, RowsOfAFullBatchAndRowsAlikeAreLookedAt) {
+  EXPECT_EQ(Mixed(CenteredIfMany, Batching::kAcrossRequests, {}), "y");
+  EXPECT_EQ(Mixed(WithoutRepeats, Batching::kAcrossRequests, {}), "y");
+  EXPECT_EQ(Mixed(WithoutNeighborsAlike, Batching::kAcrossRequests, {}), "y");
+}
+
+TEST(NetworkProbeTest, RowsAreIndependentWhereTheyWereComparedAndAlike) {
+  for (const Batching batching :
+       {Batching::kOwnRowsOnly, Batching::kAcrossRequests}) {
+    EXPECT_TRUE(Found(Doubled, batching, {}).has_independent_rows);
+    for (at::Tensor (*const forward)(const at::Tensor&) :
+         {Centered, CenteredIfMany, WithoutRepeats, Drawn}) {
+      EXPECT_FALSE(Found(forward, batching, {}).has_independent_rows);
+    }
+  }
 }
 
 TEST(NetworkProbeTest, SizesPast256AreRunOnAProcessor) {
