@@ -134,6 +134,8 @@ class ModelControl {
   void UnloadNow(const std::string& name);
   void PollNow();
   bool HasChanged(const std::string& name, const ModelPlan& plan);
+  // Takes out of the index what failed and is no longer to be loaded.
+  static void ForgetFailed(const ModelPlan& plan, Model& model);
   // Says once what is no model.
   void LogPassedOver(const RepositoryNames& names);
   void NoteUnreadable(const std::string& name, const absl::Status& status);

@@ -186,6 +186,7 @@ absl::Status ModelControl::LoadNow(const std::string& name,
   if (is_stopped_) {  // what serves is draining; nothing new begins
     return absl::UnavailableError(kStopped);
   }
+  ForgetFailed(*plan, models_[name]);
   std::map<int64_t, Version>& versions = models_[name].versions;
   for (auto& [number, entry] : loaded) {
     versions[number] = {.state = VersionState::kReady,
@@ -414,7 +415,11 @@ void ModelControl::NoteUnreadable(const std::string& name,
   if (!is_there && models_.count(name) == 0) {
     return;
   }
-  if (std::exchange(models_[name].reason, reason) != reason) {  // said once
+  const auto [model, is_new] = models_.try_emplace(name);
+  if (is_new) {
+    Publish();  // a model that has no versions, not an unknown one
+  }
+  if (std::exchange(model->second.reason, reason) != reason) {  // said once
     spdlog::error("cannot load: {}", std::string(status.message()));
   }
 }
@@ -478,6 +483,14 @@ void ModelControl::LogPassedOver(const RepositoryNames& names) {
   passed_over_ = names.passed_over;
 }
 
+void ModelControl::ForgetFailed(const ModelPlan& plan, Model& model) {
+  std::erase_if(model.versions, [&](const auto& known) {
+    return plan.versions.count(known.first) == 0 &&
+           known.second.state == VersionState::kUnavailable &&
+           !known.second.failed.empty();
+  });
+}
+
 bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
   MutexLock lock(mutex_);
   Model& model = models_[name];
@@ -501,12 +514,7 @@ bool ModelControl::HasChanged(const std::string& name, const ModelPlan& plan) {
       known->second.failed.clear();
     }
   }
-  // What failed and is no longer there.
-  std::erase_if(model.versions, [&](const auto& known) {
-    return plan.versions.count(known.first) == 0 &&
-           known.second.state == VersionState::kUnavailable &&
-           !known.second.failed.empty();
-  });
+  ForgetFailed(plan, model);
   if (!has_failed) {
     missing_.erase(name);
   }

@@ -11,6 +11,7 @@ import unittest
 import grpc
 import numpy as np
 import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
 
 import ferry_process
 from ferry_process import FerryProcess, MODELS, run, wait_until
@@ -124,6 +125,20 @@ class MissingModelsTest(unittest.TestCase):
                 self.assertFalse(self.client.is_model_ready("bad"))
                 self.assertEqual(self.health(""), NOT_SERVING)
                 self.assertEqual(self.health("echo"), SERVING)
+
+    def test_model_that_never_loaded_has_no_versions(self):
+        for name in ("bad", "worse"):  # before and after one that serves
+            self.write(name, BAD)
+        self.start("--exit-on-error=false")
+        for name in ("bad", "worse"):
+            with self.assertRaises(InferenceServerException) as caught:
+                infer(self.client, name)
+            self.assertIn(f"'{name}' has no available versions",
+                          caught.exception.message())
+            self.assertEqual(self.health(name), NOT_SERVING)
+        with self.assertRaises(InferenceServerException) as caught:
+            infer(self.client, "absent")
+        self.assertIn("'absent' is not found", caught.exception.message())
 
     def test_readiness_that_is_not_strict(self):
         self.write("bad", BAD)

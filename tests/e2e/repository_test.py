@@ -153,6 +153,9 @@ class ExplicitTest(RepositoryTest):
         self.assertEqual(index[("scale", "2")], ("READY", ""))
         self.assertEqual(index[("scale", "3")][0], "UNAVAILABLE")
         self.assertIn("'scale/3/model.safetensors'", index[("scale", "3")][1])
+        shutil.rmtree(os.path.join(self.folder, "scale", "3"))
+        self.client.load_model("scale")
+        self.assertNotIn(("scale", "3"), self.index(), "it is gone")
         self.assertTrue(self.client.is_server_ready())
 
     def test_versions_that_the_policy_names_serve_side_by_side(self):
