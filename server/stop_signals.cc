@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -16,8 +15,6 @@ namespace ferry {
 namespace {
 
 constexpr int kFirstSignalExit = 128;
-// Within this the same signal is the same wish.
-constexpr Duration kEcho = std::chrono::milliseconds(100);
 constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
 
 bool IsIgnored(int number) {
@@ -67,10 +64,10 @@ void StopSignals::OnStateWanted(std::function<void()> tell) {
 std::optional<int> StopSignals::WaitForStop(Duration at_most) {
   const TimePoint until = Clock::Steady().Now() + at_most;
   MutexLock lock(mutex_);
-  while (!first_.has_value() && Clock::Steady().Now() < until) {
+  while (!wish_.first().has_value() && Clock::Steady().Now() < until) {
     changed_.WaitUntil(mutex_, until);
   }
-  return first_;
+  return wish_.first();
 }
 
 void StopSignals::SleepUntil(TimePoint until) {
@@ -111,15 +108,9 @@ void StopSignals::Take(int number) {
   bool must_exit = false;
   {
     MutexLock lock(mutex_);
-    const TimePoint now = clock_.Now();
-    // A terminal that is closed sends SIGHUP by its shell and by the kernel,
-    // and timeout sends its signal to the process and to its group.
-    const bool is_echo =
-        number == SIGHUP || (number == first_ && now - first_at_ < kEcho);
-    must_exit = !is_expected_ || (first_.has_value() && !is_echo);
-    if (!must_exit && !first_.has_value()) {
-      first_ = number;
-      first_at_ = now;
+    const StopWish::Kind kind = wish_.Take(number, clock_.Now());
+    must_exit = !is_expected_ || kind == StopWish::Kind::kSecond;
+    if (!must_exit && kind == StopWish::Kind::kFirst) {
       changed_.SignalAll();
     }
   }

@@ -5,9 +5,9 @@
 //
 // Life: constructed before any other thread, so that all inherit the blocked
 // signals. Before ExpectStop(), during start, a signal ends the process at
-// once. After it, the first one is for WaitForStop(); a second one ends the
-// process at once, unless it is the same within 100 ms, and so does the
-// deadline of ExitBy().
+// once. After it, the first one is for WaitForStop(); a second wish
+// (base/stop_wish.h) ends the process at once, and so does the deadline of
+// ExitBy().
 //
 // Thread safety: one main thread; the signals are taken by a thread of its own.
 #ifndef FERRY_SERVER_STOP_SIGNALS_H_
@@ -21,6 +21,7 @@
 #include "absl/base/thread_annotations.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/stop_wish.h"
 
 namespace ferry {
 
@@ -65,8 +66,7 @@ class StopSignals {
   CondVar changed_;
   bool is_expected_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<int> first_ ABSL_GUARDED_BY(mutex_);
-  TimePoint first_at_ ABSL_GUARDED_BY(mutex_);
+  StopWish wish_ ABSL_GUARDED_BY(mutex_);
   TimePoint exit_by_ ABSL_GUARDED_BY(mutex_) = kNever;
   int exit_code_ ABSL_GUARDED_BY(mutex_) = kExitDrainTimeout;
   Mutex tell_mutex_;  // held while it is called

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/stop_wish.h"
 #include "bench/commands/interruption.h"
 
 namespace ferry::bench {
@@ -29,8 +30,11 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-SignalWatcher::SignalWatcher(std::function<void()> on_signal)
-    : on_signal_(std::move(on_signal)), thread_([this] { Run(); }) {}
+SignalWatcher::SignalWatcher(std::function<void()> on_signal,
+                             const Clock& clock)
+    : on_signal_(std::move(on_signal)),
+      clock_(clock),
+      thread_([this] { Run(); }) {}
 
 SignalWatcher::~SignalWatcher() {
   is_done_.store(true, std::memory_order_relaxed);
@@ -40,16 +44,19 @@ SignalWatcher::~SignalWatcher() {
 void SignalWatcher::Run() {
   const sigset_t signals = WatchedSignals();
   const timespec limit = {0, kLookForEndNs};
-  bool is_first = true;
+  StopWish wish;
   while (!is_done_.load(std::memory_order_relaxed)) {
-    if (sigtimedwait(&signals, nullptr, &limit) < 0) {
+    const int number = sigtimedwait(&signals, nullptr, &limit);
+    if (number < 0) {
       continue;
     }
-    if (!is_first) {
+    const StopWish::Kind kind = wish.Take(number, clock_.Now());
+    if (kind == StopWish::Kind::kSecond) {
       _exit(kExitInterrupted);
     }
-    is_first = false;
-    on_signal_();
+    if (kind == StopWish::Kind::kFirst) {
+      on_signal_();
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-// SignalWatcher turns the first SIGINT or SIGTERM into a call, and lets the
-// second one end the process.
+// SignalWatcher turns the first SIGINT or SIGTERM into a call, and lets a
+// second wish (base/stop_wish.h) end the process.
 //
 // Thread safety: thread-compatible. Block the signals first thing in main(),
 // so that no other thread takes them.
@@ -10,6 +10,8 @@
 #include <functional>
 #include <thread>
 
+#include "base/clock.h"
+
 namespace ferry::bench {
 
 // Blocks SIGINT and SIGTERM in the calling thread and those it starts later.
@@ -17,14 +19,17 @@ void BlockSignals();
 
 class SignalWatcher {
  public:
-  // `on_signal` is called on the watcher's thread, at most once.
-  explicit SignalWatcher(std::function<void()> on_signal);
+  // `on_signal` is called on the watcher's thread, at most once. The clock
+  // outlives it, and is asked when a signal comes.
+  explicit SignalWatcher(std::function<void()> on_signal,
+                         const Clock& clock = Clock::Steady());
   ~SignalWatcher();
 
  private:
   void Run();
 
   const std::function<void()> on_signal_;
+  const Clock& clock_;
   std::atomic<bool> is_done_{false};
   std::thread thread_;
 };

@@ -205,15 +205,21 @@ void Supervisor::TakeSignals() {
     if (number == SIGUSR1) {
       TellAll();
       AskStates();
-    } else if (number != SIGCHLD && !stop_signal_.has_value()) {
-      StopAll(number);
-    } else if (number != SIGCHLD && number != SIGHUP &&
-               !second_signal_.has_value()) {  // a terminal hangs up twice
-      second_signal_ = number;
-      KillAll();
+    } else if (number != SIGCHLD) {
+      TakeStop(number);
     }
   }
   ReapAll();  // several deaths may be one SIGCHLD
+}
+
+void Supervisor::TakeStop(int number) {
+  const StopWish::Kind kind = stop_.Take(number, Clock::Steady().Now());
+  if (kind == StopWish::Kind::kFirst) {
+    StopAll(number);
+  } else if (kind == StopWish::Kind::kSecond && !second_signal_.has_value()) {
+    second_signal_ = number;
+    KillAll();
+  }
 }
 
 void Supervisor::ReapAll() {
@@ -249,7 +255,6 @@ void Supervisor::TellFailedStarts(const Server& server,
 }
 
 void Supervisor::StopAll(int signal) {
-  stop_signal_ = signal;
   Say(absl::StrCat("stops all servers: SIG", sigabbrev_np(signal)));
   kill_at_ = Clock::Steady().Now() + options_.stop_timeout;
   for (const auto& server : servers_) {

@@ -2,12 +2,13 @@
 // passes signals on, tells how each is, and ends when all have.
 //
 // SIGTERM, SIGINT, SIGHUP, SIGQUIT: every server gets SIGTERM, drains and ends.
-// A second one, or the end of stop_timeout: SIGKILL. SIGUSR1: all status lines,
-// and each server that is ready logs its state. SIGHUP stays ignored where it
-// was. A server that hangs gets SIGKILL, and starts again as one that failed.
-// A server that is never ready is told of once, after some starts in a row,
-// with its last line. Status lines go to standard output, the servers' own to
-// standard error; where these are not read, lines are dropped and counted.
+// A second wish (base/stop_wish.h), or the end of stop_timeout: SIGKILL.
+// SIGUSR1: all status lines, and each server that is ready logs its state.
+// SIGHUP stays ignored where it was. A server that hangs gets SIGKILL, and
+// starts again as one that failed. A server that is never ready is told of
+// once, after some starts in a row, with its last line. Status lines go to
+// standard output, the servers' own to standard error; where these are not
+// read, lines are dropped and counted.
 //
 // Thread safety: one thread calls, the main thread, before any other is
 // started: the signals are blocked there, and every other thread inherits that.
@@ -21,6 +22,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/line_writer.h"
+#include "base/stop_wish.h"
 #include "deploy/launch/child_process.h"
 #include "deploy/launch/launch_plan.h"
 #include "deploy/launch/line_relay.h"
@@ -81,6 +83,7 @@ class Supervisor {
   void WaitForNews();
   void TakeChange(const ReadyChange& change);
   void TakeSignals();
+  void TakeStop(int number);
   void ReapAll();
   void TellFailedStarts(const Server& server, absl::string_view last);
   void Forward(Server& server);
@@ -104,7 +107,7 @@ class Supervisor {
   LineWriter log_;  // what the servers write
   std::vector<std::unique_ptr<Server>> servers_;
   int signal_fd_ = -1;
-  std::optional<int> stop_signal_;
+  StopWish stop_;
   std::optional<int> second_signal_;
   TimePoint kill_at_ = kNever;
   std::unique_ptr<ReadyProbe> probe_;

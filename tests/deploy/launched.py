@@ -4,6 +4,7 @@ simulated device, free ports, the status file."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -102,6 +103,12 @@ class Launched:
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
+
+    def has_taken(self, number):
+        """Whether no such signal waits for the launcher."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        pending = re.search(r"ShdPnd:\s*(\w+)", status).group(1)
+        return not int(pending, 16) >> (number - 1) & 1
 
     def wait(self):
         """Waits for the launcher's end and returns its exit code."""
