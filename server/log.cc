@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -199,9 +200,32 @@ void OpenStandardStreams() {
   close(fd);
 }
 
-// Why a process aborts stands in the pipe, or in the queue.
+// A line is written when it ends, as on a terminal, not when a block is full.
+void PrintByLines() {
+  static char buffer[kMaxLineBytes];
+  std::setvbuf(stdout, buffer, _IOLBF, sizeof(buffer));
+}
+
+// What was printed of a line that has not ended, unless that goes on now.
+void FlushStandardOutput() {
+  if (ftrylockfile(stdout) == 0) {
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+  }
+}
+
+void FlushWritten() {
+  const TimePoint until = Clock::Steady().Now() + kFlushTime;
+  while (the_log->output->HasMore() && Clock::Steady().Now() < until) {
+    poll(nullptr, 0, kFlushPollMs);
+  }
+  the_log->writer.FlushBy(until);
+}
+
+// Why a process aborts stands in the pipe, or in the queue. It may abort within
+// a call that prints.
 void FlushAndAbort(int number) {
-  FlushLog();
+  FlushWritten();
   std::signal(number, SIG_DFL);
   std::raise(number);
 }
@@ -220,6 +244,7 @@ void LogOfProtobuf(google::protobuf::LogLevel, const char*, int,
 
 void StartLog(const std::string& level, LogTakes takes) {
   OpenStandardStreams();
+  PrintByLines();
   the_log = new Log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   auto logger = std::make_shared<spdlog::logger>(
       "ferry", std::make_shared<WriterSink>(the_log->writer));
@@ -240,11 +265,8 @@ void FlushLog() {
   if (the_log == nullptr) {
     return;
   }
-  const TimePoint until = Clock::Steady().Now() + kFlushTime;
-  while (the_log->output->HasMore() && Clock::Steady().Now() < until) {
-    poll(nullptr, 0, kFlushPollMs);
-  }
-  the_log->writer.FlushBy(until);
+  FlushStandardOutput();
+  FlushWritten();
 }
 
 uint64_t DroppedLogLines() {

@@ -4,8 +4,9 @@
 // a bounded queue for a thread that writes them (base/line_writer.h), and those
 // that find it full are dropped and counted. What libraries write to standard
 // error, and to standard output where it is taken, comes into the log by a pipe
-// that is always read. A text of several lines is one record, of which all
-// lines but the first are indented; control characters are escaped.
+// that is always read, a line as soon as it ends. A text of several lines is
+// one record, of which all lines but the first are indented; control characters
+// are escaped.
 //
 // Thread safety: StartLog() is called once, before other threads log; the
 // others from any thread.
@@ -28,7 +29,7 @@ enum class LogTakes {
 void StartLog(const std::string& level, LogTakes takes);
 
 // Waits until what was logged is written, for half a second at most. Takes no
-// lock. Called before the process ends.
+// lock. Called before the process ends, also for what was printed.
 void FlushLog();
 
 // Lines that were dropped since the start.

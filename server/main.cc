@@ -3,7 +3,9 @@
 // Exit codes: 0 drained; 1 could not start; 3 a device is lost or hangs; 4 what
 // was admitted was not finished in time; 128 + n ended at once by signal n.
 #include <absl/synchronization/mutex.h>
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -259,10 +261,10 @@ int Serve(int argc, char** argv, ServerOptions& options) {
 }
 
 // Runs what loads models but does not serve them.
-int WithRepository(ServerOptions& options,
+int WithRepository(ServerOptions& options, LogTakes takes,
                    absl::FunctionRef<int(ModelRepository&)> run) {
   PrepareTorchEnvironment();  // before the first thread
-  StartLog(options.log_level, LogTakes::kStandardError);
+  StartLog(options.log_level, takes);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());
@@ -278,12 +280,20 @@ int WithRepository(ServerOptions& options,
 }
 
 int Check(ServerOptions& options) {
-  return WithRepository(options, [&](ModelRepository& repository) {
-    const ConfigCheck check = CheckConfig(repository, options.control);
-    FlushLog();  // what it logged stands before its result
-    std::fputs(Printable(check.text).c_str(), stdout);
-    return check.is_good ? kExitOk : kExitCannotStart;
-  });
+  // What a model prints is no config: it comes into the log.
+  const int result_fd =
+      fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  std::FILE* const result = fdopen(result_fd, "w");  // null where it is closed
+  return WithRepository(
+      options, LogTakes::kAllOutput, [&](ModelRepository& repository) {
+        const ConfigCheck check = CheckConfig(repository, options.control);
+        FlushLog();  // what it logged stands before its result
+        if (result != nullptr) {
+          std::fputs(Printable(check.text).c_str(), result);
+          std::fclose(result);
+        }
+        return check.is_good ? kExitOk : kExitCannotStart;
+      });
 }
 
 int RunCommandLine(int argc, char** argv) {
@@ -302,7 +312,8 @@ int RunCommandLine(int argc, char** argv) {
       return Check(command_line->options);
     case CommandLine::Action::kProbeLoad:
       DieWithServer();
-      return WithRepository(command_line->options, RunProbeLoad);
+      return WithRepository(command_line->options, LogTakes::kStandardError,
+                            RunProbeLoad);
     default:
       return Serve(argc, argv, command_line->options);
   }

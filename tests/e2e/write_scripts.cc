@@ -10,12 +10,13 @@
 // norm.pt before its norm, halves.pt to fp16. ids.pt gives the product's number
 // of x [rows, 1], from a table of integers. deep.pt looks x [rows, 1] up in a
 // table of five, eight modules deep. loud.pt prints 16 KB of an escape and text
-// for each batch. poison.pt gives x [rows, 3] back unless one is above 100.
-// branch.pt is linear.pt that computes in fp32 where one is above 100, stuck.pt
-// also throws there. texts.pt gives texts in capitals and their lengths, to
-// which it adds `bonus` [rows, 1] where that is given. waits.pt is linear.pt
-// that looks at its input on the processor first, random.pt one that draws
-// random numbers, writes.pt one that doubles its input where that stands. With
+// for each batch, says.pt a short line. poison.pt gives x [rows, 3] back unless
+// one is above 100. branch.pt is linear.pt that computes in fp32 where one is
+// above 100, stuck.pt also throws there. texts.pt gives texts in capitals and
+// their lengths, to which it adds `bonus` [rows, 1] where that is given.
+// waits.pt is linear.pt that looks at its input on the processor first,
+// random.pt one that draws random numbers, writes.pt one that doubles its input
+// where that stands. With
 // `wide` only wide.pt, which gives back what of its input [rows, 1024] is above
 // zero, by 16 MB of weights. With `residual` only residual.pt, a ResNet-18 of
 // 224 x 224 with synthetic weights, its norms folded.
@@ -215,6 +216,11 @@ int main(int argc, char** argv) {
   Write(folder + "loud.pt",
         absl::StrCat("def forward(self, x):\n  print(\"\\033[2J",
                      std::string(16'000, 'x'), "\")\n  return x.clone()\n"),
+        {});
+  Write(folder + "says.pt",
+        "def forward(self, x):\n"
+        "  print(\"the number is\", int(x[0]), \"indeed\")\n"
+        "  return x.clone()\n",
         {});
   Write(folder + "poison.pt",
         "def forward(self, x):\n"
