@@ -45,7 +45,7 @@ ServerCounters ServerProbe::Read() const {
   ServerCounters counters;
   if (!metrics_address_.empty()) {
     const TimePoint asked = Clock::Steady().Now();
-    if (const auto page = FetchMetrics(metrics_address_); page.has_value()) {
+    if (const auto page = FetchMetrics(metrics_address_); page.ok()) {
       counters.busy = ParseBusySeconds(*page, client_.model());
       counters.metrics_at = Middle(asked);
       counters.closed = ParseCloseReasons(*page, client_.model());

@@ -14,6 +14,7 @@
 #include "bench/commands/command_report.h"
 #include "bench/device/device_means.h"
 #include "bench/device/metrics_device.h"
+#include "bench/device/metrics_page.h"
 #include "bench/device/nvml_device.h"
 #include "bench/report/config_hash.h"
 
@@ -143,13 +144,43 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> OpenDevice(
   return *std::move(device);
 }
 
-// Returns null where the server's metrics tell of no device.
-std::unique_ptr<DeviceSource> FindDevice(const RunOptions& options) {
+// Whether the metrics that are asked for can be read: during the load they are
+// passed over where they cannot.
+absl::Status CheckMetrics(const std::string& address) {
+  const absl::StatusOr<std::string> page = FetchMetrics(address);
+  if (!page.ok()) {
+    return absl::Status(
+        page.status().code(),
+        absl::StrCat("--metrics: expected the server's metrics at http://",
+                     address, "/metrics, found ", page.status().message(),
+                     "; give host:port of its metrics port"));
+  }
+  if (SamplesOf(*page, "ferry_").empty() && SamplesOf(*page, "nv_").empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--metrics: expected metrics of Ferry (ferry_*) or of Triton (nv_*) at "
+        "http://",
+        address,
+        "/metrics, found none of them; give host:port of its metrics port"));
+  }
+  return absl::OkStatus();
+}
+
+// Returns null where the server's metrics tell of no device, or are another
+// process's to ask for.
+absl::StatusOr<std::unique_ptr<DeviceSource>> FindDevice(
+    const RunOptions& options) {
   if (options.metrics_address.empty() || options.as_process >= 0) {
     return nullptr;
   }
+  if (absl::Status status = CheckMetrics(options.metrics_address);
+      !status.ok()) {
+    return status;
+  }
   auto device = std::make_unique<MetricsDevice>(options.metrics_address);
-  return device->Read().has_value() ? std::move(device) : nullptr;
+  if (!device->Read().has_value()) {
+    return nullptr;
+  }
+  return device;
 }
 
 }  // namespace
@@ -183,8 +214,12 @@ absl::StatusOr<std::unique_ptr<MeasuredServer>> MeasuredServer::Connect(
     }
     classes.push_back(*std::move(requests));
   }
+  auto found = FindDevice(options);
+  if (!found.ok()) {
+    return found.status();
+  }
   if (*device == nullptr) {
-    *device = FindDevice(options);
+    *device = *std::move(found);
   }
   std::unique_ptr<MeasuredServer> server(new MeasuredServer(
       options, std::move(client), *std::move(description), *std::move(device)));

@@ -23,7 +23,8 @@ class MeasuredServer {
  public:
   // Errors: those of the device that NVML is asked for, before all else;
   // UNAVAILABLE where the server is not ready in time; those of its first
-  // reply, of its metadata, and of options that do not fit these.
+  // reply, of its metadata, and of options that do not fit these; metrics that
+  // are asked for and cannot be read.
   static absl::StatusOr<std::unique_ptr<MeasuredServer>> Connect(
       RunOptions options);
 

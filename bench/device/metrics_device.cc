@@ -159,8 +159,8 @@ std::optional<DeviceReading> ParseDevicePage(absl::string_view page) {
 }
 
 std::optional<DeviceReading> MetricsDevice::Read() {
-  const std::optional<std::string> page = FetchMetrics(address_);
-  auto reading = page.has_value() ? ParseDevicePage(*page) : std::nullopt;
+  const absl::StatusOr<std::string> page = FetchMetrics(address_);
+  auto reading = page.ok() ? ParseDevicePage(*page) : std::nullopt;
   if (reading.has_value()) {
     reading->at = Clock::Steady().Now();
   }

@@ -3,6 +3,7 @@
 
 #include <httplib.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -93,13 +94,20 @@ std::vector<MetricSample> SamplesOf(absl::string_view page,
   return samples;
 }
 
-std::optional<std::string> FetchMetrics(const std::string& address) {
+absl::StatusOr<std::string> FetchMetrics(const std::string& address) {
   httplib::Client http(absl::StrCat("http://", address));
   http.set_connection_timeout(1);
   http.set_read_timeout(2);
   httplib::Result page = http.Get("/metrics");
-  return page && page->status == 200 ? std::optional(std::move(page->body))
-                                     : std::nullopt;
+  if (!page) {
+    return absl::UnavailableError(
+        absl::StrCat("no answer: ", httplib::to_string(page.error())));
+  }
+  if (page->status != 200) {
+    return absl::UnavailableError(
+        absl::StrCat("an answer with HTTP code ", page->status));
+  }
+  return std::move(page->body);
 }
 
 }  // namespace ferry::bench

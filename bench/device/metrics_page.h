@@ -6,10 +6,10 @@
 #define FERRY_BENCH_DEVICE_METRICS_PAGE_H_
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace ferry::bench {
@@ -27,8 +27,9 @@ struct MetricSample {
 std::vector<MetricSample> SamplesOf(absl::string_view page,
                                     absl::string_view prefix);
 
-// Returns /metrics of host:port; nothing where no answer comes within 3 s.
-std::optional<std::string> FetchMetrics(const std::string& address);
+// Returns /metrics of host:port. Errors: UNAVAILABLE, with what was found,
+// where no page comes within 3 s.
+absl::StatusOr<std::string> FetchMetrics(const std::string& address);
 
 }  // namespace ferry::bench
 

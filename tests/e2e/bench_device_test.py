@@ -220,6 +220,23 @@ class MetricsTest(DeviceCase):
         self.assertEqual(run["device"]["source"], "NVML")
         self.assertAlmostEqual(run["points"][0]["device"]["power_w"], 350.5)
 
+    def test_metrics_that_cannot_be_read_end_it_before_any_load(self):
+        with page_of("up 1\n") as other, page_of("Hello!\n") as no_metrics:
+            for command in (("run", "--outstanding", 1),
+                            ("search", "--slo-ms", 5), ("tune", "--slo-ms", 5)):
+                for address, found in (
+                        ("127.0.0.1:1", "found no answer: "),
+                        (self.server.address, "found no answer: "),
+                        (f"http://{other}", "found no answer: "),
+                        (other, "found none of them"),
+                        (no_metrics, "found none of them")):
+                    text = self.bench(*command, "-u", self.server.address,
+                                      "-m", "sim", "--metrics", address, code=1)
+                    self.assertEqual(len(text.splitlines()), 1, text)
+                    self.assertIn("ferry-bench: --metrics: expected", text)
+                    self.assertIn(f"http://{address}/metrics, {found}", text)
+                    self.assertIn("; give host:port of its metrics port", text)
+
     def test_server_on_a_processor_has_none(self):
         own = f"127.0.0.1:{self.server.metrics_port}"
         for flags in ((), ("--metrics", own)):
