@@ -177,6 +177,23 @@ class ArgumentsTest(unittest.TestCase):
             self.assertEqual(ended.returncode, 1)
             self.assertRegex(ended.stderr, "cannot start: .*(/models|/mnt)")
 
+    def test_the_image_starts_the_server(self):
+        """It has no ferry-server in its PATH."""
+        image = (DEPLOY / "container" / "Containerfile").read_text()
+        self.assertRegex(image, r'(?m)^ENTRYPOINT \[".*/ferry-server"\]$')
+        for container, _ in self.containers():
+            self.assertNotIn("command", container)
+
+    def test_a_server_that_drains_is_live(self):
+        for container, _ in self.containers():
+            port = next(arg.split("=")[1] for arg in container["args"]
+                        if arg.startswith("--metrics-port="))
+            names = {one["name"]: one["containerPort"]
+                     for one in container["ports"]}
+            asked = container["livenessProbe"]["httpGet"]
+            self.assertEqual(asked["path"], "/v2/health/live")
+            self.assertEqual(names.get(asked["port"], asked["port"]), int(port))
+
     @unittest.skipUnless("FERRY_FAKE_NVML_FILE" in os.environ, "no fake NVML")
     def test_a_pod_with_a_slice_takes_that_slice(self):
         with_slice = [
