@@ -64,6 +64,12 @@ def run(words):
         size = sum(made.stat().st_size for made in files)
         say(f"{', '.join(made.name for made in files)}, {kind}, "
             f"{size / 1e6:.1f} MB, made in {time.monotonic() - started:.0f} s")
+        if command.format == "pt2":
+            for name, place, largest in aoti_package.bounds(
+                    files[0], specs, command.has_rows()):
+                say(f"{name}: torch's compiler bounds the size in place {place} "
+                    f"of its dims to {largest}; a request of more fails, with "
+                    "--format pt it does not")
         if command.check and not all(
                 passes(command, specs, outputs, rows, answers, stage)
                 for rows, answers in checks):

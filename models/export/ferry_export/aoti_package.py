@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import warnings
+import zipfile
 
 import torch
 
@@ -87,6 +88,23 @@ def files(command, path):
         return {path: 1 if command.max_batch_size == 1 else None}
     return {path.with_name(f"{path.stem}_b{rows}{path.suffix}"): rows
             for rows in command.buckets}
+
+
+def bounds(package, specs, has_rows):
+    """Yields (name of the input, place in a row's dims, largest size) where torch's
+    compiler bounds a size that varies, as where it sums over it. The source that
+    the package carries has them, as checks of the inputs."""
+    with zipfile.ZipFile(package) as archive:
+        source = "".join(archive.read(entry).decode()
+                         for entry in archive.namelist()
+                         if entry.endswith(".wrapper.cpp"))
+    names = re.findall(r'inputs_info_\[\d+\]\.name = "(\w+)"', source)
+    for name, spec in zip(names, specs):
+        for at, largest in re.findall(
+                rf"\b{name}_size\[(\d+)\] > (\d+)\)", source):
+            place = int(at) - int(has_rows)
+            if place >= 0 and spec.dims[place] == ANY_SIZE:
+                yield spec.name, place, int(largest)
 
 
 def cpu_flags(cpu_info):

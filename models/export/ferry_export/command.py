@@ -71,8 +71,9 @@ def make_parser():
     parser.add_argument("--version", type=int, default=1, metavar="N")
     parser.add_argument("--format", choices=("pt", "pt2"),
                         help="pt: TorchScript, runs on any processor; pt2: "
-                        "AOTInductor, compiled for this one. Default: pt, "
-                        "with int8 or cuda pt2")
+                        "AOTInductor, compiled for this one, which bounds "
+                        "some sizes written -1, often to 4096, and then says "
+                        "so. Default: pt, with int8 or cuda pt2")
     parser.add_argument("--device", choices=DEVICES, default="cpu",
                         help="what a pt2 is compiled for, and checked on; "
                         "cuda: this machine's GPU, and those like it")

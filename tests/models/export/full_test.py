@@ -150,6 +150,15 @@ class FullTest(unittest.TestCase):
         self.assertIn("torch_aoti", config)
         self.assertIn('"ids" data_type: TYPE_INT64 dims: [ -1 ]', config)
 
+    def test_bound_that_the_compiler_sets_is_told(self):
+        code, told = self.run_export(
+            "Two", "--format", "pt2", "--dtype", "fp32", "--no-check",
+            inputs=("x:FP32:-1,8", "ids:INT64:-1,-1"))
+        self.assertEqual(code, 0, told)
+        self.assertIn("export: ids: torch's compiler bounds the size in place 0 "
+                      "of its dims to 4096; ", told)
+        self.assertNotIn("export: x: ", told)
+
     def test_package_has_no_region_in_which_a_check_ends_the_server(self):
         name = "package_has_no_region_in_which_a_check_ends_the_server"
         self.passes("Two", "--format", "pt2",
