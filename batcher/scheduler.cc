@@ -371,12 +371,16 @@ absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request,
           "request had passed its deadline when it arrived");
     case Refusal::kWouldMiss: {
       const Duration has = request.due - request.arrival;
+      const LevelOptions& level =
+          options_.levels[static_cast<size_t>(request.level)];
       return absl::ResourceExhaustedError(absl::StrCat(
           "the queue and the model need longer than the request's deadline: "
           "about ",
           Ms(finish - request.arrival), ", it has ", Ms(has),
           has == request.timeout ? " (parameter 'timeout' is in microseconds)"
-                                 : ""));
+          : has == level.default_timeout
+              ? " (default_timeout_microseconds of the model's config)"
+              : ""));
     }
     case Refusal::kDraining:
       return absl::UnavailableError(

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace ferry::bench {
 
@@ -14,18 +13,12 @@ absl::StatusOr<LoadedModel> LoadNamedModel(
     const ModelRepositoryOptions& options, const std::string& name) {
   LoadedModel loaded;
   loaded.repository = std::make_unique<ModelRepository>(options);
-  const auto names = loaded.repository->Names();
-  if (!names.ok()) {
+  if (const auto names = loaded.repository->Names(); !names.ok()) {
     return names.status();
   }
   const auto plan = loaded.repository->Plan(name);
-  if (absl::IsNotFound(plan.status()) && !options.path.empty() &&
-      !loaded.repository->Has(name)) {
-    return absl::NotFoundError(absl::StrCat(
-        plan.status().message(), "; there are: ", absl::StrJoin(*names, ", ")));
-  }
   if (!plan.ok()) {
-    return plan.status();
+    return loaded.repository->WithHint(name, plan.status());
   }
   if (plan->versions.empty()) {
     return absl::NotFoundError(absl::StrCat(

@@ -53,7 +53,7 @@ HttpReply ReplyTo(const HttpListener::Routes& routes,
   return reply.value_or(
       HttpReply{.code = MHD_HTTP_NOT_FOUND,
                 .body = "expected /metrics, /metrics/fine, /v2/health/live, "
-                        "/v2/health/ready or /v2\n"});
+                        "/v2/health/ready, /v2 or /v2/models/NAME\n"});
 }
 
 }  // namespace

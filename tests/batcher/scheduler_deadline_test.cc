@@ -12,7 +12,10 @@
 namespace ferry {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr Duration kMargin = BatchPlanner::kMargin;
 
@@ -302,6 +305,29 @@ TEST_F(SchedulerDeadlineTest, AdmissionThatIsTooStrictForAShapeHeals) {
             : 0;
   }
   EXPECT_GT(served, 1000);
+}
+
+TEST(SchedulerDefaultTimeout, IsNamedWhereItRefuses) {
+  const LevelOptions hasty = {.default_timeout = Milliseconds(4)};
+  SteppedScheduler stepped({.scheduler = {.levels = {{}, hasty}}});
+  for (int i = 0; i < 60; ++i) {  // learns that a batch takes 10 ms
+    TestRequest request;
+    stepped.Submit(request);
+    stepped.Step();
+    stepped.clock().Advance(Milliseconds(10));
+    stepped.instances().CompleteAll();
+    stepped.Step();
+  }
+  const auto refusal = [&](Duration timeout) {
+    TestRequest request({.timeout = timeout, .level = 1});
+    return std::string(stepped.TrySubmit(request).message());
+  };
+  const std::string config =
+      "default_timeout_microseconds of the model's config";
+  EXPECT_THAT(refusal({}), HasSubstr(config));
+  EXPECT_THAT(refusal(Milliseconds(5)), HasSubstr(config));
+  EXPECT_THAT(refusal(Milliseconds(3)),
+              AllOf(HasSubstr("parameter 'timeout'"), Not(HasSubstr(config))));
 }
 
 TEST(SchedulerDefaultTimeout, CountsWhereTheRequestHasNoneOrALongerOne) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -72,6 +73,14 @@ absl::StatusOr<std::unique_ptr<UnpackFolder>> UnpackFolder::Create() {
   const fs::path temporary = fs::temp_directory_path(error);
   if (!error) {
     Sweep(temporary);
+  }
+  struct statvfs about = {};
+  if (statvfs(temporary.c_str(), &about) == 0 &&
+      (about.f_flag & ST_NOEXEC) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot run code that is unpacked to '", temporary.string(),
+        "': its file system is mounted noexec; set TMPDIR to a folder of one "
+        "that is not"));
   }
   std::string path = (temporary / absl::StrCat(kPrefix, "XXXXXX")).string();
   int why = error.value();

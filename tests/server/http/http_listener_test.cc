@@ -20,6 +20,7 @@
 namespace ferry {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -111,7 +112,8 @@ TEST(HttpListenerTest, OtherPathsAndMethodsAreRefused) {
   auto listener = Listen(Routes());
   ASSERT_TRUE(listener.ok()) << listener.status();
   const int port = (*listener)->port();
-  EXPECT_THAT(Get(port, "GET", "/"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get(port, "GET", "/"), AllOf(StartsWith("HTTP/1.1 404"),
+                                           HasSubstr(" or /v2/models/NAME")));
   EXPECT_THAT(Get(port, "GET", "/../metrics"), StartsWith("HTTP/1.1 404"));
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE"}) {
     EXPECT_THAT(Get(port, method, "/metrics"), StartsWith("HTTP/1.1 405"))

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,14 @@ extern "C" int flock(int file, int operation) noexcept {
     return -1;
   }
   return static_cast<int>(syscall(SYS_flock, file, operation));
+}
+
+// The same for how the file system is mounted.
+static unsigned long mount_flags = 0;
+extern "C" int statvfs(const char*, struct statvfs* about) noexcept {
+  *about = {};
+  about->f_flag = mount_flags;
+  return 0;
 }
 
 namespace ferry {
@@ -98,6 +107,16 @@ TEST_F(UnpackFolderTest, PlaceThatTakesNoFolderIsNamed) {
   setenv("TMPDIR", temporary_.path("none").c_str(), 1);
   EXPECT_EQ(UnpackFolder::Create().status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(UnpackFolderTest, PlaceThatRunsNoCodeIsNamedWithTheRemedy) {
+  mount_flags = ST_NOEXEC;
+  const auto folder = UnpackFolder::Create();
+  mount_flags = 0;
+  EXPECT_THAT(std::string(folder.status().message()),
+              testing::AllOf(testing::HasSubstr("is mounted noexec"),
+                             testing::HasSubstr("set TMPDIR to a folder")));
+  EXPECT_EQ(Count(), 0);
 }
 
 TEST_F(UnpackFolderTest, WithoutLocksNothingIsSweptAndTheRemedyIsTold) {
