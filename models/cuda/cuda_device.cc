@@ -95,7 +95,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
   try {
     at::globalContext().lazyInitDevice(at::kCUDA);
     // With the libraries that it needs; else a batch would miss them.
-    static const at::DynamicLibrary compiler("libcaffe2_nvrtc.so");
+    static const at::DynamicLibrary compiler("libcaffe2_nvrtc.so", nullptr,
+                                             /*leak_handle=*/true);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what it says
     std::unique_ptr<CudaDevice> device(new CudaDevice);
     c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_fraction, 0);
@@ -166,11 +167,12 @@ bool CudaDevice::TakeOutOfMemory() {
   return std::exchange(is_out_of_memory, false);
 }
 
-// cuDNN's benchmark, in all threads.
-void CudaDevice::SetTries(bool are_on) {
-  MutexLock lock(tries_mutex_);
-  trying_ += are_on ? 1 : -1;
-  at::globalContext().setBenchmarkCuDNN(trying_ > 0);
+// cuDNN's benchmark, in all threads, which read it unlocked. What it found
+// stays with the thread: a model warms up on the one that runs its batches.
+void CudaDevice::CountWarmUp(int more) {
+  MutexLock lock(warm_up_mutex_);
+  warm_ups_ += more;
+  at::globalContext().setBenchmarkCuDNN(warm_ups_ > 0);
 }
 
 // LibTorch frees nothing while a graph is recorded, and says that it is a bug.

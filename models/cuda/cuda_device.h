@@ -34,7 +34,8 @@ class CudaDevice final : public DeviceRuntime {
   bool IsLost() override;
   void FreeKept() override;
   bool TakeOutOfMemory() override;
-  void SetTries(bool are_on) override;
+  void BeginWarmUp() override { CountWarmUp(1); }
+  void EndWarmUp() override { CountWarmUp(-1); }
 
   // All devices that CUDA shows, as 8-4-4-4-12 hexadecimal digits.
   const std::vector<std::string>& uuids() const { return uuids_; }
@@ -46,14 +47,16 @@ class CudaDevice final : public DeviceRuntime {
  private:
   CudaDevice();
 
+  void CountWarmUp(int more);
+
   const std::shared_ptr<HostMemory> host_memory_;
   const std::shared_ptr<StreamPool> streams_;
   std::vector<std::string> uuids_;
   int multiprocessors_ = 0;
   std::string description_;
   std::string architecture_;
-  Mutex tries_mutex_;
-  int trying_ ABSL_GUARDED_BY(tries_mutex_) = 0;  // models that warm up
+  Mutex warm_up_mutex_;
+  int warm_ups_ ABSL_GUARDED_BY(warm_up_mutex_) = 0;  // that go on
   // What IsLost() asks.
   cudaStream_t probe_stream_ = nullptr;
   cudaEvent_t probe_ = nullptr;

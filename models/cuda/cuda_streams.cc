@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/mutex.h"
 #include "models/cuda/captures.h"
 #include "models/cuda/cast_elements.h"
@@ -103,23 +104,60 @@ std::string WhatThrows(absl::FunctionRef<void()> work) {
   }
 }
 
-// Ends the capture, of which CUDA may know nothing any more, or not yet: then
-// LibTorch ends an empty one in its place. Else its allocator would go on to
-// take part in all that others allocate. Returns what was wrong.
-std::string EndCapture(at::cuda::CUDAGraph& graph, cudaStream_t stream) {
+// Begins a capture with a state of its own for LibTorch's random numbers: while
+// a state is captured, no other thread may draw with it. What the capture
+// itself draws throws then.
+void BeginCapture(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory) {
+  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(0);
+  auto& mutex = generator.mutex();  // LibTorch's own: none draws meanwhile
+  mutex.lock();
+  const at::Generator of_all = generator.graphsafe_get_state();
+  const absl::Cleanup give_back = [&] {
+    generator.graphsafe_set_state(of_all);
+    mutex.unlock();
+  };
+  generator.graphsafe_set_state(of_all.clone());
+  graph.capture_begin(memory, cudaStreamCaptureModeThreadLocal);
+}
+
+cudaStreamCaptureStatus StateOf(cudaStream_t stream) {
   cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
-  C10_CUDA_CHECK(cudaStreamIsCapturing(stream, &state));
-  std::string why_not;
-  if (state != cudaStreamCaptureStatusActive) {
-    why_not = "it does what a graph cannot";
-    cudaGraph_t broken = nullptr;
-    cudaStreamEndCapture(stream, &broken);
-    cudaGetLastError();
-    C10_CUDA_CHECK(
-        cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  cudaStreamIsCapturing(stream, &state);
+  cudaGetLastError();
+  return state;
+}
+
+void LeaveByHand(cudaStream_t stream) {
+  cudaGraph_t broken = nullptr;
+  cudaStreamEndCapture(stream, &broken);
+  cudaGetLastError();
+}
+
+// Ends the capture, of which CUDA may know nothing any more, or not yet: then
+// LibTorch ends an empty one in its place, and `is_broken` says so. Else its
+// allocator would go on to take part in all that others allocate. Returns what
+// is thrown; `is_over`: not by CUDA, so that LibTorch has none to end.
+std::string EndCapture(at::cuda::CUDAGraph& graph, cudaStream_t stream,
+                       bool& is_broken, bool& is_over) {
+  is_over = false;
+  const std::string thrown = WhatThrows([&] {
+    const cudaStreamCaptureStatus state = StateOf(stream);
+    is_broken = state != cudaStreamCaptureStatusActive;
+    if (state == cudaStreamCaptureStatusInvalidated) {
+      LeaveByHand(stream);
+    }
+    if (is_broken) {
+      C10_CUDA_CHECK(
+          cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    }
+    is_over = true;
+    graph.capture_end();
+  });
+  if (!thrown.empty() && StateOf(stream) != cudaStreamCaptureStatusNone) {
+    LeaveByHand(stream);
+    is_over = false;
   }
-  graph.capture_end();
-  return why_not;
+  return thrown;
 }
 
 // Records what `work` puts on the current stream, `stream`; returns why it
@@ -127,26 +165,25 @@ std::string EndCapture(at::cuda::CUDAGraph& graph, cudaStream_t stream) {
 std::string Record(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory,
                    cudaStream_t stream, absl::FunctionRef<void()> work) {
   std::string why_not = WhatThrows([&] {
-    graph.capture_begin(memory, cudaStreamCaptureModeThreadLocal);
+    BeginCapture(graph, memory);
     work();
   });
-  const auto end = [&] {
-    std::string wrong;
-    const std::string thrown =
-        WhatThrows([&] { wrong = EndCapture(graph, stream); });
-    why_not = !why_not.empty() ? why_not : thrown.empty() ? wrong : thrown;
-    return thrown.empty();
-  };
-  if (!end()) {
-    cudaGraph_t broken = nullptr;
-    cudaStreamEndCapture(stream, &broken);  // if it goes on
-    cudaGetLastError();
-    Captures::Get().are_broken = !end();
-  }
+  bool is_broken = false;
+  bool is_over = false;
+  const std::string thrown = EndCapture(graph, stream, is_broken, is_over);
   if (why_not.empty()) {
-    why_not = WhatThrows([&] { graph.instantiate(); });
+    why_not = !thrown.empty() ? thrown
+              : is_broken     ? "it does what a graph cannot"
+                              : "";
   }
-  return why_not;
+  if (!thrown.empty()) {
+    // It may have been CUDA's end that failed; of an empty one it does not.
+    EndCapture(graph, stream, is_broken, is_over);
+    if (!is_over) {
+      Captures::Get().are_broken = true;
+    }
+  }
+  return why_not.empty() ? WhatThrows([&] { graph.instantiate(); }) : why_not;
 }
 
 ImageLayout LayoutOf(const ImageBatch& batch, ChannelPlace place,
@@ -314,17 +351,6 @@ absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(
   }
   graph_memory_ = recorded->graph->pool();
   return recorded;
-}
-
-// By what LibTorch's generator would give next.
-uint64_t CudaStreams::DrawnSoFar() {
-  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(0);
-  auto& mutex = generator.mutex();  // LibTorch's own
-  mutex.lock();
-  const uint64_t drawn = at::check_generator<at::CUDAGeneratorImpl>(generator)
-                             ->philox_offset_per_thread();
-  mutex.unlock();
-  return drawn;
 }
 
 }  // namespace ferry

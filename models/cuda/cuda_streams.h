@@ -30,7 +30,6 @@ class CudaStreams final : public DeviceStreams {
   void Run(DeviceStream stream, absl::FunctionRef<void()> work) override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       const RecordedForward& forward, Values& outputs) override;
-  uint64_t DrawnSoFar() override;
 
   cudaStream_t of(DeviceStream stream) const {
     return streams_[static_cast<size_t>(stream)];

@@ -590,8 +590,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                   cudaStreamCaptureStatus* status) {
-  *status = Device().CaptureOf(Of(stream), nullptr);
-  return cudaSuccess;
+  return Call("cudaStreamIsCapturing", [&] {
+    *status = Device().CaptureOf(Of(stream), nullptr);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
@@ -627,8 +629,10 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* /*nodes*/,
                               size_t* count) {
-  *count = reinterpret_cast<FakeGraph*>(graph)->steps.size();
-  return cudaSuccess;
+  return Call("cudaGraphGetNodes", [&] {
+    *count = reinterpret_cast<FakeGraph*>(graph)->steps.size();
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* launchable,

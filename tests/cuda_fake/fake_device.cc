@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/cuda_fake/fake_calls.h"
 #include "tests/cuda_fake/fake_scenario.h"
 
 namespace ferry::cuda_fake {
@@ -22,6 +23,9 @@ FakeDevice& FakeDevice::Get() {
 }
 
 FakeStream* FakeDevice::CreateStream(unsigned int flags) {
+  if ((flags & cudaStreamNonBlocking) == 0) {
+    LogOnce("a stream that waits for the legacy one does not here");
+  }
   const Lock lock(mutex_);
   auto stream = std::make_unique<FakeStream>();
   stream->flags = flags;
@@ -39,6 +43,9 @@ cudaError_t FakeDevice::DestroyStream(FakeStream* stream) {
 }
 
 FakeStream* FakeDevice::StreamOf(cudaStream_t handle) {
+  if (handle == cudaStreamPerThread) {
+    LogOnce("a thread's own stream is played as the legacy one");
+  }
   return handle == nullptr || handle == cudaStreamLegacy ||
                  handle == cudaStreamPerThread
              ? &default_stream_
@@ -167,9 +174,13 @@ cudaError_t FakeDevice::CheckNotCapturing(FakeStream* stream) {
 }
 
 cudaError_t FakeDevice::Query(const FakeEvent& event) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   if (event.capture != nullptr) {
     return Break(*event.capture, cudaErrorCapturedEvent);
+  }
+  if (FakeScenario::Get().progresses && event.mark != nullptr) {
+    const std::shared_ptr<Mark> mark = event.mark;
+    Drain(lock, mark->stream, std::min(mark->stream->done + 1, mark->at));
   }
   return event.mark == nullptr || event.mark->is_passed ? lost_
                                                         : cudaErrorNotReady;

@@ -55,6 +55,8 @@ FakeScenario Read() {
       scenario.slow_free_ms = static_cast<int64_t>(number);
     } else if (name == "records_not_ready") {
       scenario.records_not_ready = number != 0;
+    } else if (name == "progresses") {
+      scenario.progresses = number != 0;
     } else if (name == "wrong_graph") {
       scenario.wrong_graph = number;
     } else if (name == "lose_when") {

@@ -12,6 +12,7 @@
 //   endless=N              the Nth kernel never ends
 //   slow_free_ms=20        cudaFree and cudaFreeHost take as long
 //   records_not_ready=1    cudaErrorNotReady becomes the last error
+//   progresses=1           a query of an event does one step of its stream
 //   wrong_graph=N          the Nth graph leaves out its last step
 //   lose_when=PATH         the device is lost when that file is there
 //   log=PATH               what happens there for the first time, a line each;
@@ -45,6 +46,7 @@ struct FakeScenario {
   uint64_t endless = 0;  // 0: none
   int64_t slow_free_ms = 0;
   bool records_not_ready = false;
+  bool progresses = false;
   uint64_t wrong_graph = 0;  // 0: none
   std::string lose_when;
   std::string log;

@@ -49,7 +49,8 @@ class CountedDevice final : public DeviceRuntime {
   bool IsLost() override { return TheDevice().IsLost(); }
   void FreeKept() override { TheDevice().FreeKept(); }
   bool TakeOutOfMemory() override { return TheDevice().TakeOutOfMemory(); }
-  void SetTries(bool are_on) override { TheDevice().SetTries(are_on); }
+  void BeginWarmUp() override { TheDevice().BeginWarmUp(); }
+  void EndWarmUp() override { TheDevice().EndWarmUp(); }
 
   const std::shared_ptr<CountedMemory> memory =
       std::make_shared<CountedMemory>(TheDevice().host_memory());

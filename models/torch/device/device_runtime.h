@@ -104,8 +104,6 @@ class DeviceStreams {
   // cannot be recorded; all is as before then, or the device is lost.
   virtual absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       const RecordedForward& forward, Values& outputs) = 0;
-  // Changes whenever an operator has drawn random numbers for the device.
-  virtual uint64_t DrawnSoFar() = 0;
 };
 
 class DeviceRuntime {
@@ -128,9 +126,10 @@ class DeviceRuntime {
   // Whether the device had no memory for what the calling thread has asked for
   // since the last call: some that run networks throw no more than a text.
   virtual bool TakeOutOfMemory() = 0;
-  // Whether libraries try several ways of what they have not done yet, which
-  // takes long, and keep the fastest.
-  virtual void SetTries(bool are_on) = 0;
+  // Between the two, of any model, libraries may try several ways of what they
+  // have not done yet, which takes long, and keep the fastest.
+  virtual void BeginWarmUp() = 0;
+  virtual void EndWarmUp() = 0;
 };
 
 }  // namespace ferry

@@ -5,7 +5,7 @@
 // inputs of those sizes at those addresses, and kept where it gives what the
 // network gives for the same inputs; a batch of other sizes, and one without a
 // graph, runs eagerly and is counted. A network that draws random numbers has
-// none: in a graph they would be the same ones again.
+// none, as nothing could be compared.
 //
 // What a graph gives is overwritten when any graph of the network is launched:
 // it is to be read by what is put on kCompute before that.
@@ -59,14 +59,12 @@ class ForwardGraphs {
 
   struct Entry {
     int eager_runs = 0;
-    int drawing_runs = 0;  // of these: some numbers were drawn meanwhile
     std::unique_ptr<DeviceGraph> graph;
     Values outputs;
     std::string why_not;
   };
 
   static Key KeyOf(const Values& inputs);
-  absl::Status RunEagerly(const Values& inputs, Values& outputs, Entry& entry);
   void Record(const Values& inputs, Entry& entry);
   // Launches the new graph, and says what is wrong with what it gives.
   // `given`: what stands in the inputs, and stands there again afterwards.

@@ -91,9 +91,12 @@ absl::Status TorchDeviceModel::WarmUp() {
                         runtime_.device().is_cpu() ? MadeUpIntegers::kAny
                                                    : MadeUpIntegers::kZeros,
                         run_batch);
-  runtime_.SetTries(true);
-  absl::Status status = warm_up.Run();
-  runtime_.SetTries(false);
+  absl::Status status;
+  {
+    runtime_.BeginWarmUp();
+    const absl::Cleanup end = [this] { runtime_.EndWarmUp(); };
+    status = warm_up.Run();
+  }
   if (is_lost) {  // whatever the model may have to do with it
     return absl::UnavailableError(absl::StrCat(
         "the device is lost: ",

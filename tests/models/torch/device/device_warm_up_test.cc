@@ -29,19 +29,19 @@ class DeviceWarmUpTest : public DeviceModelTest {
 
 // Libraries try their ways while a model warms up, and in no batch.
 TEST_F(DeviceWarmUpTest, LibrariesTryTheirWaysInWarmUpAlone) {
-  std::vector<int> tries;
+  std::vector<int> seen;
   const auto model = Make([&](const Values& inputs) {
-    tries.push_back(runtime_.tries);
+    seen.push_back(runtime_.warm_ups);
     return Doubled(inputs);
   });
   ASSERT_TRUE(model->WarmUp().ok());
-  EXPECT_THAT(tries, AllOf(Not(IsEmpty()), Each(1)));
-  tries.clear();
+  EXPECT_THAT(seen, AllOf(Not(IsEmpty()), Each(1)));
+  seen.clear();
   TestRows one(1, {2}, {1, 2});
   OutputRef output;
   ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
-  EXPECT_THAT(tries, Each(0));
-  EXPECT_EQ(runtime_.tries, 0);
+  EXPECT_THAT(seen, Each(0));
+  EXPECT_EQ(runtime_.warm_ups, 0);
 }
 
 // Else what the next one takes is not its own time, and what is cut on the host

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/models/torch/device/host_runtime.h"
 
@@ -23,21 +25,22 @@ class CountingNetwork final : public Network {
     if (!error.ok()) {
       return std::exchange(error, absl::OkStatus());
     }
+    TORCH_CHECK_WITH(OutOfMemoryError, forwards != throws_at, "no memory");
     at::Tensor input = inputs[0].toTensor();
-    outputs.push_back(input * 2);
+    outputs.emplace_back(make(input));
     if (writes) {
       input.add_(1);
-    }
-    if (draws != nullptr) {
-      ++*draws;
     }
     return absl::OkStatus();
   }
 
   int forwards = 0;
-  bool writes = false;        // to what it is given
-  uint64_t* draws = nullptr;  // where random numbers are counted
-  absl::Status error;         // of the next one
+  int throws_at = 0;    // the number of the forward
+  bool writes = false;  // to what it is given
+  std::function<at::Tensor(at::Tensor)> make = [](const at::Tensor& input) {
+    return input * 2;
+  };
+  absl::Status error;  // of the next one
 };
 
 class ForwardGraphsTest : public ::testing::Test {
@@ -132,22 +135,35 @@ TEST_F(ForwardGraphsTest, AGraphOfANetworkThatWritesToItsInputIsProven) {
   EXPECT_EQ(graphs.EndWarmUp(), "");
 }
 
-TEST_F(ForwardGraphsTest, ANetworkThatDrawsRandomNumbersHasNoGraph) {
-  ForwardGraphs graphs(network_, streams_, true);
-  network_.draws = &state_.drawn;
-  Forward(graphs, one_, ForwardGraphs::kEagerRuns + 1);
-  EXPECT_EQ(graphs.size(), 0);
-  EXPECT_EQ(graphs.EndWarmUp(), "it draws random numbers");
+// Elements that stand twice, and a type without arithmetic.
+TEST_F(ForwardGraphsTest, AGraphOfAnyOutputIsProven) {
+  for (const auto& make : std::vector<std::function<at::Tensor(at::Tensor)>>{
+           [](const at::Tensor& x) {
+             return x.sum().expand({4, 2});
+           },
+           [](const at::Tensor& x) { return x.to(at::kUInt16); },
+           [](const at::Tensor& x) { return x.gt(0); }}) {
+    network_.make = make;
+    ForwardGraphs graphs(network_, streams_, true);
+    for (int i = 0; i < ForwardGraphs::kEagerRuns + 1; ++i) {
+      streams_.Run(DeviceStream::kCompute, [&] {
+        Values outputs;
+        ASSERT_TRUE(graphs.Forward({one_}, outputs).ok());
+      });
+    }
+    EXPECT_EQ(graphs.EndWarmUp(), "");
+    EXPECT_EQ(graphs.size(), 1);
+  }
 }
 
-// Another model's numbers, drawn while this one ran once.
-TEST_F(ForwardGraphsTest, ANetworkBesideOneThatDrawsHasAGraph) {
+TEST_F(ForwardGraphsTest, WhatCannotBeComparedRunsEagerly) {
   ForwardGraphs graphs(network_, streams_, true);
-  network_.draws = &state_.drawn;
-  Forward(graphs, one_);
-  network_.draws = nullptr;
   Forward(graphs, one_, ForwardGraphs::kEagerRuns);
-  EXPECT_EQ(graphs.size(), 1);
+  // Thrown by the run that the graph is compared with.
+  network_.throws_at = network_.forwards + 2;
+  Forward(graphs, one_);
+  EXPECT_EQ(graphs.size(), 0);
+  EXPECT_THAT(graphs.EndWarmUp(), HasSubstr("no memory"));
 }
 
 TEST_F(ForwardGraphsTest, WhatAGraphGaveIsGoneWhenAnotherIsLaunched) {

@@ -51,7 +51,6 @@ struct HostStreamsState {
   std::string why_no_graphs;
   bool is_next_launch_wrong = false;  // one graph gives other values, once
   int launches = 0;
-  uint64_t drawn = 0;  // random numbers, by operators
 };
 
 class HostStreams final : public DeviceStreams {
@@ -147,8 +146,6 @@ class HostStreams final : public DeviceStreams {
   // gave.
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       const RecordedForward& forward, Values& outputs) override;
-
-  uint64_t DrawnSoFar() override { return state_.drawn; }
 
  private:
   friend class HostEvent;
@@ -370,7 +367,7 @@ inline absl::StatusOr<std::unique_ptr<DeviceGraph>> HostStreams::Capture(
   }
   outputs.clear();
   for (const c10::IValue& output : given) {
-    outputs.emplace_back(output.toTensor().clone());
+    outputs.emplace_back(output.toTensor().clone(at::MemoryFormat::Contiguous));
   }
   return std::make_unique<HostGraph>(*this, forward, outputs);
 }
@@ -409,12 +406,13 @@ class HostRuntime final : public DeviceRuntime {
   bool IsLost() override { return is_lost; }
   void FreeKept() override { ++times_freed; }
   bool TakeOutOfMemory() override { return is_out_of_memory.exchange(false); }
-  void SetTries(bool are_on) override { tries += are_on ? 1 : -1; }
+  void BeginWarmUp() override { ++warm_ups; }
+  void EndWarmUp() override { --warm_ups; }
 
   std::atomic<bool> is_lost{false};
   std::atomic<bool> is_out_of_memory{false};
   std::atomic<int> times_freed{0};
-  std::atomic<int> tries{0};  // models that warm up
+  std::atomic<int> warm_ups{0};  // that go on
   const std::shared_ptr<ShortMemory> memory = std::make_shared<ShortMemory>();
 
   // What its streams were told in no order, or not waited for; of all of them.
