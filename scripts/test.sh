@@ -52,7 +52,9 @@ if [ -e build/cuda/tests/gpu/CTestTestfile.cmake ]; then
   echo 'subdirs("../cuda/tests/gpu")' >>build/all/CTestTestfile.cmake
 fi
 if [ -e build/cuda/tests/cuda_fake/lib ]; then
-  bash scripts/build.sh cuda ferry_cuda_fake
+  step "building the fake of these sources" cmake --build build/cuda \
+    --parallel "$(jobs_that_fit)" --target ferry_cuda_fake ||
+    die "the CUDA without a device could not be built, see above"
   echo 'subdirs("../cuda/tests/cuda_fake")' >>build/all/CTestTestfile.cmake
 fi
 
