@@ -1,7 +1,9 @@
 // Implements ParseModelConfig: its message's meaning is in config_reader.cc.
 #include "models/config/model_config.h"
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -56,17 +58,18 @@ const Descriptor* MessageAt(absl::string_view path) {
   return message;
 }
 
-// Returns "; it belongs in 'dynamic_batching'" of a field that a config has in
-// that place, the first from the top down; "" of one that it has nowhere.
-std::string WhereItBelongs(const std::string& field) {
-  std::vector<std::pair<const Descriptor*, std::string>> places = {
-      {inference::ModelConfig::descriptor(), ""}};
+using IsSought = std::function<bool(const Descriptor&)>;
+
+// Returns the path from a message to the first, from the top down, that is
+// sought, which may be itself: ""; none where it has no such message.
+std::optional<std::string> PathTo(const Descriptor& from,
+                                  const IsSought& is_sought) {
+  std::vector<std::pair<const Descriptor*, std::string>> places = {{&from, ""}};
   std::set<const Descriptor*> seen;
   for (size_t at = 0; at < places.size(); ++at) {
     const auto [message, path] = places[at];
-    if (message->FindFieldByName(field) != nullptr) {
-      return path.empty() ? "; it belongs at the top of the config"
-                          : absl::StrCat("; it belongs in '", path, "'");
+    if (is_sought(*message)) {
+      return path;
     }
     for (int i = 0; i < message->field_count(); ++i) {
       const Descriptor* const child = message->field(i)->message_type();
@@ -76,17 +79,39 @@ std::string WhereItBelongs(const std::string& field) {
       }
     }
   }
-  return "";
+  return std::nullopt;
+}
+
+// Returns "; it belongs in 'dynamic_batching'" of a field that a config has in
+// that place, one below `message` before others; "" of one that it has nowhere.
+std::string WhereItBelongs(const Descriptor& message,
+                           const std::string& field) {
+  const Descriptor& top = *inference::ModelConfig::descriptor();
+  const IsSought has_field = [&](const Descriptor& one) {
+    return one.FindFieldByName(field) != nullptr;
+  };
+  const std::optional<std::string> below = PathTo(message, has_field);
+  const std::optional<std::string> path =
+      below.has_value()
+          ? PathTo(top, [&](const Descriptor& one) { return &one == &message; })
+          : PathTo(top, has_field);
+  if (!path.has_value()) {
+    return "";
+  }
+  const std::string place =
+      absl::StrCat(*path, below.has_value() && !path->empty() ? "." : "",
+                   below.value_or(""));
+  return place.empty() ? "; it belongs at the top of the config"
+                       : absl::StrCat("; it belongs in '", place, "'");
 }
 
 // Says of a field that the message does not have which one it may be.
 std::string UnknownField(const Descriptor& message, absl::string_view field) {
   const std::string cut(field.substr(0, kMaxShownBytes));
-  const std::string elsewhere = WhereItBelongs(cut);
-  return absl::StrCat(
-      "expected a field of ", message.name(), ", got '",
-      PrintableText(field, kMaxShownBytes), "'",
-      elsewhere.empty() ? Suggestion(cut, FieldsOf(message)) : elsewhere);
+  return absl::StrCat("expected a field of ", message.name(), ", got '",
+                      PrintableText(field, kMaxShownBytes), "'",
+                      WhereItBelongs(message, cut),
+                      Suggestion(cut, FieldsOf(message)));
 }
 
 // Returns what protobuf says of a config's text; of a field that it does not

@@ -236,15 +236,24 @@ TEST(ConfigDiagnosticsTest, FieldsInAWrongPlaceAreToldWithTheirOwn) {
        {std::pair("{\"max_queue_delay_microseconds\": 1}",
                   "got 'max_queue_delay_microseconds'; it belongs in "
                   "'dynamic_batching'"),
-        std::pair("{\"dims\": [1]}", "got 'dims'; it belongs in 'input'"),
-        std::pair("{\"optimization\": {\"graphs\": true}}",
-                  "(optimization) expected a field of "
-                  "ModelOptimizationPolicy, got 'graphs'; it belongs in "
-                  "'optimization.cuda'")}) {
+        std::pair("{\"dims\": [1]}", "got 'dims'; it belongs in 'input'")}) {
     const std::string told =
         ParseModelConfigJson(json, "m").status().ToString();
     EXPECT_THAT(told, HasSubstr(place));
     EXPECT_THAT(told, Not(HasSubstr("did you mean")));
+  }
+  for (const auto& [json, place] :
+       {std::pair("{\"optimization\": {\"graphs\": true}}",
+                  "(optimization) expected a field of "
+                  "ModelOptimizationPolicy, got 'graphs'; it belongs in "
+                  "'optimization.cuda'; did you mean graph?"),
+        std::pair("{\"output\": [{\"shape\": [1]}]}",
+                  "got 'shape'; it belongs in 'output.reshape'"),
+        std::pair("{\"inputs\": [{}]}",
+                  "got 'inputs'; it belongs in 'model_warmup'; did you mean "
+                  "input?")}) {
+    EXPECT_THAT(ParseModelConfigJson(json, "m").status().ToString(),
+                HasSubstr(place));
   }
 }
 
