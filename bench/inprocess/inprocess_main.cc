@@ -127,8 +127,8 @@ int Measure(InProcessFlags flags, const std::string& command_line,
   }
   const ServedModel& model = *loaded->model;
   if (!model.warm_up_failure.empty()) {
-    spdlog::warn("model '{}' did not run in warm-up: {}; {}", model.name,
-                 model.warm_up_failure, kWarmUpAdvice);
+    spdlog::warn("model '{}' did not run in warm-up: {}", model.name,
+                 model.warm_up_failure);
   }
   const BatcherCounters counters(*model.scheduler, opened.told.get());
   PlanOfflineRun(model.spec.max_batch_size, counters.instances(),

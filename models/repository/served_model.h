@@ -17,10 +17,6 @@
 
 namespace ferry {
 
-// What to do about a model that did not run before it was ready.
-inline constexpr char kWarmUpAdvice[] =
-    "model_warmup in config.pbtxt says with which dims it runs";
-
 struct ServedModel {
   std::string name;
   int64_t version = 1;
