@@ -56,7 +56,8 @@ constexpr InstanceId InstanceOf(uint64_t word) {
 // Why a request of more rows than a batch holds is refused, and what to do.
 constexpr char kOneBatch[] =
     " rows, as those of this model may depend on each other and are one batch "
-    "(send fewer, or raise max_batch_size)";
+    "(send fewer, raise max_batch_size, or where they do not depend write "
+    "dynamic_batching {})";
 
 BatchPlanner::Options PlannerOptions(const SchedulerOptions& options,
                                      int32_t instances) {
@@ -164,10 +165,9 @@ absl::Status Scheduler::Submit(InferRequest& request) {
   request.due = DueOf(request);
   const int32_t max_part_rows = max_part_rows_.load(std::memory_order_relaxed);
   const int32_t parts = SplitRequest::PartsOf(request.rows, max_part_rows);
-  if (request.rows > MaxRequestRows(request.level) ||
-      (parts > 1 && !options_.splits_requests) ||
+  if (request.rows > MaxRequestRows(request.level, max_part_rows) ||
       static_cast<int64_t>(request.bytes) > admission_.bounds().bytes) {
-    return Refuse(Refusal::kTooLarge, request);
+    return Refuse(Refusal::kTooLarge, request, {}, max_part_rows);
   }
   if (is_device_lost()) {
     return Refuse(Refusal::kBroken, request);
@@ -322,35 +322,35 @@ std::optional<TimePoint> Scheduler::LateFinish(
   return after(request.due);
 }
 
-int32_t Scheduler::MaxRequestRows(int32_t level) const {
+int32_t Scheduler::MaxRequestRows(int32_t level, int32_t max_part_rows) const {
   const QueueBounds bounds = admission_.bounds();
   const int32_t of_level =
       options_.levels[static_cast<size_t>(level)].max_requests;
   const int64_t parts = !options_.splits_requests ? 1
                         : of_level > 0 ? std::min(bounds.requests, of_level)
                                        : bounds.requests;
-  return static_cast<int32_t>(std::min<int64_t>(
-      parts * max_part_rows_.load(std::memory_order_relaxed), bounds.rows));
+  return static_cast<int32_t>(
+      std::min<int64_t>(parts * max_part_rows, bounds.rows));
 }
 
 absl::Status Scheduler::Refuse(Refusal reason, const InferRequest& request,
-                               TimePoint finish) {
+                               TimePoint finish, int32_t max_part_rows) {
   refused_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   const QueueBounds bounds = admission_.bounds();
   switch (reason) {
-    case Refusal::kTooLarge:
-      return request.rows > MaxRequestRows(request.level)
-                 ? absl::InvalidArgumentError(
-                       absl::StrCat("request batch size: expected at most ",
-                                    MaxRequestRows(request.level),
-                                    options_.splits_requests
-                                        ? " rows, which is all the queue holds"
-                                        : kOneBatch,
-                                    ", got ", request.rows))
-                 : absl::InvalidArgumentError(absl::StrCat(
-                       "request size: expected at most ", bounds.bytes,
-                       " bytes, which is all the queue holds, got ",
-                       request.bytes));
+    case Refusal::kTooLarge: {
+      const int32_t most = MaxRequestRows(request.level, max_part_rows);
+      return absl::InvalidArgumentError(
+          request.rows > most
+              ? absl::StrCat("request batch size: expected at most ", most,
+                             !options_.splits_requests && most == max_part_rows
+                                 ? kOneBatch
+                                 : " rows, which is all the queue holds",
+                             ", got ", request.rows)
+              : absl::StrCat("request size: expected at most ", bounds.bytes,
+                             " bytes, which is all the queue holds, got ",
+                             request.bytes));
+    }
     case Refusal::kQueueRequests:
       return absl::ResourceExhaustedError(absl::StrCat(
           "queue is full: it holds at most ", bounds.requests, " requests"));

@@ -109,10 +109,10 @@ class Scheduler {
   // --- callers ---
 
   // Accepts the request, or refuses it and returns why; refused, its
-  // Completion is never called. A request of more rows than max_batch_size is
-  // served in parts (SplitRequest), which allocates; where that throws, the
-  // request is not accepted. INVALID_ARGUMENT: more of anything than an empty
-  // queue takes, or more rows than a batch holds where none is split.
+  // Completion is never called. Of more rows than max_batch_size it is served
+  // in parts (SplitRequest) where options say so, which allocates; where that
+  // throws, it is not accepted. INVALID_ARGUMENT: more of anything than an
+  // empty queue takes, or more rows than a batch holds where none is split.
   // RESOURCE_EXHAUSTED: the queue is full, or so long that the request would
   // expire in it. DEADLINE_EXCEEDED: its deadline has passed. UNAVAILABLE:
   // draining, or the device is lost. REQUIRES: 0 <= request.level <
@@ -244,9 +244,10 @@ class Scheduler {
             const PulledInstances& instances, const SchedulerOptions& options);
 
   // --- any thread, without the mutex ---
-  // `finish` is LateFinish() of one that would miss its deadline.
+  // `finish` is LateFinish() of one that would miss its deadline; kTooLarge has
+  // `max_part_rows`.
   absl::Status Refuse(Refusal reason, const InferRequest& request,
-                      TimePoint finish = {});
+                      TimePoint finish = {}, int32_t max_part_rows = 0);
   TimePoint DueOf(const InferRequest& request) const;
   // Whether it may wait on past what is due first, as its level says.
   bool IsToBeDelayed(const InferRequest& request) const {
@@ -255,7 +256,7 @@ class Scheduler {
   }
   // Returns when it would be answered, where that is past what is due.
   std::optional<TimePoint> LateFinish(const InferRequest& request) const;
-  int32_t MaxRequestRows(int32_t level) const;  // of one request
+  int32_t MaxRequestRows(int32_t level, int32_t max_part_rows) const;
   void Push(InferRequest& request);
   void NotifyWaiter();
   void Wake(InstanceId id);  // or none, for kNone

@@ -22,7 +22,7 @@ constexpr int kNotSent = -1;
 constexpr int32_t kNoRows = 0;  // no input has said how many
 
 // What any queue holds at most; the scheduler knows what its own does, and
-// serves more rows than a batch holds in parts.
+// whether more rows than a batch holds are served in parts.
 constexpr int64_t kMaxRows = 1 << 26;
 
 // Above this, converted contents are given back and not kept.

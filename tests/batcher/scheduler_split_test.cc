@@ -60,10 +60,12 @@ TEST(SchedulerOneBatch, RequestLargerThanABatchIsRefused) {
   TestRequest five({.id = 2, .rows = 5});
   const absl::Status refused = stepped.TrySubmit(five);
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("request batch size: expected at most 4 rows, as those "
-                        "of this model may depend on each other and are one "
-                        "batch (send fewer, or raise max_batch_size), got 5"));
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr("request batch size: expected at most 4 rows, as those "
+                "of this model may depend on each other and are one "
+                "batch (send fewer, raise max_batch_size, or where they "
+                "do not depend write dynamic_batching {}), got 5"));
   stepped.Submit(four);
   stepped.Settle();
   EXPECT_TRUE(four.HasOwnRows());
@@ -72,11 +74,17 @@ TEST(SchedulerOneBatch, RequestLargerThanABatchIsRefused) {
   EXPECT_TRUE(stepped.scheduler().SetRuntimeOptions(options).ok());
   four.Reset();
   EXPECT_THAT(std::string(stepped.TrySubmit(four).message()),
-              HasSubstr("expected at most 2 rows"));
+              HasSubstr("expected at most 2 rows, as those of this model"));
   EXPECT_EQ(stepped.scheduler()
                 .Snapshot()
                 .refused[static_cast<size_t>(Refusal::kTooLarge)],
             2u);
+  options.queue.rows = 1;
+  EXPECT_TRUE(stepped.scheduler().SetRuntimeOptions(options).ok());
+  EXPECT_THAT(
+      std::string(stepped.TrySubmit(four).message()),
+      HasSubstr("expected at most 1 rows, which is all the queue holds, "
+                "got 4"));
 }
 
 TEST_F(SchedulerSplit, PartsLeaveInOrderAndTheRowsComeBackJoined) {
