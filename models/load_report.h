@@ -27,10 +27,16 @@ struct LoadReport {
   // The output in which a row depends on the rows beside it, which has changed
   // how the model is batched; empty: none is known.
   std::string mixed_output = {};
-  // Whether rows were compared alone and together, and came out alike.
+  // Whether rows were compared alone and together, and came out alike; else why
+  // they may depend on each other.
   bool has_independent_rows = false;
-  // Why rows could not be looked at for that; else empty.
+  std::string why_not_independent = {};
+  // Why rows could not be looked at for that, though they may share a batch;
+  // else empty.
   std::string why_rows_unknown = {};
+  // The rows of a full batch, which failed, and why: rows were looked at in one
+  // of a few alone. Else empty.
+  std::string why_no_full_batch = {};
 };
 
 }  // namespace ferry

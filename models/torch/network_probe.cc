@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/checked_math.h"
 #include "batcher/batch_buckets.h"
 #include "models/torch/output_difference.h"
@@ -123,6 +124,18 @@ bool HasNoNumbers(const Values& outputs) {
   return has_floats;
 }
 
+// Returns the tensors of floats, or the other outputs; None in place of the
+// rest.
+Values Only(bool floats, const Values& outputs) {
+  Values only;
+  for (const c10::IValue& output : outputs) {
+    const bool is_float =
+        output.isTensor() && output.toTensor().is_floating_point();
+    only.push_back(is_float == floats ? output : c10::IValue());
+  }
+  return only;
+}
+
 class Differences {
  public:
   explicit Differences(const ModelSpec& spec)
@@ -171,9 +184,11 @@ Values RowOf(const Values& outputs, int64_t row, int64_t rows) {
 
 }  // namespace
 
-NetworkProbe::NetworkProbe(const ModelOptions& options, at::Device device)
+NetworkProbe::NetworkProbe(const ModelOptions& options, at::Device device,
+                           const Clock& clock)
     : options_(options),
       device_(device),
+      clock_(clock),
       most_rows_(
           std::clamp<int64_t>(options.spec.max_batch_size, 1, kMostRows)),
       sizes_vary_(HasSizesThatVary(options.spec)),
@@ -186,7 +201,7 @@ NetworkProbe::NetworkProbe(const ModelOptions& options, at::Device device)
 
 void NetworkProbe::Find(Network& network, Precision precision) {
   at::set_num_threads(options_.threads);
-  begin_ = Clock::Steady().Now();
+  begin_ = clock_.Now();
   const ModelOptions staged = StagedIn(precision);
   if (options_.warm_up.empty()) {
     FindSynthetic(network, staged);
@@ -233,7 +248,7 @@ void NetworkProbe::FindSynthetic(Network& network, const ModelOptions& staged) {
         std::vector<bool> is_drawn(row.size(), true);
         if (TryBase(network, staged, {std::move(row), is_drawn, end}, values)
                 .ok() ||
-            Clock::Steady().Now() - begin_ > kLargeBudget) {
+            clock_.Now() - begin_ > kLargeBudget) {
           return;
         }
       }
@@ -265,7 +280,7 @@ absl::Status NetworkProbe::TryBase(Network& network, const ModelOptions& staged,
 absl::Status NetworkProbe::Try(Network& network, const ModelOptions& staged,
                                std::vector<Row> rows, size_t kind) {
   Values outputs;
-  const TimePoint begin = Clock::Steady().Now();
+  const TimePoint begin = clock_.Now();
   if (absl::Status status = Forward(network, device_, staged, rows, outputs);
       !status.ok()) {
     return status;
@@ -273,7 +288,7 @@ absl::Status NetworkProbe::Try(Network& network, const ModelOptions& staged,
   if (HasNoNumbers(outputs)) {
     return absl::InternalError("it gives no finite number");
   }
-  took_ = Clock::Steady().Now() - begin;
+  took_ = clock_.Now() - begin;
   elements_ = std::max({ElementsOf(rows.front()) * std::ssize(rows),
                         ElementsOf(outputs), int64_t{1}});
   kept_ += elements_;
@@ -284,11 +299,11 @@ absl::Status NetworkProbe::Try(Network& network, const ModelOptions& staged,
 void NetworkProbe::RunMore(Network& network, Precision precision) {
   at::set_num_threads(options_.threads);
   const ModelOptions staged = StagedIn(precision);
-  begin_ = Clock::Steady().Now();
+  begin_ = clock_.Now();
   if (sizes_vary_ && device_.is_cpu()) {
     RunLarge(network, staged);
   }
-  begin_ = Clock::Steady().Now();
+  begin_ = clock_.Now();
   for (const Base& base : bases_) {
     for (size_t kind = 0; kind < kinds_.size() && base.draws(); ++kind) {
       RunRows(network, staged, base, kind);
@@ -306,7 +321,7 @@ void NetworkProbe::RunLarge(Network& network, const ModelOptions& staged) {
   }
   for (const int64_t size : kLargeSizes) {
     const int64_t largest = largest_size();
-    begin_ = Clock::Steady().Now();
+    begin_ = clock_.Now();
     for (const Base& base : bases_) {
       if (size > largest || size == kLargeSize) {
         RunStretched(network, staged, base, size);
@@ -329,7 +344,7 @@ void NetworkProbe::RunStretched(Network& network, const ModelOptions& staged,
                           static_cast<double>(
                               std::max(ElementsOf(last.front()), int64_t{1})));
     const double before = static_cast<double>(took_.count()) / rows;
-    const Duration left = begin_ + kLargeBudget - Clock::Steady().Now();
+    const Duration left = begin_ + kLargeBudget - clock_.Now();
     if (static_cast<double>(elements_) / rows * times * times > kMostLarge ||
         before * std::pow(times, growth_) > static_cast<double>(left.count())) {
       continue;
@@ -440,7 +455,7 @@ NetworkProbe::Row NetworkProbe::Stretched(const Row& row, int64_t size) {
 bool NetworkProbe::HasTimeFor(int64_t elements, Duration budget) const {
   const double times =
       static_cast<double>(elements) / static_cast<double>(elements_);
-  const Duration left = begin_ + budget - Clock::Steady().Now();
+  const Duration left = begin_ + budget - clock_.Now();
   return static_cast<double>(took_.count()) * times <
          static_cast<double>(left.count());
 }
@@ -490,7 +505,7 @@ absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
 absl::StatusOr<RowsFound> NetworkProbe::CompareRows(Network& network,
                                                     Precision precision) {
   if (most_rows_ < 2) {
-    return RowsFound();
+    return RowsFound{.why_unsure = "a batch has one row"};
   }
   if (!has_run()) {
     return absl::FailedPreconditionError(failure_);
@@ -509,46 +524,54 @@ absl::StatusOr<RowsFound> NetworkProbe::CompareRows(Network& network,
   }
   const ModelOptions staged = StagedIn(precision);
   std::vector<RowAlone> alone;
-  Duration took{1};
-  for (int64_t row = 0; row < 2; ++row) {
-    alone.push_back({rows[static_cast<size_t>(row)], {}});
-    const TimePoint begin = Clock::Steady().Now();
+  TimePoint begin = clock_.Now();
+  Duration took = kNever - begin;  // a row; a script is optimized meanwhile
+  for (size_t row = 0; row < 2; ++row) {
+    begin = clock_.Now();
+    alone.push_back({rows[row], {}});
     if (absl::Status status = Forward(network, device_, staged,
                                       {alone.back().row}, alone.back().outputs);
         !status.ok()) {
       return status;
     }
-    took = std::max(Clock::Steady().Now() - begin, Duration{1});
+    took = std::min(took, clock_.Now() - begin);
   }
+  begin = clock_.Now();
   absl::StatusOr<RowsFound> found =
       CompareWith(alone, rows, network, precision);
-  if (!found.ok() || !found->are_independent) {
+  if (!found.ok() || !found->mixed_output.empty()) {
     return found;
   }
+  took = std::max(std::min(took, (clock_.Now() - begin) / std::ssize(rows)),
+                  Duration{1});
   const int64_t each =
       std::max({ElementsOf(rows.front()), ElementsOf(alone.front().outputs),
                 int64_t{1}});
-  const int64_t most =
-      std::max<int64_t>(std::min<int64_t>(kMostKept / each, kBudget / took), 2);
+  const int64_t most = std::max<int64_t>(
+      std::min<int64_t>(kMostKept / each, kBudget / took), kRowsTogether);
   const int64_t full = std::min<int64_t>(options_.spec.max_batch_size, most);
   for (int64_t row = std::ssize(rows); row < full; ++row) {
     rows.push_back(Draw(bases_.front(), kinds_[0], row));
   }
-  rows.resize(static_cast<size_t>(full));
   rows[rows.size() - 2] = rows.front();
   rows.back() = rows.front();
-  return CompareWith(alone, rows, network, precision);
+  absl::StatusOr<RowsFound> in_full =
+      CompareWith(alone, rows, network, precision);
+  if (!in_full.ok()) {
+    found->why_not_full =
+        absl::StrCat(full, " rows: ", in_full.status().message());
+    return found;
+  }
+  if (in_full->why_unsure.empty() && in_full->mixed_output.empty()) {
+    return found;
+  }
+  return in_full;
 }
 
 absl::StatusOr<RowsFound> NetworkProbe::CompareWith(
     const std::vector<RowAlone>& alone, const std::vector<Row>& rows,
     Network& network, Precision precision) const {
   const bool is_fp32 = precision == Precision::kFp32;
-  const auto error = [&](const Values& expected, const Values& found) {
-    Differences differences(options_.spec);
-    differences.Add(expected, found, 0);
-    return differences.Largest(is_fp32 ? 1 : kFewIntegers);
-  };
   const double tolerance = is_fp32 ? kRowsTolerance : kRowsTolerance16;
   const ModelOptions staged = StagedIn(precision);
   const int64_t count = std::ssize(rows);
@@ -557,31 +580,68 @@ absl::StatusOr<RowsFound> NetworkProbe::CompareWith(
       !status.ok()) {
     return status;
   }
-  if (std::none_of(
-          together.begin(), together.end(),
-          [&](const c10::IValue& output) { return HasRows(output, count); })) {
+  const auto has_rows = [&](const c10::IValue& output) {
+    return HasRows(output, count);
+  };
+  if (std::none_of(together.begin(), together.end(), has_rows)) {
     return absl::FailedPreconditionError("none of its outputs is of numbers");
   }
+  // The scale is that of all rows: rounding is large beside one that is almost
+  // zero.
+  Differences none(options_.spec);
+  const Values floats = Only(/*floats=*/true, together);
+  none.Add(floats, floats, 0);
+  for (const RowAlone& one : alone) {
+    const Values scale = Only(/*floats=*/true, one.outputs);
+    none.Add(scale, scale, 0);
+  }
+  const auto error = [&](const Values& expected, const Values& found,
+                         int64_t least_count) {
+    Differences differences = none;
+    differences.Add(expected, found, 0);
+    return differences.Largest(least_count);
+  };
+  RowsFound result;
+  if (const auto unlike =
+          std::find_if_not(together.begin(), together.end(), has_rows);
+      unlike != together.end()) {
+    const auto output = static_cast<size_t>(unlike - together.begin());
+    result.why_unsure =
+        absl::StrCat("output '", options_.spec.outputs[output].name,
+                     "' has no numbers for each row");
+  }
   for (int64_t row = 0; row < count; ++row) {
-    const Values beside = RowOf(together, row, count);
     for (const RowAlone& one : alone) {
       if (!AreAlike(rows[static_cast<size_t>(row)], one.row)) {
         continue;
       }
-      // Either may be zeros.
-      for (const ProbeError& off : {error(beside, one.outputs),
-                                    error(RowOf(one.outputs, 0, 1), beside)}) {
+      const Values beside = RowOf(together, row, count);
+      const Values by_itself = RowOf(one.outputs, 0, 1);
+      const ProbeError off =
+          error(beside, by_itself, is_fp32 ? 1 : kFewIntegers);
+      if (off.share > tolerance) {
         Values again;
-        if (off.share > tolerance) {
-          return Forward(network, device_, staged, rows, again).ok() &&
-                         error(together, again).share <= tolerance
-                     ? RowsFound{options_.spec.outputs[off.output].name}
-                     : RowsFound();
+        if (Forward(network, device_, staged, rows, again).ok() &&
+            error(together, again, is_fp32 ? 1 : kFewIntegers).share <=
+                tolerance) {
+          return RowsFound{.mixed_output =
+                               options_.spec.outputs[off.output].name};
         }
+        return RowsFound{.why_unsure =
+                             "it gives other answers each time, as what draws "
+                             "numbers does"};
+      }
+      // Either of two almost alike may be the larger: it tells nothing.
+      if (const ProbeError differs =
+              error(Only(/*floats=*/false, beside), by_itself, 1);
+          differs.share > 0) {
+        result.why_unsure = absl::StrCat(
+            "integers of output '", options_.spec.outputs[differs.output].name,
+            "' differ for a row alone");
       }
     }
   }
-  return RowsFound{.are_independent = true};
+  return result;
 }
 
 }  // namespace ferry

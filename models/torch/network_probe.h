@@ -42,18 +42,21 @@ struct ProbeError {
   size_t output = 0;  // of the spec: in which it is
 };
 
-// Neither is known where a batch has one row at most, or the same rows come out
-// otherwise each time.
 struct RowsFound {
   // In which a row alone is not what it is beside others; empty: in none.
   std::string mixed_output = {};
-  bool are_independent = false;
+  // Why rows may depend on each other all the same; empty: all that each gives
+  // was compared, and is alike.
+  std::string why_unsure = {};
+  // Why not in a full batch, and its size; empty: there, too.
+  std::string why_not_full = {};
 };
 
 class NetworkProbe {
  public:
   // `spec` and samples are those of `options`, which outlive it.
-  NetworkProbe(const ModelOptions& options, at::Device device);
+  NetworkProbe(const ModelOptions& options, at::Device device,
+               const Clock& clock = Clock::Steady());
 
   // Runs the first rows that `network` takes, which takes floats in that
   // precision.
@@ -77,7 +80,8 @@ class NetworkProbe {
                                      at::Device device) const;
 
   // Compares rows alone with what they are in a batch of a few, and in a full
-  // one, or as many as half a second is enough for, that has equal rows.
+  // one, or as many as half a second is enough for and four at least, that has
+  // equal rows.
   // FAILED_PRECONDITION, or as forward() fails, where nothing shows it.
   absl::StatusOr<RowsFound> CompareRows(Network& network, Precision precision);
 
@@ -142,6 +146,7 @@ class NetworkProbe {
 
   const ModelOptions& options_;
   const at::Device device_;
+  const Clock& clock_;
   const int64_t most_rows_;
   const bool sizes_vary_;
   // What floats are drawn from, one after the other.

@@ -53,15 +53,26 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
 
 void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
                ModelOptions& options, LoadReport& report) {
-  const absl::StatusOr<RowsFound> found = probe.CompareRows(network, precision);
-  report.has_independent_rows = found.ok() && found->are_independent;
+  absl::StatusOr<RowsFound> found = probe.CompareRows(network, precision);
+  std::string why_unknown;
+  if (!found.ok()) {
+    why_unknown = std::string(found.status().message());
+    found = RowsFound{.why_unsure = why_unknown};
+  }
+  report.has_independent_rows =
+      found->mixed_output.empty() && found->why_unsure.empty();
+  report.why_not_independent =
+      found->mixed_output.empty()
+          ? found->why_unsure
+          : absl::StrCat("in output '", found->mixed_output,
+                         "' a row alone is not what it is beside others");
+  report.why_no_full_batch = found->why_not_full;
   if (options.batching != Batching::kAcrossRequests &&
       options.buckets.empty()) {
     return;
   }
-  if (!found.ok()) {
-    report.why_rows_unknown = std::string(found.status().message());
-  } else if (!found->mixed_output.empty()) {
+  report.why_rows_unknown = why_unknown;
+  if (!found->mixed_output.empty()) {
     report.mixed_output = found->mixed_output;
     options.batching = Batching::kOwnRowsOnly;
     options.buckets.clear();

@@ -71,6 +71,9 @@ void CheckModel(ModelRepository& repository, const std::string& name,
     for (const std::string& warning : LoadWarnings(**model)) {
       AddComment(absl::StrCat(name, " ", warning), check);
     }
+    if (const std::string note = LargeRequestNote(**model); !note.empty()) {
+      AddComment(absl::StrCat(name, " ", note), check);
+    }
     for (const std::string& note : (*model)->notes) {
       AddComment(absl::StrCat("has no effect here: ", note), check);
     }

@@ -56,13 +56,32 @@ std::vector<std::string> LoadWarnings(const ServedModel& model) {
         report.why_rows_unknown,
         "; a model_warmup with a row like those of clients shows it"));
   }
+  if (!report.why_no_full_batch.empty()) {
+    warnings.push_back(absl::StrCat(
+        "was looked at in a batch of a few rows only whether it mixes them, as "
+        "a full one fails, of ",
+        report.why_no_full_batch));
+  }
   if (!report.mixed_output.empty()) {
     warnings.push_back(absl::StrCat(
         "mixes the rows of a batch: in output '", report.mixed_output,
         "' a row alone is not what it is beside others; so each request has "
-        "a batch of its own, which is not padded"));
+        "a batch of its own, which is not padded, and of at most "
+        "max_batch_size "
+        "rows"));
   }
   return warnings;
+}
+
+std::string LargeRequestNote(const ServedModel& model) {
+  const LoadReport& report = model.report;
+  return model.scheduler->options().splits_requests ||
+                 model.spec.max_batch_size < 1 || !report.mixed_output.empty()
+             ? ""
+             : absl::StrCat("refuses requests of more than ",
+                            model.spec.max_batch_size,
+                            " rows, as its rows may depend on each other: ",
+                            report.why_not_independent);
 }
 
 }  // namespace ferry

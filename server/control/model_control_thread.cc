@@ -78,6 +78,9 @@ void LogReport(const ServedModel& model) {
   for (const std::string& warning : LoadWarnings(model)) {
     spdlog::warn("model {} version={} {}", model.name, model.version, warning);
   }
+  if (const std::string note = LargeRequestNote(model); !note.empty()) {
+    spdlog::info("model {} version={} {}", model.name, model.version, note);
+  }
 }
 
 }  // namespace

@@ -185,24 +185,29 @@ class PrecisionTest(unittest.TestCase):
         values = rng.standard_normal((40, 32)).astype(np.float32)
 
         def ask(name, rows):
-            given = triton.InferInput("x", (rows, 32), "FP32")
-            given.set_data_from_numpy(values[:rows])
+            given = triton.InferInput("x", rows.shape, "FP32")
+            given.set_data_from_numpy(rows)
             return self.client.infer(name, [given]).as_numpy("y")
         for suffix in ("", "-bf16", "-fp32", "-native"):
             mixed, own = "mixed-rows" + suffix, "mlp" + suffix
             with self.subTest(suffix):
                 self.client.load_model(mixed)
                 self.client.load_model(own)
-                self.assertEqual(ask(mixed, 32).shape[0], 32)
+                self.assertEqual(ask(mixed, values[:32]).shape[0], 32)
                 with self.assertRaisesRegex(
                         InferenceServerException,
                         "expected at most 32 rows, .*, got 40") as caught:
-                    ask(mixed, 40)
+                    ask(mixed, values)
                 self.assertEqual(caught.exception.status(),
                                  "StatusCode.INVALID_ARGUMENT")
-                together = ask(own, 40)
-                alone = np.concatenate([ask(own, 32), ask(own, 40)[32:]])
+                together = ask(own, values)
+                alone = np.concatenate([ask(own, values[:32]),
+                                        ask(own, values[32:])])
                 self.assertLessEqual(error_of(alone, together), TOLERANCE)
+                self.wait_for_line(f"model {mixed} ", *(
+                    ["refuses requests of more than 32 rows, as ",
+                     "in output 'y' a row alone is not "] if suffix else
+                    ["and of at most max_batch_size rows"]))
 
     def test_doubles_in_a_smaller_type_are_told_unless_it_is_asked_for(self):
         for name, more in (("unasked", ""),

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "models/torch/precision_check.h"
+#include "tests/support/fake_clock.h"
 
 namespace ferry {
 namespace {
@@ -21,16 +22,26 @@ using ::testing::Not;
 // Runs `forward` on its input, and notes the sizes of the rows and their sums.
 class NotingNetwork final : public Network {
  public:
-  explicit NotingNetwork(at::Tensor (*forward)(const at::Tensor&))
-      : forward_(forward) {}
+  // Each run takes so long on `clock`.
+  explicit NotingNetwork(at::Tensor (*forward)(const at::Tensor&),
+                         FakeClock* clock = nullptr,
+                         Duration takes = Duration(0))
+      : forward_(forward), clock_(clock), takes_(takes) {}
 
   absl::Status Forward(const Values& inputs, Values& outputs) override {
+    if (clock_ != nullptr) {
+      clock_->Advance(takes_);
+    }
     const at::Tensor& x = inputs[0].toTensor();
     sizes_.push_back(x.size(-1));
     if (x.device().is_cpu()) {
       sums_.push_back(x.sum().item<double>());
     }
-    outputs = {forward_(inputs[0].toTensor())};
+    const at::Tensor y = forward_(x);
+    if (!y.defined()) {
+      return absl::InternalError("too many rows");
+    }
+    outputs = {y};
     return absl::OkStatus();
   }
 
@@ -41,6 +52,8 @@ class NotingNetwork final : public Network {
 
  private:
   at::Tensor (*const forward_)(const at::Tensor&);
+  FakeClock* const clock_;
+  const Duration takes_;
   std::vector<int64_t> sizes_;
   std::vector<double> sums_;
 };
@@ -56,14 +69,16 @@ ModelOptions Options(Batching batching, std::vector<int64_t> dims) {
 
 // Returns what is found of a package, whose precision is not known.
 LoadReport Found(at::Tensor (*forward)(const at::Tensor&), Batching batching,
-                 std::vector<int32_t> buckets) {
+                 std::vector<int32_t> buckets, Duration takes = Duration(0),
+                 Precision precision = Precision::kNative) {
   ModelOptions options = Options(batching, {4});
   options.buckets = std::move(buckets);
-  NetworkProbe probe(options, at::kCPU);
-  NotingNetwork network(forward);
-  probe.Find(network, Precision::kNative);
+  FakeClock clock;
+  NetworkProbe probe(options, at::kCPU, clock);
+  NotingNetwork network(forward, &clock, takes);
+  probe.Find(network, precision);
   LoadReport report;
-  CheckRows(probe, network, Precision::kNative, options, report);
+  CheckRows(probe, network, precision, options, report);
   EXPECT_TRUE(probe.has_run());
   if (!report.mixed_output.empty()) {
     EXPECT_EQ(options.batching, Batching::kOwnRowsOnly);
@@ -94,6 +109,28 @@ at::Tensor WithoutNeighborsAlike(const at::Tensor& x) {
   return y;
 }
 at::Tensor Drawn(const at::Tensor& x) { return at::rand_like(x); }
+// An integer or two of each row, of which few are not many.
+at::Tensor LargestOfCentered(const at::Tensor& x) {
+  return Centered(x).argmax(1, true);
+}
+at::Tensor SignOfCentered(const at::Tensor& x) {
+  return Centered(x).gt(0).to(at::kLong).slice(1, 0, 2);
+}
+at::Tensor Largest(const at::Tensor& x) { return x.argmax(1, true); }
+// Kernels of 16 bits for other sizes of a batch do so.
+at::Tensor Rounded(const at::Tensor& x) {
+  const at::Tensor is_large = x.abs().amax(1, true).gt(0.25).to(at::kFloat);
+  return is_large + (1 - is_large) * (x.size(0) == 1 ? 0.001 : 0.002);
+}
+at::Tensor DoubledIfFew(const at::Tensor& x) {
+  return x.size(0) > 8 ? at::Tensor() : x * 2;
+}
+at::Tensor ZerosIfOne(const at::Tensor& x) {
+  return x.size(0) == 1 ? at::zeros_like(x) : 0.001 * x;
+}
+at::Tensor ZerosIfMany(const at::Tensor& x) {
+  return x.size(0) > 1 ? at::zeros_like(x) : 0.001 * x;
+}
 
 TEST(NetworkProbeTest, RowsThatMeetOthersOrPaddingAreComparedAlone) {
   EXPECT_EQ(Mixed(Centered, Batching::kAcrossRequests, {}), "y");
@@ -106,6 +143,53 @@ TEST(NetworkProbeTest, RowsOfAFullBatchAndRowsAlikeAreLookedAt) {
   EXPECT_EQ(Mixed(CenteredIfMany, Batching::kAcrossRequests, {}), "y");
   EXPECT_EQ(Mixed(WithoutRepeats, Batching::kAcrossRequests, {}), "y");
   EXPECT_EQ(Mixed(WithoutNeighborsAlike, Batching::kAcrossRequests, {}), "y");
+  for (at::Tensor (*const forward)(const at::Tensor&) :
+       {ZerosIfOne, ZerosIfMany}) {
+    EXPECT_EQ(Mixed(forward, Batching::kAcrossRequests, {}), "y");
+  }
+}
+
+TEST(NetworkProbeTest, RowsAlikeAreLookedAtHoweverLongARunTakes) {
+  EXPECT_EQ(Found(WithoutRepeats, Batching::kAcrossRequests, {},
+                  std::chrono::seconds(10))
+                .mixed_output,
+            "y");
+}
+
+TEST(NetworkProbeTest, FullBatchThatFailsLeavesWhatFewRowsHaveShown) {
+  ModelOptions options = Options(Batching::kAcrossRequests, {4});
+  options.spec.max_batch_size = 16;
+  const FakeClock clock;
+  NetworkProbe probe(options, at::kCPU, clock);
+  NotingNetwork network(DoubledIfFew);
+  probe.Find(network, Precision::kNative);
+  LoadReport report;
+  CheckRows(probe, network, Precision::kNative, options, report);
+  EXPECT_TRUE(report.has_independent_rows);
+  EXPECT_THAT(report.why_rows_unknown, IsEmpty());
+  EXPECT_EQ(report.why_no_full_batch, "16 rows: too many rows");
+}
+
+TEST(NetworkProbeTest, RoundingOfARowNearZeroIsNoOtherAnswer) {
+  EXPECT_TRUE(
+      Found(Rounded, Batching::kAcrossRequests, {}).has_independent_rows);
+}
+
+// Rounding may change some, too: they tell neither.
+TEST(NetworkProbeTest, IntegersThatDifferAreNeitherMixedNorIndependent) {
+  for (at::Tensor (*const forward)(const at::Tensor&) :
+       {LargestOfCentered, SignOfCentered}) {
+    const LoadReport report = Found(forward, Batching::kAcrossRequests, {});
+    EXPECT_EQ(report.mixed_output, "");
+    EXPECT_FALSE(report.has_independent_rows);
+    EXPECT_THAT(report.why_not_independent,
+                HasSubstr("integers of output 'y' differ"));
+    EXPECT_EQ(Found(forward, Batching::kAcrossRequests, {}, Duration(0),
+                    Precision::kFp32)
+                  .mixed_output,
+              "y");
+  }
+  EXPECT_TRUE(Found(Largest, Batching::kOwnRowsOnly, {}).has_independent_rows);
 }
 
 TEST(NetworkProbeTest, RowsAreIndependentWhereTheyWereComparedAndAlike) {
@@ -114,7 +198,9 @@ TEST(NetworkProbeTest, RowsAreIndependentWhereTheyWereComparedAndAlike) {
     EXPECT_TRUE(Found(Doubled, batching, {}).has_independent_rows);
     for (at::Tensor (*const forward)(const at::Tensor&) :
          {Centered, CenteredIfMany, WithoutRepeats, Drawn}) {
-      EXPECT_FALSE(Found(forward, batching, {}).has_independent_rows);
+      const LoadReport report = Found(forward, batching, {});
+      EXPECT_FALSE(report.has_independent_rows);
+      EXPECT_THAT(report.why_not_independent, Not(IsEmpty()));
     }
   }
 }

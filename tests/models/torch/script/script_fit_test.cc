@@ -419,6 +419,15 @@ TEST_F(ScriptFitTest, StringsBesideNumbersDoNotHideRowsThatAreMixed) {
       "  s = ['a' for i in range(x.shape[0])]\n"
       "  return x - x.mean(0, keepdim=True), s\n");
   EXPECT_EQ(Load(path, options).mixed_output, "y");
+  const LoadReport beside =
+      Load(Save("def forward(self, x):\n"
+                "  m = str(float(x.mean()))\n"
+                "  return x * 2, [m for i in range(x.shape[0])]\n"),
+           options);
+  EXPECT_THAT(beside.mixed_output, IsEmpty());
+  EXPECT_FALSE(beside.has_independent_rows);
+  EXPECT_EQ(beside.why_not_independent,
+            "output 's' has no numbers for each row");
   options.spec.outputs.erase(options.spec.outputs.begin());
   EXPECT_THAT(Load(Save("def forward(self, x):\n"
                         "  return ['a' for i in range(x.shape[0])]\n"),
