@@ -1,5 +1,5 @@
-// LaunchKernel() puts one of our kernels on a stream, and returns its error, not
-// one that an earlier call left, as cudaGetLastError() may.
+// LaunchKernel() puts one of our kernels on a stream, and returns its error,
+// not one that an earlier call left, as cudaGetLastError() may.
 #ifndef FERRY_MODELS_CUDA_LAUNCH_KERNEL_CUH_
 #define FERRY_MODELS_CUDA_LAUNCH_KERNEL_CUH_
 
