@@ -104,9 +104,8 @@ class WriterSink final : public spdlog::sinks::sink {
 // What libraries write, as lines of the log.
 class OutputPipe {
  public:
-  // Takes the place of these descriptors.
-  OutputPipe(const std::vector<int>& fds,
-             std::shared_ptr<spdlog::logger> logger)
+  // Takes the place of standard output and standard error.
+  explicit OutputPipe(std::shared_ptr<spdlog::logger> logger)
       : logger_(std::move(logger)) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -119,7 +118,7 @@ class OutputPipe {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([this] { Run(); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    for (const int fd : fds) {
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
       dup2(ends[1], fd);
     }
     close(ends[1]);
@@ -242,7 +241,7 @@ void LogOfProtobuf(google::protobuf::LogLevel, const char*, int,
 
 }  // namespace
 
-void StartLog(const std::string& level, LogTakes takes) {
+void StartLog(const std::string& level) {
   OpenStandardStreams();
   PrintByLines();
   the_log = new Log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -250,11 +249,7 @@ void StartLog(const std::string& level, LogTakes takes) {
       "ferry", std::make_shared<WriterSink>(the_log->writer));
   logger->set_level(spdlog::level::from_str(level));
   logger->set_error_handler([](const std::string&) {});
-  std::vector<int> taken = {STDERR_FILENO};
-  if (takes == LogTakes::kAllOutput) {
-    taken.push_back(STDOUT_FILENO);
-  }
-  the_log->output = std::make_unique<OutputPipe>(taken, logger);
+  the_log->output = std::make_unique<OutputPipe>(logger);
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(&LogOfGrpc);
   google::protobuf::SetLogHandler(&LogOfProtobuf);

@@ -3,10 +3,9 @@
 // Whatever reads standard error, or does not, holds up no thread: lines wait in
 // a bounded queue for a thread that writes them (base/line_writer.h), and those
 // that find it full are dropped and counted. What libraries write to standard
-// error, and to standard output where it is taken, comes into the log by a pipe
-// that is always read, a line as soon as it ends. A text of several lines is
-// one record, of which all lines but the first are indented; control characters
-// are escaped.
+// error and standard output comes into the log by a pipe that is always read, a
+// line as soon as it ends. A text of several lines is one record, of which all
+// lines but the first are indented; control characters are escaped.
 //
 // Thread safety: StartLog() is called once, before other threads log; the
 // others from any thread.
@@ -18,15 +17,9 @@
 
 namespace ferry {
 
-// What a process writes that is not the log's own, and comes into it.
-enum class LogTakes {
-  kStandardError,
-  kAllOutput,  // standard output, too
-};
-
 // Logs from that level on: "debug", "info", "warning" or "error". What
 // gRPC and Protobuf themselves have to say appears at debug.
-void StartLog(const std::string& level, LogTakes takes);
+void StartLog(const std::string& level);
 
 // Waits until what was logged is written, for half a second at most. Takes no
 // lock. Called before the process ends, also for what was printed.

@@ -215,7 +215,7 @@ void CompleteProbe(int argc, char** argv, const Device* device,
 int Serve(int argc, char** argv, ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
   StopSignals signals;
-  StartLog(options.log_level, LogTakes::kAllOutput);
+  StartLog(options.log_level);
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   RaiseOpenFileLimit();
   auto ports = BindPorts(options);
@@ -260,11 +260,15 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   return code;
 }
 
-// Runs what loads models but does not serve them.
-int WithRepository(ServerOptions& options, LogTakes takes,
-                   absl::FunctionRef<int(ModelRepository&)> run) {
+// Runs what loads models but does not serve them, and has a descriptor of
+// standard output for its result alone, or -1 where that is closed: what else
+// is printed comes into the log.
+int WithRepository(ServerOptions& options,
+                   absl::FunctionRef<int(ModelRepository&, int)> run) {
   PrepareTorchEnvironment();  // before the first thread
-  StartLog(options.log_level, takes);
+  const int result_fd =
+      fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  StartLog(options.log_level);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());
@@ -276,24 +280,20 @@ int WithRepository(ServerOptions& options, LogTakes takes,
     return CannotStart(status);
   }
   ModelRepository repository(options.repository);
-  return run(repository);
+  return run(repository, result_fd);
 }
 
 int Check(ServerOptions& options) {
-  // What a model prints is no config: it comes into the log.
-  const int result_fd =
-      fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  std::FILE* const result = fdopen(result_fd, "w");  // null where it is closed
-  return WithRepository(
-      options, LogTakes::kAllOutput, [&](ModelRepository& repository) {
-        const ConfigCheck check = CheckConfig(repository, options.control);
-        FlushLog();  // what it logged stands before its result
-        if (result != nullptr) {
-          std::fputs(Printable(check.text).c_str(), result);
-          std::fclose(result);
-        }
-        return check.is_good ? kExitOk : kExitCannotStart;
-      });
+  return WithRepository(options, [&](ModelRepository& repository,
+                                     int result_fd) {
+    const ConfigCheck check = CheckConfig(repository, options.control);
+    FlushLog();  // what it logged stands before its result
+    if (std::FILE* const result = fdopen(result_fd, "w"); result != nullptr) {
+      std::fputs(Printable(check.text).c_str(), result);
+      std::fclose(result);
+    }
+    return check.is_good ? kExitOk : kExitCannotStart;
+  });
 }
 
 int RunCommandLine(int argc, char** argv) {
@@ -312,8 +312,7 @@ int RunCommandLine(int argc, char** argv) {
       return Check(command_line->options);
     case CommandLine::Action::kProbeLoad:
       DieWithServer();
-      return WithRepository(command_line->options, LogTakes::kStandardError,
-                            RunProbeLoad);
+      return WithRepository(command_line->options, RunProbeLoad);
     default:
       return Serve(argc, argv, command_line->options);
   }

@@ -301,12 +301,7 @@ absl::Status ProbeLoad::Try(const ProbeRequest& request,
 
 void DieWithServer() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-int RunProbeLoad(ModelRepository& repository) {
-  // What else is printed must not look like the outcome.
-  const int output = dup(STDOUT_FILENO);
-  if (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-    return 1;
-  }
+int RunProbeLoad(ModelRepository& repository, int result_fd) {
   const std::vector<std::string> parts =
       absl::StrSplit(ReadAll(STDIN_FILENO), absl::MaxSplits('\n', 4));
   ProbeRequest request;
@@ -325,7 +320,7 @@ int RunProbeLoad(ModelRepository& repository) {
   const absl::Status status = LoadVersion(repository, request);
   const std::string text = absl::StrCat(
       status.raw_code(), "\n", status.message().substr(0, kMaxTextBytes / 2));
-  return write(output, text.data(), text.size()) ==
+  return write(result_fd, text.data(), text.size()) ==
                  static_cast<ssize_t>(text.size())
              ? 0
              : 1;

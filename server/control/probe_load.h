@@ -59,9 +59,10 @@ class ProbeLoad {
 // that started it. The first of all that it does.
 void DieWithServer();
 
-// Does what Try() asks its process to do; returns the exit code. REQUIRES:
-// nothing else reads standard input or has written to standard output.
-int RunProbeLoad(ModelRepository& repository);
+// Does what Try() asks its process to do, and writes the outcome to that
+// descriptor; returns the exit code. REQUIRES: nothing else reads standard
+// input, or writes to the pipe that was standard output.
+int RunProbeLoad(ModelRepository& repository, int result_fd);
 
 }  // namespace ferry
 

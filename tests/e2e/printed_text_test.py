@@ -1,6 +1,7 @@
 """What a model prints: whole lines, in the log at once and all of them; never
 among a program's own output."""
 
+import os
 import re
 import shutil
 import unittest
@@ -54,6 +55,12 @@ class PrintedTextTest(ScriptsCase):
         self.server.signal()
         self.assertEqual(self.server.wait(), 0)
         self.assertEqual(self.said(), numbers)
+
+    def test_it_is_no_outcome_of_a_probe_load(self):
+        self.start("--model-control-mode=explicit", "--probe-loads=on",
+                   f"--op-library={os.environ['FERRY_PRINTS_LIBRARY']}")
+        self.client.load_model("says")
+        self.infer(FIRST)
 
     def test_check_config_prints_configs_only(self):
         checked = run("--check-config",
