@@ -3,6 +3,7 @@
 // Exit codes: 0 drained; 1 could not start; 3 a device is lost or hangs; 4 what
 // was admitted was not finished in time; 128 + n ended at once by signal n.
 #include <absl/synchronization/mutex.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -59,6 +60,15 @@ std::string Printable(absl::string_view text) {
 int CannotStart(const absl::Status& status) {
   spdlog::error("cannot start: {}", std::string(status.message()));
   return kExitCannotStart;
+}
+
+// Writes all of it to standard output, or a duplicate of it, and closes that.
+absl::Status Print(const std::string& text, int fd) {
+  const bool is_written = dprintf(fd, "%s", text.c_str()) >= 0;
+  return is_written && close(fd) == 0
+             ? absl::OkStatus()
+             : absl::UnavailableError(absl::StrCat(
+                   "cannot write to standard output: ", strerror(errno)));
 }
 
 void WarnOfSmallQueue(const ServerOptions& options) {
@@ -284,28 +294,38 @@ int WithRepository(ServerOptions& options,
 }
 
 int Check(ServerOptions& options) {
-  return WithRepository(options, [&](ModelRepository& repository,
-                                     int result_fd) {
-    const ConfigCheck check = CheckConfig(repository, options.control);
-    FlushLog();  // what it logged stands before its result
-    if (std::FILE* const result = fdopen(result_fd, "w"); result != nullptr) {
-      std::fputs(Printable(check.text).c_str(), result);
-      std::fclose(result);
-    }
-    return check.is_good ? kExitOk : kExitCannotStart;
-  });
+  return WithRepository(
+      options, [&](ModelRepository& repository, int result_fd) {
+        const ConfigCheck check = CheckConfig(repository, options.control);
+        FlushLog();  // what it logged stands before its result
+        if (result_fd >= 0) {
+          if (absl::Status status = Print(Printable(check.text), result_fd);
+              !status.ok()) {
+            spdlog::error("{}", std::string(status.message()));
+            return kExitCannotStart;
+          }
+        }
+        return check.is_good ? kExitOk : kExitCannotStart;
+      });
+}
+
+// Returns the exit code of what has no log.
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) {
+    return kExitOk;
+  }
+  std::fprintf(stderr, "ferry-server: %s\n",
+               Printable(status.message()).c_str());
+  return kExitCannotStart;
 }
 
 int RunCommandLine(int argc, char** argv) {
   auto command_line = ParseCommandLine(argc, argv);
   if (!command_line.ok()) {
-    std::fprintf(stderr, "ferry-server: %s\n",
-                 Printable(command_line.status().message()).c_str());
-    return kExitCannotStart;
+    return ExitCode(command_line.status());
   }
   if (command_line->action == CommandLine::Action::kPrint) {
-    std::fputs(command_line->text.c_str(), stdout);
-    return kExitOk;
+    return ExitCode(Print(command_line->text, STDOUT_FILENO));
   }
   switch (command_line->action) {
     case CommandLine::Action::kCheck:

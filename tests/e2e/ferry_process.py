@@ -113,10 +113,10 @@ def write_repository(models):
     return folder
 
 
-def run(*flags, timeout=START_TIMEOUT_S):
+def run(*flags, timeout=START_TIMEOUT_S, stdout=subprocess.PIPE):
     """Runs the server to its end; for starts that fail."""
-    return subprocess.run([SERVER, *flags], capture_output=True, text=True,
-                          timeout=timeout)
+    return subprocess.run([SERVER, *flags], stdout=stdout,
+                          stderr=subprocess.PIPE, text=True, timeout=timeout)
 
 
 class FerryProcess:

@@ -47,6 +47,16 @@ class CannotStartTest(unittest.TestCase):
         self.assertEqual(none.returncode, 1)
         self.assertIn("/no/such/folder", none.stdout)
 
+    def test_result_that_cannot_be_written_fails(self):
+        for flags in (("--check-config", self.repository()), ("--help",),
+                      ("--version",)):
+            with open("/dev/full", "w") as full:
+                ended = run(*flags, stdout=full)
+            self.assertEqual(ended.returncode, 1, flags)
+            self.assertEqual(ended.stderr.count(
+                "cannot write to standard output: No space left on device"), 1,
+                ended.stderr)
+
     def test_wrong_flag(self):
         self.assertCannotStart("--no-such-flag", "--no-such-flag")
         self.assertCannotStart("--policy", "--policy=best")
