@@ -124,12 +124,14 @@ class OutputPipe {
     close(ends[1]);
   }
 
+  // Whether it could be opened, and is read.
+  bool is_open() const { return reader_ >= 0; }
+
   // Whether something was written that is not in the log yet.
   bool HasMore() const {
     int bytes = 0;
-    return reader_ >= 0 &&
-           ((ioctl(reader_, FIONREAD, &bytes) == 0 && bytes > 0) ||
-            is_logging_.load(std::memory_order_seq_cst));
+    return is_open() && ((ioctl(reader_, FIONREAD, &bytes) == 0 && bytes > 0) ||
+                         is_logging_.load(std::memory_order_seq_cst));
   }
 
  private:
@@ -260,7 +262,9 @@ void FlushLog() {
   if (the_log == nullptr) {
     return;
   }
-  FlushStandardOutput();
+  if (the_log->output->is_open()) {  // what is not read holds up its writer
+    FlushStandardOutput();
+  }
   FlushWritten();
 }
 

@@ -21,7 +21,7 @@ namespace ferry {
 // gRPC and Protobuf themselves have to say appears at debug.
 void StartLog(const std::string& level);
 
-// Waits until what was logged is written, for half a second at most. Takes no
+// Waits until what was logged is written, for half a second at most, and for no
 // lock. Called before the process ends, also for what was printed.
 void FlushLog();
 
