@@ -244,19 +244,20 @@ class LaunchTest(unittest.TestCase):
                              {"SIGKILL"})
 
     def test_same_signal_at_once_is_one_wish(self):
+        tries = []
         for _ in range(10):
-            with Launched() as launched:
+            with Launched("--drain-delay-secs=1") as launched:
                 launched.wait_until_ready()
                 start = time.monotonic()
                 for _ in range(2):  # as timeout sends it
                     launched.signal()
                     wait_until(lambda: launched.has_taken(signal.SIGTERM))
                 took = time.monotonic() - start
-                code = launched.wait()
-                if took < 0.05:  # else the second may be a wish of its own
-                    self.assertEqual(code, 0, launched.lines)
+                tries.append((took, launched.wait()))
+                # Slower, the second is a wish of its own, or finds none alive.
+                if took < 1 and tries[-1][1] == 0:
                     return
-        self.skipTest("the machine is too slow for two signals in 50 ms")
+        self.fail(f"no two signals were one wish: (seconds, code) {tries}")
 
     def test_stop_timeout_kills(self):
         with Launched("--drain-delay-secs=1000",

@@ -105,8 +105,12 @@ class Launched:
         self.process.send_signal(number)
 
     def has_taken(self, number):
-        """Whether no such signal waits for the launcher."""
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        """Whether no such signal waits for the launcher, or it has ended."""
+        try:
+            path = pathlib.Path(f"/proc/{self.process.pid}/status")
+            status = path.read_text()
+        except FileNotFoundError:
+            return True
         pending = re.search(r"ShdPnd:\s*(\w+)", status).group(1)
         return not int(pending, 16) >> (number - 1) & 1
 
