@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <thread>
 
 #include "base/stop_wish.h"
 #include "bench/commands/interruption.h"
@@ -17,6 +18,8 @@ namespace {
 // Sends two signals, so far apart, waits until both were taken, and returns how
 // often the watcher called.
 int SendTwo(int first, int second, Duration between) {
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
   BlockSignals();
   FakeClock clock;
   std::atomic<int> calls{0};
@@ -24,14 +27,17 @@ int SendTwo(int first, int second, Duration between) {
     SignalWatcher watcher([&calls] { ++calls; }, clock);
     kill(getpid(), first);
     while (calls == 0) {
+      std::this_thread::yield();
     }
     clock.Advance(between);
     kill(getpid(), second);
     sigset_t pending;
     do {
+      std::this_thread::yield();
       sigpending(&pending);
     } while (sigismember(&pending, second) == 1);
   }  // joins the thread that takes them
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return calls;
 }
 
