@@ -189,8 +189,9 @@ struct Log {
   std::unique_ptr<OutputPipe> output;
 };
 
-// Never freed: threads log until the process has ended.
-Log* the_log = nullptr;
+// Never freed: threads log until the process has ended. Whole where it is not
+// null: a signal may end the process while the log starts.
+std::atomic<Log*> the_log{nullptr};
 
 // No file of another kind gets the number of a stream that was closed.
 void OpenStandardStreams() {
@@ -215,18 +216,18 @@ void FlushStandardOutput() {
   }
 }
 
-void FlushWritten() {
+void FlushWritten(Log& log) {
   const TimePoint until = Clock::Steady().Now() + kFlushTime;
-  while (the_log->output->HasMore() && Clock::Steady().Now() < until) {
+  while (log.output->HasMore() && Clock::Steady().Now() < until) {
     poll(nullptr, 0, kFlushPollMs);
   }
-  the_log->writer.FlushBy(until);
+  log.writer.FlushBy(until);
 }
 
 // Why a process aborts stands in the pipe, or in the queue. It may abort within
 // a call that prints.
 void FlushAndAbort(int number) {
-  FlushWritten();
+  FlushWritten(*the_log.load(std::memory_order_seq_cst));
   std::signal(number, SIG_DFL);
   std::raise(number);
 }
@@ -246,12 +247,14 @@ void LogOfProtobuf(google::protobuf::LogLevel, const char*, int,
 void StartLog(const std::string& level) {
   OpenStandardStreams();
   PrintByLines();
-  the_log = new Log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  auto* const log =
+      new Log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   auto logger = std::make_shared<spdlog::logger>(
-      "ferry", std::make_shared<WriterSink>(the_log->writer));
+      "ferry", std::make_shared<WriterSink>(log->writer));
   logger->set_level(spdlog::level::from_str(level));
   logger->set_error_handler([](const std::string&) {});
-  the_log->output = std::make_unique<OutputPipe>(logger);
+  log->output = std::make_unique<OutputPipe>(logger);
+  the_log.store(log, std::memory_order_seq_cst);
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(&LogOfGrpc);
   google::protobuf::SetLogHandler(&LogOfProtobuf);
@@ -259,17 +262,19 @@ void StartLog(const std::string& level) {
 }
 
 void FlushLog() {
-  if (the_log == nullptr) {
+  Log* const log = the_log.load(std::memory_order_seq_cst);
+  if (log == nullptr) {
     return;
   }
-  if (the_log->output->is_open()) {  // what is not read holds up its writer
+  if (log->output->is_open()) {  // what is not read holds up its writer
     FlushStandardOutput();
   }
-  FlushWritten();
+  FlushWritten(*log);
 }
 
 uint64_t DroppedLogLines() {
-  return the_log == nullptr ? 0 : the_log->writer.dropped();
+  const Log* const log = the_log.load(std::memory_order_seq_cst);
+  return log == nullptr ? 0 : log->writer.dropped();
 }
 
 }  // namespace ferry
