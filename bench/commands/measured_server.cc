@@ -144,10 +144,10 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> OpenDevice(
   return *std::move(device);
 }
 
-// Whether the metrics that are asked for can be read: during the load they are
-// passed over where they cannot.
-absl::Status CheckMetrics(const std::string& address) {
-  const absl::StatusOr<std::string> page = FetchMetrics(address);
+// Returns the metrics that are asked for. Where they cannot be read it is told
+// here, as during the load they are passed over.
+absl::StatusOr<std::string> FirstMetrics(const std::string& address) {
+  absl::StatusOr<std::string> page = FetchMetrics(address);
   if (!page.ok()) {
     return absl::Status(
         page.status().code(),
@@ -162,7 +162,7 @@ absl::Status CheckMetrics(const std::string& address) {
         address,
         "/metrics, found none of them; give host:port of its metrics port"));
   }
-  return absl::OkStatus();
+  return page;
 }
 
 // Returns null where the server's metrics tell of no device, or are another
@@ -172,15 +172,14 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> FindDevice(
   if (options.metrics_address.empty() || options.as_process >= 0) {
     return nullptr;
   }
-  if (absl::Status status = CheckMetrics(options.metrics_address);
-      !status.ok()) {
-    return status;
+  const auto page = FirstMetrics(options.metrics_address);
+  if (!page.ok()) {
+    return page.status();
   }
-  auto device = std::make_unique<MetricsDevice>(options.metrics_address);
-  if (!device->Read().has_value()) {
+  if (!ParseDevicePage(*page).has_value()) {
     return nullptr;
   }
-  return device;
+  return std::make_unique<MetricsDevice>(options.metrics_address);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ device and of a Triton, which are pages written here, and by none of them."""
 
 import contextlib
 import http.server
+import itertools
 import os
 import tempfile
 import threading
@@ -53,14 +54,15 @@ def fake_nvml(scenario):
 
 
 @contextlib.contextmanager
-def page_of(text):
-    """Yields the address of a /metrics that says so."""
+def page_of(text, failing=0):
+    """Yields the address of a /metrics that says so, but not that time."""
+    times = itertools.count(1)
 
     class Handler(http.server.BaseHTTPRequestHandler):
 
         def do_GET(self):
             page = text.encode()
-            self.send_response(200)
+            self.send_response(500 if next(times) == failing else 200)
             self.send_header("Content-Length", str(len(page)))
             self.end_headers()
             self.wfile.write(page)
@@ -212,6 +214,11 @@ class MetricsTest(DeviceCase):
         self.assertEqual(run["points"][0]["device"]["name"], GPU)
         self.assertTells(run["points"][0]["device"], utilization=0.75,
                          memory_used_bytes=5 * MIB, power_w=65.25)
+
+    def test_page_that_fails_once_loses_no_device(self):
+        with page_of(FERRY, failing=2) as address:
+            run, _ = self.measured("--metrics", address, "--outstanding", 1)
+        self.assertAlmostEqual(run["points"][0]["device"]["power_w"], 71.5)
 
     def test_nvml_comes_before_metrics(self):
         with page_of(FERRY) as address, fake_nvml(WHOLE):
