@@ -7,13 +7,10 @@
 namespace {
 
 using ferry::cuda_fake::Gemm;
+using ferry::cuda_fake::kNotSupported;
+using ferry::cuda_fake::kOk;
 using ferry::cuda_fake::Matrix;
-
-// cublasStatus_t: CUBLAS_STATUS_SUCCESS, _EXECUTION_FAILED, _NOT_SUPPORTED.
-constexpr int kOk = 0;
-constexpr int kExecutionFailed = 13;
-constexpr int kNotSupported = 15;
-constexpr int kDouble = 70;  // CUBLAS_COMPUTE_64F
+using ferry::cuda_fake::Scalar;
 
 struct Handle {
   cudaStream_t stream = nullptr;
@@ -21,23 +18,11 @@ struct Handle {
   int pointer_mode = 0;  // 0: alpha and beta stand on the host
 };
 
-double Scalar(const void* at, bool is_double) {
-  return is_double ? *static_cast<const double*>(at)
-                   : static_cast<double>(*static_cast<const float*>(at));
-}
-
 int Put(const Handle& handle, const Gemm& gemm) {
   if (handle.pointer_mode != 0) {
     return kNotSupported;
   }
-  switch (PutGemm(handle.stream, gemm)) {
-    case cudaSuccess:
-      return kOk;
-    case cudaErrorNotSupported:
-      return kNotSupported;
-    default:
-      return kExecutionFailed;
-  }
+  return PutGemm(handle.stream, gemm);
 }
 
 }  // namespace
@@ -99,8 +84,8 @@ int cublasGemmStridedBatchedEx(Handle* handle, int transa, int transb, int m,
               .b = {const_cast<void*>(b), b_type, ldb, stride_b, transb != 0},
               .c = of_c,
               .d = of_c,
-              .alpha = Scalar(alpha, compute == kDouble),
-              .beta = Scalar(beta, compute == kDouble)});
+              .alpha = Scalar(alpha, compute),
+              .beta = Scalar(beta, compute)});
 }
 
 int cublasGemmEx(Handle* handle, int transa, int transb, int m, int n, int k,

@@ -11,13 +11,10 @@
 namespace {
 
 using ferry::cuda_fake::Gemm;
+using ferry::cuda_fake::kNotSupported;
+using ferry::cuda_fake::kOk;
 using ferry::cuda_fake::Matrix;
-
-// cublasStatus_t: CUBLAS_STATUS_SUCCESS, _EXECUTION_FAILED, _NOT_SUPPORTED.
-constexpr int kOk = 0;
-constexpr int kExecutionFailed = 13;
-constexpr int kNotSupported = 15;
-constexpr int kDouble = 70;  // CUBLAS_COMPUTE_64F
+using ferry::cuda_fake::Scalar;
 
 // cublasLtMatmulDescAttributes_t, as far as it counts here.
 enum DescAttribute {
@@ -72,11 +69,6 @@ void Take(T& to, const void* from, size_t bytes) {
 Matrix MatrixOf(const void* data, const Layout& layout, bool is_transposed) {
   return {const_cast<void*>(data), layout.type, layout.leading, layout.stride,
           is_transposed};
-}
-
-double Scalar(const void* at, bool is_double) {
-  return is_double ? *static_cast<const double*>(at)
-                   : static_cast<double>(*static_cast<const float*>(at));
 }
 
 }  // namespace
@@ -161,7 +153,6 @@ int cublasLtMatmul(void* /*handle*/, const Desc* desc, const void* alpha,
                    const Layout* c_layout, void* d, const Layout* d_layout,
                    const void* /*algorithm*/, void* /*workspace*/,
                    size_t /*workspace_bytes*/, cudaStream_t stream) {
-  const bool is_double = desc->compute == kDouble;
   const bool has_bias =
       desc->epilogue == kOnlyBias || desc->epilogue == kReluBias;
   if (!has_bias && desc->epilogue != kDefault && desc->epilogue != kRelu) {
@@ -176,8 +167,8 @@ int cublasLtMatmul(void* /*handle*/, const Desc* desc, const void* alpha,
                .b = MatrixOf(b, *b_layout, desc->transpose_b != 0),
                .c = MatrixOf(c, *c_layout, false),
                .d = MatrixOf(d, *d_layout, false),
-               .alpha = Scalar(alpha, is_double),
-               .beta = Scalar(beta, is_double)};
+               .alpha = Scalar(alpha, desc->compute),
+               .beta = Scalar(beta, desc->compute)};
   gemm.has_relu = desc->epilogue == kRelu || desc->epilogue == kReluBias;
   if (has_bias) {
     gemm.bias = {.data = desc->bias,
@@ -185,14 +176,7 @@ int cublasLtMatmul(void* /*handle*/, const Desc* desc, const void* alpha,
                              ? d_layout->type
                              : static_cast<cudaDataType>(desc->bias_type)};
   }
-  switch (PutGemm(stream, gemm)) {
-    case cudaSuccess:
-      return kOk;
-    case cudaErrorNotSupported:
-      return kNotSupported;
-    default:
-      return kExecutionFailed;
-  }
+  return PutGemm(stream, gemm);
 }
 
 }  // extern "C"

@@ -84,9 +84,21 @@ cudaError_t CopyAsync(void* to, const void* from, size_t bytes,
   return Device().Put(stream, [=] { return CopyBytes(to, from, bytes); });
 }
 
-void BeSlow() {
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(FakeScenario::Get().slow_free_ms));
+// Waits for all that was put on the device, as CUDA does.
+cudaError_t Free(const char* name, void* memory,
+                 bool (FakeMemory::*free)(void*)) {
+  return UnsafeCall(name, [&] {
+    if (memory == nullptr) {
+      return cudaSuccess;
+    }
+    const cudaError_t error = Device().SynchronizeAll();
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(FakeScenario::Get().slow_free_ms));
+    if (error != cudaSuccess) {
+      return error;
+    }
+    return (Memory().*free)(memory) ? cudaSuccess : cudaErrorInvalidValue;
+  });
 }
 
 // --- what the driver hands out -----------------------------------------------
@@ -136,7 +148,6 @@ cudaError_t Launch(const char* name, const void* function, dim3 grid,
 }  // namespace
 }  // namespace ferry::cuda_fake
 
-using ferry::cuda_fake::BeSlow;
 using ferry::cuda_fake::Call;
 using ferry::cuda_fake::Configuration;
 using ferry::cuda_fake::configurations;
@@ -150,6 +161,7 @@ using ferry::cuda_fake::FakeGraph;
 using ferry::cuda_fake::FakeKernels;
 using ferry::cuda_fake::FakeMemory;
 using ferry::cuda_fake::FakeScenario;
+using ferry::cuda_fake::Free;
 using ferry::cuda_fake::LastError;
 using ferry::cuda_fake::Launch;
 using ferry::cuda_fake::Memory;
@@ -361,19 +373,8 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   });
 }
 
-// Waits for all that was put on the device, as CUDA's does.
 cudaError_t cudaFree(void* memory) {
-  return UnsafeCall("cudaFree", [&] {
-    if (memory == nullptr) {
-      return cudaSuccess;
-    }
-    const cudaError_t error = Device().SynchronizeAll();
-    BeSlow();
-    if (error != cudaSuccess) {
-      return error;
-    }
-    return Memory().FreeDevice(memory) ? cudaSuccess : cudaErrorInvalidValue;
-  });
+  return Free("cudaFree", memory, &FakeMemory::FreeDevice);
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned int /*flags*/) {
@@ -384,17 +385,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned int /*flags*/) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  return UnsafeCall("cudaFreeHost", [&] {
-    if (memory == nullptr) {
-      return cudaSuccess;
-    }
-    const cudaError_t error = Device().SynchronizeAll();
-    BeSlow();
-    if (error != cudaSuccess) {
-      return error;
-    }
-    return Memory().FreePinned(memory) ? cudaSuccess : cudaErrorInvalidValue;
-  });
+  return Free("cudaFreeHost", memory, &FakeMemory::FreePinned);
 }
 
 cudaError_t cudaHostRegister(void* memory, size_t bytes,

@@ -150,14 +150,21 @@ cudaError_t Run(const Gemm& gemm) {
 
 }  // namespace
 
-cudaError_t PutGemm(cudaStream_t stream, const Gemm& gemm) {
+CublasStatus PutGemm(cudaStream_t stream, const Gemm& gemm) {
   for (const Matrix& matrix : {gemm.a, gemm.b, gemm.c, gemm.d}) {
     if (SizeOf(matrix.type) == 0) {
-      return cudaErrorNotSupported;
+      return kNotSupported;
     }
   }
   const Work work = [gemm] { return Run(gemm); };
-  return FerryFakePut(stream, &work);
+  return FerryFakePut(stream, &work) == cudaSuccess ? kOk : kExecutionFailed;
+}
+
+double Scalar(const void* at, int compute_type) {
+  constexpr int kDouble = 70;  // CUBLAS_COMPUTE_64F
+  return compute_type == kDouble
+             ? *static_cast<const double*>(at)
+             : static_cast<double>(*static_cast<const float*>(at));
 }
 
 }  // namespace ferry::cuda_fake

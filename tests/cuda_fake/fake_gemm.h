@@ -1,5 +1,6 @@
 // PutGemm() puts a product of matrices on a stream of the fake device: D = act(
-// alpha A B + beta C + bias), by columns, as cuBLAS has it.
+// alpha A B + beta C + bias), by columns, as cuBLAS has it. The fakes of both
+// of its libraries call it.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_TESTS_CUDA_FAKE_FAKE_GEMM_H_
@@ -32,8 +33,14 @@ struct Gemm {
   bool has_relu = false;
 };
 
-// cudaErrorNotSupported for types other than floats of 16, 32 and 64 bits.
-cudaError_t PutGemm(cudaStream_t stream, const Gemm& gemm);
+// cublasStatus_t, as far as these are given.
+enum CublasStatus : int { kOk = 0, kExecutionFailed = 13, kNotSupported = 15 };
+
+// kNotSupported for types other than floats of 16, 32 and 64 bits.
+CublasStatus PutGemm(cudaStream_t stream, const Gemm& gemm);
+
+// Reads alpha or beta on the host, by the type that is computed in.
+double Scalar(const void* at, int compute_type);
 
 }  // namespace ferry::cuda_fake
 
