@@ -142,6 +142,6 @@ def is_alive(pid):
     """Whether it runs: a zombie does not."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # it is gone, before or after its file was opened
     return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
