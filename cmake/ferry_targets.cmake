@@ -103,6 +103,10 @@ function(ferry_test)
   add_test(NAME ${test} COMMAND ${arg_NAME})
   set_tests_properties(${test} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77)
+  # scripts/test.sh runs two tests at once, but those of many threads alone.
+  if(NOT arg_LABELS STREQUAL unit)
+    set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+  endif()
 endfunction()
 
 # A library with FUNCTION of HEADER, which returns NAME-<hash of the sources that

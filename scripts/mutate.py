@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""mutate.py plants one mistake at a time in a copy of the batcher and reports
-which of its tests finds it.
+"""mutate.py plants one mistake at a time in a copy of the sources and reports
+which test finds it.
 
-  scripts/mutate.py [--only PATTERN] [--list] [--work DIR]
+  scripts/mutate.py [batcher|device] [--only PATTERN] [--list] [--work DIR]
 
-The mistakes stand in tests/batcher/mutations.py. Each is planted in a copy of
-the sources under DIR (build/mutants), the batcher's tests are built there, and
-run one after the other until one fails, aborts or takes longer than two minutes.
-A mistake that does not compile is an error of the list. Exits 1 where a mistake
-is not found. Some 25 minutes on two cores.
+The mistakes stand in tests/batcher/mutations.py and tests/cuda_fake/mutations.py.
+Each is planted in a copy under DIR (build/mutants), what it is in is built there,
+and tests run. For the batcher, its tests one after the other until one fails,
+aborts or takes longer than two minutes: some 25 minutes on two cores. For the
+device, two tiers, both of which run to the end: the tests in which the host plays
+the device, and the server on a CUDA without one (tests/cuda_fake): some two
+minutes a mistake, and a build before. A mistake that does not compile is an error
+of the list. Exits 1 where a mistake is not found.
 """
 
 import argparse
+import importlib.util
+import os
 import pathlib
 import re
 import shutil
@@ -19,19 +24,11 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "batcher"))
 sys.dont_write_bytecode = True
-from mutations import MUTATIONS  # noqa: E402
-
-# Those that find most come first.
-TESTS = ["scheduler_test", "instance_test", "batch_test", "admission_test",
-         "request_test", "batch_planner_test", "simulation_test",
-         "device_share_test", "allocation_test", "storm_stress_test",
-         "stopped_producers_stress_test", "wake_up_stress_test"]
+SECONDS = 120
 COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "base", "tensor",
           "batcher", "flags", "proto", "models", "tests", "bench", "deploy",
           "server"]
-SECONDS = 120
 
 
 def run(command, **kwargs):
@@ -39,9 +36,9 @@ def run(command, **kwargs):
                           stderr=subprocess.STDOUT, text=True, check=False, **kwargs)
 
 
-def copy_sources(work):
+def copy(work, names):
     work.mkdir(parents=True, exist_ok=True)
-    for name in COPIED:
+    for name in names:
         source = ROOT / name
         if source.is_dir():
             shutil.rmtree(work / name, ignore_errors=True)
@@ -51,78 +48,150 @@ def copy_sources(work):
             shutil.copy(source, work / name)
 
 
-def configure(work):
-    done = run(["cmake", "-S", work, "-B", work / "build", "-G", "Ninja",
-                "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
-                "-DFERRY_BUILD_MODELS=OFF", "-DFERRY_BUILD_SERVER=OFF",
-                "-DFERRY_BUILD_BENCH=OFF"])
-    if done.returncode != 0:
-        sys.exit(f"the copy cannot be configured:\n{done.stdout[-2000:]}")
+def failed_of(test):
+    """Runs a test of GoogleTest; returns what failed first, or None."""
+    try:
+        done = run([test, "--gtest_fail_fast", "--gtest_brief=1"], timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{test.name}: did not end in {SECONDS} s"
+    if done.returncode == 0:
+        return None
+    failed = [line for line in done.stdout.splitlines()
+              if line.startswith("[  FAILED  ]")]
+    return (f"{test.name}: " +
+            (failed[0][13:].split(" ")[0].strip(",") if failed else "aborts"))
 
 
-def build(work):
-    return run(["cmake", "--build", work / "build", "-j2", "--target", *TESTS])
+class Batcher:
+    LIST = "tests/batcher/mutations.py"
+    COLUMNS = ["found by"]
+    # Those that find most come first.
+    TESTS = ["scheduler_test", "instance_test", "batch_test", "admission_test",
+             "request_test", "batch_planner_test", "simulation_test",
+             "device_share_test", "allocation_test", "storm_stress_test",
+             "stopped_producers_stress_test", "wake_up_stress_test"]
 
+    def __init__(self, work):
+        self.work = work
 
-def finder(work):
-    """Returns the test that fails, and how, or None where all pass."""
-    for test in TESTS:
-        try:
-            done = run([work / "build" / "tests" / test, "--gtest_fail_fast",
-                        "--gtest_brief=1"], timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            return test, f"did not end in {SECONDS} s"
+    def prepare(self):
+        copy(self.work, COPIED)
+        done = run(["cmake", "-S", self.work, "-B", self.work / "build", "-G", "Ninja",
+                    "-DCMAKE_BUILD_TYPE=Release",
+                    "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
+                    "-DFERRY_BUILD_MODELS=OFF", "-DFERRY_BUILD_SERVER=OFF",
+                    "-DFERRY_BUILD_BENCH=OFF"])
         if done.returncode != 0:
-            failed = [line for line in done.stdout.splitlines()
-                      if line.startswith("[  FAILED  ]")]
-            return test, failed[0][13:].split(" ")[0].strip(",") if failed else "aborts"
-    return None
+            sys.exit(f"the copy cannot be configured:\n{done.stdout[-2000:]}")
+
+    def build(self):
+        return run(["cmake", "--build", self.work / "build", "-j2", "--target",
+                    *self.TESTS])
+
+    def find(self):
+        """Returns for each column the test that failed, and how, or None."""
+        for test in self.TESTS:
+            if failed := failed_of(self.work / "build" / "tests" / test):
+                return [failed]
+        return [None]
 
 
-def text_of(root, mutation):
+class Device:
+    LIST = "tests/cuda_fake/mutations.py"
+    COLUMNS = ["found on the host", "found on the CUDA without a device"]
+    HOST = ["device_model_test", "instance_test", "sim_test"]
+    FAKE = "cuda_fake_(serving|graphs|ending)"
+    STEPS = (["release", "ferry-server", "write_scripts", *HOST],
+             ["cuda", "ferry_cuda", "ferry_cuda_fake"])
+
+    def __init__(self, work):
+        self.work = work
+
+    def prepare(self):
+        copy(self.work, [*COPIED, "scripts", "requirements"])
+        for name in (".venv", ".tools"):
+            if not (self.work / name).exists():
+                (self.work / name).symlink_to(ROOT / name)
+
+    def build(self):
+        for step in self.STEPS:
+            done = run(["bash", "scripts/build.sh", *step], cwd=self.work,
+                       env=os.environ | {"FERRY_CUDA_ARCHS": "90"})
+            if done.returncode != 0:
+                break
+        return done
+
+    def find(self):
+        on_host = (failed_of(self.work / "build/release/tests" / test)
+                   for test in self.HOST)
+        done = run(["ctest", "--test-dir", self.work / "build/cuda", "-R", self.FAKE,
+                    "--output-on-failure", "--timeout", str(SECONDS)])
+        on_fake = None
+        if done.returncode != 0:
+            named = re.search(r"^(?:FAIL|ERROR): (\w+)", done.stdout, re.MULTILINE)
+            on_fake = named.group(1) if named else "does not end"
+        return [next((failed for failed in on_host if failed), None), on_fake]
+
+
+def mutations(path):
+    sys.path.insert(0, str(ROOT / "scripts"))
+    spec = importlib.util.spec_from_file_location("mutations", ROOT / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.MUTATIONS
+
+
+def text_of(root, mutation, listed):
     """Returns the text of the mutation's file, in which it can be planted."""
     text = (root / mutation.path).read_text()
     count = text.count(mutation.old)
     if count != 1:
         sys.exit(f"{mutation.path}: expected this text once, found it {count} times; "
-                 f"mend tests/batcher/mutations.py:\n{mutation.old}")
+                 f"mend {listed}:\n{mutation.old}")
     return text
+
+
+def plant(part, chosen):
+    """Plants one after the other; returns how many no test finds."""
+    part.prepare()
+    done = part.build()
+    if done.returncode != 0 or any(found := part.find()):
+        sys.exit("the tests have to pass before a mistake is planted:\n"
+                 f"{done.stdout[-2000:] if done.returncode != 0 else found}")
+    survivors = 0
+    print("| mistake | " + " | ".join(part.COLUMNS) + " |\n| --- |" +
+          " --- |" * len(part.COLUMNS), flush=True)
+    for mutation in chosen:
+        text = text_of(part.work, mutation, part.LIST)
+        path = part.work / mutation.path
+        path.write_text(text.replace(mutation.old, mutation.new))
+        done = part.build()
+        if done.returncode != 0:
+            sys.exit(f"{mutation.what}: does not compile:\n{done.stdout[-2000:]}")
+        found = part.find()
+        path.write_text(text)
+        survivors += not any(found)
+        print(f"| {mutation.path}: {mutation.what} | " +
+              " | ".join(one or "**none**" for one in found) + " |", flush=True)
+    return survivors
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("part", nargs="?", choices=["batcher", "device"], default="batcher")
     parser.add_argument("--only", default="", help="those whose description this pattern finds")
     parser.add_argument("--list", action="store_true", help="list them and check their texts")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "mutants")
     args = parser.parse_args()
-    chosen = [m for m in MUTATIONS if re.search(args.only, m.what)]
+    part = {"batcher": Batcher, "device": Device}[args.part](args.work.resolve())
+    chosen = [m for m in mutations(part.LIST) if re.search(args.only, m.what)]
     if args.list:
         for mutation in chosen:
-            text_of(ROOT, mutation)
+            text_of(ROOT, mutation, part.LIST)
             print(f"{mutation.path}: {mutation.what}")
         return 0
-    copy_sources(args.work)
-    configure(args.work)
-    done = build(args.work)
-    if done.returncode != 0 or (found := finder(args.work)) is not None:
-        sys.exit("the tests have to pass before a mistake is planted:\n"
-                 f"{done.stdout[-2000:] if done.returncode != 0 else found}")
-    survivors = []
-    print("| mistake | found by |\n| --- | --- |")
-    for mutation in chosen:
-        text = text_of(args.work, mutation)
-        path = args.work / mutation.path
-        path.write_text(text.replace(mutation.old, mutation.new))
-        done = build(args.work)
-        if done.returncode != 0:
-            sys.exit(f"{mutation.what}: does not compile:\n{done.stdout[-2000:]}")
-        found = finder(args.work)
-        path.write_text(text)
-        if found is None:
-            survivors.append(mutation)
-        print(f"| {mutation.path}: {mutation.what} | "
-              f"{'**none**' if found is None else ': '.join(found)} |", flush=True)
-    print(f"\n{len(chosen) - len(survivors)} of {len(chosen)} found")
+    survivors = plant(part, chosen)
+    print(f"\n{len(chosen) - survivors} of {len(chosen)} found")
     return 1 if survivors else 0
 
 

@@ -72,4 +72,4 @@ export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
 export UBSAN_OPTIONS="print_stacktrace=1"
 export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1"
 "${prefix[@]}" ctest --test-dir build/all --output-on-failure \
-  --no-tests=error "$@"
+  --no-tests=error -j2 "$@"

@@ -112,7 +112,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
 
 CudaDevice::CudaDevice()
     : host_memory_(std::make_shared<PinnedMemory>()),
-      streams_(std::make_shared<StreamPool>()) {
+      streams_(std::make_shared<StreamPool>()),
+      turns_(std::make_shared<ComputeTurns>()) {
   int count = 0;
   C10_CUDA_CHECK(cudaGetDeviceCount(&count));
   for (int i = 0; i < count; ++i) {
@@ -148,7 +149,7 @@ CudaDevice::~CudaDevice() {
 // for.
 std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
   c10::cuda::getCurrentCUDAStream(0).synchronize();
-  return std::make_unique<CudaStreams>(streams_);
+  return std::make_unique<CudaStreams>(streams_, turns_);
 }
 
 // A lost device fails all that is put on a stream.

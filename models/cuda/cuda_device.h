@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "models/cuda/compute_turns.h"
 #include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"
 
@@ -51,6 +52,7 @@ class CudaDevice final : public DeviceRuntime {
 
   const std::shared_ptr<HostMemory> host_memory_;
   const std::shared_ptr<StreamPool> streams_;
+  const std::shared_ptr<ComputeTurns> turns_;
   std::vector<std::string> uuids_;
   int multiprocessors_ = 0;
   std::string description_;

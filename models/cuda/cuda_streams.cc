@@ -223,8 +223,11 @@ void NormalizeByOperators(const Normalizer& normalizer, ChannelPlace wire,
 
 }  // namespace
 
-CudaStreams::CudaStreams(std::shared_ptr<StreamPool> pool)
-    : pool_(std::move(pool)), streams_(pool_->Take()) {}
+CudaStreams::CudaStreams(std::shared_ptr<StreamPool> pool,
+                         std::shared_ptr<ComputeTurns> turns)
+    : pool_(std::move(pool)),
+      turns_(std::move(turns)),
+      streams_(pool_->Take()) {}
 
 CudaStreams::~CudaStreams() { pool_->GiveBack(streams_); }
 
@@ -328,6 +331,11 @@ void CudaStreams::PutChannelsLast(const FirstToLast& images) {
 void CudaStreams::Run(DeviceStream stream, absl::FunctionRef<void()> work) {
   const c10::cuda::CUDAStreamGuard guard(known(stream));
   work();
+}
+
+void CudaStreams::RunInTurn(absl::FunctionRef<void()> work) {
+  turns_->Run(of(DeviceStream::kCompute),
+              [&] { Run(DeviceStream::kCompute, work); });
 }
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(

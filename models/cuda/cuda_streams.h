@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "models/cuda/compute_turns.h"
 #include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"
 
@@ -17,7 +18,8 @@ namespace ferry {
 
 class CudaStreams final : public DeviceStreams {
  public:
-  explicit CudaStreams(std::shared_ptr<StreamPool> pool);
+  CudaStreams(std::shared_ptr<StreamPool> pool,
+              std::shared_ptr<ComputeTurns> turns);
   ~CudaStreams() override;
 
   std::unique_ptr<DeviceEvent> MakeEvent() override;
@@ -28,6 +30,7 @@ class CudaStreams final : public DeviceStreams {
                  const ImageBatch& batch) override;
   void PutChannelsLast(const FirstToLast& images) override;
   void Run(DeviceStream stream, absl::FunctionRef<void()> work) override;
+  void RunInTurn(absl::FunctionRef<void()> work) override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       const RecordedForward& forward, Values& outputs) override;
 
@@ -40,6 +43,7 @@ class CudaStreams final : public DeviceStreams {
   c10::cuda::CUDAStream known(DeviceStream stream) const;
 
   const std::shared_ptr<StreamPool> pool_;
+  const std::shared_ptr<ComputeTurns> turns_;
   const StreamPool::Streams streams_;
   // All graphs of a network share it: one is launched at a time, and what it
   // gives is read before the next.

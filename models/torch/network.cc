@@ -1,4 +1,4 @@
-// Implements Guarded() and WithInputs(): turns what is thrown into statuses.
+// Implements Guarded(), OnHost() and WithInputs().
 #include "models/torch/network.h"
 
 #include <ATen/core/Tensor.h>
@@ -30,6 +30,17 @@ absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
   } catch (const std::exception& error) {
     return AsFailure(error.what());
   }
+}
+
+Values OnHost(const Values& values) {
+  Values copies = values;
+  for (c10::IValue& value : copies) {
+    if (value.isTensor()) {
+      value = value.toTensor().to(at::kCPU, /*non_blocking=*/false,
+                                  /*copy=*/true);
+    }
+  }
+  return copies;
 }
 
 absl::Status WithInputs(const absl::Status& status, const ModelSpec& spec,

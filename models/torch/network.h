@@ -56,6 +56,9 @@ class Network {
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
                      FaultsOf faults_of = FaultsOf::kOtherThreads);
 
+// Returns copies of its tensors in the host's memory, and the rest as it is.
+Values OnHost(const Values& values);
+
 // Adds to an INTERNAL error with which inputs it was: "with 'x' [1,3]: ...".
 absl::Status WithInputs(const absl::Status& status, const ModelSpec& spec,
                         const Values& inputs);

@@ -91,16 +91,6 @@ int64_t ElementsOf(const Values& outputs) {
   return elements;
 }
 
-// Copies tensors to the host: they may lie in the network's own memory.
-void ToHost(Values& values) {
-  for (c10::IValue& value : values) {
-    if (value.isTensor()) {
-      value = value.toTensor().to(at::kCPU, /*non_blocking=*/false,
-                                  /*copy=*/true);
-    }
-  }
-}
-
 bool AreAlike(const std::vector<RowInput>& row,
               const std::vector<RowInput>& other) {
   return std::equal(row.begin(), row.end(), other.begin(), other.end(),
@@ -395,7 +385,7 @@ absl::Status NetworkProbe::Forward(Network& network, at::Device device,
       }
     }
     absl::Status ran = network.Forward(inputs, outputs);
-    ToHost(outputs);
+    outputs = OnHost(outputs);  // they may lie in the network's own memory
     for (c10::IValue& output : outputs) {
       if (padded > count && output.isTensor() && output.toTensor().dim() > 0 &&
           output.toTensor().size(0) == padded) {

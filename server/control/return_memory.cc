@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 // Declared as in gperftools/malloc_extension_c.h; null without tcmalloc.
 extern "C" {
@@ -64,13 +65,15 @@ void MemoryReturn::Look(TimePoint now) {
     least_ = free;
   }
   least_ = std::min(least_, free);
-  if (now - since_ < kUnused) {
+  if (now - since_ < kUnused / 2) {
     return;
   }
-  if (least_ >= kWorthIt) {
-    for (size_t given = 0; given < least_ && heap_.free_bytes() >= kWorthIt;
+  const size_t unused =
+      std::min(least_, std::exchange(least_before_, least_));
+  if (unused >= kWorthIt) {
+    for (size_t given = 0; given < unused && heap_.free_bytes() >= kWorthIt;
          given += kMaxStep) {  // glibc gives all back in the first
-      heap_.give_back(std::min(kMaxStep, least_ - given));
+      heap_.give_back(std::min(kMaxStep, unused - given));
     }
   }
   since_ = kNever;

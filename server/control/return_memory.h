@@ -3,7 +3,8 @@
 //
 // Both tcmalloc and glibc keep what was freed for the next allocation, after a
 // peak for ever. What was free at each look for kUnused is not needed: that
-// much is given back, whether or not the server is idle.
+// much is given back, whether or not the server is idle, half of kUnused later
+// at most.
 //
 // Thread safety: MemoryReturn is thread-compatible, ReturnFreedMemory() is
 // thread-safe. It takes some milliseconds a gigabyte, in which other threads'
@@ -47,8 +48,10 @@ class MemoryReturn {
 
  private:
   const Heap heap_;
-  TimePoint since_ = kNever;  // least_ is of the looks from then on
-  size_t least_ = 0;          // free bytes
+  // The least free bytes at a look, in this half of kUnused and the one before.
+  TimePoint since_ = kNever;
+  size_t least_ = 0;
+  size_t least_before_ = 0;
 };
 
 }  // namespace ferry

@@ -4,15 +4,7 @@ Each is a text that stands once in its file, and what replaces it. All are found
 by some test: a mistake that none finds asks for a test, or is no mistake.
 """
 
-import typing
-
-
-class Mutation(typing.NamedTuple):
-    path: str
-    what: str  # the mistake, in words
-    old: str
-    new: str
-
+from mutation import Mutation
 
 SCHEDULER = "batcher/scheduler.cc"
 PLANNER = "batcher/internal/batch_planner.cc"

@@ -4,6 +4,7 @@ without a device (tests/cuda_fake)."""
 import concurrent.futures
 import signal
 import threading
+import time
 import unittest
 
 import tritonclient.grpc as triton
@@ -92,6 +93,18 @@ class ServingTest(FakeCase):
         self.assertIn("serving=bf16 max_error=0.00", "".join(server.log))
         self.assertNotIn("copy_kernel", "\n".join(fake.log()))
 
+    def test_built_in_network_answers_right_by_weights_cast_before(self):
+        fake = self.fake()
+        fake.add_network("network")
+        server, client = self.start(fake)
+        for rows in range(1, 9):
+            self.assertLess(ask(client, "network", rows=rows, seed=rows,
+                                names=("input", "output")), BF16)
+        self.assertGreaterEqual(
+            self.events(server, "graph_launched", "network"), 8)
+        self.assertNotIn("copy_kernel", "\n".join(fake.log()))
+        self.assert_clean(fake)
+
     def test_answers_without_graphs_are_the_same(self):
         fake = self.fake()
         fake.add_model("linear", config=LINEAR + (
@@ -141,6 +154,34 @@ class ServingTest(FakeCase):
                     self.assertLess(ask(client, rows=8, seed=seed), BF16)
                 self.assertEqual(self.events(server, "out_of_memory"), 1)
                 self.assertIn(f"planned error of {call}", fake.log())
+
+    def test_times_of_models_exclude_what_others_compute(self):
+        fake = self.fake(kernel_ms=2)
+        names = ("linear", "other")
+        for name in names:
+            fake.add_model(name)
+        server, client = self.start(fake)
+
+        def busy():
+            return sum(server.metric("ferry_compute_busy_seconds_total",
+                                     model=name) for name in names)
+
+        def batches():
+            return sum(server.metric("ferry_batches_closed_total", model=name)
+                       for name in names)
+
+        busy_before, batches_before = busy(), batches()
+        begin = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            errors = list(pool.map(
+                lambda i: ask(client, names[i % 2], rows=3, seed=i),
+                range(240)))
+        took = time.monotonic() - begin
+        self.assertLess(max(errors), BF16)
+        # One device is not busy for longer than there was time.
+        self.assertLessEqual(busy() - busy_before, took)
+        self.assertGreaterEqual(busy() - busy_before,
+                                (batches() - batches_before) * 2e-3)
 
     def test_driver_that_keeps_not_ready_disturbs_nothing(self):
         fake = self.fake(records_not_ready=1, progresses=1)

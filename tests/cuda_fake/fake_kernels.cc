@@ -3,8 +3,11 @@
 
 #include <cxxabi.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
+#include <utility>
 
 #include "tests/cuda_fake/fake_calls.h"
 #include "tests/cuda_fake/fake_scenario.h"
@@ -56,6 +59,12 @@ cudaError_t FakeKernels::Launch(const void* host_function,
     is_endless = ++launched_ == FakeScenario::Get().endless;
     if (kernel.maker.has_value()) {
       work = (*kernel.maker)(launch);
+    }
+    if (const int64_t ms = FakeScenario::Get().kernel_ms; ms > 0) {
+      work = [ms, kernel_work = std::move(work)] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+        return kernel_work ? kernel_work() : cudaSuccess;
+      };
     }
   }
   FakeDevice& device = FakeDevice::Get();

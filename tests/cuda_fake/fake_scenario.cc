@@ -51,6 +51,8 @@ FakeScenario Read() {
       scenario.errors.push_back(ReadError(value, name == "sticky"));
     } else if (name == "endless") {
       scenario.endless = number;
+    } else if (name == "kernel_ms") {
+      scenario.kernel_ms = static_cast<int64_t>(number);
     } else if (name == "slow_free_ms") {
       scenario.slow_free_ms = static_cast<int64_t>(number);
     } else if (name == "records_not_ready") {

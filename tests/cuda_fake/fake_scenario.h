@@ -10,6 +10,7 @@
 //   fail_when=CALL:PATH:CODE   the next call fails when that file is there, and
 //                          takes it away
 //   endless=N              the Nth kernel never ends
+//   kernel_ms=2            each kernel takes as long
 //   slow_free_ms=20        cudaFree and cudaFreeHost take as long
 //   records_not_ready=1    cudaErrorNotReady becomes the last error
 //   progresses=1           a query of an event does one step of its stream
@@ -44,6 +45,7 @@ struct FakeScenario {
   int driver = 13000;
   std::vector<PlannedError> errors;
   uint64_t endless = 0;  // 0: none
+  int64_t kernel_ms = 0;
   int64_t slow_free_ms = 0;
   bool records_not_ready = false;
   bool progresses = false;

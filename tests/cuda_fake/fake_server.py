@@ -5,6 +5,7 @@ $FERRY_CUDA_FOLDER, which has libferry_cuda.so.
 """
 
 import glob
+import json
 import os
 import pathlib
 import shutil
@@ -28,6 +29,12 @@ LINEAR = ('platform: "pytorch_libtorch"\nmax_batch_size: 8\n'
           'input { name: "x" data_type: TYPE_FP32 dims: [ 3 ] }\n'
           'output { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }\n'
           "dynamic_batching {}\n")
+NETWORK = ('backend: "ferry_network"\nmax_batch_size: 8\n'
+           'input { name: "input" data_type: TYPE_FP32 dims: [ 3 ] }\n'
+           'output { name: "output" data_type: TYPE_FP32 dims: [ 2 ] }\n'
+           'parameters { key: "ferry.network" value { string_value: "mlp" } }\n'
+           'parameters { key: "ferry.widths" value { string_value: "3,2" } }\n'
+           "dynamic_batching {}\n")
 
 
 def has_fake():
@@ -60,6 +67,21 @@ class Fake:
         (self.models / name / "1").mkdir(parents=True)
         shutil.copy(scripts / f"{file}.pt", self.models / name / "1/model.pt")
         (self.models / name / "config.pbtxt").write_text(config)
+
+    def add_network(self, name):
+        """A built-in network of the weights of linear.pt."""
+        (self.models / name / "1").mkdir(parents=True)
+        (self.models / name / "config.pbtxt").write_text(NETWORK)
+        tensors = {"layers.0.weight": WEIGHT, "layers.0.bias": np.zeros(2, "<f4")}
+        header, begin = {}, 0
+        for key, tensor in tensors.items():
+            header[key] = {"dtype": "F32", "shape": tensor.shape,
+                           "data_offsets": [begin, begin + tensor.nbytes]}
+            begin += tensor.nbytes
+        text = json.dumps(header).encode()
+        (self.models / name / "1/model.safetensors").write_bytes(
+            len(text).to_bytes(8, "little") + text +
+            b"".join(tensor.tobytes() for tensor in tensors.values()))
 
     def environment(self):
         words = [f"log={self.folder / 'log'}"]
@@ -102,11 +124,11 @@ class Fake:
         return path.read_text().splitlines() if path.exists() else []
 
 
-def ask(client, model="linear", rows=1, seed=0, **options):
-    """Sends rows to a model of linear.pt, and returns how far the answer is
-    off."""
+def ask(client, model="linear", rows=1, seed=0, names=("x", "y"), **options):
+    """Sends rows to a model of linear.pt's weights, and returns how far the
+    answer is off. names: of its input and output."""
     x = np.random.default_rng(seed).random((rows, 3), dtype=np.float32)
-    given = triton.InferInput("x", x.shape, "FP32")
+    given = triton.InferInput(names[0], x.shape, "FP32")
     given.set_data_from_numpy(x)
-    y = client.infer(model, [given], **options).as_numpy("y")
+    y = client.infer(model, [given], **options).as_numpy(names[1])
     return float(np.abs(y - x @ WEIGHT.T).max())

@@ -243,7 +243,9 @@ ATTACKS = {  # and the server's flags
     typed_contents: [], parameters: [],
     settings: ["--model-control-mode=explicit", "--load-model=echo"],
     index: [], unread: [], unread_joined: [],
-    large_replies: [f"--grpc-max-message-bytes={200 * MIB}"],
+    # Room for the requests of all its clients: else some are refused.
+    large_replies: [f"--grpc-max-message-bytes={200 * MIB}",
+                    f"--queue-bytes={8 * 150 * MIB}"],
     half_sent: [f"--grpc-memory-bytes={256 * MIB}"],
     connections: [], headers: [], drain: []}
 OPEN_FILES = {connections: 64}
@@ -293,7 +295,8 @@ class Honest:
         return {"calls/s": round(len(calls) / (end - begin)),
                 "longest ms": round(1000 * max(
                     (took for _, took, _ in calls), default=0)),
-                "failed": sum(code != "OK" for _, _, code in calls)}
+                "failed": dict(collections.Counter(
+                    code for _, _, code in calls if code != "OK"))}
 
     def stop(self):
         self._process.kill()

@@ -2,8 +2,10 @@
 // TorchDeviceModel uses it: work is put on streams and is done later, in order.
 //
 // Each model has three streams of its own; what is put on one is in order, what
-// is on two is not but for events. The same interface is implemented by CUDA
-// (models/cuda/cuda_device.h) and, for tests, by the host.
+// is on two is not but for events. Models that serve compute in turns: one
+// batch after the other, so that the time of each is its own. The same
+// interface is implemented by CUDA (models/cuda/cuda_device.h) and, for tests,
+// by the host.
 //
 // Thread safety: DeviceRuntime is thread-safe. DeviceStreams and DeviceEvent,
 // but for Await() and Since(), are called from one thread at a time.
@@ -88,6 +90,11 @@ class DeviceStreams {
   // Runs `work`; what LibTorch's operators do in it is put on the stream, and
   // what they allocate may be used again by what is put there later.
   virtual void Run(DeviceStream stream, absl::FunctionRef<void()> work) = 0;
+
+  // Runs `work` as Run() on kCompute does, in a turn of the device: it begins
+  // there when what was put there in earlier turns, of any model, has ended.
+  // Waits while another thread puts its turn there.
+  virtual void RunInTurn(absl::FunctionRef<void()> work) = 0;
 
   // Copies between the host's memory (DeviceRuntime::host_memory()) and the
   // device's, or within the latter.

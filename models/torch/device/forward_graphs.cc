@@ -22,17 +22,6 @@ void Count(std::atomic<uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-Values OnHost(const Values& values) {
-  Values copies = values;
-  for (c10::IValue& value : copies) {
-    if (value.isTensor()) {
-      value = value.toTensor().to(at::kCPU, /*non_blocking=*/false,
-                                  /*copy=*/true);
-    }
-  }
-  return copies;
-}
-
 // A forward may write to what it is given.
 void PutBack(const Values& values, const Values& copies) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -112,19 +101,26 @@ absl::Status ForwardGraphs::Forward(const Values& inputs, Values& outputs) {
 }
 
 void ForwardGraphs::Record(const Values& inputs, Entry& entry) {
-  const Values given = OnHost(inputs);
+  std::unique_ptr<DeviceGraph> graph;
   Values outputs;
-  auto graph = streams_.Capture(
-      [this, inputs](Values& of) { return network_.Forward(inputs, of); },
-      outputs);
   // What fails here may still run eagerly, as it has done.
-  const absl::Status status =
-      graph.ok()
-          ? Guarded([&] { return Prove(inputs, given, outputs, **graph); })
-          : graph.status();
-  PutBack(inputs, given);  // whether or not it was recorded alone
+  const absl::Status status = Guarded([&]() -> absl::Status {
+    const Values given = OnHost(inputs);
+    auto recorded = streams_.Capture(
+        [this, inputs](Values& of) { return network_.Forward(inputs, of); },
+        outputs);
+    if (!recorded.ok()) {
+      PutBack(inputs, given);  // it may have run after all
+      return recorded.status();
+    }
+    graph = *std::move(recorded);
+    const absl::Status proven =
+        Guarded([&] { return Prove(inputs, given, outputs, *graph); });
+    PutBack(inputs, given);
+    return proven;
+  });
   if (status.ok()) {
-    entry.graph = *std::move(graph);
+    entry.graph = std::move(graph);
     entry.outputs = std::move(outputs);
   } else {
     entry.why_not = std::string(status.message());

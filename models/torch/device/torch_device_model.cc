@@ -110,6 +110,7 @@ absl::Status TorchDeviceModel::WarmUp() {
   warm_up_failure_ = warm_up.failure();
   options_.warm_up.clear();
   options_.must_run.reset();  // clients' rows
+  is_warming_up_ = false;
   if (const std::string why_not = graphs_.EndWarmUp(); !why_not.empty()) {
     LogModelFailure(options_.name, "record", absl::InternalError(why_not));
   }
@@ -175,16 +176,24 @@ absl::Status TorchDeviceModel::CopyRowsIn(Place& place, const Batch& batch) {
 
 absl::Status TorchDeviceModel::ComputeRows(Place& place, const Batch& batch,
                                            OutputRef& output) {
-  absl::Status status = Guarded([&] {
-    absl::Status computed;
-    place.copied_in->Block(DeviceStream::kCompute);
-    place.compute_begin->Record(DeviceStream::kCompute);
-    streams_->Run(DeviceStream::kCompute,
-                  [&] { computed = ComputePieces(place, batch); });
-    return computed;
-  });
+  absl::Status status;
+  const auto compute = [&] {
+    status = Guarded([&] {
+      place.copied_in->Block(DeviceStream::kCompute);
+      place.compute_begin->Record(DeviceStream::kCompute);
+      return ComputePieces(place, batch);
+    });
+    status.Update(Guarded([&] {
+      place.computed->Record(DeviceStream::kCompute);
+      return absl::OkStatus();
+    }));
+  };
   status.Update(Guarded([&] {
-    place.computed->Record(DeviceStream::kCompute);
+    if (is_warming_up_) {
+      streams_->Run(DeviceStream::kCompute, compute);
+    } else {
+      streams_->RunInTurn(compute);
+    }
     return absl::OkStatus();
   }));
   if (!status.ok()) {

@@ -100,6 +100,8 @@ class TorchDeviceModel final : public DeviceModel {
   Values staged_;      // of the rows computed last
   Values given_;       // by the network
   int32_t most_rows_;  // that are computed at once
+  // Others that serve do not wait for its batches, which may take long.
+  bool is_warming_up_ = true;
   std::atomic<uint64_t> out_of_memory_{0};
   std::vector<ServiceTimeSample> warm_up_times_;
   std::string warm_up_failure_;

@@ -69,9 +69,10 @@ at::Tensor Attend(const at::Tensor& query, const at::Tensor& key,
 // Layer normalization with its own copy of the parameters.
 class FusedNorm {
  public:
-  FusedNorm(const torch::nn::LayerNormImpl& norm, at::ScalarType type)
-      : weight_(norm.weight.to(type)),
-        bias_(norm.bias.to(type)),
+  FusedNorm(const torch::nn::LayerNormImpl& norm, at::ScalarType type,
+            at::Device device)
+      : weight_(PlaceWeights(norm.weight, type, device)),
+        bias_(PlaceWeights(norm.bias, type, device)),
         epsilon_(norm.options.eps()) {}
 
   at::Tensor operator()(const at::Tensor& x) const {
@@ -86,23 +87,22 @@ class FusedNorm {
 
 class Layer {
  public:
-  Layer(const EncoderLayerModule& module, const ModelOptions& options)
+  Layer(const EncoderLayerModule& module, const FusedLinear::Options& options)
       : heads_(module.heads),
         query_key_value_(
             at::cat({module.query->weight, module.key->weight,
                      module.value->weight}),
             at::cat({module.query->bias, module.key->bias, module.value->bias}),
-            options.precision, RowsHint(options)),
+            options),
         attention_output_(module.attention_output->weight,
-                          module.attention_output->bias, options.precision,
-                          RowsHint(options)),
-        attention_norm_(*module.attention_norm,
-                        ToScalarType(options.precision)),
+                          module.attention_output->bias, options),
+        attention_norm_(*module.attention_norm, ToScalarType(options.precision),
+                        options.device),
         intermediate_(module.intermediate->weight, module.intermediate->bias,
-                      options.precision, RowsHint(options)),
-        output_(module.output->weight, module.output->bias, options.precision,
-                RowsHint(options)),
-        output_norm_(*module.output_norm, ToScalarType(options.precision)) {}
+                      options),
+        output_(module.output->weight, module.output->bias, options),
+        output_norm_(*module.output_norm, ToScalarType(options.precision),
+                     options.device) {}
 
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& mask) const {
     const std::vector<at::Tensor> parts =
@@ -115,10 +115,6 @@ class Layer {
   }
 
  private:
-  static int64_t RowsHint(const ModelOptions& options) {
-    return kTypicalTokens * std::max(options.spec.max_batch_size, 1);
-  }
-
   const int64_t heads_;
   const FusedLinear query_key_value_;
   const FusedLinear attention_output_;
@@ -130,15 +126,20 @@ class Layer {
 
 class EncoderNetwork final : public Network {
  public:
-  EncoderNetwork(const EncoderModule& module, const ModelOptions& options)
+  EncoderNetwork(const EncoderModule& module, const ModelOptions& options,
+                 at::Device device)
       : type_(ToScalarType(options.precision)),
-        words_(module.words->weight.to(type_, false, true)),
+        words_(PlaceWeights(module.words->weight, type_, device)),
         // Every token has type 0, so its vector belongs to the position's.
-        positions_(
-            (module.positions->weight + module.types->weight[0]).to(type_)),
-        norm_(*module.norm, type_) {
+        positions_(PlaceWeights(
+            module.positions->weight + module.types->weight[0], type_, device)),
+        norm_(*module.norm, type_, device) {
+    const FusedLinear::Options layer_options = {
+        .precision = options.precision,
+        .device = device,
+        .rows_hint = kTypicalTokens * std::max(options.spec.max_batch_size, 1)};
     for (const auto& layer : *module.layers) {
-      layers_.emplace_back(*layer->as<EncoderLayerModule>(), options);
+      layers_.emplace_back(*layer->as<EncoderLayerModule>(), layer_options);
     }
     ids_place_ = options.spec.inputs[0].name == "input_ids" ? 0 : 1;
   }
@@ -258,8 +259,9 @@ at::Tensor EncoderModule::forward(const at::Tensor& ids,
 }
 
 std::unique_ptr<Network> CompileEncoder(const EncoderModule& module,
-                                        const ModelOptions& options) {
-  return std::make_unique<EncoderNetwork>(module, options);
+                                        const ModelOptions& options,
+                                        at::Device device) {
+  return std::make_unique<EncoderNetwork>(module, options, device);
 }
 
 }  // namespace ferry

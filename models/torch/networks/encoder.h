@@ -70,9 +70,11 @@ class EncoderModule : public torch::nn::Module {
   torch::nn::ModuleList layers;
 };
 
-// The network that serves: "input_ids" and "attention_mask" to "embedding".
+// The network that serves on `device`: "input_ids" and "attention_mask" to
+// "embedding".
 std::unique_ptr<Network> CompileEncoder(const EncoderModule& module,
-                                        const ModelOptions& options);
+                                        const ModelOptions& options,
+                                        at::Device device);
 
 }  // namespace ferry
 

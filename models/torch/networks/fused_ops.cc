@@ -33,17 +33,23 @@ at::Tensor Activate(const at::Tensor& x, Activation activation) {
   }
 }
 
+at::Tensor PlaceWeights(const at::Tensor& weights, at::ScalarType type,
+                        at::Device device) {
+  return weights.to(type).contiguous().to(device);
+}
+
 FusedLinear::FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
-                         Precision precision, int64_t rows_hint)
-    : weight_(weight.to(ToScalarType(precision)).contiguous()) {
+                         const Options& options)
+    : weight_(PlaceWeights(weight, ToScalarType(options.precision),
+                           options.device)) {
   if (bias.defined()) {
-    bias_ = bias.to(ToScalarType(precision)).contiguous();
+    bias_ = PlaceWeights(bias, ToScalarType(options.precision), options.device);
   }
   if (weight_.is_cpu() && onednn::HasMatrixKernels()) {
-    if (precision == Precision::kBf16 && BrgemmLinear::Suits(weight_)) {
+    if (options.precision == Precision::kBf16 && BrgemmLinear::Suits(weight_)) {
       small_.emplace(weight_, bias);
     }
-    packed_ = onednn::PackLinear(weight_, rows_hint);
+    packed_ = onednn::PackLinear(weight_, options.rows_hint);
     weight_.reset();
   }
 }
@@ -79,8 +85,10 @@ FusedConv::FusedConv(const at::Tensor& weight, const at::Tensor& bias,
                      const Options& options)
     : arguments_(options.arguments),
       weight_(weight.to(ToScalarType(options.precision))
-                  .contiguous(at::MemoryFormat::ChannelsLast)),
-      bias_(bias.to(ToScalarType(options.precision)).contiguous()) {
+                  .contiguous(at::MemoryFormat::ChannelsLast)
+                  .to(options.device)),
+      bias_(
+          PlaceWeights(bias, ToScalarType(options.precision), options.device)) {
   if (weight_.is_cpu() && onednn::HasMatrixKernels()) {
     packed_ = onednn::PackConv(weight_, arguments_, options.input_size);
     weight_.reset();

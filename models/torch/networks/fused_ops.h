@@ -1,5 +1,6 @@
 // FusedLinear and FusedConv cast and lay out their weights once, for the matrix
-// kernels that serve.
+// kernels that serve; those of a device are cast on the processor, whose memory
+// they are in, and moved then.
 //
 // A layer's weights are reordered at construction into the layout that oneDNN's
 // kernels read fastest, and the activation and the residual sum are fused into
@@ -34,13 +35,22 @@ enum class Activation : uint8_t { kNone, kRelu, kGelu };
 // Returns `x` after the activation; gelu is the exact one (by erf).
 at::Tensor Activate(const at::Tensor& x, Activation activation);
 
+// Returns the weights cast, and then on the device.
+at::Tensor PlaceWeights(const at::Tensor& weights, at::ScalarType type,
+                        at::Device device);
+
 // y = activation(x w' + b [+ residual]).
 class FusedLinear {
  public:
+  struct Options {
+    Precision precision = Precision::kBf16;
+    at::Device device = at::kCPU;
+    int64_t rows_hint = 1;  // rows of x in a large batch
+  };
+
   // `weight` [outputs, inputs] and `bias` [outputs] or none, in fp32.
-  // `rows_hint`: rows of x in a large batch.
   FusedLinear(const at::Tensor& weight, const at::Tensor& bias,
-              Precision precision, int64_t rows_hint);
+              const Options& options);
 
   at::Tensor operator()(const at::Tensor& x, Activation activation) const;
 
@@ -66,6 +76,7 @@ class FusedConv {
   struct Options {
     onednn::ConvArguments arguments;
     Precision precision = Precision::kBf16;
+    at::Device device = at::kCPU;
     // [rows, inputs, height, width] of a large batch.
     std::array<int64_t, 4> input_size = {};
   };

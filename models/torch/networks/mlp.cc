@@ -62,12 +62,17 @@ at::Tensor MlpModule::forward(at::Tensor x) {
 }
 
 std::unique_ptr<Network> CompileMlp(const MlpModule& module,
-                                    const ModelOptions& options) {
+                                    const ModelOptions& options,
+                                    at::Device device) {
   std::vector<FusedLinear> layers;
   for (const auto& layer : *module.layers) {
     const auto* linear = layer->as<torch::nn::Linear>();
-    layers.emplace_back(linear->weight, linear->bias, options.precision,
-                        std::max(options.spec.max_batch_size, 1));
+    layers.emplace_back(
+        linear->weight, linear->bias,
+        FusedLinear::Options{
+            .precision = options.precision,
+            .device = device,
+            .rows_hint = std::max(options.spec.max_batch_size, 1)});
   }
   return std::make_unique<MlpNetwork>(std::move(layers));
 }

@@ -30,9 +30,10 @@ class MlpModule : public torch::nn::Module {
   torch::nn::ModuleList layers;
 };
 
-// The network that serves: "input" to "output".
+// The network that serves on `device`: "input" to "output".
 std::unique_ptr<Network> CompileMlp(const MlpModule& module,
-                                    const ModelOptions& options);
+                                    const ModelOptions& options,
+                                    at::Device device);
 
 }  // namespace ferry
 

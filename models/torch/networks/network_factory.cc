@@ -76,28 +76,21 @@ absl::Status CheckSpec(const ModelOptions& options, const ModelSpec& expected) {
   return status;
 }
 
-// What a module is made of but its shape.
-struct Filling {
-  const std::string& weights_path;  // empty: as it was drawn
-  at::Device device;                // where it goes then
+// What a network is made of but its shape.
+struct Making {
+  const std::string& weights_path;  // empty: as they were drawn
+  at::Device device;                // where it computes
 };
 
-absl::Status Fill(torch::nn::Module& module, const Filling& filling,
+absl::Status Fill(torch::nn::Module& module, const std::string& weights_path,
                   const std::vector<std::string>& pass_over) {
   module.eval();
-  if (!filling.weights_path.empty()) {
-    if (absl::Status status =
-            LoadWeights(module, filling.weights_path, pass_over);
-        !status.ok()) {
-      return status;
-    }
-  }
-  module.to(filling.device);
-  return absl::OkStatus();
+  return weights_path.empty() ? absl::OkStatus()
+                              : LoadWeights(module, weights_path, pass_over);
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeMlp(const ModelOptions& options,
-                                                 const Filling& filling) {
+                                                 const Making& making) {
   if (options.widths.size() < 2) {
     return absl::InvalidArgumentError(
         "parameter 'ferry.widths': expected two or more widths of the mlp, "
@@ -110,28 +103,30 @@ absl::StatusOr<std::unique_ptr<Network>> MakeMlp(const ModelOptions& options,
     return status;
   }
   MlpModule module(options.widths);
-  if (absl::Status status = Fill(module, filling, {}); !status.ok()) {
+  if (absl::Status status = Fill(module, making.weights_path, {});
+      !status.ok()) {
     return status;
   }
-  return CompileMlp(module, options);
+  return CompileMlp(module, options, making.device);
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeResNet50(
-    const ModelOptions& options, const Filling& filling) {
+    const ModelOptions& options, const Making& making) {
   const ModelSpec expected = {{{"input", DataType::kFp32, {3, 224, 224}}},
                               {{"output", DataType::kFp32, {1000}}}};
   if (absl::Status status = CheckSpec(options, expected); !status.ok()) {
     return status;
   }
   ResNet50Module module;
-  if (absl::Status status = Fill(module, filling, {}); !status.ok()) {
+  if (absl::Status status = Fill(module, making.weights_path, {});
+      !status.ok()) {
     return status;
   }
-  return CompileResNet50(module, options);
+  return CompileResNet50(module, options, making.device);
 }
 
 absl::StatusOr<std::unique_ptr<Network>> MakeEncoder(
-    const ModelOptions& options, const Filling& filling) {
+    const ModelOptions& options, const Making& making) {
   const EncoderShape shape;
   const ModelSpec expected = {
       {{"input_ids", DataType::kInt64, {kAnySize}},
@@ -149,12 +144,12 @@ absl::StatusOr<std::unique_ptr<Network>> MakeEncoder(
         Describe(options.spec.inputs)));
   }
   EncoderModule module(shape);
-  if (absl::Status status =
-          Fill(module, filling, {"embeddings.position_ids", "pooler."});
+  if (absl::Status status = Fill(module, making.weights_path,
+                                 {"embeddings.position_ids", "pooler."});
       !status.ok()) {
     return status;
   }
-  return CompileEncoder(module, options);
+  return CompileEncoder(module, options, making.device);
 }
 
 }  // namespace
@@ -163,16 +158,16 @@ absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(
     const ModelOptions& options, const std::string& weights_path,
     at::Device device) {
   const torch::NoGradGuard no_gradients;
-  const Filling filling = {weights_path, device};
+  const Making making = {weights_path, device};
   at::manual_seed(kWeightsSeed);
   if (options.network == "mlp") {
-    return MakeMlp(options, filling);
+    return MakeMlp(options, making);
   }
   if (options.network == "resnet50") {
-    return MakeResNet50(options, filling);
+    return MakeResNet50(options, making);
   }
   if (options.network == "encoder") {
-    return MakeEncoder(options, filling);
+    return MakeEncoder(options, making);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("parameter 'ferry.network': expected 'mlp', 'resnet50' or "

@@ -36,7 +36,8 @@ torch::nn::Sequential Stage(int64_t inputs, int64_t width, int64_t blocks,
 // Compiles convolution and normalization pairs, following the image's size.
 class Compiler {
  public:
-  explicit Compiler(const ModelOptions& options) : options_(options) {}
+  Compiler(const ModelOptions& options, at::Device device)
+      : options_(options), device_(device) {}
 
   // Returns the pair as one convolution of images of `size` squared.
   FusedConv Fold(const torch::nn::Conv2dImpl& conv,
@@ -49,6 +50,7 @@ class Compiler {
     options.arguments.padding = {padding, padding};
     options.arguments.stride = {stride, stride};
     options.precision = options_.precision;
+    options.device = device_;
     options.input_size = {std::max(options_.spec.max_batch_size, 1),
                           conv.weight.size(1), size, size};
     return FusedConv(conv.weight * scale.reshape({-1, 1, 1, 1}),
@@ -57,6 +59,7 @@ class Compiler {
 
  private:
   const ModelOptions& options_;
+  const at::Device device_;
 };
 
 class Bottleneck {
@@ -91,11 +94,15 @@ class Bottleneck {
 
 class ResNet50Network final : public Network {
  public:
-  ResNet50Network(const ResNet50Module& module, const ModelOptions& options)
-      : conv_(Compiler(options).Fold(*module.conv1, *module.bn1, kImageSize)),
-        fc_(module.fc->weight, module.fc->bias, options.precision,
-            std::max(options.spec.max_batch_size, 1)) {
-    const Compiler compiler(options);
+  ResNet50Network(const ResNet50Module& module, const ModelOptions& options,
+                  at::Device device)
+      : conv_(Compiler(options, device)
+                  .Fold(*module.conv1, *module.bn1, kImageSize)),
+        fc_(module.fc->weight, module.fc->bias,
+            {.precision = options.precision,
+             .device = device,
+             .rows_hint = std::max(options.spec.max_batch_size, 1)}) {
+    const Compiler compiler(options, device);
     int64_t size = kImageSize / 4;
     for (const torch::nn::Sequential* stage :
          {&module.layer1, &module.layer2, &module.layer3, &module.layer4}) {
@@ -187,8 +194,9 @@ at::Tensor ResNet50Module::forward(at::Tensor x) {
 }
 
 std::unique_ptr<Network> CompileResNet50(const ResNet50Module& module,
-                                         const ModelOptions& options) {
-  return std::make_unique<ResNet50Network>(module, options);
+                                         const ModelOptions& options,
+                                         at::Device device) {
+  return std::make_unique<ResNet50Network>(module, options, device);
 }
 
 }  // namespace ferry

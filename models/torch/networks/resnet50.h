@@ -48,9 +48,10 @@ class ResNet50Module : public torch::nn::Module {
   torch::nn::Linear fc;
 };
 
-// The network that serves: "input" to "output".
+// The network that serves on `device`: "input" to "output".
 std::unique_ptr<Network> CompileResNet50(const ResNet50Module& module,
-                                         const ModelOptions& options);
+                                         const ModelOptions& options,
+                                         at::Device device);
 
 }  // namespace ferry
 

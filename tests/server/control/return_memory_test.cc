@@ -54,6 +54,16 @@ TEST_F(MemoryReturnTest, WhatIsFreeAfterAPeakIsGivenBackInSteps) {
   EXPECT_THAT(steps_, Each(Le(MemoryReturn::kMaxStep)));
 }
 
+// Whenever the peak ends.
+TEST_F(MemoryReturnTest, HalfOfTheTimeLaterAtMost) {
+  for (int second = 0; second < 10; ++second) {
+    free_ = 500 * kMiB;
+    LookFor(MemoryReturn::kUnused * 3 / 2 + seconds(1));
+    EXPECT_EQ(free_, 0u) << "after " << second;
+    LookFor(seconds(second));
+  }
+}
+
 TEST_F(MemoryReturnTest, WhatIsUsedAgainAndAgainIsKept) {
   for (int i = 0; i < 10; ++i) {
     free_ = 500 * kMiB;

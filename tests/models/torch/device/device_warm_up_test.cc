@@ -44,6 +44,21 @@ TEST_F(DeviceWarmUpTest, LibrariesTryTheirWaysInWarmUpAlone) {
   EXPECT_EQ(runtime_.warm_ups, 0);
 }
 
+// Else the time of a batch would have in it what other models compute. What
+// warms up may take long, and keeps none waiting.
+TEST_F(DeviceWarmUpTest, ComputesInTurnsOnceItServes) {
+  const auto model = Make(Doubled);
+  ASSERT_TRUE(model->WarmUp().ok());
+  EXPECT_EQ(runtime_.state.turns, 0);
+  TestRows one(1, {2}, {1, 2});
+  OutputRef output;
+  for (int batches = 1; batches <= 3; ++batches) {
+    ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
+    EXPECT_EQ(runtime_.state.turns, batches);
+  }
+  EXPECT_THAT(runtime_.faults(), IsEmpty());  // no mark was in no turn
+}
+
 // Else what the next one takes is not its own time, and what is cut on the host
 // is cut of what is not there yet.
 TEST_F(DeviceWarmUpTest, EachBatchIsCopiedOutBeforeTheNextIsComputed) {

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "base/checked_math.h"
 #include "models/torch/device/device_runtime.h"
@@ -50,6 +51,8 @@ struct HostStreamsState {
   // Why none can be recorded; empty: they can.
   std::string why_no_graphs;
   bool is_next_launch_wrong = false;  // one graph gives other values, once
+  std::mutex turn;                    // of all of them: one puts its turn there
+  int turns = 0;
   int launches = 0;
 };
 
@@ -142,6 +145,21 @@ class HostStreams final : public DeviceStreams {
     EndRun();
   }
 
+  // From its first turn on it computes in turns alone.
+  void RunInTurn(absl::FunctionRef<void()> work) override {
+    const std::lock_guard turn(state_.turn);
+    ++state_.turns;
+    {
+      const std::lock_guard lock(mutex_);
+      takes_turns_ = is_in_turn_ = true;
+    }
+    const absl::Cleanup end = [this] {
+      const std::lock_guard lock(mutex_);
+      is_in_turn_ = false;
+    };
+    Run(DeviceStream::kCompute, work);
+  }
+
   // Its graphs share memory: to launch one leaves nothing of what the others
   // gave.
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
@@ -166,7 +184,15 @@ class HostStreams final : public DeviceStreams {
     return streams_[static_cast<size_t>(stream)];
   }
 
+  // What computes, or is a mark of when it does.
+  void CheckTurn(DeviceStream stream) {
+    if (stream == DeviceStream::kCompute && takes_turns_ && !is_in_turn_) {
+      state_.faults.emplace_back("it computes in no turn");
+    }
+  }
+
   void Put(DeviceStream stream, Step step) {
+    CheckTurn(stream);
     of(stream).waiting.push_back(std::move(step));
     ++of(stream).put;
     ++Waiting(stream);
@@ -249,6 +275,8 @@ class HostStreams final : public DeviceStreams {
   const DeviceGraph* launched_ = nullptr;
   std::vector<Bytes> made_;  // in this Run()
   bool is_running_ = false;
+  bool takes_turns_ = false;
+  bool is_in_turn_ = false;
   int64_t marks_ = 0;  // of all events
 };
 
@@ -258,6 +286,7 @@ class HostEvent final : public DeviceEvent {
 
   void Record(DeviceStream stream) override {
     const std::lock_guard lock(streams_.mutex_);
+    streams_.CheckTurn(stream);
     stream_ = stream;
     is_marked_ = true;
     number_ = ++streams_.marks_;
