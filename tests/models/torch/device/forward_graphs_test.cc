@@ -156,14 +156,15 @@ TEST_F(ForwardGraphsTest, AGraphOfAnyOutputIsProven) {
   }
 }
 
-TEST_F(ForwardGraphsTest, WhatCannotBeComparedRunsEagerly) {
-  ForwardGraphs graphs(network_, streams_, true);
-  Forward(graphs, one_, ForwardGraphs::kEagerRuns);
-  // Thrown by the run that the graph is compared with.
-  network_.throws_at = network_.forwards + 2;
-  Forward(graphs, one_);
-  EXPECT_EQ(graphs.size(), 0);
-  EXPECT_THAT(graphs.EndWarmUp(), HasSubstr("no memory"));
+TEST_F(ForwardGraphsTest, WhatThrowsWhileItIsRecordedOrComparedRunsEagerly) {
+  for (const int forward : {1, 2}) {  // recorded, and to compare with
+    ForwardGraphs graphs(network_, streams_, true);
+    Forward(graphs, one_, ForwardGraphs::kEagerRuns);
+    network_.throws_at = network_.forwards + forward;
+    Forward(graphs, one_);
+    EXPECT_EQ(graphs.size(), 0);
+    EXPECT_THAT(graphs.EndWarmUp(), HasSubstr("no memory"));
+  }
 }
 
 TEST_F(ForwardGraphsTest, WhatAGraphGaveIsGoneWhenAnotherIsLaunched) {
