@@ -31,7 +31,7 @@ class ComputeTurns {
   ComputeTurns& operator=(const ComputeTurns&) = delete;
 
   // `work` puts a turn on `stream`, which is not captured.
-  void Run(cudaStream_t stream, absl::FunctionRef<void()> work) {
+  void Take(cudaStream_t stream, absl::FunctionRef<void()> work) {
     MutexLock lock(mutex_);
     if (last_ != nullptr && last_ != stream) {
       C10_CUDA_CHECK(cudaStreamWaitEvent(stream, ended_, 0));

@@ -333,9 +333,8 @@ void CudaStreams::Run(DeviceStream stream, absl::FunctionRef<void()> work) {
   work();
 }
 
-void CudaStreams::RunInTurn(absl::FunctionRef<void()> work) {
-  turns_->Run(of(DeviceStream::kCompute),
-              [&] { Run(DeviceStream::kCompute, work); });
+void CudaStreams::TakeTurn(absl::FunctionRef<void()> work) {
+  turns_->Take(of(DeviceStream::kCompute), work);
 }
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> CudaStreams::Capture(

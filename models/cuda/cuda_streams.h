@@ -30,7 +30,7 @@ class CudaStreams final : public DeviceStreams {
                  const ImageBatch& batch) override;
   void PutChannelsLast(const FirstToLast& images) override;
   void Run(DeviceStream stream, absl::FunctionRef<void()> work) override;
-  void RunInTurn(absl::FunctionRef<void()> work) override;
+  void TakeTurn(absl::FunctionRef<void()> work) override;
   absl::StatusOr<std::unique_ptr<DeviceGraph>> Capture(
       const RecordedForward& forward, Values& outputs) override;
 

@@ -76,7 +76,8 @@ void MemoryReturn::Look(TimePoint now) {
       heap_.give_back(std::min(kMaxStep, unused - given));
     }
   }
-  since_ = kNever;
+  since_ = now;
+  least_ = heap_.free_bytes();
 }
 
 }  // namespace ferry

@@ -91,10 +91,10 @@ class DeviceStreams {
   // what they allocate may be used again by what is put there later.
   virtual void Run(DeviceStream stream, absl::FunctionRef<void()> work) = 0;
 
-  // Runs `work` as Run() on kCompute does, in a turn of the device: it begins
-  // there when what was put there in earlier turns, of any model, has ended.
-  // Waits while another thread puts its turn there.
-  virtual void RunInTurn(absl::FunctionRef<void()> work) = 0;
+  // Calls `work`, which puts a turn on kCompute: on the device it begins when
+  // what was put there in earlier turns, of any model, has ended. Waits while
+  // another thread puts its turn there.
+  virtual void TakeTurn(absl::FunctionRef<void()> work) = 0;
 
   // Copies between the host's memory (DeviceRuntime::host_memory()) and the
   // device's, or within the latter.

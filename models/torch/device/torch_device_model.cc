@@ -181,7 +181,10 @@ absl::Status TorchDeviceModel::ComputeRows(Place& place, const Batch& batch,
     status = Guarded([&] {
       place.copied_in->Block(DeviceStream::kCompute);
       place.compute_begin->Record(DeviceStream::kCompute);
-      return ComputePieces(place, batch);
+      absl::Status computed;
+      streams_->Run(DeviceStream::kCompute,
+                    [&] { computed = ComputePieces(place, batch); });
+      return computed;
     });
     status.Update(Guarded([&] {
       place.computed->Record(DeviceStream::kCompute);
@@ -190,9 +193,9 @@ absl::Status TorchDeviceModel::ComputeRows(Place& place, const Batch& batch,
   };
   status.Update(Guarded([&] {
     if (is_warming_up_) {
-      streams_->Run(DeviceStream::kCompute, compute);
+      compute();
     } else {
-      streams_->RunInTurn(compute);
+      streams_->TakeTurn(compute);
     }
     return absl::OkStatus();
   }));

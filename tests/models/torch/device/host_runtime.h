@@ -146,7 +146,7 @@ class HostStreams final : public DeviceStreams {
   }
 
   // From its first turn on it computes in turns alone.
-  void RunInTurn(absl::FunctionRef<void()> work) override {
+  void TakeTurn(absl::FunctionRef<void()> work) override {
     const std::lock_guard turn(state_.turn);
     ++state_.turns;
     {
@@ -157,7 +157,7 @@ class HostStreams final : public DeviceStreams {
       const std::lock_guard lock(mutex_);
       is_in_turn_ = false;
     };
-    Run(DeviceStream::kCompute, work);
+    work();
   }
 
   // Its graphs share memory: to launch one leaves nothing of what the others
