@@ -78,12 +78,16 @@ TEST_F(DeviceModelTest, AModelServesWhileAnotherIsRecorded) {
   const auto serving = Make(Doubled);
   ASSERT_TRUE(serving->WarmUp().ok());
   int forwards = 0;
+  bool is_warming_up = true;
   const auto recorded = Make([&](const Values& inputs) {
-    ++forwards;
-    PlayInFlight(*serving);
+    if (is_warming_up) {  // later it has the device's turn itself
+      ++forwards;
+      PlayInFlight(*serving);
+    }
     return inputs[0].toTensor() * 3;
   });
   ASSERT_TRUE(recorded->WarmUp().ok());
+  is_warming_up = false;
   EXPECT_GT(forwards, 0);
   EXPECT_EQ(Count(*serving, "graph_launched"),
             static_cast<uint64_t>(9 * forwards));
