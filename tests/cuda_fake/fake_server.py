@@ -34,6 +34,7 @@ NETWORK = ('backend: "ferry_network"\nmax_batch_size: 8\n'
            'output { name: "output" data_type: TYPE_FP32 dims: [ 2 ] }\n'
            'parameters { key: "ferry.network" value { string_value: "mlp" } }\n'
            'parameters { key: "ferry.widths" value { string_value: "3,2" } }\n'
+           'parameters { key: "ferry.weights" value { string_value: "model.safetensors" } }\n'
            "dynamic_batching {}\n")
 
 

@@ -2,6 +2,7 @@
 #include "models/torch/device/forward_graphs.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +60,7 @@ class ForwardGraphsTest : public ::testing::Test {
     passed->Await();
   }
 
+  const c10::InferenceMode no_gradients_;  // as a model has it
   HostStreamsState state_;
   HostStreams streams_{state_};
   CountingNetwork network_;
