@@ -83,6 +83,9 @@ MUTATIONS = [
              "  c10::cuda::CUDACachingAllocator::emptyCache();\n", ""),
     Mutation("models/torch/device/device_input.cc", "rows that fill a bucket are left as they were",
              "    placed.narrow(0, rows.count, rows.padded - rows.count).zero_();\n", ""),
+    Mutation("models/torch/networks/fused_ops.cc", "weights are cast on the device",
+             "  return weights.to(type).contiguous().to(device);",
+             "  return weights.to(device).to(type).contiguous();"),
     Mutation("models/cuda/cast_kernel.cuh", "the last elements are not cast",
              "  if (rest < count) {", "  if (rest + 1 < count) {"),
     # --- the instance ---
