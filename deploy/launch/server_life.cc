@@ -38,6 +38,8 @@ const char* LifeStateName(LifeState state) {
       return "ready";
     case LifeState::kNotReady:
       return "not-ready";
+    case LifeState::kStuck:
+      return "stuck";
     case LifeState::kStopping:
       return "stopping";
     default:
@@ -67,7 +69,8 @@ void ServerLife::StartFailed(TimePoint now) {
 }
 
 void ServerLife::Answered(bool is_ready, TimePoint now) {
-  if (!is_running() || state_ == LifeState::kStopping) {
+  if (!is_running() || state_ == LifeState::kStopping ||
+      state_ == LifeState::kStuck) {
     return;
   }
   if (is_ready) {
@@ -83,6 +86,7 @@ void ServerLife::Answered(bool is_ready, TimePoint now) {
 
 void ServerLife::Ended(const ProcessEnd& end, TimePoint now) {
   last_end_ = end;
+  gone_by_ = kNever;
   if (state_ == LifeState::kStopping || end.is_success()) {
     state_ = LifeState::kStopped;
     return;
@@ -96,8 +100,23 @@ void ServerLife::Ended(const ProcessEnd& end, TimePoint now) {
   WaitForRestart(now);
 }
 
+void ServerLife::Killed(TimePoint now) {
+  gone_by_ = std::min(gone_by_, now + kGone);
+}
+
+bool ServerLife::IsStuck(TimePoint now) {
+  if (now < gone_by_) {
+    return false;
+  }
+  gone_by_ = kNever;
+  state_ =
+      state_ == LifeState::kStopping ? LifeState::kStopped : LifeState::kStuck;
+  return true;
+}
+
 void ServerLife::Stop() {
-  state_ = is_running() ? LifeState::kStopping : LifeState::kStopped;
+  state_ = is_running() && state_ != LifeState::kStuck ? LifeState::kStopping
+                                                       : LifeState::kStopped;
 }
 
 void ServerLife::WaitForRestart(TimePoint now) {

@@ -7,6 +7,11 @@
 // anew where the server had been ready for `healthy`. It is never given up:
 // what it lacks, a device or a folder, may come.
 //
+// A process that was killed is gone at once, unless a driver or the kernel
+// holds a thread of it, whose call no signal ends. After kGone it is stuck: its
+// server is started again once it is gone after all, and where it was told to
+// stop it is waited for no longer.
+//
 // Thread safety: thread-compatible.
 // Invariants:
 // 1. kStopped is the end: nothing leaves it.
@@ -15,6 +20,7 @@
 #ifndef FERRY_DEPLOY_LAUNCH_SERVER_LIFE_H_
 #define FERRY_DEPLOY_LAUNCH_SERVER_LIFE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +40,7 @@ enum class LifeState {
   kStarting,  // runs, and was not ready yet
   kReady,
   kNotReady,  // was ready: drains, or is lost
+  kStuck,     // was killed, and is not gone
   kStopping,  // was told to
   kStopped,
 };
@@ -53,6 +60,9 @@ std::string DescribeEnd(const ProcessEnd& end);
 
 class ServerLife {
  public:
+  // In which a process that was killed is gone.
+  static constexpr Duration kGone = std::chrono::seconds(5);
+
   // To be started at once.
   ServerLife(const BackOff& back_off, TimePoint now)
       : back_off_(back_off), next_start_(now) {}
@@ -73,17 +83,27 @@ class ServerLife {
     return state_ == LifeState::kWaiting ? next_start_ : kNever;
   }
   bool MustStart(TimePoint now) const { return next_start() <= now; }
+  // When a process that was killed has to be gone; kNever: none was, or it was
+  // told that it is not.
+  TimePoint gone_by() const { return gone_by_; }
 
   // REQUIRES: MustStart().
   void Started();
   // No process could be made.
   // REQUIRES: MustStart().
   void StartFailed(TimePoint now);
-  // What its health answers. Ignored unless it runs and was not told to stop.
+  // What its health answers. Ignored unless it runs and was not told to stop,
+  // and where it is stuck.
   void Answered(bool is_ready, TimePoint now);
   // REQUIRES: is_running().
   void Ended(const ProcessEnd& end, TimePoint now);
-  // From now on it is not started again.
+  // It was sent SIGKILL, which may be told more than once.
+  // REQUIRES: is_running().
+  void Killed(TimePoint now);
+  // Returns true, once, where it was killed and is not gone in time: then it is
+  // stuck, or stopped where it was told to stop.
+  bool IsStuck(TimePoint now);
+  // From now on it is not started again; one that is stuck has stopped.
   void Stop();
 
  private:
@@ -92,6 +112,7 @@ class ServerLife {
   const BackOff back_off_;
   LifeState state_ = LifeState::kWaiting;
   TimePoint next_start_;
+  TimePoint gone_by_ = kNever;
   Duration delay_{0};  // before the last restart; 0: none since it was healthy
   std::optional<TimePoint> ready_since_;  // of this process
   int64_t starts_ = 0;

@@ -140,7 +140,8 @@ void Supervisor::WaitForNews() {
                                {probe_->event_fd(), POLLIN, 0}};
   std::vector<Server*> writers;
   for (const auto& server : servers_) {
-    until = std::min(until, server->life.next_start());
+    until =
+        std::min({until, server->life.next_start(), server->life.gone_by()});
     if (server->process.has_value() && server->has_output) {
       files.push_back({server->process->output_fd(), POLLIN, 0});
       writers.push_back(server.get());
@@ -158,6 +159,7 @@ void Supervisor::WaitForNews() {
     kill_at_ = kNever;
     KillAll();
   }
+  TellStuck();
 }
 
 void Supervisor::Say(absl::string_view line) { out_.Write(Labeled(line)); }
@@ -180,7 +182,7 @@ void Supervisor::TakeChange(const ReadyChange& change) {
     Say(absl::StrCat(server.plan.label,
                      ": hangs: no answer about its health for ",
                      "--hang-timeout-secs; it is killed"));
-    server.process->Signal(SIGKILL);
+    Kill(server);
   }
 }
 
@@ -257,11 +259,14 @@ void Supervisor::TellFailedStarts(const Server& server,
 void Supervisor::StopAll(int signal) {
   Say(absl::StrCat("stops all servers: SIG", sigabbrev_np(signal)));
   kill_at_ = Clock::Steady().Now() + options_.stop_timeout;
-  for (const auto& server : servers_) {
-    server->has_failed = server->life.state() == LifeState::kWaiting;
-    server->life.Stop();
-    if (server->process.has_value()) {
-      server->process->Signal(SIGTERM);
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    Server& server = *servers_[i];
+    server.has_failed = server.life.state() == LifeState::kWaiting;
+    server.life.Stop();
+    if (server.life.state() == LifeState::kStopped) {
+      Leave(server, i);  // where it is stuck
+    } else {
+      server.process->Signal(SIGTERM);
     }
   }
 }
@@ -280,8 +285,43 @@ void Supervisor::KillAll() {
   Say("kills what has not ended");
   for (const auto& server : servers_) {
     if (server->process.has_value()) {
-      server->process->Signal(SIGKILL);
+      Kill(*server);
     }
+  }
+}
+
+void Supervisor::Kill(Server& server) {
+  server.process->Signal(SIGKILL);
+  server.life.Killed(Clock::Steady().Now());
+}
+
+void Supervisor::TellStuck() {
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    Server& server = *servers_[i];
+    if (!server.life.IsStuck(Clock::Steady().Now())) {
+      continue;
+    }
+    const bool is_left = server.life.state() == LifeState::kStopped;
+    Say(absl::StrCat(
+        server.plan.label, ": NOT GONE: expected SIGKILL to end pid ",
+        server.process->pid(), " within ",
+        std::chrono::duration_cast<std::chrono::seconds>(ServerLife::kGone)
+            .count(),
+        " s, it has not: a call into a driver or the kernel holds it (a thread "
+        "in state D by ps -L); reset the GPU, or restart the node; ",
+        is_left ? "it is not waited for"
+                : "its server is started again when it is gone"));
+    if (is_left) {
+      Leave(server, i);
+    }
+  }
+}
+
+void Supervisor::Leave(Server& server, size_t index) {
+  if (server.process.has_value()) {
+    probe_->Unwatch(index);
+    server.process.reset();
+    server.has_failed = true;
   }
 }
 

@@ -5,7 +5,8 @@
 // A second wish (base/stop_wish.h), or the end of stop_timeout: SIGKILL.
 // SIGUSR1: all status lines, and each server that is ready logs its state.
 // SIGHUP stays ignored where it was. A server that hangs gets SIGKILL, and
-// starts again as one that failed. A server that is never ready is told of
+// starts again as one that failed; one that is not gone after it is told of,
+// once, and not waited for at the end. A server that is never ready is told of
 // once, after some starts in a row, with its last line. Status lines go to
 // standard output, the servers' own to standard error; where these are not
 // read, lines are dropped and counted.
@@ -89,7 +90,12 @@ class Supervisor {
   void Forward(Server& server);
   void StopAll(int signal);
   void AskStates();
+  void Kill(Server& server);
   void KillAll();
+  // Tells of what was killed and is not gone.
+  void TellStuck();
+  // Takes leave of a process that is not waited for.
+  void Leave(Server& server, size_t index);
   void TellChanges();
   void TellAll();
   void WriteStatusFile();

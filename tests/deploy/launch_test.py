@@ -11,7 +11,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 from ferry_process import full_pipe, wait_until
-from launched import LAUNCH, SERVER, Launched, is_alive
+from launched import LAUNCH, SERVER, Held, Launched, is_alive
 
 
 def infer(address):
@@ -193,6 +193,62 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(
                 len([line for line in launched.lines if "cpu-0: hangs" in line]),
                 1, launched.lines)
+
+    def hold(self, pid):
+        held = Held(pid)
+        if not held.is_held:
+            held.__exit__()
+            self.skipTest("processes may not be traced here")
+        return held
+
+    def hold_one_that_hangs(self, launched, pid):
+        # Stopped before it is traced, of which only one thread is. Meanwhile
+        # the launcher sees nothing.
+        launched.signal(signal.SIGSTOP)
+        try:
+            os.kill(pid, signal.SIGSTOP)
+            return self.hold(pid)
+        finally:
+            launched.signal(signal.SIGCONT)
+
+    def test_killed_server_that_is_not_gone_is_told_of_and_waited_for(self):
+        with Launched(flags=["--hang-timeout-secs=1"]) as launched:
+            first, other = launched.wait_until_ready()
+            with self.hold_one_that_hangs(launched, first["pid"]):
+                stuck, same = launched.wait_for(
+                    lambda all_: all_[0]["state"] == "stuck")
+                self.assertEqual((stuck["pid"], stuck["restarts"]),
+                                 (first["pid"], 0))
+                self.assertEqual(same, other)
+                self.assertEqual(infer(other["grpc"]), (1, 16))
+            again, _ = launched.wait_for(
+                lambda all_: all_[0]["restarts"] == 1 and
+                all_[0]["state"] == "ready")
+            self.assertEqual(infer(again["grpc"]), (1, 16))
+            launched.signal()
+            self.assertEqual(launched.wait(), 0)
+            told = [line for line in launched.lines if "NOT GONE" in line]
+            self.assertEqual(len(told), 1, launched.lines)
+            self.assertRegex(told[0], rf"cpu-0: NOT GONE: .* pid {first['pid']} "
+                             ".*started again when it is gone")
+
+    def test_launcher_ends_though_a_server_is_not_gone(self):
+        with Launched("--drain-delay-secs=1000",
+                      flags=["--stop-timeout-secs=0.2"]) as launched:
+            first, _ = launched.wait_until_ready()
+            with self.hold(first["pid"]):
+                launched.signal()
+                self.assertEqual(launched.wait(), 2, launched.lines)
+            self.assertRegex("".join(launched.lines),
+                             "cpu-0: NOT GONE: .*it is not waited for")
+
+    def test_launcher_ends_at_once_where_a_server_is_stuck(self):
+        with Launched(flags=["--hang-timeout-secs=1"]) as launched:
+            first, _ = launched.wait_until_ready()
+            with self.hold_one_that_hangs(launched, first["pid"]):
+                launched.wait_for(lambda all_: all_[0]["state"] == "stuck")
+                launched.signal()
+                self.assertEqual(launched.wait(), 2, launched.lines)
 
     def test_server_that_was_drained_stays_down(self):
         with Launched() as launched:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -136,6 +137,30 @@ class Launched:
             if stream is not None:
                 stream.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Held:
+    """Keeps a process from being gone, however it ends, as a driver does that
+    does not let go of a thread: a tracer has to be told of its end first, and
+    does not ask. `with` ends it."""
+
+    # PTRACE_SEIZE, which does not stop it.
+    TRACER = ("import ctypes, sys; libc = ctypes.CDLL(None, use_errno=True); "
+              "libc.ptrace.argtypes = [ctypes.c_long] * 4; "
+              "print(libc.ptrace(0x4206, int(sys.argv[1]), 0, 0), flush=True); "
+              "sys.stdin.read()")
+
+    def __init__(self, pid):
+        self.tracer = subprocess.Popen(
+            [sys.executable, "-c", self.TRACER, str(pid)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.is_held = self.tracer.stdout.readline().strip() == "0"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tracer.communicate(timeout=END_S)
 
 
 def is_alive(pid):

@@ -159,6 +159,62 @@ TEST(ServerLifeTest, EndThatWasAskedForIsNoFailedStart) {
   EXPECT_EQ(life.failed_starts(), 0);
 }
 
+// A server that was ready and was killed at 10 s.
+ServerLife KilledAt10() {
+  ServerLife life(kBackOff, At(0));
+  life.Started();
+  life.Answered(true, At(1));
+  life.Killed(At(10));
+  return life;
+}
+
+TEST(ServerLifeTest, KilledThatIsNotGoneIsStuckOnce) {
+  ServerLife life = KilledAt10();
+  const TimePoint gone_by = At(10) + ServerLife::kGone;
+  EXPECT_EQ(life.gone_by(), gone_by);
+  life.Killed(At(12));
+  EXPECT_EQ(life.gone_by(), gone_by) << "by the first";
+  EXPECT_FALSE(life.IsStuck(gone_by - Milliseconds(1)));
+  EXPECT_EQ(life.state(), LifeState::kReady);
+  EXPECT_TRUE(life.IsStuck(gone_by));
+  EXPECT_EQ(life.state(), LifeState::kStuck);
+  EXPECT_FALSE(life.IsStuck(At(1000)));
+  life.Answered(true, At(1000));
+  EXPECT_EQ(life.state(), LifeState::kStuck);
+  EXPECT_EQ(life.next_start(), kNever) << "its device and ports are taken";
+}
+
+TEST(ServerLifeTest, StuckIsStartedAgainWhenItIsGone) {
+  ServerLife life = KilledAt10();
+  ASSERT_TRUE(life.IsStuck(At(20)));
+  life.Ended(kKilled, At(300));
+  EXPECT_EQ(life.next_start(), At(301));
+  life.Started();
+  EXPECT_FALSE(life.IsStuck(At(1000))) << "the new one was not killed";
+}
+
+TEST(ServerLifeTest, KilledThatIsGoneInTimeIsNotStuck) {
+  ServerLife life = KilledAt10();
+  life.Ended(kKilled, At(10.1));
+  EXPECT_EQ(life.gone_by(), kNever);
+  EXPECT_FALSE(life.IsStuck(At(1000)));
+  EXPECT_EQ(life.state(), LifeState::kWaiting);
+}
+
+TEST(ServerLifeTest, StuckIsNotWaitedForAtTheEnd) {
+  ServerLife stuck = KilledAt10();
+  ASSERT_TRUE(stuck.IsStuck(At(20)));
+  stuck.Stop();
+  EXPECT_EQ(stuck.state(), LifeState::kStopped);
+  ServerLife stopping(kBackOff, At(0));
+  stopping.Started();
+  stopping.Stop();
+  stopping.Killed(At(60));
+  EXPECT_EQ(stopping.state(), LifeState::kStopping);
+  EXPECT_TRUE(stopping.IsStuck(At(60) + ServerLife::kGone));
+  EXPECT_EQ(stopping.state(), LifeState::kStopped);
+}
+
 TEST(ServerLifeTest, EndsAreDescribed) {
   EXPECT_EQ(DescribeEnd(kDrained), "exit code 0 (drained)");
   EXPECT_EQ(DescribeEnd(kFailed), "exit code 1 (could not start)");
