@@ -49,6 +49,9 @@ constexpr Duration kLookInterval = std::chrono::milliseconds(500);
 constexpr Duration kTakeApart =
     Server::kMaxTeardown + std::chrono::milliseconds(500);
 
+// In which a process that has no more to do is gone.
+constexpr Duration kExitSoon = std::chrono::seconds(1);
+
 // How long clients and balancers can see that the server is lost, at least.
 constexpr Duration kLostGrace = std::chrono::seconds(1);
 
@@ -147,6 +150,20 @@ void LogState(const Server& server) {
   }
 }
 
+// Says what may be seen after an exit where a model runs on a device. A thread
+// that sleeps in the kernel without heeding signals, as in a driver that hangs,
+// keeps its process after exit_group(2), and with it the files that are open.
+void WarnOfDriver(const LifecycleOptions& lifecycle, Duration at_most) {
+  if (lifecycle.is_device_lost) {
+    spdlog::warn(
+        "device: expected this process to be gone in {} s; where it is not, a "
+        "call into the driver holds it (state Z, a thread of it in state D by "
+        "ps -L), its metrics port is taken and silent, and no signal ends it, "
+        "SIGKILL neither: reset the GPU, or restart the node",
+        std::chrono::ceil<std::chrono::seconds>(at_most).count());
+  }
+}
+
 // Ends the process where a backend is lost, once what the others admitted is
 // answered.
 void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
@@ -159,6 +176,7 @@ void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
   const TimePoint deadline = now + lifecycle.exit_timeout;
   signals.ExitBy(deadline + kTakeApart, kExitDeviceLost);
   spdlog::critical("cannot go on: {}", *why);
+  WarnOfDriver(lifecycle, deadline + kTakeApart - now);
   server.FinishDrain(deadline).IgnoreError();  // what hangs is not answered
   signals.SleepUntil(now + kLostGrace);
   ExitNow(kExitDeviceLost);
@@ -201,7 +219,15 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
   }
   if (!status.ok()) {
     spdlog::error("not drained: {}", std::string(status.message()));
+    WarnOfDriver(lifecycle, kExitSoon);
     ExitNow(kExitDrainTimeout);
+  }
+  if (!server.DeviceAnswers()) {  // what is freed would wait for it
+    spdlog::warn(
+        "stopped; the device's driver does not answer, so what is on the "
+        "device is left to the end of the process");
+    WarnOfDriver(lifecycle, kExitSoon);
+    ExitNow(kExitOk);
   }
   return kExitOk;
 }
@@ -233,22 +259,23 @@ int Serve(int argc, char** argv, ServerOptions& options) {
     return CannotStart(ports.status());
   }
   RaisePriorities(options.lifecycle.priority);
-  const auto device = ClaimDevice(options.device.selector, VisibleDevices());
-  if (!device.ok()) {
-    return CannotStart(device.status());
+  auto claimed = ClaimDevice(options.device.selector, VisibleDevices());
+  if (!claimed.ok()) {
+    return CannotStart(claimed.status());
   }
-  if (absl::Status status = StartDevice(device->get(), options); !status.ok()) {
+  const std::shared_ptr<Device> device = *std::move(claimed);
+  if (absl::Status status = StartDevice(device.get(), options); !status.ok()) {
     return CannotStart(status);
   }
-  CompleteProbe(argc, argv, device->get(), options.control);
+  CompleteProbe(argc, argv, device.get(), options.control);
   WarnOfSmallQueue(options);
   if (absl::Status status = OpenOpLibraries(options); !status.ok()) {
     return CannotStart(status);
   }
   std::optional<DeviceMetrics> device_metrics;
-  if (*device != nullptr) {
-    device_metrics.emplace((*device)->library(), (*device)->choice(),
-                           (*device)->sampler());
+  if (device != nullptr) {
+    device_metrics.emplace(device->library(), device->choice(),
+                           [device] { return device->sampler().Read(); });
   }
   auto server =
       Server::Create(options, *std::move(ports),

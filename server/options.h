@@ -69,7 +69,8 @@ struct LifecycleOptions {
   // An instance that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
   Priority priority = Priority::kRaised;
-  // Asks the device that all models share; empty: none is.
+  // Asks the device that all models share, which may take for ever, and owns
+  // what it uses; empty: none is.
   std::function<bool()> is_device_lost;
 };
 

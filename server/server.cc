@@ -37,6 +37,9 @@ constexpr Duration kQuiet = std::chrono::milliseconds(100);
 constexpr Duration kQuietPoll = std::chrono::milliseconds(10);
 constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 
+// What a driver is given to show that it works: what is freed waits for it.
+constexpr Duration kDeviceAnswers = std::chrono::milliseconds(250);
+
 // How often the end looks whether all that can be answered has been.
 constexpr Duration kAnswerPoll = std::chrono::milliseconds(50);
 
@@ -123,8 +126,11 @@ Server::Server(const ServerOptions& options, Ports ports,
       device_(device),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
+      probe_(options.lifecycle.is_device_lost
+                 ? std::make_unique<LossProbe>(options.lifecycle.is_device_lost)
+                 : nullptr),
       watch_(models_, options.lifecycle.backend_timeout,
-             options.lifecycle.is_device_lost),
+             [this] { return IsDeviceLost(); }),
       ports_(std::move(ports)),
       grpc_port_(ports_->grpc.port()) {}
 
@@ -263,6 +269,12 @@ std::optional<std::string> Server::Look() {
   return why;
 }
 
+bool Server::IsDeviceLost() { return probe_ != nullptr && probe_->Look(); }
+
+bool Server::DeviceAnswers() {
+  return probe_ == nullptr || probe_->Answers(kDeviceAnswers);
+}
+
 void Server::BeginDrain() {
   readiness_.MoveTo(ServerState::kDraining);
   TellHealth();
@@ -302,11 +314,10 @@ void Server::SayFarewell(TimePoint until) {
 
 TimePoint Server::AwaitAnswers(TimePoint until) {
   const Clock& clock = Clock::Steady();
-  const std::function<bool()>& is_lost = options_.lifecycle.is_device_lost;
-  if (is_lost && is_lost()) {  // that of all models
-    return clock.Now();
-  }
   for (TimePoint now = clock.Now(); now < until; now = clock.Now()) {
+    if (IsDeviceLost()) {  // that of all models
+      return now;
+    }
     const std::vector<ModelUse> uses = models_.UseEach();
     if (std::none_of(uses.begin(), uses.end(), [&](const ModelUse& use) {
           return CanAnswer(use->model(), options_.lifecycle.backend_timeout,

@@ -29,6 +29,7 @@
 #include "base/mutex.h"
 #include "models/repository/model_repository.h"
 #include "server/control/backend_watch.h"
+#include "server/control/loss_probe.h"
 #include "server/control/model_control.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
@@ -89,11 +90,17 @@ class Server {
   absl::Status FinishDrain(TimePoint until);
   static constexpr Duration kMaxTeardown = std::chrono::seconds(1);
 
+  // Whether the driver of the device that models share answers within 250 ms;
+  // true without one. Where it does not, the destructor may wait for ever.
+  bool DeviceAnswers();
+
  private:
   Server(const ServerOptions& options, Ports ports,
          const DeviceMetrics* device);
 
   absl::Status OpenDoors();
+  // By the last answer of the device that models share, which is asked anew.
+  bool IsDeviceLost();
   // Tells the health service if the server is ready.
   void TellHealth() ABSL_LOCKS_EXCLUDED(health_mutex_);
   // Whether it may be ready with the models that it has.
@@ -121,6 +128,7 @@ class Server {
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
   MemoryReturn memory_;
+  const std::unique_ptr<LossProbe> probe_;  // null without a device
   BackendWatch watch_;
   std::optional<Ports> ports_;  // until Listen()
   const int grpc_port_;

@@ -75,7 +75,8 @@ class StopSignals {
 };
 
 // Ends the process without running destructors, and without a lock; the log has
-// half a second to be written.
+// half a second to be written. Where a driver holds a thread in the kernel the
+// process stays all the same: that is left to what supervises it.
 [[noreturn]] void ExitNow(int code);
 
 }  // namespace ferry

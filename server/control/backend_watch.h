@@ -43,8 +43,9 @@ bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now);
 
 class BackendWatch {
  public:
-  // timeout 0: never says that a backend hangs. `is_device_lost` asks the
-  // device that all models share, also while no model uses it; empty: none.
+  // timeout 0: never says that a backend hangs. `is_device_lost` says it of the
+  // device that all models share, also while no model uses it, and does not
+  // wait for the driver; empty: none.
   BackendWatch(const ModelTable& models, Duration timeout,
                std::function<bool()> is_device_lost = {})
       : models_(models),

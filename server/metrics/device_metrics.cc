@@ -21,6 +21,11 @@ constexpr MetricName kMemory = {"ferry_device_memory_bytes",
 constexpr MetricName kErrors = {"ferry_nvml_errors_total",
                                 "Calls of NVML that failed, by code"};
 
+constexpr MetricName kHang = {
+    "ferry_nvml_hang_seconds",
+    "For how long a reading of the device has not returned from NVML, and all "
+    "that it would tell is absent; 0: it has"};
+
 constexpr MetricName kGpmGraphics = {"ferry_gpm_graphics_ratio",
                                      "Time in which the device had any work"};
 constexpr MetricName kGpmSm = {"ferry_gpm_sm_ratio",
@@ -152,9 +157,14 @@ void AddErrors(const nvml::Library& library, MetricFamilies& out) {
 
 std::vector<prometheus::MetricFamily> DeviceMetrics::Collect() const {
   MetricFamilies out(Buckets::kCommon);
-  const nvml::DeviceReadings readings = sampler_.Read();
+  const auto answer = readings_.AskFor(kMaxWait);
+  const nvml::DeviceReadings readings = answer.value_or(nvml::DeviceReadings());
+  const std::chrono::duration<double> hangs =
+      answer.has_value() ? Duration(0)
+                         : readings_.running().value_or(Duration(0));
   AddDevice(choice_, readings, out);
   AddGpu(choice_.is_mig() ? choice_.parent_uuid : choice_.uuid, readings, out);
+  out.AddGauge(kHang, {}, hangs.count());
   AddErrors(library_, out);
   return out.Take();
 }

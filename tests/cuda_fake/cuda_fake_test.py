@@ -331,6 +331,52 @@ class EndingTest(FakeCase):
         self.assertEqual(server.wait(STOP_S), 3)
         self.assertIn("backend hangs model=linear", "".join(server.log))
 
+    def test_server_drains_while_the_driver_hangs(self):
+        fake = self.fake()
+        fake.scenario["hang_while"] = f"cudaEventQuery:{fake.folder}/hang"
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        self.assertLess(ask(client), BF16)
+        with fake.hang():
+            self.assertTrue(
+                wait_until(lambda: "hang of cudaEventQuery" in fake.log()))
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+            self.assert_stops(server)
+        log = "".join(server.log)
+        self.assertIn("drains signal=TERM", log)
+        self.assertIn("the device's driver does not answer", log)
+        self.assertIn("expected this process to be gone in 1 s", log)
+
+    def test_driver_that_hangs_for_a_while_is_no_loss(self):
+        fake = self.fake()
+        fake.scenario["hang_while"] = f"cudaEventQuery:{fake.folder}/hang"
+        fake.scenario["lose_when"] = str(fake.folder / "lost")
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        with fake.hang():
+            self.assertTrue(
+                wait_until(lambda: "hang of cudaEventQuery" in fake.log()))
+        self.assertLess(ask(client), BF16)
+        (fake.folder / "lost").write_text("")
+        self.assertEqual(server.wait(STOP_S), 3)
+        self.assertIn("expected this process to be gone in 22 s",
+                      "".join(server.log))
+
+    def test_health_is_told_while_nvml_hangs(self):
+        fake = self.fake()
+        fake.add_nvml(f"hang while={fake.folder}/hang")
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        with fake.hang():
+            self.assertGreater(server.metric("ferry_nvml_hang_seconds"), 0)
+            self.assertNotIn("ferry_device_memory_bytes{",
+                             server.get("/metrics")[1])
+            self.assertEqual(server.get("/v2/health/live")[0], 200)
+            self.assertLess(ask(client), BF16)
+        self.assertTrue(wait_until(lambda: "ferry_device_memory_bytes{" in
+                                   server.get("/metrics")[1]))
+        self.assert_stops(server)
+
     def test_driver_that_is_too_old_is_told(self):
         fake = self.fake(driver=12080)
         fake.add_model("linear")

@@ -1,6 +1,8 @@
 // Implements Call(): counts by name, planned errors, last errors.
 #include "tests/cuda_fake/fake_calls.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -37,6 +39,21 @@ cudaError_t Planned(const char* name) {
   return cudaSuccess;
 }
 
+// Waits while the scenario lets calls of that name hang.
+void Hang(const char* name) {
+  for (const PlannedHang& hang : FakeScenario::Get().hangs) {
+    const int file =
+        hang.call == name ? open(hang.path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+      if (flock(file, LOCK_SH | LOCK_NB) != 0) {
+        LogOnce(std::string("hang of ") + name);
+        flock(file, LOCK_SH);
+      }
+      close(file);
+    }
+  }
+}
+
 }  // namespace
 
 cudaError_t Told(cudaError_t error) {
@@ -57,6 +74,7 @@ cudaError_t LastError(bool forget) {
 }
 
 cudaError_t Call(const char* name, const std::function<cudaError_t()>& body) {
+  Hang(name);
   if (const cudaError_t planned = Planned(name); planned != cudaSuccess) {
     LogOnce(std::string("planned error of ") + name);
     return Told(planned);

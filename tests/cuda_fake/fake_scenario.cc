@@ -31,6 +31,14 @@ PlannedError ReadError(const std::string& value, bool is_sticky) {
           .is_sticky = is_sticky};
 }
 
+PlannedHang ReadHang(const std::string& value) {
+  const size_t colon = value.find(':');
+  if (colon == std::string::npos) {
+    Refuse(value);
+  }
+  return {.call = value.substr(0, colon), .path = value.substr(colon + 1)};
+}
+
 FakeScenario Read() {
   FakeScenario scenario;
   const char* const text = std::getenv("FERRY_FAKE_CUDA");
@@ -49,6 +57,8 @@ FakeScenario Read() {
       scenario.driver = static_cast<int>(number);
     } else if (name == "fail" || name == "fail_when" || name == "sticky") {
       scenario.errors.push_back(ReadError(value, name == "sticky"));
+    } else if (name == "hang_while") {
+      scenario.hangs.push_back(ReadHang(value));
     } else if (name == "endless") {
       scenario.endless = number;
     } else if (name == "kernel_ms") {

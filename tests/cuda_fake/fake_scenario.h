@@ -9,6 +9,7 @@
 //   sticky=CALL:N:CODE     the same, and all that follow return CODE too
 //   fail_when=CALL:PATH:CODE   the next call fails when that file is there, and
 //                          takes it away
+//   hang_while=CALL:PATH   calls of CALL wait while that file is locked (flock)
 //   endless=N              the Nth kernel never ends
 //   kernel_ms=2            each kernel takes as long
 //   slow_free_ms=20        cudaFree and cudaFreeHost take as long
@@ -38,12 +39,18 @@ struct PlannedError {
   bool is_sticky = false;
 };
 
+struct PlannedHang {
+  std::string call;
+  std::string path;
+};
+
 struct FakeScenario {
   static const FakeScenario& Get();
 
   uint64_t memory_mib = 4096;
   int driver = 13000;
   std::vector<PlannedError> errors;
+  std::vector<PlannedHang> hangs;
   uint64_t endless = 0;  // 0: none
   int64_t kernel_ms = 0;
   int64_t slow_free_ms = 0;

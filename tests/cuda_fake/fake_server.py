@@ -4,6 +4,8 @@ The libraries lie in $FERRY_FAKE_CUDA_FOLDER, $FERRY_FAKE_NVML_FOLDER and
 $FERRY_CUDA_FOLDER, which has libferry_cuda.so.
 """
 
+import contextlib
+import fcntl
 import glob
 import json
 import os
@@ -83,6 +85,18 @@ class Fake:
         (self.models / name / "1/model.safetensors").write_bytes(
             len(text).to_bytes(8, "little") + text +
             b"".join(tensor.tobytes() for tensor in tensors.values()))
+
+    def add_nvml(self, line):
+        """A line of the scenario of tests/models/nvml/fake_scenario.h."""
+        with open(self.folder / "nvml", "a", encoding="utf-8") as scenario:
+            scenario.write(line + "\n")
+
+    @contextlib.contextmanager
+    def hang(self):
+        """Meanwhile what the scenario says hangs that waits for `hang`."""
+        with open(self.folder / "hang", "w", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def environment(self):
         words = [f"log={self.folder / 'log'}"]

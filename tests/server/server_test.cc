@@ -3,18 +3,25 @@
 #include "server/server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "models/device.h"
 #include "proto/inference.grpc.pb.h"
@@ -67,14 +74,14 @@ class Call {
   std::thread thread_;
 };
 
-std::string GetMetrics(int port) {
+std::string Get(int port, const std::string& path) {
   const int socket_fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
   const std::string request =
-      "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+      "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   std::string reply;
   if (connect(socket_fd, reinterpret_cast<sockaddr*>(&address),
               sizeof(address)) == 0 &&
@@ -88,6 +95,8 @@ std::string GetMetrics(int port) {
   close(socket_fd);
   return reply;
 }
+
+std::string GetMetrics(int port) { return Get(port, "/metrics"); }
 
 class ServerTest : public ::testing::Test {
  protected:
@@ -193,11 +202,61 @@ TEST_F(ServerTest, MetricsOfTheDeviceFollowTheModels) {
                    {.nvml = FERRY_FAKE_NVML_FILE, .sysfs = root_});
   ASSERT_TRUE(device.ok()) << device.status();
   const DeviceMetrics metrics((*device)->library(), (*device)->choice(),
-                              (*device)->sampler());
+                              [&] { return (*device)->sampler().Read(); });
   const std::string text = Serve(&metrics);
   EXPECT_THAT(text, HasSubstr("ferry_instances{model=\"m\""));
   EXPECT_THAT(text, HasSubstr("ferry_device_info{uuid=\"GPU-aa\""));
   EXPECT_THAT(text, HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"));
+}
+
+TEST_F(ServerTest, HealthAndModelsAreToldWhileNvmlHangs) {
+  const std::string hang = root_ + "/hang";
+  std::ofstream(root_ + "/scenario") << kScenario << "hang while=" << hang;
+  const auto device =
+      Device::Open(*nvml::ParseDevice("cuda:0"), std::nullopt,
+                   {.nvml = FERRY_FAKE_NVML_FILE, .sysfs = root_});
+  ASSERT_TRUE(device.ok()) << device.status();
+  const DeviceMetrics metrics((*device)->library(), (*device)->choice(),
+                              [&] { return (*device)->sampler().Read(); });
+  const std::unique_ptr<Server> server = Start(&metrics);
+  const int locked = open(hang.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(flock(locked, LOCK_EX), 0);
+  const std::string text = GetMetrics(*server->metrics_port());
+  const std::string health = Get(*server->metrics_port(), "/v2/health/ready");
+  close(locked);
+  EXPECT_THAT(text, HasSubstr("ferry_instances{model=\"m\""));
+  EXPECT_THAT(text, HasSubstr("ferry_device_info{uuid=\"GPU-aa\""));
+  EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
+  EXPECT_THAT(text, HasSubstr("ferry_nvml_hang_seconds 0."));
+  EXPECT_THAT(health, HasSubstr("200 OK"));
+  while (!absl::StrContains(GetMetrics(*server->metrics_port()),
+                            "ferry_gpu_power_watts")) {
+  }
+}
+
+TEST_F(ServerTest, LooksGoOnWhileTheDeviceDoesNotAnswer) {
+  std::promise<void> has_come;
+  std::promise<void> may_go;
+  std::atomic<int> calls{0};
+  options_.lifecycle.is_device_lost = [&] {
+    if (++calls == 1) {
+      has_come.set_value();
+      may_go.get_future().wait();
+    }
+    return calls > 1;
+  };
+  const std::unique_ptr<Server> server = Start();
+  EXPECT_EQ(server->Look(), std::nullopt);
+  has_come.get_future().wait();
+  EXPECT_EQ(server->Look(), std::nullopt);
+  EXPECT_FALSE(server->DeviceAnswers());
+  may_go.set_value();
+  std::optional<std::string> why;
+  while (!why.has_value()) {
+    why = server->Look();
+  }
+  EXPECT_EQ(why, "device is lost");
+  EXPECT_TRUE(server->DeviceAnswers());
 }
 
 TEST_F(ServerTest, ProcessorHasNoneOfThem) {

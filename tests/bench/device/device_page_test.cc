@@ -31,8 +31,8 @@ class DevicePageTest : public ::testing::Test {
   }
 
   std::optional<DeviceReading> Parsed() {
-    return ParseDevicePage(
-        ToPrometheusText(DeviceMetrics(*library_, choice_, *sampler_)));
+    return ParseDevicePage(ToPrometheusText(DeviceMetrics(
+        *library_, choice_, [this] { return sampler_->Read(); })));
   }
 
   FakeClock clock_;

@@ -1,6 +1,10 @@
 // Implements FakeDriver: says of each call what the scenario says.
 #include "tests/models/nvml/fake_driver.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cstring>
 
 namespace ferry::nvml {
@@ -18,6 +22,15 @@ bool Applies(const FakeCode& code, const char* call, const FakeDevice* device) {
          (code.of.empty() || (code.of == "mig") == device->is_mig());
 }
 
+// Returns once nothing else has the lock of that file, at once without one.
+void AwaitLock(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    flock(file, LOCK_SH);
+    close(file);
+  }
+}
+
 }  // namespace
 
 FakeDriver& Driver() {
@@ -31,6 +44,7 @@ Code Begin(const char* call, const FakeDevice* device) {
     return Code::kUninitialized;
   }
   const FakeScenario& scenario = *driver.scenario;
+  AwaitLock(scenario.hang_while);
   if (++driver.calls > scenario.lost_after.value_or(SIZE_MAX)) {
     return static_cast<Code>(scenario.lost_code);
   }

@@ -81,6 +81,8 @@ bool AddLine(const std::string& word, Pairs pairs, FakeScenario& out) {
     if (pairs.count("code") > 0) {
       out.lost_code = static_cast<int32_t>(ToNumber(pairs, "code"));
     }
+  } else if (word == "hang") {
+    out.hang_while = pairs["while"];
   } else {
     std::fprintf(stderr, "fake NVML: unknown line '%s'\n", word.c_str());
     return false;

@@ -15,6 +15,8 @@
 //       used_mib=.. gpm.<id>=..        (one line)
 //   code call=nvmlDeviceGetUUID code=4 [gpu=1] [of=gpu|mig]
 //   lost after=20 code=15              every call past the 20th returns 15
+//   hang while=PATH                    calls wait while that file is locked
+//                                      (flock)
 //
 // Thread safety: thread-compatible.
 // Errors: Read() returns what is wrong with the text.
@@ -78,6 +80,7 @@ struct FakeScenario {
   std::vector<FakeCode> codes;
   std::optional<size_t> lost_after;  // calls
   int32_t lost_code = 15;
+  std::string hang_while;  // a path, or empty
 
   // Reads the file; nothing where it cannot be played.
   static std::optional<FakeScenario> Read(const std::string& path);

@@ -8,9 +8,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
+#include <string>
 
+#include "absl/strings/match.h"
 #include "models/device.h"
 #include "server/metrics/metrics.h"
+#include "tests/support/fake_clock.h"
 
 namespace ferry {
 namespace {
@@ -45,8 +50,9 @@ class DeviceMetricsTest : public ::testing::Test {
   }
 
   std::string Text() {
-    return ToPrometheusText(DeviceMetrics(device_->library(), device_->choice(),
-                                          device_->sampler()));
+    return ToPrometheusText(
+        DeviceMetrics(device_->library(), device_->choice(),
+                      [this] { return device_->sampler().Read(); }));
   }
 
   std::unique_ptr<Device> device_;
@@ -124,6 +130,37 @@ TEST_F(DeviceMetricsTest, LostGpuLeavesItsErrors) {
   EXPECT_THAT(text, HasSubstr("ferry_nvml_errors_total{call="
                               "\"nvmlDeviceGetPowerUsage\","
                               "code=\"GPU_IS_LOST\"}"));
+}
+
+TEST_F(DeviceMetricsTest, DriverThatHangsLeavesSamplesOutAndSaysForHowLong) {
+  Open(kScenario, "MIG-11");
+  FakeClock clock;
+  std::promise<void> has_come;
+  std::promise<void> may_go;
+  int calls = 0;
+  const DeviceMetrics metrics(
+      device_->library(), device_->choice(),
+      [&] {
+        if (++calls == 1) {
+          has_come.set_value();
+          may_go.get_future().wait();
+        }
+        return device_->sampler().Read();
+      },
+      clock);
+  std::string text = ToPrometheusText(metrics);
+  has_come.get_future().wait();
+  EXPECT_THAT(text, HasSubstr("ferry_device_info{uuid=\"MIG-11\""));
+  EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
+  clock.Advance(Milliseconds(45'500));
+  text = ToPrometheusText(metrics);
+  EXPECT_THAT(text, HasSubstr("\nferry_nvml_hang_seconds 45.5\n"));
+  EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
+  may_go.set_value();
+  do {
+    text = ToPrometheusText(metrics);
+  } while (!absl::StrContains(text, "\nferry_nvml_hang_seconds 0\n"));
+  EXPECT_THAT(text, HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"));
 }
 
 }  // namespace
