@@ -26,7 +26,7 @@ absl::Status CheckBuild(void* library, const std::string& file) {
 
 }  // namespace
 
-absl::StatusOr<OpenedCuda> OpenCuda(double memory_fraction,
+absl::StatusOr<OpenedCuda> OpenCuda(double memory_share,
                                     const std::string& file) {
   // By its name alone, as torch_library.cc does.
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -42,7 +42,7 @@ absl::StatusOr<OpenedCuda> OpenCuda(double memory_fraction,
     return status;
   }
   absl::StatusOr<OpenedCuda> opened = absl::InternalError("not opened");
-  reinterpret_cast<CudaEntry>(entry)(memory_fraction, opened);
+  reinterpret_cast<CudaEntry>(entry)(memory_share, opened);
   return opened;
 }
 

@@ -18,7 +18,7 @@ inline constexpr char kCudaLibraryName[] = "libferry_cuda.so";
 // FAILED_PRECONDITION where the library, LibTorch's for CUDA or a driver is
 // missing, with what is, and where the library is of another build than this
 // program, with both. The loader looks for a name without a folder.
-absl::StatusOr<OpenedCuda> OpenCuda(double memory_fraction,
+absl::StatusOr<OpenedCuda> OpenCuda(double memory_share,
                                     const std::string& file = kCudaLibraryName);
 
 }  // namespace ferry

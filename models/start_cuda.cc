@@ -34,10 +34,8 @@ absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
 absl::StatusOr<OpenedCuda> StartCuda(Device& device,
                                      const std::string& library) {
   const nvml::DeviceChoice& choice = device.choice();
-  const double fraction = choice.memory_bytes.has_value()
-                              ? nvml::MemoryFraction(*choice.memory_bytes)
-                              : 1;
-  absl::StatusOr<OpenedCuda> opened = OpenCuda(fraction, library);
+  const double share = 1.0 / static_cast<double>(choice.memory_sharers);
+  absl::StatusOr<OpenedCuda> opened = OpenCuda(share, library);
   if (!opened.ok()) {
     return absl::Status(opened.status().code(),
                         absl::StrCat("--device: ", opened.status().message()));
@@ -55,7 +53,7 @@ absl::StatusOr<OpenedCuda> StartCuda(Device& device,
     spdlog::info("device uuid={} multiprocessors={}", choice.uuid,
                  opened->multiprocessors);
   }
-  spdlog::info("cuda {} memory_fraction={:.3f}", opened->description, fraction);
+  spdlog::info("cuda {} memory_share={:.3f}", opened->description, share);
   return opened;
 }
 

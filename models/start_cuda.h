@@ -21,10 +21,11 @@ absl::StatusOr<std::unique_ptr<Device>> ClaimDevice(
     const nvml::DeviceSelector& selector,
     const std::optional<std::string>& visible);
 
-// Opens CUDA, leaves it the share of the device's memory that is left beside
-// its own, and checks that it shows exactly that device. Errors: those of
-// OpenCuda() and nvml::CheckVisible(). What CUDA tells of the device and NVML
-// does not, `device` learns, and the log. REQUIRES: the device is claimed.
+// Opens CUDA, gives it the device's memory, or its share where compute
+// instances have it together, and checks that it shows exactly that device.
+// Errors: those of OpenCuda() and nvml::CheckVisible(). What CUDA tells of the
+// device and NVML does not, `device` learns, and the log. REQUIRES: the device
+// is claimed.
 absl::StatusOr<OpenedCuda> StartCuda(
     Device& device, const std::string& library = kCudaLibraryName);
 

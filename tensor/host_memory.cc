@@ -16,7 +16,7 @@ class PlainMemory final : public HostMemory {
     }
     return static_cast<std::byte*>(memory);
   }
-  void Free(std::byte* bytes) override { std::free(bytes); }
+  void Free(std::byte* bytes, size_t /*size*/) override { std::free(bytes); }
   // The allocator keeps what is freed, and gives it to whatever needs it next.
   size_t max_idle_bytes() const override { return size_t{4} << 20; }
 };

@@ -7,7 +7,9 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,7 @@
 #include "models/cuda/captures.h"
 #include "models/cuda/cuda_streams.h"
 #include "models/cuda/pinned_memory.h"
+#include "tensor/freeing_thread.h"
 
 namespace ferry {
 namespace {
@@ -68,6 +71,33 @@ cudaUUID_t UuidOf(int index) {
 // Set by LibTorch's allocator, on the thread that has asked it.
 thread_local bool is_out_of_memory = false;
 
+// Returns nothing where the device cannot be asked, or others allocate each
+// time between the two questions.
+std::optional<MemoryUse> AskForMemory() {
+  constexpr int kTries = 10;
+  const auto reserved = [] {
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
+    return static_cast<uint64_t>(
+        stats
+            .reserved_bytes[static_cast<size_t>(
+                c10::CachingAllocator::StatType::AGGREGATE)]
+            .current);
+  };
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t before = reserved();
+    size_t free = 0;
+    size_t total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
+      cudaGetLastError();
+      return std::nullopt;
+    }
+    if (reserved() == before) {
+      return MemoryUse{.total = total, .free = free, .reserved = before};
+    }
+  }
+  return std::nullopt;
+}
+
 absl::Status CannotStart(const std::string& why) {
   return absl::FailedPreconditionError(
       absl::StrCat("CUDA cannot start: ", why));
@@ -76,7 +106,7 @@ absl::Status CannotStart(const std::string& why) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
-    double memory_fraction) {
+    double memory_share) {
   int count = 0;
   int driver = 0;
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0 &&
@@ -98,8 +128,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
     static const at::DynamicLibrary compiler("libcaffe2_nvrtc.so", nullptr,
                                              /*leak_handle=*/true);
     at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what it says
-    std::unique_ptr<CudaDevice> device(new CudaDevice);
-    c10::cuda::CUDACachingAllocator::setMemoryFraction(memory_fraction, 0);
+    std::unique_ptr<CudaDevice> device(new CudaDevice(memory_share));
+    const size_t all = device->memory_bytes_;
+    device->LimitMemory(MemoryUse{.total = all, .free = all});
     c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
         [](int64_t, size_t, size_t, size_t) { is_out_of_memory = true; });
     return device;
@@ -110,10 +141,12 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(
   }
 }
 
-CudaDevice::CudaDevice()
-    : host_memory_(std::make_shared<PinnedMemory>()),
+CudaDevice::CudaDevice(double memory_share)
+    : host_memory_(
+          std::make_shared<FreeingThread>(std::make_shared<PinnedMemory>())),
       streams_(std::make_shared<StreamPool>()),
-      turns_(std::make_shared<ComputeTurns>()) {
+      turns_(std::make_shared<ComputeTurns>()),
+      memory_limit_(memory_share) {
   int count = 0;
   C10_CUDA_CHECK(cudaGetDeviceCount(&count));
   for (int i = 0; i < count; ++i) {
@@ -123,6 +156,7 @@ CudaDevice::CudaDevice()
     if (i == 0) {
       architecture_ = absl::StrCat(properties.major, properties.minor);
       multiprocessors_ = properties.multiProcessorCount;
+      memory_bytes_ = properties.totalGlobalMem;
       description_ = absl::StrCat(
           "name=", properties.name, " compute_capability=", properties.major,
           ".", properties.minor, " multiprocessors=", multiprocessors_,
@@ -178,8 +212,29 @@ void CudaDevice::CountWarmUp(int more) {
 
 // LibTorch frees nothing while a graph is recorded, and says that it is a bug.
 void CudaDevice::FreeKept() {
-  MutexLock lock(Captures::Get().mutex);
-  c10::cuda::CUDACachingAllocator::emptyCache();
+  {
+    MutexLock lock(Captures::Get().mutex);
+    c10::cuda::CUDACachingAllocator::emptyCache();
+  }
+  LimitMemory(/*unmeasured=*/std::nullopt);
+}
+
+// LibTorch's allocator reads the limit under its lock and sets it without,
+// having forgotten the one before: so it is set only where it has changed.
+void CudaDevice::LimitMemory(const std::optional<MemoryUse>& unmeasured) {
+  MutexLock lock(memory_mutex_);
+  std::optional<MemoryUse> use = AskForMemory();
+  if (!use.has_value()) {
+    use = unmeasured;
+  }
+  const std::optional<uint64_t> allowed =
+      use.has_value() ? memory_limit_.Learn(*use) : std::nullopt;
+  if (allowed.has_value() && memory_bytes_ > 0) {
+    c10::cuda::CUDACachingAllocator::setMemoryFraction(
+        std::min(1.0, static_cast<double>(*allowed) /
+                          static_cast<double>(memory_bytes_)),
+        0);
+  }
 }
 
 }  // namespace ferry

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "models/cuda/compute_turns.h"
+
+#include "models/cuda/memory_limit.h"
 #include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"
 
@@ -21,10 +24,9 @@ namespace ferry {
 
 class CudaDevice final : public DeviceRuntime {
  public:
-  // Starts CUDA. `memory_fraction` of the device's memory may be allocated.
+  // Starts CUDA. `memory_share` of the device's memory is the process's.
   // FAILED_PRECONDITION where CUDA shows no device or cannot start.
-  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(
-      double memory_fraction);
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(double memory_share);
 
   ~CudaDevice() override;
 
@@ -33,6 +35,7 @@ class CudaDevice final : public DeviceRuntime {
   std::unique_ptr<DeviceStreams> MakeStreams() override;
   std::string architecture() const override { return architecture_; }
   bool IsLost() override;
+  // Measures anew how much LibTorch's allocator may hold.
   void FreeKept() override;
   bool TakeOutOfMemory() override;
   void BeginWarmUp() override { CountWarmUp(1); }
@@ -46,8 +49,11 @@ class CudaDevice final : public DeviceRuntime {
   const std::string& description() const { return description_; }
 
  private:
-  CudaDevice();
+  explicit CudaDevice(double memory_share);
 
+  // Limits LibTorch's allocator by what is measured; where that cannot be had,
+  // by `unmeasured`, without which the limit stays.
+  void LimitMemory(const std::optional<MemoryUse>& unmeasured);
   void CountWarmUp(int more);
 
   const std::shared_ptr<HostMemory> host_memory_;
@@ -57,6 +63,9 @@ class CudaDevice final : public DeviceRuntime {
   int multiprocessors_ = 0;
   std::string description_;
   std::string architecture_;
+  size_t memory_bytes_ = 0;  // what a fraction is of
+  Mutex memory_mutex_;
+  MemoryLimit memory_limit_ ABSL_GUARDED_BY(memory_mutex_);
   Mutex warm_up_mutex_;
   int warm_ups_ ABSL_GUARDED_BY(warm_up_mutex_) = 0;  // that go on
   // What IsLost() asks.

@@ -8,9 +8,9 @@
 
 const char* FerryCudaBuild() { return ferry::BuildIdentity(); }
 
-void FerryOpenCuda(double memory_fraction,
+void FerryOpenCuda(double memory_share,
                    absl::StatusOr<ferry::OpenedCuda>& opened) {
-  auto device = ferry::CudaDevice::Open(memory_fraction);
+  auto device = ferry::CudaDevice::Open(memory_share);
   if (!device.ok()) {
     opened = device.status();
     return;

@@ -28,7 +28,7 @@ struct OpenedCuda {
 inline constexpr char kCudaBuildName[] = "FerryCudaBuild";
 using CudaBuild = const char* (*)();
 inline constexpr char kCudaEntryName[] = "FerryOpenCuda";
-using CudaEntry = void (*)(double memory_fraction,
+using CudaEntry = void (*)(double memory_share,
                            absl::StatusOr<OpenedCuda>& opened);
 
 }  // namespace ferry
@@ -37,9 +37,9 @@ using CudaEntry = void (*)(double memory_fraction,
 // build, which must call nothing else.
 extern "C" const char* FerryCudaBuild();
 
-// Starts CUDA on the first device that it shows; `memory_fraction` of that
-// device's memory may be allocated. FAILED_PRECONDITION where it cannot.
-extern "C" void FerryOpenCuda(double memory_fraction,
+// Starts CUDA on the first device that it shows; `memory_share` of that
+// device's memory is the process's. FAILED_PRECONDITION where it cannot.
+extern "C" void FerryOpenCuda(double memory_share,
                               absl::StatusOr<ferry::OpenedCuda>& opened);
 
 #endif  // FERRY_MODELS_CUDA_CUDA_ENTRY_H_

@@ -29,7 +29,7 @@ class PinnedMemory final : public HostMemory {
   }
 
   // After the device is lost it fails, and the memory goes with the process.
-  void Free(std::byte* bytes) override { cudaFreeHost(bytes); }
+  void Free(std::byte* bytes, size_t /*size*/) override { cudaFreeHost(bytes); }
 };
 
 }  // namespace ferry

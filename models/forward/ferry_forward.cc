@@ -227,7 +227,7 @@ absl::StatusOr<std::vector<Measurement>> RunHere(const LoadedModel& model,
 
 absl::StatusOr<std::vector<Measurement>> RunThere(LoadedModel& model,
                                                   const Flags& flags) {
-  absl::StatusOr<OpenedCuda> cuda = OpenCuda(/*memory_fraction=*/1);
+  absl::StatusOr<OpenedCuda> cuda = OpenCuda(/*memory_share=*/1);
   if (!cuda.ok()) {
     return cuda.status();
   }

@@ -17,9 +17,6 @@ namespace {
 
 using Kind = DeviceSelector::Kind;
 
-// What a process has on a device beside what it allocates for models.
-constexpr uint64_t kReservedBytes = uint64_t{512} << 20;
-
 // A device that fits: a GPU, or one of its MIG devices.
 struct Match {
   const Gpu* gpu = nullptr;
@@ -228,6 +225,28 @@ void WarnOfUnread(const Devices& devices, DeviceChoice& choice) {
   }
 }
 
+// Compute instances of one GPU instance have processors of their own, and the
+// instance's memory together.
+void ShareMemory(const Gpu& gpu, const MigDevice& mig, DeviceChoice& choice) {
+  std::vector<std::string> others;
+  for (const MigDevice& other : gpu.mig_devices) {
+    if (mig.gpu_instance.has_value() &&
+        other.gpu_instance == mig.gpu_instance && other.uuid != mig.uuid) {
+      others.push_back(other.uuid);
+    }
+  }
+  if (others.empty()) {
+    return;
+  }
+  choice.memory_sharers = others.size() + 1;
+  choice.warnings.push_back(absl::StrCat(
+      mig.uuid, " shares the memory of its GPU instance with ",
+      absl::StrJoin(others, ", "), ": models here have 1/",
+      choice.memory_sharers,
+      " of it at most; make one compute instance of a GPU instance where they "
+      "are to have all"));
+}
+
 std::string WithoutPrefix(absl::string_view uuid) {
   const bool has_prefix =
       absl::StartsWith(uuid, "GPU-") || absl::StartsWith(uuid, "MIG-");
@@ -258,6 +277,7 @@ absl::StatusOr<DeviceChoice> Choose(const DeviceSelector& selector,
     choice.profile = mig->profile;
     choice.multiprocessor_count = mig->multiprocessor_count;
     choice.memory_bytes = mig->memory_bytes;
+    ShareMemory(gpu, *mig, choice);
   } else {
     choice.name = gpu.name;
     choice.memory_bytes = gpu.memory_bytes;
@@ -271,13 +291,6 @@ absl::StatusOr<DeviceChoice> Choose(const DeviceSelector& selector,
         " changes with the GPU's next reset: ", choice.uuid, " is gone then"));
   }
   return choice;
-}
-
-double MemoryFraction(uint64_t memory_bytes) {
-  constexpr double kLeast = 0.5;
-  const double share =
-      static_cast<double>(kReservedBytes) / static_cast<double>(memory_bytes);
-  return std::max(kLeast, 1 - share);
 }
 
 absl::Status CheckVisible(const DeviceChoice& choice,
@@ -307,7 +320,9 @@ std::string Describe(const DeviceChoice& choice) {
   }
   if (choice.memory_bytes.has_value()) {
     add("memory_bytes", absl::StrCat(*choice.memory_bytes));
-    add("memory_fraction", absl::StrCat(MemoryFraction(*choice.memory_bytes)));
+  }
+  if (choice.memory_sharers > 1) {
+    add("memory_sharers", absl::StrCat(choice.memory_sharers));
   }
   add("pci", choice.pci_bus_id);
   return absl::StrJoin(parts, " ");

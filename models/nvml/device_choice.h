@@ -17,6 +17,7 @@
 #ifndef FERRY_MODELS_NVML_DEVICE_CHOICE_H_
 #define FERRY_MODELS_NVML_DEVICE_CHOICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ struct DeviceChoice {
   // NVML does not tell the multiprocessors of a whole GPU; CUDA does.
   std::optional<uint32_t> multiprocessor_count;
   std::optional<uint64_t> memory_bytes;
+  // How many compute instances share that memory, as far as NVML shows them.
+  size_t memory_sharers = 1;
   std::vector<std::string> warnings;  // for the log
 
   bool is_mig() const { return !parent_uuid.empty(); }
@@ -61,11 +64,6 @@ struct DeviceChoice {
 absl::StatusOr<DeviceChoice> Choose(
     const DeviceSelector& selector, const Devices& devices,
     const std::optional<std::string>& visible = std::nullopt);
-
-// The share of a device's memory that its process may allocate: all but 512 MiB
-// for CUDA's context, kernels and libraries, and never less than half. So a 1g
-// slice gives up a larger share than a whole GPU. REQUIRES: memory_bytes > 0.
-double MemoryFraction(uint64_t memory_bytes);
 
 // Checks what CUDA sees after its start: exactly the device that was chosen.
 // `seen` are UUIDs, with or without GPU- or MIG- before them.

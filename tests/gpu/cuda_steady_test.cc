@@ -27,7 +27,9 @@ class CountedMemory final : public HostMemory {
     ++allocations;
     return memory_->Allocate(bytes);
   }
-  void Free(std::byte* bytes) override { memory_->Free(bytes); }
+  void Free(std::byte* bytes, size_t size) override {
+    memory_->Free(bytes, size);
+  }
 
   std::atomic<int64_t> allocations{0};
 

@@ -20,7 +20,7 @@ namespace ferry {
 
 // One for the process.
 inline CudaDevice& TheDevice() {
-  static const auto device = CudaDevice::Open(/*memory_fraction=*/0.9);
+  static const auto device = CudaDevice::Open(/*memory_share=*/0.9);
   TORCH_CHECK(device.ok(), std::string(device.status().message()));
   return **device;
 }

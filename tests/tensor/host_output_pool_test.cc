@@ -69,9 +69,9 @@ class CountedMemory final : public HostMemory {
     ++count;
     return HostMemory::Plain()->Allocate(bytes);
   }
-  void Free(std::byte* bytes) override {
+  void Free(std::byte* bytes, size_t size) override {
     --count;
-    HostMemory::Plain()->Free(bytes);
+    HostMemory::Plain()->Free(bytes, size);
   }
   size_t max_idle_bytes() const override { return 1000; }
 

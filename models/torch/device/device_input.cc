@@ -1,8 +1,6 @@
 // Implements DeviceInput: gathers on the host, converts on the device.
 #include "models/torch/device/device_input.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -21,18 +19,10 @@ int32_t MostRows(const ModelOptions& options) {
   return std::max(options.spec.max_batch_size, 1);
 }
 
-void ReserveDevice(at::Tensor& room, int64_t elements, at::ScalarType type,
-                   at::Device device) {
-  if (!room.defined() || room.numel() < elements) {
-    room.reset();
-    room = at::empty({elements}, at::TensorOptions(device).dtype(type));
-  }
-}
-
 }  // namespace
 
 DeviceInput::DeviceInput(const ModelOptions& options, size_t index,
-                         const Network& network, DeviceRuntime& runtime,
+                         const Network& network, StagingMemory& memory,
                          DeviceStreams& streams)
     : options_(options),
       index_(index),
@@ -42,7 +32,7 @@ DeviceInput::DeviceInput(const ModelOptions& options, size_t index,
                          options.spec.max_batch_size > 0 &&
                          ModelRow(options, index, spec_.dims).size() ==
                              kImageDims),
-      device_(runtime.device()),
+      memory_(memory),
       streams_(streams) {}
 
 void DeviceInput::Reserve(Wire& wire) {
@@ -57,7 +47,7 @@ void DeviceInput::Reserve(Wire& wire) {
 void DeviceInput::ReserveWire(size_t bytes, Wire& wire) {
   wire.host.Reserve(bytes);
   streams_.Run(DeviceStream::kCopyIn, [&] {
-    ReserveDevice(wire.device, static_cast<int64_t>(bytes), at::kByte, device_);
+    memory_.Reserve(wire.device, static_cast<int64_t>(bytes), at::kByte);
   });
 }
 
@@ -141,11 +131,11 @@ at::Tensor DeviceInput::Place(int32_t rows,
                               absl::Span<const int64_t> row_dims) {
   const int64_t elements = rows * RowElements(row_dims);
   if (!staged_.defined()) {
-    ReserveDevice(staged_, MostRows(options_) * MostRowElements(row_dims),
-                  type_, device_);
+    memory_.Reserve(staged_, MostRows(options_) * MostRowElements(row_dims),
+                    type_);
   }
   at::Tensor& room = elements <= staged_.numel() ? staged_ : larger_;
-  ReserveDevice(room, elements, type_, device_);
+  memory_.Reserve(room, elements, type_);
   const at::Tensor flat = room.narrow(0, 0, elements);
   const std::vector<int64_t> shape =
       Shape(options_.spec.max_batch_size > 0, rows,

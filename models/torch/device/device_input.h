@@ -20,6 +20,7 @@
 #include "batcher/batch.h"
 #include "models/config/model_options.h"
 #include "models/torch/device/device_runtime.h"
+#include "models/torch/device/staging_memory.h"
 #include "models/torch/network.h"
 #include "tensor/host_memory.h"
 
@@ -45,7 +46,7 @@ class DeviceInput {
 
   // All outlive it. `index`: of options.spec.inputs.
   DeviceInput(const ModelOptions& options, size_t index, const Network& network,
-              DeviceRuntime& runtime, DeviceStreams& streams);
+              StagingMemory& memory, DeviceStreams& streams);
 
   // Makes room for the largest batch, where shapes are fixed.
   void Reserve(Wire& wire);
@@ -74,7 +75,7 @@ class DeviceInput {
   const TensorSpec& spec_;
   const at::ScalarType type_;     // that the network takes
   const bool has_channels_last_;  // images, where the network wants them so
-  const at::Device device_;
+  StagingMemory& memory_;
   DeviceStreams& streams_;
   // Flat. What graphs read stays where it is; rows that are larger than those
   // of warm-up have a room of their own.

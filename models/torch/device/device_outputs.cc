@@ -28,12 +28,13 @@ size_t ToBytes(DataType type, int32_t rows, absl::Span<const int64_t> dims) {
 
 }  // namespace
 
-DeviceOutputs::DeviceOutputs(const ModelOptions& options,
-                             DeviceRuntime& runtime, DeviceStreams& streams)
+DeviceOutputs::DeviceOutputs(const ModelOptions& options, at::Device device,
+                             std::shared_ptr<StagingMemory> memory,
+                             DeviceStreams& streams)
     : options_(options),
-      device_(runtime.device()),
+      device_(device),
       streams_(streams),
-      memory_(runtime.host_memory()),
+      memory_(std::move(memory)),
       pool_(options.spec.outputs.size(), kMaxIdleOutputs,
             HostOutputPool::kMaxShared, memory_),
       most_bytes_(options.spec.outputs.size()) {}
@@ -66,13 +67,10 @@ absl::Status DeviceOutputs::Put(const Batch& batch, const RowRange& rows,
     Room& room = rooms.outputs[i];
     if (rows.first == 0) {
       room.row_dims.assign(dims.begin(), dims.end());
-      const auto bytes =
-          static_cast<int64_t>(ToBytes(spec.type, batch.rows(), room.row_dims));
-      if (!room.device.defined() || room.device.numel() < bytes) {
-        room.device.reset();
-        room.device =
-            at::empty({bytes}, at::TensorOptions(device_).dtype(at::kByte));
-      }
+      memory_->Reserve(
+          room.device,
+          static_cast<int64_t>(ToBytes(spec.type, batch.rows(), room.row_dims)),
+          at::kByte);
     } else if (SpanOf(dims) != absl::MakeConstSpan(room.row_dims)) {
       return absl::InternalError(absl::StrCat(
           "output '", spec.name, "' of a part of a batch: expected rows of [",

@@ -23,6 +23,7 @@
 #include "models/config/model_options.h"
 #include "models/torch/device/device_input.h"
 #include "models/torch/device/device_runtime.h"
+#include "models/torch/device/staging_memory.h"
 #include "models/torch/network.h"
 #include "tensor/host_memory.h"
 #include "tensor/host_output_pool.h"
@@ -45,9 +46,9 @@ class DeviceOutputs {
     OutputRef buffer = {};
   };
 
-  // All outlive it.
-  DeviceOutputs(const ModelOptions& options, DeviceRuntime& runtime,
-                DeviceStreams& streams);
+  // The options and the streams outlive it. `device`: where networks give them.
+  DeviceOutputs(const ModelOptions& options, at::Device device,
+                std::shared_ptr<StagingMemory> memory, DeviceStreams& streams);
 
   Rooms MakeRooms();
 
@@ -76,7 +77,7 @@ class DeviceOutputs {
   const ModelOptions& options_;
   const at::Device device_;
   DeviceStreams& streams_;
-  const std::shared_ptr<HostMemory> memory_;
+  const std::shared_ptr<StagingMemory> memory_;
   HostOutputPool pool_;
   std::vector<size_t> most_bytes_;  // [spec output], copied out of a batch
 };

@@ -31,14 +31,15 @@ TorchDeviceModel::TorchDeviceModel(std::unique_ptr<Network> network,
     : options_(options),
       runtime_(runtime),
       streams_(runtime.MakeStreams()),
+      memory_(std::make_shared<StagingMemory>(runtime)),
       network_(std::move(network)),
       graphs_(*network_, *streams_, options.use_graphs),
       fit_(options_),
-      outputs_(options_, runtime, *streams_),
+      outputs_(options_, runtime.device(), memory_, *streams_),
       staged_(options.spec.inputs.size()),
       most_rows_(std::max(options.spec.max_batch_size, 1)) {
   for (size_t i = 0; i < options_.spec.inputs.size(); ++i) {
-    inputs_.emplace_back(options_, i, *network_, runtime_, *streams_);
+    inputs_.emplace_back(options_, i, *network_, *memory_, *streams_);
   }
   for (int32_t i = 0; i < kPlaces; ++i) {
     places_.push_back(MakePlace());
@@ -60,7 +61,7 @@ TorchDeviceModel::~TorchDeviceModel() {
 TorchDeviceModel::Place TorchDeviceModel::MakePlace() {
   Place place;
   for (DeviceInput& input : inputs_) {
-    place.inputs.emplace_back(*runtime_.host_memory());
+    place.inputs.emplace_back(*memory_);
     input.Reserve(place.inputs.back());
   }
   place.outputs = outputs_.MakeRooms();
@@ -118,6 +119,7 @@ absl::Status TorchDeviceModel::WarmUp() {
     place.warmed = {};
   }
   FreeKept();  // of the runs before there were graphs
+  memory_->EndWarmUp();
   return status;
 }
 
@@ -373,7 +375,8 @@ std::vector<DeviceCount> TorchDeviceModel::counts() const {
           {"graphs_off", of.off.load()},
           {"no_graph", of.not_recorded.load()},
           {"no_graph_of_these_sizes", of.other_sizes.load()},
-          {"out_of_memory", out_of_memory_.load()}};
+          {"out_of_memory", out_of_memory_.load()},
+          {"staging_grown", memory_->grown()}};
 }
 
 }  // namespace ferry

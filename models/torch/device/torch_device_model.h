@@ -9,7 +9,8 @@
 // where a half has none either, the batch fails.
 //
 // Memory of the host and of the device is allocated in warm-up for the largest
-// batch; later only where sizes vary, or replies are held for long.
+// batch; later only where sizes vary, or replies are held for long, which is
+// counted.
 //
 // Thread safety: that of DeviceModel; counts() from any thread.
 #ifndef FERRY_MODELS_TORCH_DEVICE_TORCH_DEVICE_MODEL_H_
@@ -29,6 +30,7 @@
 #include "models/torch/device/device_outputs.h"
 #include "models/torch/device/device_runtime.h"
 #include "models/torch/device/forward_graphs.h"
+#include "models/torch/device/staging_memory.h"
 #include "models/torch/network.h"
 #include "models/torch/output_fit.h"
 
@@ -91,6 +93,7 @@ class TorchDeviceModel final : public DeviceModel {
   ModelOptions options_;
   DeviceRuntime& runtime_;
   const std::unique_ptr<DeviceStreams> streams_;
+  const std::shared_ptr<StagingMemory> memory_;  // replies may hold it
   const std::unique_ptr<Network> network_;
   ForwardGraphs graphs_;
   OutputFit fit_;

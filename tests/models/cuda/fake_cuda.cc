@@ -7,12 +7,13 @@
 const char* FerryCudaBuild() { return FAKE_BUILD; }
 #endif
 
-void FerryOpenCuda(double memory_fraction,
+void FerryOpenCuda(double memory_share,
                    absl::StatusOr<ferry::OpenedCuda>& opened) {
-  opened = ferry::OpenedCuda{
-      .device = nullptr,
-      .is_lost = {},
-      .uuids = {"GPU-a"},
-      .multiprocessors = 132,
-      .description = memory_fraction == 0.5 ? "half" : "other"};
+  opened = ferry::OpenedCuda{.device = nullptr,
+                             .is_lost = {},
+                             .uuids = {"GPU-a"},
+                             .multiprocessors = 132,
+                             .description = memory_share == 0.5 ? "half"
+                                            : memory_share == 1 ? "all"
+                                                                : "other"};
 }

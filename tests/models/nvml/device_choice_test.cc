@@ -235,11 +235,42 @@ TEST_F(DeviceChoiceTest, VisibleIndexesAreRefusedAsTheirOrderIsCudas) {
   }
 }
 
-TEST(MemoryFractionTest, SmallSliceGivesUpALargerShare) {
-  constexpr uint64_t kGib = uint64_t{1} << 30;
-  EXPECT_DOUBLE_EQ(MemoryFraction(16 * kGib), 1 - 0.5 / 16);
-  EXPECT_DOUBLE_EQ(MemoryFraction(128 * kGib), 1 - 0.5 / 128);
-  EXPECT_DOUBLE_EQ(MemoryFraction(kGib / 2), 0.5);  // never less
+TEST_F(DeviceChoiceTest, ComputeInstancesOfOneGpuInstanceShareItsMemory) {
+  Play(
+      "gpu uuid=GPU-1 memory_mib=81559 mig=on places=7\n"
+      "mig gpu=0 place=0 uuid=MIG-a gi=1 ci=0 memory_mib=20096\n"
+      "mig gpu=0 place=1 uuid=MIG-b gi=2 ci=0 memory_mib=40448\n"
+      "mig gpu=0 place=2 uuid=MIG-c gi=2 ci=1 memory_mib=40448\n"
+      "mig gpu=0 place=3 uuid=MIG-d gi=2 ci=2 memory_mib=40448\n"
+      "gpu uuid=GPU-2 memory_mib=81559 mig=on places=7\n"
+      "mig gpu=1 place=0 uuid=MIG-e gi=2 ci=0 memory_mib=20096\n");
+  const absl::StatusOr<DeviceChoice> shared = ChooseText("MIG-c");
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_EQ(shared->memory_sharers, 3u);
+  EXPECT_THAT(shared->warnings,
+              ElementsAre("MIG-c shares the memory of its GPU instance with "
+                          "MIG-b, MIG-d: models here have 1/3 of it at most; "
+                          "make one compute instance of a GPU instance where "
+                          "they are to have all"));
+  EXPECT_THAT(Describe(*shared), HasSubstr("memory_sharers=3"));
+  for (const char* const alone : {"MIG-a", "MIG-e"}) {
+    const absl::StatusOr<DeviceChoice> choice = ChooseText(alone);
+    ASSERT_TRUE(choice.ok()) << choice.status();
+    EXPECT_EQ(choice->memory_sharers, 1u);
+    EXPECT_THAT(choice->warnings, IsEmpty());
+  }
+}
+
+TEST_F(DeviceChoiceTest, InstancesThatAreNotToldShareNothing) {
+  Play(
+      "gpu uuid=GPU-1 memory_mib=81559 mig=on places=7\n"
+      "mig gpu=0 place=0 uuid=MIG-a gi=1 ci=0\n"
+      "mig gpu=0 place=1 uuid=MIG-b gi=2 ci=0\n"
+      "code call=nvmlDeviceGetGpuInstanceId code=3\n");
+  const absl::StatusOr<DeviceChoice> choice = ChooseText("MIG-a");
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->memory_sharers, 1u);
+  EXPECT_THAT(choice->warnings, IsEmpty());
 }
 
 TEST(CheckVisibleTest, OneDeviceWithThatUuidPasses) {

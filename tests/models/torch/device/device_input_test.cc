@@ -46,8 +46,8 @@ class DeviceInputTest : public ::testing::Test {
   at::Tensor Take(const RowInput& row, int32_t first = 0,
                   bool channels_last = false) {
     const Taker network(channels_last);
-    DeviceInput input(options_, 0, network, runtime_, *streams_);
-    DeviceInput::Wire wire(*memory_);
+    DeviceInput input(options_, 0, network, memory_, *streams_);
+    DeviceInput::Wire wire(memory_);
     input.Reserve(wire);
     const std::vector<RowInput> rows = {row};
     const RowRequests requests(options_.spec, rows, 3);
@@ -68,7 +68,7 @@ class DeviceInputTest : public ::testing::Test {
   }
 
   HostRuntime runtime_;
-  const std::shared_ptr<HostMemory> memory_ = runtime_.host_memory();
+  StagingMemory memory_{runtime_};
   const std::unique_ptr<DeviceStreams> streams_ = runtime_.MakeStreams();
   ModelOptions options_;
 };
@@ -109,8 +109,8 @@ TEST_F(DeviceInputTest, RowsOfEachPadStandAtTheSamePlace) {
   options_.spec.inputs[0].dims = {kAnySize};
   options_.spec.inputs[0].pads = {2, 8};
   const Taker network(false);
-  DeviceInput input(options_, 0, network, runtime_, *streams_);
-  DeviceInput::Wire wire(*memory_);
+  DeviceInput input(options_, 0, network, memory_, *streams_);
+  DeviceInput::Wire wire(memory_);
   std::vector<const void*> places;
   for (const int64_t size : {2, 8, 16, 2}) {
     const std::vector<RowInput> row = {

@@ -118,6 +118,40 @@ TEST_F(DeviceModelTest, WarmedUpItTakesNoMoreMemoryOfTheHost) {
     ASSERT_TRUE(Play(*model, *BatchOf({&eight}), held[i], place).ok());
   }
   EXPECT_EQ(runtime_.memory->left, before);
+  EXPECT_EQ(Count(*model, "staging_grown"), 0);
+}
+
+TEST_F(DeviceModelTest, RepliesThatAreHeldForLongTakeMoreAndAreCounted) {
+  const auto model = Make(Doubled);
+  ASSERT_TRUE(model->WarmUp().ok());
+  TestRows one(1, {2}, {1, 2});
+  std::vector<OutputRef> held(HostOutputPool::kMaxShared + 2);
+  for (OutputRef& output : held) {
+    ASSERT_TRUE(Play(*model, *BatchOf({&one}), output).ok());
+  }
+  EXPECT_EQ(Count(*model, "staging_grown"), 2);
+}
+
+// Each size alone is more than the last one by a number.
+TEST_F(DeviceModelTest, SizesThatGrowTakeMemorySeldomAndAreCounted) {
+  options_.spec.inputs[0].dims = {kAnySize};
+  options_.spec.outputs[0].dims = {kAnySize};
+  const auto model = Make(Doubled);
+  ASSERT_TRUE(model->WarmUp().ok());
+  for (const bool is_again : {false, true}) {
+    const uint64_t before = Count(*model, "staging_grown");
+    for (int64_t size = 1; size <= 1000; ++size) {
+      TestRows row(1, {size}, std::vector<float>(static_cast<size_t>(size), 1));
+      OutputRef output;
+      ASSERT_TRUE(Play(*model, *BatchOf({&row}), output).ok());
+      ASSERT_EQ(Values32(output, 1), std::vector<float>(row.values.size(), 2));
+    }
+    const uint64_t grown = Count(*model, "staging_grown") - before;
+    // Rooms: the wire's and the outputs' on both sides, and the network's; each
+    // grows by half, from 1 to 1000 numbers.
+    EXPECT_LE(grown, is_again ? 0 : 5 * 20);
+    EXPECT_TRUE(is_again || grown > 5) << grown;
+  }
 }
 
 TEST_F(DeviceModelTest, CastsToThePrecisionAndBack) {

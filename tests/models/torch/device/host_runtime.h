@@ -416,7 +416,9 @@ class ShortMemory final : public HostMemory {
     }
     return plain_->Allocate(bytes);
   }
-  void Free(std::byte* bytes) override { plain_->Free(bytes); }
+  void Free(std::byte* bytes, size_t size) override {
+    plain_->Free(bytes, size);
+  }
 
   std::atomic<int> left{kNoEnd};  // allocations
 
