@@ -2,22 +2,29 @@
 without a device (tests/cuda_fake)."""
 
 import concurrent.futures
+import re
 import signal
 import threading
 import time
 import unittest
 
+import numpy as np
 import tritonclient.grpc as triton
+from tritonclient.grpc import service_pb2 as pb
 from tritonclient.utils import InferenceServerException
 
 from fake_server import GPU, LINEAR, STOP_S, Fake, ask, has_fake
 from ferry_process import wait_until
+from raw_http2 import RawClient
 
 BF16 = 0.1  # of values up to 15, of which bf16 keeps 8 bits
+# The one thread that frees memory which the device reads.
+FREES = "cudaFreeHost on ferry-free"
 # Kernels and functions that these models may ask for in vain.
 HARMLESS = ("stub cuCtxGetCurrent", "stub cuCtxSetCurrent",
-            "stub cuDevicePrimaryCtxRetain")
+            "stub cuDevicePrimaryCtxRetain", FREES)
 ILLEGAL_ADDRESS = 700
+MIB = 1 << 20
 OUT_OF_MEMORY = 2
 CAPTURE_INVALIDATED = 901
 
@@ -214,6 +221,74 @@ class ServingTest(FakeCase):
             for one in served:
                 one.result()  # none has failed
         self.assert_stops(server)
+
+
+@UNLESS_THERE
+class MemoryTest(FakeCase):
+
+    def measures(self, server):
+        """Returns what is beside LibTorch's allocator, and what that may hold,
+        as it was told so far, but of a probe load."""
+        return [tuple(map(int, found)) for found in re.findall(
+            r"^\d\S+ info cuda memory total_bytes=\d+ beside_bytes=(\d+) "
+            r"allowed_bytes=(\d+)", "".join(server.log), re.M)]
+
+    def test_what_is_beside_the_allocator_is_measured_when_a_model_is_warm(self):
+        fake = self.fake(memory_mib=4096, context_mib=300, kernel_kib=16 << 10)
+        for name in ("linear", "other"):
+            fake.add_model(name)
+        server, client = self.start(fake, "--model-control-mode=explicit",
+                                    "--load-model=linear")
+        slack = 128 * MIB
+        # Those of the load that was tried in a process of its own, too.
+        loaded = len({line for line in fake.log() if line.startswith("kernel ")})
+        started, warm = self.measures(server)
+        self.assertEqual(started, (300 * MIB, (4096 - 300) * MIB - slack))
+        self.assertGreater(loaded, 1)
+        beside = (300 + 16 * loaded) * MIB
+        self.assertEqual(warm, (beside, 4096 * MIB - beside - slack))
+        self.assertLess(ask(client, rows=8), BF16)
+        # The same kernels again.
+        client.load_model("other")
+        self.assertEqual(len(self.measures(server)), 2)
+        self.assert_stops(server)
+
+    def test_device_that_does_not_tell_its_memory_serves(self):
+        fake = self.fake(fail=[f"cudaMemGetInfo:{i}:999" for i in range(1, 9)])
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        self.assertLess(ask(client, rows=3), BF16)
+        self.assertEqual(self.measures(server), [(0, (4096 - 128) * MIB)])
+        self.assertIn("planned error of cudaMemGetInfo", fake.log())
+        self.assert_stops(server)
+
+    def test_free_that_takes_long_holds_up_no_call(self):
+        fake = self.fake()
+        held = fake.folder / "hold"
+        fake.scenario["hold_free"] = str(held)
+        fake.add_model("spread", "spread", LINEAR.replace(
+            "max_batch_size: 8", "max_batch_size: 1").replace("[ 2 ]",
+                                                              "[ 4096 ]"))
+        fake.add_model("linear")
+        server, client = self.start(fake, "--grpc-infer-thread-count=1")
+        request = pb.ModelInferRequest(model_name="spread")
+        request.inputs.add(name="x", datatype="FP32", shape=[1, 3])
+        request.raw_input_contents.append(np.ones(3, np.float32).tobytes())
+        reader = RawClient(server.address, window=0)
+        self.addCleanup(reader.close)
+        # One more than a pool keeps; it is freed when they come back.
+        for _ in range(20):
+            reader.start("ModelInfer", request.SerializeToString())
+        self.assertTrue(wait_until(lambda: server.metric(
+            "ferry_requests_total", model="spread", code="OK") >= 20))
+        held.write_text("")
+        reader.close()
+        self.assertTrue(wait_until((fake.folder / "hold.held").exists))
+        for seed in range(50):
+            self.assertLess(ask(client, seed=seed, client_timeout=30), BF16)
+        held.unlink()
+        self.assert_stops(server)
+        self.assert_clean(fake)
 
 
 @UNLESS_THERE

@@ -3,11 +3,14 @@
 // they call besides is a stub that make_stubs.py writes.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -101,6 +104,21 @@ cudaError_t Free(const char* name, void* memory,
   });
 }
 
+// Notes which thread calls.
+void TellThread(const char* call) {
+  char name[16] = {};
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  LogOnce(std::string(call) + " on " + name);
+}
+
+void WaitWhileHeld() {
+  const std::string& file = FakeScenario::Get().hold_free;
+  while (!file.empty() && access(file.c_str(), F_OK) == 0) {
+    std::ofstream(file + ".held");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 // --- what the driver hands out -----------------------------------------------
 
 constexpr int kDriverNotSupported = 801;
@@ -167,10 +185,12 @@ using ferry::cuda_fake::Launch;
 using ferry::cuda_fake::Memory;
 using ferry::cuda_fake::Of;
 using ferry::cuda_fake::SetBytes;
+using ferry::cuda_fake::TellThread;
 using ferry::cuda_fake::Told;
 using ferry::cuda_fake::UnsafeCall;
 using ferry::cuda_fake::Variables;
 using ferry::cuda_fake::VariableSizes;
+using ferry::cuda_fake::WaitWhileHeld;
 using ferry::cuda_fake::Work;
 
 extern "C" {
@@ -226,6 +246,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     *properties = {};
     std::strncpy(properties->name, "Fake H100", sizeof(properties->name) - 1);
     properties->totalGlobalMem = Memory().total();
+    properties->pciBusID = 0x1b;
     properties->sharedMemPerBlock = 48 << 10;
     properties->sharedMemPerBlockOptin = 227 << 10;
     properties->sharedMemPerMultiprocessor = 228 << 10;
@@ -374,6 +395,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 }
 
 cudaError_t cudaFree(void* memory) {
+  TellThread("cudaFree");
   return Free("cudaFree", memory, &FakeMemory::FreeDevice);
 }
 
@@ -385,6 +407,8 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned int /*flags*/) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
+  TellThread("cudaFreeHost");
+  WaitWhileHeld();
   return Free("cudaFreeHost", memory, &FakeMemory::FreePinned);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tests/cuda_fake/fake_calls.h"
+#include "tests/cuda_fake/fake_memory.h"
 #include "tests/cuda_fake/fake_scenario.h"
 
 namespace ferry::cuda_fake {
@@ -47,6 +48,11 @@ cudaError_t FakeKernels::Launch(const void* host_function,
     }
     Kernel& kernel = found->second;
     if (!kernel.is_looked_up) {
+      // Loaded now, and for as long as the process.
+      if (const size_t bytes = FakeScenario::Get().kernel_kib << 10;
+          bytes > 0 && FakeMemory::Get().AllocateDevice(bytes) == nullptr) {
+        return cudaErrorMemoryAllocation;
+      }
       kernel.is_looked_up = true;
       kernel.name = Demangled(kernel.name);
       kernel.maker = FerryKernel(kernel.name);

@@ -41,7 +41,8 @@ FakeMemory& FakeMemory::Get() {
 
 FakeMemory::FakeMemory()
     : total_(FakeScenario::Get().memory_mib << 20),
-      file_(memfd_create("ferry-fake-cuda", MFD_CLOEXEC)) {
+      file_(memfd_create("ferry-fake-cuda", MFD_CLOEXEC)),
+      used_(FakeScenario::Get().context_mib << 20) {
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(kAddresses)) != 0) {
     std::perror("the fake device's memory");
     std::_Exit(1);

@@ -53,6 +53,10 @@ FakeScenario Read() {
     const auto number = std::strtoull(value.c_str(), nullptr, 10);
     if (name == "memory_mib") {
       scenario.memory_mib = number;
+    } else if (name == "context_mib") {
+      scenario.context_mib = number;
+    } else if (name == "kernel_kib") {
+      scenario.kernel_kib = number;
     } else if (name == "driver") {
       scenario.driver = static_cast<int>(number);
     } else if (name == "fail" || name == "fail_when" || name == "sticky") {
@@ -65,6 +69,8 @@ FakeScenario Read() {
       scenario.kernel_ms = static_cast<int64_t>(number);
     } else if (name == "slow_free_ms") {
       scenario.slow_free_ms = static_cast<int64_t>(number);
+    } else if (name == "hold_free") {
+      scenario.hold_free = value;
     } else if (name == "records_not_ready") {
       scenario.records_not_ready = number != 0;
     } else if (name == "progresses") {

@@ -4,6 +4,8 @@
 // Its text is words with a value each, separated by blanks:
 //
 //   memory_mib=4096        what the device has in all
+//   context_mib=300        what is used of it when CUDA has started
+//   kernel_kib=64          what each kernel takes when it is first launched
 //   driver=13000           the newest CUDA that the driver knows
 //   fail=CALL:N:CODE       the Nth call of CALL returns CODE; may come often
 //   sticky=CALL:N:CODE     the same, and all that follow return CODE too
@@ -13,11 +15,15 @@
 //   endless=N              the Nth kernel never ends
 //   kernel_ms=2            each kernel takes as long
 //   slow_free_ms=20        cudaFree and cudaFreeHost take as long
+//   hold_free=PATH         cudaFreeHost does not return while that file is
+//   there,
+//                          and makes a file PATH.held when it begins to wait
 //   records_not_ready=1    cudaErrorNotReady becomes the last error
 //   progresses=1           a query of an event does one step of its stream
 //   wrong_graph=N          the Nth graph leaves out its last step
 //   lose_when=PATH         the device is lost when that file is there
-//   log=PATH               what happens there for the first time, a line each;
+//   log=PATH               what happens there for the first time, a line each,
+//                          with the threads that free memory;
 //                          PATH.used holds the device's bytes in use
 //
 // Thread safety: immutable after Get().
@@ -48,12 +54,15 @@ struct FakeScenario {
   static const FakeScenario& Get();
 
   uint64_t memory_mib = 4096;
+  uint64_t context_mib = 0;
+  uint64_t kernel_kib = 0;
   int driver = 13000;
   std::vector<PlannedError> errors;
   std::vector<PlannedHang> hangs;
   uint64_t endless = 0;  // 0: none
   int64_t kernel_ms = 0;
   int64_t slow_free_ms = 0;
+  std::string hold_free;
   bool records_not_ready = false;
   bool progresses = false;
   uint64_t wrong_graph = 0;  // 0: none

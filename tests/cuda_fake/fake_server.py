@@ -62,11 +62,13 @@ class Fake:
 
     def add_model(self, name, file="linear", config=LINEAR):
         """A model of one of the files of write_scripts."""
-        scripts = self.folder / "scripts"
+        kind = ["broad"] if file in ("broad", "spread") else []
+        scripts = self.folder / "-".join(["scripts", *kind])
         if not scripts.exists():
             scripts.mkdir()
-            subprocess.run([os.environ["FERRY_WRITE_SCRIPTS"], scripts],
-                           check=True, capture_output=True)
+            subprocess.run(
+                [os.environ["FERRY_WRITE_SCRIPTS"], scripts, *kind],
+                check=True, capture_output=True)
         (self.models / name / "1").mkdir(parents=True)
         shutil.copy(scripts / f"{file}.pt", self.models / name / "1/model.pt")
         (self.models / name / "config.pbtxt").write_text(config)

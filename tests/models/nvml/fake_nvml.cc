@@ -7,6 +7,8 @@
 // order. As in NVML, starts are counted: the last shutdown ends it.
 //
 // Thread safety: thread-safe, by one lock.
+#include <strings.h>
+
 #include <cstdlib>
 #include <vector>
 
@@ -127,6 +129,37 @@ Code nvmlDeviceGetHandleByUUID(const char* uuid, DeviceHandle* out) {
   }
   return Code::kNotFound;
 }
+
+// What LibTorch asks where memory has run out, for the text of its error: no
+// process is told.
+Code nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, DeviceHandle* out) {
+  fake::FakeDriver& driver = fake::Driver();
+  std::lock_guard lock(driver.mutex);
+  const Code code = fake::Begin("nvmlDeviceGetHandleByPciBusId_v2");
+  if (code != Code::kSuccess) {
+    return code;
+  }
+  for (FakeDevice& gpu : driver.scenario->gpus) {
+    if (strcasecmp(gpu.Text("bus").c_str(), bus_id) == 0) {
+      *out = fake::ToHandle(gpu);
+      return Code::kSuccess;
+    }
+  }
+  return Code::kNotFound;
+}
+
+Code nvmlDeviceGetComputeRunningProcesses(DeviceHandle /*device*/,
+                                          uint32_t* count, void* /*out*/) {
+  std::lock_guard lock(fake::Driver().mutex);
+  *count = 0;
+  return fake::Begin("nvmlDeviceGetComputeRunningProcesses");
+}
+
+// LibTorch looks these up with those.
+Code nvmlDeviceGetGpuFabricInfoV() { return Code::kNotSupported; }
+Code nvmlDeviceGetNvLinkRemoteDeviceType() { return Code::kNotSupported; }
+Code nvmlDeviceGetNvLinkRemotePciInfo_v2() { return Code::kNotSupported; }
+Code nvmlSystemGetCudaDriverVersion_v2() { return Code::kNotSupported; }
 
 Code nvmlDeviceGetUUID(DeviceHandle device, char* out, uint32_t size) {
   return fake::CopyText("nvmlDeviceGetUUID", device, "uuid", out, size);
