@@ -395,7 +395,6 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 }
 
 cudaError_t cudaFree(void* memory) {
-  TellThread("cudaFree");
   return Free("cudaFree", memory, &FakeMemory::FreeDevice);
 }
 

@@ -23,7 +23,7 @@
 //   wrong_graph=N          the Nth graph leaves out its last step
 //   lose_when=PATH         the device is lost when that file is there
 //   log=PATH               what happens there for the first time, a line each,
-//                          with the threads that free memory;
+//                          with the threads that call cudaFreeHost;
 //                          PATH.used holds the device's bytes in use
 //
 // Thread safety: immutable after Get().
