@@ -15,7 +15,6 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "models/cuda/compute_turns.h"
-
 #include "models/cuda/memory_limit.h"
 #include "models/cuda/stream_pool.h"
 #include "models/torch/device/device_runtime.h"

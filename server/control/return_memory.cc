@@ -68,8 +68,7 @@ void MemoryReturn::Look(TimePoint now) {
   if (now - since_ < kUnused / 2) {
     return;
   }
-  const size_t unused =
-      std::min(least_, std::exchange(least_before_, least_));
+  const size_t unused = std::min(least_, std::exchange(least_before_, least_));
   if (unused >= kWorthIt) {
     for (size_t given = 0; given < unused && heap_.free_bytes() >= kWorthIt;
          given += kMaxStep) {  // glibc gives all back in the first
