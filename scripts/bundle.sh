@@ -174,6 +174,9 @@ cp deploy/bundle/sim.pbtxt "$bundle/models/sim/config.pbtxt"
 cp "$staging/scripts/linear.pt" "$bundle/models/linear/1/model.pt"
 # With which gpu_check.sh loses a device.
 cp "$staging/scripts/ids.pt" "$bundle/tests/models/lookup/1/model.pt"
+# What it asks a server on a device about.
+install -m 644 -D -t "$bundle/tests/scripts" \
+  "$staging"/scripts/{linear,waits,random,pixels,takes,heavy}.pt
 
 {
   echo "Ferry $version, $(uname -m), of commit" \

@@ -4,8 +4,9 @@
 # where it lies in tests/:
 #
 #   tests/gpu_check.sh [--device DEVICE] [--torch DIR] [--seconds S] [--out DIR]
-#     [--no-measure | --only-measure] [--no-sanitizer] [--network NAME[:MS]]..
-#     [--batch N,..] [--model-dir DIR].. [--measure-on cpu]
+#     [--only PART,.. | --no-measure | --only-measure] [--no-sanitizer]
+#     [--no-control] [--other-torch DIR] [--network NAME[:MS]].. [--batch N,..]
+#     [--model-dir DIR].. [--measure-on cpu]
 #
 # --device   that of ferry-server: only, cuda:N, GPU-<uuid> or MIG-<uuid> (only)
 # --torch    the folder that holds torch's lib/ (FERRY_TORCH, or python3's)
@@ -13,15 +14,28 @@
 # --out      where ferry-gpu-check.json and .txt go (.)
 # --bundle   the unpacked bundle, where this is not in it
 #
-# Runs the tests of device code, every call of NVML, and ferry-server and
-# ferry-forward with a short load, on the device and then on the CPU, as the
-# control; then the measurements; a server that loses its device to an index out of
-# range, which processes that share it through MPS feel, too; last the tests and a
-# short serve under compute-sanitizer, where there is one. Each step is bounded in
+# Runs what --only names, or all of it in this order. Each step is bounded in
 # time, and one that fails stops no other. What needs a device, or anything else
-# that is not there, is skipped and says why. The files are written anew after each step. With --seconds
-# 3 the first part takes about 2 minutes, measuring about 18 and packages, which
-# come last, by estimate 6 more, the sanitizer up to 45.
+# that is not there, is skipped and says why. The files are written anew after
+# each step. With --seconds 3 it takes about so long:
+#
+# programs     the tests of device code, every call of NVML, and ferry-server and
+#              ferry-forward with a short load, on the device and then on the CPU,
+#              as the control: 2 minutes
+# serving      a server on the device, and then on the CPU, by estimate 3 minutes;
+#              or one of it: captures (one that breaks, then another model),
+#              random (numbers that are drawn while graphs are recorded), cycles
+#              (20 loads and unloads beside one that serves), memory (more than
+#              the device has), together (two models at once), package
+#              (AOTInductor, compiled here), readers (replies that nobody reads)
+# measure      below: 18 minutes, and packages, which come last, by estimate 6
+# torches      the encoder with another torch, --other-torch, beside: 2 minutes
+# lost-device  a server that loses its device to an index out of range, which
+#              processes that share it through MPS feel, too
+# memcheck     the tests and a short serve under compute-sanitizer, where there is
+#              one: up to 45 minutes
+# memcheck-serving  what `serving` is, smaller, under the same, on the device; or
+#              one of it, memcheck-cycles: by estimate 2 minutes each, 8 at most
 #
 # Measured: what a network reaches in process, by batch size, as CUDA graphs and
 # eagerly, with the device's idle time between batches and TFLOP/s beside those
@@ -31,9 +45,12 @@
 # are compiled here, where there is what compiles them. docs/devices.md says what
 # each key of the JSON is.
 #
-# --no-measure    without these
-# --only-measure  nothing but these
+# --no-measure    without these, and torches
+# --only-measure  nothing but these; with --other-torch also torches
 # --no-sanitizer  without compute-sanitizer
+# --no-control    without the CPU, where time on a device is short
+# --other-torch   the folder torch/ of another version, with what it needs beside
+#                 it, for the same python3
 # --network       to measure, with the limit of p99 in ms: resnet50:15 and
 #                 encoder:130, or mlp; more than once
 # --batch         sizes in process (1,2,4,8,16,32,64,128)

@@ -18,13 +18,23 @@ import measures
 import networks
 import report
 import sanitizer
+import serving_checks
 import steps
+import torches
 from replaced_file import replace
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 # Where runtimes of containers put the driver's libraries; not on the loader's
 # path in each of them.
 DRIVER_LIBRARIES = pathlib.Path("/usr/local/nvidia/lib64")
+# In the order in which they run. A driver that does not take a lost device well
+# disturbs nothing before it; tools are last, since they may take the longest.
+SERVING = tuple(serving_checks.TITLES)
+MEMCHECKS = tuple(f"memcheck-{name}" for name in SERVING)
+PARTS = ("programs", *SERVING, "measure", "torches", "lost-device", "memcheck",
+         *MEMCHECKS)
+# What `--only` takes for several.
+GROUPS = {"serving": SERVING, "memcheck-serving": MEMCHECKS}
 EXIT_CODES = {report.PASSED: 0, report.FAILED: 1, report.SKIPPED: 77}
 
 
@@ -53,6 +63,17 @@ def sizes(text):
     return made
 
 
+def parts(text):
+    """Returns the parts of "cycles,lost-device"."""
+    named = text.split(",")
+    unknown = [name for name in named if name not in (*PARTS, *GROUPS)]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"expected some of {', '.join((*PARTS, *GROUPS))}, got "
+            f"{unknown[0]!r}")
+    return {part for name in named for part in GROUPS.get(name, (name,))}
+
+
 def network(text):
     try:
         return networks.parse(text)
@@ -69,9 +90,12 @@ def make_parser():
     parser.add_argument("--bundle", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parents[2])
     parser.add_argument("--no-sanitizer", action="store_true")
+    parser.add_argument("--no-control", action="store_true")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--no-measure", action="store_true")
     which.add_argument("--only-measure", action="store_true")
+    which.add_argument("--only", type=parts, dest="parts")
+    parser.add_argument("--other-torch", type=pathlib.Path)
     parser.add_argument("--network", type=network, action="append",
                         dest="networks")
     parser.add_argument("--batch", type=sizes, default=list(BATCHES),
@@ -99,12 +123,29 @@ def parse():
     if options.measure_on not in (None, "cpu"):
         parser.error(f"--measure-on: expected cpu, got {options.measure_on}; "
                      "--device names a device")
+    options.parts = chosen(options)
+    if options.other_torch is not None and not (
+            options.other_torch / "__init__.py").exists():
+        parser.error("--other-torch: expected the folder torch/ of Python's "
+                     f"torch, got {options.other_torch}")
     asked = options.torch
     options.torch = find_torch(asked)
     if asked and options.torch is None:
         parser.error(f"--torch: expected lib/libtorch_cpu.so in {asked}, got "
                      "none")
     return options
+
+
+def chosen(options):
+    """Returns the parts that are to run."""
+    if options.parts is not None:
+        return options.parts
+    if options.only_measure:
+        return {"measure"} | ({"torches"} if options.other_torch else set())
+    left_out = {"measure", "torches"} if options.no_measure else set()
+    if options.no_sanitizer:
+        left_out |= {"memcheck", *MEMCHECKS}
+    return set(PARTS) - left_out
 
 
 def prepare_environment(options):
@@ -121,12 +162,35 @@ def prepare_environment(options):
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
-def run_checks(check):
+def run_programs(check, devices):
     steps.list_calls(check)
     steps.run_gpu_tests(check)
-    for device in (check.device, "cpu"):
+    for device in devices:
         steps.serve(check, device)
         steps.forward(check, device)
+
+
+def run_parts(check, options):
+    wanted = options.parts
+    devices = [check.device, *([] if options.no_control else ["cpu"])]
+    with serving_checks.Checks(check) as serving:
+        if "programs" in wanted:
+            run_programs(check, devices)
+        for device in devices:
+            serving_checks.run_all(serving, device, wanted)
+        if "measure" in wanted:
+            measures.Measures(check, options).run_all()
+        if "torches" in wanted:
+            torches.Torches(check, options).run_all()
+        if "lost-device" in wanted:
+            lost_device.lose(check)
+        if "memcheck" in wanted:
+            sanitizer.run_all(check)
+        serving_checks.run_all(
+            serving, check.device,
+            {name.removeprefix("memcheck-")
+             for name in wanted.intersection(MEMCHECKS)},
+            serving_checks.SMALL)
 
 
 def main():
@@ -148,16 +212,7 @@ def main():
           flush=True)
     # Ended early, it leaves what there is.
     check.after_step = save
-    if not options.only_measure:
-        run_checks(check)
-    if not options.no_measure:
-        measures.Measures(check, options).run_all()
-    # A driver that does not take it well disturbs no measurement.
-    if not options.only_measure:
-        lost_device.lose(check)
-    # Last, since it may take the longest.
-    if not (options.only_measure or options.no_sanitizer):
-        sanitizer.run_all(check)
+    run_parts(check, options)
     made = save(is_finished=True)
     print(report.summary(made).splitlines()[-1])
     print(f"{path} and {path.with_suffix('.txt').name} have all of it")

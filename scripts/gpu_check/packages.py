@@ -37,7 +37,7 @@ def need(check, name, on_cpu):
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
         raise Skip(f"no {compiler}, with which AOTInductor compiles")
-    modules = ["torch", "numpy", *MODULES[name], *([] if on_cpu else ["triton"])]
+    modules = ["torch", "numpy", *MODULES.get(name, ()), *([] if on_cpu else ["triton"])]
     tried = "import " + ", ".join(modules)
     if not on_cpu:
         tried += TOOLKIT
@@ -55,11 +55,18 @@ def environment(check):
 def compile_package(check, kept, name, on_cpu, most_rows, repository):
     """Returns the model's folder; what the exporter says goes to `kept`."""
     source, inputs = SOURCES[name]
-    command = [sys.executable, "-B", "-m", "ferry_export",
-               check.home / "export" / "examples" / source, "--format", "pt2",
-               "--device", "cpu" if on_cpu else "cuda", "--no-check",
+    return compile_module(check, kept,
+                          check.home / "export" / "examples" / source, inputs,
+                          name, on_cpu, most_rows, repository)
+
+
+def compile_module(check, kept, source, inputs, name, on_cpu, most_rows,
+                   repository, flags=()):
+    """The same of any source and tensors."""
+    command = [sys.executable, "-B", "-m", "ferry_export", source, "--format",
+               "pt2", "--device", "cpu" if on_cpu else "cuda", "--no-check",
                "--max-batch-size", most_rows, "--repository", repository,
-               "--name", name]
+               "--name", name, *flags]
     for tensor in inputs:
         command += ["--input", tensor]
     visible = {} if on_cpu else check.visible

@@ -18,6 +18,16 @@ def line_of(step):
             f"{device}{reason}")
 
 
+def figure_lines(steps):
+    """Of the steps that have figures, a block each."""
+    for step in steps:
+        if step.get("figures"):
+            yield f"{step['name']} [{step['device']}]"
+            for name, value in step["figures"].items():
+                yield f"  {name}: {value}"
+            yield ""
+
+
 def outcome_of(steps):
     outcomes = {step["outcome"] for step in steps}
     return next(one for one in (FAILED, SKIPPED, PASSED) if one in outcomes)
@@ -65,6 +75,7 @@ def summary(made):
             lines += ["| " + " | ".join(call.values()) + " |"
                       for call in step["calls"]]
             lines.append("")
+    lines += figure_lines(made["steps"])
     if made["measures"]:
         lines += tables.lines(made["measures"])
     counts = ", ".join(f"{count} {outcome}"

@@ -140,7 +140,8 @@ class BundleTest(unittest.TestCase):
         self.assertIn("--device {cpu,cuda}", told)
         self.assertTrue((self.home / "export/examples/minilm.py").exists())
 
-    def gpu_check(self, *wrapper, flags=("--no-measure",)):
+    def gpu_check(self, *wrapper, flags=("--only",
+                                         "programs,lost-device,memcheck")):
         """Runs tests/gpu_check.sh and returns its exit code, its steps, each by
         name and device, and what it measured."""
         with tempfile.TemporaryDirectory() as folder:
@@ -203,6 +204,15 @@ class BundleTest(unittest.TestCase):
                          "no server: see ferry-server")
         self.assertServedOnCpu(steps)
         self.assertEqual(code, 1)
+
+    def test_gpu_check_asks_a_server_on_the_cpu(self):
+        _, steps, _ = self.gpu_check(
+            flags=["--only", "captures,random,together,readers"])
+        on_cpu = {name: step for (name, device), step in steps.items()
+                  if device == "cpu"}
+        self.assertEqual(len(on_cpu), 4)
+        for step in on_cpu.values():
+            self.assertEqual(step["outcome"], "passed", step)
 
     def test_gpu_check_measures_on_the_cpu(self):
         """What is found there, if anything, is not asserted."""

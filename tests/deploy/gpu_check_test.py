@@ -143,6 +143,24 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(steps["tests/broken_test", "cuda:0"]["outcome"],
                          "failed")
 
+    def test_only_the_parts_that_are_named_run(self):
+        self.play("bin/ferry-nvml", NVML)
+        self.play("tests/good_test", "exit 3")
+        for flag, wanted in (
+                ("torches", {"measure the encoder with two torches": 1}),
+                ("cycles", {"serving: models that come and go": 2}),
+                ("memcheck-random",
+                 {"memcheck serving: random numbers beside a capture": 1})):
+            self.run_script("--only", flag)
+            made, _ = self.report()
+            names = [step["name"] for step in made["steps"]]
+            self.assertEqual({name: names.count(name) for name in names},
+                             {"ferry-nvml": 1, **wanted})
+        for flags, devices in ((["--no-control"], 1), ([], 2)):
+            self.run_script("--only", "serving,lost-device", *flags)
+            made, _ = self.report()
+            self.assertEqual(len(made["steps"]), 1 + devices * 7 + 1)
+
     def test_wrong_arguments_are_refused(self):
         ended = self.run_script()
         self.assertEqual(ended.returncode, 2)
@@ -151,6 +169,9 @@ class GpuCheckTest(unittest.TestCase):
         for flags, said in ((["--seconds", "0"], "expected 0.1 to 600, got 0"),
                             (["--torch", "/no/such"], "libtorch_cpu.so"),
                             (["--device", "cpu"], "expected a device"),
+                            (["--only", "serving,no"], "got 'no'"),
+                            (["--other-torch", "/no/such"],
+                             "expected the folder torch/"),
                             (["--gpu"], "unrecognized arguments")):
             ended = self.run_script(*flags)
             self.assertEqual(ended.returncode, 2, said)

@@ -16,12 +16,14 @@
 // their lengths, to which it adds `bonus` [rows, 1] where that is given.
 // waits.pt is linear.pt that looks at its input on the processor first,
 // random.pt one that draws random numbers, writes.pt one that doubles its input
-// where that stands. With
-// `broad` only broad.pt, which is linear.pt by way of 1.5 million numbers a
-// row, and spread.pt, which gives the numbers of linear.pt 2048 times. With
-// `wide` only wide.pt, which gives back what of its input [rows, 1024] is above
-// zero, by 16 MB of weights. With `residual` only residual.pt, a ResNet-18 of
-// 224 x 224 with synthetic weights, its norms folded.
+// where that stands. takes.pt is linear.pt that takes as many MiB for each row
+// as the largest number of its batch says, heavy.pt one whose weights are 4 TiB
+// where they are copied, of one byte in the file. With `broad` only broad.pt,
+// which is linear.pt by way of 1.5 million numbers a row, and spread.pt, which
+// gives the numbers of linear.pt 2048 times. With `wide` only wide.pt, which
+// gives back what of its input [rows, 1024] is above zero, by 16 MB of weights.
+// With `residual` only residual.pt, a ResNet-18 of 224 x 224 with synthetic
+// weights, its norms folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -141,6 +143,20 @@ void WriteIds(const std::string& path) {
   module.register_buffer("ids", at::arange(100'000'001, 100'000'010));
   module.define("def forward(self, x):\n  return self.ids[x]\n");
   module.store_traced_inputs("forward", {at::zeros({1, 1}, at::kLong)});
+  module.save(path);
+}
+
+void WriteHeavy(const std::string& path) {
+  torch::jit::Module module("m");
+  module.register_parameter("w", at::arange(1, 7, at::kFloat).view({2, 3}),
+                            /*is_buffer=*/false);
+  module.register_buffer("all",
+                         at::zeros({1}, at::kByte).expand({int64_t{1} << 42}));
+  module.define(
+      "def forward(self, x):\n"
+      "  scale = 1.0\n"
+      "  if self.all.numel() < 0:\n    scale = 2.0\n"
+      "  return torch.linear(x, self.w) * scale\n");
   module.save(path);
 }
 
@@ -276,6 +292,15 @@ int main(int argc, char** argv) {
         "def forward(self, x):\n"
         "  return torch.linear(x.mul_(2.0), self.w) * 0.5\n",
         {});
+  Write(folder + "takes.pt",
+        "def forward(self, x):\n"
+        "  mib = int(x.cpu().max())\n"
+        "  taken = torch.empty([x.size(0), mib, 1 << 18], device=x.device)\n"
+        "  scale = 1.0\n"
+        "  if taken.numel() < 0:\n    scale = 2.0\n"
+        "  return torch.linear(x, self.w) * scale\n",
+        {});
+  WriteHeavy(folder + "heavy.pt");
   WriteIds(folder + "ids.pt");
   WriteDeep(folder + "deep.pt");
   return 0;
