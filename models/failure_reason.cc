@@ -1,4 +1,4 @@
-// Implements AsFailure: goes through the lines of a text.
+// Implements AsFailure and others, which go through the lines of a text.
 #include "models/failure_reason.h"
 
 #include <algorithm>
@@ -103,6 +103,11 @@ absl::Status AsFailure(absl::string_view what) {
 
 std::string TraceOf(const absl::Status& status) {
   return std::string(status.GetPayload(kTraceKey).value_or(absl::Cord()));
+}
+
+bool TellsOutOfMemory(absl::string_view what) {
+  return absl::StrContains(what, "CUDACachingAllocator") &&
+         absl::StrContains(what, "NVML_SUCCESS");
 }
 
 // FNV-1a over the model, a zero byte, and the reason with '#' for each number.

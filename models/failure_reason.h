@@ -1,5 +1,6 @@
 // AsFailure() finds in what an exception says the reason, which comes behind
-// pages of trace where TorchScript throws.
+// pages of trace where TorchScript throws; TellsOutOfMemory() reads one that is
+// told as another.
 //
 // Thread safety: free functions over values.
 #ifndef FERRY_MODELS_FAILURE_REASON_H_
@@ -22,6 +23,11 @@ absl::Status AsFailure(absl::string_view what);
 // Returns what AsFailure() left out; empty where there was nothing, or where
 // the status was made anew since.
 std::string TraceOf(const absl::Status& status);
+
+// Whether LibTorch says so, without its own exception for it, of a device that
+// has no memory: before it says that its allocator asks NVML for the processes
+// that have it, and where NVML refuses, as on a slice, it throws an assertion.
+bool TellsOutOfMemory(absl::string_view what);
 
 // Returns a number for the failures of a model for one reason, whatever numbers
 // stand in the reason: the same in each process, never 0.

@@ -105,6 +105,11 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
 }
 
 // Completes options.spec where the config leaves tensors out.
+bool IsOutOfMemory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         TellsOutOfMemory(error.what_without_backtrace());
+}
+
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const Source& source,
                                                      ModelOptions& options,
                                                      LoadReport& report) {
@@ -118,10 +123,11 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const Source& source,
       return LoadPackage(source, options, report);
     }
     return LoadNetworkOfFerry(source, options, report);
-  } catch (const c10::OutOfMemoryError& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot load '", path, "': ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
+    if (IsOutOfMemory(error)) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "cannot load '", path, "': ", error.what_without_backtrace()));
+    }
     failure = AsFailure(error.what_without_backtrace());
   } catch (const std::exception& error) {
     failure = AsFailure(error.what());
@@ -172,11 +178,12 @@ DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
   try {
     return std::make_unique<TorchDeviceModel>(*std::move(network), completed,
                                               runtime);
-  } catch (const c10::OutOfMemoryError& error) {
-    return absl::ResourceExhaustedError(error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    return absl::InternalError(absl::StrCat("on ", runtime.device().str(), ": ",
-                                            error.what_without_backtrace()));
+    return IsOutOfMemory(error)
+               ? absl::ResourceExhaustedError(error.what_without_backtrace())
+               : absl::InternalError(
+                     absl::StrCat("on ", runtime.device().str(), ": ",
+                                  error.what_without_backtrace()));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         "no memory that the device can read is left");

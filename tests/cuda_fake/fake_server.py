@@ -62,7 +62,7 @@ class Fake:
 
     def add_model(self, name, file="linear", config=LINEAR):
         """A model of one of the files of write_scripts."""
-        kind = ["broad"] if file in ("broad", "spread") else []
+        kind = ["spread"] if file == "spread" else []
         scripts = self.folder / "-".join(["scripts", *kind])
         if not scripts.exists():
             scripts.mkdir()

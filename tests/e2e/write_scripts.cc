@@ -1,5 +1,5 @@
-// write_scripts DIR [broad|wide|residual]: TorchScript files for the end-to-end
-// tests, whose Python has no torch.
+// write_scripts DIR [spread|wide|residual]: TorchScript files for the
+// end-to-end tests, whose Python has no torch.
 //
 // linear.pt keeps the example that it was traced with, scripted.pt does not;
 // both compute x [rows, 3] times [[1, 2, 3], [4, 5, 6]]. pixels.pt gives its
@@ -18,12 +18,11 @@
 // random.pt one that draws random numbers, writes.pt one that doubles its input
 // where that stands. takes.pt is linear.pt that takes as many MiB for each row
 // as the largest number of its batch says, heavy.pt one whose weights are 4 TiB
-// where they are copied, of one byte in the file. With `broad` only broad.pt,
-// which is linear.pt by way of 1.5 million numbers a row, and spread.pt, which
-// gives the numbers of linear.pt 2048 times. With `wide` only wide.pt, which
-// gives back what of its input [rows, 1024] is above zero, by 16 MB of weights.
-// With `residual` only residual.pt, a ResNet-18 of 224 x 224 with synthetic
-// weights, its norms folded.
+// where they are copied, of one byte in the file. With `spread` only spread.pt,
+// which gives the numbers of linear.pt 2048 times. With `wide` only wide.pt,
+// which gives back what of its input [rows, 1024] is above zero, by 16 MB of
+// weights. With `residual` only residual.pt, a ResNet-18 of 224 x 224 with
+// synthetic weights, its norms folded.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -57,20 +56,6 @@ void WriteWide(const std::string& path) {
       "def forward(self, x):\n"
       "  return torch.matmul(torch.relu(torch.linear(x, self.up)), "
       "self.down)\n");
-  module.save(path);
-}
-
-// In bf16 the weights take 15 MiB, and a row 3 MiB on its way.
-void WriteBroad(const std::string& path) {
-  constexpr int64_t kPairs = 3 << 18;
-  const at::Tensor w = at::arange(1, 7, at::kFloat).view({2, 3});
-  torch::jit::Module module("m");
-  module.register_parameter("up", w.repeat({kPairs, 1}), /*is_buffer=*/false);
-  module.register_parameter("down", at::eye(2).repeat({1, kPairs}).div(kPairs),
-                            /*is_buffer=*/false);
-  module.define(
-      "def forward(self, x):\n"
-      "  return torch.linear(torch.linear(x, self.up), self.down)\n");
   module.save(path);
 }
 
@@ -203,8 +188,7 @@ int main(int argc, char** argv) {
   const std::string folder = std::string(argv[1]) + "/";
   if (argc == 3) {
     const std::string one = argv[2];
-    if (one == "broad") {
-      WriteBroad(folder + "broad.pt");
+    if (one == "spread") {
       WriteSpread(folder + "spread.pt");
     } else if (one == "wide") {
       WriteWide(folder + "wide.pt");

@@ -116,5 +116,17 @@ TEST(ReasonCodeTest, IsOfModelAndReasonWhateverNumbers) {
   EXPECT_EQ(ReasonCode("m", "no"), 0x549f6e27u) << "the same in each process";
 }
 
+// As LibTorch 2.11 throws it where NVML refuses.
+TEST(TellsOutOfMemoryTest, AnAssertionOfTheAllocatorAboutNvmlIsOne) {
+  EXPECT_TRUE(TellsOutOfMemory(
+      "NVML_SUCCESS == r INTERNAL ASSERT FAILED at "
+      "\"/pytorch/c10/cuda/CUDACachingAllocator.cpp\":1154, please report a "
+      "bug to PyTorch."));
+  EXPECT_FALSE(TellsOutOfMemory(
+      "r == 0 INTERNAL ASSERT FAILED at "
+      "\"/pytorch/c10/cuda/CUDACachingAllocator.cpp\":7, please report a bug"));
+  EXPECT_FALSE(TellsOutOfMemory("index out of range in self"));
+}
+
 }  // namespace
 }  // namespace ferry

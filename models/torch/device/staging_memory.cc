@@ -27,7 +27,7 @@ void StagingMemory::Reserve(at::Tensor& room, int64_t elements,
   if (const int64_t step = had + had / 2; step > elements) {
     try {
       room = at::empty({step}, options);
-    } catch (const c10::OutOfMemoryError&) {
+    } catch (const c10::Error&) {
       runtime_.TakeOutOfMemory();  // there may be enough for less
     }
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
+#include "models/failure_reason.h"
 #include "models/torch/warm_up.h"
 #include "models/type_failures.h"
 
@@ -262,7 +263,8 @@ absl::Status TorchDeviceModel::WithMemory(
       throw;
     }
   });
-  is_out_of_memory |= !status.ok() && runtime_.TakeOutOfMemory();
+  is_out_of_memory |= !status.ok() && (runtime_.TakeOutOfMemory() ||
+                                       TellsOutOfMemory(status.message()));
   if (is_out_of_memory) {
     FreeKept();
     status = absl::ResourceExhaustedError(status.message());

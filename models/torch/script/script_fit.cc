@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/failure_log.h"
+#include "models/failure_reason.h"
 #include "models/torch/precision_check.h"
 #include "models/torch/script/cast_module.h"
 #include "models/torch/script/channels_last.h"
@@ -164,6 +165,9 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
     throw;
   } catch (const c10::Error& error) {
     failure = error.what_without_backtrace();
+    if (TellsOutOfMemory(failure)) {
+      throw;
+    }
   } catch (const std::exception& error) {
     failure = error.what();
   }
