@@ -116,7 +116,7 @@ TEST(ReasonCodeTest, IsOfModelAndReasonWhateverNumbers) {
   EXPECT_EQ(ReasonCode("m", "no"), 0x549f6e27u) << "the same in each process";
 }
 
-// As LibTorch 2.11 throws it where NVML refuses.
+// LibTorch 2.11 throws it where NVML refuses.
 TEST(TellsOutOfMemoryTest, AnAssertionOfTheAllocatorAboutNvmlIsOne) {
   EXPECT_TRUE(TellsOutOfMemory(
       "NVML_SUCCESS == r INTERNAL ASSERT FAILED at "
