@@ -253,24 +253,6 @@ Code nvmlDeviceGetAttributes_v2(DeviceHandle handle, DeviceAttributes* out) {
   return Code::kSuccess;
 }
 
-// What LibTorch looks for where the device's memory runs out: processes, here
-// none. It must find the functions that it asks elsewhere, too.
-Code nvmlDeviceGetHandleByPciBusId_v2(const char* /*bus_id*/,
-                                      DeviceHandle* out) {
-  return nvmlDeviceGetHandleByIndex_v2(0, out);
-}
-
-Code nvmlDeviceGetComputeRunningProcesses(DeviceHandle handle, uint32_t* count,
-                                          void* /*processes*/) {
-  std::lock_guard lock(fake::Driver().mutex);
-  const FakeDevice& gpu = *fake::ToDevice(handle);
-  *count = 0;
-  return fake::Begin("nvmlDeviceGetComputeRunningProcesses", &gpu);
-}
-
-Code nvmlDeviceGetNvLinkRemoteDeviceType() { return Code::kNotSupported; }
-Code nvmlDeviceGetNvLinkRemotePciInfo_v2() { return Code::kNotSupported; }
-Code nvmlSystemGetCudaDriverVersion_v2() { return Code::kNotSupported; }
 }  // extern "C"
 
 namespace ferry::nvml {
