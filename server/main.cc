@@ -293,6 +293,10 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   const int code = DrainServer(options.lifecycle, signal, signals, **server);
   signals.OnStateWanted({});
   server->reset();
+  // While an end that takes too long is still ended: what is left to free waits
+  // for the driver.
+  options.repository.device.reset();
+  options.lifecycle.is_device_lost = nullptr;
   spdlog::info("stopped");
   return code;
 }

@@ -1,9 +1,8 @@
-// Implements Guarded(), OnHost() and WithInputs().
+// Implements Guarded() and the other functions over a Network's values.
 #include "models/torch/network.h"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/util/Exception.h>
 
 #include <exception>
 #include <string>
@@ -30,6 +29,11 @@ absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
   } catch (const std::exception& error) {
     return AsFailure(error.what());
   }
+}
+
+bool IsOutOfMemory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         TellsOutOfMemory(error.what_without_backtrace());
 }
 
 Values OnHost(const Values& values) {

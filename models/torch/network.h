@@ -7,6 +7,7 @@
 #define FERRY_MODELS_TORCH_NETWORK_H_
 
 #include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
 
 #include <optional>
 #include <vector>
@@ -55,6 +56,10 @@ class Network {
 // by zero in that thread, or in others (models/torch/division_guard.h).
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
                      FaultsOf faults_of = FaultsOf::kOtherThreads);
+
+// Whether a device had no memory for what was asked of LibTorch's allocator,
+// which says so in two ways.
+bool IsOutOfMemory(const c10::Error& error);
 
 // Returns copies of its tensors in the host's memory, and the rest as it is.
 Values OnHost(const Values& values);

@@ -105,11 +105,6 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
 }
 
 // Completes options.spec where the config leaves tensors out.
-bool IsOutOfMemory(const c10::Error& error) {
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         TellsOutOfMemory(error.what_without_backtrace());
-}
-
 absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const Source& source,
                                                      ModelOptions& options,
                                                      LoadReport& report) {

@@ -5,10 +5,11 @@ inputs, outputs and batching; only the backend differs.
 in Triton, oneDNN in Ferry. `echo` answers with its input.
 """
 
-import json
 import os
 
 import numpy as np
+
+from safetensors_file import write_safetensors
 
 WIDTHS = (784, 2048, 2048, 10)
 ECHO_WIDTH = 256
@@ -81,20 +82,6 @@ def weights():
             made[f"layers.{i}.{name}"] = randomness.uniform(
                 -bound, bound, shape).astype(np.float32)
     return made
-
-
-def write_safetensors(path, tensors):
-    """Length of the header, the header as JSON, the bytes in its order."""
-    header, place = {}, 0
-    for name, values in tensors.items():
-        header[name] = {"dtype": "F32", "shape": values.shape,
-                        "data_offsets": [place, place + values.nbytes]}
-        place += values.nbytes
-    text = json.dumps(header).encode()
-    with open(path, "wb") as stream:
-        stream.write(len(text).to_bytes(8, "little") + text)
-        for values in tensors.values():
-            stream.write(values.tobytes())
 
 
 def write(folder, name, config):

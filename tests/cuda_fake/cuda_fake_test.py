@@ -262,7 +262,9 @@ class MemoryTest(FakeCase):
         self.assertIn("planned error of cudaMemGetInfo", fake.log())
         self.assert_stops(server)
 
-    def test_free_that_takes_long_holds_up_no_call(self):
+    def start_with_held_frees(self, *flags):
+        """Returns a server of which one thread is in a call that frees pinned
+        memory, and does not return before the file is gone that comes with it."""
         fake = self.fake()
         held = fake.folder / "hold"
         fake.scenario["hold_free"] = str(held)
@@ -270,7 +272,7 @@ class MemoryTest(FakeCase):
             "max_batch_size: 8", "max_batch_size: 1").replace("[ 2 ]",
                                                               "[ 4096 ]"))
         fake.add_model("linear")
-        server, client = self.start(fake, "--grpc-infer-thread-count=1")
+        server, client = self.start(fake, *flags)
         request = pb.ModelInferRequest(model_name="spread")
         request.inputs.add(name="x", datatype="FP32", shape=[1, 3])
         request.raw_input_contents.append(np.ones(3, np.float32).tobytes())
@@ -284,6 +286,18 @@ class MemoryTest(FakeCase):
         held.write_text("")
         reader.close()
         self.assertTrue(wait_until((fake.folder / "hold.held").exists))
+        return fake, server, client, held
+
+    def test_free_that_does_not_return_does_not_keep_the_process(self):
+        _, server, _, held = self.start_with_held_frees(
+            "--exit-timeout-secs=1")
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait(STOP_S), 4, "".join(server.log[-5:]))
+        self.assertTrue(held.exists())
+
+    def test_free_that_takes_long_holds_up_no_call(self):
+        fake, server, client, held = self.start_with_held_frees(
+            "--grpc-infer-thread-count=1")
         for seed in range(50):
             self.assertLess(ask(client, seed=seed, client_timeout=30), BF16)
         held.unlink()

@@ -7,7 +7,6 @@ $FERRY_CUDA_FOLDER, which has libferry_cuda.so.
 import contextlib
 import fcntl
 import glob
-import json
 import os
 import pathlib
 import shutil
@@ -19,6 +18,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 import ferry_process
+from safetensors_file import write_safetensors
 
 GPU = "GPU-aaaaaaaa-0000-1111-2222-333333333333"
 SCENARIO = (f"driver version=580.95.05\ngpu uuid={GPU} name=NVIDIA_H100 "
@@ -77,16 +77,9 @@ class Fake:
         """A built-in network of the weights of linear.pt."""
         (self.models / name / "1").mkdir(parents=True)
         (self.models / name / "config.pbtxt").write_text(NETWORK)
-        tensors = {"layers.0.weight": WEIGHT, "layers.0.bias": np.zeros(2, "<f4")}
-        header, begin = {}, 0
-        for key, tensor in tensors.items():
-            header[key] = {"dtype": "F32", "shape": tensor.shape,
-                           "data_offsets": [begin, begin + tensor.nbytes]}
-            begin += tensor.nbytes
-        text = json.dumps(header).encode()
-        (self.models / name / "1/model.safetensors").write_bytes(
-            len(text).to_bytes(8, "little") + text +
-            b"".join(tensor.tobytes() for tensor in tensors.values()))
+        write_safetensors(
+            self.models / name / "1/model.safetensors",
+            {"layers.0.weight": WEIGHT, "layers.0.bias": np.zeros(2, "<f4")})
 
     def add_nvml(self, line):
         """A line of the scenario of tests/models/nvml/fake_scenario.h."""

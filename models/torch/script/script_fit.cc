@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/failure_log.h"
-#include "models/failure_reason.h"
 #include "models/torch/precision_check.h"
 #include "models/torch/script/cast_module.h"
 #include "models/torch/script/channels_last.h"
@@ -161,13 +160,11 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
       LogModelFallback(options_.name, "channels first", why_not);
     }
     return network;
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
   } catch (const c10::Error& error) {
-    failure = error.what_without_backtrace();
-    if (TellsOutOfMemory(failure)) {
+    if (IsOutOfMemory(error)) {
       throw;
     }
+    failure = error.what_without_backtrace();
   } catch (const std::exception& error) {
     failure = error.what();
   }
