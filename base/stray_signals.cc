@@ -20,7 +20,7 @@ void IgnoreUnlessHandled(int number) {
 
 void IgnoreStraySignals() {
   for (const int number : {SIGPIPE, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO,
-                           SIGSTKFLT, SIGXFSZ}) {
+                           SIGSTKFLT, SIGXFSZ, SIGPWR}) {
     IgnoreUnlessHandled(number);
   }
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) {

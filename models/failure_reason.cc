@@ -2,6 +2,7 @@
 #include "models/failure_reason.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -14,6 +15,11 @@
 
 namespace ferry {
 namespace {
+
+// Of LibTorch's allocator, of a call of CUDA, of cuBLAS and cuDNN.
+constexpr const char* kNoMemory[] = {
+    "CUDA out of memory", "CUDA error: out of memory", "_STATUS_ALLOC_FAILED"};
+constexpr const char* kNvmlRefuses[] = {"CUDACachingAllocator", "NVML_SUCCESS"};
 
 using Lines = std::vector<absl::string_view>;
 
@@ -106,8 +112,11 @@ std::string TraceOf(const absl::Status& status) {
 }
 
 bool TellsOutOfMemory(absl::string_view what) {
-  return absl::StrContains(what, "CUDACachingAllocator") &&
-         absl::StrContains(what, "NVML_SUCCESS");
+  const auto tells = [&](const char* text) {
+    return absl::StrContains(what, text);
+  };
+  return std::any_of(std::begin(kNoMemory), std::end(kNoMemory), tells) ||
+         std::all_of(std::begin(kNvmlRefuses), std::end(kNvmlRefuses), tells);
 }
 
 // FNV-1a over the model, a zero byte, and the reason with '#' for each number.

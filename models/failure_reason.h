@@ -24,9 +24,10 @@ absl::Status AsFailure(absl::string_view what);
 // the status was made anew since.
 std::string TraceOf(const absl::Status& status);
 
-// Whether LibTorch says so, without its own exception for it, of a device that
-// has no memory: before it says that its allocator asks NVML for the processes
-// that have it, and where NVML refuses, as on a slice, it throws an assertion.
+// Whether that text says that a device, or a library of CUDA, had no memory:
+// what throws it says no more where TorchScript has caught it. LibTorch's
+// allocator first asks NVML for the processes that have the memory, and throws
+// an assertion where NVML refuses, as on a slice.
 bool TellsOutOfMemory(absl::string_view what);
 
 // Returns a number for the failures of a model for one reason, whatever numbers

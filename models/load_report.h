@@ -31,6 +31,9 @@ struct LoadReport {
   // they may depend on each other.
   bool has_independent_rows = false;
   std::string why_not_independent = {};
+  // Why they may, though they may share a batch with those of other requests;
+  // else empty.
+  std::string why_rows_unsure = {};
   // Why rows could not be looked at for that, though they may share a batch;
   // else empty.
   std::string why_rows_unknown = {};

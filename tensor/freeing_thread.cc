@@ -39,11 +39,13 @@ std::byte* FreeingThread::Allocate(size_t bytes) {
 }
 
 void FreeingThread::Free(std::byte* bytes, size_t size) {
-  {
+  try {
     MutexLock lock(mutex_);
     waiting_.push_back({bytes, size});
     waiting_bytes_ += size;
     ++given_back_;
+  } catch (const std::bad_alloc&) {
+    return memory_->Free(bytes, size);
   }
   changed_.SignalAll();
 }

@@ -32,7 +32,7 @@ class FreeingThread final : public HostMemory {
   ~FreeingThread() override;
 
   std::byte* Allocate(size_t bytes) override;
-  // Returns at once.
+  // Returns at once, but where the process has no memory left to note it.
   void Free(std::byte* bytes, size_t size) override;
   size_t max_idle_bytes() const override { return memory_->max_idle_bytes(); }
 

@@ -6,8 +6,8 @@
 // is nothing that can be expected of the next.
 //
 // Thread safety: thread-safe. A turn that is put on the device for long keeps
-// the others waiting, as one whose forward waits for the device does, or one
-// that finds no memory and frees what is kept, which waits for a recording.
+// the others waiting, as one whose forward waits for the device does. On the
+// device those behind a batch wait also while its rows are still copied in.
 // Errors: throws c10::Error.
 #ifndef FERRY_MODELS_CUDA_COMPUTE_TURNS_H_
 #define FERRY_MODELS_CUDA_COMPUTE_TURNS_H_

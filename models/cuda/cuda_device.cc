@@ -186,16 +186,19 @@ std::unique_ptr<DeviceStreams> CudaDevice::MakeStreams() {
   return std::make_unique<CudaStreams>(streams_, turns_);
 }
 
-// A lost device fails all that is put on a stream.
+// A lost device fails all that is put on a stream; one without memory may fail
+// some of it.
 bool CudaDevice::IsLost() {
+  const auto is_loss = [](cudaError_t error) {
+    return error != cudaSuccess && error != cudaErrorNotReady &&
+           error != cudaErrorMemoryAllocation;
+  };
   cudaGetLastError();  // forgets what was a refusal only
-  if (Captures::Get().are_broken.load() ||
-      cudaEventRecord(probe_, probe_stream_) != cudaSuccess) {
-    return true;
-  }
-  const cudaError_t passed = cudaEventQuery(probe_);
+  const bool is_lost = Captures::Get().are_broken.load() ||
+                       is_loss(cudaEventRecord(probe_, probe_stream_)) ||
+                       is_loss(cudaEventQuery(probe_));
   cudaGetLastError();  // some drivers keep cudaErrorNotReady
-  return passed != cudaSuccess && passed != cudaErrorNotReady;
+  return is_lost;
 }
 
 bool CudaDevice::TakeOutOfMemory() {
@@ -219,22 +222,23 @@ void CudaDevice::FreeKept() {
   LimitMemory(/*unmeasured=*/std::nullopt);
 }
 
-// LibTorch's allocator reads the limit under its lock and sets it without,
-// having forgotten the one before: so it is set only where it has changed.
+// LibTorch's allocator reads the limit under its lock and sets it without: so
+// it is set only where it has changed, which is seldom.
 void CudaDevice::LimitMemory(const std::optional<MemoryUse>& unmeasured) {
   MutexLock lock(memory_mutex_);
   std::optional<MemoryUse> use = AskForMemory();
   if (!use.has_value()) {
     use = unmeasured;
   }
-  const std::optional<uint64_t> allowed =
-      use.has_value() ? memory_limit_.Learn(*use) : std::nullopt;
-  if (allowed.has_value() && memory_bytes_ > 0) {
+  if (!use.has_value() || memory_bytes_ == 0) {
+    return;
+  }
+  memory_limit_.Learn(*use, [this](uint64_t bytes) {
     c10::cuda::CUDACachingAllocator::setMemoryFraction(
-        std::min(1.0, static_cast<double>(*allowed) /
+        std::min(1.0, static_cast<double>(bytes) /
                           static_cast<double>(memory_bytes_)),
         0);
-  }
+  });
 }
 
 }  // namespace ferry

@@ -6,6 +6,7 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <array>
 #include <chrono>
 #include <exception>
 #include <limits>
@@ -104,6 +105,19 @@ std::string WhatThrows(absl::FunctionRef<void()> work) {
   }
 }
 
+// Leaves LibTorch's allocator with what capture_begin() allocates first on the
+// current stream: where it found no memory, it would leave a graph that cannot
+// be destroyed. What is returned keeps the rest from being given back.
+at::Tensor ReserveForBegin() {
+  const auto number = [] {
+    return at::empty(
+        {1}, at::TensorOptions(at::Device(at::kCUDA, 0)).dtype(at::kLong));
+  };
+  at::Tensor kept = number();
+  const std::array<at::Tensor, 2> seed_and_offset = {number(), number()};
+  return kept;
+}
+
 // Begins a capture with a state of its own for LibTorch's random numbers: while
 // a state is captured, no other thread may draw with it. What the capture
 // itself draws throws then.
@@ -164,7 +178,12 @@ std::string EndCapture(at::cuda::CUDAGraph& graph, cudaStream_t stream,
 // could not.
 std::string Record(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t memory,
                    cudaStream_t stream, absl::FunctionRef<void()> work) {
-  std::string why_not = WhatThrows([&] {
+  at::Tensor reserved;
+  std::string why_not = WhatThrows([&] { reserved = ReserveForBegin(); });
+  if (!why_not.empty()) {
+    return why_not;
+  }
+  why_not = WhatThrows([&] {
     BeginCapture(graph, memory);
     work();
   });

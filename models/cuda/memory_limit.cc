@@ -23,7 +23,8 @@ uint64_t MemoryLimit::Slack(uint64_t total) {
   return std::min(kSlackBytes, total / kSlackParts);
 }
 
-std::optional<uint64_t> MemoryLimit::Learn(const MemoryUse& use) {
+void MemoryLimit::Learn(const MemoryUse& use,
+                        absl::FunctionRef<void(uint64_t)> limit) {
   const auto own =
       static_cast<uint64_t>(share_ * static_cast<double>(use.total));
   const uint64_t slack = Slack(use.total);
@@ -33,14 +34,14 @@ std::optional<uint64_t> MemoryLimit::Learn(const MemoryUse& use) {
   if (allowed_.has_value() &&
       std::max(*allowed_, allowed) - std::min(*allowed_, allowed) <=
           slack / kNoticeableParts) {
-    return std::nullopt;
+    return;
   }
+  limit(allowed);
   allowed_ = allowed;
   spdlog::info(
       "cuda memory total_bytes={} beside_bytes={} allowed_bytes={}"
       " reserved_bytes={}",
       use.total, use.beside(), allowed, use.reserved);
-  return allowed;
 }
 
 }  // namespace ferry

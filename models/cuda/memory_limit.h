@@ -4,7 +4,8 @@
 // Beside it are CUDA's context, kernels, which are loaded when they are first
 // launched, graphs, and on a device that is no other process's alone what the
 // others hold. Of a device whose memory several processes share by plan, as
-// compute instances of one GPU instance do, it is a share at most.
+// compute instances of one GPU instance do, it is a share at most; CUDA's own
+// memory, half a GiB of each process, comes beside.
 //
 // The slack is for what comes beside until the next measure: kernels that
 // warm-up did not launch. Where it is too small a batch finds no memory, and it
@@ -16,6 +17,8 @@
 
 #include <cstdint>
 #include <optional>
+
+#include "absl/functional/function_ref.h"
 
 namespace ferry {
 
@@ -36,10 +39,10 @@ class MemoryLimit {
   // `share` of the device's memory is the process's, (0, 1].
   explicit MemoryLimit(double share) : share_(share) {}
 
-  // Returns how much the allocator may hold from now on, never less than it
-  // does; nothing where it is what it was, but for an eighth of the slack. What
-  // it returns is logged.
-  std::optional<uint64_t> Learn(const MemoryUse& use);
+  // Has `limit` set how much the allocator may hold from now on, never less
+  // than it does; not where it is what it was, but for an eighth of the slack.
+  // What was set is logged; where `limit` throws, nothing was.
+  void Learn(const MemoryUse& use, absl::FunctionRef<void(uint64_t)> limit);
 
  private:
   const double share_;

@@ -331,7 +331,10 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
   if (is_chosen && model.ok()) {
     return model;  // it has never run, and may with what clients send
   }
-  absl::Status stands = model.status();  // after all were tried
+  const absl::Status first = model.status();
+  const bool may_serve = model.ok();  // what a client sends, if no other does
+  model = absl::UnknownError("");     // its memory is the next one's
+  absl::Status stands = first;        // after all were tried
   for (const Precision other : Others(given.options)) {
     ModelConfig config = given;
     FallBackTo(other, config);
@@ -340,7 +343,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
     if (in_other.ok() && !IsOfPrecision(config.options, failure)) {
       if (is_chosen) {
         return absl::InternalError(
-            WithNote(model.status().message(),
+            WithNote(first.message(),
                      absl::StrCat("; its config asks for ferry.precision ",
                                   PrecisionName(given.options.precision),
                                   ", it runs in ", PrecisionName(other))));
@@ -355,8 +358,9 @@ absl::StatusOr<std::unique_ptr<ServedModel>> LoadModel(
       }
     }
   }
-  if (model.ok()) {
-    return model;
+  if (may_serve) {
+    report = LoadReport();
+    return LoadAsConfigured(given, overrides, folder, place, report);
   }
   const std::string named = Named(given.options, folder);
   const absl::string_view why =

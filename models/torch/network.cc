@@ -10,9 +10,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "models/failure_reason.h"
 
 namespace ferry {
+namespace {
+
+constexpr int32_t kNoMemory = 2;  // cudaErrorMemoryAllocation
+
+absl::Status Failure(absl::string_view what, bool is_out_of_memory) {
+  absl::Status failure = AsFailure(what);
+  return is_out_of_memory ? absl::ResourceExhaustedError(failure.message())
+                          : failure;
+}
+
+}  // namespace
 
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
                      FaultsOf faults_of) {
@@ -25,14 +37,17 @@ absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
                      "it divided an integer by zero, or the smallest one by -1")
                : status;
   } catch (const c10::Error& error) {
-    return AsFailure(error.what_without_backtrace());
+    return Failure(error.what_without_backtrace(), IsOutOfMemory(error));
   } catch (const std::exception& error) {
-    return AsFailure(error.what());
+    return Failure(error.what(), TellsOutOfMemory(error.what()));
   }
 }
 
 bool IsOutOfMemory(const c10::Error& error) {
+  const auto* const of_a_call =
+      dynamic_cast<const c10::AcceleratorError*>(&error);
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         (of_a_call != nullptr && of_a_call->get_error_code() == kNoMemory) ||
          TellsOutOfMemory(error.what_without_backtrace());
 }
 

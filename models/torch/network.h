@@ -52,13 +52,14 @@ class Network {
 };
 
 // Runs work on LibTorch without gradients. What it throws becomes INTERNAL, as
-// AsFailure() has it (models/failure_reason.h), and so does an integer division
-// by zero in that thread, or in others (models/torch/division_guard.h).
+// AsFailure() has it, or RESOURCE_EXHAUSTED where a device had no memory
+// (models/failure_reason.h). An integer division by zero in that thread, or in
+// others (models/torch/division_guard.h), is INTERNAL, too.
 absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
                      FaultsOf faults_of = FaultsOf::kOtherThreads);
 
-// Whether a device had no memory for what was asked of LibTorch's allocator,
-// which says so in two ways.
+// Whether a device had no memory: LibTorch has an exception for its allocator,
+// another with CUDA's code, and texts.
 bool IsOutOfMemory(const c10::Error& error);
 
 // Returns copies of its tensors in the host's memory, and the rest as it is.

@@ -48,8 +48,14 @@ constexpr int32_t kIntegerEnds[] = {100, 5, 2, 1};
 constexpr int32_t kLargeIntegers = 1000;
 
 constexpr SyntheticValues kKinds[] = {
-    {"", -1, 1}, {"", 0, 1}, {"", 0, 1000, 0, kLargeIntegers}};
-constexpr SyntheticValues kDeviceKinds[] = {kDeviceValues};
+    {"", -1, 1},
+    {"", 0, 1},
+    // In inputs of one number a row, a time or a count more often than not.
+    {"", 0, 1000, 0, kLargeIntegers},
+    // In inputs of more, positions or ids.
+    {"", -1, 1, 0, kLargeIntegers}};
+constexpr size_t kLargeNumber = 2;
+constexpr size_t kManyLargeIntegers = 3;
 
 // Where integers are fewer one or two may differ: the larger of two values
 // that are almost alike may be either.
@@ -67,12 +73,44 @@ bool HasSizesThatVary(const ModelSpec& spec) {
       });
 }
 
-bool HasOneNumber(const ModelSpec& spec) {
-  return std::any_of(spec.inputs.begin(), spec.inputs.end(),
-                     [](const TensorSpec& input) {
-                       return std::all_of(input.dims.begin(), input.dims.end(),
-                                          [](int64_t dim) { return dim == 1; });
-                     });
+bool IsOneNumber(const TensorSpec& input) {
+  return std::all_of(input.dims.begin(), input.dims.end(),
+                     [](int64_t dim) { return dim == 1; });
+}
+
+bool IsManyIntegers(const TensorSpec& input) {
+  return !IsOneNumber(input) && !input.is_mask &&
+         input.type != DataType::kBytes &&
+         at::isIntegralType(WireType(input.type), /*includeBool=*/false);
+}
+
+// What floats and integers are drawn from, one after the other.
+std::vector<SyntheticValues> KindsFor(const ModelSpec& spec,
+                                      at::Device device) {
+  if (!device.is_cpu()) {
+    return {kDeviceValues};
+  }
+  std::vector<SyntheticValues> kinds = {kKinds[0], kKinds[1]};
+  if (std::any_of(spec.inputs.begin(), spec.inputs.end(), IsOneNumber)) {
+    kinds.push_back(kKinds[kLargeNumber]);
+  }
+  if (std::any_of(spec.inputs.begin(), spec.inputs.end(), IsManyIntegers)) {
+    kinds.push_back(kKinds[kManyLargeIntegers]);
+  }
+  return kinds;
+}
+
+// Whether integers of inputs of several are larger in that kind, where the
+// network takes them below `integer_end`.
+bool HasManyLarge(const SyntheticValues& kind, int32_t integer_end) {
+  return kind.high <= 1 && kind.end == kLargeIntegers &&
+         integer_end == kIntegerEnds[0];
+}
+
+// Whether its rows are not but others of the first kind.
+bool IsOfItsOwn(const SyntheticValues& kind, int32_t integer_end) {
+  return kind.high > 1 || kind.end != kLargeIntegers ||
+         HasManyLarge(kind, integer_end);
 }
 
 int64_t ElementsOf(const std::vector<RowInput>& row) {
@@ -161,15 +199,16 @@ bool HasRows(const c10::IValue& output, int64_t rows) {
          output.toTensor().size(0) == rows;
 }
 
-// Returns one of `rows` rows of each output, None where an output has none.
-Values RowOf(const Values& outputs, int64_t row, int64_t rows) {
-  Values alone;
+// Returns `count` of `rows` rows of each output, None where an output has none.
+Values RowsOf(const Values& outputs, int64_t first, int64_t count,
+              int64_t rows) {
+  Values some;
   for (const c10::IValue& output : outputs) {
-    alone.push_back(HasRows(output, rows)
-                        ? c10::IValue(output.toTensor().narrow(0, row, 1))
-                        : c10::IValue());
+    some.push_back(HasRows(output, rows)
+                       ? c10::IValue(output.toTensor().narrow(0, first, count))
+                       : c10::IValue());
   }
-  return alone;
+  return some;
 }
 
 }  // namespace
@@ -182,11 +221,7 @@ NetworkProbe::NetworkProbe(const ModelOptions& options, at::Device device,
       most_rows_(
           std::clamp<int64_t>(options.spec.max_batch_size, 1, kMostRows)),
       sizes_vary_(HasSizesThatVary(options.spec)),
-      kinds_(!device.is_cpu()
-                 ? absl::MakeSpan(kDeviceKinds)
-                 : absl::MakeSpan(kKinds, HasOneNumber(options.spec)
-                                              ? std::size(kKinds)
-                                              : 2)),
+      kinds_(KindsFor(options.spec, device)),
       random_(kDrawSeed) {}
 
 void NetworkProbe::Find(Network& network, Precision precision) {
@@ -222,7 +257,7 @@ void NetworkProbe::FindSamples(Network& network, const ModelOptions& staged) {
 void NetworkProbe::FindSynthetic(Network& network, const ModelOptions& staged) {
   std::vector<SyntheticValues> all = {kKinds[0], kKinds[1], kOneValues};
   if (!device_.is_cpu()) {
-    all = {kDeviceKinds[0]};
+    all = {kDeviceValues};
   }
   for (SyntheticValues values : all) {
     for (const int32_t end : kIntegerEnds) {
@@ -296,7 +331,9 @@ void NetworkProbe::RunMore(Network& network, Precision precision) {
   begin_ = clock_.Now();
   for (const Base& base : bases_) {
     for (size_t kind = 0; kind < kinds_.size() && base.draws(); ++kind) {
-      RunRows(network, staged, base, kind);
+      if (IsOfItsOwn(kinds_[kind], base.integer_end)) {
+        RunRows(network, staged, base, kind);
+      }
     }
   }
 }
@@ -326,6 +363,9 @@ void NetworkProbe::RunStretched(Network& network, const ModelOptions& staged,
       base.draws() && size == kLargeSize ? kinds_.size() : size_t{1};
   for (size_t kind = 0; kind < kinds && IsCheap(options_.spec, size, 1);
        ++kind) {
+    if (!IsOfItsOwn(kinds_[kind], base.integer_end)) {
+      continue;
+    }
     Row large = Stretched(Draw(base, kinds_[kind], 0), size);
     const std::vector<Row>& last = batches_.back().rows;
     const auto rows = static_cast<double>(last.size());
@@ -408,10 +448,12 @@ NetworkProbe::Row NetworkProbe::Draw(const Base& base,
     }
     if (base.is_drawn[i]) {
       const bool is_one = ElementCount(row[i].dims) == 1;
-      SyntheticValues own = values.high > 1 && !is_one ? kKinds[0] : values;
-      own.end = own.end == kLargeIntegers && is_one && base.integer_end > 1
-                    ? kLargeIntegers
-                    : base.integer_end;
+      const bool is_of_one = values.high > 1;
+      SyntheticValues own = is_of_one && !is_one ? kKinds[0] : values;
+      const bool takes_large =
+          is_of_one ? is_one && base.integer_end > 1
+                    : !is_one && HasManyLarge(values, base.integer_end);
+      own.end = takes_large ? kLargeIntegers : base.integer_end;
       if (number % 2 != 0 && own.low < own.high) {
         own.low /= 4;
         own.high /= 4;
@@ -478,18 +520,46 @@ bool NetworkProbe::leaves_out_sizes() const {
 
 absl::StatusOr<ProbeError> NetworkProbe::Compare(Network& other,
                                                  Precision precision,
-                                                 at::Device device) const {
+                                                 at::Device device,
+                                                 bool independent) const {
   const ModelOptions staged = StagedIn(precision);
   Differences differences(options_.spec);
   for (const ProbeBatch& batch : batches_) {
-    Values found;
-    if (absl::Status status = Forward(other, device, staged, batch.rows, found);
-        !status.ok()) {
-      return status;
+    std::vector<ProbeBatch> parts = {batch};
+    while (!parts.empty()) {
+      const ProbeBatch part = std::move(parts.back());
+      parts.pop_back();
+      Values found;
+      const absl::Status status =
+          Forward(other, device, staged, part.rows, found);
+      if (status.ok()) {
+        differences.Add(part.outputs, found, part.kind);
+      } else if (!absl::IsResourceExhausted(status) || !independent ||
+                 !AddHalves(part, parts)) {
+        return status;
+      }
     }
-    differences.Add(batch.outputs, found, batch.kind);
   }
   return differences.Largest(kFewIntegers);
+}
+
+bool NetworkProbe::AddHalves(const ProbeBatch& batch,
+                             std::vector<ProbeBatch>& halves) {
+  const int64_t rows = std::ssize(batch.rows);
+  if (rows < 2 || !std::all_of(batch.outputs.begin(), batch.outputs.end(),
+                               [&](const c10::IValue& output) {
+                                 return HasRows(output, rows);
+                               })) {
+    return false;
+  }
+  const int64_t half = rows / 2;
+  halves.push_back({{batch.rows.begin(), batch.rows.begin() + half},
+                    RowsOf(batch.outputs, 0, half, rows),
+                    batch.kind});
+  halves.push_back({{batch.rows.begin() + half, batch.rows.end()},
+                    RowsOf(batch.outputs, half, rows - half, rows),
+                    batch.kind});
+  return true;
 }
 
 absl::StatusOr<RowsFound> NetworkProbe::CompareRows(Network& network,
@@ -605,8 +675,8 @@ absl::StatusOr<RowsFound> NetworkProbe::CompareWith(
       if (!AreAlike(rows[static_cast<size_t>(row)], one.row)) {
         continue;
       }
-      const Values beside = RowOf(together, row, count);
-      const Values by_itself = RowOf(one.outputs, 0, 1);
+      const Values beside = RowsOf(together, row, 1, count);
+      const Values by_itself = RowsOf(one.outputs, 0, 1, 1);
       const ProbeError off =
           error(beside, by_itself, is_fp32 ? 1 : kFewIntegers);
       if (off.share > tolerance) {
@@ -628,6 +698,7 @@ absl::StatusOr<RowsFound> NetworkProbe::CompareWith(
         result.why_unsure = absl::StrCat(
             "integers of output '", options_.spec.outputs[differs.output].name,
             "' differ for a row alone");
+        result.integers_differ = true;
       }
     }
   }

@@ -5,7 +5,8 @@
 // Rows are the samples of `model_warmup`, with floats that no file brings drawn
 // anew, else synthetic: floats from -1 to 1, then from 0 to 1, then to 1,000 in
 // inputs of one number a row, which is a time or a count more often than not;
-// integers below 100, or below 5 or 2 where the network throws, or zeros. Sizes
+// integers below 100 and then below 1,000, or below 5 or 2 where the network
+// throws, or zeros. Sizes
 // that vary are the first of some that it takes, and then up to 384, past 256,
 // to which bf16 counts. On a device, which an index out of range ends, floats
 // are from 0 to 0.98, integers zeros, and sizes those found.
@@ -48,6 +49,7 @@ struct RowsFound {
   // Why rows may depend on each other all the same; empty: all that each gives
   // was compared, and is alike.
   std::string why_unsure = {};
+  bool integers_differ = false;  // it is that integers do for a row alone
   // Why not in a full batch, and its size; empty: there, too.
   std::string why_not_full = {};
 };
@@ -74,10 +76,12 @@ class NetworkProbe {
   // Whether 384 was not tried of sizes that vary, and none as large ran.
   bool leaves_out_sizes() const;
 
-  // Runs the same batches through `other`, which may be on another device.
-  // INTERNAL where it fails with one.
+  // Runs the same batches through `other`, which may be on another device. One
+  // for which that has no memory is run in halves, where rows are `independent`
+  // and each has outputs. INTERNAL where it fails with one; RESOURCE_EXHAUSTED
+  // where there is no memory for what is not halved.
   absl::StatusOr<ProbeError> Compare(Network& other, Precision precision,
-                                     at::Device device) const;
+                                     at::Device device, bool independent) const;
 
   // Compares rows alone with what they are in a batch of a few, and in a full
   // one, or as many as half a second is enough for and four at least, that has
@@ -123,6 +127,10 @@ class NetworkProbe {
                        const ModelOptions& staged, const std::vector<Row>& rows,
                        Values& outputs) const;
 
+  // Adds the halves of a batch; false where it has none.
+  static bool AddHalves(const ProbeBatch& batch,
+                        std::vector<ProbeBatch>& halves);
+
   // Compares them with the same rows in that batch.
   absl::StatusOr<RowsFound> CompareWith(const std::vector<RowAlone>& alone,
                                         const std::vector<Row>& rows,
@@ -149,8 +157,8 @@ class NetworkProbe {
   const Clock& clock_;
   const int64_t most_rows_;
   const bool sizes_vary_;
-  // What floats are drawn from, one after the other.
-  const absl::Span<const SyntheticValues> kinds_;
+  // What values are drawn from, one after the other.
+  const std::vector<SyntheticValues> kinds_;
   std::mt19937 random_;
   TimePoint begin_;
   std::vector<Base> bases_;

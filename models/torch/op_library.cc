@@ -7,13 +7,19 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "models/files/read_file.h"
+#include "models/torch/aoti/elf_library.h"
 #include "models/torch/libtorch_name.h"
 
 namespace ferry {
 namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 31;
 
 int CountOperators() {
   return static_cast<int>(c10::Dispatcher::singleton().getAllOpNames().size());
@@ -40,6 +46,16 @@ absl::StatusOr<int> LoadOpLibrary(const std::string& path) {
   }
   if (absl::Status status = OpenLibtorchName(); !status.ok()) {
     return status;
+  }
+  const absl::StatusOr<std::string> bytes = ReadFile(path, kMaxBytes);
+  if (!bytes.ok()) {
+    return bytes.status();
+  }
+  if (absl::Status status = CheckIsWhole(
+          {reinterpret_cast<const std::byte*>(bytes->data()), bytes->size()});
+      !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("op library '", path, "': ", status.message()));
   }
   // What registers while the library is opened may throw.
   try {

@@ -32,8 +32,8 @@ std::string WhyNot(const ProbeError& error, const ModelOptions& options) {
 absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
                             at::Device device, const ModelOptions& options,
                             LoadReport& report) {
-  const absl::StatusOr<ProbeError> error =
-      in_fp32.Compare(network, options.precision, device);
+  const absl::StatusOr<ProbeError> error = in_fp32.Compare(
+      network, options.precision, device, MayComputeParts(options, report));
   if (error.ok()) {
     report.max_error = error->share;
     report.output = options.spec.outputs[error->output].name;
@@ -44,11 +44,20 @@ absl::Status CheckPrecision(const NetworkProbe& in_fp32, Network& network,
       return absl::OkStatus();
     }
     report.why_not_bf16 = WhyNot(*error, options);
+  } else if (absl::IsResourceExhausted(error.status())) {  // fp32 takes more
+    report.why_not_bf16.clear();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no memory to compare bf16 with fp32: ", error.status().message()));
   } else if (report.why_not_bf16.empty()) {  // how far off it was tells more
     report.why_not_bf16 =
         absl::StrCat("forward() fails, ", error.status().message());
   }
   return absl::InternalError(report.why_not_bf16);
+}
+
+bool MayComputeParts(const ModelOptions& options, const LoadReport& report) {
+  return options.batching == Batching::kAcrossRequests ||
+         report.has_independent_rows;
 }
 
 void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
@@ -72,6 +81,9 @@ void CheckRows(NetworkProbe& probe, Network& network, Precision precision,
     return;
   }
   report.why_rows_unknown = why_unknown;
+  if (found->mixed_output.empty() && found->integers_differ) {
+    report.why_rows_unsure = found->why_unsure;
+  }
   if (!found->mixed_output.empty()) {
     report.mixed_output = found->mixed_output;
     options.batching = Batching::kOwnRowsOnly;

@@ -86,6 +86,7 @@ absl::Status RunInFp32(const Source& source, ModelOptions options,
 // Weights of a file are compared, those that are drawn are not.
 absl::StatusOr<std::unique_ptr<Network>> LoadNetworkOfFerry(
     const Source& source, const ModelOptions& options, LoadReport& report) {
+  report.has_independent_rows = true;  // of each of these networks
   NetworkProbe probe(options, at::kCPU);
   if (options.precision == Precision::kBf16 && !source.path.empty()) {
     if (absl::Status status = RunInFp32(source, options, probe, report);
@@ -171,8 +172,9 @@ DeviceModelOrStatus LoadDeviceModel(const ModelOptions& options,
     return status;
   }
   try {
-    return std::make_unique<TorchDeviceModel>(*std::move(network), completed,
-                                              runtime);
+    return std::make_unique<TorchDeviceModel>(
+        *std::move(network), completed, runtime,
+        MayComputeParts(completed, report) ? Halves::kAllowed : Halves::kNone);
   } catch (const c10::Error& error) {
     return IsOutOfMemory(error)
                ? absl::ResourceExhaustedError(error.what_without_backtrace())

@@ -82,7 +82,7 @@ def network(text):
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(prog="gpu_check.sh")
+    parser = argparse.ArgumentParser(prog="gpu_check.sh", allow_abbrev=False)
     parser.add_argument("--device")
     parser.add_argument("--torch", default=os.environ.get("FERRY_TORCH"))
     parser.add_argument("--seconds", type=float, default=3)

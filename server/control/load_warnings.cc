@@ -56,6 +56,12 @@ std::vector<std::string> LoadWarnings(const ServedModel& model) {
         report.why_rows_unknown,
         "; a model_warmup with a row like those of clients shows it"));
   }
+  if (!report.why_rows_unsure.empty()) {
+    warnings.push_back(absl::StrCat(
+        "may mix the rows of a batch, which may be of several requests: ",
+        report.why_rows_unsure,
+        "; where it does, leave out dynamic_batching and ferry.buckets"));
+  }
   if (!report.why_no_full_batch.empty()) {
     warnings.push_back(absl::StrCat(
         "was looked at in a batch of a few rows only whether it mixes them, as "

@@ -2,11 +2,13 @@
 without a device (tests/cuda_fake)."""
 
 import concurrent.futures
+import os
 import re
 import signal
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -38,6 +40,13 @@ class FakeCase(unittest.TestCase):
     def fake(self, **scenario):
         fake = Fake(**scenario)
         self.addCleanup(fake.close)
+        return fake
+
+    def fake_whose_next_fails(self, call):
+        """For want of memory, of those calls: when the file `now` is there."""
+        fake = self.fake()
+        fake.scenario["fail_when"] = (
+            f"{call}:{fake.folder / 'now'}:{OUT_OF_MEMORY}")
         return fake
 
     def start(self, fake, *flags):
@@ -148,12 +157,13 @@ class ServingTest(FakeCase):
         self.assert_clean(fake)
 
     def test_calls_without_memory_halve_the_batch(self):
-        for call in ("cudaGraphLaunch", "cudaLaunchKernel"):
+        # The last is made within the forward, which tells it as a text.
+        for file, call in (("linear", "cudaGraphLaunch"),
+                           ("linear", "cudaLaunchKernel"),
+                           ("waits", "cudaStreamSynchronize")):
             with self.subTest(call=call):
-                fake = self.fake()
-                fake.scenario["fail_when"] = (
-                    f"{call}:{fake.folder / 'now'}:{OUT_OF_MEMORY}")
-                fake.add_model("linear")
+                fake = self.fake_whose_next_fails(call)
+                fake.add_model("linear", file)
                 server, client = self.start(fake)
                 self.assertLess(ask(client, rows=8), BF16)
                 (fake.folder / "now").write_text("")
@@ -162,8 +172,59 @@ class ServingTest(FakeCase):
                 self.assertEqual(self.events(server, "out_of_memory"), 1)
                 self.assertIn(f"planned error of {call}", fake.log())
 
+    def test_rows_that_depend_on_each_other_are_not_halved(self):
+        fake = self.fake_whose_next_fails("cudaLaunchKernel")
+        fake.add_model("linear")
+        fake.add_model("centered", "centered", LINEAR + (
+            'parameters { key: "ferry.precision" '
+            'value { string_value: "fp32" } }\n'))
+        server, client = self.start(fake)
+        (fake.folder / "now").write_text("")
+        with self.assertRaisesRegex(
+                triton.InferenceServerException,
+                "the device has no memory for this batch"):
+            ask(client, "centered", rows=8)
+        ask(client, "centered", rows=8)
+        (fake.folder / "now").write_text("")
+        self.assertLess(ask(client, rows=8), BF16)
+        self.assertEqual(self.events(server, "out_of_memory"), 1)
+
+    def test_models_loaded_where_others_were_keep_apart(self):
+        fake = self.fake()
+        names = ("linear", "other")
+        for name in names:
+            fake.add_model(name)
+        server, client = self.start(fake, "--model-control-mode=explicit")
+        for name in names:
+            client.load_model(name)
+        for name in names:
+            client.unload_model(name)
+        self.assertTrue(wait_until(lambda: {
+            (one.state, one.reason)
+            for one in client.get_model_repository_index().models} == {
+                ("UNAVAILABLE", "unloaded")}))
+        client.load_model("linear")
+        stop = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            served = pool.submit(self.serve, client, "linear", stop)
+            try:
+                for _ in range(5):
+                    client.load_model("other")
+                    self.assertLess(ask(client, "other", rows=8), BF16)
+                    self.assertEqual(
+                        self.events(server, "no_graph", "other"), 0)
+                    client.unload_model("other")
+                    self.assertTrue(wait_until(
+                        lambda: not client.is_model_ready("other")))
+            finally:
+                stop.set()
+            self.assertLess(served.result(), BF16)
+        self.assertEqual(self.events(server, "no_graph"), 0)
+        self.assert_stops(server)
+        self.assert_clean(fake)
+
     def test_times_of_models_exclude_what_others_compute(self):
-        fake = self.fake(kernel_ms=2)
+        fake = self.fake(kernel_ms=5)
         names = ("linear", "other")
         for name in names:
             fake.add_model(name)
@@ -188,7 +249,7 @@ class ServingTest(FakeCase):
         # One device is not busy for longer than there was time.
         self.assertLessEqual(busy() - busy_before, took)
         self.assertGreaterEqual(busy() - busy_before,
-                                (batches() - batches_before) * 2e-3)
+                                (batches() - batches_before) * 5e-3)
 
     def test_driver_that_keeps_not_ready_disturbs_nothing(self):
         fake = self.fake(records_not_ready=1, progresses=1)
@@ -252,6 +313,20 @@ class MemoryTest(FakeCase):
         client.load_model("other")
         self.assertEqual(len(self.measures(server)), 2)
         self.assert_stops(server)
+
+    def test_load_on_a_device_without_memory_for_a_batch_serves_in_halves(self):
+        """Eight rows need 128 MiB, four have room; the slack is 64 MiB."""
+        fake = self.fake(memory_mib=1024, context_mib=1024 - 64 - 106)
+        fake.add_model("needs", "needs", LINEAR + (
+            'parameters { key: "ferry.cuda_graphs" '
+            'value { string_value: "false" } }\n'))
+        with mock.patch.dict(os.environ, {"CUBLAS_WORKSPACE_CONFIG": ":16:8",
+                                          "CUBLASLT_WORKSPACE_SIZE": "128"}):
+            server, client = self.start(fake)
+        for rows in (1, 5, 8):
+            self.assertLess(ask(client, "needs", rows=rows), BF16)
+        self.assertIn("serving=bf16 max_error=0.00", "".join(server.log))
+        self.assertEqual(self.events(server, "out_of_memory", "needs"), 1)
 
     def test_device_that_does_not_tell_its_memory_serves(self):
         fake = self.fake(fail=[f"cudaMemGetInfo:{i}:999" for i in range(1, 9)])
@@ -355,6 +430,21 @@ class GraphsTest(FakeCase):
                     self.assert_memory_comes_back(fake, client)
                     self.assert_stops(server)
 
+    def test_capture_that_cannot_be_ended_at_all_ends_the_server(self):
+        """Each process ends four for a model; in the server those of the second
+        model fail, and what mends them."""
+        fake = self.fake(fail=[f"cudaStreamEndCapture:{number}:{OUT_OF_MEMORY}"
+                               for number in range(5, 9)])
+        for name in ("linear", "other"):
+            fake.add_model(name)
+        server, client = self.start(fake, "--model-control-mode=explicit",
+                                    "--load-model=linear")
+        self.assertLess(ask(client), BF16)
+        with self.assertRaisesRegex(triton.InferenceServerException,
+                                    "the device is lost"):
+            client.load_model("other")
+        self.assertEqual(server.wait(STOP_S), 3)
+
     def test_graph_that_gives_other_values_is_not_used(self):
         fake = self.fake(wrong_graph=2)
         fake.add_model("linear")
@@ -398,6 +488,16 @@ class EndingTest(FakeCase):
         (fake.folder / "lost").write_text("")
         self.assertEqual(server.wait(STOP_S), 3)
         self.assertIn("device is lost", "".join(server.log))
+
+    def test_look_at_the_device_that_has_no_memory_is_no_loss(self):
+        fake = self.fake_whose_next_fails("cudaEventRecord")
+        fake.add_model("linear")
+        server, client = self.start(fake)
+        (fake.folder / "now").write_text("")  # no batch records any
+        self.assertTrue(wait_until(
+            lambda: "planned error of cudaEventRecord" in fake.log()))
+        self.assertLess(ask(client), BF16)
+        self.assert_stops(server)
 
     def test_batch_that_loses_the_device_fails_and_ends_the_server(self):
         fake = self.fake(sticky=f"cudaGraphLaunch:40:{ILLEGAL_ADDRESS}")

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -486,6 +487,8 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
   return Call("cudaGetSymbolAddress", [&] {
+    static auto* const mutex = new std::mutex;
+    const std::lock_guard lock(*mutex);
     void*& there = Variables()[symbol];
     if (there == nullptr) {
       there = Memory().AllocateDevice(VariableSizes()[symbol]);

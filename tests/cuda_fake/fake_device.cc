@@ -76,9 +76,10 @@ cudaError_t FakeDevice::PutStep(FakeStream* stream, Step step) {
   return cudaSuccess;
 }
 
-cudaError_t FakeDevice::Put(FakeStream* stream, Work work) {
+cudaError_t FakeDevice::Put(FakeStream* stream, Work work,
+                            std::chrono::milliseconds takes) {
   const Lock lock(mutex_);
-  return PutStep(stream, {.work = std::move(work)});
+  return PutStep(stream, {.work = std::move(work), .takes = takes});
 }
 
 cudaError_t FakeDevice::PutEndless(FakeStream* stream) {
@@ -147,6 +148,10 @@ cudaError_t FakeDevice::Launch(FakeStream* stream, const FakeGraph& graph) {
 
 void FakeDevice::Drain(Lock& lock, FakeStream* stream, uint64_t until) {
   while (stream->done < until) {
+    if (stream->is_busy) {
+      ready_.wait(lock);
+      continue;
+    }
     const Step step = stream->waiting.front();
     if (step.is_endless) {
       never_.wait(lock, [] { return false; });
@@ -154,6 +159,14 @@ void FakeDevice::Drain(Lock& lock, FakeStream* stream, uint64_t until) {
     if (step.needs != nullptr && !step.needs->is_passed) {
       Drain(lock, step.needs->stream, step.needs->at);
       continue;  // another thread may have done it meanwhile
+    }
+    if (step.takes.count() > 0) {
+      stream->is_busy = true;
+      lock.unlock();
+      std::this_thread::sleep_for(step.takes);
+      lock.lock();
+      stream->is_busy = false;
+      ready_.notify_all();
     }
     stream->waiting.pop_front();
     ++stream->done;

@@ -7,8 +7,9 @@
 // forbids while there is a capture breaks it (CUDA Runtime API, 6.4 Stream
 // Management; CUDA Programming Guide, "Prohibited and Unhandled Operations").
 //
-// One thread at a time does steps, whichever waits; of a step that never ends
-// all that wait for its stream never return, and the others go on.
+// A step is done by whichever thread waits, one at a time, but that a kernel
+// takes its time on its stream alone: those of two streams overlap. All that
+// wait for the stream of a step that never ends never return; the others go on.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_TESTS_CUDA_FAKE_FAKE_DEVICE_H_
@@ -46,6 +47,7 @@ struct Step {
   Work work;
   std::shared_ptr<Mark> needs = {};   // to be passed first
   std::shared_ptr<Mark> passes = {};  // when it is done
+  std::chrono::milliseconds takes{0};
   bool is_endless = false;
 };
 
@@ -70,6 +72,7 @@ struct FakeStream {
   std::deque<Step> waiting = {};
   uint64_t put = 0;
   uint64_t done = 0;
+  bool is_busy = false;  // its first step takes its time
   std::shared_ptr<FakeCapture> capture = {};
 };
 
@@ -90,7 +93,8 @@ class FakeDevice {
   FakeStream* StreamOf(cudaStream_t handle);
 
   // --- what is put on a stream ---
-  cudaError_t Put(FakeStream* stream, Work work);
+  cudaError_t Put(FakeStream* stream, Work work,
+                  std::chrono::milliseconds takes = {});
   cudaError_t PutEndless(FakeStream* stream);
   cudaError_t Record(FakeEvent& event, FakeStream* stream);
   cudaError_t Wait(FakeStream* stream, const FakeEvent& event);
@@ -134,6 +138,7 @@ class FakeDevice {
 
   std::recursive_mutex mutex_;
   std::condition_variable_any never_;
+  std::condition_variable_any ready_;  // a stream is no longer busy
   std::set<std::unique_ptr<FakeStream>> streams_;
   FakeStream default_stream_;
   std::set<std::shared_ptr<FakeCapture>> captures_;

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "tests/cuda_fake/fake_calls.h"
@@ -66,16 +65,13 @@ cudaError_t FakeKernels::Launch(const void* host_function,
     if (kernel.maker.has_value()) {
       work = (*kernel.maker)(launch);
     }
-    if (const int64_t ms = FakeScenario::Get().kernel_ms; ms > 0) {
-      work = [ms, kernel_work = std::move(work)] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-        return kernel_work ? kernel_work() : cudaSuccess;
-      };
-    }
   }
   FakeDevice& device = FakeDevice::Get();
-  return is_endless ? device.PutEndless(stream)
-                    : device.Put(stream, std::move(work));
+  return is_endless
+             ? device.PutEndless(stream)
+             : device.Put(
+                   stream, std::move(work),
+                   std::chrono::milliseconds(FakeScenario::Get().kernel_ms));
 }
 
 }  // namespace ferry::cuda_fake

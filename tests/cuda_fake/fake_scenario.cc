@@ -24,6 +24,9 @@ PlannedError ReadError(const std::string& value, bool is_sticky) {
   }
   const std::string between = value.substr(first + 1, second - first - 1);
   const auto number = std::strtoull(between.c_str(), nullptr, 10);
+  if (between == "0") {  // calls count from 1
+    Refuse(value);
+  }
   return {.call = value.substr(0, first),
           .number = number,
           .when = number == 0 ? between : "",

@@ -16,8 +16,7 @@
 //   kernel_ms=2            each kernel takes as long
 //   slow_free_ms=20        cudaFree and cudaFreeHost take as long
 //   hold_free=PATH         cudaFreeHost does not return while that file is
-//   there,
-//                          and makes a file PATH.held when it begins to wait
+//                          there, and makes a file PATH.held as it waits
 //   records_not_ready=1    cudaErrorNotReady becomes the last error
 //   progresses=1           a query of an event does one step of its stream
 //   wrong_graph=N          the Nth graph leaves out its last step

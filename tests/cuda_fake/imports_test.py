@@ -29,8 +29,11 @@ def imported():
         os.path.dirname(__file__),
         "../../.venv/lib/python3*/site-packages/torch/lib"))
     found = set()
-    for library in IMPORTING:
-        for symbol in symbols(f"{folder}/lib{library}.so", "--undefined-only"):
+    libraries = [f"{folder}/lib{library}.so" for library in IMPORTING]
+    libraries.append(os.path.join(os.environ["FERRY_CUDA_FOLDER"],
+                                  "libferry_cuda.so"))
+    for library in libraries:
+        for symbol in symbols(library, "--undefined-only"):
             name, _, version = symbol.partition("@")
             if re.fullmatch(CUDA, version.lstrip("@")) or (
                     not version and re.fullmatch(UNVERSIONED, name)):

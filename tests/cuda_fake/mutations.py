@@ -12,14 +12,15 @@ INSTANCE = "batcher/device_instance.cc"
 
 MUTATIONS = [
     # --- streams and events ---
-    Mutation(STREAMS, "copies are put on the stream that computes",
+    Mutation(STREAMS, "what is copied out is put on the stream that copies in",
              "cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream))",
              "cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault,\n"
              "                      of(stream == DeviceStream::kCopyOut\n"
              "                             ? DeviceStream::kCopyIn : stream))"),
     Mutation(STREAMS, "an event marks another stream than it is told to",
              "cudaEventRecord(event_, streams_.of(stream))",
-             "cudaEventRecord(event_, streams_.of(DeviceStream::kCopyIn))"),
+             "cudaEventRecord(event_, streams_.of(stream == DeviceStream::kCompute\n"
+             "                                               ? DeviceStream::kCopyIn : stream))"),
     Mutation(STREAMS, "a stream does not wait for an event",
              "    C10_CUDA_CHECK(cudaStreamWaitEvent(streams_.of(stream), event_, 0));\n",
              "    static_cast<void>(stream);\n"),
@@ -45,8 +46,11 @@ MUTATIONS = [
              "  Run(DeviceStream::kCompute, [&] {\n"
              "    at::from_blob(to.data, {count}"),
     Mutation(DEVICE, "a device that is lost is not noticed",
-             "  return passed != cudaSuccess && passed != cudaErrorNotReady;",
-             "  return false;"),
+             "    return error != cudaSuccess && error != cudaErrorNotReady &&\n"
+             "           error != cudaErrorMemoryAllocation;",
+             "    return error == cudaErrorAssert;"),
+    Mutation(DEVICE, "a device without memory counts as lost",
+             " &&\n           error != cudaErrorMemoryAllocation;", ";"),
     # --- graphs ---
     Mutation(STREAMS, "a graph is not launched",
              "  void Launch() override { graph->replay(); }",
@@ -54,6 +58,8 @@ MUTATIONS = [
     Mutation(STREAMS, "a capture that broke is ended as if it had not",
              "    is_broken = state != cudaStreamCaptureStatusActive;",
              "    is_broken = false;"),
+    Mutation(STREAMS, "a capture that cannot be ended is forgotten",
+             "      Captures::Get().are_broken = true;\n", ""),
     Mutation(STREAMS, "a capture has the random numbers of all",
              "  generator.graphsafe_set_state(of_all.clone());\n", ""),
     Mutation(GRAPHS, "a graph is not compared with what the network gives",
@@ -76,9 +82,17 @@ MUTATIONS = [
     Mutation(MODEL, "outputs are read before they are copied out",
              "    used.copied_out->Await();\n    outputs_.Finish(used.outputs);\n",
              "    outputs_.Finish(used.outputs);\n"),
-    Mutation(MODEL, "a call that had no memory counts as any other error",
-             "error.get_error_code() == kNoMemory", "false"),
+    Mutation("models/torch/network.cc", "a call that had no memory counts as any other error",
+             "of_a_call->get_error_code() == kNoMemory", "false"),
     Mutation(MODEL, "no batch is halved", "  if (half == 0) {", "  if (half >= 0) {"),
+    Mutation(MODEL, "rows that depend on each other are halved",
+             "  if (halves_ == Halves::kNone) {", "  if (false) {"),
+    Mutation(DEVICE, "the thread that sends the last reply frees pinned memory",
+             "    : host_memory_(\n"
+             "          std::make_shared<FreeingThread>(std::make_shared<PinnedMemory>())),",
+             "    : host_memory_(std::make_shared<PinnedMemory>()),"),
+    Mutation(DEVICE, "what is beside the allocator is measured at start alone",
+             "  LimitMemory(/*unmeasured=*/std::nullopt);\n", ""),
     Mutation(DEVICE, "memory that LibTorch keeps is not given back",
              "  c10::cuda::CUDACachingAllocator::emptyCache();\n", ""),
     Mutation("models/torch/device/device_input.cc", "rows that fill a bucket are left as they were",
@@ -92,7 +106,8 @@ MUTATIONS = [
     Mutation(PIPELINE, "places are used again one batch too early",
              "(begun_++ % model_.places())", "(begun_++ % (model_.places() - 1))"),
     Mutation(PIPELINE, "the output of a failed batch is used while the device writes",
-             "  if (has_failed) {\n    SettleOutput(in_flight);\n  }\n", ""),
+             "  if (has_failed) {\n    SettleOutput(in_flight);\n  }\n",
+             "  static_cast<void>(has_failed);\n"),
     Mutation(INSTANCE, "a loss at the copy out is not told",
              "    if (pipeline_.is_lost()) {\n      scheduler.DeviceLost();\n    }\n", ""),
 ]

@@ -1,6 +1,7 @@
 """ferry-bench without a server: its flags, what it writes over files that are
 there, and how its texts fit a terminal."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -51,6 +52,22 @@ class CommandLineTest(BenchRunner):
             with self.subTest(flags=flags):
                 told = self.bench(*flags, code=None, stderr=subprocess.STDOUT)
                 self.assertIn(last, told.splitlines()[-1])
+
+    def test_simulate_takes_the_classes_of_run(self):
+        simulate = ("simulate", "--duration-secs", 5)
+        path = self.path("classes.json")
+        self.bench(*simulate, "--class", "a:weight=0.2,rows=4", "--class",
+                   "b:weight=0.8", "--json", path)
+        classes = json.loads(pathlib.Path(path).read_text())["classes"]
+        self.assertEqual([one["name"] for one in classes], ["a", "b"])
+        # By weight of the requests, as `run` divides them.
+        share = classes[0]["sent"] / sum(one["sent"] for one in classes)
+        self.assertAlmostEqual(share, 0.2, delta=0.02)
+        for command in (simulate, ("run", "-m", "echo")):
+            told = self.bench(*command, "--class", "a:share=0.2", code=1)
+            self.assertRegex(told, r"--class: expected NAME:KEY=VALUE,\.\.\. with "
+                             "keys weight, rows, priority, .*timeout_ms.* got "
+                             "'share=0.2' in 'a:share=0.2'")
 
     def test_unknown_flags_and_commands_are_told_alike(self):
         for flags, told in (

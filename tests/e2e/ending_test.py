@@ -442,7 +442,8 @@ class DrainTest(unittest.TestCase):
                 Client(server) as client:
             for number in (signal.SIGUSR2, signal.SIGALRM, signal.SIGPIPE,
                            signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
-                           signal.SIGXFSZ, signal.SIGRTMIN, signal.SIGRTMAX):
+                           signal.SIGXFSZ, signal.SIGPWR, signal.SIGRTMIN,
+                           signal.SIGRTMAX):
                 server.signal(number)
             self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
             server.signal()

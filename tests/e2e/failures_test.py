@@ -64,9 +64,11 @@ class FailuresTest(ScriptsCase):
 
     def test_load_eight_modules_deep_tells_its_reason(self):
         self.write("deep", config("INT64", [1], [2]), "deep")
+        self.write("deeper", config("INT64", [1], [3]), "deeper")
         self.write("always", config("FP32", [3], [3]), "throws")
         self.start("--model-control-mode=explicit")
         for model, reason in (("deep", "expected shape [1,2]"),
+                              ("deeper", "index out of range in self"),
                               ("always", "AssertionError: always")):
             with self.assertRaises(InferenceServerException) as caught:
                 self.client.load_model(model)

@@ -120,6 +120,18 @@ void AddPositions(std::vector<Network>& all) {
                  {{"x", Floats({20, 4})}, {"c", Ids(20, 80)}},
                  "  o = c.to(x.dtype).unsqueeze(2) * 4096\n"
                  "  return (x + o) - o\n"});
+  all.push_back({"positions-given",
+                 {{"w", at::tensor({1.0F, 0.1F, 0.01F, 0.001F})}},
+                 {},
+                 {{"p", Ids(16, 1000)}},
+                 "  t = p.to(self.w.dtype)\n"
+                 "  return torch.cos(t.unsqueeze(2) * self.w)\n"});
+  all.push_back(
+      {"parity",
+       {{"w", at::ones({16})}},
+       {},
+       {{"p", Ids(16, 1000)}},
+       "  return torch.remainder(p.to(self.w.dtype), 2.0) * self.w\n"});
   all.push_back({"pixels",
                  {},
                  {},

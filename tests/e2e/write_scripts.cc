@@ -145,12 +145,13 @@ void WriteHeavy(const std::string& path) {
   module.save(path);
 }
 
-void WriteDeep(const std::string& path) {
+void WriteDeep(const std::string& path, const std::string& index) {
   torch::jit::Module module("m");
   module.register_buffer("w", at::ones({5, 3}));
   module.define(
-      "def forward(self, x):\n"
-      "  return torch.embedding(self.w, x.flatten())\n");
+      absl::StrCat("def forward(self, x):\n"
+                   "  return torch.embedding(self.w, ",
+                   index, ")\n"));
   for (int i = 0; i < 8; ++i) {
     torch::jit::Module around(absl::StrCat("around", i));
     around.register_module("inner", module);
@@ -284,8 +285,20 @@ int main(int argc, char** argv) {
         "  if taken.numel() < 0:\n    scale = 2.0\n"
         "  return torch.linear(x, self.w) * scale\n",
         {});
+  Write(folder + "needs.pt",
+        "def forward(self, x):\n"
+        "  taken = torch.empty([x.size(0), 16, 1 << 18], device=x.device)\n"
+        "  scale = 1.0\n"
+        "  if taken.numel() < 0:\n    scale = 2.0\n"
+        "  return torch.linear(x, self.w) * scale\n",
+        {});
+  Write(folder + "centered.pt",
+        "def forward(self, x):\n"
+        "  return torch.linear(x - x.mean([0], True), self.w)\n",
+        {});
   WriteHeavy(folder + "heavy.pt");
   WriteIds(folder + "ids.pt");
-  WriteDeep(folder + "deep.pt");
+  WriteDeep(folder + "deep.pt", "x.flatten()");
+  WriteDeep(folder + "deeper.pt", "x.flatten() + 5");
   return 0;
 }

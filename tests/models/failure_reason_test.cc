@@ -116,6 +116,20 @@ TEST(ReasonCodeTest, IsOfModelAndReasonWhateverNumbers) {
   EXPECT_EQ(ReasonCode("m", "no"), 0x549f6e27u) << "the same in each process";
 }
 
+// The texts of LibTorch 2.11: its allocator, a call of CUDA, cuBLAS and cuDNN.
+TEST(TellsOutOfMemoryTest, WhatHadNoMemorySaysSo) {
+  EXPECT_TRUE(
+      TellsOutOfMemory("The following operation failed in the TorchScript "
+                       "interpreter.\nRuntimeError: CUDA out of memory. Tried "
+                       "to allocate 48.00 MiB."));
+  EXPECT_TRUE(TellsOutOfMemory("CUDA error: out of memory\nSearch for it"));
+  EXPECT_TRUE(TellsOutOfMemory(
+      "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"));
+  EXPECT_TRUE(TellsOutOfMemory("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"));
+  EXPECT_FALSE(TellsOutOfMemory("CUDA error: an illegal memory access"));
+  EXPECT_FALSE(TellsOutOfMemory("CUBLAS_STATUS_EXECUTION_FAILED"));
+}
+
 // LibTorch 2.11 throws it where NVML refuses.
 TEST(TellsOutOfMemoryTest, AnAssertionOfTheAllocatorAboutNvmlIsOne) {
   EXPECT_TRUE(TellsOutOfMemory(

@@ -71,6 +71,7 @@ NO_ROW = (
     "on after a reset", "off after a reset",
     # Looked for in what LibTorch says.
     "Unknown builtin op", "open file failed", "required keyword attribute",
+    "CUDA out of memory",
     # Behind "is a flag of ".
     "an earlier version",
     # Of --help.

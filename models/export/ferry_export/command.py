@@ -52,7 +52,7 @@ class Command:
 
 def make_parser():
     parser = argparse.ArgumentParser(
-        prog="scripts/export.sh",
+        prog="scripts/export.sh", allow_abbrev=False,
         description="Writes a folder that Ferry serves from a Python module, "
         "serves it, and compares the answers with the module's own in fp32.",
         epilog="scripts/export.sh examples/export/mlp.py:Mlp "

@@ -128,7 +128,8 @@ class DeviceRuntime {
 
   // Whether all that is put on the device fails until the process ends.
   virtual bool IsLost() = 0;
-  // Gives memory back to the device that is kept for what comes next.
+  // Gives memory back to the device that is kept for what comes next. May wait
+  // while a graph is recorded; not called within a turn.
   virtual void FreeKept() = 0;
   // Whether the device had no memory for what the calling thread has asked for
   // since the last call: some that run networks throw no more than a text.

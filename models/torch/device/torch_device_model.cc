@@ -21,15 +21,14 @@ namespace {
 
 // One computes, one is copied in, one is copied out.
 constexpr int32_t kPlaces = 3;
-// cudaErrorMemoryAllocation
-constexpr int32_t kNoMemory = 2;
 
 }  // namespace
 
 TorchDeviceModel::TorchDeviceModel(std::unique_ptr<Network> network,
                                    const ModelOptions& options,
-                                   DeviceRuntime& runtime)
+                                   DeviceRuntime& runtime, Halves halves)
     : options_(options),
+      halves_(halves),
       runtime_(runtime),
       streams_(runtime.MakeStreams()),
       memory_(std::make_shared<StagingMemory>(runtime)),
@@ -179,29 +178,12 @@ absl::Status TorchDeviceModel::CopyRowsIn(Place& place, const Batch& batch) {
 
 absl::Status TorchDeviceModel::ComputeRows(Place& place, const Batch& batch,
                                            OutputRef& output) {
-  absl::Status status;
-  const auto compute = [&] {
-    status = Guarded([&] {
-      place.copied_in->Block(DeviceStream::kCompute);
-      place.compute_begin->Record(DeviceStream::kCompute);
-      absl::Status computed;
-      streams_->Run(DeviceStream::kCompute,
-                    [&] { computed = ComputePieces(place, batch); });
-      return computed;
-    });
-    status.Update(Guarded([&] {
-      place.computed->Record(DeviceStream::kCompute);
-      return absl::OkStatus();
-    }));
-  };
-  status.Update(Guarded([&] {
-    if (is_warming_up_) {
-      compute();
-    } else {
-      streams_->TakeTurn(compute);
-    }
-    return absl::OkStatus();
-  }));
+  int32_t next = 0;
+  absl::Status status = PutCompute(place, batch, next);
+  if (absl::IsResourceExhausted(status) && Halve(RangeFrom(next, batch))) {
+    LogModelFailure(options_.name, "forward", status);
+    status = PutCompute(place, batch, next);
+  }
   if (!status.ok()) {
     return status;
   }
@@ -217,21 +199,48 @@ absl::Status TorchDeviceModel::ComputeRows(Place& place, const Batch& batch,
   return status;
 }
 
-absl::Status TorchDeviceModel::ComputePieces(Place& place, const Batch& batch) {
-  bool is_halved = false;
-  for (int32_t first = 0; first < batch.rows();) {
-    const RowRange rows = RangeFrom(first, batch);
-    const absl::Status status =
-        WithMemory([&] { return ComputePiece(place, batch, rows); });
-    if (absl::IsResourceExhausted(status) && !is_halved && Halve(rows)) {
-      is_halved = true;
-      LogModelFailure(options_.name, "forward", status);
-      continue;
+// The rows from `next` on, in a turn; `next` is then the first that was not put
+// on the device. Memory is freed after the turn, which may take long: others
+// compute meanwhile.
+absl::Status TorchDeviceModel::PutCompute(Place& place, const Batch& batch,
+                                          int32_t& next) {
+  return WithMemory([&] {
+    absl::Status status;
+    absl::Status marked;
+    const auto put = [&] {
+      // Also where something of it was put there before it failed.
+      const absl::Cleanup mark = [&] {
+        marked = Guarded([&] {
+          place.computed->Record(DeviceStream::kCompute);
+          return absl::OkStatus();
+        });
+      };
+      place.copied_in->Block(DeviceStream::kCompute);
+      if (next == 0) {  // else what was put there before counts, too
+        place.compute_begin->Record(DeviceStream::kCompute);
+      }
+      streams_->Run(DeviceStream::kCompute,
+                    [&] { status = ComputePieces(place, batch, next); });
+    };
+    if (is_warming_up_) {
+      put();
+    } else {
+      streams_->TakeTurn(put);
     }
-    if (!status.ok()) {
+    status.Update(marked);
+    return status;
+  });
+}
+
+absl::Status TorchDeviceModel::ComputePieces(Place& place, const Batch& batch,
+                                             int32_t& next) {
+  while (next < batch.rows()) {
+    const RowRange rows = RangeFrom(next, batch);
+    if (absl::Status status = ComputePiece(place, batch, rows); !status.ok()) {
       return status;
     }
-    first += rows.count;
+    runtime_.TakeOutOfMemory();  // what it has recovered from
+    next += rows.count;
   }
   return absl::OkStatus();
 }
@@ -248,24 +257,16 @@ RowRange TorchDeviceModel::RangeFrom(int32_t first, const Batch& batch) const {
 absl::Status TorchDeviceModel::WithMemory(
     absl::FunctionRef<absl::Status()> work) {
   runtime_.TakeOutOfMemory();  // of an earlier one
-  bool is_out_of_memory = false;
   absl::Status status = Guarded([&] {
     try {
       return work();
-    } catch (const c10::OutOfMemoryError&) {
-      is_out_of_memory = true;
-      throw;
-    } catch (const c10::AcceleratorError& error) {  // of a call, or a graph
-      is_out_of_memory = error.get_error_code() == kNoMemory;
-      throw;
-    } catch (const std::bad_alloc&) {
-      is_out_of_memory = true;
-      throw;
+    } catch (const std::bad_alloc& error) {
+      return absl::ResourceExhaustedError(error.what());
     }
   });
-  is_out_of_memory |= !status.ok() && (runtime_.TakeOutOfMemory() ||
-                                       TellsOutOfMemory(status.message()));
-  if (is_out_of_memory) {
+  if (!status.ok() &&
+      (absl::IsResourceExhausted(status) || runtime_.TakeOutOfMemory() ||
+       TellsOutOfMemory(status.message()))) {
     FreeKept();
     status = absl::ResourceExhaustedError(status.message());
   }
@@ -288,8 +289,11 @@ absl::Status TorchDeviceModel::ComputePiece(Place& place, const Batch& batch,
 }
 
 // To the largest bucket that is no more than half of what was run; without
-// buckets to half. Returns false where there is none.
+// buckets to half. Returns false where there is none, or rows may meet.
 bool TorchDeviceModel::Halve(const RowRange& rows) {
+  if (halves_ == Halves::kNone) {
+    return false;
+  }
   int32_t half = rows.padded / 2;
   if (!options_.buckets.empty()) {
     const auto above = std::upper_bound(options_.buckets.begin(),

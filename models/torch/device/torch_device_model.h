@@ -6,7 +6,7 @@
 // text and is told in full to the local log; the next batch runs, unless the
 // device is lost. Where it has no memory for a batch, that is computed in
 // halves, once, and so are those that follow until the model is loaded anew;
-// where a half has none either, the batch fails.
+// where a half has none either, or rows depend on each other, the batch fails.
 //
 // Memory of the host and of the device is allocated in warm-up for the largest
 // batch; later only where sizes vary, or replies are held for long, which is
@@ -36,11 +36,16 @@
 
 namespace ferry {
 
+// Whether a batch may be computed in halves: not where a row of it depends on
+// the others.
+enum class Halves : uint8_t { kNone, kAllowed };
+
 class TorchDeviceModel final : public DeviceModel {
  public:
   // `runtime` outlives it. REQUIRES: no tensor of the spec is of type BYTES.
   TorchDeviceModel(std::unique_ptr<Network> network,
-                   const ModelOptions& options, DeviceRuntime& runtime);
+                   const ModelOptions& options, DeviceRuntime& runtime,
+                   Halves halves);
   ~TorchDeviceModel() override;
 
   const ModelSpec& spec() const override { return options_.spec; }
@@ -79,7 +84,8 @@ class TorchDeviceModel final : public DeviceModel {
   absl::Status RunBatch(const Batch& batch);
   absl::Status CopyRowsIn(Place& place, const Batch& batch);
   absl::Status ComputeRows(Place& place, const Batch& batch, OutputRef& output);
-  absl::Status ComputePieces(Place& place, const Batch& batch);
+  absl::Status PutCompute(Place& place, const Batch& batch, int32_t& next);
+  absl::Status ComputePieces(Place& place, const Batch& batch, int32_t& next);
   absl::Status ComputePiece(Place& place, const Batch& batch,
                             const RowRange& rows);
   absl::Status WithMemory(absl::FunctionRef<absl::Status()> work);
@@ -91,6 +97,7 @@ class TorchDeviceModel final : public DeviceModel {
                      const char* text);
 
   ModelOptions options_;
+  const Halves halves_;
   DeviceRuntime& runtime_;
   const std::unique_ptr<DeviceStreams> streams_;
   const std::shared_ptr<StagingMemory> memory_;  // replies may hold it

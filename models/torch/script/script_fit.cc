@@ -82,12 +82,10 @@ absl::StatusOr<std::unique_ptr<Network>> ScriptFit::Run(
     CastParameters(module, at::kBFloat16);
     module.to(target_.device);
     if (report_.why_not_compared.empty()) {
-      std::unique_ptr<Network> network = MakeCompared(module);
-      if (network == nullptr && CastBuffers(module, at::kBFloat16)) {
+      absl::StatusOr<std::unique_ptr<Network>> network = MakeCompared(module);
+      if (absl::IsInternal(network.status()) &&
+          CastBuffers(module, at::kBFloat16)) {
         network = MakeCompared(module);
-      }
-      if (network == nullptr) {
-        return absl::InternalError(report_.why_not_bf16);
       }
       return network;
     }
@@ -128,7 +126,8 @@ void ScriptFit::RunPlain(torch::jit::Module& module) {
         absl::StrCat("it does not run there: ", probe_.failure());
   } else if (is_bf16) {
     probe_.RunMore(*network, plain);
-    const auto again = probe_.Compare(*Fresh(module), plain, at::kCPU);
+    const auto again =
+        probe_.Compare(*Fresh(module), plain, at::kCPU, /*independent=*/false);
     if (!again.ok() || again->share > kRepeatTolerance) {
       report_.why_not_compared =
           "it gives other answers each time, as what draws numbers does";
@@ -142,7 +141,7 @@ std::unique_ptr<Network> ScriptFit::Fresh(
   return make_({.module = writes_to_itself_ ? module.deepcopy() : module});
 }
 
-std::unique_ptr<Network> ScriptFit::MakeCompared(
+absl::StatusOr<std::unique_ptr<Network>> ScriptFit::MakeCompared(
     const torch::jit::Module& module) {
   std::string failure;
   try {
@@ -151,10 +150,11 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
     std::unique_ptr<Network> network = MakeLaidOut(frozen, why_not);
     const std::unique_ptr<Network> copy =
         writes_to_itself_ ? Fresh(frozen) : nullptr;
-    if (!CheckPrecision(probe_, copy == nullptr ? *network : *copy,
-                        target_.device, options_, report_)
-             .ok()) {
-      return nullptr;
+    if (absl::Status status =
+            CheckPrecision(probe_, copy == nullptr ? *network : *copy,
+                           target_.device, options_, report_);
+        !status.ok()) {
+      return status;
     }
     if (!why_not.empty()) {
       LogModelFallback(options_.name, "channels first", why_not);
@@ -171,7 +171,7 @@ std::unique_ptr<Network> ScriptFit::MakeCompared(
   if (report_.why_not_bf16.empty()) {
     report_.why_not_bf16 = absl::StrCat("it cannot be prepared, ", failure);
   }
-  return nullptr;
+  return absl::InternalError(report_.why_not_bf16);
 }
 
 PreparedModule ScriptFit::Packed(torch::jit::Module module) {

@@ -58,8 +58,9 @@ class ScriptFit {
   // rows there.
   void RunPlain(torch::jit::Module& module);
   std::unique_ptr<Network> Fresh(const torch::jit::Module& module) const;
-  // Null where bf16 does not serve.
-  std::unique_ptr<Network> MakeCompared(const torch::jit::Module& module);
+  // INTERNAL where bf16 does not serve.
+  absl::StatusOr<std::unique_ptr<Network>> MakeCompared(
+      const torch::jit::Module& module);
   // `why_not`: channels last, where they were wanted.
   std::unique_ptr<Network> MakeLaidOut(const torch::jit::Module& frozen,
                                        std::string& why_not);

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -125,6 +126,19 @@ at::Tensor Rounded(const at::Tensor& x) {
 at::Tensor DoubledIfFew(const at::Tensor& x) {
   return x.size(0) > 8 ? at::Tensor() : x * 2;
 }
+// Memory ends at four rows.
+at::Tensor DoubledInLittleMemory(const at::Tensor& x) {
+  TORCH_CHECK_WITH(OutOfMemoryError, x.size(0) < 4, "no memory");
+  return x * 2;
+}
+at::Tensor WithoutMemory(const at::Tensor& x) {
+  TORCH_CHECK_WITH(OutOfMemoryError, x.size(0) == 0, "no memory");
+  return x;
+}
+at::Tensor BelowHundred(const at::Tensor& x) {
+  TORCH_CHECK(x.max().item<int64_t>() < 100, "index out of range");
+  return x.to(at::kFloat);
+}
 at::Tensor ZerosIfOne(const at::Tensor& x) {
   return x.size(0) == 1 ? at::zeros_like(x) : 0.001 * x;
 }
@@ -184,6 +198,9 @@ TEST(NetworkProbeTest, IntegersThatDifferAreNeitherMixedNorIndependent) {
     EXPECT_FALSE(report.has_independent_rows);
     EXPECT_THAT(report.why_not_independent,
                 HasSubstr("integers of output 'y' differ"));
+    EXPECT_EQ(report.why_rows_unsure, report.why_not_independent);
+    EXPECT_THAT(Found(forward, Batching::kOwnRowsOnly, {}).why_rows_unsure,
+                IsEmpty());
     EXPECT_EQ(Found(forward, Batching::kAcrossRequests, {}, Duration(0),
                     Precision::kFp32)
                   .mixed_output,
@@ -196,6 +213,7 @@ TEST(NetworkProbeTest, RowsAreIndependentWhereTheyWereComparedAndAlike) {
   for (const Batching batching :
        {Batching::kOwnRowsOnly, Batching::kAcrossRequests}) {
     EXPECT_TRUE(Found(Doubled, batching, {}).has_independent_rows);
+    EXPECT_THAT(Found(Doubled, batching, {}).why_rows_unsure, IsEmpty());
     for (at::Tensor (*const forward)(const at::Tensor&) :
          {Centered, CenteredIfMany, WithoutRepeats, Drawn}) {
       const LoadReport report = Found(forward, batching, {});
@@ -223,9 +241,31 @@ TEST(NetworkProbeTest, NoRowsAreComparedTwice) {
   probe.Find(network, Precision::kFp32);
   probe.RunMore(network, Precision::kFp32);
   NotingNetwork other(Doubled);
-  ASSERT_TRUE(probe.Compare(other, Precision::kFp32, at::kCPU).ok());
+  ASSERT_TRUE(probe.Compare(other, Precision::kFp32, at::kCPU, true).ok());
   const std::set<double> distinct(other.sums().begin(), other.sums().end());
   EXPECT_EQ(distinct.size(), other.sums().size());
+}
+
+// The largest sum of a batch of four integers a row.
+double LargestSum(at::Tensor (*forward)(const at::Tensor&)) {
+  ModelOptions options = Options(Batching::kOwnRowsOnly, {4});
+  options.spec.max_batch_size = 1;
+  options.spec.inputs[0].type = DataType::kInt64;
+  NetworkProbe probe(options, at::kCPU);
+  NotingNetwork network(forward);
+  probe.Find(network, Precision::kFp32);
+  probe.RunMore(network, Precision::kFp32);
+  NotingNetwork other(forward);
+  EXPECT_TRUE(probe.Compare(other, Precision::kFp32, at::kCPU, true).ok());
+  return *std::max_element(other.sums().begin(), other.sums().end());
+}
+
+// Positions and ids: bf16 counts to 256.
+TEST(NetworkProbeTest, IntegersOfSeveralAreAlsoLargeWhereTheyAreTaken) {
+  EXPECT_GT(
+      LargestSum([](const at::Tensor& x) { return x.to(at::kFloat) * 2; }),
+      4 * 256);
+  EXPECT_LT(LargestSum(BelowHundred), 4 * 100);
 }
 
 // Attention over pixels in time: an operation on all for each.
@@ -280,6 +320,47 @@ TEST(NetworkProbeTest, IntegersOnADeviceDoNotTellRowsApart) {
   LoadReport report;
   CheckRows(probe, network, Precision::kFp32, options, report);
   EXPECT_THAT(report.why_rows_unknown, HasSubstr("integers are zeros"));
+}
+
+// Batches are computed in halves there, too.
+TEST(NetworkProbeTest, BatchThatADeviceHasNoMemoryForIsComparedInHalves) {
+  const ModelOptions options = Options(Batching::kOwnRowsOnly, {4});
+  NetworkProbe probe(options, at::kCPU);
+  NotingNetwork doubled(Doubled);
+  probe.Find(doubled, Precision::kFp32);
+  probe.RunMore(doubled, Precision::kFp32);
+  NotingNetwork on_device(DoubledInLittleMemory);
+  const auto error = probe.Compare(on_device, Precision::kFp32, at::kCPU,
+                                   /*independent=*/true);
+  ASSERT_TRUE(error.ok()) << error.status();
+  EXPECT_EQ(error->share, 0);
+  NotingNetwork other(
+      [](const at::Tensor& x) { return DoubledInLittleMemory(x) + 1; });
+  EXPECT_GT(probe.Compare(other, Precision::kFp32, at::kCPU, true)->share, 0.1);
+  EXPECT_EQ(probe
+                .Compare(on_device, Precision::kFp32, at::kCPU,
+                         /*independent=*/false)
+                .status()
+                .code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+// fp32 would take more.
+TEST(NetworkProbeTest, WithoutMemoryForARowNothingServes) {
+  const ModelOptions options = Options(Batching::kOwnRowsOnly, {4});
+  NetworkProbe probe(options, at::kCPU);
+  NotingNetwork doubled(Doubled);
+  probe.Find(doubled, Precision::kFp32);
+  NotingNetwork on_device(WithoutMemory);
+  LoadReport report;
+  report.why_not_bf16 = "off by far";  // by an attempt before
+  report.has_independent_rows = true;
+  const absl::Status status =
+      CheckPrecision(probe, on_device, at::kCPU, options, report);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("no memory to compare bf16 with fp32: no memory"));
+  EXPECT_THAT(report.why_not_bf16, IsEmpty());
 }
 
 TEST(NetworkProbeTest, AnswersWithoutANumberAreNotKept) {

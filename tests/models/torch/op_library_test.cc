@@ -5,6 +5,10 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -83,6 +87,10 @@ TEST_F(OpLibraryTest, FilesThatCannotBeOpenedAreNamedWithTheReason) {
               AllOf(HasSubstr("cannot read"), HasSubstr("none.so")));
   EXPECT_THAT(Error(folder_.Write("text.so", "no library, but long enough")),
               AllOf(HasSubstr("text.so"), HasSubstr("expected one built")));
+  std::ifstream whole(FERRY_OP_LIBRARY, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(whole)), {});
+  EXPECT_THAT(Error(folder_.Write("cut.so", bytes.substr(0, bytes.size() / 2))),
+              AllOf(HasSubstr("cut.so"), HasSubstr("its library is cut")));
   EXPECT_THAT(Error(FERRY_FOREIGN_OP_LIBRARY),
               AllOf(HasSubstr("ferry_test_no_such_function"),
                     HasSubstr("expected one built for torch")));

@@ -47,6 +47,57 @@ TEST_F(DeviceFailuresTest, WithoutMemoryABatchIsComputedInHalvesFromThenOn) {
   EXPECT_EQ(runtime_.times_freed, 1);
 }
 
+// To free it may wait for a recording; other models compute meanwhile.
+TEST_F(DeviceFailuresTest, MemoryIsFreedBetweenTwoTurns) {
+  bool is_short = false;
+  const auto model = Make([&](const Values& inputs) {
+    TORCH_CHECK_WITH(OutOfMemoryError,
+                     !is_short || inputs[0].toTensor().size(0) <= 4, "no");
+    return Doubled(inputs);
+  });
+  ASSERT_TRUE(model->WarmUp().ok());
+  is_short = true;
+  const int freed = runtime_.times_freed;
+  const int turns = runtime_.state.turns;
+  TestRows eight(8, {2}, std::vector<float>(16, 1));
+  OutputRef output;
+  ASSERT_TRUE(Play(*model, *BatchOf({&eight}), output).ok());
+  EXPECT_THAT(Values32(output, 8), Each(2));
+  EXPECT_EQ(runtime_.times_freed, freed + 1);
+  EXPECT_EQ(runtime_.state.turns, turns + 2);
+}
+
+TEST_F(DeviceFailuresTest, PiecesThatRanAreNotRunAgain) {
+  options_.use_graphs = false;  // to record is to run
+  std::vector<int64_t> sizes;
+  size_t fails_at = 1;  // the run
+  const auto model = Make([&](const Values& inputs) {
+    sizes.push_back(inputs[0].toTensor().size(0));
+    TORCH_CHECK_WITH(OutOfMemoryError, sizes.size() != fails_at, "no");
+    return Doubled(inputs);
+  });
+  TestRows eight(8, {2}, std::vector<float>(16, 1));
+  OutputRef output;
+  ASSERT_TRUE(Play(*model, *BatchOf({&eight}), output).ok());
+  EXPECT_THAT(sizes, ElementsAre(8, 4, 4));
+  sizes.clear();
+  fails_at = 2;
+  ASSERT_TRUE(Play(*model, *BatchOf({&eight}), output).ok());
+  EXPECT_THAT(sizes, ElementsAre(4, 4, 2, 2));
+  EXPECT_THAT(Values32(output, 8), Each(2));
+}
+
+// A half would give other answers.
+TEST_F(DeviceFailuresTest, RowsThatDependOnEachOtherAreNotHalved) {
+  halves_ = Halves::kNone;
+  const auto model = Make(MemoryFor(4));
+  TestRows eight(8, {2}, std::vector<float>(16, 1));
+  OutputRef output;
+  EXPECT_EQ(Play(*model, *BatchOf({&eight}), output).outcome.code,
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(runtime_.times_freed, 1);
+}
+
 // TorchScript and AOTInductor say it so: by no more than a text.
 TEST_F(DeviceFailuresTest, ItIsSeenWhoeverSaysThatThereIsNoMemory) {
   const auto model = Make([&](const Values& inputs) {
@@ -251,7 +302,7 @@ TEST_F(DeviceFailuresTest, FewerOutputsThanTheSpecHasFailTheBatchAndTheLoad) {
   options_.spec.outputs.push_back({"z", DataType::kFp32, {2}});
   const auto model = std::make_unique<TorchDeviceModel>(
       std::make_unique<ScriptedNetwork>(Doubled, /*outputs=*/1), options_,
-      runtime_);
+      runtime_, Halves::kAllowed);
   TestRows one(1, {2}, {1, 2});
   OutputRef output;
   EXPECT_EQ(Play(*model, *BatchOf({&one}), output).outcome.code,

@@ -27,6 +27,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct HostStreamsState {
   std::string why_no_graphs;
   bool is_next_launch_wrong = false;  // one graph gives other values, once
   std::mutex turn;                    // of all of them: one puts its turn there
+  std::atomic<std::thread::id> in_turn = {};  // the thread of which it is
   int turns = 0;
   int launches = 0;
 };
@@ -149,6 +151,7 @@ class HostStreams final : public DeviceStreams {
   void TakeTurn(absl::FunctionRef<void()> work) override {
     const std::lock_guard turn(state_.turn);
     ++state_.turns;
+    state_.in_turn = std::this_thread::get_id();
     {
       const std::lock_guard lock(mutex_);
       takes_turns_ = is_in_turn_ = true;
@@ -156,6 +159,7 @@ class HostStreams final : public DeviceStreams {
     const absl::Cleanup end = [this] {
       const std::lock_guard lock(mutex_);
       is_in_turn_ = false;
+      state_.in_turn = std::thread::id();
     };
     work();
   }
@@ -435,7 +439,12 @@ class HostRuntime final : public DeviceRuntime {
     return std::make_unique<HostStreams>(state);
   }
   bool IsLost() override { return is_lost; }
-  void FreeKept() override { ++times_freed; }
+  void FreeKept() override {
+    ++times_freed;
+    if (state.in_turn.load() == std::this_thread::get_id()) {
+      state.faults.emplace_back("memory is freed within a turn");
+    }
+  }
   bool TakeOutOfMemory() override { return is_out_of_memory.exchange(false); }
   void BeginWarmUp() override { ++warm_ups; }
   void EndWarmUp() override { --warm_ups; }

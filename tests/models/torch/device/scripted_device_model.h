@@ -99,7 +99,7 @@ class DeviceModelTest : public ::testing::Test {
     return std::make_unique<TorchDeviceModel>(
         std::make_unique<ScriptedNetwork>(std::move(script),
                                           options_.spec.outputs.size()),
-        options_, runtime_);
+        options_, runtime_, halves_);
   }
 
   // All steps of one batch, of one that fails those that DevicePipeline takes.
@@ -131,6 +131,7 @@ class DeviceModelTest : public ::testing::Test {
 
   HostRuntime runtime_;
   ModelOptions options_;
+  Halves halves_ = Halves::kAllowed;
 };
 
 inline at::Tensor Doubled(const Values& inputs) {
