@@ -60,12 +60,17 @@ class MissingModelsTest(unittest.TestCase):
                 for m in self.client.get_model_repository_index().models}
 
     def is_ready(self):
-        """As gRPC, HTTP and the metrics say it, which agree."""
-        ready = self.client.is_server_ready()
-        code, text = self.server.get("/v2/health/ready")
+        """As gRPC, HTTP and the metrics say it, which agree where it did not
+        change while they were asked."""
+        while True:
+            ready = self.client.is_server_ready()
+            code, text = self.server.get("/v2/health/ready")
+            told = self.server.metric("ferry_ready")
+            if self.client.is_server_ready() == ready:
+                break
         self.assertEqual(code, 200 if ready else 503)
         self.assertRegex(text, "^ok$" if ready else "^no")
-        self.assertEqual(self.server.metric("ferry_ready"), float(ready))
+        self.assertEqual(told, float(ready))
         return ready
 
     def health(self, service):
