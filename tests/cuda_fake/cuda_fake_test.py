@@ -498,6 +498,9 @@ class EndingTest(FakeCase):
         (fake.folder / "now").write_text("")  # no batch records any
         self.assertTrue(wait_until(
             lambda: "planned error of cudaEventRecord" in fake.log()))
+        # A loss ends it within about a second.
+        self.assertFalse(wait_until(
+            lambda: server.process.poll() is not None, timeout=3))
         self.assertLess(ask(client), BF16)
         self.assert_stops(server)
 
