@@ -16,7 +16,7 @@
 namespace ferry {
 namespace {
 
-// Of LibTorch's allocator, of a call of CUDA, of cuBLAS and cuDNN.
+// LibTorch's allocator, a call of CUDA, cuBLAS and cuDNN say it so, each.
 constexpr const char* kNoMemory[] = {
     "CUDA out of memory", "CUDA error: out of memory", "_STATUS_ALLOC_FAILED"};
 constexpr const char* kNvmlRefuses[] = {"CUDACachingAllocator", "NVML_SUCCESS"};

@@ -133,25 +133,32 @@ class ServingTest(FakeCase):
         self.assert_stops(server)
         self.assert_clean(fake)
 
-    def test_models_come_and_go_beside_one_that_serves(self):
-        fake = self.fake()
-        fake.add_model("linear")
-        fake.add_model("other")
-        server, client = self.start(fake, "--model-control-mode=explicit",
-                                    "--load-model=linear")
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            stop = threading.Event()
+    def come_and_go_beside_linear(self, client, look=lambda: None):
+        """Loads and unloads `other` while `linear` serves; looks when it is
+        there."""
+        stop = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
             served = pool.submit(self.serve, client, "linear", stop)
             try:
                 for _ in range(5):
                     client.load_model("other")
-                    self.assertLess(ask(client, "other", rows=3), BF16)
+                    for rows in (3, 8):
+                        self.assertLess(ask(client, "other", rows=rows), BF16)
+                    look()
                     client.unload_model("other")
                     self.assertTrue(wait_until(
                         lambda: not client.is_model_ready("other")))
             finally:
                 stop.set()
             self.assertLess(served.result(), BF16)
+
+    def test_models_come_and_go_beside_one_that_serves(self):
+        fake = self.fake()
+        fake.add_model("linear")
+        fake.add_model("other")
+        server, client = self.start(fake, "--model-control-mode=explicit",
+                                    "--load-model=linear")
+        self.come_and_go_beside_linear(client)
         self.assertLess(ask(client), BF16)
         self.assert_stops(server)
         self.assert_clean(fake)
@@ -204,21 +211,9 @@ class ServingTest(FakeCase):
             for one in client.get_model_repository_index().models} == {
                 ("UNAVAILABLE", "unloaded")}))
         client.load_model("linear")
-        stop = threading.Event()
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            served = pool.submit(self.serve, client, "linear", stop)
-            try:
-                for _ in range(5):
-                    client.load_model("other")
-                    self.assertLess(ask(client, "other", rows=8), BF16)
-                    self.assertEqual(
-                        self.events(server, "no_graph", "other"), 0)
-                    client.unload_model("other")
-                    self.assertTrue(wait_until(
-                        lambda: not client.is_model_ready("other")))
-            finally:
-                stop.set()
-            self.assertLess(served.result(), BF16)
+        self.come_and_go_beside_linear(
+            client, lambda: self.assertEqual(
+                self.events(server, "no_graph", "other"), 0))
         self.assertEqual(self.events(server, "no_graph"), 0)
         self.assert_stops(server)
         self.assert_clean(fake)

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "batcher/batch_buckets.h"
 #include "models/failure_log.h"
-#include "models/failure_reason.h"
 #include "models/torch/warm_up.h"
 #include "models/type_failures.h"
 
@@ -265,8 +264,7 @@ absl::Status TorchDeviceModel::WithMemory(
     }
   });
   if (!status.ok() &&
-      (absl::IsResourceExhausted(status) || runtime_.TakeOutOfMemory() ||
-       TellsOutOfMemory(status.message()))) {
+      (absl::IsResourceExhausted(status) || runtime_.TakeOutOfMemory())) {
     FreeKept();
     status = absl::ResourceExhaustedError(status.message());
   }
