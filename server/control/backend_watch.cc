@@ -60,6 +60,8 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
     ModelEntry& entry = *use;
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Scheduler& scheduler = *entry.model().scheduler;
+    entry.arrival_rates.Store(watch.arrivals.Add(
+        now, entry.arrived_rows.load(std::memory_order_relaxed)));
     const std::string which =
         absl::StrCat("model=", entry.model().name, " version=", entry.version);
     if (scheduler.is_device_lost()) {

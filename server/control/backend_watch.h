@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "batcher/statistics.h"
+#include "server/control/load_meter.h"
 #include "server/control/model_table.h"
 
 namespace ferry {
@@ -31,6 +32,8 @@ class ModelWatch {
   // call, or nothing where that shows no pace.
   std::optional<Duration> TimeToEmpty(const SchedulerStatistics& counted,
                                       TimePoint now);
+
+  LoadMeter arrivals;
 
  private:
   uint64_t rows_ = 0;
@@ -52,8 +55,8 @@ class BackendWatch {
         timeout_(timeout),
         is_device_lost_(std::move(is_device_lost)) {}
 
-  // Returns why the process cannot go on, or nothing. Also brings each
-  // model's retry_pushback_ms up to date.
+  // Returns why the process cannot go on, or nothing. Also brings each model's
+  // arrival_rates and retry_pushback_ms up to date.
   std::optional<std::string> Look(TimePoint now);
 
  private:

@@ -41,6 +41,7 @@ void Add(const ModelCounts& more, ModelCounts& sum) {
   to.service_time_drifts += from.service_time_drifts;
   to.last_arrival = std::max(to.last_arrival, from.last_arrival);
   sum.invalid_requests += more.invalid_requests;
+  sum.arrived_rows += more.arrived_rows;
   sum.precision_changes += more.precision_changes;
   AddEvents(more.device_events, sum.device_events);
 }

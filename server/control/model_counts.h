@@ -15,6 +15,7 @@ namespace ferry {
 struct ModelCounts {
   SchedulerStatistics counted{0};
   uint64_t invalid_requests = 0;   // that failed the codec's checks
+  uint64_t arrived_rows = 0;       // admitted, or refused for lack of room
   uint64_t precision_changes = 0;  // from bf16, while it served
   std::vector<DeviceCount> device_events;
 };

@@ -25,7 +25,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/relaxed_copy.h"
 #include "models/repository/served_model.h"
+#include "server/control/load_meter.h"
 #include "server/control/model_counts.h"
 
 namespace ferry {
@@ -60,6 +62,10 @@ class ModelEntry {
   const uint64_t precision_changes;
   // Requests that named this model and failed the codec's checks.
   std::atomic<uint64_t> invalid_requests{0};
+  // Rows of requests that were admitted, or refused for lack of room.
+  std::atomic<uint64_t> arrived_rows{0};
+  // Of these; brought up to date by BackendWatch.
+  RelaxedCopy<ArrivalRates> arrival_rates;
   // What a refused client is told to wait, from the last observed throughput.
   std::atomic<int64_t> retry_pushback_ms{50};
 

@@ -63,8 +63,12 @@ absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
   request_.deadline = deadline;
   request_.timeout = decoder_.parameters().timeout;
   request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
+  const auto rows = static_cast<uint64_t>(request_.rows);
   absl::Status status = entry_->model().scheduler->Submit(request_);
   is_submitted_ = status.ok();
+  if (status.ok() || IsOverload(status)) {
+    entry_->arrived_rows.fetch_add(rows, std::memory_order_relaxed);
+  }
   return status;
 }
 

@@ -5,10 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <string>
 #include <utility>
 
+#include "server/control/load_meter.h"
 #include "server/log.h"
 #include "server/metrics/metric_families.h"
 #include "server/version.h"
@@ -38,6 +40,20 @@ constexpr MetricName kRequests = {
     "ferry_requests_total", "Admitted requests that were answered, by code"};
 constexpr MetricName kRows = {"ferry_rows_total",
                               "Rows of requests that got a result"};
+constexpr MetricName kArrivedRows = {
+    "ferry_arrived_rows_total",
+    "Rows of requests that were admitted, or refused for lack of room"};
+constexpr MetricName kLoad = {
+    "ferry_load_ratio",
+    "Rows that arrived a second in the last minute, of those that the "
+    "instances carry in full batches; over 1 the queue grows. See "
+    "docs/load.md"};
+constexpr MetricName kShortLoad = {"ferry_load_5s_ratio",
+                                   "ferry_load_ratio over the last 5 s"};
+constexpr MetricName kCapacity = {
+    "ferry_capacity_rows_per_second",
+    "Rows a second that the instances carry in full batches, as learned: B * "
+    "instances / s(B)"};
 constexpr MetricName kPaddingRows = {
     "ferry_padding_rows_total",
     "Rows computed only to fill a bucket (ferry.buckets), beside the rows of "
@@ -55,7 +71,8 @@ constexpr MetricName kRefused = {
 constexpr MetricName kClosed = {"ferry_batches_closed_total",
                                 "Batches closed, by reason"};
 constexpr MetricName kBusy = {"ferry_compute_busy_seconds_total",
-                              "Time the instance has computed"};
+                              "Time the instance has computed; no load: a "
+                              "batch of one row fills it, too"};
 constexpr MetricName kInstances = {"ferry_instances", "Instances of the model"};
 constexpr MetricName kQueuedRequests = {"ferry_queue_requests",
                                         "Requests that are queued"};
@@ -181,6 +198,8 @@ void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
   const SchedulerStatistics& counted = counts.counted;
   const BatchStatistics& served = counted.served;
   AddRequests(labels, served, out);
+  out.AddCounter(kArrivedRows, labels,
+                 static_cast<double>(counts.arrived_rows));
   AddPadding(labels, counted, out);
   for (size_t reason = 0; reason < kRefusalCount; ++reason) {
     out.AddCounter(
@@ -211,6 +230,27 @@ void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
   out.AddRows(kBatchRows, labels, served.by_rows);
 }
 
+// Nothing of what is not known.
+void AddLoad(const MetricLabels& labels, const ModelEntry& entry,
+             const SchedulerStatistics& counted, int32_t max_batch_size,
+             MetricFamilies& out) {
+  const Scheduler& scheduler = *entry.model().scheduler;
+  const double capacity =
+      CapacityOf(counted.service_time,
+                 FullBatchRows(counted.served, max_batch_size,
+                               scheduler.options().max_requests_per_batch),
+                 static_cast<int64_t>(scheduler.instance_count()));
+  const auto add = [&](const MetricName& name, double value) {
+    if (std::isfinite(value)) {
+      out.AddGauge(name, labels, value);
+    }
+  };
+  const ArrivalRates rates = entry.arrival_rates.Load();
+  add(kCapacity, capacity);
+  add(kLoad, rates.last_minute / capacity);
+  add(kShortLoad, rates.last_5s / capacity);
+}
+
 void AddState(const MetricLabels& labels, const ModelEntry& entry,
               const SchedulerStatistics& counted, MetricFamilies& out) {
   const Scheduler& scheduler = *entry.model().scheduler;
@@ -229,6 +269,7 @@ void AddState(const MetricLabels& labels, const ModelEntry& entry,
   out.AddGauge(kRowCost, labels,
                counted.service_time.beta_ns / kNanosPerSecond);
   out.AddGauge(kMaxBatch, labels, options.max_batch_size);
+  AddLoad(labels, entry, counted, options.max_batch_size, out);
 }
 
 double ToSeconds(const timeval& time) {

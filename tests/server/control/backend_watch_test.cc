@@ -39,6 +39,17 @@ TEST_F(BackendWatchTest, IdleBackendIsFineForever) {
   EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
 }
 
+TEST_F(BackendWatchTest, RatesOfArrivalsAreBroughtUpToDate) {
+  const std::vector<ModelUse> uses = table_.UseAll();
+  ModelEntry& entry = *uses.front();
+  LookAfter(Milliseconds(500));
+  entry.arrived_rows = 30;
+  LookAfter(Milliseconds(1000));
+  EXPECT_DOUBLE_EQ(entry.arrival_rates.Load().last_minute, 30);
+  LookAfter(Milliseconds(1000));
+  EXPECT_DOUBLE_EQ(entry.arrival_rates.Load().last_5s, 15);
+}
+
 TEST_F(BackendWatchTest, ALostDeviceIsSeenWhileNobodyUsesIt) {
   bool is_lost = false;
   BackendWatch watch(table_, Milliseconds(1000), [&] { return is_lost; });

@@ -131,6 +131,30 @@ TEST(InferCallTest, ReplyBringsTheCallersRowAndId) {
   EXPECT_EQ(response.raw_output_contents(0), RawBytes<int64_t>({34}));
 }
 
+TEST(InferCallTest, RowsThatAreLoadCountAsTheyArrive) {
+  SchedulerOptions options;
+  options.queue.requests = 1;
+  Scene scene(options);
+  const auto arrived = [&] {
+    return scene.table.Count().front().counts.arrived_rows;
+  };
+  scene.Start(OneRow());
+  EXPECT_EQ(arrived(), 1u);
+  TestCall refused(scene.environment);
+  refused.Start(OneRow().SerializeAsString());
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(arrived(), 2u) << "there was no room";
+  scene.Serve();
+  TestCall late(scene.environment);
+  late.Start(OneRow().SerializeAsString(), scene.model.clock().Now());
+  inference::ModelInferRequest wrong = OneRow();
+  wrong.mutable_inputs(0)->set_datatype("FP32");
+  TestCall invalid(scene.environment);
+  invalid.Start(wrong.SerializeAsString());
+  EXPECT_EQ(late.errors + invalid.errors, 2);
+  EXPECT_EQ(arrived(), 2u) << "and these are nothing to compute";
+}
+
 TEST(InferCallTest, AnswerLeavesOnTheQueuesThreadAlone) {
   Scene scene;
   scene.Start(OneRow());

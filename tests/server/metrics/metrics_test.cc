@@ -70,6 +70,34 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
   EXPECT_THAT(text, HasSubstr("ferry_log_lines_dropped_total 0"));
 }
 
+TEST_F(MetricsTest, LoadIsOfWhatFullBatchesCarryOnceThatIsKnown) {
+  ModelEntry& entry = *table_.UseAll().front();
+  entry.arrival_rates.Store({.last_minute = 500, .last_5s = 1500});
+  EXPECT_THAT(Text(), Not(HasSubstr("ferry_load")));
+  EXPECT_THAT(Text(), Not(HasSubstr("ferry_capacity")));
+  TestRequest request({.rows = 2});
+  ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
+  model_.Step();
+  model_.instances().Stage(0);
+  model_.clock().Advance(Milliseconds(2));
+  model_.instances().CompleteAll();
+  model_.Step();
+  const SchedulerStatistics counted = model_.scheduler().Snapshot();
+  const double rows = model_.scheduler().runtime_options().max_batch_size;
+  const double capacity = CapacityOf(counted.service_time, rows, 1);
+  ASSERT_GT(capacity, 0);
+  const auto value = [&](const std::string& name) {
+    const std::string text = Text();
+    const std::string key = "\n" + name + "{model=\"m\",version=\"3\"} ";
+    const size_t at = text.find(key);
+    return at == std::string::npos ? -1
+                                   : std::stod(text.substr(at + key.size()));
+  };
+  EXPECT_NEAR(value("ferry_capacity_rows_per_second"), capacity, 1e-3);
+  EXPECT_NEAR(value("ferry_load_ratio"), 500 / capacity, 1e-6);
+  EXPECT_NEAR(value("ferry_load_5s_ratio"), 1500 / capacity, 1e-6);
+}
+
 TEST_F(MetricsTest, ServedRequestIsCounted) {
   TestRequest request({.rows = 2});
   ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
