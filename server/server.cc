@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "server/http/model_pages.h"
+#include "server/metrics/open_metrics.h"
 #include "server/net/open_files.h"
 
 namespace ferry {
@@ -157,8 +159,8 @@ absl::Status Server::OpenDoors() {
     const MetricsOptions& metrics = options_.metrics;
     auto http = HttpListener::Create(
         *std::move(ports.metrics), Routes(), HttpBounds(),
-        [this](const char* path) {
-          return ModelPages(models_, readiness_).Answer(path);
+        [this](const HttpRequest& request) {
+          return ModelPages(models_, readiness_).Answer(request.path);
         });
     if (!http.ok()) {
       return CannotListen(http.status(), "metrics", metrics.address,
@@ -202,21 +204,33 @@ std::vector<std::string> Server::DescribeState() const {
   return lines;
 }
 
-HttpReply Server::Metrics(Buckets buckets) const {
-  std::string text =
-      ToPrometheusText(ServerMetrics(models_, readiness_, unsent_, buckets));
+HttpReply Server::Metrics(const HttpRequest& request, Buckets buckets) const {
+  std::vector<prometheus::MetricFamily> families =
+      ServerMetrics(models_, readiness_, unsent_, buckets).Collect();
   if (device_ != nullptr) {
-    text += ToPrometheusText(*device_);
+    std::vector<prometheus::MetricFamily> more = device_->Collect();
+    std::move(more.begin(), more.end(), std::back_inserter(families));
   }
-  return {.content_type = kPrometheusText, .body = std::move(text)};
+  return PrefersOpenMetrics(request.accept)
+             ? HttpReply{.content_type = kOpenMetricsText,
+                         .body = ToOpenMetricsText(families)}
+             : HttpReply{.content_type = kPrometheusText,
+                         .body = ToPrometheusText(families)};
 }
 
 HttpListener::Routes Server::Routes() const {
   return {
-      {"/metrics", [this] { return Metrics(Buckets::kCommon); }},
-      {"/metrics/fine", [this] { return Metrics(Buckets::kCounted); }},
-      {"/v2/health/live", [this] { return Yes(readiness_.is_live()); }},
-      {"/v2/health/ready", [this] { return Ready(); }},
+      {"/metrics",
+       [this](const HttpRequest& request) {
+         return Metrics(request, Buckets::kCommon);
+       }},
+      {"/metrics/fine",
+       [this](const HttpRequest& request) {
+         return Metrics(request, Buckets::kCounted);
+       }},
+      {"/v2/health/live",
+       [this](const HttpRequest&) { return Yes(readiness_.is_live()); }},
+      {"/v2/health/ready", [this](const HttpRequest&) { return Ready(); }},
   };
 }
 

@@ -106,7 +106,8 @@ class Server {
   // Whether it may be ready with the models that it has.
   bool IsComplete() const;
   HttpReply Ready() const;
-  HttpReply Metrics(Buckets buckets) const;
+  // In the format that the scraper asks for.
+  HttpReply Metrics(const HttpRequest& request, Buckets buckets) const;
   HttpListener::Routes Routes() const;
   // Requests refused because the server drains.
   uint64_t DrainRefusals() const;

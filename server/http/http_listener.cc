@@ -37,18 +37,18 @@ MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
 
 HttpReply ReplyTo(const HttpListener::Routes& routes,
                   const HttpListener::Others& others, const char* method,
-                  const char* path) {
+                  const HttpRequest& request) {
   if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
       std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
     return {.code = MHD_HTTP_METHOD_NOT_ALLOWED,
             .body = "expected GET; inference is served over gRPC\n"};
   }
-  if (const auto found = routes.find(path); found != routes.end()) {
-    return found->second();
+  if (const auto found = routes.find(request.path); found != routes.end()) {
+    return found->second(request);
   }
   std::optional<HttpReply> reply;
   if (others) {
-    reply = others(path);
+    reply = others(request);
   }
   return reply.value_or(
       HttpReply{.code = MHD_HTTP_NOT_FOUND,
@@ -64,7 +64,12 @@ struct HttpListener::Callbacks {
                              const char*, size_t*, void**) {
     auto& self = *static_cast<HttpListener*>(listener);
     self.connections_.Asked(*connection);
-    return Send(connection, ReplyTo(self.routes_, self.others_, method, path));
+    const char* const accept = MHD_lookup_connection_value(
+        connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const HttpRequest request = {.path = path,
+                                 .accept = accept == nullptr ? "" : accept};
+    return Send(connection,
+                ReplyTo(self.routes_, self.others_, method, request));
   }
 
   static void ConnectionChanged(void* listener, MHD_Connection* connection,

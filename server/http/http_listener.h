@@ -27,6 +27,11 @@ struct MHD_Daemon;
 
 namespace ferry {
 
+struct HttpRequest {
+  std::string path;
+  std::string accept;  // the header; empty: none
+};
+
 struct HttpReply {
   int code = 200;
   std::string content_type = "text/plain; charset=utf-8";
@@ -40,10 +45,10 @@ struct HttpBounds {
 
 class HttpListener {
  public:
-  using Handler = std::function<HttpReply()>;     // does not throw
-  using Routes = std::map<std::string, Handler>;  // by path
+  using Handler = std::function<HttpReply(const HttpRequest&)>;  // not to throw
+  using Routes = std::map<std::string, Handler>;                 // by path
   // Answers other paths; nullopt: none either. Does not throw.
-  using Others = std::function<std::optional<HttpReply>(const char* path)>;
+  using Others = std::function<std::optional<HttpReply>(const HttpRequest&)>;
 
   // REQUIRES: `sockets` is one.
   static absl::StatusOr<std::unique_ptr<HttpListener>> Create(

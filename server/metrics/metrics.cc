@@ -323,8 +323,9 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
   return out.Take();
 }
 
-std::string ToPrometheusText(const prometheus::Collectable& metrics) {
-  return prometheus::TextSerializer().Serialize(metrics.Collect());
+std::string ToPrometheusText(
+    const std::vector<prometheus::MetricFamily>& families) {
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace ferry

@@ -44,8 +44,9 @@ class ServerMetrics final : public prometheus::Collectable {
   const Buckets buckets_;
 };
 
-// Returns the families in the Prometheus text format.
-std::string ToPrometheusText(const prometheus::Collectable& metrics);
+// Returns the families in Prometheus's text format 0.0.4.
+std::string ToPrometheusText(
+    const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace ferry
 

@@ -31,8 +31,10 @@ class DevicePageTest : public ::testing::Test {
   }
 
   std::optional<DeviceReading> Parsed() {
-    return ParseDevicePage(ToPrometheusText(DeviceMetrics(
-        *library_, choice_, [this] { return sampler_->Read(); })));
+    return ParseDevicePage(
+        ToPrometheusText(DeviceMetrics(*library_, choice_, [this] {
+                           return sampler_->Read();
+                         }).Collect()));
   }
 
   FakeClock clock_;

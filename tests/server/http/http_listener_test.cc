@@ -82,8 +82,13 @@ std::string Get(int port, const std::string& method, const std::string& path) {
 
 HttpListener::Routes Routes() {
   return {{"/metrics",
-           [] { return HttpReply{.content_type = "a/b", .body = "all\n"}; }},
-          {"/down", [] { return HttpReply{.code = 503, .body = "no\n"}; }}};
+           [](const HttpRequest& request) {
+             return HttpReply{.content_type = "a/b",
+                              .body = "all" + request.accept + "\n"};
+           }},
+          {"/down", [](const HttpRequest&) {
+             return HttpReply{.code = 503, .body = "no\n"};
+           }}};
 }
 
 absl::StatusOr<std::unique_ptr<HttpListener>> Listen(
@@ -122,8 +127,9 @@ TEST(HttpListenerTest, OtherPathsAndMethodsAreRefused) {
 }
 
 TEST(HttpListenerTest, OthersAreAskedForPathsWithoutARoute) {
-  const auto others = [](const char* path) -> std::optional<HttpReply> {
-    if (std::string(path) == "/v2/models/m") {
+  const auto others =
+      [](const HttpRequest& request) -> std::optional<HttpReply> {
+    if (request.path == "/v2/models/m") {
       return HttpReply{.code = 200, .body = "m\n"};
     }
     return std::nullopt;
@@ -171,9 +177,12 @@ TEST(HttpListenerTest, WhoSendsHalfAHeadKeepsNobodyOut) {
 constexpr size_t kLarge = 16 << 20;  // bytes
 
 HttpListener::Routes LargeRoutes() {
-  return {
-      {"/large", [] { return HttpReply{.body = std::string(kLarge, 'x')}; }},
-      {"/small", [] { return HttpReply{.body = "all\n"}; }}};
+  return {{"/large",
+           [](const HttpRequest&) {
+             return HttpReply{.body = std::string(kLarge, 'x')};
+           }},
+          {"/small",
+           [](const HttpRequest&) { return HttpReply{.body = "all\n"}; }}};
 }
 
 TEST(HttpListenerTest, WhoDoesNotReadKeepsNobodyOut) {

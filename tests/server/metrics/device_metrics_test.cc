@@ -51,8 +51,9 @@ class DeviceMetricsTest : public ::testing::Test {
 
   std::string Text() {
     return ToPrometheusText(
-        DeviceMetrics(device_->library(), device_->choice(),
-                      [this] { return device_->sampler().Read(); }));
+        DeviceMetrics(device_->library(), device_->choice(), [this] {
+          return device_->sampler().Read();
+        }).Collect());
   }
 
   std::unique_ptr<Device> device_;
@@ -148,17 +149,17 @@ TEST_F(DeviceMetricsTest, DriverThatHangsLeavesSamplesOutAndSaysForHowLong) {
         return device_->sampler().Read();
       },
       clock);
-  std::string text = ToPrometheusText(metrics);
+  std::string text = ToPrometheusText(metrics.Collect());
   has_come.get_future().wait();
   EXPECT_THAT(text, HasSubstr("ferry_device_info{uuid=\"MIG-11\""));
   EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
   clock.Advance(Milliseconds(45'500));
-  text = ToPrometheusText(metrics);
+  text = ToPrometheusText(metrics.Collect());
   EXPECT_THAT(text, HasSubstr("\nferry_nvml_hang_seconds 45.5\n"));
   EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
   may_go.set_value();
   do {
-    text = ToPrometheusText(metrics);
+    text = ToPrometheusText(metrics.Collect());
   } while (!absl::StrContains(text, "\nferry_nvml_hang_seconds 0\n"));
   EXPECT_THAT(text, HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"));
 }

@@ -22,7 +22,7 @@ class MetricsTest : public ::testing::Test {
  protected:
   std::string Text() {
     return ToPrometheusText(
-        ServerMetrics(table_, readiness_, unsent_, buckets_));
+        ServerMetrics(table_, readiness_, unsent_, buckets_).Collect());
   }
 
   ScriptedModel model_{"m", 3};

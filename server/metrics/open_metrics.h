@@ -1,0 +1,31 @@
+// ToOpenMetricsText() writes metric families as OpenMetrics 1.0; a scraper says
+// in its Accept header whether it wants that, or Prometheus's text 0.0.4.
+//
+// Thread safety: free functions.
+#ifndef FERRY_SERVER_METRICS_OPEN_METRICS_H_
+#define FERRY_SERVER_METRICS_OPEN_METRICS_H_
+
+#include <prometheus/metric_family.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace ferry {
+
+inline constexpr char kOpenMetricsText[] =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+// Whether the header names OpenMetrics of a version that is written here with
+// no less weight than other text (RFC 9110, 12.4.2 and 12.5.1). What cannot be
+// read of it, and an empty one, asks for nothing.
+bool PrefersOpenMetrics(absl::string_view accept);
+
+// Returns the whole exposition, with its end. Counters are named ..._total.
+std::string ToOpenMetricsText(
+    const std::vector<prometheus::MetricFamily>& families);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_METRICS_OPEN_METRICS_H_
