@@ -78,11 +78,19 @@ class BackgroundCall {
     return shared_->returned == before ? std::nullopt : shared_->answer;
   }
 
+  struct Past {
+    Answer answer;
+    Duration age;  // since its call began
+  };
+
   // Returns the answer of the last call that returned, however long ago;
   // nothing where none has.
-  std::optional<Answer> last() const {
+  std::optional<Past> last() const {
     MutexLock lock(shared_->mutex);
-    return shared_->answer;
+    return shared_->answer.has_value()
+               ? std::optional<Past>(
+                     {*shared_->answer, clock_.Now() - shared_->answer_begun})
+               : std::nullopt;
   }
 
   // Returns for how long a call has been running, or nothing where none is.
@@ -121,6 +129,7 @@ class BackgroundCall {
     void Take(Answer given) ABSL_LOCKS_EXCLUDED(mutex) {
       MutexLock lock(mutex);
       answer = std::move(given);
+      answer_begun = begun;
       ++returned;
       is_running = false;
       changed.SignalAll();
@@ -146,6 +155,7 @@ class BackgroundCall {
     TimePoint begun ABSL_GUARDED_BY(mutex);  // the last call
     uint64_t returned ABSL_GUARDED_BY(mutex) = 0;
     std::optional<Answer> answer ABSL_GUARDED_BY(mutex);
+    TimePoint answer_begun ABSL_GUARDED_BY(mutex);  // the call it is of
   };
 
   const Clock& clock_;

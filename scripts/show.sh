@@ -34,6 +34,8 @@
 #     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # G4  how late a queued request is answered that expires or is cancelled
+# load  ferry_load_ratio against what arrives, and the busy ratio beside it, under
+#     each policy; on a virtual clock and, seven minutes, on servers
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # probe-loads  what a load in a process of its own first costs
 # precision  small networks in bf16 against fp32, and times of loads, on the

@@ -19,6 +19,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -38,12 +39,15 @@ constexpr size_t kMaxQueuedBytes = 1 << 20;
 constexpr size_t kMaxLineBytes = 64 << 10;
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 constexpr int kFlushPollMs = 1;
+constexpr Duration kGrpcErrorEvery = std::chrono::seconds(1);
 // Text without an end of line is logged after so long.
 constexpr int kLineEndMs = 100;
 
-std::unique_ptr<spdlog::formatter> MakeFormatter() {
+std::unique_ptr<spdlog::formatter> MakeFormatter(LogFormat format) {
   return std::make_unique<spdlog::pattern_formatter>(
-      "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+      format == LogFormat::kJson
+          ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%v})"
+          : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
 }
 
 // Returns a text as it stands in the log: a stranger's name or reason within it
@@ -57,10 +61,17 @@ std::string AsRecord(absl::string_view text) {
   return absl::StrJoin(lines, "\n    ");
 }
 
-std::string Formatted(spdlog::formatter& formatter,
+// Returns a text as a string of JSON, of ASCII alone.
+std::string AsJson(absl::string_view text) {
+  return nlohmann::json(text.substr(0, kMaxLineBytes))
+      .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+std::string Formatted(LogFormat format, spdlog::formatter& formatter,
                       const spdlog::details::log_msg& message) {
+  const absl::string_view said(message.payload.data(), message.payload.size());
   const std::string text =
-      AsRecord({message.payload.data(), message.payload.size()});
+      format == LogFormat::kJson ? AsJson(said) : AsRecord(said);
   spdlog::details::log_msg shown = message;
   shown.payload = text;
   spdlog::memory_buf_t line;
@@ -68,25 +79,26 @@ std::string Formatted(spdlog::formatter& formatter,
   return std::string(line.data(), line.size());
 }
 
-std::string DroppedRecord(uint64_t count) {
+std::string DroppedRecord(LogFormat format, uint64_t count) {
   const std::string text = absl::StrCat(
       "the log dropped lines, as standard error was not read "
       "count=",
       count);
-  return Formatted(*MakeFormatter(), spdlog::details::log_msg(
-                                         "ferry", spdlog::level::warn, text));
+  return Formatted(
+      format, *MakeFormatter(format),
+      spdlog::details::log_msg("ferry", spdlog::level::warn, text));
 }
 
 class WriterSink final : public spdlog::sinks::sink {
  public:
-  explicit WriterSink(LineWriter& writer)
-      : writer_(writer), formatter_(MakeFormatter()) {}
+  WriterSink(LineWriter& writer, LogFormat format)
+      : writer_(writer), format_(format), formatter_(MakeFormatter(format)) {}
 
   void log(const spdlog::details::log_msg& message) override {
     std::string line;
     {
       MutexLock lock(mutex_);
-      line = Formatted(*formatter_, message);
+      line = Formatted(format_, *formatter_, message);
     }
     writer_.Write(std::move(line));
   }
@@ -96,6 +108,7 @@ class WriterSink final : public spdlog::sinks::sink {
 
  private:
   LineWriter& writer_;
+  const LogFormat format_;
   Mutex mutex_;
   const std::unique_ptr<spdlog::formatter> formatter_
       ABSL_PT_GUARDED_BY(mutex_);
@@ -183,7 +196,10 @@ class OutputPipe {
 };
 
 struct Log {
-  explicit Log(int fd) : writer(fd, kMaxQueuedBytes, &DroppedRecord) {}
+  Log(int fd, LogFormat format)
+      : writer(fd, kMaxQueuedBytes, [format](uint64_t count) {
+          return DroppedRecord(format, count);
+        }) {}
 
   LineWriter writer;
   std::unique_ptr<OutputPipe> output;
@@ -192,6 +208,9 @@ struct Log {
 // Never freed: threads log until the process has ended. Whole where it is not
 // null: a signal may end the process while the log starts.
 std::atomic<Log*> the_log{nullptr};
+
+std::atomic<uint64_t> grpc_errors{0};
+std::atomic<int64_t> next_grpc_error_ns{0};  // when the next one is logged
 
 // No file of another kind gets the number of a stream that was closed.
 void OpenStandardStreams() {
@@ -232,8 +251,25 @@ void FlushAndAbort(int number) {
   std::raise(number);
 }
 
+// A client may cause as many errors as it likes: one a second is logged.
 void LogOfGrpc(gpr_log_func_args* args) {
-  spdlog::debug("grpc: {}", args->message);
+  if (args->severity != GPR_LOG_SEVERITY_ERROR) {
+    spdlog::debug("grpc: {}", args->message);
+    return;
+  }
+  grpc_errors.fetch_add(1, std::memory_order_relaxed);
+  const int64_t now_ns = ToNanos(Clock::Steady().Now());
+  int64_t next_ns = next_grpc_error_ns.load(std::memory_order_relaxed);
+  if (now_ns >= next_ns && next_grpc_error_ns.compare_exchange_strong(
+                               next_ns, now_ns + kGrpcErrorEvery.count(),
+                               std::memory_order_relaxed)) {
+    spdlog::warn(
+        "grpc: {}; one such line a second is logged, all are counted "
+        "in ferry_grpc_errors_total",
+        args->message);
+  } else {
+    spdlog::debug("grpc: {}", args->message);
+  }
 }
 
 // A client's malformed text must not write a line.
@@ -244,14 +280,14 @@ void LogOfProtobuf(google::protobuf::LogLevel, const char*, int,
 
 }  // namespace
 
-void StartLog(const std::string& level) {
+void StartLog(const LogOptions& options) {
   OpenStandardStreams();
   PrintByLines();
-  auto* const log =
-      new Log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  auto* const log = new Log(
+      fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), options.format);
   auto logger = std::make_shared<spdlog::logger>(
-      "ferry", std::make_shared<WriterSink>(log->writer));
-  logger->set_level(spdlog::level::from_str(level));
+      "ferry", std::make_shared<WriterSink>(log->writer, options.format));
+  logger->set_level(spdlog::level::from_str(options.level));
   logger->set_error_handler([](const std::string&) {});
   log->output = std::make_unique<OutputPipe>(logger);
   the_log.store(log, std::memory_order_seq_cst);
@@ -276,5 +312,7 @@ uint64_t DroppedLogLines() {
   const Log* const log = the_log.load(std::memory_order_seq_cst);
   return log == nullptr ? 0 : log->writer.dropped();
 }
+
+uint64_t GrpcErrors() { return grpc_errors.load(std::memory_order_relaxed); }
 
 }  // namespace ferry

@@ -7,6 +7,9 @@
 // line as soon as it ends. A text of several lines is one record, of which all
 // lines but the first are indented; control characters are escaped.
 //
+// In JSON a record is one object a line, {"time", "level", "message"}, with the
+// lines of a text as they are.
+//
 // Thread safety: StartLog() is called once, before other threads log; the
 // others from any thread.
 #ifndef FERRY_SERVER_LOG_H_
@@ -17,9 +20,16 @@
 
 namespace ferry {
 
-// Logs from that level on: "debug", "info", "warning" or "error". What
-// gRPC and Protobuf themselves have to say appears at debug.
-void StartLog(const std::string& level);
+enum class LogFormat : uint8_t { kText, kJson };
+
+struct LogOptions {
+  std::string level = "info";  // the least: "debug", "warning" or "error" else
+  LogFormat format = LogFormat::kText;
+};
+
+// What gRPC and Protobuf themselves have to say appears at debug; what gRPC
+// calls an error as a warning, one a second at most.
+void StartLog(const LogOptions& options);
 
 // Waits until what was logged is written, for half a second at most, and for no
 // lock. Called before the process ends, also for what was printed.
@@ -27,6 +37,9 @@ void FlushLog();
 
 // Lines that were dropped since the start.
 uint64_t DroppedLogLines();
+
+// Errors that gRPC has told since the start, also those not logged.
+uint64_t GrpcErrors();
 
 }  // namespace ferry
 

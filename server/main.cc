@@ -251,7 +251,7 @@ void CompleteProbe(int argc, char** argv, const Device* device,
 int Serve(int argc, char** argv, ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
   StopSignals signals;
-  StartLog(options.log_level);
+  StartLog(options.log);
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
   RaiseOpenFileLimit();
   auto ports = BindPorts(options);
@@ -309,7 +309,7 @@ int WithRepository(ServerOptions& options,
   PrepareTorchEnvironment();  // before the first thread
   const int result_fd =
       fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  StartLog(options.log_level);
+  StartLog(options.log);
   const auto device = ClaimDevice(options.device.selector, VisibleDevices());
   if (!device.ok()) {
     return CannotStart(device.status());

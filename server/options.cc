@@ -34,10 +34,13 @@ struct RawFlags {
   std::optional<int> metrics_port;
   std::optional<int64_t> grpc_memory_bytes;
   std::string compression = "none";
+  std::string metrics_compat = "none";
+  std::string log_format = "text";
   bool no_raised_priority = false;
   bool grpc_reflection = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
+  bool load_trailers = false;
   bool check_config = false;
   std::string control_mode = "none";
   std::string probe_loads = "auto";
@@ -235,6 +238,10 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   app.add_flag("--triton-status-codes", raw.triton_status_codes,
                "answer UNAVAILABLE where the queue is full, as Triton does")
       ->group(group);
+  app.add_flag("--endpoint-load-metrics", raw.load_trailers,
+               "tell the server's load with each reply of ModelInfer, in the "
+               "trailer endpoint-load-metrics-bin (ORCA), for balancers")
+      ->group(group);
 }
 
 void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
@@ -248,6 +255,12 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                  "port of /metrics and /v2/health; 0 turns it off [8002]")
       ->check(IntegerFrom(0, kMaxPort))
       ->type_name("PORT")
+      ->group(metrics);
+  app.add_option("--metrics-compat", raw.metrics_compat,
+                 "give /metrics the names of another server, too: triton adds "
+                 "nv_inference_* and nv_gpu_*")
+      ->check(OneOf({"none", "triton"}))
+      ->capture_default_str()
       ->group(metrics);
 
   const char* const lifecycle = "Stopping and logging";
@@ -276,8 +289,13 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                "receive; else it is raised where the system allows "
                "that (CAP_SYS_NICE or RLIMIT_NICE)")
       ->group(lifecycle);
-  app.add_option("--log-level", options.log_level, "least level logged")
+  app.add_option("--log-level", options.log.level, "least level logged")
       ->check(OneOf({"debug", "info", "warning", "error"}))
+      ->capture_default_str()
+      ->group(lifecycle);
+  app.add_option("--log-format", raw.log_format,
+                 "text, or json: an object a line")
+      ->check(OneOf({"text", "json"}))
       ->capture_default_str()
       ->group(lifecycle);
 }
@@ -306,6 +324,12 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     options.metrics.listening =
         *raw.metrics_port == 0 ? MetricsListening::kOff : MetricsListening::kOn;
   }
+  if (raw.metrics_compat == "triton") {
+    options.metrics.names = MetricNames::kTritonsToo;
+  }
+  if (raw.log_format == "json") {
+    options.log.format = LogFormat::kJson;
+  }
   if (raw.no_raised_priority) {
     options.lifecycle.priority = Priority::kOfProcess;
   }
@@ -326,6 +350,9 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--grpc-memory-bytes: expected at least --grpc-max-message-bytes, ",
         grpc.max_message_bytes, ", got ", grpc.memory_bytes));
+  }
+  if (raw.load_trailers) {
+    options.grpc.load_trailers = LoadTrailers::kOn;
   }
   if (raw.admin_rpc) {
     options.grpc.admin = AdminRpc::kOn;

@@ -17,6 +17,7 @@
 #include "models/repository/model_repository.h"
 #include "server/control/model_control_options.h"
 #include "server/grpc/status.h"
+#include "server/log.h"
 
 namespace ferry {
 
@@ -35,6 +36,8 @@ inline int DefaultInferThreads() {
   return std::thread::hardware_concurrency() <= 2 ? 1 : 2;
 }
 
+enum class LoadTrailers { kOff, kOn };
+
 struct GrpcOptions {
   std::string address = "127.0.0.1";
   int port = 8001;  // 0: any free one
@@ -49,14 +52,18 @@ struct GrpcOptions {
   Compression compression = Compression::kNone;
   int max_streams = 0;  // of a connection; 0: by the models
   StatusCodes status_codes = StatusCodes::kFerry;
+  LoadTrailers load_trailers = LoadTrailers::kOff;
 };
 
 enum class MetricsListening { kOff, kOn };
+
+enum class MetricNames { kFerrys, kTritonsToo };
 
 struct MetricsOptions {
   MetricsListening listening = MetricsListening::kOn;
   std::string address = "127.0.0.1";
   int port = 8002;  // 0: any free one
+  MetricNames names = MetricNames::kFerrys;
 };
 
 // The threads that compute and answer have it: higher than those which receive,
@@ -91,7 +98,7 @@ struct ServerOptions {
   GrpcOptions grpc;
   MetricsOptions metrics;
   LifecycleOptions lifecycle;
-  std::string log_level = "info";
+  LogOptions log;
 };
 
 // What the command line asks for.

@@ -100,14 +100,23 @@ std::string DescribeOptions(const ServerOptions& options) {
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
   add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
+  if (options.grpc.load_trailers == LoadTrailers::kOn) {
+    add("endpoint-load-metrics", "on");
+  }
   add("status-codes",
       options.grpc.status_codes == StatusCodes::kTriton ? "triton" : "ferry");
+  if (options.metrics.names == MetricNames::kTritonsToo) {
+    add("metrics-compat", "triton");
+  }
   add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
   add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
   add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));
   add("raised-priority",
       options.lifecycle.priority == Priority::kRaised ? "on" : "off");
-  add("log-level", options.log_level);
+  add("log-level", options.log.level);
+  if (options.log.format == LogFormat::kJson) {
+    add("log-format", "json");
+  }
   return absl::StrJoin(parts, " ");
 }
 

@@ -12,6 +12,8 @@
 #include "base/check.h"
 #include "server/http/model_pages.h"
 #include "server/metrics/open_metrics.h"
+#include "server/metrics/transport_metrics.h"
+#include "server/metrics/triton_metrics.h"
 #include "server/net/open_files.h"
 
 namespace ferry {
@@ -97,7 +99,7 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
-    const ServerOptions& options, Ports ports, const DeviceMetrics* device) {
+    const ServerOptions& options, Ports ports, DeviceMetrics* device) {
   std::unique_ptr<Server> server(new Server(options, std::move(ports), device));
   auto control = ModelControl::Create(server->repository_, server->models_,
                                       options.control);
@@ -122,8 +124,7 @@ bool Server::IsComplete() const {
   return !options_.is_readiness_strict || MissingModels().empty();
 }
 
-Server::Server(const ServerOptions& options, Ports ports,
-               const DeviceMetrics* device)
+Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
     : options_(options),
       device_(device),
       repository_(options.repository),
@@ -138,7 +139,7 @@ Server::Server(const ServerOptions& options, Ports ports,
 
 absl::Status Server::OpenDoors() {
   grpc_ = GrpcEndpoint::Create(options_.grpc, models_, *control_, readiness_,
-                               unsent_);
+                               unsent_, load_);
   TellHealth();
   Ports ports = *std::exchange(ports_, std::nullopt);
   auto acceptor = Acceptor::Start(
@@ -155,6 +156,9 @@ absl::Status Server::OpenDoors() {
                         options_.grpc.port);
   }
   acceptor_ = *std::move(acceptor);
+  if (device_ != nullptr) {
+    device_->Refresh(kDeviceAnswers);
+  }
   if (ports.metrics.has_value()) {
     const MetricsOptions& metrics = options_.metrics;
     auto http = HttpListener::Create(
@@ -207,9 +211,15 @@ std::vector<std::string> Server::DescribeState() const {
 HttpReply Server::Metrics(const HttpRequest& request, Buckets buckets) const {
   std::vector<prometheus::MetricFamily> families =
       ServerMetrics(models_, readiness_, unsent_, buckets).Collect();
-  if (device_ != nullptr) {
-    std::vector<prometheus::MetricFamily> more = device_->Collect();
+  const auto add = [&families](std::vector<prometheus::MetricFamily> more) {
     std::move(more.begin(), more.end(), std::back_inserter(families));
+  };
+  add(TransportMetrics(*acceptor_, *grpc_, *control_));
+  if (device_ != nullptr) {
+    add(device_->Collect());
+  }
+  if (options_.metrics.names == MetricNames::kTritonsToo) {
+    add(TritonMetrics(models_, device_));
   }
   return PrefersOpenMetrics(request.accept)
              ? HttpReply{.content_type = kOpenMetricsText,
@@ -270,12 +280,16 @@ std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
   unsent_.Enforce();
   memory_.Look(now);
+  if (device_ != nullptr) {
+    device_->Refresh(Duration(0));
+  }
   control_->MendPrecisions();
   if (readiness_.state() == ServerState::kIncomplete && IsComplete()) {
     readiness_.MoveTo(ServerState::kReady);
     TellHealth();
   }
   std::optional<std::string> why = watch_.Look(now);
+  load_.Set(watch_.load());
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);
     TellHealth();

@@ -34,6 +34,7 @@
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
 #include "server/control/return_memory.h"
+#include "server/grpc/endpoint_load.h"
 #include "server/grpc/grpc_endpoint.h"
 #include "server/http/http_listener.h"
 #include "server/metrics/device_metrics.h"
@@ -57,7 +58,7 @@ class Server {
   // Loads the models. `device` outlives the server; null on the CPU.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
       const ServerOptions& options, Ports ports,
-      const DeviceMetrics* device = nullptr);
+      DeviceMetrics* device = nullptr);
 
   // Listens, and is ready when it returns unless models are missing. Once,
   // after Create().
@@ -75,9 +76,9 @@ class Server {
   // Returns lines for the log: the server's state, and each version's.
   std::vector<std::string> DescribeState() const;
 
-  // Looks after backends, replies, freed memory and its readiness; called from
-  // time to time. Returns why the process must end, which then is neither ready
-  // nor live, or nothing.
+  // Looks after backends, the device, replies, freed memory and its readiness;
+  // called twice a second. Returns why the process must end, which then is
+  // neither ready nor live, or nothing.
   std::optional<std::string> Look();
 
   void BeginDrain();
@@ -95,8 +96,7 @@ class Server {
   bool DeviceAnswers();
 
  private:
-  Server(const ServerOptions& options, Ports ports,
-         const DeviceMetrics* device);
+  Server(const ServerOptions& options, Ports ports, DeviceMetrics* device);
 
   absl::Status OpenDoors();
   // By the last answer of the device that models share, which is asked anew.
@@ -122,12 +122,13 @@ class Server {
   void FlushReplies(TimePoint until);
 
   const ServerOptions options_;
-  const DeviceMetrics* const device_;  // or null
+  DeviceMetrics* const device_;  // or null
   Readiness readiness_;
   ModelRepository repository_;
   ModelTable models_;
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
+  EndpointLoad load_;
   MemoryReturn memory_;
   const std::unique_ptr<LossProbe> probe_;  // null without a device
   BackendWatch watch_;

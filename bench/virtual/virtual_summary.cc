@@ -133,6 +133,7 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
     reasons[CloseReasonName(static_cast<CloseReason>(i))] =
         result.counted.served.closed_batches[i].value();
   }
+  const ServiceTimeLine& learned = result.counted.service_time;
   const Json json = {
       {"format", "ferry-bench-simulate/1"},
       {"simulated", true},
@@ -143,6 +144,8 @@ std::string VirtualSummary::ToJson(const VirtualRunResult& result) const {
       {"goodput_of_saturation", goodput / saturation},
       {"busy_ratio", BusyRatio(result)},
       {"rows_per_batch", RowsPerBatch(result)},
+      {"learned_ms",
+       {{"batch", learned.alpha_ns / 1e6}, {"row", learned.beta_ns / 1e6}}},
       {"late_drops", result.counted.served.dropped_requests.value()},
       {"closed_batches", reasons},
       {"latency_ms", LatencyJson(latency_)},

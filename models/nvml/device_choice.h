@@ -57,6 +57,8 @@ struct DeviceChoice {
   std::vector<std::string> warnings;  // for the log
 
   bool is_mig() const { return !parent_uuid.empty(); }
+  // Returns the whole GPU's.
+  const std::string& gpu_uuid() const { return is_mig() ? parent_uuid : uuid; }
 };
 
 // Finds the device. `visible` is CUDA_VISIBLE_DEVICES where it is set: of

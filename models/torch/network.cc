@@ -16,8 +16,6 @@
 namespace ferry {
 namespace {
 
-constexpr int32_t kNoMemory = 2;  // cudaErrorMemoryAllocation
-
 absl::Status Failure(absl::string_view what, bool is_out_of_memory) {
   absl::Status failure = AsFailure(what);
   return is_out_of_memory ? absl::ResourceExhaustedError(failure.message())
@@ -44,10 +42,7 @@ absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
 }
 
 bool IsOutOfMemory(const c10::Error& error) {
-  const auto* const of_a_call =
-      dynamic_cast<const c10::AcceleratorError*>(&error);
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         (of_a_call != nullptr && of_a_call->get_error_code() == kNoMemory) ||
          TellsOutOfMemory(error.what_without_backtrace());
 }
 

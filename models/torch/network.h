@@ -59,7 +59,7 @@ absl::Status Guarded(absl::FunctionRef<absl::Status()> work,
                      FaultsOf faults_of = FaultsOf::kOtherThreads);
 
 // Whether a device had no memory: LibTorch has an exception for its allocator,
-// another with CUDA's code, and texts.
+// and texts for all else, as "CUDA error: out of memory" of a call of CUDA's.
 bool IsOutOfMemory(const c10::Error& error);
 
 // Returns copies of its tensors in the host's memory, and the rest as it is.

@@ -1,5 +1,5 @@
-"""Draws the tables of policies as a picture, with matplotlib, which
-`scripts/show.sh policies` installs into .venv on first use."""
+"""Draws the tables of policies and of loads as pictures, with matplotlib, which
+`scripts/show.sh policies` and `load` install into .venv on first use."""
 
 import io
 
@@ -43,6 +43,29 @@ def draw_policies(setups, bounds_ms, path):
     figure.legend(handles, labels, loc="lower center", ncols=6, fontsize=9,
                   frameon=False)
     figure.tight_layout(rect=(0, 0.04, 1, 1))
+    keep(figure, path)
+
+
+def draw_loads(points, path):
+    """Draws the load told and the busy ratio over the load that arrived."""
+    figure, panel = plt.subplots(figsize=(7, 5))
+    loads = [point["load"] for point in points]
+    panel.plot(loads, loads, ":", color="#999999", label="what arrives")
+    for policy, colour in COLOURS.items():
+        panel.plot(loads, [point[policy]["told"] for point in points], "o-",
+                   color=colour, markersize=4, label=f"{policy}, load told")
+        panel.plot(loads, [point[policy]["busy"] for point in points], "s--",
+                   color=colour, markersize=3, linewidth=1,
+                   label=f"{policy}, busy ratio")
+    panel.set_xlabel("offered load, of capacity")
+    panel.set_ylabel("ratio")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=8, frameon=False)
+    figure.tight_layout()
+    keep(figure, path)
+
+
+def keep(figure, path):
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], metadata={"Date": None})
     measuring.replace(path, drawn.getvalue())

@@ -18,6 +18,7 @@ import grpc_api
 import instrument
 import latency
 import layouts
+import load_signal
 import loads
 import long_run
 import measuring
@@ -70,6 +71,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E5": reporting.measure,
     "E6": long_run.measure,
     "G4": answering.measure,
+    "load": load_signal.measure,
     "loadgen": by_loadgen.measure,
     "sends": sending.measure,
     "phi1": scheduling.closed_form,

@@ -17,12 +17,13 @@ parameters { key: "ferry.beta_ms" value { string_value: "%g" } }
 
 
 @contextlib.contextmanager
-def server(programs, alpha_ms, beta_ms, max_batch):
+def server(programs, alpha_ms, beta_ms, max_batch, *arguments, number=0):
     """Runs it, with s(b) = alpha + beta * b, and gives its process."""
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(f"{folder}/sim/1")
         with open(f"{folder}/sim/config.pbtxt", "w", encoding="utf-8") as file:
             file.write(CONFIG % (max_batch, alpha_ms, beta_ms))
         with measuring.server(programs, "--model-repository", folder,
-                              model="sim") as process:
+                              *arguments, model="sim",
+                              number=number) as process:
             yield process

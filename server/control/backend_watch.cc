@@ -20,6 +20,22 @@ bool Hangs(const InFlight& instance, Duration timeout, TimePoint now) {
   return timeout > Duration(0) && now - instance.oldest_begin > timeout;
 }
 
+void AddTo(double& sum, double value) {
+  sum = std::isfinite(sum) ? sum + value : value;
+}
+
+ModelLoad LoadOf(const Scheduler& scheduler, const SchedulerStatistics& counted,
+                 const ArrivalRates& rates) {
+  const double full =
+      FullBatchRows(counted.served, scheduler.runtime_options().max_batch_size,
+                    scheduler.options().max_requests_per_batch);
+  const double capacity = CapacityOf(counted.service_time, full,
+                                     int64_t{scheduler.instance_count()});
+  return {.capacity = capacity,
+          .last_minute = rates.last_minute / capacity,
+          .last_5s = rates.last_5s / capacity};
+}
+
 }  // namespace
 
 bool CanAnswer(const ServedModel& model, Duration timeout, TimePoint now) {
@@ -56,18 +72,25 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
 
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
   std::map<uint64_t, ModelWatch> watches;
+  ServerLoad load;
   for (const ModelUse& use : models_.UseEach()) {
     ModelEntry& entry = *use;
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Scheduler& scheduler = *entry.model().scheduler;
-    entry.arrival_rates.Store(watch.arrivals.Add(
-        now, entry.arrived_rows.load(std::memory_order_relaxed)));
     const std::string which =
         absl::StrCat("model=", entry.model().name, " version=", entry.version);
     if (scheduler.is_device_lost()) {
       return absl::StrCat("device is lost ", which);
     }
     const SchedulerStatistics counted = scheduler.Snapshot();
+    const ArrivalRates rates = watch.arrivals.Add(
+        now, entry.arrived_rows.load(std::memory_order_relaxed));
+    const ModelLoad of_model = LoadOf(scheduler, counted, rates);
+    entry.load.Store(of_model);
+    if (std::isfinite(of_model.last_5s)) {
+      AddTo(load.ratio, of_model.last_5s);
+      AddTo(load.rows_per_second, rates.last_5s);
+    }
     const auto oldest =
         std::min_element(counted.in_flight.begin(), counted.in_flight.end(),
                          [](const InFlight& a, const InFlight& b) {
@@ -88,6 +111,7 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
     }
   }
   watches_ = std::move(watches);  // of what is served now
+  load_ = load;
   if (is_device_lost_ && is_device_lost_()) {
     return "device is lost";
   }

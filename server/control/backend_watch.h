@@ -56,14 +56,17 @@ class BackendWatch {
         is_device_lost_(std::move(is_device_lost)) {}
 
   // Returns why the process cannot go on, or nothing. Also brings each model's
-  // arrival_rates and retry_pushback_ms up to date.
+  // load and retry_pushback_ms, and the server's load, up to date.
   std::optional<std::string> Look(TimePoint now);
+
+  const ServerLoad& load() const { return load_; }
 
  private:
   const ModelTable& models_;
   const Duration timeout_;
   const std::function<bool()> is_device_lost_;
   std::map<uint64_t, ModelWatch> watches_;  // by serial of the entry
+  ServerLoad load_;
 };
 
 }  // namespace ferry

@@ -4,11 +4,6 @@
 #include <algorithm>
 
 namespace ferry {
-namespace {
-
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 ArrivalRates LoadMeter::Add(TimePoint now, uint64_t rows) {
   if (counts_.empty() || now - counts_.back().at >= kLeast) {
@@ -31,13 +26,13 @@ double LoadMeter::RateOver(Duration window) const {
   const std::chrono::duration<double> passed = last.at - first.at;
   return passed.count() > 0
              ? static_cast<double>(last.rows - first.rows) / passed.count()
-             : kNoNumber;
+             : kUnknown;
 }
 
 double CapacityOf(const ServiceTimeLine& line, double rows, int64_t instances) {
   const double took_ns = line.alpha_ns + line.beta_ns * rows;
   return took_ns > 0 ? rows * static_cast<double>(instances) * 1e9 / took_ns
-                     : kNoNumber;
+                     : kUnknown;
 }
 
 double FullBatchRows(const BatchStatistics& served, int32_t max_batch_size,

@@ -1,7 +1,7 @@
 // LoadMeter tells how many rows a second arrive at a model, over the last
 // minute and over 5 s, by what was counted from time to time. CapacityOf()
 // tells how many its instances carry; one over the other is the model's load
-// (docs/load.md).
+// (docs/load.md). No number (NaN) stands for what is not known.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_SERVER_CONTROL_LOAD_METER_H_
@@ -18,10 +18,24 @@
 
 namespace ferry {
 
-// Rows a second; no number (NaN) before anything is known.
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// Rows a second.
 struct ArrivalRates {
-  double last_minute = std::numeric_limits<double>::quiet_NaN();
-  double last_5s = std::numeric_limits<double>::quiet_NaN();
+  double last_minute = kUnknown;
+  double last_5s = kUnknown;
+};
+
+struct ModelLoad {
+  double capacity = kUnknown;  // rows a second
+  double last_minute = kUnknown;
+  double last_5s = kUnknown;
+};
+
+// The sum over the models whose load is known, over the last 5 s.
+struct ServerLoad {
+  double ratio = kUnknown;
+  double rows_per_second = kUnknown;
 };
 
 class LoadMeter {

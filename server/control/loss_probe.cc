@@ -33,7 +33,8 @@ bool LossProbe::Look() {
     told_ = running;
   }
   call_.Ask();
-  return call_.last().value_or(false);
+  const auto last = call_.last();
+  return last.has_value() && last->answer;
 }
 
 }  // namespace ferry

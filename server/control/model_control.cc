@@ -188,6 +188,14 @@ void ModelControl::Enqueue(std::function<void()> job, const Done& done) {
   done(status);
 }
 
+ModelControl::Use ModelControl::use() const {
+  MutexLock lock(mutex_);
+  return {.running = begun_.has_value() ? std::optional<Duration>(
+                                              Clock::Steady().Now() - *begun_)
+                                        : std::nullopt,
+          .waiting = jobs_.size()};
+}
+
 RepositoryIndex::Entries ModelControl::ReadIndex() const {
   RepositoryIndex::Entries index;
   // A folder that cannot be read just now hides no model that is known.

@@ -63,6 +63,12 @@ class ModelControl {
   // is kExplicit.
   void Unload(const std::string& name, Done done);
 
+  struct Use {
+    std::optional<Duration> running;  // the job or poll under way; none is
+    size_t waiting = 0;               // jobs
+  };
+  Use use() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The models of the start that have neither been loaded nor unloaded since.
   std::vector<std::string> MissingModels() const;
 
@@ -159,6 +165,7 @@ class ModelControl {
   std::set<std::string> missing_ ABSL_GUARDED_BY(mutex_);  // of the start
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint poll_at_ ABSL_GUARDED_BY(mutex_) = kNever;
+  std::optional<TimePoint> begun_ ABSL_GUARDED_BY(mutex_);  // what runs
 
   // What the last poll saw of each name: its plan's fingerprints; "": no such
   // folder. The thread only.

@@ -97,6 +97,7 @@ void ModelControl::Run() {
     {
       MutexLock lock(mutex_);
       const TimePoint now = Clock::Steady().Now();
+      begun_.reset();
       if (is_stopped_) {
         return;
       }
@@ -109,6 +110,9 @@ void ModelControl::Run() {
         changed_.WaitUntil(mutex_, poll_at_);
       } else {
         changed_.WaitUntil(mutex_, now + kLeavingPoll);
+      }
+      if (job || polls) {
+        begun_ = now;
       }
     }
     if (job) {

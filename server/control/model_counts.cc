@@ -42,6 +42,8 @@ void Add(const ModelCounts& more, ModelCounts& sum) {
   to.last_arrival = std::max(to.last_arrival, from.last_arrival);
   sum.invalid_requests += more.invalid_requests;
   sum.arrived_rows += more.arrived_rows;
+  sum.received_bytes += more.received_bytes;
+  sum.sent_bytes += more.sent_bytes;
   sum.precision_changes += more.precision_changes;
   AddEvents(more.device_events, sum.device_events);
 }

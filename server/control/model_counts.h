@@ -16,6 +16,8 @@ struct ModelCounts {
   SchedulerStatistics counted{0};
   uint64_t invalid_requests = 0;   // that failed the codec's checks
   uint64_t arrived_rows = 0;       // admitted, or refused for lack of room
+  uint64_t received_bytes = 0;     // of messages that passed the checks
+  uint64_t sent_bytes = 0;         // of replies
   uint64_t precision_changes = 0;  // from bf16, while it served
   std::vector<DeviceCount> device_events;
 };

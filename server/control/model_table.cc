@@ -72,6 +72,8 @@ ModelCounts ModelEntry::Count() const {
   ModelCounts counts;
   counts.invalid_requests = invalid_requests.load(std::memory_order_relaxed);
   counts.arrived_rows = arrived_rows.load(std::memory_order_relaxed);
+  counts.received_bytes = received_bytes.load(std::memory_order_relaxed);
+  counts.sent_bytes = sent_bytes.load(std::memory_order_relaxed);
   counts.precision_changes = precision_changes;
   if (const Scheduler* const scheduler = model_->scheduler.get()) {
     counts.counted = scheduler->Snapshot();

@@ -64,8 +64,12 @@ class ModelEntry {
   std::atomic<uint64_t> invalid_requests{0};
   // Rows of requests that were admitted, or refused for lack of room.
   std::atomic<uint64_t> arrived_rows{0};
-  // Of these; brought up to date by BackendWatch.
-  RelaxedCopy<ArrivalRates> arrival_rates;
+  // Bytes of messages: requests that passed the codec's checks, and replies.
+  std::atomic<uint64_t> received_bytes{0};
+  std::atomic<uint64_t> sent_bytes{0};
+  // What arrives, of what the instances carry; brought up to date by
+  // BackendWatch.
+  RelaxedCopy<ModelLoad> load;
   // What a refused client is told to wait, from the last observed throughput.
   std::atomic<int64_t> retry_pushback_ms{50};
 

@@ -89,9 +89,10 @@ std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(const GrpcOptions& options,
                                                    ModelTable& models,
                                                    ModelControl& control,
                                                    const Readiness& readiness,
-                                                   UnsentReplies& unsent) {
+                                                   UnsentReplies& unsent,
+                                                   const EndpointLoad& load) {
   std::unique_ptr<GrpcEndpoint> endpoint(
-      new GrpcEndpoint(models, control, readiness, unsent));
+      new GrpcEndpoint(models, control, readiness, unsent, load));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
   endpoint->server_ = builder.BuildAndStart();
@@ -153,8 +154,12 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   for (int i = 0; i < options.infer_thread_count; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(
         models_, options.status_codes,
-        InferQueue::Sources{.calls = service_, .streams = service_}, unsent_,
-        services, builder));
+        InferQueue::Sources{.calls = service_,
+                            .streams = service_,
+                            .load = options.load_trailers == LoadTrailers::kOn
+                                        ? &load_
+                                        : nullptr},
+        unsent_, services, builder));
   }
 }
 
@@ -170,6 +175,14 @@ void GrpcEndpoint::Take(int listen_fd, int fd) {
   connection.listener_fd = listen_fd;
   connection.fd = fd;
   acceptor_->HandleNewConnection(&connection);
+}
+
+std::vector<Duration> GrpcEndpoint::CpuTimes() const {
+  std::vector<Duration> times;
+  for (const auto& queue : queues_) {
+    times.push_back(queue->cpu_time());
+  }
+  return times;
 }
 
 void GrpcEndpoint::SendGoaways() { ferry::SendGoaways(*server_); }

@@ -39,7 +39,8 @@ class GrpcEndpoint {
                                               ModelTable& models,
                                               ModelControl& control,
                                               const Readiness& readiness,
-                                              UnsentReplies& unsent);
+                                              UnsentReplies& unsent,
+                                              const EndpointLoad& load);
 
   // REQUIRES: Stop() was called.
   ~GrpcEndpoint() = default;
@@ -55,6 +56,9 @@ class GrpcEndpoint {
   // The models serve, the server is not ready.
   void SetIncomplete() { health_.Set(Health::kIncomplete); }
   void SetNotServing() { health_.Set(Health::kNotServing); }
+
+  // Returns the processor time of each gRPC thread so far.
+  std::vector<Duration> CpuTimes() const;
 
   // Tells every client to open no more calls on its connection. Those that it
   // opens before it hears of that are served; then the connection ends.
@@ -76,12 +80,14 @@ class GrpcEndpoint {
 
  private:
   GrpcEndpoint(ModelTable& models, ModelControl& control,
-               const Readiness& readiness, UnsentReplies& unsent)
+               const Readiness& readiness, UnsentReplies& unsent,
+               const EndpointLoad& load)
       : models_(models),
         service_(models, control, readiness, unsent),
         admin_(models, unsent),
         health_(inference::GRPCInferenceService::service_full_name(), unsent),
-        unsent_(unsent) {}
+        unsent_(unsent),
+        load_(load) {}
 
   // Tells the health service of each change of the models.
   void FollowModels();
@@ -92,6 +98,7 @@ class GrpcEndpoint {
   AdminService admin_;  // registered where asked for
   HealthService health_;
   UnsentReplies& unsent_;
+  const EndpointLoad& load_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;

@@ -46,6 +46,11 @@ void GrpcInferCall::OnEnd() {
 
 void GrpcInferCall::SendReply(grpc::ByteBuffer& reply) {
   unsent_.Add(*this, reply.Length());
+  if (load_ != nullptr) {
+    if (std::string load = load_->Trailer(); !load.empty()) {
+      rpc_->context.AddTrailingMetadata(EndpointLoad::kTrailer, load);
+    }
+  }
   TakenReply taken;
   taken.bytes.Swap(&reply);
   rpc_->responder.Finish(taken, grpc::Status::OK, sent_.get());

@@ -18,6 +18,7 @@
 
 #include <optional>
 
+#include "server/grpc/endpoint_load.h"
 #include "server/grpc/infer_call.h"
 #include "server/grpc/queue_tag.h"
 #include "server/grpc/unsent_replies.h"
@@ -58,9 +59,10 @@ class GrpcInferCall final : private InferTransport,
                             private UnsentReplies::Reply {
  public:
   // All outlive the call.
+  // `load`: what replies tell of the server's load; null: nothing.
   GrpcInferCall(const InferEnvironment& environment, UnsentReplies& unsent,
-                InferCallPool& pool)
-      : unsent_(unsent), pool_(pool), call_(environment, *this) {}
+                InferCallPool& pool, const EndpointLoad* load = nullptr)
+      : unsent_(unsent), pool_(pool), load_(load), call_(environment, *this) {}
 
   // Asks for the next ModelInfer of any client.
   void Post(InferRpcSource& source, grpc::ServerCompletionQueue& queue);
@@ -88,6 +90,7 @@ class GrpcInferCall final : private InferTransport,
 
   UnsentReplies& unsent_;
   InferCallPool& pool_;
+  const EndpointLoad* const load_;  // or null
   Tag matched_{*this, &GrpcInferCall::OnMatched};
   Tag sent_{*this, &GrpcInferCall::OnSent};
   Tag done_{*this, &GrpcInferCall::OnDone};

@@ -56,6 +56,7 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
 }
 
 absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
+  const size_t bytes = message.Length();
   if (absl::Status status = Decode(message); !status.ok()) {
     return status;
   }
@@ -63,6 +64,7 @@ absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
   request_.deadline = deadline;
   request_.timeout = decoder_.parameters().timeout;
   request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
+  entry_->received_bytes.fetch_add(bytes, std::memory_order_relaxed);
   const auto rows = static_cast<uint64_t>(request_.rows);
   absl::Status status = entry_->model().scheduler->Submit(request_);
   is_submitted_ = status.ok();
@@ -159,6 +161,7 @@ void InferCall::Send() {
                            .labels = entry_->model().labels,
                            .rows = result_.rows});
   output_ = OutputRef();  // the reply holds what it references
+  entry_->sent_bytes.fetch_add(reply.Length(), std::memory_order_relaxed);
   transport_.SendReply(reply);
 }
 

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
@@ -15,6 +16,7 @@ InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
                        grpc::ServerBuilder& builder)
     : models_(models),
       service_(sources.calls),
+      load_(sources.load),
       unsent_(unsent),
       others_(std::move(others)),
       queue_(builder.AddCompletionQueue()),
@@ -34,6 +36,15 @@ InferQueue::~InferQueue() {
 
 void InferQueue::Start() {
   thread_ = std::thread([this] { Run(); });
+  Check(pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_) == 0,
+        "a thread that runs has a clock");
+}
+
+Duration InferQueue::cpu_time() const {
+  timespec time{};
+  clock_gettime(cpu_clock_, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::nanoseconds(time.tv_nsec);
 }
 
 void InferQueue::EndStreams() {
@@ -87,7 +98,7 @@ void InferQueue::PostNext() {
   // A call that waits for its match belongs to gRPC, and comes back with it.
   GrpcInferCall* call = nullptr;
   if (idle_.empty()) {
-    call = new GrpcInferCall(environment_, unsent_, *this);
+    call = new GrpcInferCall(environment_, unsent_, *this, load_);
   } else {
     call = idle_.back().release();  // last in, first out: warm
     idle_.pop_back();

@@ -19,6 +19,7 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_builder.h>
 
+#include <ctime>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -36,6 +37,7 @@ class InferQueue final : private InferCallPool {
   struct Sources {
     InferRpcSource& calls;
     InferStreamSource& streams;
+    const EndpointLoad* load = nullptr;  // what replies tell; null: nothing
   };
 
   // REQUIRES: the builder has not started its server yet; all others outlive
@@ -54,6 +56,10 @@ class InferQueue final : private InferCallPool {
   // most once, between Start() and Stop().
   void EndStreams();
 
+  // Returns the processor time of its thread so far; 0 once that has ended.
+  // REQUIRES: started.
+  Duration cpu_time() const;
+
   // Waits until every call has ended. REQUIRES: the server is shut down, and
   // the schedulers have answered all they accepted.
   void Stop();
@@ -69,6 +75,7 @@ class InferQueue final : private InferCallPool {
 
   ModelTableView models_;
   InferRpcSource& service_;
+  const EndpointLoad* const load_;
   UnsentReplies& unsent_;
   const std::vector<QueuedService*> others_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
@@ -81,6 +88,7 @@ class InferQueue final : private InferCallPool {
   grpc::Alarm stop_alarm_;
   std::vector<std::unique_ptr<GrpcInferCall>> idle_;
   std::thread thread_;
+  clockid_t cpu_clock_ = 0;  // the thread's
 };
 
 }  // namespace ferry

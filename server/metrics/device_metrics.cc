@@ -21,10 +21,10 @@ constexpr MetricName kMemory = {"ferry_device_memory_bytes",
 constexpr MetricName kErrors = {"ferry_nvml_errors_total",
                                 "Calls of NVML that failed, by code"};
 
-constexpr MetricName kHang = {
-    "ferry_nvml_hang_seconds",
-    "For how long a reading of the device has not returned from NVML, and all "
-    "that it would tell is absent; 0: it has"};
+constexpr MetricName kReadingAge = {
+    "ferry_device_reading_age_seconds",
+    "How long ago the device was last read; past 5 s what it told is absent. "
+    "It grows while a call of NVML does not return"};
 
 constexpr MetricName kGpmGraphics = {"ferry_gpm_graphics_ratio",
                                      "Time in which the device had any work"};
@@ -155,16 +155,22 @@ void AddErrors(const nvml::Library& library, MetricFamilies& out) {
 
 }  // namespace
 
+std::optional<nvml::DeviceReadings> DeviceMetrics::readings() const {
+  const auto last = readings_.last();
+  return last.has_value() && last->age <= kOldest
+             ? std::optional<nvml::DeviceReadings>(last->answer)
+             : std::nullopt;
+}
+
 std::vector<prometheus::MetricFamily> DeviceMetrics::Collect() const {
   MetricFamilies out(Buckets::kCommon);
-  const auto answer = readings_.AskFor(kMaxWait);
-  const nvml::DeviceReadings readings = answer.value_or(nvml::DeviceReadings());
-  const std::chrono::duration<double> hangs =
-      answer.has_value() ? Duration(0)
-                         : readings_.running().value_or(Duration(0));
-  AddDevice(choice_, readings, out);
-  AddGpu(choice_.is_mig() ? choice_.parent_uuid : choice_.uuid, readings, out);
-  out.AddGauge(kHang, {}, hangs.count());
+  const auto last = readings_.last();
+  const std::chrono::duration<double> age =
+      last.has_value() ? last->age : clock_.Now() - made_;
+  const nvml::DeviceReadings told = readings().value_or(nvml::DeviceReadings());
+  AddDevice(choice_, told, out);
+  AddGpu(choice_.gpu_uuid(), told, out);
+  out.AddGauge(kReadingAge, {}, age.count());
   AddErrors(library_, out);
   return out.Take();
 }

@@ -2,17 +2,15 @@
 #include "server/metrics/metrics.h"
 
 #include <prometheus/text_serializer.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <utility>
 
 #include "server/control/load_meter.h"
 #include "server/log.h"
 #include "server/metrics/metric_families.h"
+#include "server/metrics/process_metrics.h"
 #include "server/version.h"
 
 namespace ferry {
@@ -43,6 +41,11 @@ constexpr MetricName kRows = {"ferry_rows_total",
 constexpr MetricName kArrivedRows = {
     "ferry_arrived_rows_total",
     "Rows of requests that were admitted, or refused for lack of room"};
+constexpr MetricName kReceivedBytes = {
+    "ferry_received_bytes_total",
+    "Bytes of the messages of requests that passed the codec's checks"};
+constexpr MetricName kSentBytes = {"ferry_sent_bytes_total",
+                                   "Bytes of the messages of replies"};
 constexpr MetricName kLoad = {
     "ferry_load_ratio",
     "Rows that arrived a second in the last minute, of those that the "
@@ -131,11 +134,6 @@ constexpr MetricName kDropped = {
 constexpr MetricName kDroppedLines = {
     "ferry_log_lines_dropped_total",
     "Lines of the log that were dropped because standard error was not read"};
-constexpr MetricName kProcessCpu = {"process_cpu_seconds_total",
-                                    "Processor time of the process"};
-constexpr MetricName kProcessMemory = {"process_resident_memory_bytes",
-                                       "Resident memory of the process"};
-
 double One(bool condition) { return condition ? 1 : 0; }
 
 MetricLabels With(MetricLabels labels, const char* name, std::string value) {
@@ -200,6 +198,9 @@ void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
   AddRequests(labels, served, out);
   out.AddCounter(kArrivedRows, labels,
                  static_cast<double>(counts.arrived_rows));
+  out.AddCounter(kReceivedBytes, labels,
+                 static_cast<double>(counts.received_bytes));
+  out.AddCounter(kSentBytes, labels, static_cast<double>(counts.sent_bytes));
   AddPadding(labels, counted, out);
   for (size_t reason = 0; reason < kRefusalCount; ++reason) {
     out.AddCounter(
@@ -231,24 +232,16 @@ void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
 }
 
 // Nothing of what is not known.
-void AddLoad(const MetricLabels& labels, const ModelEntry& entry,
-             const SchedulerStatistics& counted, int32_t max_batch_size,
+void AddLoad(const MetricLabels& labels, const ModelLoad& load,
              MetricFamilies& out) {
-  const Scheduler& scheduler = *entry.model().scheduler;
-  const double capacity =
-      CapacityOf(counted.service_time,
-                 FullBatchRows(counted.served, max_batch_size,
-                               scheduler.options().max_requests_per_batch),
-                 static_cast<int64_t>(scheduler.instance_count()));
   const auto add = [&](const MetricName& name, double value) {
     if (std::isfinite(value)) {
       out.AddGauge(name, labels, value);
     }
   };
-  const ArrivalRates rates = entry.arrival_rates.Load();
-  add(kCapacity, capacity);
-  add(kLoad, rates.last_minute / capacity);
-  add(kShortLoad, rates.last_5s / capacity);
+  add(kCapacity, load.capacity);
+  add(kLoad, load.last_minute);
+  add(kShortLoad, load.last_5s);
 }
 
 void AddState(const MetricLabels& labels, const ModelEntry& entry,
@@ -269,27 +262,7 @@ void AddState(const MetricLabels& labels, const ModelEntry& entry,
   out.AddGauge(kRowCost, labels,
                counted.service_time.beta_ns / kNanosPerSecond);
   out.AddGauge(kMaxBatch, labels, options.max_batch_size);
-  AddLoad(labels, entry, counted, options.max_batch_size, out);
-}
-
-double ToSeconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) +
-         static_cast<double>(time.tv_usec) / 1e6;
-}
-
-void AddProcess(MetricFamilies& out) {
-  rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) == 0) {
-    out.AddCounter(kProcessCpu, {},
-                   ToSeconds(usage.ru_utime) + ToSeconds(usage.ru_stime));
-  }
-  int64_t total_pages = 0;
-  int64_t resident_pages = 0;
-  std::ifstream statm("/proc/self/statm");
-  if (statm >> total_pages >> resident_pages) {
-    out.AddGauge(kProcessMemory, {},
-                 static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)));
-  }
+  AddLoad(labels, entry.load.Load(), out);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// As in Go, which canonical bounds of buckets are written as: 1.0, 0.005,
+// Returns it as Go writes it, as canonical bounds of buckets are: 1.0, 0.005,
 // 1.048576e+06 (OpenMetrics 1.0, "Considerations: Canonical Numbers").
 std::string Number(double value) {
   if (std::isnan(value)) {
@@ -67,18 +67,26 @@ void AppendEscaped(absl::string_view text, std::string& to) {
 class Writer {
  public:
   void Add(const MetricFamily& family) {
-    const bool is_counter = family.type == MetricType::Counter;
+    // A counter of another name would get another one here: its type is told
+    // as unknown instead.
+    const bool is_counter = family.type == MetricType::Counter &&
+                            absl::EndsWith(family.name, "_total");
     name_ = family.name;
     if (is_counter) {
       name_ = std::string(absl::StripSuffix(family.name, "_total"));
     }
-    absl::StrAppend(&text_, "# TYPE ", name_, " ", TypeName(family.type),
+    absl::StrAppend(&text_, "# TYPE ", name_, " ",
+                    family.type == MetricType::Counter && !is_counter
+                        ? "unknown"
+                        : TypeName(family.type),
                     "\n# HELP ", name_, " ");
     AppendEscaped(family.help, text_);
     text_ += '\n';
     for (const ClientMetric& metric : family.metric) {
       if (is_counter) {
         Sample("_total", metric, Number(metric.counter.value));
+      } else if (family.type == MetricType::Counter) {
+        Sample("", metric, Number(metric.counter.value));
       } else if (family.type == MetricType::Histogram) {
         AddHistogram(metric);
       } else {

@@ -22,7 +22,8 @@ inline constexpr char kOpenMetricsText[] =
 // read of it, and an empty one, asks for nothing.
 bool PrefersOpenMetrics(absl::string_view accept);
 
-// Returns the whole exposition, with its end. Counters are named ..._total.
+// Returns the whole exposition, with its end. A counter that is not named
+// ..._total keeps its name, and is of type unknown.
 std::string ToOpenMetricsText(
     const std::vector<prometheus::MetricFamily>& families);
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 
 namespace ferry {
@@ -63,6 +64,20 @@ bool IsAt(int fd, int port) {
       return ntohs(reinterpret_cast<sockaddr_in6&>(address).sin6_port) == port;
     default:
       return false;
+  }
+}
+
+// Calls `act` with each socket of the process at that port.
+void ForEachFileAt(int port, absl::FunctionRef<void(int)> act) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file("/proc/self/fd", error), end;
+       !error && file != end; file.increment(error)) {
+    const std::string name = file->path().filename();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd >= 0 && IsAt(fd, port)) {
+      act(fd);
+    }
   }
 }
 
@@ -130,15 +145,17 @@ void Acceptor::AcceptSome(int listen_fd) {
         accept4(listen_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= first_reserved_) {
       close(fd);
-      ++refused_;
       BecomeBlind(absl::StrCat("connections have all of their ",
                                first_reserved_, " files"));
+      refused_.fetch_add(1, std::memory_order_relaxed);
     } else if (fd >= 0) {
+      accepted_.fetch_add(1, std::memory_order_relaxed);
       handlers_.take(listen_fd, fd);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (!IsOfOneConnection(errno)) {
       is_paused_ = true;
+      failures_.fetch_add(1, std::memory_order_relaxed);
       BecomeBlind(std::strerror(errno));
       return;
     }
@@ -150,6 +167,7 @@ void Acceptor::BecomeBlind(const std::string& why) {
     return;
   }
   is_blind_ = true;
+  refused_before_ = refused_.load(std::memory_order_relaxed);
   blind_until_ = Clock::Steady().Now() + kMinBlind;
   spdlog::warn(
       "takes no connections and is not ready: {}; raise the limit of open "
@@ -170,21 +188,32 @@ bool Acceptor::HasRoom() const {
 void Acceptor::SeeAgain() {
   is_blind_ = false;
   spdlog::info("takes connections again refused={}",
-               std::exchange(refused_, 0));
+               refused_.load(std::memory_order_relaxed) - refused_before_);
   handlers_.tell(false);
 }
 
+Acceptor::Counts Acceptor::counts() const {
+  return {.accepted = accepted_.load(std::memory_order_relaxed),
+          .refused = refused_.load(std::memory_order_relaxed),
+          .failures = failures_.load(std::memory_order_relaxed)};
+}
+
+size_t Acceptor::CountConnections() const {
+  size_t connections = 0;
+  ForEachFileAt(port_, [&connections](int fd) {
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    connections +=
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 &&
+                listens == 0
+            ? 1
+            : 0;
+  });
+  return connections;
+}
+
 void Acceptor::ShutConnections() const {
-  std::error_code error;
-  for (std::filesystem::directory_iterator file("/proc/self/fd", error), end;
-       !error && file != end; file.increment(error)) {
-    const std::string name = file->path().filename();
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd >= 0 && IsAt(fd, port_)) {
-      shutdown(fd, SHUT_RDWR);
-    }
-  }
+  ForEachFileAt(port_, [](int fd) { shutdown(fd, SHUT_RDWR); });
 }
 
 }  // namespace ferry

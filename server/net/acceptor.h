@@ -6,11 +6,13 @@
 // unless not even that is possible: then it waits in the system's backlog.
 //
 // Thread safety: created, stopped and destroyed by one thread; the handlers are
-// called on the acceptor's own.
+// called on the acceptor's own; the counts are told to any.
 // Errors: UNAVAILABLE where the sockets cannot be listened on.
 #ifndef FERRY_SERVER_NET_ACCEPTOR_H_
 #define FERRY_SERVER_NET_ACCEPTOR_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +41,19 @@ class Acceptor {
 
   ~Acceptor() { Stop(); }
 
+  struct Counts {
+    uint64_t accepted = 0;
+    uint64_t refused = 0;   // closed at once
+    uint64_t failures = 0;  // times that none could be accepted
+  };
+
+  // Since the start. Any thread.
+  Counts counts() const;
+
+  // Connections to the port that are open, wherever they are. Any thread;
+  // looks at each descriptor of the process.
+  size_t CountConnections() const;
+
   // Gives the port back and calls no handler any more.
   void Stop();
 
@@ -65,9 +80,13 @@ class Acceptor {
 
   // The thread only.
   bool is_blind_ = false;
-  bool is_paused_ = false;  // blind, and nothing can be accepted
-  TimePoint blind_until_;   // at least
-  uint64_t refused_ = 0;    // while it is blind
+  bool is_paused_ = false;       // blind, and nothing can be accepted
+  TimePoint blind_until_;        // at least
+  uint64_t refused_before_ = 0;  // it was blind
+
+  std::atomic<uint64_t> accepted_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> failures_{0};
 
   std::thread thread_;
 };

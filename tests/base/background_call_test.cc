@@ -67,11 +67,11 @@ class BackgroundCallTest : public ::testing::Test {
 TEST(BackgroundCall, EachAnswerIsOfACallOfItsOwn) {
   std::atomic<int> calls{0};
   BackgroundCall<int> call("test", [&calls] { return ++calls; });
-  EXPECT_EQ(call.last(), std::nullopt) << "nothing was asked";
+  EXPECT_FALSE(call.last().has_value()) << "nothing was asked";
   EXPECT_EQ(call.running(), std::nullopt);
   EXPECT_EQ(call.AskFor(kLong), 1);
   EXPECT_EQ(call.AskFor(kLong), 2);
-  EXPECT_EQ(call.last(), 2);
+  EXPECT_EQ(call.last()->answer, 2);
   EXPECT_EQ(call.running(), std::nullopt);
 }
 
@@ -83,18 +83,19 @@ TEST_F(BackgroundCallTest, CallThatHangsHoldsUpNoOther) {
   EXPECT_EQ(call_.AskFor(kLong), std::nullopt) << "its time has passed";
   call_.Ask();
   EXPECT_EQ(call_.running(), kLong) << "none was begun beside it";
-  EXPECT_EQ(call_.last(), std::nullopt);
+  EXPECT_FALSE(call_.last().has_value());
   gate_->Open();
   while (call_.running().has_value()) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(call_.last(), 1);
+  EXPECT_EQ(call_.last()->answer, 1);
+  EXPECT_EQ(call_.last()->age, kLong) << "since its call began";
   gate_->Renew();
   gate_->Open();
   EXPECT_EQ(call_.AskFor(kLong), 2);
   gate_->Renew();
   EXPECT_EQ(call_.AskFor(kNotAtAll), std::nullopt) << "never an older answer";
-  EXPECT_EQ(call_.last(), 2);
+  EXPECT_EQ(call_.last()->answer, 2);
   gate_->AwaitCall();
   gate_->Open();
 }

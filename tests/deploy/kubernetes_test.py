@@ -110,18 +110,39 @@ class ManifestTest(unittest.TestCase):
         else:
             self.fail(f"no {scaled[0]}")
 
-    def test_autoscaler_looks_at_a_wait_that_metrics_have(self):
-        """Not at the busy ratio, which is high at any load under eager."""
-        path = DEPLOY / "kubernetes" / "autoscaler.yaml"
-        (scaler,) = documents(path)
+    def test_autoscaler_asks_for_what_the_adapter_makes(self):
+        """Load and wait, not the busy ratio, which is high at any load under
+        eager. What the adapter makes them of: prometheus_test."""
+        (scaler,) = documents(DEPLOY / "kubernetes" / "autoscaler.yaml")
         named = [one["pods"]["metric"]["name"]
                  for one in scaler["spec"]["metrics"]]
-        self.assertEqual(named, ["ferry_queue_wait_mean_seconds"])
-        source = DEPLOY.parent / "server" / "metrics" / "metrics.cc"
-        rates = re.findall(r"rate\((\w+?)_(?:sum|count)\[", path.read_text())
-        self.assertEqual(len(rates), 2)
-        for metric in rates:
-            self.assertIn(f'"{metric}"', source.read_text())
+        self.assertEqual(named, ["ferry_load", "ferry_queue_wait_mean_seconds"])
+        (adapter,) = documents(DEPLOY / "prometheus" / "adapter.yaml")
+        self.assertEqual([rule["name"]["as"] for rule in adapter["rules"]],
+                         named)
+
+    def test_scaled_object_scales_the_deployment_on_load(self):
+        (scaled,) = documents(DEPLOY / "keda" / "scaled_object.yaml")
+        (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")
+        self.assertEqual(scaled["spec"]["scaleTargetRef"]["name"],
+                         deployment["metadata"]["name"])
+        asked = [one["metadata"] for one in scaled["spec"]["triggers"]
+                 if one["type"] == "prometheus"]
+        self.assertIn("ferry_load_ratio", asked[0]["query"])
+        for one in asked:  # a Prometheus that is away is no load of 0
+            self.assertEqual(one["ignoreNullValues"], "false")
+
+    def test_pods_that_are_scraped_are_those_of_the_deployment(self):
+        (monitor,) = documents(DEPLOY / "prometheus" / "pod_monitor.yaml")
+        (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")
+        pod = deployment["spec"]["template"]
+        self.assertEqual(
+            monitor["spec"]["selector"]["matchLabels"].items() -
+            pod["metadata"]["labels"].items(), set())
+        (scraped,) = monitor["spec"]["podMetricsEndpoints"]
+        self.assertIn(scraped["port"],
+                      [port["name"] for container in pod["spec"]["containers"]
+                       for port in container["ports"]])
 
     def test_a_wrong_manifest_would_be_found(self):
         text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text()

@@ -52,6 +52,19 @@ class ClaimsTest(unittest.TestCase):
                 self.assertEqual(read(bug.path).count(bug.right), 1)
                 self.assertIn(f"B4-{bug.target}", claims())
 
+    def test_each_metric_is_in_the_documents(self):
+        documents = read("docs/metrics.md") + read("docs/devices.md")
+        named = set()
+        for path in (SOURCE / "server/metrics").glob("*.cc"):
+            named |= set(re.findall(r'MetricName k\w+ = \{\s*"(\w+)"',
+                                    path.read_text(encoding="utf-8")))
+        self.assertGreater(len(named), 80)
+        # Those of one kind share a name there: `a_duration_us`, `..._b_...`.
+        missing = [name for name in sorted(named)
+                   if f"`{name}`" not in documents and
+                   not re.fullmatch(r"nv_inference_\w+_duration_us", name)]
+        self.assertEqual(missing, [])
+
     def test_memory_that_was_not_read_passes_no_soak(self):
         sys.path.insert(0, str(SOURCE / "scripts/show"))
         import soaking  # pylint: disable=import-outside-toplevel

@@ -41,8 +41,12 @@ NO_ROW_FILES = {"batcher/future.cc",  # no part of the server
                 "batcher/sim/virtual_streams.cc",  # neither
                 "models/forward/ferry_forward.cc",  # a program of its own
                 "models/nvml/ferry_nvml.cc",  # another
-                "server/metrics/metrics.cc",  # what each metric is
-                "server/metrics/device_metrics.cc"}
+                # What each metric is.
+                "server/metrics/metrics.cc",
+                "server/metrics/device_metrics.cc",
+                "server/metrics/process_metrics.cc",
+                "server/metrics/transport_metrics.cc",
+                "server/metrics/triton_metrics.cc"}
 NO_ROW = (
     # LibTorch's and oneDNN's, looked for.
     "inner product forward", "forward propagation primitive",

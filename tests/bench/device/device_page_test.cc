@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "bench/device/metrics_device.h"
 #include "models/nvml/device_choice.h"
 #include "server/metrics/device_metrics.h"
@@ -31,10 +33,10 @@ class DevicePageTest : public ::testing::Test {
   }
 
   std::optional<DeviceReading> Parsed() {
-    return ParseDevicePage(
-        ToPrometheusText(DeviceMetrics(*library_, choice_, [this] {
-                           return sampler_->Read();
-                         }).Collect()));
+    DeviceMetrics metrics(*library_, choice_,
+                          [this] { return sampler_->Read(); });
+    metrics.Refresh(std::chrono::seconds(20));
+    return ParseDevicePage(ToPrometheusText(metrics.Collect()));
   }
 
   FakeClock clock_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -39,15 +40,53 @@ TEST_F(BackendWatchTest, IdleBackendIsFineForever) {
   EXPECT_EQ(LookAfter(Milliseconds(5000)), std::nullopt);
 }
 
-TEST_F(BackendWatchTest, RatesOfArrivalsAreBroughtUpToDate) {
+TEST_F(BackendWatchTest, LoadIsWhatArrivesOfWhatFullBatchesCarry) {
   const std::vector<ModelUse> uses = table_.UseAll();
   ModelEntry& entry = *uses.front();
   LookAfter(Milliseconds(500));
   entry.arrived_rows = 30;
   LookAfter(Milliseconds(1000));
-  EXPECT_DOUBLE_EQ(entry.arrival_rates.Load().last_minute, 30);
-  LookAfter(Milliseconds(1000));
-  EXPECT_DOUBLE_EQ(entry.arrival_rates.Load().last_5s, 15);
+  EXPECT_TRUE(std::isnan(entry.load.Load().capacity)) << "nothing ran";
+  EXPECT_TRUE(std::isnan(watch_.load().ratio));
+  TestRequest request({.rows = 2});
+  Start(request);
+  model_.instances().Stage(0);
+  model_.clock().Advance(Milliseconds(2));
+  model_.instances().CompleteAll();
+  LookAfter(Milliseconds(998));
+  const double capacity =
+      CapacityOf(model_.scheduler().Snapshot().service_time,
+                 model_.scheduler().runtime_options().max_batch_size, 1);
+  ASSERT_GT(capacity, 0);
+  const ModelLoad load = entry.load.Load();
+  EXPECT_DOUBLE_EQ(load.capacity, capacity);
+  EXPECT_DOUBLE_EQ(load.last_minute, 15 / capacity);  // 30 rows in 2 s
+  EXPECT_DOUBLE_EQ(load.last_5s, 15 / capacity);
+  EXPECT_DOUBLE_EQ(watch_.load().ratio, 15 / capacity);
+  EXPECT_DOUBLE_EQ(watch_.load().rows_per_second, 15);
+}
+
+TEST_F(BackendWatchTest, LoadOfTheServerIsTheSumOfItsModels) {
+  ScriptedModel other("n");
+  BorrowedTable table({&model_.model(), &other.model()});
+  BackendWatch watch(table, Milliseconds(1000));
+  const std::vector<ModelUse> uses = table.UseAll();
+  TimePoint now = model_.clock().Now();
+  watch.Look(now);
+  for (ScriptedModel* model : {&model_, &other}) {
+    TestRequest request({.rows = 1});
+    ASSERT_TRUE(model->scheduler().Submit(request.request()).ok());
+    model->Step();
+    model->instances().Stage(0);
+    model->clock().Advance(Milliseconds(2));
+    model->instances().CompleteAll();
+  }
+  uses[0]->arrived_rows = 100;
+  uses[1]->arrived_rows = 300;
+  watch.Look(now + Milliseconds(1000));
+  EXPECT_DOUBLE_EQ(watch.load().ratio,
+                   uses[0]->load.Load().last_5s + uses[1]->load.Load().last_5s);
+  EXPECT_DOUBLE_EQ(watch.load().rows_per_second, 400);
 }
 
 TEST_F(BackendWatchTest, ALostDeviceIsSeenWhileNobodyUsesIt) {

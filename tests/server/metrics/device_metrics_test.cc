@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -35,6 +36,8 @@ constexpr char kScenario[] =
     "code call=nvmlDeviceGetMemoryInfo_v2 code=4 gpu=1\n"
     "code call=nvmlDeviceGetMemoryInfo code=4 gpu=1\n";
 
+constexpr Duration kPatience = std::chrono::seconds(20);
+
 class DeviceMetricsTest : public ::testing::Test {
  protected:
   void Open(const std::string& scenario, const std::string& text) {
@@ -50,10 +53,10 @@ class DeviceMetricsTest : public ::testing::Test {
   }
 
   std::string Text() {
-    return ToPrometheusText(
-        DeviceMetrics(device_->library(), device_->choice(), [this] {
-          return device_->sampler().Read();
-        }).Collect());
+    DeviceMetrics metrics(device_->library(), device_->choice(),
+                          [this] { return device_->sampler().Read(); });
+    metrics.Refresh(kPatience);
+    return ToPrometheusText(metrics.Collect());
   }
 
   std::unique_ptr<Device> device_;
@@ -133,35 +136,53 @@ TEST_F(DeviceMetricsTest, LostGpuLeavesItsErrors) {
                               "code=\"GPU_IS_LOST\"}"));
 }
 
-TEST_F(DeviceMetricsTest, DriverThatHangsLeavesSamplesOutAndSaysForHowLong) {
+TEST_F(DeviceMetricsTest, ReadingOfADriverThatHangsGrowsOldAndIsLeftOut) {
   Open(kScenario, "MIG-11");
   FakeClock clock;
-  std::promise<void> has_come;
   std::promise<void> may_go;
   int calls = 0;
-  const DeviceMetrics metrics(
+  DeviceMetrics metrics(
       device_->library(), device_->choice(),
       [&] {
-        if (++calls == 1) {
-          has_come.set_value();
+        if (++calls == 2) {
           may_go.get_future().wait();
         }
         return device_->sampler().Read();
       },
       clock);
-  std::string text = ToPrometheusText(metrics.Collect());
-  has_come.get_future().wait();
-  EXPECT_THAT(text, HasSubstr("ferry_device_info{uuid=\"MIG-11\""));
-  EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
-  clock.Advance(Milliseconds(45'500));
-  text = ToPrometheusText(metrics.Collect());
-  EXPECT_THAT(text, HasSubstr("\nferry_nvml_hang_seconds 45.5\n"));
-  EXPECT_THAT(text, Not(HasSubstr("ferry_gpu_power_watts")));
+  metrics.Refresh(kPatience);
+  EXPECT_THAT(ToPrometheusText(metrics.Collect()),
+              AllOf(HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"),
+                    HasSubstr("\nferry_device_reading_age_seconds 0\n")));
+  metrics.Refresh(Duration(0));  // hangs
+  clock.Advance(DeviceMetrics::kOldest);
+  EXPECT_THAT(ToPrometheusText(metrics.Collect()),
+              AllOf(HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"),
+                    HasSubstr("\nferry_device_reading_age_seconds 5\n")));
+  clock.Advance(Milliseconds(40'500));
+  metrics.Refresh(Duration(0));
+  EXPECT_THAT(ToPrometheusText(metrics.Collect()),
+              AllOf(HasSubstr("ferry_device_info{uuid=\"MIG-11\""),
+                    HasSubstr("\nferry_device_reading_age_seconds 45.5\n"),
+                    Not(HasSubstr("ferry_gpu_power_watts"))));
   may_go.set_value();
   do {
-    text = ToPrometheusText(metrics.Collect());
-  } while (!absl::StrContains(text, "\nferry_nvml_hang_seconds 0\n"));
-  EXPECT_THAT(text, HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"));
+    metrics.Refresh(kPatience);
+  } while (!absl::StrContains(ToPrometheusText(metrics.Collect()),
+                              "\nferry_device_reading_age_seconds 0\n"));
+  EXPECT_THAT(ToPrometheusText(metrics.Collect()),
+              HasSubstr("ferry_gpu_power_watts{uuid=\"GPU-aa\"} 350.5"));
+}
+
+TEST_F(DeviceMetricsTest, AgeIsThatOfTheServerBeforeTheFirstReading) {
+  Open(kScenario, "MIG-11");
+  FakeClock clock;
+  const DeviceMetrics metrics(
+      device_->library(), device_->choice(),
+      [] { return nvml::DeviceReadings(); }, clock);
+  clock.Advance(Milliseconds(7'000));
+  EXPECT_THAT(ToPrometheusText(metrics.Collect()),
+              HasSubstr("\nferry_device_reading_age_seconds 7\n"));
 }
 
 }  // namespace

@@ -56,7 +56,9 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
         "ferry_rows_total", "ferry_queue_requests", "ferry_queue_bytes",
         "ferry_simulated", "ferry_max_batch_size_rows",
         "ferry_padding_rows_total", "ferry_input_elements_total",
-        "ferry_padding_elements_total", "ferry_batch_reruns_total"}) {
+        "ferry_padding_elements_total", "ferry_batch_reruns_total",
+        "ferry_arrived_rows_total", "ferry_received_bytes_total",
+        "ferry_sent_bytes_total"}) {
     EXPECT_THAT(text, HasSubstr(name + labels)) << name;
   }
   EXPECT_THAT(text, HasSubstr("ferry_compute_busy_seconds_total" + labels +
@@ -66,36 +68,28 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
   EXPECT_THAT(text, HasSubstr("ferry_refused_total" + labels +
                               ",reason=\"queue_requests\"} 0"));
   EXPECT_THAT(text, HasSubstr("ferry_build_info{version=\""));
-  EXPECT_THAT(text, HasSubstr("process_resident_memory_bytes"));
+  for (const char* name : {"process_resident_memory_bytes", "process_open_fds",
+                           "process_max_fds", "process_start_time_seconds"}) {
+    EXPECT_THAT(text, HasSubstr(std::string("\n") + name + " ")) << name;
+  }
   EXPECT_THAT(text, HasSubstr("ferry_log_lines_dropped_total 0"));
 }
 
-TEST_F(MetricsTest, LoadIsOfWhatFullBatchesCarryOnceThatIsKnown) {
+TEST_F(MetricsTest, LoadAndCapacityAreToldOnceTheyAreKnown) {
   ModelEntry& entry = *table_.UseAll().front();
-  entry.arrival_rates.Store({.last_minute = 500, .last_5s = 1500});
   EXPECT_THAT(Text(), Not(HasSubstr("ferry_load")));
   EXPECT_THAT(Text(), Not(HasSubstr("ferry_capacity")));
-  TestRequest request({.rows = 2});
-  ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
-  model_.Step();
-  model_.instances().Stage(0);
-  model_.clock().Advance(Milliseconds(2));
-  model_.instances().CompleteAll();
-  model_.Step();
-  const SchedulerStatistics counted = model_.scheduler().Snapshot();
-  const double rows = model_.scheduler().runtime_options().max_batch_size;
-  const double capacity = CapacityOf(counted.service_time, rows, 1);
-  ASSERT_GT(capacity, 0);
-  const auto value = [&](const std::string& name) {
-    const std::string text = Text();
-    const std::string key = "\n" + name + "{model=\"m\",version=\"3\"} ";
-    const size_t at = text.find(key);
-    return at == std::string::npos ? -1
-                                   : std::stod(text.substr(at + key.size()));
-  };
-  EXPECT_NEAR(value("ferry_capacity_rows_per_second"), capacity, 1e-3);
-  EXPECT_NEAR(value("ferry_load_ratio"), 500 / capacity, 1e-6);
-  EXPECT_NEAR(value("ferry_load_5s_ratio"), 1500 / capacity, 1e-6);
+  entry.load.Store({.capacity = 2000, .last_minute = 0.25, .last_5s = 0.75});
+  const std::string text = Text();
+  const std::string labels = "{model=\"m\",version=\"3\"} ";
+  for (const char* sample : {"ferry_capacity_rows_per_second",
+                             "ferry_load_ratio", "ferry_load_5s_ratio"}) {
+    EXPECT_THAT(text, HasSubstr("# TYPE " + std::string(sample) + " gauge\n"));
+  }
+  EXPECT_THAT(
+      text, HasSubstr("\nferry_capacity_rows_per_second" + labels + "2000\n"));
+  EXPECT_THAT(text, HasSubstr("\nferry_load_ratio" + labels + "0.25\n"));
+  EXPECT_THAT(text, HasSubstr("\nferry_load_5s_ratio" + labels + "0.75\n"));
 }
 
 TEST_F(MetricsTest, ServedRequestIsCounted) {

@@ -38,6 +38,7 @@ TEST(OpenMetrics, CountersGaugesAndTheirTextsAreWrittenAsItSays) {
   families.AddCounter({"ferry_a_total", "What \"a\" is"},
                       {{"model", "m\"\\\n"}}, 3);
   families.AddGauge({"ferry_b", "B"}, {}, 0.25);
+  families.AddCounter({"nv_c", "C"}, {}, 7);
   EXPECT_EQ(ToOpenMetricsText(families.Take()),
             "# TYPE ferry_a counter\n"
             "# HELP ferry_a What \\\"a\\\" is\n"
@@ -45,6 +46,9 @@ TEST(OpenMetrics, CountersGaugesAndTheirTextsAreWrittenAsItSays) {
             "# TYPE ferry_b gauge\n"
             "# HELP ferry_b B\n"
             "ferry_b 0.25\n"
+            "# TYPE nv_c unknown\n"
+            "# HELP nv_c C\n"
+            "nv_c 7.0\n"
             "# EOF\n");
 }
 

@@ -117,6 +117,11 @@ TEST(AcceptorTest, ConnectionPastTheirShareIsRefusedUntilOthersEnd) {
   }
   door.WaitUntilBlind(true);
   EXPECT_TRUE(clients.back().IsEnded());
+  const Acceptor::Counts counts = door.acceptor().counts();
+  EXPECT_GT(counts.accepted, 0U);
+  EXPECT_GT(counts.refused, 0U);
+  EXPECT_EQ(counts.failures, 0U);
+  EXPECT_EQ(door.acceptor().CountConnections(), counts.accepted);
   clients.clear();
   door.CloseAll();
   door.WaitUntilBlind(false);
@@ -135,6 +140,7 @@ TEST(AcceptorTest, ConnectionThatFindsNoFileIsTakenOnceThereIsOne) {
     EXPECT_EQ(second.error(), 0);  // in the backlog
     door.WaitUntilBlind(true);
   }
+  EXPECT_GT(door.acceptor().counts().failures, 0U);
   door.WaitForConnections(2);
   door.WaitUntilBlind(false);
 }

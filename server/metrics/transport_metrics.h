@@ -1,0 +1,24 @@
+// TransportMetrics() tells what the connections, the gRPC threads and the
+// control thread of a server do.
+//
+// Thread safety: a free function; what it is given outlives the call.
+#ifndef FERRY_SERVER_METRICS_TRANSPORT_METRICS_H_
+#define FERRY_SERVER_METRICS_TRANSPORT_METRICS_H_
+
+#include <prometheus/metric_family.h>
+
+#include <vector>
+
+#include "server/control/model_control.h"
+#include "server/grpc/grpc_endpoint.h"
+#include "server/net/acceptor.h"
+
+namespace ferry {
+
+std::vector<prometheus::MetricFamily> TransportMetrics(
+    const Acceptor& acceptor, const GrpcEndpoint& grpc,
+    const ModelControl& control);
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_METRICS_TRANSPORT_METRICS_H_

@@ -1,0 +1,232 @@
+"""deploy/prometheus, by Prometheus's own tools: its rules by their tests, what
+they name by the sources, and a real Prometheus that scrapes a real server.
+
+Skipped where scripts/prometheus.sh has not been run.
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from ending_test import Client, code_of, one_row
+from ferry_process import FerryProcess, free_port, wait_until
+from tools import ROOT
+
+SCRIPT = ROOT / "scripts" / "prometheus.sh"
+FOLDER = ROOT / "deploy" / "prometheus"
+RULES = FOLDER / "rules.yaml"
+QUERIES = [RULES, FOLDER / "adapter.yaml",
+           ROOT / "deploy" / "keda" / "scaled_object.yaml"]
+NOT_INSTALLED = 77
+# As rules.yaml itself names what it records.
+RECORDED = re.compile(r"(?m)^ *- record: (\S+)")
+ALERT = re.compile(r"(?m)^ *- alert: (\S+)")
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        ["bash", SCRIPT, *map(str, arguments)], text=True, timeout=240,
+        capture_output=True, check=False,
+        env=os.environ | {"FERRY_INSTALL_TOOLS": "no"}, **options)
+
+
+def setUpModule():
+    told = run("promtool", "--version")
+    if told.returncode == NOT_INSTALLED:
+        raise unittest.SkipTest(told.stderr.strip())
+
+
+def expressions(text):
+    """Yields (name, expression) of each rule, with its lines joined."""
+    for rule in re.split(r"(?m)^ *- (?=record:|alert:)", text)[1:]:
+        name = re.match(r"\w+: (\S+)", rule).group(1)
+        expr = re.search(r"(?s)expr:(.*?)(?=\n *(?:for|labels|annotations):|\Z)",
+                         rule).group(1)
+        yield name, " ".join(line.split(" #")[0] for line in
+                             expr.replace(">-", "").splitlines()
+                             if not line.strip().startswith("#")).strip()
+
+
+class RulesTest(unittest.TestCase):
+
+    def test_rules_pass_their_tests(self):
+        checked = run("promtool", "check", "rules", RULES)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        tested = run("promtool", "test", "rules", FOLDER / "rules_test.yaml")
+        self.assertEqual(tested.returncode, 0, tested.stdout + tested.stderr)
+
+    def test_another_threshold_would_be_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = RULES.read_text()
+            self.assertIn("ferry:load > 0.85", text)
+            pathlib.Path(folder, "rules.yaml").write_text(
+                text.replace("ferry:load > 0.85", "ferry:load > 0.87"))
+            tests = pathlib.Path(folder, "rules_test.yaml")
+            tests.write_text((FOLDER / "rules_test.yaml").read_text())
+            tested = run("promtool", "test", "rules", tests)
+            self.assertNotEqual(tested.returncode, 0)
+            self.assertIn("FerryScaleOutSoon", tested.stderr + tested.stdout)
+
+    def test_every_alert_has_a_test_and_a_section_of_the_runbook(self):
+        alerts = ALERT.findall(RULES.read_text())
+        self.assertGreater(len(alerts), 10)
+        tests = (FOLDER / "rules_test.yaml").read_text()
+        runbook = (ROOT / "docs" / "runbook.md").read_text()
+        for alert in alerts:
+            self.assertIn(f"alertname: {alert}\n", tests)
+            self.assertIn(f"\n## {alert}\n", runbook)
+            self.assertIn(f"docs/runbook.md#{alert.lower()}\n",
+                          RULES.read_text())
+
+    def test_metrics_are_those_of_the_server(self):
+        sources = "".join(
+            path.read_text() for path in (ROOT / "server").rglob("*.cc"))
+        recorded = set(RECORDED.findall(RULES.read_text()))
+        for path in QUERIES:
+            text = re.sub(r"(?m)^ *#.*", "", path.read_text())
+            for name in re.findall(r"\bferry:[\w:]+", text):
+                self.assertIn(name, recorded, path)
+            for name in re.findall(r"\bferry_\w+", text):
+                base = re.sub(r"_(bucket|sum|count)$", "", name)
+                if name in ("ferry_load", "ferry_queue_wait_mean_seconds"):
+                    continue  # what the adapter makes
+                self.assertIn(f'"{base}"', sources, path)
+
+
+class Prometheus:
+    """A real one that scrapes a server each second; `with` stops it."""
+
+    def __init__(self, metrics_port):
+        self.folder = tempfile.TemporaryDirectory()
+        config = pathlib.Path(self.folder.name, "prometheus.yml")
+        rules = pathlib.Path(self.folder.name, "rules.yml")
+        rules.write_text(RULES.read_text())
+        config.write_text(
+            "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+            "rule_files: [rules.yml]\n"
+            "scrape_configs:\n  - job_name: ferry\n    static_configs:\n"
+            f"      - targets: ['127.0.0.1:{metrics_port}']\n")
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}/api/v1/"
+        self.log = open(pathlib.Path(self.folder.name, "log"), "w+",
+                        encoding="utf-8")
+        self.process = subprocess.Popen(
+            ["bash", SCRIPT, "prometheus", f"--config.file={config}",
+             f"--storage.tsdb.path={self.folder.name}/data",
+             f"--web.listen-address=127.0.0.1:{port}"],
+            stdout=self.log, stderr=self.log)
+
+    def ask(self, path, **fields):
+        try:
+            with urllib.request.urlopen(
+                    self.url + path + "?" + urllib.parse.urlencode(fields),
+                    timeout=10) as reply:
+                return json.load(reply)["data"]
+        except urllib.error.HTTPError as error:
+            return json.load(error)
+        except OSError:
+            return None
+
+    def query(self, text):
+        """Returns the samples, as {labels and value}; an error is one, too."""
+        told = self.ask("query", query=text)
+        if told is None or "result" not in told:
+            raise AssertionError(f"{text}: {told}")
+        return told["result"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+        self.log.close()
+        self.folder.cleanup()
+
+
+class ScrapeTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = FerryProcess("--metrics-compat=triton", models=["sim"])
+        cls.addClassCleanup(cls.server.stop)
+        cls.prometheus = Prometheus(cls.server.metrics_port)
+        cls.addClassCleanup(cls.prometheus.__exit__)
+        with Client(cls.server) as client:
+            served = 0
+            while served < 200 or not cls.prometheus.ask(
+                    "query", query="ferry:load") or len(
+                        cls.prometheus.query("ferry:load")) == 0:
+                assert code_of(client.start(one_row("sim"))) == "OK"
+                served += 1
+                assert served < 100_000
+
+    def test_scrape_has_no_error(self):
+        (target,) = self.prometheus.ask("targets")["activeTargets"]
+        self.assertEqual((target["health"], target["lastError"]), ("up", ""))
+
+    def test_text_is_sound(self):
+        checked = run("promtool", "check", "metrics",
+                      input=self.server.get("/metrics")[1])
+        complaints = [line for line in checked.stdout.splitlines() +
+                      checked.stderr.splitlines() if "ferry_" in line]
+        self.assertEqual(complaints, [])
+
+    def test_every_rule_can_be_evaluated(self):
+        rules = [rule for group in self.prometheus.ask("rules")["groups"]
+                 for rule in group["rules"]]
+        self.assertGreater(len(rules), 25)
+        for rule in rules:
+            self.assertTrue(wait_until(
+                lambda rule=rule: rule["health"] != "unknown" or
+                "lastError" in rule, 5), rule)
+            self.assertNotIn("lastError", rule, rule)
+
+    def test_queries_of_dashboards_made_for_triton_have_data(self):
+        """Those of public dashboards and scalers, by what they ask."""
+        for text in ("sum by (model) (rate(nv_inference_request_success[1m]))",
+                     "sum(rate(nv_inference_request_failure[1m]))",
+                     "rate(nv_inference_count[1m]) / "
+                     "rate(nv_inference_exec_count[1m])",
+                     "rate(nv_inference_queue_duration_us[1m]) / "
+                     "rate(nv_inference_request_success[1m]) / 1000",
+                     "rate(nv_inference_request_duration_us[1m]) / "
+                     "rate(nv_inference_request_success[1m])",
+                     "rate(nv_inference_queue_duration_us[1m]) / clamp_min("
+                     "rate(nv_inference_compute_infer_duration_us[1m]), 1)",
+                     "sum by (model) (nv_inference_pending_request_count)"):
+            self.assertTrue(wait_until(
+                lambda text=text: any(
+                    one["value"][1] != "NaN"
+                    for one in self.prometheus.query(text))), text)
+
+    def test_wait_p99_is_within_a_bucket_of_the_servers_own(self):
+        """By Prometheus's histogram_quantile, which interpolates."""
+        (told,) = self.prometheus.query(
+            "histogram_quantile(0.99, sum by (le) "
+            "(ferry_request_seconds_bucket))")
+        counts = {}
+        for line in self.server.get("/metrics")[1].splitlines():
+            found = re.match(r'ferry_request_seconds_bucket\{.*le="(.*)"\} (.*)',
+                             line)
+            if found:
+                counts[float(found.group(1).replace("+Inf", "inf"))] = float(
+                    found.group(2))
+        bounds = sorted(counts)
+        enough = next(bound for bound in bounds
+                      if counts[bound] >= 0.99 * counts[bounds[-1]])
+        below = max([0] + [bound for bound in bounds if bound < enough])
+        self.assertGreaterEqual(float(told["value"][1]), 0.9 * below)
+        self.assertLessEqual(float(told["value"][1]), enough)
+
+
+if __name__ == "__main__":
+    unittest.main()
