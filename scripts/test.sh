@@ -33,11 +33,15 @@ for tool in perf_analyzer loadgen; do
     say "it is not there: its test is skipped"
 done
 
-# The balancer of deploy/haproxy, 3 MB, Prometheus, 19 MB, and the schemas of
-# deploy/'s manifests, 24 MB.
+# What deploy/ is tried with: HAProxy, 3 MB, Prometheus, 19 MB, Envoy, 37 MB,
+# Grafana's library, 5 MB, and the schemas of its manifests, 24 MB.
 step "haproxy" bash scripts/haproxy.sh -v ||
   say "it is not there: its test is skipped"
 step "prometheus" bash scripts/prometheus.sh promtool --version ||
+  say "it is not there: its test is skipped"
+step "envoy" bash scripts/envoy.sh --version ||
+  say "it is not there: its test is skipped"
+step "library of dashboards" bash scripts/dashboard.sh --version ||
   say "it is not there: its test is skipped"
 step "schemas of Kubernetes" bash scripts/check_manifests.sh --version ||
   say "they are not there: the tests of manifests are skipped"

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "server/http/live_page.h"
 #include "server/http/model_pages.h"
 #include "server/metrics/open_metrics.h"
 #include "server/metrics/transport_metrics.h"
@@ -129,6 +130,7 @@ Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
       device_(device),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
+      history_(models_, readiness_, device),
       probe_(options.lifecycle.is_device_lost
                  ? std::make_unique<LossProbe>(options.lifecycle.is_device_lost)
                  : nullptr),
@@ -141,6 +143,7 @@ absl::Status Server::OpenDoors() {
   grpc_ = GrpcEndpoint::Create(options_.grpc, models_, *control_, readiness_,
                                unsent_, load_);
   TellHealth();
+  watch_.Look(Clock::Steady().Now());  // from now on arrivals count
   Ports ports = *std::exchange(ports_, std::nullopt);
   auto acceptor = Acceptor::Start(
       std::move(ports.grpc),
@@ -238,6 +241,13 @@ HttpListener::Routes Server::Routes() const {
        [this](const HttpRequest& request) {
          return Metrics(request, Buckets::kCounted);
        }},
+      {"/", [](const HttpRequest&) { return LivePage(); }},
+      {"/status.json",
+       [this](const HttpRequest&) {
+         return HttpReply{.content_type = "application/json",
+                          .body = history_.ToJson(),
+                          .headers = {{"Cache-Control", "no-store"}}};
+       }},
       {"/v2/health/live",
        [this](const HttpRequest&) { return Yes(readiness_.is_live()); }},
       {"/v2/health/ready", [this](const HttpRequest&) { return Ready(); }},
@@ -290,6 +300,7 @@ std::optional<std::string> Server::Look() {
   }
   std::optional<std::string> why = watch_.Look(now);
   load_.Set(watch_.load());
+  history_.Look(now);
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);
     TellHealth();

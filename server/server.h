@@ -37,6 +37,7 @@
 #include "server/grpc/endpoint_load.h"
 #include "server/grpc/grpc_endpoint.h"
 #include "server/http/http_listener.h"
+#include "server/http/status_history.h"
 #include "server/metrics/device_metrics.h"
 #include "server/metrics/metrics.h"
 #include "server/net/acceptor.h"
@@ -129,6 +130,7 @@ class Server {
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
   EndpointLoad load_;
+  StatusHistory history_;
   MemoryReturn memory_;
   const std::unique_ptr<LossProbe> probe_;  // null without a device
   BackendWatch watch_;

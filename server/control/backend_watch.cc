@@ -75,6 +75,9 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
   ServerLoad load;
   for (const ModelUse& use : models_.UseEach()) {
     ModelEntry& entry = *use;
+    if (last_look_.has_value() && !watches_.contains(entry.serial)) {
+      watches_[entry.serial].arrivals.Add(*last_look_, 0);  // it came since
+    }
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Scheduler& scheduler = *entry.model().scheduler;
     const std::string which =
@@ -112,6 +115,7 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
   }
   watches_ = std::move(watches);  // of what is served now
   load_ = load;
+  last_look_ = now;
   if (is_device_lost_ && is_device_lost_()) {
     return "device is lost";
   }

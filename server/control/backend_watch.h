@@ -66,6 +66,7 @@ class BackendWatch {
   const Duration timeout_;
   const std::function<bool()> is_device_lost_;
   std::map<uint64_t, ModelWatch> watches_;  // by serial of the entry
+  std::optional<TimePoint> last_look_;
   ServerLoad load_;
 };
 

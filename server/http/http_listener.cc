@@ -26,6 +26,9 @@ MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
   }
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                           reply.content_type.c_str());
+  for (const auto& [name, value] : reply.headers) {
+    MHD_add_response_header(response, name.c_str(), value.c_str());
+  }
   if (reply.code == MHD_HTTP_METHOD_NOT_ALLOWED) {
     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
   }
@@ -52,8 +55,9 @@ HttpReply ReplyTo(const HttpListener::Routes& routes,
   }
   return reply.value_or(
       HttpReply{.code = MHD_HTTP_NOT_FOUND,
-                .body = "expected /metrics, /metrics/fine, /v2/health/live, "
-                        "/v2/health/ready, /v2 or /v2/models/NAME\n"});
+                .body = "expected /, /status.json, /metrics, /metrics/fine, "
+                        "/v2/health/live, /v2/health/ready, /v2 or "
+                        "/v2/models/NAME\n"});
 }
 
 }  // namespace

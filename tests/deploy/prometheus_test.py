@@ -18,13 +18,14 @@ import urllib.request
 
 from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, free_port, wait_until
-from tools import ROOT
+from tools import ROOT, Tool
 
 SCRIPT = ROOT / "scripts" / "prometheus.sh"
 FOLDER = ROOT / "deploy" / "prometheus"
 RULES = FOLDER / "rules.yaml"
+DASHBOARD = ROOT / "deploy" / "grafana" / "ferry.json"
 QUERIES = [RULES, FOLDER / "adapter.yaml",
-           ROOT / "deploy" / "keda" / "scaled_object.yaml"]
+           ROOT / "deploy" / "keda" / "scaled_object.yaml", DASHBOARD]
 NOT_INSTALLED = 77
 # As rules.yaml itself names what it records.
 RECORDED = re.compile(r"(?m)^ *- record: (\S+)")
@@ -99,6 +100,23 @@ class RulesTest(unittest.TestCase):
                 if name in ("ferry_load", "ferry_queue_wait_mean_seconds"):
                     continue  # what the adapter makes
                 self.assertIn(f'"{base}"', sources, path)
+
+
+def shown():
+    """Returns (title, expression) of what the dashboard's panels ask."""
+    return [(panel["title"], target["expr"])
+            for panel in json.loads(DASHBOARD.read_text())["panels"]
+            for target in panel.get("targets", [])]
+
+
+class DashboardTest(unittest.TestCase):
+
+    def test_it_is_what_the_generator_writes(self):
+        tool = Tool("dashboard")
+        tool.require()
+        written = tool.run()
+        self.assertEqual(written.returncode, 0, written.stderr)
+        self.assertEqual(written.stdout, DASHBOARD.read_text())
 
 
 class Prometheus:
@@ -208,7 +226,22 @@ class ScrapeTest(unittest.TestCase):
                     one["value"][1] != "NaN"
                     for one in self.prometheus.query(text))), text)
 
-    def test_wait_p99_is_within_a_bucket_of_the_servers_own(self):
+    def test_every_panel_of_the_dashboard_has_data(self):
+        # What only a device tells, and what only a failure does.
+        absent = re.compile("ferry_device_|ferry_gpm_|ferry_gpu_|code!=")
+        asked = shown()
+        self.assertGreater(len(asked), 25)
+        for title, text in asked:
+            text = (text.replace("$job", "ferry").replace("$price", "2.5")
+                    .replace("$__rate_interval", "1m"))
+            with self.subTest(title=title, query=text):
+                self.assertTrue(
+                    absent.search(text) and
+                    self.prometheus.query(text) == [] or
+                    wait_until(lambda text=text: self.prometheus.query(text)),
+                    text)
+
+    def test_p99_is_within_a_bucket_of_the_servers_own(self):
         """By Prometheus's histogram_quantile, which interpolates."""
         (told,) = self.prometheus.query(
             "histogram_quantile(0.99, sum by (le) "

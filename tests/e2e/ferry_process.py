@@ -155,7 +155,7 @@ class FerryProcess:
         self.port = None
         for line in self.process.stderr:
             self.log.append(line)
-            found = re.search(r" ready grpc=\S*:(\d+)", line)
+            found = re.search(r'[ "]ready grpc=\S*?:(\d+)\b', line)
             if found:
                 self.port = int(found.group(1))
                 self._ready.set()

@@ -9,6 +9,7 @@
 namespace ferry {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -94,6 +95,9 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--no-raised-priority",
              "--triton-status-codes",
              "--log-level=debug",
+             "--log-format=json",
+             "--metrics-compat=triton",
+             "--endpoint-load-metrics",
              "--backend-timeout-secs=7"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   const ServerOptions& options = parsed->options;
@@ -120,7 +124,14 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.grpc.max_streams, 100);
   EXPECT_EQ(options.lifecycle.priority, Priority::kOfProcess);
   EXPECT_EQ(options.grpc.status_codes, StatusCodes::kTriton);
-  EXPECT_EQ(options.log_level, "debug");
+  EXPECT_EQ(options.log.level, "debug");
+  EXPECT_EQ(options.log.format, LogFormat::kJson);
+  EXPECT_EQ(options.metrics.names, MetricNames::kTritonsToo);
+  EXPECT_EQ(options.grpc.load_trailers, LoadTrailers::kOn);
+  EXPECT_THAT(
+      DescribeOptions(options),
+      AllOf(HasSubstr("log-format=json"), HasSubstr("metrics-compat=triton"),
+            HasSubstr("endpoint-load-metrics=on")));
 }
 
 TEST(OptionsTest, ForeignFlagIsRefusedWithWhatToWrite) {

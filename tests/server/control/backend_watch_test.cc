@@ -53,6 +53,7 @@ TEST_F(BackendWatchTest, LoadIsWhatArrivesOfWhatFullBatchesCarry) {
   model_.instances().Stage(0);
   model_.clock().Advance(Milliseconds(2));
   model_.instances().CompleteAll();
+  model_.Step();  // it learns
   LookAfter(Milliseconds(998));
   const double capacity =
       CapacityOf(model_.scheduler().Snapshot().service_time,
@@ -64,6 +65,23 @@ TEST_F(BackendWatchTest, LoadIsWhatArrivesOfWhatFullBatchesCarry) {
   EXPECT_DOUBLE_EQ(load.last_5s, 15 / capacity);
   EXPECT_DOUBLE_EQ(watch_.load().ratio, 15 / capacity);
   EXPECT_DOUBLE_EQ(watch_.load().rows_per_second, 15);
+}
+
+TEST_F(BackendWatchTest, WhatArrivedSinceTheLookBeforeAModelCameCounts) {
+  LookAfter(Milliseconds(500));
+  ScriptedModel other("n");
+  TestRequest request({.rows = 1});
+  ASSERT_TRUE(other.scheduler().Submit(request.request()).ok());
+  other.Step();
+  other.instances().Stage(0);
+  other.clock().Advance(Milliseconds(2));
+  other.instances().CompleteAll();
+  other.Step();  // it learns
+  table_.Publish(SetOf({&other.model()}));
+  const std::vector<ModelUse> uses = table_.UseAll();
+  uses.front()->arrived_rows = 50;
+  LookAfter(Milliseconds(500));
+  EXPECT_DOUBLE_EQ(watch_.load().rows_per_second, 100);
 }
 
 TEST_F(BackendWatchTest, LoadOfTheServerIsTheSumOfItsModels) {
@@ -80,6 +98,7 @@ TEST_F(BackendWatchTest, LoadOfTheServerIsTheSumOfItsModels) {
     model->instances().Stage(0);
     model->clock().Advance(Milliseconds(2));
     model->instances().CompleteAll();
+    model->Step();  // it learns
   }
   uses[0]->arrived_rows = 100;
   uses[1]->arrived_rows = 300;

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace ferry {
 namespace {
 
@@ -146,8 +148,9 @@ TEST(HttpListenerTest, HeadLargerThanItsMemoryIsRefused) {
   auto listener = Listen(Routes());
   ASSERT_TRUE(listener.ok()) << listener.status();
   const std::string reply =
-      Ask((*listener)->port(), "GET /metrics HTTP/1.1\r\nHost: " +
-                                   std::string(100'000, 'x') + "\r\n\r\n");
+      Ask((*listener)->port(),
+          absl::StrCat("GET /metrics HTTP/1.1\r\nHost: ",
+                       std::string(100'000, 'x'), "\r\n\r\n"));
   EXPECT_EQ(reply.find("all\n"), std::string::npos);
 }
 

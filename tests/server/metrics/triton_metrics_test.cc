@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "models/nvml/device_choice.h"
 #include "server/metrics/metrics.h"
 #include "tests/models/nvml/scenarios.h"
@@ -60,6 +61,7 @@ TEST(TritonMetrics, ModelsAreCountedInItsUnits) {
   }
   EXPECT_THAT(text, Not(HasSubstr("nv_gpu")));
   model.Step();
+  model.instances().CompleteAll();
 }
 
 TEST(TritonMetrics, FailuresHaveItsReasons) {
@@ -121,12 +123,15 @@ TEST_F(TritonDeviceMetricsTest, GpuHasItsUnits) {
 }
 
 TEST_F(TritonDeviceMetricsTest, SliceHasItsOwnMemoryAndTheGpusPower) {
-  const std::string text = Text(nvml::MixedMig(), nvml::kFirstMig);
+  const std::string scenario = absl::StrReplaceAll(
+      nvml::MixedMig(), {{"gpm.2=75", "gpm.1=60 gpm.2=75"}});
+  const std::string text = Text(scenario, nvml::kFirstMig);
   const auto of = [](const std::string& name, const char* uuid) {
     return name + "{gpu_uuid=\"" + uuid + "\"} ";
   };
   EXPECT_THAT(text, HasSubstr(of("nv_gpu_memory_used_bytes", nvml::kFirstMig)));
-  EXPECT_THAT(text, HasSubstr(of("nv_gpu_utilization", nvml::kFirstMig)));
+  EXPECT_THAT(text,
+              HasSubstr(of("nv_gpu_utilization", nvml::kFirstMig) + "0.6\n"));
   EXPECT_THAT(text, HasSubstr(of("nv_gpu_power_usage", nvml::kGpuUuid)));
 }
 

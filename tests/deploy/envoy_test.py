@@ -1,0 +1,152 @@
+"""Envoy, which weighs three servers of unequal speed by the load that they tell in
+their replies: each gets the share of requests that it carries.
+
+Skipped where scripts/envoy.sh has not been run.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.request
+
+import ferry_process
+from ferry_process import FerryProcess, free_port, sim_config, wait_until
+from tools import ROOT, Tool
+
+BENCH = os.environ["FERRY_BENCH"]
+# s(b) = alpha + beta * b: two that carry 1096 rows a second, one a third of it.
+FAST, SLOW = {"alpha_ms": 20, "beta_ms": 0.6}, {"alpha_ms": 60, "beta_ms": 1.8}
+SPEEDS = [FAST, FAST, SLOW]
+CAPACITIES = [64 / (one["alpha_ms"] + 64 * one["beta_ms"]) * 1e3
+              for one in SPEEDS]
+OFFERED = 0.5 * sum(CAPACITIES)
+SETTLES_S, MEASURED_S = 8, 8
+POLICY = ("envoy.extensions.load_balancing_policies."
+          "client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin")
+TYPE = "type.googleapis.com/"
+
+
+def config(port, admin_port, servers):
+    """Returns Envoy's: one listener, one cluster, gRPC throughout."""
+    http2 = {"explicit_http_config": {"http2_protocol_options": {}}}
+    manager = {
+        "@type": TYPE + "envoy.extensions.filters.network."
+        "http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": "ferry", "codec_type": "HTTP2",
+        "route_config": {"virtual_hosts": [{
+            "name": "ferry", "domains": ["*"], "routes": [{
+                "match": {"prefix": "/"},
+                "route": {"cluster": "ferry", "timeout": "0s"}}]}]},
+        "http_filters": [{"name": "envoy.filters.http.router", "typed_config": {
+            "@type": TYPE + "envoy.extensions.filters.http.router.v3.Router"}}]}
+
+    def at(number):
+        return {"socket_address": {"address": "127.0.0.1",
+                                   "port_value": number}}
+
+    return {
+        "admin": {"address": at(admin_port)},
+        "static_resources": {
+            "listeners": [{"address": at(port), "filter_chains": [{"filters": [{
+                "name": "envoy.filters.network.http_connection_manager",
+                "typed_config": manager}]}]}],
+            "clusters": [{
+                "name": "ferry", "type": "STATIC", "connect_timeout": "1s",
+                "typed_extension_protocol_options": {
+                    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                        "@type": TYPE + "envoy.extensions.upstreams.http.v3."
+                        "HttpProtocolOptions"} | http2},
+                "load_balancing_policy": {"policies": [{
+                    "typed_extension_config": {
+                        "name": "weighted", "typed_config": {
+                            "@type": TYPE + POLICY,
+                            "blackout_period": "1s",
+                            "weight_update_period": "1s"}}}]},
+                "load_assignment": {"cluster_name": "ferry", "endpoints": [{
+                    "lb_endpoints": [{"endpoint": {"address": at(server.port)}}
+                                     for server in servers]}]}}]}}
+
+
+class EnvoyTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tool = Tool("envoy")
+        cls.tool.require()
+
+    def start(self, *flags):
+        """Starts the servers and Envoy; returns the servers and its port."""
+        servers = []
+        for speed in SPEEDS:
+            ferry_process.MODELS["sim"] = sim_config(**speed)
+            server = FerryProcess(*flags, models=["sim"])
+            self.addCleanup(server.stop)
+            servers.append(server)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        port, admin_port = free_port(), free_port()
+        path = pathlib.Path(folder.name, "envoy.json")
+        path.write_text(json.dumps(config(port, admin_port, servers)))
+        log = open(pathlib.Path(folder.name, "log"), "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        envoy = subprocess.Popen(
+            ["bash", self.tool.script, "-c", path, "--concurrency", "1",
+             "--disable-hot-restart", "-l", "warning"],
+            stdout=log, stderr=log,
+            env=os.environ | {"FERRY_INSTALL_TOOLS": "no"})
+        self.addCleanup(envoy.wait, 30)
+        self.addCleanup(envoy.terminate)
+
+        def ready():
+            try:
+                with urllib.request.urlopen(
+                        f"http://127.0.0.1:{admin_port}/ready",
+                        timeout=1) as reply:
+                    return reply.status == 200
+            except OSError:
+                return False
+
+        if not wait_until(ready, 30):
+            log.seek(0)
+            self.fail(log.read())
+        return servers, port
+
+    def shares(self, *flags):
+        """Returns the share of the arriving rows that each server gets."""
+        servers, port = self.start(*flags)
+        load = subprocess.Popen(
+            [BENCH, "run", "-u", f"127.0.0.1:{port}", "-m", "sim",
+             "--rates", f"{OFFERED:.0f}", "--warm-up-secs", "0",
+             "--duration-secs", str(SETTLES_S + MEASURED_S + 2)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(load.wait, 30)
+        self.addCleanup(load.terminate)
+
+        def arrived():
+            return [server.metric("ferry_arrived_rows_total")
+                    for server in servers]
+
+        time.sleep(SETTLES_S)  # Envoy renews its weights by the clock
+        before = arrived()
+        time.sleep(MEASURED_S)
+        rows = [after - was for after, was in zip(arrived(), before)]
+        self.assertGreater(sum(rows), 1000)
+        return [one / sum(rows) for one in rows]
+
+    def test_each_gets_what_it_carries(self):
+        shares = self.shares("--endpoint-load-metrics")
+        carried = [one / sum(CAPACITIES) for one in CAPACITIES]
+        for got, expected in zip(shares, carried):
+            self.assertAlmostEqual(got, expected, delta=0.05, msg=str(shares))
+
+    def test_untold_each_gets_as_much(self):
+        for got in self.shares():
+            self.assertAlmostEqual(got, 1 / 3, delta=0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
