@@ -2,6 +2,7 @@
 without a device (tests/cuda_fake)."""
 
 import concurrent.futures
+import csv
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from tritonclient.utils import InferenceServerException
 from fake_server import GPU, LINEAR, STOP_S, Fake, ask, has_fake
 from ferry_process import wait_until
 from raw_http2 import RawClient
+from tools import Tool
 
 BF16 = 0.1  # of values up to 15, of which bf16 keeps 8 bits
 # The one thread that frees memory which the device reads.
@@ -103,6 +105,28 @@ class ServingTest(FakeCase):
             self.assertEqual(self.events(server, event), 0, event)
         self.assert_stops(server)
         self.assert_clean(fake)
+
+    def test_perf_analyzer_reads_the_device_by_the_names_of_triton(self):
+        tool = Tool("perf_analyzer")
+        tool.require()
+        fake = self.fake()
+        fake.add_model("linear")
+        server, _ = self.start(fake, "--metrics-compat=triton")
+        report = fake.folder / "report.csv"
+        ended = tool.run(
+            "-m", "linear", "-i", "grpc", "-u", server.address,
+            "--concurrency-range", "2", "-p", "500",
+            "--stability-percentage", "999", "--max-trials", "3",
+            "--collect-metrics", "--metrics-interval", "100", "--metrics-url",
+            f"http://127.0.0.1:{server.metrics_port}/metrics",
+            "--verbose-csv", "-f", report)
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        self.assertNotIn("WARNING", ended.stdout + ended.stderr)
+        with open(report, encoding="utf-8") as stream:
+            (row,) = csv.DictReader(stream)
+        for column in ("Avg GPU Utilization", "Avg GPU Power Usage",
+                       "Max GPU Memory Usage", "Total GPU Memory"):
+            self.assertIn(GPU, row[column], column)
 
     def test_weights_are_cast_before_they_are_moved(self):
         fake = self.fake()

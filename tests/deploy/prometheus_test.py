@@ -226,6 +226,14 @@ class ScrapeTest(unittest.TestCase):
                     one["value"][1] != "NaN"
                     for one in self.prometheus.query(text))), text)
 
+    def test_queries_of_the_runbook_can_be_asked(self):
+        runbook = (ROOT / "docs" / "runbook.md").read_text()
+        asked = re.findall(r"(?m)^    (.+)$", runbook)
+        asked += re.findall(r"`([^`]*over_time[^`]*)`", runbook)
+        self.assertGreaterEqual(len(asked), 5)
+        for text in asked:
+            self.prometheus.query(text)
+
     def test_every_panel_of_the_dashboard_has_data(self):
         # What only a device tells, and what only a failure does.
         absent = re.compile("ferry_device_|ferry_gpm_|ferry_gpu_|code!=")
