@@ -953,6 +953,7 @@ SchedulerStatistics Scheduler::Snapshot() const {
   const ServiceTimeModel& times = planner_.service_times().all();
   result.service_time = times.line();
   result.service_time_drifts = times.drift_count();
+  result.full_batch_time = times.Expected(planner_.options().max_batch_size);
   result.last_arrival = last_arrival_;
   return result;
 }

@@ -133,6 +133,7 @@ struct SchedulerStatistics {
   std::array<uint64_t, kRefusalCount> refused{};
   std::vector<Duration> busy;    // compute time so far, by instance
   ServiceTimeLine service_time;  // as learned so far
+  Duration full_batch_time{0};   // expected of max_batch_size rows
   uint64_t service_time_drifts = 0;
   int32_t queued_requests = 0;
   int32_t queued_rows = 0;

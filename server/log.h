@@ -23,7 +23,7 @@ namespace ferry {
 enum class LogFormat : uint8_t { kText, kJson };
 
 struct LogOptions {
-  std::string level = "info";  // the least: "debug", "warning" or "error" else
+  std::string level = "info";  // the least; or "debug", "warning", "error"
   LogFormat format = LogFormat::kText;
 };
 

@@ -12,7 +12,7 @@ OF_JOB = '{job="$job"}'
 HEIGHT, SPAN = 8, 8  # three panels a line
 REQUESTS = "ferry_request_seconds_bucket"
 
-# Of each row: title, unit, and what it shows as (legend, expression).
+# The rows and their panels: title, unit, and (legend, expression) of each line.
 ROWS = {
     "What was promised": (
         ("Load: what arrives, of what the device carries", "percentunit",

@@ -47,6 +47,12 @@ struct DeviceReadings {
   // in which memory was accessed.
   std::optional<double> busy_ratio;
   std::optional<double> memory_busy_ratio;
+
+  // Returns the share of the time in which the device had work: NVML's, or
+  // GPM's, which slices have, too.
+  const std::optional<double>& utilization() const {
+    return busy_ratio.has_value() ? busy_ratio : gpm.graphics_ratio;
+  }
 };
 
 class DeviceSampler {

@@ -26,11 +26,10 @@ void AddTo(double& sum, double value) {
 
 ModelLoad LoadOf(const Scheduler& scheduler, const SchedulerStatistics& counted,
                  const ArrivalRates& rates) {
-  const double full =
-      FullBatchRows(counted.served, scheduler.runtime_options().max_batch_size,
-                    scheduler.options().max_requests_per_batch);
-  const double capacity = CapacityOf(counted.service_time, full,
-                                     int64_t{scheduler.instance_count()});
+  const double capacity =
+      CapacityOf(counted, scheduler.runtime_options().max_batch_size,
+                 scheduler.options().max_requests_per_batch == 1,
+                 rates.rows_per_batch, int64_t{scheduler.instance_count()});
   return {.capacity = capacity,
           .last_minute = rates.last_minute / capacity,
           .last_5s = rates.last_5s / capacity};
@@ -76,7 +75,7 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
   for (const ModelUse& use : models_.UseEach()) {
     ModelEntry& entry = *use;
     if (last_look_.has_value() && !watches_.contains(entry.serial)) {
-      watches_[entry.serial].arrivals.Add(*last_look_, 0);  // it came since
+      watches_[entry.serial].arrivals().Add(*last_look_, {});  // it came since
     }
     ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Scheduler& scheduler = *entry.model().scheduler;
@@ -86,8 +85,10 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
       return absl::StrCat("device is lost ", which);
     }
     const SchedulerStatistics counted = scheduler.Snapshot();
-    const ArrivalRates rates = watch.arrivals.Add(
-        now, entry.arrived_rows.load(std::memory_order_relaxed));
+    const ArrivalRates rates = watch.arrivals().Add(
+        now,
+        {.arrived_rows = entry.arrived_rows.load(std::memory_order_relaxed),
+         .served = TotalsOf(counted.served)});
     const ModelLoad of_model = LoadOf(scheduler, counted, rates);
     entry.load.Store(of_model);
     if (std::isfinite(of_model.last_5s)) {

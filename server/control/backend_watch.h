@@ -33,9 +33,10 @@ class ModelWatch {
   std::optional<Duration> TimeToEmpty(const SchedulerStatistics& counted,
                                       TimePoint now);
 
-  LoadMeter arrivals;
+  LoadMeter& arrivals() { return arrivals_; }
 
  private:
+  LoadMeter arrivals_;
   uint64_t rows_ = 0;
   TimePoint rows_at_;
 };

@@ -13,17 +13,23 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "batcher/service_time.h"
 #include "batcher/statistics.h"
+#include "server/control/model_counts.h"
 
 namespace ferry {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Rows a second.
+// What a model has counted so far.
+struct LoadCounts {
+  uint64_t arrived_rows = 0;
+  BatchTotals served;
+};
+
 struct ArrivalRates {
-  double last_minute = kUnknown;
+  double last_minute = kUnknown;  // rows a second
   double last_5s = kUnknown;
+  double rows_per_batch = kUnknown;  // in the last minute that had batches
 };
 
 struct ModelLoad {
@@ -45,32 +51,32 @@ class LoadMeter {
   // Counts that are closer together are left out.
   static constexpr Duration kLeast = std::chrono::milliseconds(250);
 
-  // `rows` have arrived in all. Returns the rates up to the last count that was
-  // not left out; over the time since the first where that is shorter.
-  // REQUIRES: neither goes back.
-  ArrivalRates Add(TimePoint now, uint64_t rows);
+  // Returns the rates up to the last count that was not left out; over the time
+  // since the first where that is shorter. REQUIRES: neither goes back.
+  ArrivalRates Add(TimePoint now, const LoadCounts& counts);
 
  private:
   struct Count {
     TimePoint at;
-    uint64_t rows = 0;
+    LoadCounts of;
   };
 
+  // The newest that is so old, else the oldest.
+  const Count& Before(Duration window) const;
   double RateOver(Duration window) const;
 
   // Oldest first, of which one at most is a minute old.
   std::deque<Count> counts_;
+  double rows_per_batch_ = kUnknown;
 };
 
-// Returns the rows a second that so many instances carry in batches of `rows`,
-// rows * instances / s(rows), by the line s(b) that was learned; no number
-// before there is one.
-double CapacityOf(const ServiceTimeLine& line, double rows, int64_t instances);
-
-// Returns the rows of a full batch: max_batch_size; where a batch has one
-// request alone, what its batches had on average, as they will not be fuller.
-double FullBatchRows(const BatchStatistics& served, int32_t max_batch_size,
-                     int32_t max_requests_per_batch);
+// Returns the rows a second that so many instances carry in full batches. Where
+// each request has a batch of its own, batches are as full as they were in the
+// last minute; else they have `max_batch_size` rows. No number before any time
+// was learned.
+double CapacityOf(const SchedulerStatistics& counted, int32_t max_batch_size,
+                  bool has_own_batches, double rows_per_batch,
+                  int64_t instances);
 
 }  // namespace ferry
 

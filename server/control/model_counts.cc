@@ -24,6 +24,16 @@ void AddEvents(const std::vector<DeviceCount>& more,
 
 }  // namespace
 
+BatchTotals TotalsOf(const BatchStatistics& served) {
+  BatchTotals totals;
+  for (size_t rows = 0; rows < served.by_rows.size(); ++rows) {
+    const uint64_t batches = served.by_rows[rows].batches.value();
+    totals.batches += batches;
+    totals.rows += batches * rows;
+  }
+  return totals;
+}
+
 void Add(const ModelCounts& more, ModelCounts& sum) {
   const SchedulerStatistics& from = more.counted;
   SchedulerStatistics& to = sum.counted;

@@ -22,6 +22,14 @@ struct ModelCounts {
   std::vector<DeviceCount> device_events;
 };
 
+struct BatchTotals {
+  uint64_t batches = 0;
+  uint64_t rows = 0;  // of them
+};
+
+// Returns the sums over batches of all sizes.
+BatchTotals TotalsOf(const BatchStatistics& served);
+
 // Adds what is a count. What is a state (the queue, the line of service times)
 // stays that of `sum`.
 void Add(const ModelCounts& more, ModelCounts& sum);

@@ -56,7 +56,6 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
 }
 
 absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
-  const size_t bytes = message.Length();
   if (absl::Status status = Decode(message); !status.ok()) {
     return status;
   }
@@ -64,7 +63,6 @@ absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
   request_.deadline = deadline;
   request_.timeout = decoder_.parameters().timeout;
   request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
-  entry_->received_bytes.fetch_add(bytes, std::memory_order_relaxed);
   const auto rows = static_cast<uint64_t>(request_.rows);
   absl::Status status = entry_->model().scheduler->Submit(request_);
   is_submitted_ = status.ok();
@@ -103,7 +101,9 @@ absl::Status InferCall::Decode(grpc::ByteBuffer& message) {
   const ServedModel& model = entry_->model();
   absl::Status status =
       decoder_.Bind({model.name, model.spec, entry_->serial}, request_);
-  if (!status.ok()) {
+  if (status.ok()) {
+    entry_->received_bytes.fetch_add(received_bytes, std::memory_order_relaxed);
+  } else {
     entry_->invalid_requests.fetch_add(1, std::memory_order_relaxed);
   }
   // All that was received is kept, not only the tensors.

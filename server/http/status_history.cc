@@ -63,17 +63,6 @@ uint64_t FailedOf(const BatchStatistics& served) {
   return sum;
 }
 
-std::pair<uint64_t, uint64_t> BatchesAndRows(const BatchStatistics& served) {
-  uint64_t batches = 0;
-  uint64_t rows = 0;
-  for (size_t size = 0; size < served.by_rows.size(); ++size) {
-    const uint64_t of_size = served.by_rows[size].batches.value();
-    batches += of_size;
-    rows += of_size * size;
-  }
-  return {batches, rows};
-}
-
 Duration BusyOf(const SchedulerStatistics& counted) {
   Duration sum{0};
   for (const Duration busy : counted.busy) {
@@ -112,13 +101,15 @@ Json Known(const std::optional<double>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
-// What is known of now.
+// Returns what is known of now.
 Json ModelFacts(const ModelEntry& entry) {
   const ServedModel& model = entry.model();
   const Scheduler& scheduler = *model.scheduler;
   const RuntimeOptions options = scheduler.runtime_options();
   const ModelLoad load = entry.load.Load();
-  return {{"instances", scheduler.instance_count()},
+  return {{"name", model.name},
+          {"version", entry.version},
+          {"instances", scheduler.instance_count()},
           {"max_batch_size", options.max_batch_size},
           {"max_wait_ms",
            std::chrono::duration<double, std::milli>(options.max_wait).count()},
@@ -128,22 +119,15 @@ Json ModelFacts(const ModelEntry& entry) {
           {"load_last_minute", load.last_minute}};
 }
 
-double EpochSeconds(TimePoint time) {
-  const auto wall =
-      std::chrono::system_clock::now() - (Clock::Steady().Now() - time);
-  return std::chrono::duration<double>(wall.time_since_epoch()).count();
-}
-
 }  // namespace
 
 StatusHistory::ModelSample StatusHistory::SampleOf(
-    const CountedVersion& version, const std::optional<ModelCounts>& last,
-    double seconds) {
+    const CountedVersion& version, const ModelCounts* last, double seconds) {
   const SchedulerStatistics& after = version.counts.counted;
   ModelSample sample;
   sample.load = version.use->load.Load().last_5s;
   sample.queued_requests = after.queued_requests;
-  if (!last.has_value()) {
+  if (last == nullptr) {
     return sample;
   }
   const SchedulerStatistics& before = last->counted;
@@ -159,16 +143,15 @@ StatusHistory::ModelSample StatusHistory::SampleOf(
       Difference(after.served.request_time, before.served.request_time);
   sample.p50_ms = Milliseconds(times, 0.5);
   sample.p99_ms = Milliseconds(times, 0.99);
-  if (!after.busy.empty()) {
-    const std::chrono::duration<double> busy = BusyOf(after) - BusyOf(before);
-    sample.busy =
-        busy.count() / seconds / static_cast<double>(after.busy.size());
-  }
-  const auto [batches, rows] = BatchesAndRows(after.served);
-  const auto [batches_before, rows_before] = BatchesAndRows(before.served);
-  if (batches > batches_before) {
-    sample.rows_per_batch = static_cast<double>(rows - rows_before) /
-                            static_cast<double>(batches - batches_before);
+  const std::chrono::duration<double> busy = BusyOf(after) - BusyOf(before);
+  sample.busy =
+      busy.count() / seconds / version.use->model().scheduler->instance_count();
+  const BatchTotals batches = TotalsOf(after.served);
+  const BatchTotals batches_before = TotalsOf(before.served);
+  if (batches.batches > batches_before.batches) {
+    sample.rows_per_batch =
+        static_cast<double>(batches.rows - batches_before.rows) /
+        static_cast<double>(batches.batches - batches_before.batches);
   }
   for (size_t i = 0; i < kCloseReasonCount; ++i) {
     sample.closed_per_second[i] =
@@ -183,9 +166,7 @@ StatusHistory::DeviceSample StatusHistory::ReadDevice() const {
       device_ == nullptr ? nvml::DeviceReadings()
                          : device_->readings().value_or(nvml::DeviceReadings());
   return {
-      .busy = readings.busy_ratio.has_value()
-                  ? *readings.busy_ratio
-                  : readings.gpm.graphics_ratio.value_or(kUnknown),
+      .busy = readings.utilization().value_or(kUnknown),
       .sm = readings.gpm.sm_ratio.value_or(kUnknown),
       .memory_used_bytes = readings.memory_used_bytes.value_or(kUnknown),
       .power_watts = readings.power_watts.value_or(kUnknown),
@@ -193,92 +174,65 @@ StatusHistory::DeviceSample StatusHistory::ReadDevice() const {
 }
 
 void StatusHistory::Look(TimePoint now) {
-  MutexLock lock(mutex_);
-  if (!times_.empty() && now - times_.back() < kPeriod) {
+  if (last_look_.has_value() && now - *last_look_ < kPeriod) {
     return;
   }
-  const std::chrono::duration<double> passed =
-      times_.empty() ? Duration(0) : now - times_.back();
-  const size_t dropped = times_.size() == kSamples ? 1 : 0;
-  times_.push_back(now);
-  times_.erase(times_.begin(), times_.begin() + dropped);
-  std::map<Key, Model> tracks;
+  const std::chrono::duration<double> passed = now - last_look_.value_or(now);
+  std::map<Key, ModelSample> samples;
+  std::map<Key, ModelCounts> counts;
   for (CountedVersion& version : models_.Count()) {
     if (!version.use) {
       continue;  // it is not served any more
     }
     const Key key = {version.name, version.version};
-    Model& model = tracks[key] = std::move(tracks_[key]);
-    model.samples.resize(times_.size() - 1 + dropped);
-    model.samples.push_back(SampleOf(version, model.last, passed.count()));
-    model.samples.erase(model.samples.begin(), model.samples.begin() + dropped);
-    model.last = std::move(version.counts);
+    const auto last = last_counts_.find(key);
+    samples[key] =
+        SampleOf(version, last == last_counts_.end() ? nullptr : &last->second,
+                 passed.count());
+    counts.emplace(key, std::move(version.counts));
   }
-  tracks_ = std::move(tracks);
-  device_samples_.push_back(ReadDevice());
-  device_samples_.erase(device_samples_.begin(),
-                        device_samples_.begin() + dropped);
+  last_look_ = now;
+  last_counts_ = std::move(counts);
+  const DeviceSample device = ReadDevice();
+  MutexLock lock(mutex_);
+  history_.times.push_back(now);
+  history_.device.push_back(device);
+  std::map<Key, std::deque<ModelSample>> models;
+  for (const auto& [key, sample] : samples) {
+    std::deque<ModelSample>& of_model = models[key] =
+        std::move(history_.models[key]);
+    of_model.resize(history_.times.size() - 1);  // it may be new
+    of_model.push_back(sample);
+  }
+  history_.models = std::move(models);
+  if (history_.times.size() > kSamples) {
+    history_.times.pop_front();
+    history_.device.pop_front();
+    for (auto& [key, of_model] : history_.models) {
+      of_model.pop_front();
+    }
+  }
 }
 
 std::string StatusHistory::ToJson() const {
+  History history;
+  {
+    MutexLock lock(mutex_);
+    history = history_;
+  }
+  const TimePoint now = Clock::Steady().Now();
+  Json ages = Json::array();
+  for (const TimePoint time : history.times) {
+    ages.push_back(std::chrono::duration<double>(now - time).count());
+  }
   Json models = Json::array();
-  Json times = Json::array();
-  MutexLock lock(mutex_);
-  for (const TimePoint time : times_) {
-    times.push_back(EpochSeconds(time));
-  }
   for (const ModelUse& use : models_.UseAll()) {
-    Json model = ModelFacts(*use);
-    model["name"] = use->model().name;
-    model["version"] = use->version;
-    const auto found = tracks_.find({use->model().name, use->version});
-    if (found == tracks_.end()) {
-      continue;  // it came after the last sample
+    const auto found = history.models.find({use->model().name, use->version});
+    if (found != history.models.end()) {  // else it came after the last sample
+      Json model = ModelFacts(*use);
+      model["samples"] = Columns(found->second);
+      models.push_back(std::move(model));
     }
-    const std::deque<ModelSample>& samples = found->second.samples;
-    Json closed = Json::object();
-    for (size_t i = 0; i < kCloseReasonCount; ++i) {
-      Json column = Json::array();
-      for (const ModelSample& sample : samples) {
-        column.push_back(sample.closed_per_second[i]);
-      }
-      closed[CloseReasonName(static_cast<CloseReason>(i))] = std::move(column);
-    }
-    model["samples"] = {
-        {"arrived_rows_per_second",
-         Column(samples, &ModelSample::arrived_rows_per_second)},
-        {"requests_per_second",
-         Column(samples, &ModelSample::requests_per_second)},
-        {"errors_per_second", Column(samples, &ModelSample::errors_per_second)},
-        {"refused_per_second",
-         Column(samples, &ModelSample::refused_per_second)},
-        {"p50_ms", Column(samples, &ModelSample::p50_ms)},
-        {"p99_ms", Column(samples, &ModelSample::p99_ms)},
-        {"load", Column(samples, &ModelSample::load)},
-        {"busy_ratio", Column(samples, &ModelSample::busy)},
-        {"rows_per_batch", Column(samples, &ModelSample::rows_per_batch)},
-        {"queued_requests", Column(samples, &ModelSample::queued_requests)},
-        {"closed_per_second", std::move(closed)}};
-    models.push_back(std::move(model));
-  }
-  Json device = nullptr;
-  if (device_ != nullptr) {
-    const nvml::DeviceReadings readings =
-        device_->readings().value_or(nvml::DeviceReadings());
-    device = {
-        {"name", device_->choice().name},
-        {"uuid", device_->choice().uuid},
-        {"profile", device_->choice().profile},
-        {"memory_total_bytes", Known(readings.memory_total_bytes)},
-        {"power_limit_watts", Known(readings.power_limit_watts)},
-        {"samples",
-         {{"busy_ratio", Column(device_samples_, &DeviceSample::busy)},
-          {"sm_ratio", Column(device_samples_, &DeviceSample::sm)},
-          {"memory_used_bytes",
-           Column(device_samples_, &DeviceSample::memory_used_bytes)},
-          {"power_watts", Column(device_samples_, &DeviceSample::power_watts)},
-          {"temperature_celsius",
-           Column(device_samples_, &DeviceSample::temperature_celsius)}}}};
   }
   const Json status = {
       {"format", "ferry-status/1"},
@@ -286,10 +240,58 @@ std::string StatusHistory::ToJson() const {
       {"state", StateName(readiness_.state())},
       {"ready", readiness_.is_ready()},
       {"period_seconds", std::chrono::duration<double>(kPeriod).count()},
-      {"times", std::move(times)},
+      {"seconds_ago", std::move(ages)},
       {"models", std::move(models)},
-      {"device", std::move(device)}};
+      {"device", DeviceFacts(history.device)}};
   return status.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+nlohmann::json StatusHistory::Columns(const std::deque<ModelSample>& samples) {
+  Json closed = Json::object();
+  for (size_t i = 0; i < kCloseReasonCount; ++i) {
+    Json column = Json::array();
+    for (const ModelSample& sample : samples) {
+      column.push_back(sample.closed_per_second[i]);
+    }
+    closed[CloseReasonName(static_cast<CloseReason>(i))] = std::move(column);
+  }
+  return {
+      {"arrived_rows_per_second",
+       Column(samples, &ModelSample::arrived_rows_per_second)},
+      {"requests_per_second",
+       Column(samples, &ModelSample::requests_per_second)},
+      {"errors_per_second", Column(samples, &ModelSample::errors_per_second)},
+      {"refused_per_second", Column(samples, &ModelSample::refused_per_second)},
+      {"p50_ms", Column(samples, &ModelSample::p50_ms)},
+      {"p99_ms", Column(samples, &ModelSample::p99_ms)},
+      {"load", Column(samples, &ModelSample::load)},
+      {"busy_ratio", Column(samples, &ModelSample::busy)},
+      {"rows_per_batch", Column(samples, &ModelSample::rows_per_batch)},
+      {"queued_requests", Column(samples, &ModelSample::queued_requests)},
+      {"closed_per_second", std::move(closed)}};
+}
+
+nlohmann::json StatusHistory::DeviceFacts(
+    const std::deque<DeviceSample>& samples) const {
+  if (device_ == nullptr) {
+    return nullptr;
+  }
+  const nvml::DeviceReadings readings =
+      device_->readings().value_or(nvml::DeviceReadings());
+  const nvml::DeviceChoice& choice = device_->choice();
+  return {{"name", choice.name},
+          {"uuid", choice.uuid},
+          {"profile", choice.profile},
+          {"memory_total_bytes", Known(readings.memory_total_bytes)},
+          {"power_limit_watts", Known(readings.power_limit_watts)},
+          {"samples",
+           {{"busy_ratio", Column(samples, &DeviceSample::busy)},
+            {"sm_ratio", Column(samples, &DeviceSample::sm)},
+            {"memory_used_bytes",
+             Column(samples, &DeviceSample::memory_used_bytes)},
+            {"power_watts", Column(samples, &DeviceSample::power_watts)},
+            {"temperature_celsius",
+             Column(samples, &DeviceSample::temperature_celsius)}}}};
 }
 
 }  // namespace ferry

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,12 +56,9 @@ class StatusHistory {
     double busy = kUnknown;
     double rows_per_batch = kUnknown;
     double queued_requests = kUnknown;
-    std::array<double, kCloseReasonCount> closed_per_second = {
-        kUnknown, kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
-  };
-  struct Model {
-    std::optional<ModelCounts> last;
-    std::deque<ModelSample> samples;  // one for each of times_
+    std::array<double, kCloseReasonCount> closed_per_second{};
+
+    ModelSample() { closed_per_second.fill(kUnknown); }
   };
   struct DeviceSample {
     double busy = kUnknown;
@@ -71,19 +69,30 @@ class StatusHistory {
   };
   using Key = std::pair<std::string, std::string>;  // name, version
 
+  struct History {
+    // All are as long as this, oldest first.
+    std::deque<TimePoint> times;
+    std::deque<DeviceSample> device;
+    std::map<Key, std::deque<ModelSample>> models;  // those that are served
+  };
+
+  // `last`: what was counted a period before; null: it is not known.
   static ModelSample SampleOf(const CountedVersion& version,
-                              const std::optional<ModelCounts>& last,
-                              double seconds);
+                              const ModelCounts* last, double seconds);
+  static nlohmann::json Columns(const std::deque<ModelSample>& samples);
   DeviceSample ReadDevice() const;
+  nlohmann::json DeviceFacts(const std::deque<DeviceSample>& samples) const;
 
   const ModelTable& models_;
   const Readiness& readiness_;
   const DeviceMetrics* const device_;  // or null
 
+  // The thread of Look() only.
+  std::optional<TimePoint> last_look_;
+  std::map<Key, ModelCounts> last_counts_;
+
   mutable Mutex mutex_;
-  std::deque<TimePoint> times_ ABSL_GUARDED_BY(mutex_);
-  std::map<Key, Model> tracks_ ABSL_GUARDED_BY(mutex_);
-  std::deque<DeviceSample> device_samples_ ABSL_GUARDED_BY(mutex_);
+  History history_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ferry

@@ -141,13 +141,28 @@ MetricLabels With(MetricLabels labels, const char* name, std::string value) {
   return labels;
 }
 
+// Whether a series is there before the first failure: of one that appears with
+// a number no rate tells it.
+bool IsUsual(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnavailable:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void AddRequests(const MetricLabels& labels, const BatchStatistics& served,
                  MetricFamilies& out) {
   out.AddCounter(kRequests, With(labels, "code", "OK"),
                  static_cast<double>(served.ok_requests()));
   for (size_t code = 1; code < kStatusCodeCount; ++code) {
     const uint64_t failed = served.failed_requests[code].value();
-    if (failed > 0) {
+    if (failed > 0 || IsUsual(static_cast<absl::StatusCode>(code))) {
       out.AddCounter(
           kRequests,
           With(labels, "code",

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -62,6 +61,16 @@ std::optional<double> BootTime() {
   return std::nullopt;
 }
 
+std::optional<double> StartTime() {
+  constexpr int kStartTicks = 22;
+  const auto ticks = StatField(kStartTicks);
+  const auto boot = BootTime();
+  return ticks.has_value() && boot.has_value()
+             ? std::optional<double>(
+                   *boot + *ticks / static_cast<double>(sysconf(_SC_CLK_TCK)))
+             : std::nullopt;
+}
+
 }  // namespace
 
 void AddProcess(MetricFamilies& out) {
@@ -77,20 +86,19 @@ void AddProcess(MetricFamilies& out) {
     out.AddGauge(kMemory, {},
                  static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)));
   }
-  constexpr int kStartTicks = 22;
-  const auto ticks = StatField(kStartTicks);
-  const auto boot = BootTime();
-  if (ticks.has_value() && boot.has_value()) {
-    out.AddGauge(kStart, {},
-                 *boot + *ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  // Once: where the clock is set, the system takes another time for its begin.
+  static const std::optional<double> start = StartTime();
+  if (start.has_value()) {
+    out.AddGauge(kStart, {}, *start);
   }
   std::error_code error;
-  const std::filesystem::directory_iterator files("/proc/self/fd", error);
+  double files = -1;  // without that of the folder itself
+  for (std::filesystem::directory_iterator file("/proc/self/fd", error), end;
+       !error && file != end; file.increment(error)) {
+    ++files;
+  }
   if (!error) {
-    // One of them is that of the folder itself.
-    out.AddGauge(
-        kOpenFiles, {},
-        static_cast<double>(std::distance(begin(files), end(files))) - 1);
+    out.AddGauge(kOpenFiles, {}, files);
   }
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

@@ -108,11 +108,7 @@ void AddModel(const CountedVersion& version, MetricFamilies& out) {
   count(kSuccess, served.ok_requests());
   AddFailures(labels, version.counts, out);
   count(kCount, served.ok_rows.value());
-  uint64_t batches = 0;
-  for (const BatchSizeStatistics& size : served.by_rows) {
-    batches += size.batches.value();
-  }
-  count(kExecutions, batches);
+  count(kExecutions, TotalsOf(served).batches);
   time(kRequestTime, served.request_time.sum());
   time(kQueueTime, served.queue_wait.sum());
   time(kInputTime, served.stage_ns_of_requests.value());
@@ -135,9 +131,7 @@ void AddDevice(const DeviceMetrics& device, MetricFamilies& out) {
       out.AddGauge(name, labels, *value);
     }
   };
-  gauge(kUtilization, own,
-        readings.busy_ratio.has_value() ? readings.busy_ratio
-                                        : readings.gpm.graphics_ratio);
+  gauge(kUtilization, own, readings.utilization());
   gauge(kTotalMemory, own, readings.memory_total_bytes);
   gauge(kUsedMemory, own, readings.memory_used_bytes);
   gauge(kPower, gpu, readings.power_watts);

@@ -22,7 +22,8 @@ from safetensors_file import write_safetensors
 
 GPU = "GPU-aaaaaaaa-0000-1111-2222-333333333333"
 SCENARIO = (f"driver version=580.95.05\ngpu uuid={GPU} name=NVIDIA_H100 "
-            "bus=00000000:1B:00.0 memory_mib=4096 mig=off\n")
+            "bus=00000000:1B:00.0 memory_mib=4096 mig=off "
+            "busy=40 memory_busy=5 power_mw=350500\n")
 WEIGHT = np.arange(1, 7, dtype=np.float32).reshape(2, 3)  # of linear.pt
 # What starts and ends on the fake takes longer than with nothing to load.
 STOP_S = 30

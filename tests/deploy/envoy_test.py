@@ -143,7 +143,7 @@ class EnvoyTest(unittest.TestCase):
         for got, expected in zip(shares, carried):
             self.assertAlmostEqual(got, expected, delta=0.05, msg=str(shares))
 
-    def test_untold_each_gets_as_much(self):
+    def test_without_the_trailer_each_gets_as_much(self):
         for got in self.shares():
             self.assertAlmostEqual(got, 1 / 3, delta=0.05)
 

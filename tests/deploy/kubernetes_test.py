@@ -131,6 +131,8 @@ class ManifestTest(unittest.TestCase):
         self.assertIn("ferry_load_ratio", asked[0]["query"])
         for one in asked:  # a Prometheus that is away is no load of 0
             self.assertEqual(one["ignoreNullValues"], "false")
+        tests = (DEPLOY / "prometheus" / "rules_test.yaml").read_text()
+        self.assertEqual(tests.count(f"- expr: {asked[0]['query']}\n"), 2)
 
     def test_pods_that_are_scraped_are_those_of_the_deployment(self):
         (monitor,) = documents(DEPLOY / "prometheus" / "pod_monitor.yaml")

@@ -26,8 +26,7 @@ SCHEMA = json.loads((ROOT / "docs" / "status.schema.json").read_text())
 SHOTS = os.environ.get("FERRY_LIVE_SHOTS")
 WIDTHS = (390, 1600)
 LEAST_COLORS = 8
-# Of a server without a device: those of memory, power and temperature are not
-# drawn.
+# Without a device those of memory, power and temperature are not drawn.
 CHARTS = 8
 
 
@@ -63,7 +62,7 @@ class LivePageTest(unittest.TestCase):
             columns = dict(model["samples"])
             columns |= columns.pop("closed_per_second")
             for name, column in columns.items():
-                self.assertEqual(len(column), len(self.told["times"]), name)
+                self.assertEqual(len(column), len(self.told["seconds_ago"]), name)
         (sim,) = [one for one in self.told["models"] if one["name"] == "sim"]
         self.assertTrue(sim["simulated"])
         self.assertGreater(sim["capacity_rows_per_second"], 0)

@@ -18,7 +18,7 @@ import ending_test
 import ferry_process
 import http2_frames
 from ending_test import Client, code_of
-from ferry_process import FerryProcess, wait_until
+from ferry_process import FerryProcess, sim_config, wait_until
 from scheduling_test import one_row
 
 # The code of what was refused, by the reason in ferry_refused_total.
@@ -59,7 +59,7 @@ class LedgerTest(unittest.TestCase):
         self.server = FerryProcess(
             "--model-control-mode=explicit", "--load-model=*",
             "--device-instances=1",
-            models=["failing", "sim", "slow", "levels"])
+            models=["failing", "sim", "slowest", "levels"])
         self.addCleanup(self.server.stop)
         self.ledger = collections.Counter()
 
@@ -87,14 +87,14 @@ class LedgerTest(unittest.TestCase):
     def ask_for_errors(self):
         """One of each kind, and several of some."""
         with Client(self.server) as client:
-            calls = [self.start_first(client, "slow")]
-            queued = [client.start(one_row("slow", 0)) for _ in range(5)]
+            calls = [self.start_first(client, "slowest")]
+            queued = [client.start(one_row("slowest", 0)) for _ in range(5)]
             self.assertTrue(wait_until(lambda: self.server.metric(
-                "ferry_queue_requests", model="slow") == 5))
+                "ferry_queue_requests", model="slowest") == 5))
             for call in queued:
                 call.cancel()
             calls += queued
-            late = one_row("slow", 0)
+            late = one_row("slowest", 0)
             late.parameters["timeout"].int64_param = 1000  # us
             calls.append(client.start(late))
             calls.append(self.start_first(client, "levels"))
@@ -126,13 +126,14 @@ class FormatTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = FerryProcess("--metrics-compat=triton", models=["sim"])
+        ferry_process.MODELS["steady"] = sim_config(alpha_ms=20, beta_ms=0.6)
+        cls.server = FerryProcess("--metrics-compat=triton", models=["steady"])
         with Client(cls.server) as client:
             for _ in range(20):
-                assert code_of(client.start(one_row("sim", 0))) == "OK"
+                assert code_of(client.start(one_row("steady", 0))) == "OK"
         # A minute's.
         assert wait_until(
-            lambda: cls.server.metric("ferry_load_ratio", model="sim") > 0)
+            lambda: cls.server.metric("ferry_load_ratio", model="steady") > 0)
 
     @classmethod
     def tearDownClass(cls):
@@ -154,27 +155,27 @@ class FormatTest(unittest.TestCase):
     def test_model_has_few_series(self):
         _, told = pages(self.server)
         series = [sample for family in told for sample in family.samples
-                  if sample.labels.get("model") == "sim"]
+                  if sample.labels.get("model") == "steady"]
         self.assertLessEqual(len(series), 400)
 
     def test_load_and_capacity_are_told_once_known(self):
-        # s(b) of the simulated device: 2 ms + 0.01 ms a row.
-        carried = 64 / (2e-3 + 64 * 1e-5)
-        self.assertGreater(self.server.metric("ferry_load_ratio", model="sim"),
+        # s(b) of the simulated device: 20 ms + 0.6 ms a row.
+        carried = 64 / (20e-3 + 64 * 0.6e-3)
+        self.assertGreater(self.server.metric("ferry_load_ratio", model="steady"),
                            0)
-        told = self.server.metric("ferry_capacity_rows_per_second", model="sim")
+        told = self.server.metric("ferry_capacity_rows_per_second", model="steady")
         self.assertGreater(told, 0.5 * carried)
         self.assertLess(told, 1.5 * carried)
 
     def test_names_of_triton_are_there_beside_ours(self):
         metric = self.server.metric
-        self.assertEqual(metric("nv_inference_request_success", model="sim"),
-                         metric("ferry_requests_total", model="sim", code="OK"))
-        self.assertEqual(metric("nv_inference_count", model="sim"), 20)
+        self.assertEqual(metric("nv_inference_request_success", model="steady"),
+                         metric("ferry_requests_total", model="steady", code="OK"))
+        self.assertEqual(metric("nv_inference_count", model="steady"), 20)
         # In microseconds.
         self.assertAlmostEqual(
-            metric("nv_inference_request_duration_us", model="sim") / 1e6,
-            metric("ferry_request_seconds_sum", model="sim"), places=4)
+            metric("nv_inference_request_duration_us", model="steady") / 1e6,
+            metric("ferry_request_seconds_sum", model="steady"), places=4)
 
     def test_what_the_process_has_is_told(self):
         metric = self.server.metric
@@ -186,7 +187,7 @@ class FormatTest(unittest.TestCase):
         self.assertGreater(metric("ferry_received_bytes_total"), 20 * 64)
         self.assertGreater(metric("ferry_sent_bytes_total"), 20 * 64)
         with Client(self.server) as client:
-            self.assertEqual(code_of(client.start(one_row("sim", 0))), "OK")
+            self.assertEqual(code_of(client.start(one_row("steady", 0))), "OK")
             self.assertTrue(wait_until(
                 lambda: metric("ferry_connections") == 1))
 
@@ -243,7 +244,7 @@ class EndpointLoadTest(unittest.TestCase):
 
 class LogTest(unittest.TestCase):
 
-    def test_json_is_an_object_a_line_whatever_clients_send(self):
+    def test_json_is_an_object_a_line(self):
         with FerryProcess("--log-format=json", models=["failing"]) as server:
             with Client(server) as client:
                 codes = [code_of(client.start(one_row("failing", 0)))

@@ -8,6 +8,7 @@ const BANDS = [
   {from: 0.85, to: 0.95, colour: '#b8860b22'},
   {from: 0.95, to: 10, colour: '#c0392b22'},
 ];
+const LONGEST_MS = 10_000;  // that an answer is waited for
 const byId = (id) => document.getElementById(id);
 const isKnown = (value) => value !== null && value !== undefined;
 const last = (column) => (column.length > 0 ? column[column.length - 1] : null);
@@ -137,21 +138,23 @@ function points(chart, model) {
     return [['p50', model.samples.p50_ms], ['p99', model.samples.p99_ms]].map(
         ([name, column]) => [name, column.map((ms, i) => (
           {x: model.samples.load[i], y: ms})).filter(
-            (point) => isKnown(point.x) && isKnown(point.y))]);
+            (point) => isKnown(point.x) && isKnown(point.y))
+        // The library takes the first and the last for the ends of the axis.
+            .sort((a, b) => a.x - b.x)]);
   }
-  const now = last(status.times);
   const device = status.device && status.device.samples;
   return chart.lines(model.samples, device).map(([name, column]) => [
-    name, column.map((y, i) => ({x: (status.times[i] - now) / 60,
+    name, column.map((y, i) => ({x: -status.seconds_ago[i] / 60,
       y: isKnown(y) ? y : NaN}))]);
 }
 
 // What a reader hears of a chart: its last values.
-function words(chart, lines) {
-  return `${chart.title}. ` + lines.map(([name, values]) => {
-    const value = values.length > 0 ? last(values).y : null;
-    return `${name}: ${chart.format(Number.isNaN(value) ? null : value)}`;
-  }).join(', ');
+function words(chart, model) {
+  const columns = chart.scatter ?
+    [['p50', model.samples.p50_ms], ['p99', model.samples.p99_ms]] :
+    chart.lines(model.samples, status.device && status.device.samples);
+  return `${chart.title}. ` + columns.map(([name, column]) => (
+    `${name}: ${chart.format(last(column))}`)).join(', ');
 }
 
 function figureOf(chart) {
@@ -186,7 +189,7 @@ function draw(chart, model) {
     made.data.datasets.forEach((dataset, i) => Object.assign(dataset, datasets[i]));
     made.update('none');
   }
-  made.canvas.setAttribute('aria-label', words(chart, lines));
+  made.canvas.setAttribute('aria-label', words(chart, model));
 }
 
 function facts(model) {
@@ -227,7 +230,7 @@ function facts(model) {
       loads.reduce((sum, one) => sum + one, 0) : null;
     told.push(
         ['An hour costs', number(price)],
-        ['Of that for waiting',
+        ['for waiting, of it',
           isKnown(load) ? number(price * Math.max(0, 1 - load)) : 'unknown']);
   }
   return told;
@@ -284,14 +287,15 @@ function show() {
     return;
   }
   byId('version').textContent = status.server_version;
-  say(status.ready ? 'ready' : `${status.state}, not ready`, !status.ready);
   showModels();
   const model = status.models.find((one) => keyOf(one) === byId('model').value);
+  byId('history').hidden = byId('current').hidden = !model;
+  const state = status.ready ? 'ready' : `${status.state}, not ready`;
+  say(model ? state : `${state}; no sample of a model yet`, !status.ready);
+  byId('simulated').hidden = !model || !model.simulated;
   if (!model) {
-    say('serves no model', true);
     return;
   }
-  byId('simulated').hidden = !model.simulated;
   showFacts(model);
   for (const chart of CHARTS) {
     if (!chart.ofDevice || status.device) {
@@ -302,7 +306,8 @@ function show() {
 
 async function read() {
   try {
-    const reply = await fetch('status.json', {cache: 'no-store'});
+    const reply = await fetch('status.json',
+        {cache: 'no-store', signal: AbortSignal.timeout(LONGEST_MS)});
     if (!reply.ok) {
       throw new Error(`code ${reply.status}`);
     }

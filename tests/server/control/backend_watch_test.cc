@@ -56,8 +56,9 @@ TEST_F(BackendWatchTest, LoadIsWhatArrivesOfWhatFullBatchesCarry) {
   model_.Step();  // it learns
   LookAfter(Milliseconds(998));
   const double capacity =
-      CapacityOf(model_.scheduler().Snapshot().service_time,
-                 model_.scheduler().runtime_options().max_batch_size, 1);
+      CapacityOf(model_.scheduler().Snapshot(),
+                 model_.scheduler().runtime_options().max_batch_size,
+                 /*has_own_batches=*/false, kUnknown, 1);
   ASSERT_GT(capacity, 0);
   const ModelLoad load = entry.load.Load();
   EXPECT_DOUBLE_EQ(load.capacity, capacity);

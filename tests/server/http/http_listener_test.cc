@@ -147,10 +147,9 @@ TEST(HttpListenerTest, OthersAreAskedForPathsWithoutARoute) {
 TEST(HttpListenerTest, HeadLargerThanItsMemoryIsRefused) {
   auto listener = Listen(Routes());
   ASSERT_TRUE(listener.ok()) << listener.status();
-  const std::string reply =
-      Ask((*listener)->port(),
-          absl::StrCat("GET /metrics HTTP/1.1\r\nHost: ",
-                       std::string(100'000, 'x'), "\r\n\r\n"));
+  const std::string reply = Ask(
+      (*listener)->port(), absl::StrCat("GET /metrics HTTP/1.1\r\nHost: ",
+                                        std::string(100'000, 'x'), "\r\n\r\n"));
   EXPECT_EQ(reply.find("all\n"), std::string::npos);
 }
 

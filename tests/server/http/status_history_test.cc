@@ -45,9 +45,9 @@ class StatusHistoryTest : public ::testing::Test {
 TEST_F(StatusHistoryTest, SamplesAreAPeriodApart) {
   LookAfter(Duration(0));
   LookAfter(StatusHistory::kPeriod / 2);
-  EXPECT_EQ(Status()["times"].size(), 1U);
+  EXPECT_EQ(Status()["seconds_ago"].size(), 1U);
   LookAfter(StatusHistory::kPeriod / 2);
-  EXPECT_EQ(Status()["times"].size(), 2U);
+  EXPECT_EQ(Status()["seconds_ago"].size(), 2U);
 }
 
 TEST_F(StatusHistoryTest, RatesAndQuantilesAreOfTheirPeriodAlone) {
@@ -79,7 +79,7 @@ TEST_F(StatusHistoryTest, AQuarterOfAnHourIsKept) {
   for (size_t i = 0; i < StatusHistory::kSamples + 10; ++i) {
     LookAfter(StatusHistory::kPeriod);
   }
-  EXPECT_EQ(Status()["times"].size(), StatusHistory::kSamples);
+  EXPECT_EQ(Status()["seconds_ago"].size(), StatusHistory::kSamples);
   EXPECT_EQ(Samples()["load"].size(), StatusHistory::kSamples);
   EXPECT_EQ(Samples()["closed_per_second"]["full"].size(),
             StatusHistory::kSamples);

@@ -148,8 +148,17 @@ TEST_F(MetricsTest, PaddingIsCountedInRowsAndInElements) {
   table_.Publish({});
 }
 
+TEST_F(MetricsTest, UsualFailuresAreThereBeforeTheyCome) {
+  for (const char* code : {"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL",
+                           "RESOURCE_EXHAUSTED", "UNAVAILABLE"}) {
+    EXPECT_THAT(Text(), HasSubstr(std::string("code=\"") + code + "\"} 0\n"));
+  }
+  EXPECT_THAT(Text(), Not(HasSubstr("code=\"DATA_LOSS\"")));
+  EXPECT_THAT(Text(), Not(HasSubstr("code=\"OUT_OF_RANGE\"")));
+}
+
 TEST_F(MetricsTest, FailuresAppearByCode) {
-  EXPECT_THAT(Text(), Not(HasSubstr("CANCELLED")));
+  EXPECT_THAT(Text(), HasSubstr("code=\"CANCELLED\"} 0"));
   TestRequest request;
   ASSERT_TRUE(model_.scheduler().Submit(request.request()).ok());
   model_.scheduler().Cancel(request.request());
