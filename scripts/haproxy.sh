@@ -9,10 +9,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
 home=$tools/haproxy-debian
 
-fill() {
-  (cd "$1" && rm -f haproxy_*.deb && apt-get download -q haproxy && dpkg-deb -x haproxy_*.deb . &&
-    rm haproxy_*.deb) >&2 || fail "apt-get could not download haproxy"
-}
+fill() { unpack "$1" haproxy; }
 
 install_tool "$home" usr/sbin/haproxy fill
 exec "$home/usr/sbin/haproxy" "$@"

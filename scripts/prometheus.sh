@@ -11,13 +11,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
 home=$tools/prometheus-debian
 
-fill() {
-  (cd "$1" && rm -f prometheus_*.deb && apt-get download -q prometheus && dpkg-deb -x prometheus_*.deb . &&
-    rm prometheus_*.deb) >&2 || fail "apt-get could not download prometheus"
-}
+fill() { unpack "$1" prometheus; }
 
 install_tool "$home" usr/bin/promtool fill
 case "${1:-}" in
+  --version) exec "$home/usr/bin/promtool" --version ;;
   prometheus | promtool) exec "$home/usr/bin/$1" "${@:2}" ;;
   *) fail "expected prometheus or promtool, got '${1:-}'" ;;
 esac

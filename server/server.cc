@@ -159,10 +159,10 @@ absl::Status Server::OpenDoors() {
                         options_.grpc.port);
   }
   acceptor_ = *std::move(acceptor);
-  if (device_ != nullptr) {
-    device_->Refresh(kDeviceAnswers);
-  }
   if (ports.metrics.has_value()) {
+    if (device_ != nullptr) {
+      device_->Refresh(kDeviceAnswers);
+    }
     const MetricsOptions& metrics = options_.metrics;
     auto http = HttpListener::Create(
         *std::move(ports.metrics), Routes(), HttpBounds(),
@@ -290,9 +290,6 @@ std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
   unsent_.Enforce();
   memory_.Look(now);
-  if (device_ != nullptr) {
-    device_->Refresh(Duration(0));
-  }
   control_->MendPrecisions();
   if (readiness_.state() == ServerState::kIncomplete && IsComplete()) {
     readiness_.MoveTo(ServerState::kReady);
@@ -300,7 +297,12 @@ std::optional<std::string> Server::Look() {
   }
   std::optional<std::string> why = watch_.Look(now);
   load_.Set(watch_.load());
-  history_.Look(now);
+  if (http_ != nullptr) {  // which alone tells these
+    if (device_ != nullptr) {
+      device_->Refresh(Duration(0));
+    }
+    history_.Look(now);
+  }
   if (why.has_value()) {
     readiness_.MoveTo(ServerState::kLost);
     TellHealth();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -70,14 +71,16 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
 }
 
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
-  std::map<uint64_t, ModelWatch> watches;
+  std::set<uint64_t> served;
   ServerLoad load;
   for (const ModelUse& use : models_.UseEach()) {
     ModelEntry& entry = *use;
-    if (last_look_.has_value() && !watches_.contains(entry.serial)) {
-      watches_[entry.serial].arrivals().Add(*last_look_, {});  // it came since
+    served.insert(entry.serial);
+    const auto [found, is_new] = watches_.try_emplace(entry.serial);
+    ModelWatch& watch = found->second;
+    if (is_new && last_look_.has_value()) {
+      watch.arrivals().Add(*last_look_, {});  // it came since
     }
-    ModelWatch& watch = watches[entry.serial] = watches_[entry.serial];
     const Scheduler& scheduler = *entry.model().scheduler;
     const std::string which =
         absl::StrCat("model=", entry.model().name, " version=", entry.version);
@@ -114,7 +117,9 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
           std::memory_order_relaxed);
     }
   }
-  watches_ = std::move(watches);  // of what is served now
+  std::erase_if(watches_, [&served](const auto& each) {
+    return !served.contains(each.first);
+  });
   load_ = load;
   last_look_ = now;
   if (is_device_lost_ && is_device_lost_()) {

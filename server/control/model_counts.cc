@@ -24,6 +24,22 @@ void AddEvents(const std::vector<DeviceCount>& more,
 
 }  // namespace
 
+uint64_t RefusedRequests(const ModelCounts& counts) {
+  uint64_t sum = counts.invalid_requests;
+  for (const uint64_t refused : counts.counted.refused) {
+    sum += refused;
+  }
+  return sum;
+}
+
+uint64_t FailedRequests(const BatchStatistics& served) {
+  uint64_t sum = 0;
+  for (const Counter& failed : served.failed_requests) {
+    sum += failed.value();
+  }
+  return sum;
+}
+
 BatchTotals TotalsOf(const BatchStatistics& served) {
   BatchTotals totals;
   for (size_t rows = 0; rows < served.by_rows.size(); ++rows) {

@@ -30,6 +30,11 @@ struct BatchTotals {
 // Returns the sums over batches of all sizes.
 BatchTotals TotalsOf(const BatchStatistics& served);
 
+// Returns the requests that named the model and were not admitted.
+uint64_t RefusedRequests(const ModelCounts& counts);
+// Returns those that were admitted and got an error.
+uint64_t FailedRequests(const BatchStatistics& served);
+
 // Adds what is a count. What is a state (the queue, the line of service times)
 // stays that of `sum`.
 void Add(const ModelCounts& more, ModelCounts& sum);

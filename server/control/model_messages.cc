@@ -40,18 +40,6 @@ uint64_t ToEpochMilliseconds(TimePoint time, TimePoint now) {
           .count());
 }
 
-// Returns the requests that named the model and got an error from any part.
-uint64_t FailedRequests(const ModelCounts& counts) {
-  uint64_t failed = counts.invalid_requests;
-  for (const uint64_t refused : counts.counted.refused) {
-    failed += refused;
-  }
-  for (const Counter& requests : counts.counted.served.failed_requests) {
-    failed += requests.value();
-  }
-  return failed;
-}
-
 // Those that were refused had no time to speak of.
 void FillInferStatistics(const BatchStatistics& served, uint64_t failed,
                          inference::InferStatistics& statistics) {
@@ -136,7 +124,7 @@ void FillModelStatistics(const ModelEntry& entry, const ModelCounts& counts,
         ToEpochMilliseconds(counted.last_arrival, now));
   }
   statistics.set_inference_count(served.ok_rows.value());
-  FillInferStatistics(served, FailedRequests(counts),
+  FillInferStatistics(served, RefusedRequests(counts) + FailedRequests(served),
                       *statistics.mutable_inference_stats());
   uint64_t executions = 0;
   for (size_t rows = 1; rows < served.by_rows.size(); ++rows) {

@@ -47,22 +47,6 @@ double Milliseconds(const DurationHistogram& histogram, double quantile) {
                    kNanosPerMillisecond;
 }
 
-uint64_t SumOf(const ModelCounts& counts) {
-  uint64_t sum = counts.invalid_requests;
-  for (const uint64_t refused : counts.counted.refused) {
-    sum += refused;
-  }
-  return sum;
-}
-
-uint64_t FailedOf(const BatchStatistics& served) {
-  uint64_t sum = 0;
-  for (const Counter& failed : served.failed_requests) {
-    sum += failed.value();
-  }
-  return sum;
-}
-
 Duration BusyOf(const SchedulerStatistics& counted) {
   Duration sum{0};
   for (const Duration busy : counted.busy) {
@@ -135,10 +119,10 @@ StatusHistory::ModelSample StatusHistory::SampleOf(
       Rate(version.counts.arrived_rows, last->arrived_rows, seconds);
   sample.requests_per_second =
       Rate(after.served.ok_requests(), before.served.ok_requests(), seconds);
-  sample.errors_per_second =
-      Rate(FailedOf(after.served), FailedOf(before.served), seconds);
+  sample.errors_per_second = Rate(FailedRequests(after.served),
+                                  FailedRequests(before.served), seconds);
   sample.refused_per_second =
-      Rate(SumOf(version.counts), SumOf(*last), seconds);
+      Rate(RefusedRequests(version.counts), RefusedRequests(*last), seconds);
   const DurationHistogram times =
       Difference(after.served.request_time, before.served.request_time);
   sample.p50_ms = Milliseconds(times, 0.5);

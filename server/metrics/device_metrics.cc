@@ -58,29 +58,6 @@ constexpr MetricName kMemoryBusy = {
     "ferry_gpu_memory_busy_ratio",
     "Time in which the GPU's memory was accessed; none with MIG on"};
 
-// Adds samples of what is told.
-class Samples {
- public:
-  explicit Samples(MetricFamilies& out) : out_(out) {}
-
-  void Gauge(const MetricName& name, const MetricLabels& labels,
-             const std::optional<double>& value) {
-    if (value.has_value()) {
-      out_.AddGauge(name, labels, *value);
-    }
-  }
-
-  void Counter(const MetricName& name, const MetricLabels& labels,
-               const std::optional<double>& value) {
-    if (value.has_value()) {
-      out_.AddCounter(name, labels, *value);
-    }
-  }
-
- private:
-  MetricFamilies& out_;
-};
-
 MetricLabels With(MetricLabels labels, const char* name, const char* value) {
   labels.push_back({name, value});
   return labels;
@@ -95,42 +72,40 @@ void AddDevice(const nvml::DeviceChoice& choice,
                 {"parent_uuid", choice.parent_uuid}},
                1);
   const MetricLabels device = {{"uuid", choice.uuid}};
-  Samples samples(out);
   if (choice.multiprocessor_count.has_value()) {
     out.AddGauge(kMultiprocessors, device, *choice.multiprocessor_count);
   }
-  samples.Gauge(kMemory, With(device, "kind", "total"),
-                readings.memory_total_bytes);
-  samples.Gauge(kMemory, With(device, "kind", "used"),
-                readings.memory_used_bytes);
-  samples.Gauge(kMemory, With(device, "kind", "reserved"),
-                readings.memory_reserved_bytes);
+  out.AddKnownGauge(kMemory, With(device, "kind", "total"),
+                    readings.memory_total_bytes);
+  out.AddKnownGauge(kMemory, With(device, "kind", "used"),
+                    readings.memory_used_bytes);
+  out.AddKnownGauge(kMemory, With(device, "kind", "reserved"),
+                    readings.memory_reserved_bytes);
   const nvml::GpmReadings& gpm = readings.gpm;
-  samples.Gauge(kGpmGraphics, device, gpm.graphics_ratio);
-  samples.Gauge(kGpmSm, device, gpm.sm_ratio);
-  samples.Gauge(kGpmOccupancy, device, gpm.sm_occupancy_ratio);
-  samples.Gauge(kGpmTensor, device, gpm.tensor_ratio);
-  samples.Gauge(kGpmHmma, device, gpm.hmma_ratio);
-  samples.Gauge(kGpmDram, device, gpm.dram_ratio);
-  samples.Gauge(kGpmPcie, With(device, "direction", "sent"),
-                gpm.pcie_sent_bytes_per_second);
-  samples.Gauge(kGpmPcie, With(device, "direction", "received"),
-                gpm.pcie_received_bytes_per_second);
+  out.AddKnownGauge(kGpmGraphics, device, gpm.graphics_ratio);
+  out.AddKnownGauge(kGpmSm, device, gpm.sm_ratio);
+  out.AddKnownGauge(kGpmOccupancy, device, gpm.sm_occupancy_ratio);
+  out.AddKnownGauge(kGpmTensor, device, gpm.tensor_ratio);
+  out.AddKnownGauge(kGpmHmma, device, gpm.hmma_ratio);
+  out.AddKnownGauge(kGpmDram, device, gpm.dram_ratio);
+  out.AddKnownGauge(kGpmPcie, With(device, "direction", "sent"),
+                    gpm.pcie_sent_bytes_per_second);
+  out.AddKnownGauge(kGpmPcie, With(device, "direction", "received"),
+                    gpm.pcie_received_bytes_per_second);
 }
 
 void AddGpu(const std::string& uuid, const nvml::DeviceReadings& readings,
             MetricFamilies& out) {
   const MetricLabels gpu = {{"uuid", uuid}};
-  Samples samples(out);
-  samples.Gauge(kPower, gpu, readings.power_watts);
-  samples.Gauge(kPowerLimit, gpu, readings.power_limit_watts);
-  samples.Counter(kEnergy, gpu, readings.energy_joules);
-  samples.Gauge(kTemperature, gpu, readings.temperature_celsius);
-  samples.Gauge(kClock, With(gpu, "domain", "sm"), readings.sm_clock_hertz);
-  samples.Gauge(kClock, With(gpu, "domain", "memory"),
-                readings.memory_clock_hertz);
-  samples.Gauge(kBusy, gpu, readings.busy_ratio);
-  samples.Gauge(kMemoryBusy, gpu, readings.memory_busy_ratio);
+  out.AddKnownGauge(kPower, gpu, readings.power_watts);
+  out.AddKnownGauge(kPowerLimit, gpu, readings.power_limit_watts);
+  out.AddKnownCounter(kEnergy, gpu, readings.energy_joules);
+  out.AddKnownGauge(kTemperature, gpu, readings.temperature_celsius);
+  out.AddKnownGauge(kClock, With(gpu, "domain", "sm"), readings.sm_clock_hertz);
+  out.AddKnownGauge(kClock, With(gpu, "domain", "memory"),
+                    readings.memory_clock_hertz);
+  out.AddKnownGauge(kBusy, gpu, readings.busy_ratio);
+  out.AddKnownGauge(kMemoryBusy, gpu, readings.memory_busy_ratio);
 }
 
 // Whether it is the answer for an empty place among MIG devices.

@@ -66,6 +66,21 @@ void MetricFamilies::AddGauge(const MetricName& name, MetricLabels labels,
   Add(name, MetricType::Gauge, std::move(labels)).gauge.value = value;
 }
 
+void MetricFamilies::AddKnownCounter(const MetricName& name,
+                                     MetricLabels labels,
+                                     const std::optional<double>& value) {
+  if (value.has_value()) {
+    AddCounter(name, std::move(labels), *value);
+  }
+}
+
+void MetricFamilies::AddKnownGauge(const MetricName& name, MetricLabels labels,
+                                   const std::optional<double>& value) {
+  if (value.has_value()) {
+    AddGauge(name, std::move(labels), *value);
+  }
+}
+
 void MetricFamilies::AddDurations(const MetricName& name, MetricLabels labels,
                                   const DurationHistogram& histogram) {
   ClientMetric::Histogram& out =

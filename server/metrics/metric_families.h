@@ -8,6 +8,7 @@
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,11 @@ class MetricFamilies {
 
   void AddCounter(const MetricName& name, MetricLabels labels, double value);
   void AddGauge(const MetricName& name, MetricLabels labels, double value);
+  // Nothing where there is no value.
+  void AddKnownCounter(const MetricName& name, MetricLabels labels,
+                       const std::optional<double>& value);
+  void AddKnownGauge(const MetricName& name, MetricLabels labels,
+                     const std::optional<double>& value);
   // In seconds; the histogram counts nanoseconds.
   void AddDurations(const MetricName& name, MetricLabels labels,
                     const DurationHistogram& histogram);

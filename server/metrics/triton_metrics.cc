@@ -2,7 +2,6 @@
 #include "server/metrics/triton_metrics.h"
 
 #include <array>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -125,20 +124,12 @@ void AddDevice(const DeviceMetrics& device, MetricFamilies& out) {
       device.readings().value_or(nvml::DeviceReadings());
   const MetricLabels own = {{"gpu_uuid", choice.uuid}};
   const MetricLabels gpu = {{"gpu_uuid", choice.gpu_uuid()}};
-  const auto gauge = [&](const MetricName& name, const MetricLabels& labels,
-                         const std::optional<double>& value) {
-    if (value.has_value()) {
-      out.AddGauge(name, labels, *value);
-    }
-  };
-  gauge(kUtilization, own, readings.utilization());
-  gauge(kTotalMemory, own, readings.memory_total_bytes);
-  gauge(kUsedMemory, own, readings.memory_used_bytes);
-  gauge(kPower, gpu, readings.power_watts);
-  gauge(kPowerLimit, gpu, readings.power_limit_watts);
-  if (readings.energy_joules.has_value()) {
-    out.AddCounter(kEnergy, gpu, *readings.energy_joules);
-  }
+  out.AddKnownGauge(kUtilization, own, readings.utilization());
+  out.AddKnownGauge(kTotalMemory, own, readings.memory_total_bytes);
+  out.AddKnownGauge(kUsedMemory, own, readings.memory_used_bytes);
+  out.AddKnownGauge(kPower, gpu, readings.power_watts);
+  out.AddKnownGauge(kPowerLimit, gpu, readings.power_limit_watts);
+  out.AddKnownCounter(kEnergy, gpu, readings.energy_joules);
 }
 
 }  // namespace

@@ -20,49 +20,32 @@ from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, free_port, wait_until
 from tools import ROOT, Tool
 
-SCRIPT = ROOT / "scripts" / "prometheus.sh"
+TOOL = Tool("prometheus")
 FOLDER = ROOT / "deploy" / "prometheus"
 RULES = FOLDER / "rules.yaml"
 TESTS = [FOLDER / "rules_test.yaml", FOLDER / "rules_week_test.yaml"]
 DASHBOARD = ROOT / "deploy" / "grafana" / "ferry.json"
 QUERIES = [RULES, FOLDER / "adapter.yaml",
            ROOT / "deploy" / "keda" / "scaled_object.yaml", DASHBOARD]
-NOT_INSTALLED = 77
 # As rules.yaml itself names what it records.
 RECORDED = re.compile(r"(?m)^ *- record: (\S+)")
 ALERT = re.compile(r"(?m)^ *- alert: (\S+)")
 
 
-def run(*arguments, **options):
-    return subprocess.run(
-        ["bash", SCRIPT, *map(str, arguments)], text=True, timeout=240,
-        capture_output=True, check=False,
-        env=os.environ | {"FERRY_INSTALL_TOOLS": "no"}, **options)
-
-
 def setUpModule():
-    told = run("promtool", "--version")
-    if told.returncode == NOT_INSTALLED:
-        raise unittest.SkipTest(told.stderr.strip())
+    TOOL.require()
 
 
-def expressions(text):
-    """Yields (name, expression) of each rule, with its lines joined."""
-    for rule in re.split(r"(?m)^ *- (?=record:|alert:)", text)[1:]:
-        name = re.match(r"\w+: (\S+)", rule).group(1)
-        expr = re.search(r"(?s)expr:(.*?)(?=\n *(?:for|labels|annotations):|\Z)",
-                         rule).group(1)
-        yield name, " ".join(line.split(" #")[0] for line in
-                             expr.replace(">-", "").splitlines()
-                             if not line.strip().startswith("#")).strip()
+def promtool(*arguments, **options):
+    return TOOL.run("promtool", *arguments, timeout=240, **options)
 
 
 class RulesTest(unittest.TestCase):
 
     def test_rules_pass_their_tests(self):
-        checked = run("promtool", "check", "rules", RULES)
+        checked = promtool("check", "rules", RULES)
         self.assertEqual(checked.returncode, 0, checked.stderr)
-        tested = run("promtool", "test", "rules", *TESTS)
+        tested = promtool("test", "rules", *TESTS)
         self.assertEqual(tested.returncode, 0, tested.stdout + tested.stderr)
 
     def test_another_threshold_would_be_found(self):
@@ -73,7 +56,7 @@ class RulesTest(unittest.TestCase):
                 text.replace("[7d]) < 0.30", "[7d]) < 0.28"))
             tests = pathlib.Path(folder, "rules_week_test.yaml")
             tests.write_text(TESTS[1].read_text())
-            tested = run("promtool", "test", "rules", tests)
+            tested = promtool("test", "rules", tests)
             self.assertNotEqual(tested.returncode, 0)
             self.assertIn("FerryMostlyIdle", tested.stderr + tested.stdout)
 
@@ -143,7 +126,7 @@ class Prometheus:
         self.log = open(pathlib.Path(self.folder.name, "log"), "w+",
                         encoding="utf-8")
         self.process = subprocess.Popen(
-            ["bash", SCRIPT, "prometheus", f"--config.file={config}",
+            ["bash", TOOL.script, "prometheus", f"--config.file={config}",
              f"--storage.tsdb.path={self.folder.name}/data",
              f"--web.listen-address=127.0.0.1:{port}"],
             stdout=self.log, stderr=self.log)
@@ -211,7 +194,7 @@ class ScrapeTest(unittest.TestCase):
         self.assertEqual((target["health"], target["lastError"]), ("up", ""))
 
     def test_text_is_sound(self):
-        checked = run("promtool", "check", "metrics",
+        checked = promtool("check", "metrics",
                       input=self.server.get("/metrics")[1])
         complaints = [line for line in checked.stdout.splitlines() +
                       checked.stderr.splitlines() if "ferry_" in line]

@@ -54,6 +54,14 @@ def code_of(call):
         return "CANCELLED"
 
 
+def start_first(server, client, request):
+    """Starts a request and waits until it keeps the device busy."""
+    call = client.start(request)
+    assert wait_until(lambda: server.metric(
+        "ferry_running_batches", model=request.model_name) == 1)
+    return call
+
+
 class DeadlineTest(unittest.TestCase):
 
     @classmethod
@@ -66,11 +74,7 @@ class DeadlineTest(unittest.TestCase):
         cls.server.stop()
 
     def start_first(self, client, model="slower"):
-        """Starts a request and waits until it keeps the device busy."""
-        call = client.start(one_row(model))
-        self.assertTrue(wait_until(lambda: self.server.metric(
-            "ferry_running_batches", model=model) == 1))
-        return call
+        return start_first(self.server, client, one_row(model))
 
     def failed(self, code, model="slower"):
         return self.server.metric("ferry_requests_total", model=model,

@@ -17,7 +17,7 @@ from prometheus_client import parser as text_format
 import ending_test
 import ferry_process
 import http2_frames
-from ending_test import Client, code_of
+from ending_test import Client, code_of, start_first
 from ferry_process import FerryProcess, sim_config, wait_until
 from scheduling_test import one_row
 
@@ -78,16 +78,10 @@ class LedgerTest(unittest.TestCase):
             return collections.Counter(
                 code_of(client.start(one_row(name, 0))) for _ in range(150))
 
-    def start_first(self, client, name):
-        call = client.start(one_row(name, 0))
-        self.assertTrue(wait_until(lambda: self.server.metric(
-            "ferry_running_batches", model=name) == 1))
-        return call
-
     def ask_for_errors(self):
         """One of each kind, and several of some."""
         with Client(self.server) as client:
-            calls = [self.start_first(client, "slowest")]
+            calls = [start_first(self.server, client, one_row("slowest", 0))]
             queued = [client.start(one_row("slowest", 0)) for _ in range(5)]
             self.assertTrue(wait_until(lambda: self.server.metric(
                 "ferry_queue_requests", model="slowest") == 5))
@@ -97,7 +91,7 @@ class LedgerTest(unittest.TestCase):
             late = one_row("slowest", 0)
             late.parameters["timeout"].int64_param = 1000  # us
             calls.append(client.start(late))
-            calls.append(self.start_first(client, "levels"))
+            calls.append(start_first(self.server, client, one_row("levels", 0)))
             calls += [client.start(one_row("levels", 3)) for _ in range(6)]
             wrong = one_row("sim", 0)
             wrong.inputs[0].shape[1] = 3

@@ -17,11 +17,11 @@ class Tool:
     def __init__(self, name):
         self.script = ROOT / "scripts" / f"{name}.sh"
 
-    def run(self, *arguments):
+    def run(self, *arguments, timeout=TIMEOUT_S, **options):
         """Runs it to its end, installs nothing, and returns what it wrote."""
         return subprocess.run(
             ["bash", self.script, *map(str, arguments)], text=True,
-            capture_output=True, timeout=TIMEOUT_S, check=False,
+            capture_output=True, timeout=timeout, check=False, **options,
             env=os.environ | {"FERRY_INSTALL_TOOLS": "no"})
 
     def require(self):
