@@ -148,7 +148,7 @@ function(ferry_fuzzer)
   add_dependencies(${target} ${arg_NAME}_corpus)
 
   add_test(NAME ${target}_test
-    COMMAND ${target} -seed=1 -runs=${arg_RUNS} -print_final_stats=1
+    COMMAND ${target} -seed=1 -runs=${arg_RUNS} -verbosity=0 -print_final_stats=1
       -dict=${source}/${arg_NAME}.dict -seed_inputs=@${corpus}.list
       -artifact_prefix=${CMAKE_BINARY_DIR}/${arg_NAME}-)
   set_tests_properties(${target}_test PROPERTIES TIMEOUT 300 LABELS fuzz

@@ -141,7 +141,7 @@ int64_t CheckShape(const ModelSpec& model, const TensorSpec& spec,
   Check(dims.size() == spec.dims.size(), "the rank is the model's");
   int64_t elements = rows;
   for (size_t i = 0; i < dims.size(); ++i) {
-    Check(dims[i] > 0, "sizes are positive");
+    Check(dims[i] >= 0, "a size is 0 or more, where the model's varies");
     Check(spec.dims[i] == kAnySize || spec.dims[i] == dims[i],
           "sizes are the model's");
     Check(!__builtin_mul_overflow(elements, dims[i], &elements),
