@@ -40,6 +40,7 @@ std::unique_ptr<Batch> Batch::Rerun(size_t first, size_t count) const {
     rerun->Add(*entry.request);
   }
   rerun->closed_ = closed_;
+  rerun->sequence_ = sequence_;
   statistics_.reruns.Add(1);
   return rerun;
 }
@@ -100,6 +101,7 @@ void Batch::Deliver(const Clock& clock) {
         statistics_.ok_rows.Add(static_cast<uint64_t>(result->rows.count));
       }
       result->has_time = now < reply_until_;
+      result->batch = this;
       Respond(request, *result);
     }
     now = clock.Now();

@@ -37,9 +37,9 @@ struct Outcome {
 // The result of one request: its rows if the outcome is ok, else none.
 struct RequestResult {
   Outcome outcome;
-  OutputRows rows;  // borrowed for the call: an OutputRef keeps them
-  // The calling thread has the time that it takes to encode and send a reply.
-  bool has_time = false;
+  OutputRows rows;        // borrowed for the call: an OutputRef keeps them
+  bool has_time = false;  // the calling thread, to encode and send a reply
+  const class Batch* batch = nullptr;  // its last; null: it was in none
 };
 
 class Completion {

@@ -938,11 +938,11 @@ SchedulerStatistics Scheduler::Snapshot() const {
   result.queued_requests = admission_.requests();
   result.queued_rows = admission_.rows();
   result.queued_bytes = admission_.bytes();
+  result.joined_bytes = options_.queue.bytes - join_budget_->left();
   result.running_batches = pool_.under_way();
   MutexLock lock(mutex_);
   for (const InstanceRecord& instance : instances_) {
-    result.busy.push_back(
-        Duration(static_cast<int64_t>(instance.busy_ns.value())));
+    result.busy.emplace_back(static_cast<int64_t>(instance.busy_ns.value()));
     result.in_flight.emplace_back();
     if (!instance.in_flight.empty()) {
       result.in_flight.back() = {

@@ -138,6 +138,7 @@ struct SchedulerStatistics {
   int32_t queued_requests = 0;
   int32_t queued_rows = 0;
   int64_t queued_bytes = 0;
+  int64_t joined_bytes = 0;     // of outputs whose parts are not all there
   int32_t running_batches = 0;  // closed, and not all answered
   // Batches whose compute has not ended, by instance.
   struct InFlight {

@@ -36,11 +36,14 @@
 # G4  how late a queued request is answered that expires or is cancelled
 # load  ferry_load_ratio against what arrives, and the busy ratio beside it, under
 #     each policy; on a virtual clock and, seven minutes, on servers
+# live-page  the live page after some minutes of load, in pictures
 # loadgen  MLPerf's own LoadGen beside ferry-bench's scenarios (155 MB, once)
 # probe-loads  what a load in a process of its own first costs
 # precision  small networks in bf16 against fp32, and times of loads, on the
 #     processor; --before DIR: also by the programs there
+# scrapes  what ten scrapes of /metrics a second cost
 # sends  planned requests a second that ferry-bench itself can send
+# traces  what tracing one request in a hundred costs (needs valgrind)
 # grpc-api  completion queues against the callback API
 #
 # On a simulated device and a virtual clock, the same on every machine:
@@ -85,10 +88,11 @@ case " $* " in
     fi
     ;;
 esac
-if [ "$1" = E5 ]; then
+if [ "$1" = E5 ] || [ "$1" = live-page ]; then
   bash scripts/setup.sh --browser
 fi
-if { [ "$1" = policies ] || [ "$1" = load ] || [ "$1" = E5 ]; } &&
+if { [ "$1" = policies ] || [ "$1" = load ] || [ "$1" = E5 ] ||
+  [ "$1" = live-page ]; } &&
   ! .venv/bin/python -c 'import matplotlib' 2>/dev/null; then
   step "installing requirements/show.txt" .venv/bin/python -m pip install \
     --disable-pip-version-check --no-deps -r requirements/show.txt

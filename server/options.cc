@@ -35,6 +35,7 @@ struct RawFlags {
   std::optional<int64_t> grpc_memory_bytes;
   std::string compression = "none";
   std::string metrics_compat = "none";
+  std::string otlp_endpoint;
   std::string log_format = "text";
   bool no_raised_priority = false;
   bool grpc_reflection = false;
@@ -263,6 +264,34 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->capture_default_str()
       ->group(metrics);
 
+  const char* const tracing = "Tracing";
+  app.add_option("--trace-file", options.trace.file,
+                 "append spans to this file, as OTLP's JSON in lines; also of "
+                 "requests that fail, and of the slowest of each second")
+      ->type_name("FILE")
+      ->group(tracing);
+  app.add_option("--otlp-endpoint", raw.otlp_endpoint,
+                 "send spans to this collector, as JSON by OTLP/HTTP")
+      ->type_name("URL")
+      ->group(tracing);
+  app.add_option("--trace-share", options.trace.share,
+                 "share of the requests that are traced of those whose client "
+                 "sent no traceparent; the others where it says so")
+      ->check(NumberFrom(0.0, 1.0))
+      ->type_name("0-1")
+      ->capture_default_str()
+      ->group(tracing);
+  app.add_option("--access-log", options.trace.access_log,
+                 "append a line of JSON for each inference to this file")
+      ->type_name("FILE")
+      ->group(tracing);
+  app.add_option("--access-log-share", options.trace.access_share,
+                 "share of the inferences that have a line in --access-log")
+      ->check(NumberFrom(0.0, 1.0))
+      ->type_name("0-1")
+      ->capture_default_str()
+      ->group(tracing);
+
   const char* const lifecycle = "Stopping and logging";
   app.add_option("--exit-timeout-secs", raw.exit_timeout_s,
                  "on SIGTERM or SIGINT: finish what was admitted within this")
@@ -323,6 +352,22 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
     options.metrics.port = *raw.metrics_port;
     options.metrics.listening =
         *raw.metrics_port == 0 ? MetricsListening::kOff : MetricsListening::kOn;
+  }
+  if (!raw.otlp_endpoint.empty()) {
+    absl::StatusOr<TraceEndpoint> endpoint =
+        ParseTraceEndpoint(raw.otlp_endpoint);
+    if (!endpoint.ok()) {
+      return endpoint.status();
+    }
+    options.trace.endpoint = *std::move(endpoint);
+  }
+  if (options.trace.share > 0 && !options.trace.has_spans()) {
+    return absl::InvalidArgumentError(
+        "--trace-share: expected --trace-file or --otlp-endpoint beside it");
+  }
+  if (options.trace.access_share < 1 && options.trace.access_log.empty()) {
+    return absl::InvalidArgumentError(
+        "--access-log-share: expected --access-log beside it");
   }
   if (raw.metrics_compat == "triton") {
     options.metrics.names = MetricNames::kTritonsToo;

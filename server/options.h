@@ -7,6 +7,7 @@
 #define FERRY_SERVER_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "server/control/model_control_options.h"
 #include "server/grpc/status.h"
 #include "server/log.h"
+#include "server/trace/trace_endpoint.h"
 
 namespace ferry {
 
@@ -70,6 +72,17 @@ struct MetricsOptions {
 // where the system allows it.
 enum class Priority { kOfProcess, kRaised };
 
+struct TraceOptions {
+  std::string file;  // that spans are appended to; empty: none
+  std::optional<TraceEndpoint> endpoint;  // of a collector
+  double share = 0;         // that is drawn of requests without a context
+  std::string access_log;   // a file that lines are appended to; empty: none
+  double access_share = 1;  // of all requests, that have a line
+
+  bool has_spans() const { return !file.empty() || endpoint.has_value(); }
+  bool is_on() const { return has_spans() || !access_log.empty(); }
+};
+
 struct LifecycleOptions {
   Duration drain_delay{0};
   Duration exit_timeout = Milliseconds(20'000);
@@ -97,6 +110,7 @@ struct ServerOptions {
   bool is_readiness_strict = true;
   GrpcOptions grpc;
   MetricsOptions metrics;
+  TraceOptions trace;
   LifecycleOptions lifecycle;
   LogOptions log;
 };

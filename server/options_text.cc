@@ -108,6 +108,17 @@ std::string DescribeOptions(const ServerOptions& options) {
   if (options.metrics.names == MetricNames::kTritonsToo) {
     add("metrics-compat", "triton");
   }
+  if (options.trace.has_spans()) {
+    add("trace-file", options.trace.file.empty() ? "off" : options.trace.file);
+    add("otlp-endpoint", options.trace.endpoint.has_value()
+                             ? options.trace.endpoint->text
+                             : "off");
+    add("trace-share", options.trace.share);
+  }
+  if (!options.trace.access_log.empty()) {
+    add("access-log", options.trace.access_log);
+    add("access-log-share", options.trace.access_share);
+  }
   add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
   add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
   add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));

@@ -1,6 +1,8 @@
 // Implements Server: puts the parts together and takes them apart.
 #include "server/server.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -24,7 +26,8 @@ constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr int kOk = 200;
 constexpr int kServiceUnavailable = 503;
 
-// How long gRPC may take to write the last replies, at most.
+// How long it may take to write the last replies, at most, and traces half of
+// it.
 constexpr Duration kMaxFlush = std::chrono::milliseconds(800);
 static_assert(kMaxFlush < Server::kMaxTeardown);
 
@@ -72,6 +75,34 @@ HttpReply Yes(bool condition) {
           .body = condition ? "ok\n" : "no\n"};
 }
 
+absl::StatusOr<std::unique_ptr<Tracer>> OpenTracer(
+    const TraceOptions& options) {
+  TraceSinks sinks;
+  absl::Status status;
+  const auto keep = [&](std::unique_ptr<TraceSink>& sink,
+                        absl::StatusOr<std::unique_ptr<TraceSink>> opened) {
+    status.Update(opened.status());
+    if (opened.ok()) {
+      sink = *std::move(opened);
+    }
+  };
+  if (!options.file.empty()) {
+    keep(sinks.file, OpenTraceFile("--trace-file", options.file));
+  }
+  if (options.endpoint.has_value()) {
+    sinks.collector = OpenCollector(*options.endpoint);
+  }
+  if (!options.access_log.empty()) {
+    keep(sinks.access_log, OpenTraceFile("--access-log", options.access_log));
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  const double lines = options.access_log.empty() ? 0 : options.access_share;
+  return std::make_unique<Tracer>(
+      TraceShares{.spans = options.share, .lines = lines}, std::move(sinks));
+}
+
 }  // namespace
 
 absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
@@ -102,6 +133,13 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
     const ServerOptions& options, Ports ports, DeviceMetrics* device) {
   std::unique_ptr<Server> server(new Server(options, std::move(ports), device));
+  if (options.trace.is_on()) {
+    auto tracer = OpenTracer(options.trace);
+    if (!tracer.ok()) {
+      return tracer.status();
+    }
+    server->tracer_ = *std::move(tracer);
+  }
   auto control = ModelControl::Create(server->repository_, server->models_,
                                       options.control);
   if (!control.ok()) {
@@ -141,7 +179,7 @@ Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
 
 absl::Status Server::OpenDoors() {
   grpc_ = GrpcEndpoint::Create(options_.grpc, models_, *control_, readiness_,
-                               unsent_, load_);
+                               unsent_, load_, tracer_.get());
   TellHealth();
   watch_.Look(Clock::Steady().Now());  // from now on arrivals count
   Ports ports = *std::exchange(ports_, std::nullopt);
@@ -217,16 +255,21 @@ HttpReply Server::Metrics(const HttpRequest& request, Buckets buckets) const {
   const auto add = [&families](std::vector<prometheus::MetricFamily> more) {
     std::move(more.begin(), more.end(), std::back_inserter(families));
   };
-  add(TransportMetrics(*acceptor_, *grpc_, *control_));
+  add(TransportMetrics(*acceptor_, *grpc_, *control_, tracer_.get()));
   if (device_ != nullptr) {
     add(device_->Collect());
   }
   if (options_.metrics.names == MetricNames::kTritonsToo) {
     add(TritonMetrics(models_, device_));
   }
+  const auto exemplars = [this](const std::string& model,
+                                const std::string& version) {
+    return tracer_ == nullptr ? std::vector<Exemplar>()
+                              : tracer_->ExemplarsOf(model, version);
+  };
   return PrefersOpenMetrics(request.accept)
              ? HttpReply{.content_type = kOpenMetricsText,
-                         .body = ToOpenMetricsText(families)}
+                         .body = ToOpenMetricsText(families, exemplars)}
              : HttpReply{.content_type = kPrometheusText,
                          .body = ToPrometheusText(families)};
 }
@@ -297,6 +340,11 @@ std::optional<std::string> Server::Look() {
   }
   std::optional<std::string> why = watch_.Look(now);
   load_.Set(watch_.load());
+  if (tracer_ != nullptr) {
+    if (const std::string lost = tracer_->Look(now); !lost.empty()) {
+      spdlog::warn("tracing: {}", lost);
+    }
+  }
   if (http_ != nullptr) {  // which alone tells these
     if (device_ != nullptr) {
       device_->Refresh(Duration(0));
@@ -391,7 +439,11 @@ absl::Status Server::FinishDrain(TimePoint until) {
   grpc_->EndStreams();
   SayFarewell(std::min(until, clock.Now() + kMaxFarewell));
   const bool has_joined = control_->JoinBy(end);
-  FlushReplies(clock.Now() + kMaxFlush);
+  const TimePoint ended = clock.Now();
+  if (tracer_ != nullptr) {  // the process may end without its destructor
+    tracer_->Flush(ended + kMaxFlush / 2);
+  }
+  FlushReplies(ended + kMaxFlush);
   // What is left, an upload or a reply that nothing reads, ends as with the
   // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.
   acceptor_->ShutConnections();

@@ -43,6 +43,7 @@
 #include "server/net/acceptor.h"
 #include "server/net/listen_sockets.h"
 #include "server/options.h"
+#include "server/trace/tracer.h"
 
 namespace ferry {
 
@@ -130,6 +131,7 @@ class Server {
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
   EndpointLoad load_;
+  std::unique_ptr<Tracer> tracer_;  // null: nothing is traced
   StatusHistory history_;
   MemoryReturn memory_;
   const std::unique_ptr<LossProbe> probe_;  // null without a device

@@ -24,12 +24,12 @@
 
 namespace ferry {
 
-// Bytes of outputs that may be being joined at once. Outlives the batcher as
-// long as replies hold such outputs.
+// Bytes of outputs that may be being joined at once; may outlive the batcher.
 class JoinBudget {
  public:
   explicit JoinBudget(int64_t max_bytes) : left_(max_bytes) {}
 
+  int64_t left() const { return left_.load(std::memory_order_relaxed); }
   bool TryTake(size_t bytes);
   void GiveBack(size_t bytes) {
     left_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);

@@ -18,6 +18,7 @@ import grpc_api
 import instrument
 import latency
 import layouts
+import living
 import load_signal
 import loads
 import long_run
@@ -31,11 +32,13 @@ import queueing
 import real_triton
 import reloading
 import reporting
+import scraping
 import scheduling
 import searching
 import sending
 import serving
 import soaking
+import tracing
 import triton_answers
 import two_clients
 import wire
@@ -72,7 +75,10 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E6": long_run.measure,
     "G4": answering.measure,
     "load": load_signal.measure,
+    "live-page": living.measure,
     "loadgen": by_loadgen.measure,
+    "scrapes": scraping.measure,
+    "traces": tracing.measure,
     "sends": sending.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,

@@ -147,7 +147,7 @@ def small_png(png, height=None):
     return small.getvalue()
 
 
-def shoot(page):
+def shoot(page, prefix="E5"):
     """Writes the screenshots and returns what each page said, by its name."""
     sys.path.append(str(TESTS))
     import browser
@@ -158,7 +158,7 @@ def shoot(page):
     for name, (width, is_dark) in SHOTS.items():
         seen = browser.Page(page, width, is_dark, shoots=True)
         png = small_png(seen.screenshot)
-        path = measuring.RESULTS / f"E5-{name}.png"
+        path = measuring.RESULTS / f"{prefix}-{name}.png"
         measuring.replace(path, png)
         told[name] = {"console": seen.console, "fetched": seen.told["fetched"],
                       "scrolls_sideways":
@@ -167,7 +167,8 @@ def shoot(page):
                                 for canvas in seen.told["canvases"]
                                 if canvas["colors"] < 8],
                       "charts": len(seen.told["canvases"]), "bytes": len(png)}
-        if name == "wide-light" and measuring.RESULTS == MAIN_RESULTS:
+        if (name == "wide-light" and prefix == "E5" and
+                measuring.RESULTS == MAIN_RESULTS):
             measuring.replace(PICTURE, small_png(seen.screenshot, TOP_PIXELS))
     return told
 
@@ -176,6 +177,14 @@ def is_clean(seen):
     return (seen["charts"] > 0 and seen["bytes"] <= MOST_BYTES and
             not (seen["console"] or seen["fetched"] or seen["blank"] or
                  seen["scrolls_sideways"]))
+
+
+def shots_table(told, prefix="E5"):
+    return measuring.table(
+        ["screenshot", "charts", "on the console", "fetched", "blank", "bytes"],
+        [[f"[{name}]({prefix}-{name}.png)", seen["charts"],
+          len(seen["console"]), len(seen["fetched"]), len(seen["blank"]),
+          seen["bytes"]] for name, seen in told.items()])
 
 
 def told_doubts(doubted):
@@ -213,9 +222,5 @@ def measure(options):
                "passed": all(is_clean(seen) for seen in told.values()) and
                          not any(doubted.values())}
     text = PAGES + told_doubts(doubted)
-    text += measuring.table(
-        ["screenshot", "charts", "on the console", "fetched", "blank", "bytes"],
-        [[f"[{name}](E5-{name}.png)", seen["charts"], len(seen["console"]),
-          len(seen["fetched"]), len(seen["blank"]), seen["bytes"]]
-         for name, seen in told.items()])
+    text += shots_table(told)
     return result, text + "\n## Sweep\n\n" + table + "\n## Tune\n\n" + tune_table

@@ -85,14 +85,12 @@ int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
 
 }  // namespace
 
-std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(const GrpcOptions& options,
-                                                   ModelTable& models,
-                                                   ModelControl& control,
-                                                   const Readiness& readiness,
-                                                   UnsentReplies& unsent,
-                                                   const EndpointLoad& load) {
+std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(
+    const GrpcOptions& options, ModelTable& models, ModelControl& control,
+    const Readiness& readiness, UnsentReplies& unsent, const EndpointLoad& load,
+    Tracer* tracer) {
   std::unique_ptr<GrpcEndpoint> endpoint(
-      new GrpcEndpoint(models, control, readiness, unsent, load));
+      new GrpcEndpoint(models, control, readiness, unsent, load, tracer));
   grpc::ServerBuilder builder;
   endpoint->Configure(options, builder);
   endpoint->server_ = builder.BuildAndStart();
@@ -158,7 +156,8 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
                             .streams = service_,
                             .load = options.load_trailers == LoadTrailers::kOn
                                         ? &load_
-                                        : nullptr},
+                                        : nullptr,
+                            .tracer = tracer_},
         unsent_, services, builder));
   }
 }

@@ -34,13 +34,12 @@ namespace ferry {
 
 class GrpcEndpoint {
  public:
-  // All but the options outlive the endpoint.
-  static std::unique_ptr<GrpcEndpoint> Create(const GrpcOptions& options,
-                                              ModelTable& models,
-                                              ModelControl& control,
-                                              const Readiness& readiness,
-                                              UnsentReplies& unsent,
-                                              const EndpointLoad& load);
+  // All but the options outlive the endpoint. `tracer`: null: nothing is
+  // traced.
+  static std::unique_ptr<GrpcEndpoint> Create(
+      const GrpcOptions& options, ModelTable& models, ModelControl& control,
+      const Readiness& readiness, UnsentReplies& unsent,
+      const EndpointLoad& load, Tracer* tracer);
 
   // REQUIRES: Stop() was called.
   ~GrpcEndpoint() = default;
@@ -81,13 +80,14 @@ class GrpcEndpoint {
  private:
   GrpcEndpoint(ModelTable& models, ModelControl& control,
                const Readiness& readiness, UnsentReplies& unsent,
-               const EndpointLoad& load)
+               const EndpointLoad& load, Tracer* tracer)
       : models_(models),
         service_(models, control, readiness, unsent),
         admin_(models, unsent),
         health_(inference::GRPCInferenceService::service_full_name(), unsent),
         unsent_(unsent),
-        load_(load) {}
+        load_(load),
+        tracer_(tracer) {}
 
   // Tells the health service of each change of the models.
   void FollowModels();
@@ -99,6 +99,7 @@ class GrpcEndpoint {
   HealthService health_;
   UnsentReplies& unsent_;
   const EndpointLoad& load_;
+  Tracer* const tracer_;  // or null
   std::vector<std::unique_ptr<InferQueue>> queues_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;

@@ -20,6 +20,7 @@ void GrpcInferCall::OnMatched(bool ok) {
     return;
   }
   ends_left_ = 3;  // sent, done, Ended()
+  call_.ComeBy(rpc_->context);
   call_.Start(message_, ToTimePoint(rpc_->context.raw_deadline()));
   pool_.PostNext();
 }

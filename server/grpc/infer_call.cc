@@ -3,10 +3,12 @@
 #include "server/grpc/infer_call.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <thread>
 #include <utility>
 
+#include "batcher/batch.h"
 #include "server/codec/infer_response.h"
 
 namespace ferry {
@@ -31,6 +33,29 @@ TimePoint ToTimePoint(gpr_timespec deadline) {
   return FromNanos(monotonic.tv_sec * kNanosPerSecond + monotonic.tv_nsec);
 }
 
+void InferCall::ComeBy(const grpc::ServerContext& rpc) {
+  if (environment_.tracer == nullptr) {
+    return;
+  }
+  Tracer& tracer = *environment_.tracer;
+  const auto [first, last] = rpc.client_metadata().equal_range("traceparent");
+  const auto count = static_cast<size_t>(std::distance(first, last));
+  const grpc::string_ref sent = count > 0 ? first->second : "";
+  try {
+    begun_ = tracer.Begin(tracer.Read({sent.data(), sent.size()}, count));
+    if (begun_.is_logged) {
+      peer_ = rpc.peer();
+    }
+  } catch (const std::bad_alloc&) {
+    begun_ = {};
+    begun_.arrival = Clock::Steady().Now();
+  }
+  // They are of the request before, which may be another client's.
+  request_.rows = 0;
+  request_.bytes = 0;
+  is_parsed_ = false;
+}
+
 void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
   absl::Status status;
   try {
@@ -50,6 +75,7 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
     retry_pushback_ms =
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
+  Trace(static_cast<absl::StatusCode>(refusal.error_code()), nullptr);
   entry_.Reset();
   transport_.SendError(refusal, retry_pushback_ms);
   transport_.Ended();
@@ -87,10 +113,12 @@ absl::Status InferCall::Decode(grpc::ByteBuffer& message) {
         {reinterpret_cast<const std::byte*>(slice.begin()), slice.size()});
     received_bytes += slice.size();
   }
+  request_.bytes = received_bytes;
   if (absl::Status status = decoder_.Parse(segments_); !status.ok()) {
     table.CountMalformed();
     return status;
   }
+  is_parsed_ = true;
   absl::StatusOr<ModelUse> entry =
       environment_.models.Find(decoder_.model_name(), decoder_.model_version());
   if (!entry.ok()) {
@@ -119,6 +147,7 @@ void InferCall::Cancel() {
 
 void InferCall::FailEarly(const Outcome& outcome) {
   result_ = {.outcome = outcome, .rows = {}};
+  Trace(outcome.code, nullptr);
   Send();
   is_sent_ = true;
   transport_.FailedEarly();
@@ -127,6 +156,10 @@ void InferCall::FailEarly(const Outcome& outcome) {
 void InferCall::Respond(const RequestResult& result) {
   result_ = result;
   output_ = OutputRef(result.rows.buffer);
+  if (!is_sent_) {
+    Trace(result.outcome.code, result.batch);
+  }
+  result_.batch = nullptr;  // it goes
   if (result.has_time && !is_sent_) {
     Send();
     is_sent_ = true;
@@ -163,6 +196,35 @@ void InferCall::Send() {
   output_ = OutputRef();  // the reply holds what it references
   entry_->sent_bytes.fetch_add(reply.Length(), std::memory_order_relaxed);
   transport_.SendReply(reply);
+}
+
+void InferCall::Trace(absl::StatusCode code, const Batch* batch) {
+  if (environment_.tracer == nullptr) {
+    return;
+  }
+  environment_.tracer->End(begun_, code, [&](RequestTrace& trace) {
+    const auto cut = [](const std::string& text) {
+      return text.substr(0, RequestTrace::kMaxTextBytes);
+    };
+    trace.peer = peer_;
+    if (entry_) {
+      trace.model = entry_->model().name;
+      trace.version = entry_->version;
+    } else if (is_parsed_) {
+      trace.model = cut(decoder_.model_name());
+      trace.version = cut(decoder_.model_version());
+    }
+    trace.request_id = cut(decoder_.id());
+    trace.rows = request_.rows;
+    trace.bytes = request_.bytes;
+    if (batch != nullptr) {
+      trace.batch = batch->sequence();
+      trace.batch_rows = batch->rows();
+      trace.closed = batch->closed();
+      trace.compute_begin = batch->times().compute_begin;
+      trace.compute_end = batch->times().compute_end;
+    }
+  });
 }
 
 void InferCall::DropMessage() {

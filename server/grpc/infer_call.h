@@ -26,6 +26,7 @@
 #include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
@@ -45,6 +46,8 @@
 #include "server/control/model_table.h"
 #include "server/grpc/queue_tag.h"
 #include "server/grpc/status.h"
+#include "server/trace/trace_context.h"
+#include "server/trace/tracer.h"
 #include "tensor/output_buffer.h"
 
 namespace ferry {
@@ -60,6 +63,7 @@ struct InferEnvironment {
   ModelTableView& models;  // the queue's thread's
   AnsweredCalls& answered;
   StatusCodes codes = StatusCodes::kFerry;
+  Tracer* tracer = nullptr;  // null: nothing is traced
 };
 
 // InferTransport sends what a call answers: one reply or error, on any thread,
@@ -91,6 +95,10 @@ class InferCall final : private Completion {
   InferCall(const InferCall&) = delete;
   InferCall& operator=(const InferCall&) = delete;
 
+  // Says by which RPC the request comes, for traces: before Start(). `rpc` has
+  // begun, and is not kept.
+  void ComeBy(const grpc::ServerContext& rpc);
+
   // Takes the message. `deadline`: of the client, or kNever.
   void Start(grpc::ByteBuffer& message, TimePoint deadline);
 
@@ -119,6 +127,8 @@ class InferCall final : private Completion {
   // Encodes the result and sends it, or its error.
   void Send();
   void DropMessage();
+  // The request has ended, in that batch or in none.
+  void Trace(absl::StatusCode code, const Batch* batch);
 
   const InferEnvironment& environment_;
   InferTransport& transport_;
@@ -128,6 +138,11 @@ class InferCall final : private Completion {
   InferRequest request_;
   ModelUse entry_;  // none before the model is known, and once it is finished
   bool is_submitted_ = false;  // and not finished
+
+  // Where it is traced.
+  Tracer::Begun begun_;
+  std::string peer_;        // for an access log
+  bool is_parsed_ = false;  // the model's name is this request's
 
   // Written by FailEarly() and Respond(), read by Finish().
   RequestResult result_;

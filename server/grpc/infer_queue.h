@@ -38,6 +38,7 @@ class InferQueue final : private InferCallPool {
     InferRpcSource& calls;
     InferStreamSource& streams;
     const EndpointLoad* load = nullptr;  // what replies tell; null: nothing
+    Tracer* tracer = nullptr;            // null: nothing is traced
   };
 
   // REQUIRES: the builder has not started its server yet; all others outlive

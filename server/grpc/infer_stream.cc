@@ -104,6 +104,7 @@ void InferStream::ReadNext() {
 
 void InferStream::OnRead(bool ok) {
   if (Item* const item = ok ? TakeItem() : nullptr) {
+    item->call.ComeBy(context_);
     item->call.Start(message_, deadline_);
     ReadNextIfThereIsRoom();
   } else {

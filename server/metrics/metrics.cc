@@ -82,6 +82,9 @@ constexpr MetricName kQueuedRequests = {"ferry_queue_requests",
 constexpr MetricName kQueuedRows = {"ferry_queue_rows", "Rows that are queued"};
 constexpr MetricName kQueuedBytes = {
     "ferry_queue_bytes", "Bytes of requests that are queued or being staged"};
+constexpr MetricName kJoinedBytes = {
+    "ferry_joined_output_bytes",
+    "Bytes of outputs of requests in several batches, of which one still runs"};
 constexpr MetricName kQueueLimit = {"ferry_queue_requests_limit",
                                     "Requests that are queued at most"};
 constexpr MetricName kRunning = {"ferry_running_batches",
@@ -270,6 +273,7 @@ void AddState(const MetricLabels& labels, const ModelEntry& entry,
   out.AddGauge(kQueuedRequests, labels, counted.queued_requests);
   out.AddGauge(kQueuedRows, labels, counted.queued_rows);
   out.AddGauge(kQueuedBytes, labels, static_cast<double>(counted.queued_bytes));
+  out.AddGauge(kJoinedBytes, labels, static_cast<double>(counted.joined_bytes));
   out.AddGauge(kQueueLimit, labels, options.queue.requests);
   out.AddGauge(kRunning, labels, counted.running_batches);
   out.AddGauge(kBatchCost, labels,

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -64,8 +65,13 @@ void AppendEscaped(absl::string_view text, std::string& to) {
   }
 }
 
+// The histogram that exemplars are of.
+constexpr char kRequestTime[] = "ferry_request_seconds";
+
 class Writer {
  public:
+  explicit Writer(ExemplarsOf exemplars_of) : exemplars_of_(exemplars_of) {}
+
   void Add(const MetricFamily& family) {
     // A counter of another name would get another one here: its type is told
     // as unknown instead.
@@ -114,11 +120,30 @@ class Writer {
 
   void AddHistogram(const ClientMetric& metric) {
     const ClientMetric::Histogram& histogram = metric.histogram;
+    const std::vector<Exemplar> exemplars =
+        name_ == kRequestTime ? exemplars_of_(LabelOf(metric, "model"),
+                                              LabelOf(metric, "version"))
+                              : std::vector<Exemplar>();
     double last_bound = 0;
+    uint64_t last_count = 0;
     for (const ClientMetric::Bucket& bucket : histogram.bucket) {
-      last_bound = bucket.upper_bound;
       Sample("_bucket", metric, Whole(bucket.cumulative_count),
              Number(bucket.upper_bound));
+      const Exemplar* newest = nullptr;
+      for (const Exemplar& one : exemplars) {
+        if (one.seconds > last_bound && one.seconds <= bucket.upper_bound &&
+            (newest == nullptr || one.ended > newest->ended)) {
+          newest = &one;
+        }
+      }
+      if (newest != nullptr && bucket.cumulative_count > last_count) {
+        text_.pop_back();  // the line's end
+        absl::StrAppend(&text_, " # {trace_id=\"", newest->trace_id, "\"} ",
+                        Number(newest->seconds), " ",
+                        absl::StrFormat("%.3f", newest->ended), "\n");
+      }
+      last_bound = bucket.upper_bound;
+      last_count = bucket.cumulative_count;
     }
     if (histogram.bucket.empty() || !std::isinf(last_bound)) {
       Sample("_bucket", metric, Whole(histogram.sample_count), "+Inf");
@@ -146,6 +171,16 @@ class Writer {
     absl::StrAppend(&text_, before == ',' ? "} " : " ", value, "\n");
   }
 
+  static std::string LabelOf(const ClientMetric& metric, const char* name) {
+    for (const ClientMetric::Label& label : metric.label) {
+      if (label.name == name) {
+        return label.value;
+      }
+    }
+    return "";
+  }
+
+  const ExemplarsOf exemplars_of_;
   std::string text_;
   std::string name_;
 };
@@ -196,7 +231,15 @@ bool PrefersOpenMetrics(absl::string_view accept) {
 }
 
 std::string ToOpenMetricsText(const std::vector<MetricFamily>& families) {
-  Writer writer;
+  return ToOpenMetricsText(families,
+                           [](const std::string&, const std::string&) {
+                             return std::vector<Exemplar>();
+                           });
+}
+
+std::string ToOpenMetricsText(const std::vector<MetricFamily>& families,
+                              ExemplarsOf exemplars_of) {
+  Writer writer(exemplars_of);
   for (const MetricFamily& family : families) {
     writer.Add(family);
   }

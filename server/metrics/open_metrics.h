@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "server/trace/tracer.h"
 
 namespace ferry {
 
@@ -22,8 +24,17 @@ inline constexpr char kOpenMetricsText[] =
 // read of it, and an empty one, asks for nothing.
 bool PrefersOpenMetrics(absl::string_view accept);
 
+// Returns what exemplars there are of a model's version, in any order.
+using ExemplarsOf = absl::FunctionRef<std::vector<Exemplar>(
+    const std::string& model, const std::string& version)>;
+
 // Returns the whole exposition, with its end. A counter that is not named
-// ..._total keeps its name, and is of type unknown.
+// ..._total keeps its name, and is of type unknown. Each bucket of
+// ferry_request_seconds that has requests has the newest exemplar of its model
+// and version that lies in it, where there is one.
+std::string ToOpenMetricsText(
+    const std::vector<prometheus::MetricFamily>& families,
+    ExemplarsOf exemplars_of);
 std::string ToOpenMetricsText(
     const std::vector<prometheus::MetricFamily>& families);
 

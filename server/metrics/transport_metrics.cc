@@ -33,6 +33,21 @@ constexpr MetricName kJobSeconds = {
 constexpr MetricName kJobsWaiting = {"ferry_control_jobs_waiting",
                                      "Loads and unloads that wait for it"};
 
+constexpr MetricName kSpans = {"ferry_trace_spans_written_total",
+                               "Spans that the file or the collector took"};
+constexpr MetricName kFailedSpans = {
+    "ferry_trace_spans_failed_total",
+    "Spans that the file or the collector did not take"};
+constexpr MetricName kDroppedTraces = {
+    "ferry_traces_dropped_total",
+    "Requests that were to be told and were not: too many waited, or failed"};
+constexpr MetricName kFailedLines = {
+    "ferry_access_log_lines_failed_total",
+    "Lines that the file of --access-log did not take"};
+constexpr MetricName kBadContexts = {
+    "ferry_trace_contexts_malformed_total",
+    "Contexts of clients (traceparent) that were malformed and ignored"};
+
 double ToSeconds(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -41,7 +56,7 @@ double ToSeconds(Duration time) {
 
 std::vector<prometheus::MetricFamily> TransportMetrics(
     const Acceptor& acceptor, const GrpcEndpoint& grpc,
-    const ModelControl& control) {
+    const ModelControl& control, const Tracer* tracer) {
   MetricFamilies out(Buckets::kCommon);
   const Acceptor::Counts counts = acceptor.counts();
   out.AddGauge(kConnections, {},
@@ -58,6 +73,17 @@ std::vector<prometheus::MetricFamily> TransportMetrics(
   const ModelControl::Use use = control.use();
   out.AddGauge(kJobSeconds, {}, ToSeconds(use.running.value_or(Duration(0))));
   out.AddGauge(kJobsWaiting, {}, static_cast<double>(use.waiting));
+  if (tracer != nullptr) {
+    const Tracer::Counts traced = tracer->counts();
+    const auto add = [&out](const MetricName& name, uint64_t value) {
+      out.AddCounter(name, {}, static_cast<double>(value));
+    };
+    add(kSpans, traced.written_spans);
+    add(kFailedSpans, traced.failed_spans);
+    add(kFailedLines, traced.failed_lines);
+    add(kDroppedTraces, traced.dropped_requests);
+    add(kBadContexts, traced.malformed_contexts);
+  }
   return out.Take();
 }
 

@@ -12,12 +12,14 @@
 #include "server/control/model_control.h"
 #include "server/grpc/grpc_endpoint.h"
 #include "server/net/acceptor.h"
+#include "server/trace/tracer.h"
 
 namespace ferry {
 
+// `tracer`: null: nothing is traced.
 std::vector<prometheus::MetricFamily> TransportMetrics(
     const Acceptor& acceptor, const GrpcEndpoint& grpc,
-    const ModelControl& control);
+    const ModelControl& control, const Tracer* tracer);
 
 }  // namespace ferry
 

@@ -166,6 +166,29 @@ TEST(CpuInstance, PoisonedRequestsFailAloneWhereverTheyStand) {
   }
 }
 
+TEST(CpuInstance, ResultsNameTheirBatchAlsoWhereItIsRunAgain) {
+  SchedulerOptions options;
+  options.max_batch_size = 2;
+  options.policy = PolicyKind::kWindow;
+  options.max_wait = std::chrono::seconds(60);
+  auto scheduler = ferry::Serve(OneModel(std::make_unique<PoisonedModel>(
+                                    [](int64_t id) { return id == 3; })),
+                                options);
+  std::vector<std::unique_ptr<TestRequest>> requests;
+  for (int id = 0; id < 4; ++id) {
+    requests.push_back(
+        std::make_unique<TestRequest>(TestRequestOptions{.id = id}));
+    ASSERT_TRUE(scheduler->Submit(requests.back()->request()).ok());
+  }
+  for (const auto& request : requests) {
+    request->completion().WaitUntilAnswered();
+  }
+  EXPECT_EQ(requests[0]->completion().batch(), 0);
+  EXPECT_EQ(requests[1]->completion().batch(), 0);
+  EXPECT_EQ(requests[2]->completion().batch(), 1) << "it ran again, alone";
+  EXPECT_EQ(requests[3]->completion().batch(), 1);
+}
+
 TEST(CpuInstance, SeveralPoisonedRequestsFailAndNoOthers) {
   OneBatch batch(16);
   const auto is_poisoned = [](int64_t id) { return id == 3 || id == 11; };

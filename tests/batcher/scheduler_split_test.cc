@@ -131,11 +131,17 @@ TEST_F(SchedulerSplit, BytesCountUntilTheWholeHasEnded) {
   };
   two_instances.Submit(request);
   two_instances.Step();
+  const auto joined_bytes = [&] {
+    return two_instances.scheduler().Snapshot().joined_bytes;
+  };
+  EXPECT_EQ(joined_bytes(), 0) << "no part has ended";
   two_instances.instances().Complete(1);  // the last part
   EXPECT_EQ(queued_bytes(), 56) << "the first part runs";
+  EXPECT_EQ(joined_bytes(), 56) << "the outputs of all rows";
   two_instances.instances().Complete(0);
   EXPECT_TRUE(request.HasOwnRows());
   EXPECT_EQ(queued_bytes(), 0);
+  EXPECT_EQ(joined_bytes(), 0);
 }
 
 TEST_F(SchedulerSplit, BytesOfACancelledOneCountWhileAPartRuns) {

@@ -28,7 +28,8 @@ DASHBOARD = ROOT / "deploy" / "grafana" / "ferry.json"
 QUERIES = [RULES, FOLDER / "adapter.yaml",
            ROOT / "deploy" / "keda" / "scaled_object.yaml", DASHBOARD]
 # As rules.yaml itself names what it records.
-RECORDED = re.compile(r"(?m)^ *- record: (\S+)")
+# Also what stands as a comment until someone has a value for it.
+RECORDED = re.compile(r"(?m)^ *(?:# )?- record: (\S+)")
 ALERT = re.compile(r"(?m)^ *- alert: (\S+)")
 
 

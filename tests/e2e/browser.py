@@ -61,6 +61,13 @@ window.addEventListener('load', () => {
 """
 
 
+def with_status(text, status):
+    """Returns the live page that needs no server: it is told this /status.json."""
+    stub = ("<script>window.fetch = async () => "
+            f"({{ok: true, json: async () => ({status})}});</script></head>")
+    return text.replace("</head>", stub, 1)
+
+
 class Page:
     """A page that was looked at. `told` is what PROBE found, `console` the lines
     of its console; `screenshot`, where it is asked for, a PNG of all of it."""

@@ -107,11 +107,10 @@ class LivePageTest(unittest.TestCase):
                          "scripts/setup.sh --browser")
     def test_page_fits_phones_and_desks_light_and_dark(self):
         _, text = self.page()
-        stub = ("<script>window.fetch = async () => ({ok: true, json: async () => ("
-                f"{json.dumps(self.told)})}});</script></head>")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "live.html"
-            path.write_text(text.replace("</head>", stub, 1), encoding="utf-8")
+            path.write_text(browser.with_status(text, json.dumps(self.told)),
+                            encoding="utf-8")
             for width, is_dark in itertools.product(WIDTHS, (False, True)):
                 with self.subTest(width=width, dark=is_dark):
                     page = browser.Page(path, width, is_dark,

@@ -171,6 +171,20 @@ class FormatTest(unittest.TestCase):
             metric("nv_inference_request_duration_us", model="steady") / 1e6,
             metric("ferry_request_seconds_sum", model="steady"), places=4)
 
+    def test_what_keda_gpu_scaler_reads_is_there(self):
+        """It reads this page by itself, as `name{labels} value`, for the profiles
+        triton-queue-wait and triton-request-rate (its pkg/triton)."""
+        lines = [line for line in self.server.get("/metrics")[1].splitlines()
+                 if line.startswith("nv_inference_")]
+        sums = collections.Counter()
+        for line in lines:
+            name, value = re.fullmatch(r"(\w+)\{[^{}]*\} (\S+)", line).groups()
+            sums[name] += float(value)
+        for name in ("nv_inference_queue_duration_us",
+                     "nv_inference_request_success", "nv_inference_count"):
+            self.assertGreater(sums[name], 0, name)
+        self.assertIn("nv_inference_request_failure", sums)
+
     def test_what_the_process_has_is_told(self):
         metric = self.server.metric
         self.assertGreater(metric("process_open_fds"), 3)

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "batcher/batch.h"
+
 namespace ferry {
 
 void CountingCompletion::Reset() {
@@ -34,6 +36,10 @@ void CountingCompletion::Respond(const RequestResult& result) {
     first_row_ = result.rows.first;
     rows_ = result.rows.count;
     has_time_ = result.has_time;
+    batch_.reset();
+    if (result.batch != nullptr) {
+      batch_ = result.batch->sequence();
+    }
     changed_.SignalAll();
   }
   if (hook) {
@@ -84,6 +90,11 @@ int32_t CountingCompletion::rows() const {
 bool CountingCompletion::has_time() const {
   MutexLock lock(mutex_);
   return has_time_;
+}
+
+std::optional<int64_t> CountingCompletion::batch() const {
+  MutexLock lock(mutex_);
+  return batch_;
 }
 
 void CountingCompletion::DropOutput() {

@@ -6,6 +6,7 @@
 #define FERRY_TESTS_SUPPORT_COUNTING_COMPLETION_H_
 
 #include <functional>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "base/mutex.h"
@@ -36,6 +37,8 @@ class CountingCompletion final : public Completion {
   int32_t first_row() const;
   int32_t rows() const;
   bool has_time() const;
+  // Its last batch's number; nothing where it was in none.
+  std::optional<int64_t> batch() const;
 
   // Drops the reference to the outputs, as a reply that was written does.
   void DropOutput();
@@ -56,6 +59,7 @@ class CountingCompletion final : public Completion {
   int32_t first_row_ ABSL_GUARDED_BY(mutex_) = 0;
   int32_t rows_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_time_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<int64_t> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ferry

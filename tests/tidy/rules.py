@@ -181,10 +181,10 @@ BANS = [
                           "deploy/", "tests/base/", "tests/tensor/",
                           "tests/batcher/", "tests/models/", "tests/support/")),
     Ban(r"\bsystem_clock\b",
-        "time is monotonic, through Clock; wall time belongs in log lines and "
-        "in ModelStatistics.last_inference",
+        "time is monotonic, through Clock; wall time belongs in log lines, in "
+        "spans and in ModelStatistics.last_inference",
         under(*OURS, but=("server/log", "server/control/model_messages.cc",
-                          "bench/report"))),
+                          "server/trace/request_trace.cc", "bench/report"))),
     Ban(r"\bgetenv\s*\(",
         "the environment is read in main only, so that a flag shows it; "
         "models/torch_library.cc may, for what libgomp reads when it loads, "

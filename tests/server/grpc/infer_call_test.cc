@@ -2,6 +2,7 @@
 #include "server/grpc/infer_call.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/test/server_context_test_spouse.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -35,6 +36,7 @@ class TestCall final : private InferTransport {
     grpc::ByteBuffer bytes(&slice, 1);
     call_.Start(bytes, deadline);
   }
+  void ComeBy(const grpc::ServerContext& rpc) { call_.ComeBy(rpc); }
   void StartWithoutMessage() {
     grpc::ByteBuffer none;
     call_.Start(none, kNever);
@@ -428,6 +430,106 @@ TEST(InferCallTest, BackendErrorReachesTheCaller) {
   scene.Serve({absl::StatusCode::kInternal, "device failed"});
   EXPECT_EQ(scene.call.status.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_THAT(scene.call.status.error_message(), HasSubstr("device failed"));
+}
+
+// Keeps the texts that a tracer writes.
+class KeptTexts final : public TraceSink {
+ public:
+  explicit KeptTexts(std::string& texts) : texts_(texts) {}
+  bool Write(absl::string_view text) override {
+    texts_.append(text.data(), text.size());
+    return true;
+  }
+
+ private:
+  std::string& texts_;
+};
+
+// A scene whose requests are traced by what their client sends.
+struct TracedScene : Scene {
+  explicit TracedScene(SchedulerOptions options = {}) : Scene(options) {
+    environment.tracer = &tracer;
+    client.AddClientMetadata(
+        "traceparent",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    call.ComeBy(rpc);
+  }
+
+  // How often the text was written of what has ended.
+  size_t Count(const std::string& text) {
+    tracer.Flush(kNever);
+    size_t count = 0;
+    for (size_t at = texts.find(text); at != std::string::npos;
+         at = texts.find(text, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
+
+  std::string texts;
+  Tracer tracer{{},
+                {.file = nullptr,
+                 .collector = std::make_unique<KeptTexts>(texts),
+                 .access_log = nullptr}};
+  grpc::ServerContext rpc;
+  grpc::testing::ServerContextTestSpouse client{&rpc};
+};
+
+TEST(InferCallTest, TraceIsTheClientsAndHasTheBatch) {
+  TracedScene scene;
+  scene.Start(OneRow());
+  scene.Serve();
+  ASSERT_EQ(scene.call.replies, 1);
+  EXPECT_EQ(scene.Count("\"name\":\"infer\""), 1u);
+  EXPECT_EQ(scene.Count("\"name\":\"compute\""), 1u);
+  EXPECT_EQ(scene.Count("\"name\":\"batch\""), 1u);
+  EXPECT_EQ(scene.Count("\"parentSpanId\":\"b7ad6b7169203331\""), 1u);
+  EXPECT_EQ(scene.Count("{\"stringValue\":\"id-1\"}"), 1u);
+}
+
+TEST(InferCallTest, RefusalIsTracedWithItsCode) {
+  TracedScene scene;
+  inference::ModelInferRequest request = OneRow();
+  request.set_model_name("other");
+  scene.Start(request);
+  ASSERT_EQ(scene.call.errors, 1);
+  EXPECT_EQ(scene.Count("{\"key\":\"rpc.grpc.status_code\",\"value\":"
+                        "{\"intValue\":\"5\"}}"),
+            1u);
+  EXPECT_EQ(scene.Count("\"name\":\"batch\""), 0u);
+}
+
+TEST(InferCallTest, RequestThatFailsWhileAPartOfItRunsIsTracedOnce) {
+  TracedScene scene({.max_batch_size = 4});
+  inference::ModelInferRequest request = OneRow();
+  request.mutable_inputs(0)->set_shape(0, 9);
+  request.set_raw_input_contents(0, std::string(9 * sizeof(int64_t), '\0'));
+  scene.Start(request, scene.model.clock().Now() + Milliseconds(5));
+  scene.model.Step();
+  scene.model.clock().Advance(Milliseconds(5));
+  scene.model.Step();
+  ASSERT_EQ(scene.call.errors, 1);
+  ASSERT_EQ(scene.call.ended, 0) << "a part runs";
+  scene.Serve();
+  ASSERT_EQ(scene.call.ended, 1);
+  EXPECT_EQ(scene.Count("\"name\":\"infer\""), 1u);
+  EXPECT_EQ(scene.Count("\"message\":\"DEADLINE_EXCEEDED\""), 1u);
+  EXPECT_EQ(scene.Count("\"intValue\":\"9\""), 1u) << "rows";
+}
+
+TEST(InferCallTest, RequestThatCannotBeReadIsTracedWithoutWhatWasBefore) {
+  TracedScene scene;
+  scene.Start(OneRow());
+  scene.Serve();
+  EXPECT_EQ(scene.Count("{\"key\":\"ferry.model\""), 2u) << "and its batch";
+  scene.call.Clear();
+  scene.call.ComeBy(scene.rpc);
+  scene.call.StartWithoutMessage();
+  EXPECT_EQ(scene.Count("\"name\":\"infer\""), 2u);
+  EXPECT_EQ(scene.Count("{\"stringValue\":\"m\"}"), 2u);
+  EXPECT_EQ(scene.Count("{\"key\":\"ferry.rows\",\"value\":"
+                        "{\"intValue\":\"0\"}}"),
+            1u);
 }
 
 }  // namespace

@@ -54,11 +54,11 @@ TEST_F(MetricsTest, NamesOfTheDesignAreThere) {
         "ferry_compute_seconds_count", "ferry_deliver_seconds_count",
         "ferry_request_seconds_count", "ferry_batch_rows_bucket",
         "ferry_rows_total", "ferry_queue_requests", "ferry_queue_bytes",
-        "ferry_simulated", "ferry_max_batch_size_rows",
-        "ferry_padding_rows_total", "ferry_input_elements_total",
-        "ferry_padding_elements_total", "ferry_batch_reruns_total",
-        "ferry_arrived_rows_total", "ferry_received_bytes_total",
-        "ferry_sent_bytes_total"}) {
+        "ferry_joined_output_bytes", "ferry_simulated",
+        "ferry_max_batch_size_rows", "ferry_padding_rows_total",
+        "ferry_input_elements_total", "ferry_padding_elements_total",
+        "ferry_batch_reruns_total", "ferry_arrived_rows_total",
+        "ferry_received_bytes_total", "ferry_sent_bytes_total"}) {
     EXPECT_THAT(text, HasSubstr(name + labels)) << name;
   }
   EXPECT_THAT(text, HasSubstr("ferry_compute_busy_seconds_total" + labels +

@@ -52,6 +52,32 @@ TEST(OpenMetrics, CountersGaugesAndTheirTextsAreWrittenAsItSays) {
             "# EOF\n");
 }
 
+TEST(OpenMetrics, BucketsHaveTheNewestExemplarThatLiesInThem) {
+  DurationHistogram histogram;
+  histogram.Record(3'000'000);
+  MetricFamilies families(Buckets::kCommon);
+  families.AddDurations({"ferry_request_seconds", "R"},
+                        {{"model", "m"}, {"version", "1"}}, histogram);
+  families.AddDurations({"ferry_queue_wait_seconds", "Q"},
+                        {{"model", "m"}, {"version", "1"}}, histogram);
+  const std::string text = ToOpenMetricsText(
+      families.Take(),
+      [](const std::string& model, const std::string& version) {
+        EXPECT_EQ(model + version, "m1");
+        return std::vector<Exemplar>{{"older", 0.004, 1000},
+                                     {"newest", 0.003, 1000.25},
+                                     {"alone", 2, 2}};
+      });
+  EXPECT_NE(text.find("version=\"1\",le=\"0.005\"} 1 # "
+                      "{trace_id=\"newest\"} 0.003 1000.250\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("older"), std::string::npos);
+  EXPECT_EQ(text.find("alone"), std::string::npos) << "its bucket has none";
+  EXPECT_EQ(text.find('#', text.find("ferry_queue_wait_seconds_bucket")),
+            text.find("# EOF"));
+}
+
 TEST(OpenMetrics, BoundsOfBucketsAreCanonicalAndEndWithInfinity) {
   std::vector<BatchSizeStatistics> by_rows((1 << 20) + 1);
   by_rows[1].batches.Add(2);

@@ -1,0 +1,107 @@
+"""scrapes: what ten scrapes of /metrics a second cost. Throughput with and without
+them, by turns, is noisy; the processor time of one scrape of an idle server, which is
+all that a scrape takes from others, decides.
+"""
+
+import contextlib
+import os
+import threading
+import time
+import urllib.request
+
+import measuring
+
+SCRAPES_A_SECOND = 10
+COUNTED = 500
+MOST_SHARE = 0.01
+OUTSTANDING = 64
+PATHS = ("/metrics", "/metrics/fine", "/status.json")
+OPEN_METRICS = {"Accept": "application/openmetrics-text"}
+
+
+def scrape(path, headers=None):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{measuring.METRICS_PORT}{path}",
+        headers=headers or {})
+    with urllib.request.urlopen(request, timeout=5) as reply:
+        return len(reply.read())
+
+
+def processor_seconds():
+    return next(float(line.split()[1]) for line in measuring.metrics()
+                if line.startswith("process_cpu_seconds_total "))
+
+
+def cost(path, headers=None):
+    """Returns the processor time of one, in ms, and its bytes."""
+    before = processor_seconds()
+    for _ in range(COUNTED):
+        size = scrape(path, headers)
+    idle_from = processor_seconds()
+    time.sleep(2)
+    idle = (processor_seconds() - idle_from) / 2  # a second, with nothing asked
+    took = idle_from - before
+    return {"ms": max(took, 0) / COUNTED * 1e3, "bytes": size,
+            "idle_ms_a_second": idle * 1e3}
+
+
+@contextlib.contextmanager
+def scraped():
+    """Meanwhile /metrics is read ten times a second."""
+    stop = threading.Event()
+
+    def run():
+        while not stop.wait(1 / SCRAPES_A_SECOND):
+            scrape("/metrics")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def pairs(options):
+    """Returns the rates without and with scrapes, by turns."""
+    seconds = options.seconds or 3
+    played = []
+    for number in range(options.pairs):
+        rates = {}
+        for is_scraped in ((False, True) if number % 2 == 0 else (True, False)):
+            with scraped() if is_scraped else contextlib.nullcontext():
+                point = measuring.closed_loop(
+                    options.programs, OUTSTANDING, seconds, metrics=False,
+                    warm_up=0.5)
+            rates["with" if is_scraped else "without"] = point["achieved_rate"]
+        played.append(rates | {"ratio": rates["with"] / rates["without"]})
+    return played
+
+
+def measure(options):
+    result = measuring.describe(
+        "scrapes", f"{SCRAPES_A_SECOND} scrapes of /metrics a second cost less "
+        f"than {MOST_SHARE:.0%} of the machine", options.command)
+    with measuring.server(options.programs):
+        played = pairs(options)
+        costs = {path: cost(path) for path in PATHS}
+        costs["/metrics as OpenMetrics"] = cost("/metrics", OPEN_METRICS)
+    share = (costs["/metrics"]["ms"] * SCRAPES_A_SECOND / 1e3 /
+             os.cpu_count())
+    result |= {"pairs": played, "costs": costs, "share": share,
+               "ratio": measuring.median(pair["ratio"] for pair in played),
+               "passed": share < MOST_SHARE}
+    page = (f"One model. {SCRAPES_A_SECOND} scrapes a second take {share:.2%} of "
+            f"the cores. Beside a closed loop of {OUTSTANDING} the rate with them "
+            f"is {result['ratio']:.3f} of that without, median of "
+            f"{len(played)} pairs.\n\n" +
+            measuring.table(
+                ["page", "processor time of one, ms", "bytes"],
+                [[path, f"{one['ms']:.2f}", one["bytes"]]
+                 for path, one in costs.items()]) + "\n" +
+            measuring.table(
+                ["without, 1/s", "with, 1/s", "ratio"],
+                [[f"{pair['without']:.0f}", f"{pair['with']:.0f}",
+                  f"{pair['ratio']:.3f}"] for pair in played]))
+    return result, page
