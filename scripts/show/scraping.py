@@ -6,7 +6,6 @@ all that a scrape takes from others, decides.
 import contextlib
 import os
 import threading
-import time
 import urllib.request
 
 import measuring
@@ -37,22 +36,20 @@ def cost(path, headers=None):
     before = processor_seconds()
     for _ in range(COUNTED):
         size = scrape(path, headers)
-    idle_from = processor_seconds()
-    time.sleep(2)
-    idle = (processor_seconds() - idle_from) / 2  # a second, with nothing asked
-    took = idle_from - before
-    return {"ms": max(took, 0) / COUNTED * 1e3, "bytes": size,
-            "idle_ms_a_second": idle * 1e3}
+    return {"ms": (processor_seconds() - before) / COUNTED * 1e3, "bytes": size}
 
 
 @contextlib.contextmanager
-def scraped():
+def scraped(seconds):
     """Meanwhile /metrics is read ten times a second."""
     stop = threading.Event()
+    count = 0
 
     def run():
+        nonlocal count
         while not stop.wait(1 / SCRAPES_A_SECOND):
             scrape("/metrics")
+            count += 1
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -61,6 +58,9 @@ def scraped():
     finally:
         stop.set()
         thread.join()
+    if count < 0.8 * seconds * SCRAPES_A_SECOND:
+        raise measuring.Failure(f"expected {SCRAPES_A_SECOND} scrapes a second, "
+                                f"got {count} in {seconds} s")
 
 
 def pairs(options):
@@ -70,7 +70,7 @@ def pairs(options):
     for number in range(options.pairs):
         rates = {}
         for is_scraped in ((False, True) if number % 2 == 0 else (True, False)):
-            with scraped() if is_scraped else contextlib.nullcontext():
+            with scraped(seconds) if is_scraped else contextlib.nullcontext():
                 point = measuring.closed_loop(
                     options.programs, OUTSTANDING, seconds, metrics=False,
                     warm_up=0.5)

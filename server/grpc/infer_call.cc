@@ -37,15 +37,12 @@ void InferCall::ComeBy(const grpc::ServerContext& rpc) {
   if (environment_.tracer == nullptr) {
     return;
   }
-  Tracer& tracer = *environment_.tracer;
-  const auto [first, last] = rpc.client_metadata().equal_range("traceparent");
-  const auto count = static_cast<size_t>(std::distance(first, last));
-  const grpc::string_ref sent = count > 0 ? first->second : "";
   try {
-    begun_ = tracer.Begin(tracer.Read({sent.data(), sent.size()}, count));
-    if (begun_.is_logged) {
-      peer_ = rpc.peer();
-    }
+    const auto [first, last] = rpc.client_metadata().equal_range("traceparent");
+    const auto count = static_cast<size_t>(std::distance(first, last));
+    const grpc::string_ref sent = count > 0 ? first->second : "";
+    begun_ = environment_.tracer->Begin({sent.data(), sent.size()}, count);
+    peer_ = begun_.is_logged ? rpc.peer() : "";
   } catch (const std::bad_alloc&) {
     begun_ = {};
     begun_.arrival = Clock::Steady().Now();

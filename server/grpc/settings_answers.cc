@@ -35,7 +35,7 @@ grpc::Status AnswerTraceSetting(const ModelTable& models,
   }
   if (!request.settings().empty()) {
     return ReadOnly(request.settings().begin()->first,
-                    "start the server with --trace-file or --otlp-endpoint");
+                    "tracing is set by --trace-file and --otlp-endpoint");
   }
   for (const auto& [name, value] : kTraceSettings) {
     (*response.mutable_settings())[name].add_value(value);

@@ -40,7 +40,7 @@ constexpr MetricName kFailedSpans = {
     "Spans that the file or the collector did not take"};
 constexpr MetricName kDroppedTraces = {
     "ferry_traces_dropped_total",
-    "Requests that were to be told and were not: too many waited, or failed"};
+    "Requests that file or collector was not told of, as too many waited"};
 constexpr MetricName kFailedLines = {
     "ferry_access_log_lines_failed_total",
     "Lines that the file of --access-log did not take"};

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <httplib.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
 
 namespace ferry {
 namespace {
@@ -34,15 +36,26 @@ class FileSink final : public TraceSink {
 
  private:
   bool Append(absl::string_view text) {
+    const TimePoint until = Clock::Steady().Now() + kLongest;
     for (size_t at = 0; at < text.size();) {
       const ssize_t wrote = write(fd_, text.data() + at, text.size() - at);
-      if (wrote < 0 && errno != EINTR) {
+      if (wrote >= 0) {
+        at += static_cast<size_t>(wrote);
+      } else if (errno != EINTR && !(errno == EAGAIN && AwaitRoom(until))) {
         is_cut_ = is_cut_ || at > 0;
         return false;
       }
-      at += wrote < 0 ? 0 : static_cast<size_t>(wrote);
     }
     return true;
+  }
+
+  // Waits until a pipe has room; false where it has none at `until`.
+  bool AwaitRoom(TimePoint until) const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        until - Clock::Steady().Now());
+    pollfd pipe = {.fd = fd_, .events = POLLOUT, .revents = 0};
+    return left.count() > 0 &&
+           poll(&pipe, 1, static_cast<int>(left.count())) != 0;
   }
 
   const int fd_;
@@ -60,7 +73,7 @@ class Collector final : public TraceSink {
 
   bool Write(absl::string_view text) override {
     const httplib::Result reply =
-        client_.Post(kTracesPath, std::string(text), "application/json");
+        client_.Post(kTracesPath, text.data(), text.size(), "application/json");
     return reply && reply->status / 100 == 2;
   }
 
@@ -72,7 +85,7 @@ class Collector final : public TraceSink {
 
 absl::StatusOr<std::unique_ptr<TraceSink>> OpenTraceFile(
     absl::string_view flag, const std::string& path) {
-  // A pipe is neither waited for here nor where it is full.
+  // A pipe that nothing reads is not waited for.
   const int fd =
       open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK,
            0640);

@@ -21,9 +21,9 @@ class TraceSink {
   virtual bool Write(absl::string_view text) = 0;
 };
 
-// Appends to the file, which is made where there is none. `flag` is what names
-// it in errors. Errors: UNAVAILABLE where it cannot be opened, as a pipe that
-// nothing reads.
+// Appends to the file, which is made where there is none; waits 2 s at most for
+// a pipe that is full. `flag` is what names it in errors. Errors: UNAVAILABLE
+// where it cannot be opened, as a pipe that nothing reads.
 absl::StatusOr<std::unique_ptr<TraceSink>> OpenTraceFile(
     absl::string_view flag, const std::string& path);
 

@@ -14,7 +14,8 @@ namespace ferry {
 
 class TraceWriter::State {
  public:
-  explicit State(Write write) : write_(std::move(write)) {}
+  State(Write write, Duration period)
+      : write_(std::move(write)), period_(period) {}
 
   void Keep(RequestTrace trace) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(mutex_);
@@ -75,11 +76,10 @@ class TraceWriter::State {
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kMany = kMaxWaiting / 2;
-
   // Waits until there is a cause to write.
   void AwaitCause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const TimePoint until = Clock::Steady().Now() + kPeriod;
+    const TimePoint until =
+        period_ == kNoPeriod ? kNever : Clock::Steady().Now() + period_;
     while (!is_over_ && wanted_ == done_ && waiting_.size() < kMany &&
            Clock::Steady().Now() < until) {
       changed_.WaitUntil(mutex_, until);
@@ -91,6 +91,7 @@ class TraceWriter::State {
   }
 
   const Write write_;
+  const Duration period_;
   std::atomic<uint64_t> dropped_{0};
 
   Mutex mutex_;
@@ -102,8 +103,9 @@ class TraceWriter::State {
   bool has_left_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-TraceWriter::TraceWriter(const std::string& thread_name, Write write)
-    : state_(std::make_shared<State>(std::move(write))),
+TraceWriter::TraceWriter(const std::string& thread_name, Write write,
+                         Duration period)
+    : state_(std::make_shared<State>(std::move(write), period)),
       thread_([state = state_, thread_name] {
         pthread_setname_np(pthread_self(), thread_name.c_str());
         state->Run();

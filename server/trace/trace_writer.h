@@ -1,5 +1,5 @@
 // TraceWriter keeps traces of requests until a thread of its own writes them:
-// each kPeriod, earlier where many wait, or where Flush() asks for it.
+// each period, earlier where kMany wait, or where Flush() asks for it.
 //
 // Bounds: kMaxWaiting traces wait; more are dropped and counted. No other
 // thread waits for the writing, but in Flush() and, for kFarewell, in the
@@ -26,15 +26,19 @@ namespace ferry {
 class TraceWriter {
  public:
   static constexpr size_t kMaxWaiting = 8192;
+  static constexpr size_t kMany = kMaxWaiting / 2;
   static constexpr Duration kPeriod = std::chrono::seconds(1);
+  static constexpr Duration kNoPeriod = Duration::max();
   static constexpr Duration kFarewell = std::chrono::milliseconds(200);
 
   // Gets those that waited, oldest first, or none at the end of a period. It
   // owns all that it uses. What it throws of std::bad_alloc drops them.
   using Write = std::function<void(std::deque<RequestTrace>)>;
 
-  // `thread_name` has at most 15 characters, as the system wants it.
-  TraceWriter(const std::string& thread_name, Write write);
+  // `thread_name` has at most 15 characters, as the system wants it. `period`
+  // may be kNoPeriod.
+  TraceWriter(const std::string& thread_name, Write write,
+              Duration period = kPeriod);
   ~TraceWriter();
 
   TraceWriter(const TraceWriter&) = delete;

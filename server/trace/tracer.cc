@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxRequestsOfOneText = 512;
 constexpr size_t kMaxExemplarVersions = 256;
-// Durations of two exemplars that are kept differ by a fifth at least.
+// The newest exemplar is kept of each fourth of an octave of durations.
 constexpr double kExemplarsOfAnOctave = 4;
 
 using Pointers = std::vector<const RequestTrace*>;
@@ -38,11 +39,6 @@ void ForEachText(const Pointers& requests, const WallTime& wall,
 class Tracer::Shared {
  public:
   explicit Shared(TraceSinks sinks) : sinks_(std::move(sinks)) {}
-
-  bool has_files() const {
-    return sinks_.file != nullptr || sinks_.access_log != nullptr;
-  }
-  bool has_collector() const { return sinks_.collector != nullptr; }
 
   // --- what the file has of requests that are not sampled ---
   // Whether a request that took so long is the slowest of this period so far.
@@ -92,8 +88,7 @@ class Tracer::Shared {
     }
   }
 
-  void WriteToCollector(const std::deque<RequestTrace>& requests)
-      ABSL_LOCKS_EXCLUDED(mutex_) {
+  void WriteToCollector(const std::deque<RequestTrace>& requests) {
     Pointers spans;
     for (const RequestTrace& request : requests) {
       spans.push_back(&request);
@@ -110,9 +105,9 @@ class Tracer::Shared {
   // --- any thread ---
   std::vector<Exemplar> ExemplarsOf(const std::string& model,
                                     const std::string& version) const
-      ABSL_LOCKS_EXCLUDED(mutex_) {
+      ABSL_LOCKS_EXCLUDED(exemplars_mutex_) {
     std::vector<Exemplar> exemplars;
-    MutexLock lock(mutex_);
+    MutexLock lock(exemplars_mutex_);
     if (const auto found = exemplars_.find({model, version});
         found != exemplars_.end()) {
       for (const auto& [step, exemplar] : found->second) {
@@ -142,41 +137,44 @@ class Tracer::Shared {
 
   void Count(bool is_taken, const OtlpText& text,
              absl::Span<const RequestTrace* const> requests,
-             const WallTime& wall) ABSL_LOCKS_EXCLUDED(mutex_) {
+             const WallTime& wall) {
     (is_taken ? written_ : failed_)
         .fetch_add(text.spans, std::memory_order_relaxed);
-    if (!is_taken) {
-      return;
-    }
-    MutexLock lock(mutex_);
     for (const RequestTrace* const request : requests) {
-      if (request->code == absl::StatusCode::kOk) {
+      if (is_taken && request->code == absl::StatusCode::kOk) {
         KeepExemplar(*request, wall);
       }
     }
   }
 
   void KeepExemplar(const RequestTrace& request, const WallTime& wall)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      ABSL_LOCKS_EXCLUDED(exemplars_mutex_) {
     const std::chrono::duration<double> took = request.end - request.arrival;
     const double octaves = std::log2(std::max(took.count(), 1e-9));
-    if (exemplars_.size() >= kMaxExemplarVersions) {
+    const int step =
+        static_cast<int>(std::floor(octaves * kExemplarsOfAnOctave));
+    const std::pair key(request.model, request.version);
+    MutexLock lock(exemplars_mutex_);
+    if (exemplars_.size() >= kMaxExemplarVersions &&
+        exemplars_.find(key) == exemplars_.end()) {
       exemplars_.clear();  // most are of versions that are gone
     }
-    exemplars_[{request.model, request.version}]
-              [static_cast<int>(std::floor(octaves * kExemplarsOfAnOctave))] = {
-                  .trace_id = ToHex(request.context.trace_id),
-                  .seconds = took.count(),
-                  .ended = static_cast<double>(wall.Of(request.end)) / 1e9};
+    exemplars_[key][step] = {
+        .trace_id = ToHex(request.context.trace_id),
+        .seconds = took.count(),
+        .ended = static_cast<double>(wall.Of(request.end)) / 1e9};
   }
 
   const TraceSinks sinks_;
 
-  mutable Mutex mutex_;
+  Mutex mutex_;
   std::optional<RequestTrace> slowest_ ABSL_GUARDED_BY(mutex_);
+
+  // No thread that serves takes it.
+  mutable Mutex exemplars_mutex_;
   // By model and version, and by steps of the duration.
   std::map<std::pair<std::string, std::string>, std::map<int, Exemplar>>
-      exemplars_ ABSL_GUARDED_BY(mutex_);
+      exemplars_ ABSL_GUARDED_BY(exemplars_mutex_);
 
   std::atomic<int64_t> slowest_ns_{-1};  // that slowest_ took; -1: none
   std::atomic<int32_t> failures_left_{kMaxFailures};
@@ -185,44 +183,41 @@ class Tracer::Shared {
   std::atomic<uint64_t> failed_lines_{0};
 };
 
-Tracer::Tracer(TraceShares shares, TraceSinks sinks)
+Tracer::Tracer(TraceShares shares, TraceSinks sinks, Duration period)
     : shares_(shares),
       has_spans_(sinks.file != nullptr || sinks.collector != nullptr),
-      has_file_(sinks.file != nullptr),
-      shared_(std::make_shared<Shared>(std::move(sinks))) {
-  if (shared_->has_files()) {
+      has_file_(sinks.file != nullptr) {
+  const bool has_files = has_file_ || sinks.access_log != nullptr;
+  const bool has_collector = sinks.collector != nullptr;
+  shared_ = std::make_shared<Shared>(std::move(sinks));
+  if (has_files) {
     files_ = std::make_unique<TraceWriter>(
-        "ferry-trace", [shared = shared_](std::deque<RequestTrace> requests) {
+        "ferry-trace",
+        [shared = shared_](std::deque<RequestTrace> requests) {
           shared->WriteFiles(std::move(requests));
-        });
+        },
+        period);
   }
-  if (shared_->has_collector()) {
+  if (has_collector) {
     collector_ = std::make_unique<TraceWriter>(
         "ferry-otlp",
         [shared = shared_](const std::deque<RequestTrace>& requests) {
           shared->WriteToCollector(requests);
-        });
+        },
+        period);
   }
 }
 
 Tracer::~Tracer() = default;
 
-std::optional<TraceContext> Tracer::Read(absl::string_view traceparent,
-                                         size_t count) {
-  if (count == 0) {
-    return std::nullopt;
-  }
-  std::optional<TraceContext> context;
+Tracer::Begun Tracer::Begin(absl::string_view traceparent, size_t count) {
+  std::optional<TraceContext> sent;
   if (count == 1) {
-    context = ParseTraceparent(traceparent);
+    sent = ParseTraceparent(traceparent);
   }
-  if (!context.has_value()) {
+  if (count > 0 && !sent.has_value()) {
     malformed_.fetch_add(1, std::memory_order_relaxed);
   }
-  return context;
-}
-
-Tracer::Begun Tracer::Begin(const std::optional<TraceContext>& sent) {
   Begun begun = {.context = sent.value_or(TraceContext()),
                  .is_logged = IsDrawn(shares_.lines),
                  .arrival = Clock::Steady().Now()};
@@ -237,11 +232,8 @@ void Tracer::End(const Begun& begun, absl::StatusCode code,
   const TimePoint end = Clock::Steady().Now();
   const bool is_ok = code == absl::StatusCode::kOk;
   const bool is_sampled = begun.context.is_sampled;
-  bool is_failure = has_file_ && !is_sampled && !is_ok;
-  if (is_failure && !shared_->TakeFailure()) {
-    is_failure = false;
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-  }
+  const bool is_failure =
+      has_file_ && !is_sampled && !is_ok && shared_->TakeFailure();
   const bool is_slowest = has_file_ && !is_sampled && is_ok &&
                           shared_->IsSlowest(end - begun.arrival);
   if (!is_sampled && !begun.is_logged && !is_failure && !is_slowest) {
@@ -301,7 +293,8 @@ Tracer::Counts Tracer::counts() const {
 
 std::string Tracer::Look(TimePoint now) {
   const Counts so_far = counts();
-  const uint64_t lost = so_far.failed_spans + so_far.failed_lines;
+  const uint64_t lost =
+      so_far.failed_spans + so_far.failed_lines + so_far.dropped_requests;
   if (lost == told_lost_ || now < warn_at_) {
     return "";
   }
@@ -310,8 +303,9 @@ std::string Tracer::Look(TimePoint now) {
   return absl::StrCat(
       "expected its files and its collector to take what is written, got ",
       so_far.failed_spans, " spans and ", so_far.failed_lines,
-      " lines refused since the start, which are lost; look after "
-      "--trace-file, --otlp-endpoint and --access-log");
+      " lines refused and ", so_far.dropped_requests,
+      " requests dropped since the start; look after --trace-file, "
+      "--otlp-endpoint and --access-log");
 }
 
 std::vector<Exemplar> Tracer::ExemplarsOf(const std::string& model,

@@ -1,14 +1,12 @@
 // Tracer chooses the requests whose traces are written, and has that done: as
 // spans of OpenTelemetry to a file and to a collector, as lines to an access
-// log.
+// log. A request is written
 //
-// A request is written
-//   to file and collector   where its client says so in its context, or where
-//   it
-//                           sent none and is drawn by the share;
-//   to the file             where it fails (kMaxFailures a period), or is the
-//                           slowest of a period that succeeds;
-//   to the access log       where it is drawn by that share.
+//   to file and collector where its client says so in its context, or where it
+//     sent none and is drawn by the share;
+//   to the file where it fails (kMaxFailures between two writes), or is the
+//     slowest between two that succeeds;
+//   to the access log where it is drawn by that share.
 //
 // Files and collector have a TraceWriter each: a collector that hangs holds up
 // no file.
@@ -22,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,10 +60,11 @@ class Tracer {
   static constexpr Duration kWarnEvery = std::chrono::minutes(1);
 
   struct Counts {
+    // File and collector count each for itself.
     uint64_t written_spans = 0;
-    uint64_t failed_spans = 0;  // that file or collector did not take
-    uint64_t failed_lines = 0;  // that the access log did not take
-    uint64_t dropped_requests = 0;
+    uint64_t failed_spans = 0;        // that it did not take
+    uint64_t dropped_requests = 0;    // as too many waited, or without memory
+    uint64_t failed_lines = 0;        // that the access log did not take
     uint64_t malformed_contexts = 0;  // of clients
   };
 
@@ -77,18 +75,17 @@ class Tracer {
     TimePoint arrival;
   };
 
-  Tracer(TraceShares shares, TraceSinks sinks);
+  Tracer(TraceShares shares, TraceSinks sinks,
+         Duration period = TraceWriter::kPeriod);
   ~Tracer();
 
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  // Returns what a client sent in traceparent, of which there were `count`;
-  // nothing where it sent none, or a malformed one, which counts.
-  std::optional<TraceContext> Read(absl::string_view traceparent, size_t count);
-
-  // A request has come, in its client's trace or in one of its own.
-  Begun Begin(const std::optional<TraceContext>& sent);
+  // A request has come whose client sent traceparent so often, this the first:
+  // in its client's trace, or in one of its own where it sent none, or a
+  // malformed one, which counts.
+  Begun Begin(absl::string_view traceparent, size_t count);
 
   // The request has ended. Where it is written `describe` adds to its trace all
   // that `begun` and the code do not say.
@@ -117,7 +114,7 @@ class Tracer {
   const TraceShares shares_;
   const bool has_spans_;
   const bool has_file_;
-  const std::shared_ptr<Shared> shared_;    // the writers' threads' too
+  std::shared_ptr<Shared> shared_;          // the writers' threads' too
   std::unique_ptr<TraceWriter> files_;      // null: there is none
   std::unique_ptr<TraceWriter> collector_;  // null: there is none
   std::atomic<uint64_t> malformed_{0};
@@ -125,7 +122,7 @@ class Tracer {
 
   // Of Look().
   TimePoint warn_at_;
-  uint64_t told_lost_ = 0;  // spans and lines, by the last warning
+  uint64_t told_lost_ = 0;  // of all kinds, by the last warning
 };
 
 }  // namespace ferry

@@ -4,6 +4,7 @@ import base64
 import http.server
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import threading
@@ -161,6 +162,7 @@ class TraceTest(unittest.TestCase):
                     Client(server) as client:
                 call = client.start(one_row("sim", "mine"), metadata=[SAMPLED])
                 self.assertEqual(code_of(call), "OK")
+                self.assertTrue(wait_until(lambda: collector.has(TRACE)))
                 server.signal()
                 self.assertEqual(server.wait(), 0)
             for name in ["infer", "batch", *PARTS]:
@@ -183,11 +185,15 @@ class TraceTest(unittest.TestCase):
                 metadata=[SAMPLED])
             self.assertEqual([reply.error_message for reply in replies],
                              ["", ""])
+
+            def wholes():
+                return [one for one in collector.spans if one.name == "infer"]
+
+            self.assertTrue(wait_until(lambda: len(wholes()) == 2))
             server.signal()
             self.assertEqual(server.wait(), 0)
-            wholes = [one for one in collector.spans if one.name == "infer"]
-            self.assertEqual({one.trace_id.hex() for one in wholes}, {TRACE})
-            self.assertEqual(len(wholes), 2)
+            self.assertEqual([one.trace_id.hex() for one in wholes()],
+                             [TRACE, TRACE])
 
     def test_malformed_contexts_are_ignored_and_counted(self):
         with Collector() as collector, \
@@ -294,6 +300,22 @@ class TraceTest(unittest.TestCase):
                 lambda: server.metric("ferry_trace_spans_failed_total") > 0))
             server.signal()
             self.assertEqual(server.wait(), 0)
+
+    def test_collector_that_does_not_answer_holds_up_no_file_and_no_end(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                socket.create_server(("127.0.0.1", 0)) as silent:
+            path = os.path.join(folder, "access.jsonl")
+            port = silent.getsockname()[1]
+            with FerryProcess(f"--otlp-endpoint=http://127.0.0.1:{port}",
+                              f"--access-log={path}", "--trace-share=1",
+                              models=["sim"]) as server, \
+                    Client(server) as client:
+                for _ in range(20):
+                    self.assertEqual(code_of(client.start(one_row("sim"))), "OK")
+                server.signal()
+                self.assertEqual(server.wait(), 0)
+            with open(path, encoding="utf-8") as lines:
+                self.assertEqual(len(list(lines)), 20)
 
     def test_wrong_flags_end_the_start(self):
         for flags, said in (

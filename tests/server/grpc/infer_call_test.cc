@@ -470,7 +470,8 @@ struct TracedScene : Scene {
   Tracer tracer{{},
                 {.file = nullptr,
                  .collector = std::make_unique<KeptTexts>(texts),
-                 .access_log = nullptr}};
+                 .access_log = nullptr},
+                TraceWriter::kNoPeriod};
   grpc::ServerContext rpc;
   grpc::testing::ServerContextTestSpouse client{&rpc};
 };
