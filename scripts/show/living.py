@@ -5,7 +5,6 @@ in a real browser, light and dark, narrow and wide. Leaves the pictures.
 import pathlib
 import sys
 import tempfile
-import urllib.request
 
 import load_signal
 import measuring
@@ -14,12 +13,6 @@ import simulating
 
 LOADS = (0.1, 0.3, 0.6, 0.9, 1.1, 0.8, 0.5, 0.3, 0.1)
 STEP_S = 20
-
-
-def get(path):
-    with urllib.request.urlopen(
-            f"http://127.0.0.1:{measuring.METRICS_PORT}{path}", timeout=5) as reply:
-        return reply.read().decode()
 
 
 def play(options):
@@ -33,7 +26,7 @@ def play(options):
                 "ferry-bench", "run", "-u", measuring.ADDRESS, "-m", "sim",
                 "--rates", f"{rate:g}", "--duration-secs",
                 str(options.seconds or STEP_S), "--warm-up-secs", "0")
-        return get("/"), get("/status.json")
+        return measuring.page("/"), measuring.page("/status.json")
 
 
 def measure(options):

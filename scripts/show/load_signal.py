@@ -49,28 +49,21 @@ def on_the_virtual_clock(options):
     return points
 
 
-def sample(name, number):
-    """Returns the value of a metric of that server's model."""
-    return sum(float(line.rsplit(" ", 1)[1])
-               for line in measuring.metrics(number)
-               if line.startswith(name + "{"))
-
-
 def offer(options, number, rate, seconds):
     """Sends Poisson arrivals to that server; returns the true load, what the
     server tells while they last, and its busy ratio."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        busy = sample("ferry_compute_busy_seconds_total", number)
+        busy = measuring.metric("ferry_compute_busy_seconds_total", number)
         begun = time.monotonic()
         load = pool.submit(
             options.programs.json_of, "ferry-bench", "run", "-u",
             measuring.address(number), "-m", "sim", "--rates", f"{rate:g}",
             "--duration-secs", f"{seconds:g}", "--warm-up-secs", "0")
         time.sleep(seconds - 0.5)  # it began some tenths later
-        told = {"told": sample("ferry_load_ratio", number),
-                "told_5s": sample("ferry_load_5s_ratio", number)}
+        told = {"told": measuring.metric("ferry_load_ratio", number),
+                "told_5s": measuring.metric("ferry_load_5s_ratio", number)}
         passed = time.monotonic() - begun
-        busy = sample("ferry_compute_busy_seconds_total", number) - busy
+        busy = measuring.metric("ferry_compute_busy_seconds_total", number) - busy
         point = load.result()["runs"][0]["points"][0]
     return told | {"truth": point["offered_rate"] / capacity(REAL_MS),
                    "busy": busy / passed}

@@ -174,12 +174,24 @@ def server(programs, *arguments, model="mlp", number=0):
                     "--threads", 1, *arguments], ready)
 
 
+def page(path, number=0, headers=None):
+    """Returns what the server's metrics port has there."""
+    url = f"http://127.0.0.1:{METRICS_PORT + PORT_STEP * number}{path}"
+    request = urllib.request.Request(url, headers=headers or {})
+    with urllib.request.urlopen(request, timeout=5) as reply:
+        return reply.read().decode()
+
+
 def metrics(number=0, path="/metrics"):
     """Returns the lines of the server's metrics, without comments."""
-    url = f"http://127.0.0.1:{METRICS_PORT + PORT_STEP * number}{path}"
-    with urllib.request.urlopen(url, timeout=5) as reply:
-        lines = reply.read().decode().splitlines()
-    return [line for line in lines if line[:1] != "#"]
+    return [line for line in page(path, number).splitlines()
+            if line[:1] != "#"]
+
+
+def metric(name, number=0):
+    """Returns the sum of the samples of that name."""
+    return sum(float(line.rsplit(" ", 1)[1]) for line in metrics(number)
+               if line.startswith((name + " ", name + "{")))
 
 
 def echo(programs, *arguments, model="mlp", number=0):

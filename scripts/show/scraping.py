@@ -6,7 +6,6 @@ all that a scrape takes from others, decides.
 import contextlib
 import os
 import threading
-import urllib.request
 
 import measuring
 
@@ -18,25 +17,13 @@ PATHS = ("/metrics", "/metrics/fine", "/status.json")
 OPEN_METRICS = {"Accept": "application/openmetrics-text"}
 
 
-def scrape(path, headers=None):
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{measuring.METRICS_PORT}{path}",
-        headers=headers or {})
-    with urllib.request.urlopen(request, timeout=5) as reply:
-        return len(reply.read())
-
-
-def processor_seconds():
-    return next(float(line.split()[1]) for line in measuring.metrics()
-                if line.startswith("process_cpu_seconds_total "))
-
-
 def cost(path, headers=None):
     """Returns the processor time of one, in ms, and its bytes."""
-    before = processor_seconds()
+    before = measuring.metric("process_cpu_seconds_total")
     for _ in range(COUNTED):
-        size = scrape(path, headers)
-    return {"ms": (processor_seconds() - before) / COUNTED * 1e3, "bytes": size}
+        size = len(measuring.page(path, headers=headers))
+    took = measuring.metric("process_cpu_seconds_total") - before
+    return {"ms": took / COUNTED * 1e3, "bytes": size}
 
 
 @contextlib.contextmanager
@@ -48,7 +35,7 @@ def scraped(seconds):
     def run():
         nonlocal count
         while not stop.wait(1 / SCRAPES_A_SECOND):
-            scrape("/metrics")
+            measuring.page("/metrics")
             count += 1
 
     thread = threading.Thread(target=run)

@@ -21,11 +21,6 @@ PARTS = [("begin", "ferry::InferCall::ComeBy"), ("end", "ferry::Tracer::End"),
          ("write", "ferry::Tracer::Shared::WriteFiles")]
 
 
-def sample(name):
-    return sum(float(line.rsplit(" ", 1)[1]) for line in measuring.metrics()
-               if line.startswith((name + " ", name + "{")))
-
-
 def processor_us(options):
     """Returns the processor time of one request of the mlp."""
     with measuring.server(options.programs):
@@ -33,8 +28,8 @@ def processor_us(options):
         for _ in range(2):  # the first loads, too
             measuring.closed_loop(options.programs, OUTSTANDING,
                                   options.seconds or 10, metrics=False)
-            readings.append((sample("process_cpu_seconds_total"),
-                             sample("ferry_requests_total")))
+            readings.append((measuring.metric("process_cpu_seconds_total"),
+                             measuring.metric("ferry_requests_total")))
         (cpu, requests), (cpu_after, requests_after) = readings
         return (cpu_after - cpu) / (requests_after - requests) * 1e6
 
