@@ -11,7 +11,7 @@ import torch
 import torchvision
 
 SEED = 1
-# Of what a block adds to what passes it by. Trained networks weigh it little;
+# It weighs what a block adds to what passes it by. Trained networks weigh it little;
 # with 1 the rounding errors of bf16 grow through 16 random blocks.
 BLOCK_WEIGHT = 0.2
 

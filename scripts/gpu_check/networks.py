@@ -12,10 +12,11 @@ LIMITS_MS = {"resnet50": 15, "encoder": 130, "mlp": 10}
 DEFAULT = ("resnet50", "encoder")
 SMALL = "mlp"  # of one outstanding
 
-# Of models/torch/networks/encoder.h, and models/repository/embedded_models.cc.
+# They are those of models/torch/networks/encoder.h and
+# models/repository/embedded_models.cc.
 HIDDEN, LAYERS, INTERMEDIATE, TOKENS = 384, 6, 1536, 128
 WIDTHS = (1024, 4096, 4096, 1024)
-# Of ResNet-50: width, blocks and stride of each stage.
+# ResNet-50 has these: width, blocks and stride of each stage.
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 
 # The embedded mlp as a model of a repository, which may say more of it.

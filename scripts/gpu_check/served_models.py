@@ -17,7 +17,7 @@ import shutil
 from programs import Wrong
 
 WEIGHT = ((1, 2, 3), (4, 5, 6))  # of the products, y = x * transposed
-# Of values up to 15, of which bf16 keeps 8 bits; larger ones in proportion.
+# It is for values up to 15, of which bf16 keeps 8 bits; larger ones in proportion.
 TOLERANCE = 0.1
 MOST_ROWS = 8
 
@@ -139,7 +139,7 @@ class Layers:
     first, alone: its weights are the same in each load."""
 
     SEEDS = 8
-    # Of the largest number; docs/devices.md says what bf16 is off by.
+    # It is a part of the largest number; docs/devices.md says what bf16 is off by.
     TOLERANCE = 0.02
 
     def __init__(self, name, widths):

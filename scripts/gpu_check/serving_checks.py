@@ -20,7 +20,7 @@ from served_models import MOST_ROWS, Copy, Drawing, Layers, Product
 from serving import (MIB, Beside, Late, Readings, Serving, await_host)
 from steps import Skip
 
-# Of all that the device has: eight rows are too many for it, four are not.
+# It is a share of the device's memory: eight rows are too many for it, four are not.
 SHARE_OF_ROW = 0.15
 UNSENT_MIB = 64  # the bound on replies that nobody reads
 # The connections that read nothing bring so many replies of 1 MiB each; as many
@@ -84,7 +84,7 @@ class Checks:
             try:
                 getattr(self, name)(Setting(check, kept, device, size, tool))
             except Late as late:
-                # Of a tool that is slow it says nothing.
+                # It says nothing of a tool that is slow.
                 if size.tool and not sanitizer.FINDING.search(
                         kept.get("log", "")):
                     raise Skip(f"{late}, and no error so far") from None

@@ -97,7 +97,7 @@ class Torches:
                     "rows_per_second": medians[0],
                     "other_rows_per_second": medians[1],
                     "ratio": medians[0] / medians[1],
-                    # Of single turns: what the machine alone changes.
+                    # Single turns show what the machine alone changes.
                     "ratios": sorted(a / b for a, b in zip(*rates))}
             lengths = first["length"], other[0]["batches"][at]["length"]
             if any(not abs(length - 1) < 0.02 for length in lengths):

@@ -29,7 +29,7 @@ class Case:
     model: str = "echo"
     mode: str = "explicit"  # of model control
     crowd: int = 1          # so many at once; the first error is the answer
-    # Of the call: timeout, metadata, compression.
+    # The call has these: timeout, metadata, compression.
     options: dict = dataclasses.field(default_factory=dict)
 
 

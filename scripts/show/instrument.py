@@ -77,7 +77,7 @@ def measure(options):
     mean = measuring.median(each["of_closed_form"] for each in runs)
     off = max(abs(each["told"][name] / each["exact"][name] - 1)
               for each in runs for name in stamps.QUANTILES)
-    # Of the requests of 10 s 2 % were planned while it stood still, and waited
+    # 2 % of the requests of 10 s were planned while it stood still, and waited
     # for half of that time in the middle.
     shows = stall["open"]["p99_us"] >= STALL_S / 2 * 1e6 * 0.8
     hides = stall["closed"]["p99_us"] <= STALL_S / 2 * 1e6 * 0.8

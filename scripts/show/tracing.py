@@ -16,7 +16,7 @@ import wire
 SHARE = 0.01
 MOST_COST = 0.01
 OUTSTANDING = 64
-# With all that each calls; the last is of the thread that writes.
+# Each counts with all that it calls; the last is what the writing thread does.
 PARTS = [("begin", "ferry::InferCall::ComeBy"), ("end", "ferry::Tracer::End"),
          ("write", "ferry::Tracer::Shared::WriteFiles")]
 

@@ -30,7 +30,7 @@ MOST_OFF = 0.05
 OPEN_RATE = 20_000
 OPEN_RUNS = 9  # at that rate
 LAG_US = 1000
-# Of ferry-bench in open loops: one thread sends, and others want its processor.
+# ferry-bench has these in open loops: one thread sends, and others want its processor.
 SENDS_ON_TIME = ("--connections", 1, "--queues", 1)
 
 

@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-// Of OTLP: SPAN_KIND_INTERNAL, SPAN_KIND_SERVER, STATUS_CODE_ERROR.
+// OTLP numbers SPAN_KIND_INTERNAL, SPAN_KIND_SERVER and STATUS_CODE_ERROR so.
 constexpr int kInternal = 1;
 constexpr int kServer = 2;
 constexpr int kError = 2;

@@ -40,7 +40,7 @@ SpanId NewSpanId();
 // Draws with that probability, from 0 to 1.
 bool IsDrawn(double share);
 
-// In lower-case hexadecimal.
+// Both write lower-case hexadecimal digits, two for each byte.
 void AppendHex(std::string& out, absl::Span<const uint8_t> id);
 std::string ToHex(absl::Span<const uint8_t> id);
 

@@ -172,7 +172,7 @@ class Tracer::Shared {
 
   // No thread that serves takes it.
   mutable Mutex exemplars_mutex_;
-  // By model and version, and by steps of the duration.
+  // Keys are model and version, then steps of the duration.
   std::map<std::pair<std::string, std::string>, std::map<int, Exemplar>>
       exemplars_ ABSL_GUARDED_BY(exemplars_mutex_);
 

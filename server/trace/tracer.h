@@ -120,7 +120,7 @@ class Tracer {
   std::atomic<uint64_t> malformed_{0};
   std::atomic<uint64_t> dropped_{0};  // by no writer
 
-  // Of Look().
+  // Look() alone has these.
   TimePoint warn_at_;
   uint64_t told_lost_ = 0;  // of all kinds, by the last warning
 };

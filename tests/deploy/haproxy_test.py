@@ -32,7 +32,7 @@ BEFORE_DRAIN = 2_000
 # HAProxy looks twice a second.
 DRAIN_DELAY_S = 10
 LIMIT_S = 120
-# Of 48 KiB, to a few numbers: an answer that has begun cannot be sent again.
+# It takes 48 KiB and gives a few numbers: an answer that has begun cannot be sent again.
 OF_IMAGES = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
              tensor("input", "input", "FP32", [12_288]) +
              tensor("output", "output", "FP32", [4]) + "dynamic_batching {}\n" +

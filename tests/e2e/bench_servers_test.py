@@ -16,7 +16,7 @@ from bench_runner import BenchRunner
 from ferry_process import free_port
 
 NO_CONFIG = "the server has no ModelConfig"
-# Of the first window, whatever comes after.
+# The first window decides, whatever comes after.
 SEARCH = ("--slo-ms", 5, "--precision", 0.5, "--confirmations", 1,
           "--first-rate", 20)
 

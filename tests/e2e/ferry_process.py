@@ -50,7 +50,7 @@ def sim_config(max_batch_size=64, width=16, **parameters):
     return text
 
 
-# Of 0.85 MB, as ModelConfig gives it back.
+# It has 0.85 MB, as ModelConfig gives it back.
 LONG_CONFIG = echo_config([(f"in{i}" + "x" * 42_000, f"out{i}" + "x" * 42_000,
                             "FP32", [1]) for i in range(10)])
 

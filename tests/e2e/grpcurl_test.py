@@ -68,7 +68,7 @@ class GrpcurlTest(unittest.TestCase):
                       "ModelInferRequest )", service)
         message = self.ask("describe", "inference.ModelInferRequest")
         self.assertIn("repeated bytes raw_input_contents = 7;", message)
-        # Of the file that the service's file imports.
+        # It stands in the file that the service's file imports.
         self.assertIn("max_batch_size = 4;",
                       self.ask("describe", "inference.ModelConfig"))
 

@@ -78,7 +78,7 @@ NO_ROW = (
     "CUDA out of memory",
     # Behind "is a flag of ".
     "an earlier version",
-    # Of --help.
+    # --help has these.
     "Batching and threads (each ", "Metrics and health over", "Stopping and logging",
     "One model without a repository", "ferry-server serves models",
 )

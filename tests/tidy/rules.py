@@ -259,6 +259,19 @@ PEOPLE = re.compile(r"\b(who|whoever|whom|nobody|somebody|anybody)\b", re.I)
 HEADLINE = re.compile(r"^// [\w:~-]+(\(\))?: ")
 
 
+def comments_begin_with_a_subject(source):
+    """No comment begins with "Of"; a line of C++ does not go on with it."""
+    if not source.path.endswith((".h", ".cc", ".cu", ".cuh", ".py")):
+        return
+    before = ""
+    for number, line in enumerate(source.lines, 1):
+        if (re.match(r"\s*// Of [a-z]", line) or
+                re.match(r"\s*(//|#) Of ", line) and
+                not re.match(r"\s*(//|#)", before)):
+            yield number, "begins with 'Of': put the subject first"
+        before = line
+
+
 def comments_are_plain(source):
     """Subject and verb; threads and requests are not people."""
     if not source.path.endswith((".h", ".cc", ".cu", ".cuh")):
@@ -270,8 +283,6 @@ def comments_are_plain(source):
         if PEOPLE.search(comment):
             yield number, ("names a person: write 'the thread that', 'a client "
                            "that', 'no request'")
-        if re.match(r"\s*// Of [a-z]", line):
-            yield number, "begins with 'Of': put the subject first"
         before = source.lines[number - 2] if number > 1 else ""
         if re.match(r"\s*// As ", line) and not re.match(r"\s*//", before):
             yield number, "begins with 'As': put the subject first"
@@ -298,6 +309,7 @@ RULES = [
     guards_follow_the_path,
     files_say_what_they_are,
     comments_are_plain,
+    comments_begin_with_a_subject,
     paths_are_portable,
     *prose.RULES,
 ]

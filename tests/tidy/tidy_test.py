@@ -91,6 +91,9 @@ class TidyTest(unittest.TestCase):
             ("server/a.h", "#ifndef A_H"),
             ("server/a.cc", "// A thread takes it, " + "whoever comes."),
             ("server/a.cc", "// Of all calls the oldest."),
+            ("server/a.cc", "int a;\n// Of OTLP: SPAN_KIND_SERVER."),
+            ("server/a.cc", "int a;\n  // Of" + " Look()."),
+            ("scripts/a.py", '"""Waits."""\nA = 1\n# Of' + " a call."),
             ("server/a.cc", "int a;\n// As the other does."),
             ("scripts/a.sh", "#!/bin/sh\nset -e"),
             ("docs/a.md", "see /" + "root/notes"),
@@ -107,7 +110,8 @@ class TidyTest(unittest.TestCase):
         ]
         for path, text in cases:
             with self.subTest(path=path, text=text[:40]):
-                opening = "" if path.endswith((".sh", ".md")) else "// A file.\n"
+                whole = path.endswith((".sh", ".md", ".py"))
+                opening = "" if whole else "// A file.\n"
                 source = rules.Source(
                     path, tuple((opening + text).splitlines()))
                 self.assertEqual(len(complaints(source)), 1,

@@ -29,8 +29,8 @@ SETTINGS = {"cpu": {"freezing": True, "cpp.threads": 1,
                     "cpp.dynamic_threads": False},
             "cuda": {"freezing": True, "force_layout_optimization": True}}
 TOLD_CHARACTERS = 4000  # of a compiler's words
-# Of the flags of /proc/cpuinfo, what a compiler makes use of by itself: not
-# what only some makers have (sse4a, vp2intersect).
+# A compiler makes use of these flags of /proc/cpuinfo by itself: not of what
+# only some makers have (sse4a, vp2intersect).
 COMPILED_FOR = re.compile(
     r"sse[234](_[12])?|sse|ssse3|avx(?!512_vp2intersect)\w*|amx\w*|fma|f16c|"
     r"bmi[12]|abm|movbe|popcnt")

@@ -16,7 +16,8 @@ from torch import nn
 from ferry_export.errors import ExportError
 
 LARGEST = 127
-# Of a row's largest value, so that rows of zeros divide by something.
+# A row's largest value counts as this at least, so that rows of zeros divide by
+# something.
 LEAST = 1e-9
 # Inductor's own kernels read int8 weights; torch's are several times slower at
 # more than a few rows. With matrix tiles the choice is certain, and measuring

@@ -6,7 +6,7 @@ from ferry_export.errors import ExportError, reason
 from ferry_export.tensors import ANY_SIZE
 
 SEED = 20_250_101
-# Of a dimension that varies, where no samples are given.
+# A dimension that varies has it where no samples are given.
 FREE_SIZE = 16
 # Past 256, to which bf16 counts: positions made in it are wrong from there on.
 LARGE_SIZE = 384

@@ -22,7 +22,7 @@ START_SECONDS = 300
 STOP_SECONDS = 30
 REPLY_SECONDS = 120
 CLIENTS = 8
-# Of ferry-server's --device: the one GPU there is; CUDA_VISIBLE_DEVICES chooses.
+# ferry-server's --device says the one GPU there is; CUDA_VISIBLE_DEVICES chooses.
 SERVER_DEVICES = {"cpu": "cpu", "cuda": "only"}
 # By dtype: (largest error as a share of the largest value, smallest cosine).
 TOLERANCES = {"fp32": (1e-4, 0.99999), "bf16": (0.05, 0.999),
