@@ -230,13 +230,6 @@ bool PrefersOpenMetrics(absl::string_view accept) {
   return open_metrics > 0 && open_metrics >= text;
 }
 
-std::string ToOpenMetricsText(const std::vector<MetricFamily>& families) {
-  return ToOpenMetricsText(families,
-                           [](const std::string&, const std::string&) {
-                             return std::vector<Exemplar>();
-                           });
-}
-
 std::string ToOpenMetricsText(const std::vector<MetricFamily>& families,
                               ExemplarsOf exemplars_of) {
   Writer writer(exemplars_of);

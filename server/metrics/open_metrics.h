@@ -35,8 +35,6 @@ using ExemplarsOf = absl::FunctionRef<std::vector<Exemplar>(
 std::string ToOpenMetricsText(
     const std::vector<prometheus::MetricFamily>& families,
     ExemplarsOf exemplars_of);
-std::string ToOpenMetricsText(
-    const std::vector<prometheus::MetricFamily>& families);
 
 }  // namespace ferry
 

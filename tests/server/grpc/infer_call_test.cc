@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "proto/inference.pb.h"
 #include "tests/server/borrowed_models.h"
 #include "tests/server/codec/message_bytes.h"
@@ -458,12 +459,8 @@ struct TracedScene : Scene {
   // How often the text was written of what has ended.
   size_t Count(const std::string& text) {
     tracer.Flush(kNever);
-    size_t count = 0;
-    for (size_t at = texts.find(text); at != std::string::npos;
-         at = texts.find(text, at + 1)) {
-      ++count;
-    }
-    return count;
+    const std::vector<std::string> between = absl::StrSplit(texts, text);
+    return between.size() - 1;
   }
 
   std::string texts;

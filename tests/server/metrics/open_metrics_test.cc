@@ -10,6 +10,10 @@
 namespace ferry {
 namespace {
 
+std::vector<Exemplar> NoExemplars(const std::string&, const std::string&) {
+  return {};
+}
+
 TEST(OpenMetrics, ItIsGivenToWhatAsksForIt) {
   // Prometheus 2.42, and 3.0 with its default scrape_protocols.
   EXPECT_TRUE(PrefersOpenMetrics(
@@ -39,7 +43,7 @@ TEST(OpenMetrics, CountersGaugesAndTheirTextsAreWrittenAsItSays) {
                       {{"model", "m\"\\\n"}}, 3);
   families.AddGauge({"ferry_b", "B"}, {}, 0.25);
   families.AddCounter({"nv_c", "C"}, {}, 7);
-  EXPECT_EQ(ToOpenMetricsText(families.Take()),
+  EXPECT_EQ(ToOpenMetricsText(families.Take(), NoExemplars),
             "# TYPE ferry_a counter\n"
             "# HELP ferry_a What \\\"a\\\" is\n"
             "ferry_a_total{model=\"m\\\"\\\\\\n\"} 3.0\n"
@@ -84,7 +88,7 @@ TEST(OpenMetrics, BoundsOfBucketsAreCanonicalAndEndWithInfinity) {
   by_rows[1 << 20].batches.Add(1);
   MetricFamilies families(Buckets::kCommon);
   families.AddRows({"ferry_rows", "R"}, {}, by_rows);
-  const std::string text = ToOpenMetricsText(families.Take());
+  const std::string text = ToOpenMetricsText(families.Take(), NoExemplars);
   EXPECT_NE(text.find("ferry_rows_bucket{le=\"1.0\"} 2\n"), std::string::npos)
       << text;
   EXPECT_NE(text.find("ferry_rows_bucket{le=\"1.048576e+06\"} 3\n"),

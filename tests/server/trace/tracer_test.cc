@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/mutex.h"
 
 namespace ferry {
@@ -30,12 +31,8 @@ struct Given {
   }
   size_t Count(const std::string& text) {
     MutexLock lock(mutex);
-    size_t count = 0;
-    for (size_t at = all.find(text); at != std::string::npos;
-         at = all.find(text, at + 1)) {
-      ++count;
-    }
-    return count;
+    const std::vector<std::string> between = absl::StrSplit(all, text);
+    return between.size() - 1;
   }
   bool IsEmpty() {
     MutexLock lock(mutex);
