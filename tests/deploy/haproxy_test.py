@@ -20,6 +20,7 @@ from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
 import ferry_process
+import tools
 from ferry_process import parameter, tensor, wait_until
 from launched import Launched, is_alive
 
@@ -54,8 +55,8 @@ def requests_served(server):
     return counts
 
 
-class Proxy:
-    """HAProxy on the shipped file; `with` stops it."""
+class Proxy(tools.Running):
+    """HAProxy on the shipped file."""
 
     def __init__(self, servers):
         self.port = ferry_process.free_port()
@@ -64,29 +65,11 @@ class Proxy:
         for i, server in enumerate(servers):
             environment[f"FERRY_SLICE_{i}"] = server["grpc"]
             environment[f"FERRY_CHECK_{i}"] = server["metrics"].split(":")[1]
-        self.process = subprocess.Popen(
-            [HAPROXY, "-db", "-f", CONFIG], env=environment,
-            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        self.log = []
-        self.reader = threading.Thread(
-            target=self.log.extend, args=(self.process.stderr,), daemon=True)
-        self.reader.start()
+        super().__init__([HAPROXY, "-db", "-f", CONFIG], env=environment)
 
     @property
     def address(self):
         return f"127.0.0.1:{self.port}"
-
-    def has_said(self, text):
-        return any(text in line for line in self.log)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(LIMIT_S)
-        self.reader.join(LIMIT_S)
-        self.process.stderr.close()
 
 
 class Load:
@@ -171,8 +154,8 @@ class HaproxyTest(unittest.TestCase):
                     lambda: served(servers) >= BEFORE_DRAIN or load.has_ended(),
                     LIMIT_S)
                 self.assertFalse(load.has_ended(), "".join(load.said()) +
-                                 f"HAProxy: {proxy.log}")
-                self.assertTrue(began, proxy.log)
+                                 f"HAProxy: {proxy.lines}")
+                self.assertTrue(began, proxy.lines)
                 shares = [served([server]) for server in servers]
                 os.kill(leaver["pid"], signal.SIGTERM)
                 self.assertTrue(wait_until(
@@ -208,13 +191,13 @@ class HaproxyTest(unittest.TestCase):
 
                 for i, server in enumerate(servers):
                     self.assertTrue(wait_until(
-                        lambda: has_served(server), LIMIT_S), proxy.log)
+                        lambda: has_served(server), LIMIT_S), proxy.lines)
                     os.kill(server["pid"], signal.SIGKILL)
                     launched.wait_for(
                         lambda all_: all_[i]["restarts"] == 1 and
                         all_[i]["state"] == "ready")
                     self.assertTrue(wait_until(
-                        lambda: has_served(server), LIMIT_S), proxy.log)
+                        lambda: has_served(server), LIMIT_S), proxy.lines)
                     self.assertFalse(load.has_ended(), "".join(load.said()))
                 point, text = load.finish()
             self.assertEqual(point["errors"], {}, text)

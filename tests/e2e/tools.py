@@ -4,6 +4,7 @@ said, where one is not installed."""
 import os
 import pathlib
 import subprocess
+import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,3 +33,29 @@ class Tool:
         if told.returncode != 0:
             raise RuntimeError(f"{self.script}: {told.stderr}")
         return (told.stdout + told.stderr).strip()
+
+
+class Running:
+    """A program that runs beside a test, which reads the lines that it writes to
+    either output; `with` ends it."""
+
+    def __init__(self, command, **options):
+        self.lines = []
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            **options)
+        self._reader = threading.Thread(
+            target=self.lines.extend, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+
+    def has_said(self, text):
+        return any(text in line for line in self.lines)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait(TIMEOUT_S)
+        self._reader.join(TIMEOUT_S)
+        self._process.stdout.close()

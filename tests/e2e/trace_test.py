@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import socket
-import subprocess
 import tempfile
 import threading
 import unittest
@@ -84,8 +83,8 @@ class Collector:
         self.server.server_close()
 
 
-class OpenTelemetrysCollector:
-    """The collector, by the config of deploy/; `with` ends it."""
+class OpenTelemetrysCollector(tools.Running):
+    """The collector, by the config of deploy/."""
 
     def __init__(self, folder):
         port = free_port()
@@ -94,29 +93,9 @@ class OpenTelemetrysCollector:
         text = (ROOT / "deploy/opentelemetry/collector.yaml").read_text()
         with open(config, "w", encoding="utf-8") as file:
             file.write(text.replace(":4318", f":{port}"))
-        self.lines = []
-        self.process = subprocess.Popen(
-            ["bash", COLLECTOR.script, "--config", config],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        assert wait_until(lambda: self.has("Everything is ready")), self.lines
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.lines.append(line)
-
-    def has(self, text):
-        return any(text in line for line in self.lines)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(30)
-        self._reader.join(10)
-        self.process.stdout.close()
+        super().__init__(["bash", COLLECTOR.script, "--config", config])
+        assert wait_until(
+            lambda: self.has_said("Everything is ready")), self.lines
 
 
 class TraceTest(unittest.TestCase):
@@ -162,18 +141,18 @@ class TraceTest(unittest.TestCase):
                     Client(server) as client:
                 call = client.start(one_row("sim", "mine"), metadata=[SAMPLED])
                 self.assertEqual(code_of(call), "OK")
-                self.assertTrue(wait_until(lambda: collector.has(TRACE)))
+                self.assertTrue(wait_until(lambda: collector.has_said(TRACE)))
                 server.signal()
                 self.assertEqual(server.wait(), 0)
             for name in ["infer", "batch", *PARTS]:
                 self.assertTrue(
-                    wait_until(lambda: collector.has(f"Name           : {name}")),
+                    wait_until(lambda: collector.has_said(f"Name           : {name}")),
                     "".join(collector.lines))
             for text in (f"Trace ID       : {TRACE}",
                          f"Parent ID      : {SPAN}",
                          "service.name: Str(ferry)",
                          "ferry.request_id: Str(mine)", "-> Trace ID: "):
-                self.assertTrue(collector.has(text), "".join(collector.lines))
+                self.assertTrue(collector.has_said(text), "".join(collector.lines))
 
     def test_requests_of_a_stream_are_in_its_trace(self):
         with Collector() as collector, \
