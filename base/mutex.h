@@ -3,8 +3,8 @@
 // absl::Mutex is not used in batcher/: the distribution's prebuilt one makes
 // ThreadSanitizer report races that are not there (docs/decisions/0006).
 //
-// Thread safety: thread-safe. Not on the path of a request: a batch may take a
-// lock, a request never does.
+// Thread safety: thread-safe. Between a request and its batch none is taken
+// (batcher/): a lock that all requests take is what they wait for.
 #ifndef FERRY_BASE_MUTEX_H_
 #define FERRY_BASE_MUTEX_H_
 

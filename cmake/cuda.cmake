@@ -44,7 +44,8 @@ function(ferry_cuda_library)
     add_custom_command(OUTPUT ${object}
       COMMAND ${FERRY_NVCC} -ccbin ${CMAKE_CXX_COMPILER} -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
         -std=c++20 -O3 -I${CMAKE_SOURCE_DIR} -isystem ${FERRY_CUDA_HOME}/include
-        ${_cuda_code} -Xcompiler=-fPIC,-Wall,-Wextra
+        -D_GLIBCXX_ASSERTIONS -D_FORTIFY_SOURCE=3
+        ${_cuda_code} -Xcompiler=-fPIC,-fstack-protector-strong,-Wall,-Wextra
         $<$<BOOL:${FERRY_STRICT}>:-Werror=all-warnings>
         -MD -MF ${object}.d
       DEPENDS ${source} DEPFILE ${object}.d

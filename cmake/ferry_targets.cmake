@@ -8,21 +8,40 @@
 #
 #   ferry_fuzzer(NAME codec SRCS .. DEPS .. RUNS 10000)  # builds bin/<name>_fuzzer
 #   ferry_build_identity(LIBRARY .. NAME .. HEADER .. FUNCTION .. PATTERNS ..)
+#   ferry_shipped(<target>)  # hardened, for targets made without the above
 #
 # A library without SRCS is a header-only (INTERFACE) target. Headers compile
 # alone: X.cc includes X.h first, and those without an X.cc are compiled by the
 # target all_verify_interface_header_sets.
+
+# What is shipped is hardened, which tests/deploy/hardening_test.py checks, and
+# names its sources from the root, not where it was built (scripts/reproduce.sh).
+# ccache with a base folder passes paths from the build folder on; a flag with an
+# absolute path would keep two folders from sharing what they compile alike.
+# Definitions come before CMAKE_CXX_FLAGS, which may take them back by -U.
+function(ferry_shipped target)
+  if(FERRY_SANITIZE)
+    return()
+  endif()
+  set(root ${CMAKE_SOURCE_DIR})
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES CCACHE_BASEDIR)
+    file(RELATIVE_PATH root ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+    string(REGEX REPLACE "/$" "" root ${root})
+  endif()
+  target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS
+    $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=3>)  # it needs optimization
+  target_compile_options(${target} PRIVATE -fstack-protector-strong
+    -ffile-prefix-map=${root}/=)
+  target_link_options(${target} PRIVATE
+    LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+endfunction()
 
 function(_ferry_flags target)
   if(FERRY_STRICT)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow
       -Wconversion -Wold-style-cast -Wvla -Walloca -Werror)
   endif()
-  if(NOT FERRY_SANITIZE)
-    # What is shipped names its sources from the root, not where it was built.
-    target_compile_options(${target} PRIVATE
-      -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
-  endif()
+  ferry_shipped(${target})
   if(FERRY_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${FERRY_SANITIZE}
       -fno-omit-frame-pointer -fno-sanitize-recover=all)

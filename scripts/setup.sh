@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs everything that building and testing Ferry needs on Debian 12.
+# Installs everything that building and testing Ferry needs on Debian 12, and says
+# which of Debian's packages have other versions than those last tested with.
 #
 #   scripts/setup.sh                  keep the choice made before; lean at first
 #   scripts/setup.sh --lean           LibTorch for the processor (about 600 MB)
@@ -89,6 +90,11 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
+# A difference, a security update for one, is said and stops nothing.
+compare_versions() {
+  python3 scripts/debian_versions.py | sed "s/^/$script: note: /" || true
+}
+
 make_venv() {
   local python=/usr/bin/python3
   # A pip that can install, not half a one.
@@ -106,9 +112,10 @@ pip_install() {
   local label=$1
   shift
   step "$label" .venv/bin/python -m pip install --disable-pip-version-check \
-    --no-input --progress-bar off --retries 5 "$@" ||
+    --no-input --progress-bar off --retries 5 --no-deps --require-hashes "$@" ||
     die "pip could not install: are the network and the package index" \
-      "reachable, and is there room on the disk?"
+      "reachable, is there room on the disk, and has each file a hash that" \
+      "requirements/locked has (scripts/lock.sh)?"
 }
 
 use_libtorch() {
@@ -137,28 +144,28 @@ PYTHON
 
 install_python() {
   local stamp
-  stamp=$(cat requirements/*.txt "${BASH_SOURCE[0]}" | sha256sum)
+  stamp=$(cat requirements/locked/*.txt "${BASH_SOURCE[0]}" | sha256sum)
   stamp="$mode cuda=$cuda ${stamp%% *}"
   if [ "$(cat .venv/ferry-setup 2>/dev/null)" = "$stamp" ]; then
     return
   fi
   make_venv
   rm -f .venv/ferry-setup
-  pip_install "installing the Python client and tokenizer" --no-deps \
-    -r requirements/python.txt
+  pip_install "installing the Python client and tokenizer" \
+    -r requirements/locked/python.txt
   case $mode in
     lean)
-      pip_install "installing LibTorch (about 600 MB)" --no-deps \
-        -r requirements/torch.txt
+      pip_install "installing LibTorch (about 600 MB)" \
+        -r requirements/locked/torch.txt
       ;;
     full)
       pip_install "installing all of torch and CUDA (about 4 GB)" \
-        -r requirements/full.txt -r requirements/export.txt
+        -r requirements/locked/full.txt -r requirements/locked/export.txt
       ;;
   esac
   if [ "$cuda" = yes ]; then
-    pip_install "installing the CUDA compiler (about 100 MB)" --no-deps \
-      -r requirements/cuda.txt
+    pip_install "installing the CUDA compiler (about 100 MB)" \
+      -r requirements/locked/cuda.txt
   fi
   step "checking that it loads" check_venv ||
     die "what pip installed does not load; remove .venv and try again"
@@ -181,7 +188,10 @@ mkdir -p .tools
 if [ "$mode" = full ] && ! grep -qs '^full' .venv/ferry-setup; then
   announce_full
 fi
-[ "$apt" = no ] || install_packages
+if [ "$apt" = yes ]; then
+  install_packages
+  compare_versions
+fi
 if [ "$mode" = libtorch ]; then
   use_libtorch
 else

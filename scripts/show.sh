@@ -15,7 +15,7 @@
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go; of a
 #     .pt2 too where there is all of torch, as for B5
-# B4-codec, B4-config, B4-files  a fuzz target: executions, planted bugs, of
+# B4-codec, B4-config, B4-files, B4-clients  a fuzz target: executions, bugs, of
 #     the codec the coverage too (--runs N; needs llvm-14); half an hour each
 # B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
 #     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
@@ -23,6 +23,8 @@
 # C2  served against called in a loop, with 64, 128 and 256 outstanding
 # C3  latency under open-loop load, by policy and max_wait
 # C4  overload over gRPC, with timeouts
+# chaos  servers that are killed, stopped and drained behind HAProxy and Envoy
+#     (scripts/haproxy.sh, scripts/envoy.sh), with a ledger of requests; half an hour
 # core  the core before decision 0037 and now, with its counts; half an hour.
 #     --before DIR: the programs of that commit, built in a worktree of 3c1aa82
 # C5  the bytes moved for a large tensor      profile  instructions by stage
@@ -34,6 +36,8 @@
 #     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # G4  how late a queued request is answered that expires or is cancelled
+# hostile  an honest client beside hostile ones of eight kinds, all at once for five
+#     minutes and each alone; twenty minutes
 # load  ferry_load_ratio against what arrives, and the busy ratio beside it, under
 #     each policy; on a virtual clock and, seven minutes, on servers
 # live-page  the live page after some minutes of load, in pictures
@@ -43,6 +47,11 @@
 #     processor; --before DIR: also by the programs there
 # scrapes  what ten scrapes of /metrics a second cost
 # sends  planned requests a second that ferry-bench itself can send
+# soak    half an hour at 70 % load over TLS, with cancels, deadlines, reloads,
+#     rotations of certificate and tokens, and scrapes: memory, descriptors, threads
+# soak-sanitizers  the same on servers built for AddressSanitizer and ThreadSanitizer,
+#     at less load, ten minutes each: is one report made?
+# trust   what tokens and TLS cost a request (needs valgrind)
 # traces  what tracing one request in a hundred costs (needs valgrind)
 # grpc-api  completion queues against the callback API
 #
@@ -83,6 +92,10 @@ case " $* " in
     if [ "$1" = B1 ]; then
       bash scripts/make_minilm.sh
     fi
+    if [ "$1" = soak-sanitizers ]; then
+      bash scripts/build.sh asan-server
+      bash scripts/build.sh tsan-server
+    fi
     if [ "$1" = A5 ]; then
       bash scripts/build.sh tsan batcher_soak
     fi
@@ -95,6 +108,7 @@ if { [ "$1" = policies ] || [ "$1" = load ] || [ "$1" = E5 ] ||
   [ "$1" = live-page ]; } &&
   ! .venv/bin/python -c 'import matplotlib' 2>/dev/null; then
   step "installing requirements/show.txt" .venv/bin/python -m pip install \
-    --disable-pip-version-check --no-deps -r requirements/show.txt
+    --disable-pip-version-check --no-deps --require-hashes \
+    -r requirements/locked/show.txt
 fi
 exec .venv/bin/python scripts/show/main.py "$@"

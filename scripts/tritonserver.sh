@@ -25,8 +25,10 @@ install() {
   rm -rf "$home"
   "$python" -m venv "$home" >&2 ||
     die "could not make a virtual environment: is python3-venv installed?"
+  bash scripts/locked.sh "$server" "$numpy" >"$home/locked.txt" || exit 1
   "$home/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --no-input --no-deps --only-binary=:all: "$server" "$numpy" >&2 ||
+    --no-input --no-deps --only-binary=:all: --require-hashes \
+    -r "$home/locked.txt" >&2 ||
     die "pip could not install $server and $numpy for Python $version: is" \
       "the package index reachable?"
   [ -d "$parts/python_backend_stubs/$version" ] ||

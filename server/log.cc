@@ -201,11 +201,12 @@ class OutputPipe {
 };
 
 struct Log {
-  Log(int fd, LogFormat format)
-      : writer(fd, kMaxQueuedBytes, [format](uint64_t count) {
+  Log(int its_fd, LogFormat format)
+      : fd(its_fd), writer(fd, kMaxQueuedBytes, [format](uint64_t count) {
           return DroppedRecord(format, count);
         }) {}
 
+  const int fd;
   LineWriter writer;
   std::unique_ptr<OutputPipe> output;
 };
@@ -251,7 +252,7 @@ void FlushWritten(Log& log) {
 // Why a process aborts stands in the pipe, or in the queue. It may abort within
 // a call that prints.
 void FlushAndAbort(int number) {
-  FlushWritten(*the_log.load(std::memory_order_seq_cst));
+  FlushLogInHandler();
   std::signal(number, SIG_DFL);
   std::raise(number);
 }
@@ -311,6 +312,17 @@ void FlushLog() {
     FlushStandardOutput();
   }
   FlushWritten(*log);
+}
+
+void FlushLogInHandler() {
+  if (Log* const log = the_log.load(std::memory_order_seq_cst)) {
+    FlushWritten(*log);
+  }
+}
+
+int LogFd() {
+  const Log* const log = the_log.load(std::memory_order_seq_cst);
+  return log == nullptr ? -1 : log->fd;
 }
 
 uint64_t DroppedLogLines() {

@@ -35,6 +35,13 @@ void StartLog(const LogOptions& options);
 // lock. Called before the process ends, also for what was printed.
 void FlushLog();
 
+// Does the same in a handler of signals, but for what was printed.
+void FlushLogInHandler();
+
+// Returns the descriptor that the log is written to, or -1 before its start:
+// standard error is read by a thread of this process.
+int LogFd();
+
 // Lines that were dropped since the start.
 uint64_t DroppedLogLines();
 

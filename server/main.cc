@@ -1,7 +1,8 @@
 // ferry-server reads flags, loads models, serves until a signal, and drains.
 //
-// Exit codes: 0 drained; 1 could not start; 3 a device is lost or hangs; 4 what
-// was admitted was not finished in time; 128 + n ended at once by signal n.
+// Exit codes: 0 drained; 1 could not start; 3 a device is lost, something
+// hangs, or memory runs out; 4 what was admitted was not finished in time;
+// 128 + n ended at once by signal n. A crash ends it by a signal.
 #include <absl/synchronization/mutex.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,18 +24,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "base/printable_text.h"
 #include "base/thread_priority.h"
 #include "models/device.h"
+#include "models/files/temporary_folder.h"
 #include "models/repository/model_repository.h"
 #include "models/start_cuda.h"
 #include "models/torch_library.h"
+#include "server/auth/gatekeeper.h"
 #include "server/control/check_config.h"
 #include "server/control/probe_load.h"
+#include "server/control/return_memory.h"
+#include "server/crash_report.h"
 #include "server/log.h"
 #include "server/metrics/device_metrics.h"
 #include "server/net/open_files.h"
 #include "server/options.h"
+#include "server/reason_file.h"
 #include "server/server.h"
 #include "server/stop_signals.h"
 #include "server/version.h"
@@ -61,7 +68,9 @@ std::string Printable(absl::string_view text) {
 }
 
 int CannotStart(const absl::Status& status) {
-  spdlog::error("cannot start: {}", std::string(status.message()));
+  const std::string why = absl::StrCat("cannot start: ", status.message());
+  spdlog::error("{}", why);
+  WriteReason(why, kExitCannotStart);
   return kExitCannotStart;
 }
 
@@ -126,22 +135,22 @@ absl::Status StartDevice(Device* device, ServerOptions& options) {
 }
 
 void LogReady(const ServerOptions& options, const Server& server) {
+  const std::string grpc =
+      HostAndPort(options.grpc.address, server.grpc_port());
   std::string metrics = "off";
   if (server.metrics_port().has_value()) {
-    metrics =
-        absl::StrCat(options.metrics.address, ":", *server.metrics_port());
+    metrics = HostAndPort(options.metrics.address, *server.metrics_port());
   }
   const std::string missing = absl::StrJoin(server.MissingModels(), ",");
   if (missing.empty() || !options.is_readiness_strict) {
-    spdlog::info("ready grpc={}:{} metrics={}{}{}", options.grpc.address,
-                 server.grpc_port(), metrics,
+    spdlog::info("ready grpc={} metrics={}{}{}", grpc, metrics,
                  missing.empty() ? "" : " missing=", missing);
     return;
   }
   spdlog::warn(
-      "serves, but is not ready grpc={}:{} metrics={} missing={}: it is when "
+      "serves, but is not ready grpc={} metrics={} missing={}: it is when "
       "they are loaded or unloaded, or with --strict-readiness=false",
-      options.grpc.address, server.grpc_port(), metrics, missing);
+      grpc, metrics, missing);
 }
 
 void LogState(const Server& server) {
@@ -175,7 +184,10 @@ void LookAfterBackends(const LifecycleOptions& lifecycle, StopSignals& signals,
   const TimePoint now = Clock::Steady().Now();
   const TimePoint deadline = now + lifecycle.exit_timeout;
   signals.ExitBy(deadline + kTakeApart, kExitDeviceLost);
-  spdlog::critical("cannot go on: {}", *why);
+  const std::string end = absl::StrCat("cannot go on: ", *why);
+  spdlog::critical("{}", end);
+  WriteReason(end, kExitDeviceLost);
+  LogState(server);
   WarnOfDriver(lifecycle, deadline + kTakeApart - now);
   server.FinishDrain(deadline).IgnoreError();  // what hangs is not answered
   signals.SleepUntil(now + kLostGrace);
@@ -218,7 +230,9 @@ int DrainServer(const LifecycleOptions& lifecycle, int signal,
     ExitNow(kExitOk);
   }
   if (!status.ok()) {
-    spdlog::error("not drained: {}", std::string(status.message()));
+    const std::string why = absl::StrCat("not drained: ", status.message());
+    spdlog::error("{}", why);
+    WriteReason(why, kExitDrainTimeout);
     WarnOfDriver(lifecycle, kExitSoon);
     ExitNow(kExitDrainTimeout);
   }
@@ -252,12 +266,21 @@ int Serve(int argc, char** argv, ServerOptions& options) {
   PrepareTorchEnvironment();  // before the first thread
   StopSignals signals;
   StartLog(options.log);
+  ReportCrashes();
   spdlog::info("ferry-server {} {}", kVersion, DescribeOptions(options));
+  if (!options.lifecycle.reason_file.empty()) {
+    if (absl::Status status = OpenReasonFile(options.lifecycle.reason_file);
+        !status.ok()) {
+      return CannotStart(status);
+    }
+  }
   RaiseOpenFileLimit();
+  BoundFreedMemory();
   auto ports = BindPorts(options);
   if (!ports.ok()) {
     return CannotStart(ports.status());
   }
+  TemporaryFolder::Sweep();  // what a server that was killed left
   RaisePriorities(options.lifecycle.priority);
   auto claimed = ClaimDevice(options.device.selector, VisibleDevices());
   if (!claimed.ok()) {
@@ -324,7 +347,22 @@ int WithRepository(ServerOptions& options,
   return run(repository, result_fd);
 }
 
+// Returns the exit code of what has no log.
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) {
+    return kExitOk;
+  }
+  std::fprintf(stderr, "ferry-server: %s\n",
+               Printable(status.message()).c_str());
+  return kExitCannotStart;
+}
+
 int Check(ServerOptions& options) {
+  // Which addresses others reach is seen at a start alone.
+  const auto keeper = Gatekeeper::Open(options.trust, {}, absl::Now());
+  if (!keeper.ok()) {
+    return ExitCode(keeper.status());
+  }
   return WithRepository(
       options, [&](ModelRepository& repository, int result_fd) {
         const ConfigCheck check = CheckConfig(repository, options.control);
@@ -338,16 +376,6 @@ int Check(ServerOptions& options) {
         }
         return check.is_good ? kExitOk : kExitCannotStart;
       });
-}
-
-// Returns the exit code of what has no log.
-int ExitCode(const absl::Status& status) {
-  if (status.ok()) {
-    return kExitOk;
-  }
-  std::fprintf(stderr, "ferry-server: %s\n",
-               Printable(status.message()).c_str());
-  return kExitCannotStart;
 }
 
 int RunCommandLine(int argc, char** argv) {

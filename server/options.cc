@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "flags/parse_flags.h"
 #include "flags/value_checks.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr int kMaxPort = 65535;
 constexpr int kMaxInferThreads = 64;
 constexpr int kMaxStreams = 1 << 16;
+constexpr int kMaxConnections = 1 << 20;
+constexpr int kMaxPercent = 100;
 constexpr int64_t kMinMessageBytes = 1 << 10;
 constexpr int64_t kMaxMessageBytes = std::numeric_limits<int32_t>::max();
 constexpr double kMaxSeconds = 86400;
@@ -31,6 +34,7 @@ struct RawFlags {
   SingleModelFlags single;
   bool no_completion = false;
   bool require_manifest = false;
+  std::optional<std::string> manifest_key;
   std::optional<int> metrics_port;
   std::optional<int64_t> grpc_memory_bytes;
   std::string compression = "none";
@@ -39,6 +43,9 @@ struct RawFlags {
   std::string log_format = "text";
   bool no_raised_priority = false;
   bool grpc_reflection = false;
+  std::string admin_address;
+  bool open_health = false;
+  bool insecure = false;
   bool admin_rpc = false;
   bool triton_status_codes = false;
   bool load_trailers = false;
@@ -49,6 +56,9 @@ struct RawFlags {
   int64_t probe_load_bytes = 0;
   bool run_probe_load = false;
   double poll_s = 15;
+  double idle_s = 0;
+  double age_s = 0;
+  double age_grace_s = 60;
   double drain_delay_s = 0;
   double exit_timeout_s = 20;
   double backend_timeout_s = 120;
@@ -143,6 +153,13 @@ void AddModelFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                "there is always checked")
       ->needs("--model-repository")
       ->group(models);
+  app.add_option("--manifest-key", raw.manifest_key,
+                 "public Ed25519 key in PEM: require manifests, each with the "
+                 "raw signature of this key in MANIFEST.sha256.sig beside it, "
+                 "as scripts/sign_model.sh makes it")
+      ->needs("--model-repository")
+      ->type_name("FILE")
+      ->group(models);
   app.add_flag("--check-config", raw.check_config,
                "load every model, print what is wrong and the configs in "
                "force, and exit: 0 where all can be served")
@@ -173,8 +190,10 @@ void AddDeviceFlag(CLI::App& app, DeviceOptions& device) {
 
 void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   const char* const group = "gRPC";
-  app.add_option("--grpc-address", grpc.address,
-                 "IP address to listen on, or a host name that has one or more")
+  app.add_option(
+         "--grpc-address", grpc.address,
+         "IP address to listen on, a host name that has one or more, or "
+         "unix:FILE, a UNIX socket of the mode 0660")
       ->type_name("HOST")
       ->capture_default_str()
       ->group(group);
@@ -229,12 +248,46 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
       ->check(IntegerFrom(1, kMaxStreams))
       ->type_name("N")
       ->group(group);
+  app.add_option("--grpc-max-connections", grpc.connections.all,
+                 "connections at once, at most; one more is closed at once. "
+                 "Not given: as many as there are descriptors, but for 64")
+      ->check(IntegerFrom(1, kMaxConnections))
+      ->type_name("N")
+      ->group(group);
+  app.add_option("--grpc-max-connections-per-peer", grpc.connections.of_peer,
+                 "the same of one IP address, or IPv6 network of 64 bits; not "
+                 "given: no bound. Clients behind one proxy are one peer")
+      ->check(IntegerFrom(1, kMaxConnections))
+      ->type_name("N")
+      ->group(group);
+  app.add_option("--grpc-max-connection-idle-secs", raw.idle_s,
+                 "end a connection that has had no call for that long; its "
+                 "client opens another with its next call, but one that comes "
+                 "at that moment is UNAVAILABLE; 0: never")
+      ->check(NumberFrom(0, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-max-connection-age-secs", raw.age_s,
+                 "tell clients to open another connection after that long, so "
+                 "that they spread over servers that have come; 0: never")
+      ->check(NumberFrom(0, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--grpc-max-connection-age-grace-secs", raw.age_grace_s,
+                 "what calls of the old connection have, streams for one, "
+                 "before they are cut; 0: no bound")
+      ->check(NumberFrom(0, kMaxSeconds))
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(group);
   app.add_flag("--grpc-reflection", raw.grpc_reflection,
                "offer the reflection service (for grpcurl)")
       ->group(group);
   app.add_flag("--admin-rpc", raw.admin_rpc,
-               "offer ferry.v1.Admin on the same port: a client that reaches "
-               "it may change policy, batch size and queue bounds")
+               "offer ferry.v1.Admin: a client with the scope admin may change "
+               "policy, batch size and queue bounds")
       ->group(group);
   app.add_flag("--triton-status-codes", raw.triton_status_codes,
                "answer UNAVAILABLE where the queue is full, as Triton does")
@@ -242,6 +295,74 @@ void AddGrpcFlags(CLI::App& app, RawFlags& raw, GrpcOptions& grpc) {
   app.add_flag("--endpoint-load-metrics", raw.load_trailers,
                "tell the server's load with each reply of ModelInfer, in the "
                "trailer endpoint-load-metrics-bin (ORCA), for balancers")
+      ->group(group);
+}
+
+std::string CheckFileName(const std::string& path) {
+  return path.empty() ? "expected a file, got nothing" : "";
+}
+
+void AddTrustFlags(CLI::App& app, RawFlags& raw, TrustOptions& trust) {
+  const char* const group = "Trust";
+  CLI::Option* const certificate =
+      app.add_option("--tls-cert", trust.tls.certificate,
+                     "TLS for gRPC and HTTP, with this certificate and those "
+                     "that signed it, as PEM; it is read again when it "
+                     "changes, and so are the files below")
+          ->check(CheckFileName)
+          ->type_name("FILE")
+          ->group(group);
+  CLI::Option* const key =
+      app.add_option("--tls-key", trust.tls.key,
+                     "its key, as PEM, which others on this machine may not "
+                     "read")
+          ->check(CheckFileName)
+          ->type_name("FILE")
+          ->needs(certificate)
+          ->group(group);
+  certificate->needs(key);
+  app.add_option("--tls-client-ca", trust.tls.client_ca,
+                 "clients of gRPC need a certificate that one of these signed")
+      ->check(CheckFileName)
+      ->type_name("FILE")
+      ->needs(certificate)
+      ->group(group);
+  app.add_option("--auth-token-file", trust.token_file,
+                 "clients that may ask, one a line: NAME SCOPES sha256:DIGEST "
+                 "of a token, or NAME SCOPES cert:NAME of a certificate; the "
+                 "scopes are infer, read and admin, with commas between")
+      ->check(CheckFileName)
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--client-max-requests", trust.client.requests,
+                 "requests that one client of --auth-token-file may have under "
+                 "way, at most; 0: no bound")
+      ->check(IntegerFrom(0, int64_t{1} << 40))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--client-max-bytes", trust.client.bytes,
+                 "the same in bytes of them; a single larger request is "
+                 "served; 0: no bound")
+      ->check(IntegerFrom(0, int64_t{1} << 44))
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--open-health", raw.open_health,
+               "health needs no token, as for probes")
+      ->group(group);
+  app.add_option("--admin-address", raw.admin_address,
+                 "HOST:PORT or unix:FILE where alone clients load, unload and "
+                 "change options; else they do at --grpc-address")
+      ->check([](const std::string& address) {
+        return std::string(address.empty() ? "expected an address, got nothing"
+                                           : "");
+      })
+      ->type_name("ADDRESS")
+      ->group(group);
+  app.add_flag("--insecure", raw.insecure,
+               "let other machines reach addresses without TLS, or without "
+               "being known")
       ->group(group);
 }
 
@@ -292,6 +413,23 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
       ->capture_default_str()
       ->group(tracing);
 
+  const char* const memory = "Memory";
+  app.add_option("--memory-refuse-percent", options.memory.refuse_percent,
+                 "refuse requests larger than 64 KiB while the process uses "
+                 "more than that of the memory that the machine has or the "
+                 "control group allows; 0: never")
+      ->check(IntegerFrom(0, kMaxPercent))
+      ->type_name("0-100")
+      ->capture_default_str()
+      ->group(memory);
+  app.add_option("--memory-end-percent", options.memory.end_percent,
+                 "past that, finish what was admitted and end, before the "
+                 "system ends the process; 0: never")
+      ->check(IntegerFrom(0, kMaxPercent))
+      ->type_name("0-100")
+      ->capture_default_str()
+      ->group(memory);
+
   const char* const lifecycle = "Stopping and logging";
   app.add_option("--exit-timeout-secs", raw.exit_timeout_s,
                  "on SIGTERM or SIGINT: finish what was admitted within this")
@@ -318,6 +456,13 @@ void AddProcessFlags(CLI::App& app, RawFlags& raw, ServerOptions& options) {
                "receive; else it is raised where the system allows "
                "that (CAP_SYS_NICE or RLIMIT_NICE)")
       ->group(lifecycle);
+  app.add_option("--reason-file", options.lifecycle.reason_file,
+                 "write why the process ends to this file, in at most 4096 "
+                 "bytes, where its exit code is not 0 or it crashes; such as "
+                 "/dev/termination-log, which Kubernetes shows")
+      ->check(CheckFileName)
+      ->type_name("FILE")
+      ->group(lifecycle);
   app.add_option("--log-level", options.log.level, "least level logged")
       ->check(OneOf({"debug", "info", "warning", "error"}))
       ->capture_default_str()
@@ -342,7 +487,74 @@ absl::Status CompleteSingle(const RawFlags& raw, ServerOptions& options) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
+  if (absl::StartsWith(text, "unix:")) {
+    return ListenAddress{.host = text};
+  }
+  const size_t colon = text.rfind(':');
+  ListenAddress address;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &address.port) ||
+      address.port < 0 || address.port > kMaxPort) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--admin-address: expected HOST:PORT, [IPv6]:PORT or unix:FILE, got '",
+        text, "'"));
+  }
+  address.host = text.substr(0, colon);
+  if (address.host.front() == '[' && address.host.back() == ']') {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  }
+  return address;
+}
+
+absl::Status CompleteTrust(const RawFlags& raw, ServerOptions& options) {
+  if (!raw.admin_address.empty()) {
+    absl::StatusOr<ListenAddress> address =
+        ParseListenAddress(raw.admin_address);
+    if (!address.ok()) {
+      return address.status();
+    }
+    options.grpc.admin_address = *std::move(address);
+  }
+  TrustOptions& trust = options.trust;
+  if (trust.token_file.empty() &&
+      (trust.client.requests > 0 || trust.client.bytes > 0)) {
+    return absl::InvalidArgumentError(
+        "--client-max-requests and --client-max-bytes: expected "
+        "--auth-token-file beside them, which names clients, got none");
+  }
+  if (raw.open_health) {
+    trust.health = HealthAccess::kOpen;
+  }
+  if (raw.insecure) {
+    trust.exposure = Exposure::kInsecure;
+  }
+  return absl::OkStatus();
+}
+
+// Reads the key: what serves, checks or probes has that of its start.
+absl::Status CompleteManifests(const RawFlags& raw,
+                               ModelRepositoryOptions& repository) {
+  if (raw.require_manifest || raw.manifest_key.has_value()) {
+    repository.manifests.use = ManifestUse::kRequired;
+  }
+  if (!raw.manifest_key.has_value()) {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Ed25519Key> key = Ed25519Key::Read(*raw.manifest_key);
+  if (!key.ok()) {
+    return absl::Status(
+        key.status().code(),
+        absl::StrCat("--manifest-key: ", key.status().message()));
+  }
+  repository.manifests.key = *std::move(key);
+  return absl::OkStatus();
+}
+
 absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
+  if (absl::Status status = CompleteTrust(raw, options); !status.ok()) {
+    return status;
+  }
   const auto device = nvml::ParseDevice(options.device.text);
   if (!device.ok()) {
     return device.status();
@@ -408,9 +620,13 @@ absl::Status Complete(const RawFlags& raw, ServerOptions& options) {
   if (raw.no_completion) {
     options.repository.completion = ConfigCompletion::kOff;
   }
-  if (raw.require_manifest) {
-    options.repository.manifests = ManifestUse::kRequired;
+  if (absl::Status status = CompleteManifests(raw, options.repository);
+      !status.ok()) {
+    return status;
   }
+  options.grpc.lives = {.idle = Seconds(raw.idle_s),
+                        .age = Seconds(raw.age_s),
+                        .age_grace = Seconds(raw.age_grace_s)};
   options.lifecycle.drain_delay = Seconds(raw.drain_delay_s);
   options.lifecycle.exit_timeout = Seconds(raw.exit_timeout_s);
   options.lifecycle.backend_timeout = Seconds(raw.backend_timeout_s);
@@ -461,6 +677,12 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"--allow-gpu-metrics", kTriton, "remove it; a GPU's metrics are served"},
     {"--rate-limit", kTriton,
      "remove it; ferry.weight and --device-instances share a device"},
+    {"--grpc-use-ssl", kTriton, "remove it; --tls-cert and --tls-key say it"},
+    {"--grpc-use-ssl-mutual", kTriton, "remove it; --tls-client-ca says it"},
+    {"--grpc-server-cert", kTriton, "write --tls-cert"},
+    {"--grpc-server-key", kTriton, "write --tls-key"},
+    {"--grpc-root-cert", kTriton, "write --tls-client-ca"},
+    {"--grpc-restricted-protocol", kTriton, "write --auth-token-file"},
     {"--grpc-keepalive-time", kTriton, kNoSuch},
     {"--http-thread-count", kTriton, kNoSuch},
     {"--pinned-memory-pool-byte-size", kTriton, kNoSuch},
@@ -487,6 +709,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   AddSingleModelFlags(app, raw.single);
   AddDeviceFlag(app, result.options.device);
   AddGrpcFlags(app, raw, result.options.grpc);
+  AddTrustFlags(app, raw, result.options.trust);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function
     ParseFlags(app, argc, argv, kForeignFlags);

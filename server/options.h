@@ -9,16 +9,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/processor_count.h"
 #include "models/nvml/device_choice.h"
 #include "models/repository/model_repository.h"
+#include "server/auth/trust_options.h"
+#include "server/control/memory_guard.h"
 #include "server/control/model_control_options.h"
 #include "server/grpc/status.h"
 #include "server/log.h"
+#include "server/net/connection_bounds.h"
 #include "server/trace/trace_endpoint.h"
 
 namespace ferry {
@@ -34,15 +37,27 @@ const char* CompressionName(Compression compression);
 
 // On one or two cores a second thread only takes turns with the first one
 // (docs/decisions/0009-no-callback-methods.md); Triton's default is 2.
-inline int DefaultInferThreads() {
-  return std::thread::hardware_concurrency() <= 2 ? 1 : 2;
-}
+inline int DefaultInferThreads() { return ProcessorCount() <= 2 ? 1 : 2; }
 
 enum class LoadTrailers { kOff, kOn };
+
+struct ListenAddress {
+  std::string host;  // or unix:FILE, which has no port
+  int port = 0;      // 0: any free one
+};
+
+// How long a connection may be; 0: as long as it likes.
+struct ConnectionLives {
+  Duration idle{0};  // without a call
+  Duration age{0};
+  Duration age_grace = Milliseconds(60'000);  // what calls have after that
+};
 
 struct GrpcOptions {
   std::string address = "127.0.0.1";
   int port = 8001;  // 0: any free one
+  // Where alone what needs the scope admin is served; nothing: with all else.
+  std::optional<ListenAddress> admin_address;
   int infer_thread_count = DefaultInferThreads();
   int64_t max_message_bytes = int64_t{64} << 20;
   // Bounds what gRPC holds of messages that have not all come, and its buffers.
@@ -53,6 +68,8 @@ struct GrpcOptions {
   AdminRpc admin = AdminRpc::kOff;
   Compression compression = Compression::kNone;
   int max_streams = 0;  // of a connection; 0: by the models
+  ConnectionBounds connections;
+  ConnectionLives lives;
   StatusCodes status_codes = StatusCodes::kFerry;
   LoadTrailers load_trailers = LoadTrailers::kOff;
 };
@@ -89,6 +106,7 @@ struct LifecycleOptions {
   // An instance that is longer at one batch hangs; 0: no limit.
   Duration backend_timeout = Milliseconds(120'000);
   Priority priority = Priority::kRaised;
+  std::string reason_file;  // that says why the process ended; empty: none
   // Asks the device that all models share, which may take for ever, and owns
   // what it uses; empty: none is.
   std::function<bool()> is_device_lost;
@@ -110,8 +128,10 @@ struct ServerOptions {
   bool is_readiness_strict = true;
   GrpcOptions grpc;
   MetricsOptions metrics;
+  TrustOptions trust;
   TraceOptions trace;
   LifecycleOptions lifecycle;
+  MemoryBounds memory;
   LogOptions log;
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/net/listen_sockets.h"
 #include "server/options.h"
 
 namespace ferry {
@@ -72,8 +73,11 @@ std::string DescribeOptions(const ServerOptions& options) {
   if (repository.completion == ConfigCompletion::kOff) {
     add("auto-complete-config", "off");
   }
-  if (repository.manifests == ManifestUse::kRequired) {
+  if (repository.manifests.use == ManifestUse::kRequired) {
     add("require-manifest", "on");
+  }
+  if (repository.manifests.key.has_value()) {
+    add("manifest-key", repository.manifests.key->path());
   }
   const ModelOverrides& overrides = repository.overrides;
   add_if_set("max-batch-size", overrides.max_batch_size);
@@ -97,6 +101,20 @@ std::string DescribeOptions(const ServerOptions& options) {
   if (options.grpc.max_streams > 0) {
     add("grpc-max-streams", options.grpc.max_streams);
   }
+  if (options.grpc.connections.all > 0) {
+    add("grpc-max-connections", options.grpc.connections.all);
+  }
+  if (options.grpc.connections.of_peer > 0) {
+    add("grpc-max-connections-per-peer", options.grpc.connections.of_peer);
+  }
+  if (options.grpc.lives.idle > Duration(0)) {
+    add("grpc-max-connection-idle-secs", ToSeconds(options.grpc.lives.idle));
+  }
+  if (options.grpc.lives.age > Duration(0)) {
+    add("grpc-max-connection-age-secs", ToSeconds(options.grpc.lives.age));
+    add("grpc-max-connection-age-grace-secs",
+        ToSeconds(options.grpc.lives.age_grace));
+  }
   add("grpc-reflection",
       options.grpc.reflection == Reflection::kOn ? "on" : "off");
   add("admin-rpc", options.grpc.admin == AdminRpc::kOn ? "on" : "off");
@@ -107,6 +125,27 @@ std::string DescribeOptions(const ServerOptions& options) {
       options.grpc.status_codes == StatusCodes::kTriton ? "triton" : "ferry");
   if (options.metrics.names == MetricNames::kTritonsToo) {
     add("metrics-compat", "triton");
+  }
+  const TrustOptions& trust = options.trust;
+  add("tls", !trust.has_tls()              ? "off"
+             : trust.tls.client_ca.empty() ? "on"
+                                           : "mutual");
+  add("auth-token-file", trust.token_file.empty() ? "off" : trust.token_file);
+  if (trust.client.requests > 0) {
+    add("client-max-requests", trust.client.requests);
+  }
+  if (trust.client.bytes > 0) {
+    add("client-max-bytes", trust.client.bytes);
+  }
+  if (trust.health == HealthAccess::kOpen) {
+    add("open-health", "on");
+  }
+  if (options.grpc.admin_address.has_value()) {
+    add("admin-address", HostAndPort(options.grpc.admin_address->host,
+                                     options.grpc.admin_address->port));
+  }
+  if (trust.exposure == Exposure::kInsecure) {
+    add("insecure", "on");
   }
   if (options.trace.has_spans()) {
     add("trace-file", options.trace.file.empty() ? "off" : options.trace.file);
@@ -119,11 +158,16 @@ std::string DescribeOptions(const ServerOptions& options) {
     add("access-log", options.trace.access_log);
     add("access-log-share", options.trace.access_share);
   }
+  add("memory-refuse-percent", options.memory.refuse_percent);
+  add("memory-end-percent", options.memory.end_percent);
   add("drain-delay-secs", ToSeconds(options.lifecycle.drain_delay));
   add("exit-timeout-secs", ToSeconds(options.lifecycle.exit_timeout));
   add("backend-timeout-secs", ToSeconds(options.lifecycle.backend_timeout));
   add("raised-priority",
       options.lifecycle.priority == Priority::kRaised ? "on" : "off");
+  if (!options.lifecycle.reason_file.empty()) {
+    add("reason-file", options.lifecycle.reason_file);
+  }
   add("log-level", options.log.level);
   if (options.log.format == LogFormat::kJson) {
     add("log-format", "json");

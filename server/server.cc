@@ -6,17 +6,22 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "base/check.h"
 #include "server/http/live_page.h"
 #include "server/http/model_pages.h"
+#include "server/memory_limit.h"
 #include "server/metrics/open_metrics.h"
 #include "server/metrics/transport_metrics.h"
 #include "server/metrics/triton_metrics.h"
+#include "server/net/frame_fence.h"
 #include "server/net/open_files.h"
 
 namespace ferry {
@@ -24,6 +29,8 @@ namespace {
 
 constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr int kOk = 200;
+constexpr int kUnauthorized = 401;
+constexpr int kForbidden = 403;
 constexpr int kServiceUnavailable = 503;
 
 // How long it may take to write the last replies, at most, and traces half of
@@ -48,17 +55,30 @@ constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 // What a driver is given to show that it works: what is freed waits for it.
 constexpr Duration kDeviceAnswers = std::chrono::milliseconds(250);
 
+// A folder that takes longer to answer is told of.
+constexpr Duration kStalls = std::chrono::seconds(5);
+
+// Without a look for as long the process is not live: its main thread hangs.
+constexpr Duration kNoLook = std::chrono::seconds(30);
+
+// How often a warning of floods may come.
+constexpr Duration kToldAgain = std::chrono::minutes(1);
+
 // How often the end looks whether all that can be answered has been.
 constexpr Duration kAnswerPoll = std::chrono::milliseconds(50);
 
-absl::Status CannotListen(const absl::Status& status, const char* side,
+constexpr absl::string_view kAdminSide = "admin";
+
+absl::Status CannotListen(const absl::Status& status, absl::string_view side,
                           const std::string& address, int port) {
   const std::string flag = absl::StrCat("--", absl::AsciiStrToLower(side));
+  const bool has_port_flag = side != kAdminSide;
   return absl::Status(
       status.code(),
       absl::StrCat("cannot listen on ", HostAndPort(address, port), " for ",
-                   side, ": ", status.message(), "; choose another ", flag,
-                   "-port or ", flag, "-address"));
+                   side, ": ", status.message(), "; choose another ",
+                   has_port_flag ? absl::StrCat(flag, "-port or ") : "", flag,
+                   "-address"));
 }
 
 void SleepUntil(TimePoint until) {
@@ -73,6 +93,43 @@ void SleepUntil(TimePoint until) {
 HttpReply Yes(bool condition) {
   return {.code = condition ? kOk : kServiceUnavailable,
           .body = condition ? "ok\n" : "no\n"};
+}
+
+std::vector<ExposedAddress> ExposedBy(const ServerOptions& options,
+                                      const Ports& ports) {
+  std::vector<ExposedAddress> exposed;
+  if (!ports.grpc.is_local()) {
+    exposed.push_back(
+        {.flag = absl::StrCat("--grpc-address=", options.grpc.address)});
+  }
+  if (ports.admin.has_value() && !ports.admin->is_local()) {
+    exposed.push_back({.flag = absl::StrCat("--admin-address=",
+                                            options.grpc.admin_address->host)});
+  }
+  if (ports.metrics.has_value() && !ports.metrics->is_local()) {
+    exposed.push_back(
+        {.flag = absl::StrCat("--metrics-address=", options.metrics.address),
+         .asks_certificates = false});
+  }
+  return exposed;
+}
+
+// Returns what a client is told that may not have a page; else nothing.
+std::optional<HttpReply> RefusalOf(const Authorizer& authorizer,
+                                   const HttpRequest& request) {
+  const absl::Status status = authorizer.Authorize(
+      MethodSet::kAll, ScopeOfPage(request.path),
+      {.authorization = request.authorization, .certificate_names = {}});
+  if (status.ok()) {
+    return std::nullopt;
+  }
+  HttpReply reply = {.code = kForbidden,
+                     .body = absl::StrCat(status.message(), "\n")};
+  if (absl::IsUnauthenticated(status)) {
+    reply.code = kUnauthorized;
+    reply.headers = {{"WWW-Authenticate", "Bearer"}};
+  }
+  return reply;
 }
 
 absl::StatusOr<std::unique_ptr<Tracer>> OpenTracer(
@@ -111,7 +168,17 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
   if (!grpc_port.ok()) {
     return CannotListen(grpc_port.status(), "gRPC", grpc.address, grpc.port);
   }
-  Ports ports{.grpc = *std::move(grpc_port), .metrics = std::nullopt};
+  Ports ports{.grpc = *std::move(grpc_port),
+              .admin = std::nullopt,
+              .metrics = std::nullopt};
+  if (const auto& admin = grpc.admin_address; admin.has_value()) {
+    auto admin_port = ListenSockets::Bind(admin->host, admin->port);
+    if (!admin_port.ok()) {
+      return CannotListen(admin_port.status(), kAdminSide, admin->host,
+                          admin->port);
+    }
+    ports.admin = *std::move(admin_port);
+  }
   const MetricsOptions& metrics = options.metrics;
   if (metrics.listening == MetricsListening::kOff) {
     return ports;
@@ -132,7 +199,20 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
     const ServerOptions& options, Ports ports, DeviceMetrics* device) {
+  auto keeper =
+      Gatekeeper::Open(options.trust, ExposedBy(options, ports), absl::Now());
+  if (!keeper.ok()) {
+    return keeper.status();
+  }
   std::unique_ptr<Server> server(new Server(options, std::move(ports), device));
+  server->keeper_ = *std::move(keeper);
+  if (server->keeper_->has_files()) {
+    server->trust_look_ = std::make_unique<BackgroundCall<bool>>(
+        "ferry-trust", [files = server->keeper_] {
+          files->Look(absl::Now());
+          return true;
+        });
+  }
   if (options.trace.is_on()) {
     auto tracer = OpenTracer(options.trace);
     if (!tracer.ok()) {
@@ -152,7 +232,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
 absl::Status Server::Listen() {
   readiness_.MoveTo(IsComplete() ? ServerState::kReady
                                  : ServerState::kIncomplete);
-  return OpenDoors();
+  return OpenPorts();
 }
 
 std::vector<std::string> Server::MissingModels() const {
@@ -168,52 +248,90 @@ Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
       device_(device),
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
+      guard_(options.memory, MemoryLimit()),
+      shares_(options.trust.client),
       history_(models_, readiness_, device),
       probe_(options.lifecycle.is_device_lost
                  ? std::make_unique<LossProbe>(options.lifecycle.is_device_lost)
                  : nullptr),
       watch_(models_, options.lifecycle.backend_timeout,
              [this] { return IsDeviceLost(); }),
+      threads_(options.lifecycle.backend_timeout),
       ports_(std::move(ports)),
       grpc_port_(ports_->grpc.port()) {}
 
-absl::Status Server::OpenDoors() {
-  grpc_ = GrpcEndpoint::Create(options_.grpc, models_, *control_, readiness_,
-                               unsent_, load_, tracer_.get());
+absl::Status Server::OpenPorts() {
+  grpc_ = GrpcEndpoint::Create(options_.grpc, *keeper_, models_, *control_,
+                               readiness_, unsent_, admission_, load_,
+                               tracer_.get());
   TellHealth();
+  looked_.store(Clock::Steady().Now(), std::memory_order_relaxed);
   watch_.Look(Clock::Steady().Now());  // from now on arrivals count
   Ports ports = *std::exchange(ports_, std::nullopt);
-  auto acceptor = Acceptor::Start(
-      std::move(ports.grpc),
-      {.take = [this](int listen_fd, int fd) { grpc_->Take(listen_fd, fd); },
-       .tell =
-           [this](bool is_blind) {
-             readiness_.SetBlind(is_blind);
-             TellHealth();
-           }},
-      FirstReservedFile(OpenFileLimit()));
-  if (!acceptor.ok()) {
-    return CannotListen(acceptor.status(), "gRPC", options_.grpc.address,
+  if (absl::Status status = OpenPort(
+          std::move(ports.grpc),
+          ports.admin.has_value() ? MethodSet::kWithoutAdmin : MethodSet::kAll);
+      !status.ok()) {
+    return CannotListen(status, "gRPC", options_.grpc.address,
                         options_.grpc.port);
   }
-  acceptor_ = *std::move(acceptor);
-  if (ports.metrics.has_value()) {
-    if (device_ != nullptr) {
-      device_->Refresh(kDeviceAnswers);
+  if (ports.admin.has_value()) {
+    const ListenAddress& admin = *options_.grpc.admin_address;
+    if (absl::Status status =
+            OpenPort(*std::move(ports.admin), MethodSet::kAll);
+        !status.ok()) {
+      return CannotListen(status, kAdminSide, admin.host, admin.port);
     }
-    const MetricsOptions& metrics = options_.metrics;
-    auto http = HttpListener::Create(
-        *std::move(ports.metrics), Routes(), HttpBounds(),
-        [this](const HttpRequest& request) {
-          return ModelPages(models_, readiness_).Answer(request.path);
-        });
-    if (!http.ok()) {
-      return CannotListen(http.status(), "metrics", metrics.address,
-                          metrics.port);
-    }
+  }
+  if (!ports.metrics.has_value()) {
+    return absl::OkStatus();
+  }
+  if (device_ != nullptr) {
+    device_->Refresh(kDeviceAnswers);
+  }
+  const absl::Status status = OpenHttp(*std::move(ports.metrics));
+  return status.ok() ? status
+                     : CannotListen(status, "metrics", options_.metrics.address,
+                                    options_.metrics.port);
+}
+
+absl::Status Server::OpenPort(ListenSockets sockets, MethodSet methods) {
+  auto acceptor =
+      Acceptor::Start(std::move(sockets),
+                      {.take =
+                           [this, methods](int listen_fd, int fd) {
+                             return grpc_->Take(methods, listen_fd, fd);
+                           },
+                       .tell =
+                           [this](bool is_blind) {
+                             readiness_.SetBlind(is_blind);
+                             TellHealth();
+                           }},
+                      FirstReservedFile(OpenFileLimit()));
+  if (acceptor.ok()) {
+    acceptors_.push_back(*std::move(acceptor));
+  }
+  return acceptor.status();
+}
+
+absl::Status Server::OpenHttp(ListenSockets sockets) {
+  http_tls_ = keeper_->TlsIdentity();
+  auto http = HttpListener::Create(
+      std::move(sockets),
+      {.routes = Routes(),
+       .others =
+           [this](const HttpRequest& request) {
+             return ModelPages(models_, readiness_).Answer(request.path);
+           },
+       .refuses =
+           [this](const HttpRequest& request) {
+             return RefusalOf(keeper_->authorizer(), request);
+           }},
+      HttpBounds(), http_tls_);
+  if (http.ok()) {
     http_ = *std::move(http);
   }
-  return absl::OkStatus();
+  return http.status();
 }
 
 void Server::TellHealth() {
@@ -255,7 +373,8 @@ HttpReply Server::Metrics(const HttpRequest& request, Buckets buckets) const {
   const auto add = [&families](std::vector<prometheus::MetricFamily> more) {
     std::move(more.begin(), more.end(), std::back_inserter(families));
   };
-  add(TransportMetrics(*acceptor_, *grpc_, *control_, tracer_.get()));
+  add(TransportMetrics(*acceptors_.front(), *keeper_, admission_, *grpc_,
+                       *control_, tracer_.get()));
   if (device_ != nullptr) {
     add(device_->Collect());
   }
@@ -291,8 +410,7 @@ HttpListener::Routes Server::Routes() const {
                           .body = history_.ToJson(),
                           .headers = {{"Cache-Control", "no-store"}}};
        }},
-      {"/v2/health/live",
-       [this](const HttpRequest&) { return Yes(readiness_.is_live()); }},
+      {"/v2/health/live", [this](const HttpRequest&) { return Yes(IsLive()); }},
       {"/v2/health/ready", [this](const HttpRequest&) { return Ready(); }},
   };
 }
@@ -310,8 +428,9 @@ HttpReply Server::Ready() const {
 }
 
 Server::~Server() {
+  http_before_.reset();
   http_.reset();
-  acceptor_.reset();
+  acceptors_.clear();
   if (grpc_ != nullptr) {
     // An answer on a queue that was stopped would end the process.
     control_->BeginDrain();
@@ -331,6 +450,7 @@ std::optional<int> Server::metrics_port() const {
 
 std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
+  looked_.store(now, std::memory_order_relaxed);
   unsent_.Enforce();
   memory_.Look(now);
   control_->MendPrecisions();
@@ -339,12 +459,20 @@ std::optional<std::string> Server::Look() {
     TellHealth();
   }
   std::optional<std::string> why = watch_.Look(now);
+  for (std::optional<std::string> more : {LookAtMemory(), LookAtThreads(now)}) {
+    if (!why.has_value()) {
+      why = std::move(more);
+    }
+  }
   load_.Set(watch_.load());
+  TellOfOverdue();
   if (tracer_ != nullptr) {
     if (const std::string lost = tracer_->Look(now); !lost.empty()) {
       spdlog::warn("tracing: {}", lost);
     }
   }
+  TellOfFence(now);
+  LookAtTrust();
   if (http_ != nullptr) {  // which alone tells these
     if (device_ != nullptr) {
       device_->Refresh(Duration(0));
@@ -356,6 +484,138 @@ std::optional<std::string> Server::Look() {
     TellHealth();
   }
   return why;
+}
+
+void Server::TellOfOverdue() {
+  const std::vector<std::string>& overdue = watch_.overdue();
+  if (overdue == overdue_told_) {
+    return;
+  }
+  if (!overdue.empty()) {
+    spdlog::warn(
+        "not ready: a batch takes ten times what was predicted, and over 5 s: "
+        "{}",
+        absl::StrJoin(overdue, ", "));
+  } else {
+    spdlog::info("no batch takes too long any more");
+  }
+  overdue_told_ = overdue;
+  readiness_.SetOverdue(watch_.is_all_overdue());
+  grpc_->TellModels();
+  TellHealth();
+}
+
+std::optional<std::string> Server::LookAtThreads(TimePoint now) {
+  std::vector<ThreadWatch::Thread> threads;
+  const auto add = [&threads](absl::string_view name, size_t number,
+                              TimePoint turned) {
+    threads.push_back({absl::StrCat(name, "-", number), turned});
+  };
+  for (size_t i = 0; i < acceptors_.size(); ++i) {
+    add("ferry-accept", i, acceptors_[i]->turned());
+  }
+  const std::vector<TimePoint> turns = grpc_->Turns();
+  for (size_t i = 0; i < turns.size(); ++i) {
+    add("ferry-infer", i, turns[i]);
+  }
+  std::optional<std::string> why = threads_.Look(threads, now);
+  const std::vector<std::string>& stalled = threads_.stalled();
+  if (stalled != stalled_told_) {
+    if (!stalled.empty()) {
+      spdlog::warn(
+          "not ready: threads that serve all clients have not turned for 5 s: "
+          "{}",
+          absl::StrJoin(stalled, ", "));
+    } else {
+      spdlog::info("all threads turn again");
+    }
+    stalled_told_ = stalled;
+    readiness_.SetStalled(!stalled.empty());
+    TellHealth();
+  }
+  return why;
+}
+
+bool Server::IsLive() const {
+  const TimePoint looked = looked_.load(std::memory_order_relaxed);
+  return readiness_.is_live() && (!readiness_.is_serving() ||  // none looks
+                                  Clock::Steady().Now() - looked < kNoLook);
+}
+
+std::optional<std::string> Server::LookAtMemory() {
+  std::optional<std::string> why = guard_.Look();
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  const bool was_short = std::exchange(is_short_told_, guard_.is_short());
+  if (is_short_told_ && !was_short) {
+    spdlog::warn(
+        "memory: requests larger than 64 KiB are refused used_mib={} "
+        "limit_mib={}",
+        guard_.used() / kMiB, guard_.limit() / kMiB);
+  } else if (was_short && !is_short_told_) {
+    spdlog::info("memory: large requests are taken again used_mib={}",
+                 guard_.used() / kMiB);
+  }
+  return why;
+}
+
+void Server::TellOfFence(TimePoint now) {
+  const FenceCounts counts = CountFenced();
+  const uint64_t ended =
+      std::accumulate(counts.ended.begin(), counts.ended.end(), uint64_t{0});
+  if ((ended == floods_told_ && counts.refused == refused_told_) ||
+      now < fence_told_at_ + kToldAgain) {
+    return;
+  }
+  if (ended > floods_told_) {
+    spdlog::warn(
+        "ended {} connections whose client sent what no client sends; "
+        "ferry_connections_ended_total has the reasons: look after the proxy "
+        "in front, and do without a proxy only where clients are known",
+        ended - floods_told_);
+  }
+  if (counts.refused > refused_told_) {
+    spdlog::warn(
+        "refused {} connections past --grpc-max-connections or "
+        "--grpc-max-connections-per-peer: look which clients open so many, or "
+        "raise it",
+        counts.refused - refused_told_);
+  }
+  floods_told_ = ended;
+  refused_told_ = counts.refused;
+  fence_told_at_ = now;
+}
+
+void Server::LookAtTrust() {
+  http_before_.reset();  // what it was asked before the last look is answered
+  if (trust_look_ == nullptr) {
+    return;
+  }
+  const bool stalls = trust_look_->running().value_or(Duration(0)) >= kStalls;
+  if (stalls && !is_stall_told_) {
+    spdlog::warn(
+        "the files of certificates and tokens: expected an answer of their "
+        "folder at once, got none for {} s; those before stay in force: keep "
+        "them on a disk of this machine",
+        std::chrono::ceil<std::chrono::seconds>(kStalls).count());
+  } else if (is_stall_told_ && !stalls) {
+    spdlog::info("the files of certificates and tokens answer again");
+  }
+  is_stall_told_ = stalls;
+  trust_look_->Ask();
+  const TimePoint now = Clock::Steady().Now();
+  const std::string tls = keeper_->TlsIdentity();
+  if (http_ == nullptr || tls == http_tls_) {
+    return;
+  }
+  auto http = http_->WithTls(tls);
+  if (http.ok()) {
+    http_before_ = std::exchange(http_, *std::move(http));
+    http_tls_ = tls;
+  } else if (now >= http_told_at_ + kToldAgain) {
+    http_told_at_ = now;
+    spdlog::warn("HTTP keeps the certificate before: {}",
+                 std::string(http.status().message()));
+  }
 }
 
 bool Server::IsDeviceLost() { return probe_ != nullptr && probe_->Look(); }
@@ -379,7 +639,9 @@ uint64_t Server::DrainRefusals() const {
 }
 
 void Server::SendAway(TimePoint until) {
-  acceptor_->Stop();
+  for (const auto& acceptor : acceptors_) {
+    acceptor->Stop();
+  }
   grpc_->SendGoaways();
   SleepUntil(until);
 }
@@ -446,7 +708,9 @@ absl::Status Server::FinishDrain(TimePoint until) {
   FlushReplies(ended + kMaxFlush);
   // What is left, an upload or a reply that nothing reads, ends as with the
   // process: clients see UNAVAILABLE, and not the CANCELLED of a shutdown.
-  acceptor_->ShutConnections();
+  for (const auto& acceptor : acceptors_) {
+    acceptor->ShutConnections();
+  }
   if (!has_joined) {
     return status.ok()
                ? absl::AbortedError(

@@ -12,11 +12,13 @@
 // Thread safety: one thread calls, but DescribeState() any; what it owns serves
 // on threads of its own.
 // Errors: of BindPorts() and Listen(): an address that cannot be listened on;
-// of Create(): a model that cannot serve.
+// of Create(): a model that cannot serve, or clients that might come unknown.
 #ifndef FERRY_SERVER_SERVER_H_
 #define FERRY_SERVER_SERVER_H_
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,15 +27,20 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/background_call.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "models/repository/model_repository.h"
+#include "server/auth/gatekeeper.h"
 #include "server/control/backend_watch.h"
+#include "server/control/client_shares.h"
 #include "server/control/loss_probe.h"
+#include "server/control/memory_guard.h"
 #include "server/control/model_control.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
 #include "server/control/return_memory.h"
+#include "server/control/thread_watch.h"
 #include "server/grpc/endpoint_load.h"
 #include "server/grpc/grpc_endpoint.h"
 #include "server/http/http_listener.h"
@@ -50,6 +57,7 @@ namespace ferry {
 // What a server will listen on.
 struct Ports {
   ListenSockets grpc;
+  std::optional<ListenSockets> admin;    // none: --admin-address is not given
   std::optional<ListenSockets> metrics;  // none where metrics are off
 };
 
@@ -57,7 +65,8 @@ absl::StatusOr<Ports> BindPorts(const ServerOptions& options);
 
 class Server {
  public:
-  // Loads the models. `device` outlives the server; null on the CPU.
+  // Opens what decides which clients may ask, and loads the models. `device`
+  // outlives the server; null on the CPU.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
       const ServerOptions& options, Ports ports,
       DeviceMetrics* device = nullptr);
@@ -100,13 +109,28 @@ class Server {
  private:
   Server(const ServerOptions& options, Ports ports, DeviceMetrics* device);
 
-  absl::Status OpenDoors();
+  absl::Status OpenPorts();
+  // Takes the connections of those sockets.
+  absl::Status OpenPort(ListenSockets sockets, MethodSet methods);
+  absl::Status OpenHttp(ListenSockets sockets);
+  // Tells readiness and health of models that are overdue, and the log.
+  void TellOfOverdue();
+  // Tells readiness and health of threads that stall, and the log. Returns why
+  // the process must end for them, or nothing.
+  std::optional<std::string> LookAtThreads(TimePoint now);
+  // Returns why the process must end for want of memory, or nothing.
+  std::optional<std::string> LookAtMemory();
+  // Logs what the fence has ended and refused.
+  void TellOfFence(TimePoint now);
+  // Has certificates and tokens read again where they have changed.
+  void LookAtTrust();
   // By the last answer of the device that models share, which is asked anew.
   bool IsDeviceLost();
   // Tells the health service if the server is ready.
   void TellHealth() ABSL_LOCKS_EXCLUDED(health_mutex_);
   // Whether it may be ready with the models that it has.
   bool IsComplete() const;
+  bool IsLive() const;
   HttpReply Ready() const;
   // In the format that the scraper asks for.
   HttpReply Metrics(const HttpRequest& request, Buckets buckets) const;
@@ -130,18 +154,38 @@ class Server {
   ModelTable models_;
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
+  MemoryGuard guard_;
+  bool is_short_told_ = false;  // of memory, by the log
+  ClientShares shares_;
+  const GrpcEndpoint::Admission admission_{.memory = guard_, .shares = shares_};
   EndpointLoad load_;
   std::unique_ptr<Tracer> tracer_;  // null: nothing is traced
   StatusHistory history_;
   MemoryReturn memory_;
   const std::unique_ptr<LossProbe> probe_;  // null without a device
   BackendWatch watch_;
+  std::vector<std::string> overdue_told_;  // models, by the log
+  ThreadWatch threads_;
+  std::vector<std::string> stalled_told_;  // threads, by the log
+  // The last Look(), without which nothing is looked after.
+  std::atomic<TimePoint> looked_{Clock::Steady().Now()};
   std::optional<Ports> ports_;  // until Listen()
   const int grpc_port_;
   Mutex health_mutex_;  // the health service hears what is ready last, last
+  std::shared_ptr<Gatekeeper> keeper_;
+  // Looks at its files, whose folder may stall; null where it has none.
+  std::unique_ptr<BackgroundCall<bool>> trust_look_;
+  bool is_stall_told_ = false;  // of that folder, by the log
   std::unique_ptr<GrpcEndpoint> grpc_;
-  std::unique_ptr<Acceptor> acceptor_;
+  uint64_t floods_told_ = 0;   // connections that were ended, by the log
+  uint64_t refused_told_ = 0;  // past --grpc-max-connections, the same
+  TimePoint fence_told_at_{};
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;  // --grpc-address's first
   std::unique_ptr<HttpListener> http_;
+  std::string http_tls_;      // key and certificates of http_; empty: plain
+  TimePoint http_told_at_{};  // that it could not take others
+  std::unique_ptr<HttpListener>
+      http_before_;  // of another certificate, or null
 };
 
 }  // namespace ferry

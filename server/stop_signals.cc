@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/stray_signals.h"
 #include "server/log.h"
+#include "server/reason_file.h"
 
 namespace ferry {
 namespace {
@@ -115,7 +118,10 @@ void StopSignals::Take(int number) {
     }
   }
   if (must_exit) {
-    spdlog::warn("exits at once signal={}", sigabbrev_np(number));
+    const std::string why =
+        absl::StrCat("exits at once signal=", sigabbrev_np(number));
+    spdlog::warn("{}", why);
+    WriteReason(why, kFirstSignalExit + number);
     ExitNow(kFirstSignalExit + number);
   }
 }
@@ -132,7 +138,9 @@ bool StopSignals::IsDone() {
     code = exit_code_;
   }
   if (is_late) {
-    spdlog::error("exits: what was admitted was not finished in time");
+    const char why[] = "exits: what was admitted was not finished in time";
+    spdlog::error("{}", why);
+    WriteReason(why, code);
     ExitNow(code);
   }
   return false;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/signal_stack.h"
 #include "base/thread_priority.h"
 
 namespace ferry {
@@ -32,6 +33,7 @@ absl::Status BatcherThread::WarmUp(std::function<absl::Status()> warm_up,
       std::thread([this, warm_up = std::move(warm_up), pull = std::move(pull),
                    warmed = std::move(warmed)]() mutable {
         pthread_setname_np(pthread_self(), "ferry-batcher");
+        const SignalStack for_handlers;  // a model may recurse without end
         UsePreciseTimers();
         warmed.set_value(RunWarmUp(warm_up));
         const Source source = source_.get_future().get();

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace ferry::launch {
 namespace {
@@ -123,7 +124,23 @@ absl::Status CheckSlices(const std::vector<Slice>& slices) {
   return absl::OkStatus();
 }
 
+// Whether they have the flag, with or without a value.
+bool HasFlag(const std::vector<std::string>& arguments,
+             absl::string_view flag) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [flag](absl::string_view argument) {
+                       return absl::ConsumePrefix(&argument, flag) &&
+                              (argument.empty() || argument.front() == '=');
+                     });
+}
+
 absl::Status CheckArguments(const std::vector<std::string>& arguments) {
+  if (HasFlag(arguments, "--auth-token-file") &&
+      !HasFlag(arguments, "--open-health")) {
+    return absl::InvalidArgumentError(
+        "arguments of the servers: expected --open-health beside "
+        "--auth-token-file, as ferry-launch asks for health without a token");
+  }
   for (const std::string& argument : arguments) {
     // On the CPU, too: all servers would get the one device.
     if (argument == "--device" || absl::StartsWith(argument, "--device=")) {
@@ -232,6 +249,7 @@ absl::StatusOr<std::vector<ServerPlan>> MakePlan(
     plan.grpc_port = options.grpc_port + offset;
     plan.metrics_address = options.metrics_address;
     plan.metrics_port = options.metrics_port + offset;
+    plan.has_tls = HasFlag(options.server_arguments, "--tls-cert");
     plan.command = {options.server,
                     absl::StrCat("--grpc-address=", plan.grpc_address),
                     absl::StrCat("--grpc-port=", plan.grpc_port),

@@ -4,7 +4,7 @@
 // Thread safety: plain values.
 // Errors: INVALID_ARGUMENT with one line: no slices, two servers on a port, a
 // label that is none or given twice, an unknown {placeholder}, an argument that
-// the launcher sets itself.
+// the launcher sets itself, or that would keep it from asking for health.
 #ifndef FERRY_DEPLOY_LAUNCH_LAUNCH_PLAN_H_
 #define FERRY_DEPLOY_LAUNCH_LAUNCH_PLAN_H_
 
@@ -37,6 +37,7 @@ struct ServerPlan {
   int grpc_port = 0;
   std::string metrics_address;
   int metrics_port = 0;
+  bool has_tls = false;
   std::vector<std::string> command{};  // the program first
   std::vector<std::string>
       environment{};  // NAME=VALUE, added to the launcher's

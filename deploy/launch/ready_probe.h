@@ -27,6 +27,7 @@ namespace ferry::launch {
 struct HttpAddress {
   std::string host;
   int port = 0;
+  bool has_tls = false;
 };
 
 // Where a server that listens on `address` is reached from this machine.

@@ -18,7 +18,7 @@ const char* Meaning(int code) {
     case 1:
       return " (could not start)";
     case 3:
-      return " (a device is lost or hangs)";
+      return " (a device is lost, something hangs, or memory runs out)";
     case 4:
       return " (not drained in time)";
     default:

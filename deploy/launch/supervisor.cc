@@ -76,7 +76,9 @@ Supervisor::Supervisor(std::vector<ServerPlan> plans,
   for (const ServerPlan& plan : plans) {
     servers_.push_back(std::make_unique<Server>(plan, options.back_off,
                                                 Clock::Steady().Now()));
-    addresses.push_back({LocalHost(plan.metrics_address), plan.metrics_port});
+    addresses.push_back({.host = LocalHost(plan.metrics_address),
+                         .port = plan.metrics_port,
+                         .has_tls = plan.has_tls});
   }
   probe_ = std::make_unique<ReadyProbe>(addresses, options.hang_timeout);
 }

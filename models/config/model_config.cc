@@ -251,13 +251,17 @@ absl::StatusOr<ModelConfig> ParseModelConfigJson(const std::string& text,
   return CheckModelConfig(std::move(message), source, name);
 }
 
+absl::StatusOr<std::string> ReadModelConfigText(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
+  return absl::IsNotFound(text.status())
+             ? absl::NotFoundError(
+                   absl::StrCat("cannot read model config '", path, "'"))
+             : std::move(text);
+}
+
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
                                             const std::string& name) {
-  const absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
-  if (absl::IsNotFound(text.status())) {
-    return absl::NotFoundError(
-        absl::StrCat("cannot read model config '", path, "'"));
-  }
+  const absl::StatusOr<std::string> text = ReadModelConfigText(path);
   if (!text.ok()) {
     return text.status();
   }

@@ -30,6 +30,9 @@ struct ModelConfig {
   inference::ModelConfig kept;
 };
 
+// What the file of a config is named in a model's folder.
+inline constexpr char kConfigFile[] = "config.pbtxt";
+
 // Larger ones are refused.
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
@@ -52,8 +55,10 @@ absl::StatusOr<ModelConfig> CheckModelConfig(inference::ModelConfig message,
                                              absl::string_view source,
                                              const std::string& name);
 
-// Parses what ParseModelConfig does from a file. NOT_FOUND where it cannot be
-// read.
+// Returns the text of a config's file. NOT_FOUND where it cannot be read.
+absl::StatusOr<std::string> ReadModelConfigText(const std::string& path);
+
+// Parses what ParseModelConfig does from a file; NOT_FOUND as above.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path,
                                             const std::string& name);
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/owned_fd.h"
 
 namespace ferry {
 namespace {
@@ -19,13 +20,13 @@ absl::Status CannotRead(const std::string& path, int error) {
       absl::StrCat("cannot read '", path, "': ", std::strerror(error)));
 }
 
+}  // namespace
+
 absl::Status NoFile(const std::string& path, mode_t mode) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", path, "': expected a file, got a ",
                    S_ISDIR(mode) ? "folder" : "pipe, socket or device"));
 }
-
-}  // namespace
 
 absl::Status CheckRegularFile(const std::string& path) {
   struct stat about = {};
@@ -36,23 +37,49 @@ absl::Status CheckRegularFile(const std::string& path) {
                                 : NoFile(path, about.st_mode);
 }
 
+absl::Status CheckRegularFile(int descriptor, const std::string& path) {
+  struct stat about = {};
+  if (fstat(descriptor, &about) != 0) {
+    return CannotRead(path, errno);
+  }
+  return S_ISREG(about.st_mode) ? absl::OkStatus()
+                                : NoFile(path, about.st_mode);
+}
+
 absl::StatusOr<int> OpenRegularFile(const std::string& path) {
   if (absl::Status status = CheckRegularFile(path); !status.ok()) {
     return status;  // opening a device may act on it
   }
-  const int descriptor =
-      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) {
+  OwnedFd file(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) {
     return CannotRead(path, errno);
   }
-  struct stat about = {};
-  const bool is_known = fstat(descriptor, &about) == 0;
-  if (!is_known || !S_ISREG(about.st_mode)) {  // another one meanwhile
-    const int error = errno;
-    close(descriptor);
-    return is_known ? NoFile(path, about.st_mode) : CannotRead(path, error);
+  if (absl::Status status = CheckRegularFile(file.get(), path); !status.ok()) {
+    return status;  // another one meanwhile
   }
-  return descriptor;
+  return file.Release();
+}
+
+absl::StatusOr<std::string> ReadFile(int descriptor, const std::string& path,
+                                     size_t max_bytes) {
+  std::string text;
+  size_t size = 0;
+  ssize_t got = 0;
+  do {
+    size += static_cast<size_t>(got);
+    text.resize(std::min(max_bytes + 1, size + (size_t{64} << 10)));
+    got = read(descriptor, text.data() + size, text.size() - size);
+  } while (got > 0);
+  if (got < 0) {
+    return CannotRead(path, errno);
+  }
+  if (size > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", path, "': expected at most ", max_bytes, " bytes, got more"));
+  }
+  text.resize(size);
+  return text;
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
@@ -61,25 +88,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   if (!descriptor.ok()) {
     return descriptor.status();
   }
-  std::string text;
-  size_t size = 0;
-  ssize_t got = 0;
-  do {
-    size += static_cast<size_t>(got);
-    text.resize(std::min(max_bytes + 1, size + (size_t{64} << 10)));
-    got = read(*descriptor, text.data() + size, text.size() - size);
-  } while (got > 0);
-  const int error = errno;
-  close(*descriptor);
-  if (got < 0) {
-    return CannotRead(path, error);
-  }
-  if (size > max_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", path, "': expected at most ", max_bytes, " bytes, got more"));
-  }
-  text.resize(size);
-  return text;
+  const OwnedFd file(*descriptor);
+  return ReadFile(file.get(), path, max_bytes);
 }
 
 }  // namespace ferry

@@ -1,203 +1,265 @@
 // Implements CheckManifests: reads manifests and compares them with the files.
 #include "models/repository/manifest.h"
 
-#include <algorithm>
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "base/printable_text.h"
 #include "models/config/warm_up_data.h"
-#include "models/files/read_file.h"
+#include "models/files/folder_reader.h"
 #include "models/files/sha256.h"
+#include "models/repository/manifest_text.h"
 
 namespace ferry {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kDigestLength = 64;
 constexpr size_t kMaxBytes = size_t{4} << 20;
 constexpr size_t kMaxFindings = 8;
 
-using Digests = std::map<std::string, std::string>;  // by path in the folder
+using Files = std::set<std::string>;  // by path in the model's folder
+using Depth = FolderReader::Depth;
 
-// Reads "<digest>  <path>" or "<digest> *<path>".
-absl::Status ReadLine(absl::string_view line, Digests& digests) {
-  const absl::string_view digest = line.substr(0, kDigestLength);
-  absl::string_view path = line.substr(digest.size());
-  const bool is_good =
-      digest.size() == kDigestLength &&
-      std::all_of(digest.begin(), digest.end(),
-                  [](char c) {
-                    return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-                  }) &&
-      (absl::ConsumePrefix(&path, "  ") || absl::ConsumePrefix(&path, " *"));
-  const fs::path normal = fs::path(std::string(path)).lexically_normal();
-  if (!is_good || normal.empty() || normal.is_absolute() ||
-      *normal.begin() == "..") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected '<64 hexadecimal digits>  <path in the folder>', got '",
-        PrintableText(line, 2 * kDigestLength), "'"));
+// Lines of one manifest, by path in the model's folder.
+struct Manifest {
+  std::string path;                     // as messages have it
+  std::optional<Digests> digests = {};  // none: there is none
+};
+
+absl::Status CheckSignature(const FolderReader& model, const std::string& path,
+                            const std::string& text, const Ed25519Key& key) {
+  const std::string signature_path =
+      absl::StrCat(path.substr(0, path.rfind('/') + 1), kSignatureFile);
+  constexpr size_t kSize = Ed25519Key::kSignatureBytes;
+  const absl::StatusOr<std::string> signature =
+      model.ReadFile(signature_path, kSize);
+  if (absl::IsNotFound(signature.status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", model.Shown(path), "': expected its signature in '",
+                     kSignatureFile,
+                     "' beside it, which --manifest-key asks for, got none: "
+                     "sign it, as scripts/sign_model.sh does"));
   }
-  digests[normal.string()] = absl::AsciiStrToLower(digest);
-  return absl::OkStatus();
+  if (!signature.ok()) {
+    return signature.status();
+  }
+  if (signature->size() != kSize) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", model.Shown(signature_path), "': expected ", kSize,
+        " bytes, a raw Ed25519 signature, got ", signature->size()));
+  }
+  return key.Verifies(text, *signature)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(
+                   "'", model.Shown(path), "': expected the text that '",
+                   kSignatureFile, "' signs by the key in '", key.path(),
+                   "', got another, or the signature is of another key: "
+                   "restore both files, or sign it anew"));
 }
 
-// Returns nothing where the folder has no manifest.
-absl::StatusOr<std::optional<Digests>> ReadManifest(const fs::path& folder) {
-  const fs::path path = folder / kManifestFile;
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error))) {
-    return std::nullopt;
+// Returns no digests where `folder`, "" or one that ends in '/', has none.
+absl::StatusOr<Manifest> ReadManifest(const FolderReader& model,
+                                      const std::string& folder,
+                                      const std::optional<Ed25519Key>& key) {
+  const std::string path = absl::StrCat(folder, kManifestFile);
+  Manifest manifest = {.path = model.Shown(path)};
+  const absl::StatusOr<std::string> text = model.ReadFile(path, kMaxBytes);
+  if (absl::IsNotFound(text.status())) {
+    return manifest;
   }
-  const absl::StatusOr<std::string> text = ReadFile(path.string(), kMaxBytes);
   if (!text.ok()) {
     return text.status();
   }
-  Digests digests;
-  size_t number = 0;
-  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-    ++number;
-    if (line.empty()) {
-      continue;
-    }
-    if (absl::Status status = ReadLine(line, digests); !status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", path.string(), "':", number, ": ", status.message()));
+  if (key.has_value()) {
+    if (absl::Status status = CheckSignature(model, path, *text, *key);
+        !status.ok()) {
+      return status;
     }
   }
-  return digests;
+  const absl::StatusOr<Digests> digests = ParseManifest(*text);
+  if (!digests.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", manifest.path, "':", digests.status().message()));
+  }
+  manifest.digests.emplace();
+  for (const auto& [file, digest] : *digests) {
+    manifest.digests->emplace(absl::StrCat(folder, file), digest);
+  }
+  return manifest;
 }
 
-// The files below `folder`, by their paths in it; without manifests.
-template <typename Iterator>
-absl::StatusOr<std::set<std::string>> ListFiles(const fs::path& folder) {
-  std::set<std::string> files;
-  std::error_code error;
-  for (Iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->is_directory(ignored) &&
-        entry->path().filename() != kManifestFile) {
-      files.insert(entry->path().lexically_relative(folder).string());
+// Adds files of a folder, without manifests and their signatures.
+absl::Status AddFiles(const FolderReader& model, const std::string& folder,
+                      Depth depth, Files& files) {
+  const absl::StatusOr<Files> found = model.ListFiles(folder, depth);
+  if (!found.ok()) {
+    return found.status();
+  }
+  for (const std::string& file : *found) {
+    const std::string name = fs::path(file).filename().string();
+    if (name != kManifestFile && name != kSignatureFile) {
+      files.insert(file);
     }
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot read the folder '", folder.string(), "': ", error.message()));
-  }
-  return files;
+  return absl::OkStatus();
 }
 
 class ManifestCheck {
  public:
+  ManifestCheck(const FolderReader& model, ManifestUse use, std::string copy_to)
+      : model_(model), use_(use), copy_to_(std::move(copy_to)) {}
+
   // `files` must be in the manifest; no manifest: none is for them.
-  void Check(const fs::path& folder, const std::set<std::string>& files,
-             const std::optional<Digests>& manifest, ManifestUse use) {
-    const std::string name = (folder / kManifestFile).string();
-    if (!manifest.has_value()) {
-      if (use == ManifestUse::kRequired && !files.empty()) {
-        Add(folder / *files.begin(),
-            absl::StrCat("expected a line in '", name,
-                         "', which --require-manifest asks for, got none"));
+  void Check(const Files& files, const Manifest& manifest) {
+    if (!manifest.digests.has_value()) {
+      if (use_ == ManifestUse::kRequired && !files.empty()) {
+        Add(absl::InvalidArgumentError(absl::StrCat(
+            "'", model_.Shown(*files.begin()), "': expected a line in '",
+            manifest.path, "', which --require-manifest asks for, got none")));
       }
       return;
     }
     for (const std::string& file : files) {
-      if (manifest->count(file) == 0) {
-        Add(folder / file,
-            absl::StrCat("expected a line in '", name, "', got none"));
+      if (manifest.digests->count(file) == 0) {
+        Add(absl::InvalidArgumentError(
+            absl::StrCat("'", model_.Shown(file), "': expected a line in '",
+                         manifest.path, "', got none")));
       }
     }
-    for (const auto& [file, expected] : *manifest) {
-      CompareDigest(folder / file, expected);
+    for (const auto& [file, expected] : *manifest.digests) {
+      CompareDigest(file, expected);
     }
   }
 
   absl::Status ToStatus() const {
-    if (diagnostics_.empty()) {
-      return absl::OkStatus();
-    }
-    std::vector<std::string> told = diagnostics_;
+    std::vector<std::string> told = findings_;
     if (told.size() > kMaxFindings) {
       told.resize(kMaxFindings);
       told.push_back(
-          absl::StrCat("and ", diagnostics_.size() - kMaxFindings, " more"));
+          absl::StrCat("and ", findings_.size() - kMaxFindings, " more"));
     }
-    return absl::InvalidArgumentError(absl::StrJoin(told, "\n"));
+    return absl::Status(code_, absl::StrJoin(told, "\n"));
   }
 
  private:
-  void Add(const fs::path& path, const std::string& text) {
-    diagnostics_.push_back(absl::StrCat("'", path.string(), "': ", text));
+  // What may pass decides on the code, so that it is tried again.
+  void Add(const absl::Status& finding) {
+    const bool is_of_files =
+        absl::IsInvalidArgument(finding) || absl::IsNotFound(finding);
+    if (!is_of_files) {
+      code_ = finding.code();
+    } else if (code_ == absl::StatusCode::kOk) {
+      code_ = absl::StatusCode::kInvalidArgument;
+    }
+    findings_.emplace_back(finding.message());
   }
 
-  void CompareDigest(const fs::path& path, const std::string& expected) {
-    const absl::StatusOr<std::string> found = Sha256OfFile(path.string());
+  absl::StatusOr<OwnedFd> MakeCopy(const std::string& file) const {
+    const fs::path path = fs::path(copy_to_) / file;
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    OwnedFd copy(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
+    if (copy.get() < 0) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "cannot make a copy of '", model_.Shown(file), "', '", path.string(),
+          "': ", std::strerror(errno), "; TMPDIR names another folder"));
+    }
+    return copy;
+  }
+
+  // Reads the file once, and copies what it compares where that is asked for.
+  absl::StatusOr<std::string> Digest(const std::string& file) const {
+    const absl::StatusOr<OwnedFd> opened = model_.OpenFile(file);
+    if (!opened.ok()) {
+      return opened.status();
+    }
+    absl::StatusOr<OwnedFd> copy = OwnedFd();
+    if (use_ == ManifestUse::kRequired && !copy_to_.empty()) {
+      copy = MakeCopy(file);
+    }
+    if (!copy.ok()) {
+      return copy.status();
+    }
+    return Sha256OfFile(opened->get(), model_.Shown(file), copy->get());
+  }
+
+  void CompareDigest(const std::string& file, const std::string& expected) {
+    const absl::StatusOr<std::string> found = Digest(file);
     if (!found.ok()) {
-      Add(path, absl::StrCat("expected a file with SHA-256 ", expected, ", ",
-                             found.status().message()));
+      Add(absl::Status(found.status().code(),
+                       absl::StrCat("'", model_.Shown(file),
+                                    "': expected a file with SHA-256 ",
+                                    expected, ", ", found.status().message())));
     } else if (*found != expected) {
-      Add(path, absl::StrCat("expected SHA-256 ", expected, ", got ", *found));
+      Add(absl::InvalidArgumentError(absl::StrCat("'", model_.Shown(file),
+                                                  "': expected SHA-256 ",
+                                                  expected, ", got ", *found)));
     }
   }
 
-  std::vector<std::string> diagnostics_;
+  const FolderReader& model_;
+  const ManifestUse use_;
+  const std::string copy_to_;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
+  std::vector<std::string> findings_;
 };
 
 }  // namespace
 
-absl::Status CheckManifests(const VersionFolder& version, ManifestUse use) {
+absl::Status CheckManifests(const VersionFolder& version,
+                            const ManifestRules& rules,
+                            const std::string& copy_to) {
   const fs::path version_path(version.path);
-  const fs::path model_path = version_path.parent_path();
-  auto of_version = ReadManifest(version_path);
-  auto of_model = ReadManifest(model_path);
-  auto version_files =
-      ListFiles<fs::recursive_directory_iterator>(version_path);
-  auto model_files = ListFiles<fs::directory_iterator>(model_path);
-  auto warm_up_files =
-      ListFiles<fs::recursive_directory_iterator>(model_path / kWarmUpFolder);
-  for (const absl::Status& status :
-       {of_version.status(), of_model.status(), version_files.status(),
-        model_files.status(), warm_up_files.status()}) {
-    if (!status.ok()) {
-      return status;
-    }
+  const std::string name = version_path.filename().string();
+  const std::string prefix = absl::StrCat(name, "/");
+  const absl::StatusOr<FolderReader> model = FolderReader::Open(
+      version_path.parent_path().string(),
+      rules.use == ManifestUse::kRequired ? FolderReader::Links::kRefused
+                                          : FolderReader::Links::kFollowed);
+  if (!model.ok()) {
+    return model.status();
   }
-  const std::string prefix =
-      absl::StrCat(version_path.filename().string(), "/");
-  const std::string warm_up_prefix = absl::StrCat(kWarmUpFolder, "/");
-  if (of_model->has_value()) {
+  absl::StatusOr<Manifest> of_version = ReadManifest(*model, prefix, rules.key);
+  if (!of_version.ok()) {
+    return of_version.status();
+  }
+  absl::StatusOr<Manifest> of_model = ReadManifest(*model, "", rules.key);
+  if (!of_model.ok()) {
+    return of_model.status();
+  }
+  const bool has_own = of_version->digests.has_value();
+  Files version_files;
+  Files model_files;
+  absl::Status status = AddFiles(*model, name, Depth::kAllBelow,
+                                 has_own ? version_files : model_files);
+  status.Update(AddFiles(*model, "", Depth::kFolderAlone, model_files));
+  status.Update(AddFiles(*model, kWarmUpFolder, Depth::kAllBelow, model_files));
+  if (!status.ok()) {
+    return status;
+  }
+  if (of_model->digests.has_value()) {
     // Other versions have their own turn.
-    std::erase_if(**of_model, [&](const auto& line) {
-      return line.first.find('/') != std::string::npos &&
+    const std::string warm_up_prefix = absl::StrCat(kWarmUpFolder, "/");
+    std::erase_if(*of_model->digests, [&](const auto& line) {
+      return absl::StrContains(line.first, '/') &&
              !absl::StartsWith(line.first, warm_up_prefix) &&
-             (!absl::StartsWith(line.first, prefix) || of_version->has_value());
+             (!absl::StartsWith(line.first, prefix) || has_own);
     });
   }
-  for (const std::string& file : *warm_up_files) {
-    model_files->insert(warm_up_prefix + file);
-  }
-  if (!of_version->has_value()) {
-    for (const std::string& file : *version_files) {
-      model_files->insert(absl::StrCat(prefix, file));
-    }
-    version_files->clear();
-  }
-  ManifestCheck check;
-  check.Check(version_path, *version_files, *of_version, use);
-  check.Check(model_path, *model_files, *of_model, use);
+  ManifestCheck check(*model, rules.use, copy_to);
+  check.Check(version_files, *of_version);
+  check.Check(model_files, *of_model);
   return check.ToStatus();
 }
 

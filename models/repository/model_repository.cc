@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/printable_text.h"
+#include "base/processor_count.h"
 #include "models/config/config_completion.h"
+#include "models/repository/checked_copy.h"
 #include "models/repository/embedded_models.h"
 
 namespace ferry {
@@ -30,9 +31,8 @@ int32_t DeviceInstances(const ModelRepositoryOptions& options) {
     return options.device_instances > 0 ? options.device_instances
                                         : kStreamInstances;
   }
-  const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
   return options.device_instances > 0 ? options.device_instances
-                                      : std::max(cores, 1);
+                                      : ProcessorCount();
 }
 
 // Bytes that are the same for messages that are: SerializeAsString() writes
@@ -111,6 +111,14 @@ absl::StatusOr<ModelConfig> WithoutFolder(absl::StatusOr<ModelConfig> config) {
              : std::move(config);
 }
 
+absl::Status Named(const ModelPlan& plan, const VersionFolder& folder,
+                   const absl::Status& status) {
+  return absl::Status(
+      status.code(),
+      absl::StrCat("model '", plan.config.options.name, "' version ",
+                   folder.version, ": ", status.message()));
+}
+
 }  // namespace
 
 std::string ModelPlan::Fingerprint() const {
@@ -177,10 +185,11 @@ ConfigOrigin ModelRepository::origin() const {
 }
 
 absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
-    const std::string& name, const std::string& config_json) const {
+    const std::string& name, const std::string& config_json,
+    std::optional<std::string>& text) const {
   switch (origin()) {
     case ConfigOrigin::kFolder:
-      return config_json.empty() ? ReadFolderConfig(name)
+      return config_json.empty() ? ReadFolderConfig(name, text)
                                  : ParseModelConfigJson(config_json, name);
     case ConfigOrigin::kFlags:
       return ReadSingleConfig(name, config_json);
@@ -191,9 +200,9 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadConfig(
 
 // A config that is missing says nothing.
 absl::StatusOr<ModelConfig> ModelRepository::ReadFolderConfig(
-    const std::string& name) const {
+    const std::string& name, std::optional<std::string>& text) const {
   const std::string path =
-      absl::StrCat(options_.path, "/", name, "/config.pbtxt");
+      absl::StrCat(options_.path, "/", name, "/", kConfigFile);
   std::error_code error;
   absl::Status status = CheckPathInside(options_.path, path);
   if (!status.ok()) {
@@ -202,13 +211,19 @@ absl::StatusOr<ModelConfig> ModelRepository::ReadFolderConfig(
   const bool is_missing =
       !std::filesystem::exists(std::filesystem::symlink_status(path, error));
   if (is_missing && options_.completion == ConfigCompletion::kOn) {
+    text = "";
     return ParseModelConfig("", path, name);
   }
-  absl::StatusOr<ModelConfig> config = ReadModelConfig(path, name);
-  return absl::IsNotFound(config.status())
-             ? absl::NotFoundError(
-                   absl::StrCat(config.status().message(), kEachFolderIsAModel))
-             : std::move(config);
+  absl::StatusOr<std::string> read = ReadModelConfigText(path);
+  if (absl::IsNotFound(read.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(read.status().message(), kEachFolderIsAModel));
+  }
+  if (!read.ok()) {
+    return read.status();
+  }
+  text = *std::move(read);
+  return ParseModelConfig(*text, path, name);
 }
 
 absl::StatusOr<ModelConfig> ModelRepository::ReadSingleConfig(
@@ -271,6 +286,22 @@ absl::StatusOr<std::vector<VersionFolder>> ModelRepository::Versions(
   return folders;
 }
 
+// What a config says is known by its message. Its bytes are in a manifest, and
+// a load that failed by them is tried again when they change.
+std::string ModelRepository::Fingerprint(const std::string& name,
+                                         const VersionFolder& folder) const {
+  if (options_.single.has_value()) {
+    return FingerprintOf(options_.single->path);
+  }
+  const bool is_checked = !options_.path.empty() &&
+                          options_.manifests.use == ManifestUse::kRequired;
+  return absl::StrCat(FingerprintOf(folder),
+                      is_checked
+                          ? FingerprintOf(absl::StrCat(options_.path, "/", name,
+                                                       "/", kConfigFile))
+                          : "");
+}
+
 absl::StatusOr<ModelPlan> ModelRepository::Plan(
     const std::string& name, const std::string& config_json) const {
   absl::Status status = CheckModelName(name);
@@ -280,7 +311,9 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
   if (!status.ok()) {
     return status;
   }
-  absl::StatusOr<ModelConfig> config = ReadConfig(name, config_json);
+  ModelPlan plan;
+  absl::StatusOr<ModelConfig> config =
+      ReadConfig(name, config_json, plan.config_text);
   if (!config.ok()) {
     return config.status();
   }
@@ -302,14 +335,10 @@ absl::StatusOr<ModelPlan> ModelRepository::Plan(
         folders.status().code(),
         absl::StrCat("model '", name, "': ", folders.status().message()));
   }
-  ModelPlan plan;
   const std::string text = SerializedAlike(config->message);
   for (VersionFolder& folder : *folders) {
     const int64_t version = folder.version;
-    std::string fingerprint = absl::StrCat(
-        options_.single.has_value() ? FingerprintOf(options_.single->path)
-                                    : FingerprintOf(folder),
-        text);
+    std::string fingerprint = absl::StrCat(Fingerprint(name, folder), text);
     plan.versions[version] = {.folder = std::move(folder),
                               .fingerprint = std::move(fingerprint)};
   }
@@ -331,21 +360,45 @@ absl::Status ModelRepository::WithHint(const std::string& name,
   return absl::NotFoundError(absl::StrCat(status.message(), hint));
 }
 
+absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::LoadFromCopy(
+    const ModelPlan& plan, const VersionFolder& folder,
+    const ComputePlace& place) {
+  const absl::StatusOr<CheckedCopy> copy =
+      CheckedCopy::Make(folder, options_.manifests);
+  if (!copy.ok()) {
+    return Named(plan, folder, copy.status());
+  }
+  if (plan.config_text.has_value()) {
+    if (absl::Status status = copy->CheckConfig(*plan.config_text);
+        !status.ok()) {
+      return Named(plan, folder, status);
+    }
+  }
+  auto model =
+      LoadModel(plan.config, options_.overrides, copy->folder(), place);
+  if (!model.ok()) {
+    return copy->InRepository(model.status());
+  }
+  return model;
+}
+
 absl::StatusOr<std::unique_ptr<ServedModel>> ModelRepository::Load(
     const ModelPlan& plan, int64_t version, DeviceUse use) {
   const VersionFolder& folder = plan.versions.at(version).folder;
+  const ComputePlace place = {
+      .device = options_.device.get(),
+      .share = use == DeviceUse::kShared ? &share_ : nullptr};
+  if (!options_.path.empty() &&
+      options_.manifests.use == ManifestUse::kRequired) {
+    return LoadFromCopy(plan, folder, place);
+  }
   if (!options_.path.empty()) {
     if (absl::Status status = CheckManifests(folder, options_.manifests);
         !status.ok()) {
-      return absl::Status(
-          status.code(),
-          absl::StrCat("model '", plan.config.options.name, "' version ",
-                       version, ": ", status.message()));
+      return Named(plan, folder, status);
     }
   }
-  return LoadModel(plan.config, options_.overrides, folder,
-                   {.device = options_.device.get(),
-                    .share = use == DeviceUse::kShared ? &share_ : nullptr});
+  return LoadModel(plan.config, options_.overrides, folder, place);
 }
 
 absl::Status ModelRepository::ForClients(const absl::Status& status) const {

@@ -37,7 +37,7 @@ struct ModelRepositoryOptions {
   std::string path;                   // empty: the embedded models, or
   std::optional<SingleModel> single;  // this one
   ConfigCompletion completion = ConfigCompletion::kOn;
-  ManifestUse manifests = ManifestUse::kWhereThereIsOne;  // with `path`
+  ManifestRules manifests;  // with `path`
   ModelOverrides overrides;
   // Batches that models which share the device compute at once, by weight; 0:
   // one a core.
@@ -52,6 +52,9 @@ enum class DeviceUse { kAlone, kShared };
 // What a model's folder says at one moment.
 struct ModelPlan {
   ModelConfig config;
+  // The text that it was read from, "" where that file is missing; none: it was
+  // read from no file.
+  std::optional<std::string> config_text;
   struct Version {
     VersionFolder folder;
     std::string fingerprint;  // another one: config or files have changed
@@ -88,8 +91,9 @@ class ModelRepository {
   absl::Status WithHint(const std::string& name,
                         const absl::Status& status) const;
 
-  // Checks one version's manifests, loads it and warms it up. The repository
-  // outlives the model.
+  // Checks one version's manifests, loads it and warms it up: where they are
+  // required, from a copy of what was checked. The repository outlives the
+  // model.
   absl::StatusOr<std::unique_ptr<ServedModel>> Load(const ModelPlan& plan,
                                                     int64_t version,
                                                     DeviceUse use);
@@ -99,15 +103,23 @@ class ModelRepository {
   absl::Status ForClients(const absl::Status& status) const;
 
  private:
-  absl::StatusOr<ModelConfig> ReadConfig(const std::string& name,
-                                         const std::string& config_json) const;
-  absl::StatusOr<ModelConfig> ReadFolderConfig(const std::string& name) const;
+  // Sets `text` to what the config was read from, where that is a file.
+  absl::StatusOr<ModelConfig> ReadConfig(
+      const std::string& name, const std::string& config_json,
+      std::optional<std::string>& text) const;
+  absl::StatusOr<ModelConfig> ReadFolderConfig(
+      const std::string& name, std::optional<std::string>& text) const;
   absl::StatusOr<ModelConfig> ReadSingleConfig(
       const std::string& name, const std::string& config_json) const;
   absl::StatusOr<ModelConfig> ReadEmbeddedConfig(
       const std::string& name, const std::string& config_json) const;
   absl::StatusOr<std::vector<VersionFolder>> Versions(
       const std::string& name, const ModelOptions& options) const;
+  std::string Fingerprint(const std::string& name,
+                          const VersionFolder& folder) const;
+  absl::StatusOr<std::unique_ptr<ServedModel>> LoadFromCopy(
+      const ModelPlan& plan, const VersionFolder& folder,
+      const ComputePlace& place);
   ConfigOrigin origin() const;
 
   const ModelRepositoryOptions options_;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable_text.h"
+#include "models/config/model_config.h"
 #include "models/config/warm_up_data.h"
 #include "models/files/read_file.h"
 
@@ -22,8 +23,6 @@ namespace ferry {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kConfigFile[] = "config.pbtxt";
 
 // NOT_FOUND where nothing is there, else UNAVAILABLE: it may be read later.
 absl::Status SystemError(const std::error_code& error, std::string message) {

@@ -11,7 +11,8 @@ import tempfile
 import fuzzers
 import measuring
 
-RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 1_000_000}
+RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 1_000_000,
+        "clients": 10_000_000}
 JOBS = 2
 PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
@@ -59,6 +60,14 @@ BUGS = (
         "static_cast<uint64_t>((*range)[1]) > data.size",
         "static_cast<uint64_t>((*range)[0]) > data.size",
         "a tensor that ends behind its file taken"),
+    Bug("clients", "server/net/frame_counter.cc",
+        "skip_left_ -= static_cast<uint32_t>(skipped);",
+        "skip_left_ = 0;",
+        "a priority that is cut read as fields"),
+    Bug("clients", "server/net/frame_counter.cc",
+        "is_unfinished_.reset(place);",
+        "is_unfinished_.set(place);",
+        "a request that may be ended twice"),
 )
 
 

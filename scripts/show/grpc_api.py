@@ -1,26 +1,17 @@
 """grpc-api: completion queues against the callback API, by an echo."""
 
-import os
-
 import measuring
 
 APIS = ("queues", "callback")
 
 
-def cpu_seconds(pid):
-    """Returns the processor time that a process has used."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
-        fields = stream.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def one_api(options, api, seconds):
     """Returns what an echo on that API does at 64 and at 1 outstanding."""
     with measuring.echo(options.programs, "--api", api) as child:
-        before = cpu_seconds(child.pid)
+        before = measuring.cpu_seconds(child.pid)
         busy = measuring.closed_loop(options.programs, 64, seconds,
                                      metrics=False)
-        used = cpu_seconds(child.pid) - before
+        used = measuring.cpu_seconds(child.pid) - before
         alone = measuring.closed_loop(options.programs, 1, seconds,
                                       metrics=False)
     # The client's 2 s of warm-up cost the server as much as its window.

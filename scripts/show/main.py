@@ -8,14 +8,17 @@ import sys
 import answering
 import attacking
 import batching
+import breaking
 import by_loadgen
 import clients
 import copying
 import core
+import enduring
 import exporting
 import fuzzing
 import grpc_api
 import instrument
+import lasting
 import latency
 import layouts
 import living
@@ -39,6 +42,7 @@ import sending
 import serving
 import soaking
 import tracing
+import trusting
 import triton_answers
 import two_clients
 import wire
@@ -55,6 +59,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "B4-codec": functools.partial(fuzzing.measure, "codec"),
     "B4-config": functools.partial(fuzzing.measure, "config"),
     "B4-files": functools.partial(fuzzing.measure, "files"),
+    "B4-clients": functools.partial(fuzzing.measure, "clients"),
     "B5": exporting.measure,
     "C1": wire.measure,
     "C2": serving.measure,
@@ -65,6 +70,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "C5": copying.measure,
     "C6": scheduling.priorities,
     "channels-last": layouts.measure,
+    "chaos": breaking.measure,
     "core": core.measure,
     "D-pipeline": pipelining.measure,
     "E1": instrument.measure,
@@ -74,11 +80,15 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E5": reporting.measure,
     "E6": long_run.measure,
     "G4": answering.measure,
+    "hostile": enduring.measure,
     "load": load_signal.measure,
     "live-page": living.measure,
     "loadgen": by_loadgen.measure,
     "scrapes": scraping.measure,
     "traces": tracing.measure,
+    "soak": lasting.measure,
+    "soak-sanitizers": lasting.sanitizers,
+    "trust": trusting.measure,
     "sends": sending.measure,
     "phi1": scheduling.closed_form,
     "policies": scheduling.policies,

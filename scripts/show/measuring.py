@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import platform
+import ssl
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = pathlib.Path(os.environ.get("FERRY_RESULTS", ROOT / "bench" / "results"))
 READY_SECONDS = 120
 STOP_SECONDS = 30
+PAGE_SECONDS = 30
 DEEPEST = 3  # Parts of a result that have lines of their own.
 
 
@@ -159,10 +161,15 @@ def server(programs, *arguments, model="mlp", number=0):
     torch thread. Several may run at once, each with a number of its own."""
     metrics_port = METRICS_PORT + PORT_STEP * number
 
+    has_tls = any(str(one).startswith("--tls-cert") for one in arguments)
+
     def ready():
-        url = f"http://127.0.0.1:{metrics_port}/v2/health/ready"
+        url = (f"http{'s' if has_tls else ''}://127.0.0.1:{metrics_port}"
+               "/v2/health/ready")
         try:
-            with urllib.request.urlopen(url, timeout=1) as reply:
+            with urllib.request.urlopen(
+                    url, timeout=1, context=ssl._create_unverified_context()
+                    if has_tls else None) as reply:
                 return reply.status == 200
         except (urllib.error.URLError, OSError):
             return False
@@ -174,11 +181,13 @@ def server(programs, *arguments, model="mlp", number=0):
                     "--threads", 1, *arguments], ready)
 
 
-def page(path, number=0, headers=None):
-    """Returns what the server's metrics port has there."""
-    url = f"http://127.0.0.1:{METRICS_PORT + PORT_STEP * number}{path}"
+def page(path, number=0, headers=None, context=None):
+    """Returns what the server's metrics port has there; over TLS by a context."""
+    url = (f"http{'s' if context else ''}://127.0.0.1:"
+           f"{METRICS_PORT + PORT_STEP * number}{path}")
     request = urllib.request.Request(url, headers=headers or {})
-    with urllib.request.urlopen(request, timeout=5) as reply:
+    with urllib.request.urlopen(request, timeout=PAGE_SECONDS,
+                                context=context) as reply:
         return reply.read().decode()
 
 
@@ -188,10 +197,14 @@ def metrics(number=0, path="/metrics"):
             if line[:1] != "#"]
 
 
-def metric(name, number=0):
+def sum_of(lines, name):
     """Returns the sum of the samples of that name."""
-    return sum(float(line.rsplit(" ", 1)[1]) for line in metrics(number)
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines
                if line.startswith((name + " ", name + "{")))
+
+
+def metric(name, number=0):
+    return sum_of(metrics(number), name)
 
 
 def echo(programs, *arguments, model="mlp", number=0):
@@ -255,6 +268,13 @@ def resident_mb(pid):
     with open(f"/proc/{pid}/statm", encoding="utf-8") as stream:
         pages = int(stream.read().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def cpu_seconds(pid):
+    """Returns the processor time of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
+        fields = stream.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def median(values):

@@ -32,6 +32,12 @@ STAGES = [  # what is said of it, and the function whose callees count
 ]
 
 
+def require_valgrind():
+    if shutil.which("valgrind") is None:
+        raise measuring.Failure("valgrind is not installed: apt-get install "
+                                "valgrind")
+
+
 def annotate(path):
     """Returns instructions with callees, by function without arguments."""
     text = measuring.run(["callgrind_annotate", "--inclusive=yes",
@@ -63,14 +69,15 @@ def under_callgrind(programs, folder, path):
     return measuring.Programs(folder)
 
 
-def count(options, running, path, seconds):
-    """Returns instructions a request by function."""
+def count(options, running, path, seconds, client=()):
+    """Returns instructions a request by function. `client`: more flags of the
+    client."""
     def load(duration):
         return measuring.run(
             [options.programs.path("ferry-bench"), "run", "-u",
              measuring.ADDRESS, "-m", "echo", "--outstanding", OUTSTANDING,
              "--duration-secs", duration, "--warm-up-secs", 0, "--json",
-             f"{path}.json"])
+             f"{path}.json", *client])
 
     with running as process:
         load(2)
@@ -87,9 +94,7 @@ def count(options, running, path, seconds):
 
 
 def measure(options):
-    if shutil.which("valgrind") is None:
-        raise measuring.Failure("valgrind is not installed: apt-get install "
-                                "valgrind")
+    require_valgrind()
     result = measuring.describe(
         "profile", "instructions a request, user space, of the echo backend "
         f"(1 KiB each way, {OUTSTANDING} outstanding) and of grpc-echo, counted "

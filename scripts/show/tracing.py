@@ -6,7 +6,6 @@ echo server's instructions, which does nothing but what a server does.
 """
 
 import os
-import shutil
 import tempfile
 
 import measuring
@@ -35,9 +34,7 @@ def processor_us(options):
 
 
 def measure(options):
-    if shutil.which("valgrind") is None:
-        raise measuring.Failure("valgrind is not installed: apt-get install "
-                                "valgrind")
+    profiling.require_valgrind()
     result = measuring.describe(
         "traces", f"tracing {SHARE:.0%} of the requests costs less than "
         f"{MOST_COST:.0%} of the processor time of one of the mlp",

@@ -7,7 +7,6 @@ the planned one.
 """
 
 import csv
-import os
 import tempfile
 import time
 
@@ -34,21 +33,14 @@ LAG_US = 1000
 SENDS_ON_TIME = ("--connections", 1, "--queues", 1)
 
 
-def cpu_seconds(pid):
-    """Returns the processor time of a process so far."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
-        fields = stream.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def watched(command, seconds):
     """Runs a command to its end and returns the share of a core that it took
     after its first second and a half."""
     with measuring.process(command, lambda: True) as child:
         time.sleep(1.5)
-        before, begin = cpu_seconds(child.pid), time.monotonic()
+        before, begin = measuring.cpu_seconds(child.pid), time.monotonic()
         time.sleep(seconds / 2)
-        share = (cpu_seconds(child.pid) - before) / (time.monotonic() - begin)
+        share = (measuring.cpu_seconds(child.pid) - before) / (time.monotonic() - begin)
         if child.wait(120) != 0:
             raise measuring.Failure(f"{command[0]} failed")
     return share

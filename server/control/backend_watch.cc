@@ -14,11 +14,18 @@ namespace {
 
 constexpr int64_t kMinPushbackMs = 1;
 constexpr int64_t kMaxPushbackMs = 1000;
+constexpr int kOverdueTimes = 10;  // the prediction
 
 using InFlight = SchedulerStatistics::InFlight;
 
 bool Hangs(const InFlight& instance, Duration timeout, TimePoint now) {
   return timeout > Duration(0) && now - instance.oldest_begin > timeout;
+}
+
+// A model that has not run yet has no prediction.
+Duration OverdueAfter(const SchedulerStatistics& counted) {
+  return std::max(BackendWatch::kOverdue,
+                  kOverdueTimes * counted.full_batch_time);
 }
 
 void AddTo(double& sum, double value) {
@@ -72,9 +79,15 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
 
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
   std::set<uint64_t> served;
+  std::vector<std::string> overdue;
   ServerLoad load;
-  for (const ModelUse& use : models_.UseEach()) {
-    ModelEntry& entry = *use;
+  std::vector<ModelUse> uses = models_.UseAll();
+  served_count_ = uses.size();
+  for (ModelUse& leaving : models_.UseLeaving()) {
+    uses.push_back(std::move(leaving));
+  }
+  for (size_t i = 0; i < uses.size(); ++i) {
+    ModelEntry& entry = *uses[i];
     served.insert(entry.serial);
     const auto [found, is_new] = watches_.try_emplace(entry.serial);
     ModelWatch& watch = found->second;
@@ -103,6 +116,14 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
                          [](const InFlight& a, const InFlight& b) {
                            return a.oldest_begin < b.oldest_begin;
                          });
+    const bool is_overdue = oldest != counted.in_flight.end() &&
+                            now - oldest->oldest_begin > OverdueAfter(counted);
+    if (is_overdue && i < served_count_) {
+      overdue.push_back(which);
+    }
+    if (!entry.is_overdue.exchange(is_overdue) && is_overdue) {
+      entry.overdue_batches.fetch_add(1, std::memory_order_relaxed);
+    }
     if (oldest != counted.in_flight.end() && Hangs(*oldest, timeout_, now)) {
       return absl::StrCat("backend hangs ", which, " seconds=",
                           std::chrono::duration_cast<std::chrono::seconds>(
@@ -121,6 +142,7 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
     return !served.contains(each.first);
   });
   load_ = load;
+  overdue_ = std::move(overdue);
   last_look_ = now;
   if (is_device_lost_ && is_device_lost_()) {
     return "device is lost";

@@ -5,18 +5,23 @@
 // A backend hangs when one of its instances is at a batch for longer than
 // `timeout`, whatever the other instances do; the wait for the device that it
 // shares counts. It still reads the requests' bytes, so nothing can be freed
-// behind its back: the process has to end.
+// behind its back: the process has to end. Before that a batch is *overdue*
+// once it takes ten times what was predicted, and over kOverdue: the model is
+// not ready until it ends.
 //
 // Thread safety: one thread calls Look(); CanAnswer() is for any.
 #ifndef FERRY_SERVER_CONTROL_BACKEND_WATCH_H_
 #define FERRY_SERVER_CONTROL_BACKEND_WATCH_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "batcher/statistics.h"
@@ -62,6 +67,15 @@ class BackendWatch {
 
   const ServerLoad& load() const { return load_; }
 
+  static constexpr Duration kOverdue = std::chrono::seconds(5);
+
+  // The models that are served, by name and version, of which a batch was
+  // overdue at the last look; and whether all were.
+  const std::vector<std::string>& overdue() const { return overdue_; }
+  bool is_all_overdue() const {
+    return !overdue_.empty() && overdue_.size() == served_count_;
+  }
+
  private:
   const ModelTable& models_;
   const Duration timeout_;
@@ -69,6 +83,8 @@ class BackendWatch {
   std::map<uint64_t, ModelWatch> watches_;  // by serial of the entry
   std::optional<TimePoint> last_look_;
   ServerLoad load_;
+  std::vector<std::string> overdue_;
+  size_t served_count_ = 0;  // models
 };
 
 }  // namespace ferry

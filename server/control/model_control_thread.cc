@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/signal_stack.h"
 #include "models/repository/model_copies.h"
 #include "models/warm_up_lines.h"
 #include "server/client_text.h"
@@ -87,6 +88,7 @@ void LogReport(const ServedModel& model) {
 
 void ModelControl::Run() {
   pthread_setname_np(pthread_self(), "ferry-control");
+  const SignalStack for_handlers;  // a file may nest without end
   if (options_.mode == ModelControlMode::kPoll) {
     MutexLock lock(mutex_);
     poll_at_ = Clock::Steady().Now() + options_.poll_interval;

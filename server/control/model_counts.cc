@@ -25,7 +25,8 @@ void AddEvents(const std::vector<DeviceCount>& more,
 }  // namespace
 
 uint64_t RefusedRequests(const ModelCounts& counts) {
-  uint64_t sum = counts.invalid_requests;
+  uint64_t sum =
+      counts.invalid_requests + counts.client_refusals + counts.memory_refusals;
   for (const uint64_t refused : counts.counted.refused) {
     sum += refused;
   }
@@ -67,9 +68,12 @@ void Add(const ModelCounts& more, ModelCounts& sum) {
   to.service_time_drifts += from.service_time_drifts;
   to.last_arrival = std::max(to.last_arrival, from.last_arrival);
   sum.invalid_requests += more.invalid_requests;
+  sum.client_refusals += more.client_refusals;
+  sum.memory_refusals += more.memory_refusals;
   sum.arrived_rows += more.arrived_rows;
   sum.received_bytes += more.received_bytes;
   sum.sent_bytes += more.sent_bytes;
+  sum.overdue_batches += more.overdue_batches;
   sum.precision_changes += more.precision_changes;
   AddEvents(more.device_events, sum.device_events);
 }

@@ -15,9 +15,12 @@ namespace ferry {
 struct ModelCounts {
   SchedulerStatistics counted{0};
   uint64_t invalid_requests = 0;   // that failed the codec's checks
+  uint64_t client_refusals = 0;    // for lack of their client's share
+  uint64_t memory_refusals = 0;    // while the process was short of memory
   uint64_t arrived_rows = 0;       // admitted, or refused for lack of room
   uint64_t received_bytes = 0;     // of messages that passed the checks
   uint64_t sent_bytes = 0;         // of replies
+  uint64_t overdue_batches = 0;    // that took far longer than predicted
   uint64_t precision_changes = 0;  // from bf16, while it served
   std::vector<DeviceCount> device_events;
 };

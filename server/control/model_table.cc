@@ -71,6 +71,9 @@ absl::StatusOr<ModelEntry*> FindIn(const ServedSet& served,
 ModelCounts ModelEntry::Count() const {
   ModelCounts counts;
   counts.invalid_requests = invalid_requests.load(std::memory_order_relaxed);
+  counts.client_refusals = client_refusals.load(std::memory_order_relaxed);
+  counts.memory_refusals = memory_refusals.load(std::memory_order_relaxed);
+  counts.overdue_batches = overdue_batches.load(std::memory_order_relaxed);
   counts.arrived_rows = arrived_rows.load(std::memory_order_relaxed);
   counts.received_bytes = received_bytes.load(std::memory_order_relaxed);
   counts.sent_bytes = sent_bytes.load(std::memory_order_relaxed);

@@ -62,11 +62,18 @@ class ModelEntry {
   const uint64_t precision_changes;
   // Requests that named this model and failed the codec's checks.
   std::atomic<uint64_t> invalid_requests{0};
+  // Requests refused by ClientShares, and by MemoryGuard.
+  std::atomic<uint64_t> client_refusals{0};
+  std::atomic<uint64_t> memory_refusals{0};
   // Rows of requests that were admitted, or refused for lack of room.
   std::atomic<uint64_t> arrived_rows{0};
   // Bytes of messages: requests that passed the codec's checks, and replies.
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
+  // Whether an instance is at a batch for far longer than was predicted, and
+  // how often that began; by BackendWatch.
+  std::atomic<bool> is_overdue{false};
+  std::atomic<uint64_t> overdue_batches{0};
   // What arrives, of what the instances carry; brought up to date by
   // BackendWatch.
   RelaxedCopy<ModelLoad> load;

@@ -22,6 +22,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/owned_fd.h"
+#include "models/files/temporary_folder.h"
 #include "spdlog/spdlog.h"
 
 namespace ferry {
@@ -31,29 +33,6 @@ namespace {
 constexpr int kLookMs = 20;
 // What is kept of the end of each stream.
 constexpr size_t kMaxTextBytes = size_t{64} << 10;
-
-// Closes a file descriptor in its destructor.
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~OwnedFd() { Close(); }
-
-  void Close() {
-    if (fd_ >= 0) {
-      close(std::exchange(fd_, -1));
-    }
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
 
 // One stream of the process: its end of a pipe, and what came of it last.
 struct Stream {
@@ -283,6 +262,7 @@ absl::Status ProbeLoad::Try(const ProbeRequest& request,
     if (!killed.ok()) {
       kill(-*pid, SIGKILL);  // and what it started
       waitpid(*pid, &how, 0);
+      TemporaryFolder::Sweep();
       return named(killed);
     }
   }
@@ -296,6 +276,7 @@ absl::Status ProbeLoad::Try(const ProbeRequest& request,
     }
     return *outcome;  // names the model itself
   }
+  TemporaryFolder::Sweep();  // what it had no time to remove
   return named(Died(how, errors));
 }
 

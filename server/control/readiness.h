@@ -1,7 +1,8 @@
 // Readiness tells every endpoint whether the server takes requests.
 //
 // Its state only moves forward: starting, incomplete, ready, draining, lost.
-// While it is ready it may be blind, and is not ready then, again and again.
+// While it is ready it may be blind, all its models overdue, or a thread of it
+// stalled, and is not ready then, again and again.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_CONTROL_READINESS_H_
@@ -17,14 +18,15 @@ enum class ServerState : uint8_t {
   kIncomplete,  // serves, but lacks a model of the start: --strict-readiness
   kReady,
   kDraining,  // finishes what was admitted
-  kLost,      // a device is lost or hangs: not live either
+  kLost,      // a device is lost, something hangs, memory runs out: not live
 };
 
 class Readiness {
  public:
   ServerState state() const { return state_.load(std::memory_order_relaxed); }
   bool is_ready() const {
-    return state() == ServerState::kReady && !is_blind();
+    return state() == ServerState::kReady && !is_blind() && !is_overdue() &&
+           !is_stalled();
   }
   // Whether its models are asked to serve.
   bool is_serving() const {
@@ -47,9 +49,27 @@ class Readiness {
     is_blind_.store(is_blind, std::memory_order_relaxed);
   }
 
+  // Whether each model is at a batch for far longer than was predicted.
+  bool is_overdue() const {
+    return is_overdue_.load(std::memory_order_relaxed);
+  }
+  void SetOverdue(bool is_overdue) {
+    is_overdue_.store(is_overdue, std::memory_order_relaxed);
+  }
+
+  // Whether a thread that serves all clients has stopped to.
+  bool is_stalled() const {
+    return is_stalled_.load(std::memory_order_relaxed);
+  }
+  void SetStalled(bool is_stalled) {
+    is_stalled_.store(is_stalled, std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<ServerState> state_{ServerState::kStarting};
   std::atomic<bool> is_blind_{false};
+  std::atomic<bool> is_overdue_{false};
+  std::atomic<bool> is_stalled_{false};
 };
 
 }  // namespace ferry

@@ -13,10 +13,16 @@ void MallocExtension_ReleaseFreeMemory() __attribute__((weak));
 void MallocExtension_ReleaseToSystem(size_t bytes) __attribute__((weak));
 int MallocExtension_GetNumericProperty(const char* property, size_t* value)
     __attribute__((weak));
+int MallocExtension_SetNumericProperty(const char* property, size_t value)
+    __attribute__((weak));
 }
 
 namespace ferry {
 namespace {
+
+// All threads' caches together, which tcmalloc lets grow to 32 MiB: slowly,
+// over hours, so that it looks like a leak.
+constexpr size_t kThreadCacheBytes = size_t{4} << 20;
 
 bool HasTcmalloc() { return &MallocExtension_ReleaseFreeMemory != nullptr; }
 
@@ -43,6 +49,13 @@ MemoryReturn::Heap Glibc() {
 }
 
 }  // namespace
+
+void BoundFreedMemory() {
+  if (HasTcmalloc()) {
+    MallocExtension_SetNumericProperty("tcmalloc.max_total_thread_cache_bytes",
+                                       kThreadCacheBytes);
+  }
+}
 
 void ReturnFreedMemory() {
   if (HasTcmalloc()) {

@@ -1,5 +1,7 @@
 // MemoryReturn gives memory that was freed back to the system, once it has not
-// been used for a while; ReturnFreedMemory() gives back all of it at once.
+// been used for a while; ReturnFreedMemory() gives back all of it at once;
+// BoundFreedMemory() bounds what threads keep of it each for itself, where the
+// allocator is tcmalloc.
 //
 // Both tcmalloc and glibc keep what was freed for the next allocation, after a
 // peak for ever. What was free at each look for kUnused is not needed: that
@@ -23,6 +25,9 @@ namespace ferry {
 
 // For the weights of a model that is gone there may be no next allocation.
 void ReturnFreedMemory();
+
+// From now on.
+void BoundFreedMemory();
 
 class MemoryReturn {
  public:

@@ -4,16 +4,18 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "server/auth/credentials.h"
 #include "server/grpc/goaway.h"
 
 namespace ferry {
@@ -32,6 +34,9 @@ constexpr int kMaxMetadataBytes = 1 << 20;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingIntervalMs = 10'000;
+// In which a client has to have said that it speaks HTTP/2, and with TLS shown
+// what it has to.
+constexpr int kHandshakeTimeoutMs = 20'000;
 
 // Erases what the reflection library's static initializer adds: linked, it
 // would be on without being asked for.
@@ -83,16 +88,34 @@ int StreamsOfConnection(const GrpcOptions& options, const ModelTable& models) {
   return static_cast<int>(std::min(streams, kMaxStreamsByModels));
 }
 
+// A connection that is idle or old is told to open no more calls, and ends when
+// it has none under way.
+void SetLives(const ConnectionLives& lives, grpc::ServerBuilder& builder) {
+  const auto set = [&builder](const char* argument, Duration time) {
+    if (time > Duration(0)) {
+      builder.AddChannelArgument(
+          argument,
+          static_cast<int>(
+              std::chrono::ceil<std::chrono::milliseconds>(time).count()));
+    }
+  };
+  set(GRPC_ARG_MAX_CONNECTION_IDLE_MS, lives.idle);
+  set(GRPC_ARG_MAX_CONNECTION_AGE_MS, lives.age);
+  if (lives.age > Duration(0)) {
+    set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, lives.age_grace);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<GrpcEndpoint> GrpcEndpoint::Create(
-    const GrpcOptions& options, ModelTable& models, ModelControl& control,
-    const Readiness& readiness, UnsentReplies& unsent, const EndpointLoad& load,
-    Tracer* tracer) {
-  std::unique_ptr<GrpcEndpoint> endpoint(
-      new GrpcEndpoint(models, control, readiness, unsent, load, tracer));
+    const GrpcOptions& options, const Gatekeeper& keeper, ModelTable& models,
+    ModelControl& control, const Readiness& readiness, UnsentReplies& unsent,
+    const Admission& admission, const EndpointLoad& load, Tracer* tracer) {
+  std::unique_ptr<GrpcEndpoint> endpoint(new GrpcEndpoint(
+      models, control, readiness, unsent, admission, load, tracer));
   grpc::ServerBuilder builder;
-  endpoint->Configure(options, builder);
+  endpoint->Configure(options, keeper, builder);
   endpoint->server_ = builder.BuildAndStart();
   Check(endpoint->server_ != nullptr, "a server that binds no port starts");
   for (auto& queue : endpoint->queues_) {
@@ -106,32 +129,42 @@ void GrpcEndpoint::FollowModels() {
   models_.Listen([this](const ServedSet& served) {
     HealthService::Models models;
     for (const auto& [name, versions] : served.by_name) {
-      models[name] =
-          versions.ready.empty() ? Health::kNotServing : Health::kServing;
+      const bool is_ready =
+          std::any_of(versions.ready.begin(), versions.ready.end(),
+                      [](const auto& entry) { return !entry->is_overdue; });
+      models[name] = is_ready ? Health::kServing : Health::kNotServing;
     }
     health_.SetModels(std::move(models));
   });
 }
 
 void GrpcEndpoint::Configure(const GrpcOptions& options,
+                             const Gatekeeper& keeper,
                              grpc::ServerBuilder& builder) {
   if (options.reflection == Reflection::kOff) {
     builder.SetOption(std::make_unique<WithoutReflection>());
   } else {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   }
+  has_tls_ = !keeper.TlsIdentity().empty();
+  bounds_ = options.connections;
   using Experimental = grpc::ServerBuilder::experimental_type;
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      Experimental::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+  for (const MethodSet methods : {MethodSet::kAll, MethodSet::kWithoutAdmin}) {
+    acceptors_[methods] = builder.experimental().AddExternalConnectionAcceptor(
+        Experimental::ExternalConnectionType::FROM_FD,
+        keeper.Credentials(methods));
+  }
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   SetCompression(options.compression, builder);
   // Every call would pay for it and no client has a use for it: counts of every
   // call for a service that is not offered.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             StreamsOfConnection(options, models_));
+  const int streams = StreamsOfConnection(options, models_);
+  SetStreamsOfConnection(streams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, streams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             kHandshakeTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                              kKeepaliveTimeoutMs);
@@ -139,6 +172,7 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       kMinClientPingIntervalMs);
+  SetLives(options.lives, builder);
   grpc::ResourceQuota quota("ferry");
   quota.Resize(static_cast<size_t>(options.memory_bytes));
   builder.SetResourceQuota(quota);
@@ -149,31 +183,45 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
     builder.RegisterService(&admin_);
     services.push_back(&admin_);
   }
+  const Authorizer& authorizer = keeper.authorizer();
   for (int i = 0; i < options.infer_thread_count; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(
         models_, options.status_codes,
-        InferQueue::Sources{.calls = service_,
-                            .streams = service_,
-                            .load = options.load_trailers == LoadTrailers::kOn
-                                        ? &load_
-                                        : nullptr,
-                            .tracer = tracer_},
+        InferQueue::Sources{
+            .calls = service_,
+            .streams = service_,
+            .load =
+                options.load_trailers == LoadTrailers::kOn ? &load_ : nullptr,
+            .tracer = tracer_,
+            .memory = &admission_.memory,
+            .shares = authorizer.has_tokens() ? &admission_.shares : nullptr,
+            .name_of_client =
+                [&authorizer](const grpc::ServerContext& call) {
+                  return NameOfClient(authorizer, call);
+                }},
         unsent_, services, builder));
   }
 }
 
-void GrpcEndpoint::Take(int listen_fd, int fd) {
+bool GrpcEndpoint::Take(MethodSet methods, int listen_fd, int fd) {
   // What gRPC sets on the sockets that it accepts itself.
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   const int timeout_ms = kKeepaliveTimeoutMs;
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms,
              sizeof(timeout_ms));
+  const std::optional<std::string> peer = PeerOf(fd);
+  if (peer.has_value() &&  // else it is gone, and gRPC closes it unread
+      !FenceConnection(fd, *peer, has_tls_ ? Frames::kInTls : Frames::kPlain,
+                       bounds_)) {
+    return false;
+  }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
       connection;
   connection.listener_fd = listen_fd;
   connection.fd = fd;
-  acceptor_->HandleNewConnection(&connection);
+  acceptors_.at(methods)->HandleNewConnection(&connection);
+  return true;
 }
 
 std::vector<Duration> GrpcEndpoint::CpuTimes() const {
@@ -182,6 +230,14 @@ std::vector<Duration> GrpcEndpoint::CpuTimes() const {
     times.push_back(queue->cpu_time());
   }
   return times;
+}
+
+std::vector<TimePoint> GrpcEndpoint::Turns() const {
+  std::vector<TimePoint> turns;
+  for (const auto& queue : queues_) {
+    turns.push_back(queue->turned());
+  }
+  return turns;
 }
 
 void GrpcEndpoint::SendGoaways() { ferry::SendGoaways(*server_); }

@@ -18,9 +18,12 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "server/auth/gatekeeper.h"
+#include "server/control/client_shares.h"
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
 #include "server/grpc/admin_service.h"
@@ -28,25 +31,33 @@
 #include "server/grpc/infer_queue.h"
 #include "server/grpc/inference_service.h"
 #include "server/grpc/unsent_replies.h"
+#include "server/net/frame_fence.h"
 #include "server/options.h"
 
 namespace ferry {
 
 class GrpcEndpoint {
  public:
+  // What requests are admitted by, beside the models' queues; outlives it.
+  struct Admission {
+    const MemoryGuard& memory;
+    ClientShares& shares;
+  };
+
   // All but the options outlive the endpoint. `tracer`: null: nothing is
   // traced.
   static std::unique_ptr<GrpcEndpoint> Create(
-      const GrpcOptions& options, ModelTable& models, ModelControl& control,
-      const Readiness& readiness, UnsentReplies& unsent,
-      const EndpointLoad& load, Tracer* tracer);
+      const GrpcOptions& options, const Gatekeeper& keeper, ModelTable& models,
+      ModelControl& control, const Readiness& readiness, UnsentReplies& unsent,
+      const Admission& admission, const EndpointLoad& load, Tracer* tracer);
 
   // REQUIRES: Stop() was called.
   ~GrpcEndpoint() = default;
 
-  // Serves a connection, which came to that listening socket, and closes it.
-  // Before Shutdown().
-  void Take(int listen_fd, int fd);
+  // Serves a connection, which came to that listening socket, with the methods
+  // of its port, and closes it. Before Shutdown(). False: it is one too many,
+  // and stays the caller's.
+  bool Take(MethodSet methods, int listen_fd, int fd);
 
   // What grpc.health.v1 says of the server and of the inference service from
   // now on. At first it is not serving. A model is serving where a version is
@@ -55,9 +66,14 @@ class GrpcEndpoint {
   // The models serve, the server is not ready.
   void SetIncomplete() { health_.Set(Health::kIncomplete); }
   void SetNotServing() { health_.Set(Health::kNotServing); }
+  // Looks again which models are ready.
+  void TellModels() { FollowModels(); }
 
   // Returns the processor time of each gRPC thread so far.
   std::vector<Duration> CpuTimes() const;
+
+  // Returns when each gRPC thread last turned: InferQueue::turned().
+  std::vector<TimePoint> Turns() const;
 
   // Tells every client to open no more calls on its connection. Those that it
   // opens before it hears of that are served; then the connection ends.
@@ -80,28 +96,36 @@ class GrpcEndpoint {
  private:
   GrpcEndpoint(ModelTable& models, ModelControl& control,
                const Readiness& readiness, UnsentReplies& unsent,
-               const EndpointLoad& load, Tracer* tracer)
+               const Admission& admission, const EndpointLoad& load,
+               Tracer* tracer)
       : models_(models),
         service_(models, control, readiness, unsent),
         admin_(models, unsent),
         health_(inference::GRPCInferenceService::service_full_name(), unsent),
         unsent_(unsent),
+        admission_(admission),
         load_(load),
         tracer_(tracer) {}
 
-  // Tells the health service of each change of the models.
+  // Tells the health service of the models, and of each change of them.
   void FollowModels();
-  void Configure(const GrpcOptions& options, grpc::ServerBuilder& builder);
+  void Configure(const GrpcOptions& options, const Gatekeeper& keeper,
+                 grpc::ServerBuilder& builder);
 
   ModelTable& models_;
   InferenceService service_;
   AdminService admin_;  // registered where asked for
   HealthService health_;
   UnsentReplies& unsent_;
+  const Admission admission_;
   const EndpointLoad& load_;
   Tracer* const tracer_;  // or null
   std::vector<std::unique_ptr<InferQueue>> queues_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  bool has_tls_ = false;
+  ConnectionBounds bounds_;
+  std::map<MethodSet,
+           std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
+      acceptors_;
   std::unique_ptr<grpc::Server> server_;
 };
 

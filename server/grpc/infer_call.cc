@@ -34,16 +34,20 @@ TimePoint ToTimePoint(gpr_timespec deadline) {
 }
 
 void InferCall::ComeBy(const grpc::ServerContext& rpc) {
-  if (environment_.tracer == nullptr) {
-    return;
-  }
+  client_.clear();
   try {
+    if (environment_.shares != nullptr) {
+      client_ = environment_.name_of_client(rpc);
+    }
+    if (environment_.tracer == nullptr) {
+      return;
+    }
     const auto [first, last] = rpc.client_metadata().equal_range("traceparent");
     const auto count = static_cast<size_t>(std::distance(first, last));
     const grpc::string_ref sent = count > 0 ? first->second : "";
     begun_ = environment_.tracer->Begin({sent.data(), sent.size()}, count);
     peer_ = begun_.is_logged ? rpc.peer() : "";
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // it has no name, and is not traced
     begun_ = {};
     begun_.arrival = Clock::Steady().Now();
   }
@@ -73,6 +77,7 @@ void InferCall::Start(grpc::ByteBuffer& message, TimePoint deadline) {
         entry_->retry_pushback_ms.load(std::memory_order_relaxed);
   }
   Trace(static_cast<absl::StatusCode>(refusal.error_code()), nullptr);
+  hold_.Reset();
   entry_.Reset();
   transport_.SendError(refusal, retry_pushback_ms);
   transport_.Ended();
@@ -87,10 +92,39 @@ absl::Status InferCall::Submit(grpc::ByteBuffer& message, TimePoint deadline) {
   request_.timeout = decoder_.parameters().timeout;
   request_.level = LevelOf(decoder_.parameters().priority, entry_->model());
   const auto rows = static_cast<uint64_t>(request_.rows);
+  if (absl::Status status = Admit(); !status.ok()) {
+    return status;
+  }
   absl::Status status = entry_->model().scheduler->Submit(request_);
   is_submitted_ = status.ok();
   if (status.ok() || IsOverload(status)) {
     entry_->arrived_rows.fetch_add(rows, std::memory_order_relaxed);
+  }
+  return status;
+}
+
+absl::Status InferCall::Admit() {
+  if (environment_.memory != nullptr &&
+      !environment_.memory->Takes(request_.bytes)) {
+    entry_->memory_refusals.fetch_add(1, std::memory_order_relaxed);
+    return absl::ResourceExhaustedError(
+        "expected a request of at most 64 KiB while the server is short of "
+        "memory, got a larger one; send it again later, or in parts");
+  }
+  if (environment_.shares == nullptr) {
+    return absl::OkStatus();
+  }
+  const ServedModel& model = entry_->model();
+  absl::Status status = environment_.shares->Take(
+      {.client = client_,
+       .model = entry_->serial,
+       .rows = request_.rows,
+       .bytes = static_cast<int64_t>(request_.bytes),
+       .rows_of_round = int64_t{model.scheduler->instance_count()} *
+                        std::max(model.spec.max_batch_size, 1)},
+      hold_);
+  if (!status.ok()) {
+    entry_->client_refusals.fetch_add(1, std::memory_order_relaxed);
   }
   return status;
 }
@@ -156,6 +190,10 @@ void InferCall::Respond(const RequestResult& result) {
   if (!is_sent_) {
     Trace(result.outcome.code, result.batch);
   }
+  if (result.batch != nullptr) {
+    hold_.MarkComputed();
+  }
+  hold_.Reset();  // before the reply: the client's next request may be there
   result_.batch = nullptr;  // it goes
   if (result.has_time && !is_sent_) {
     Send();

@@ -33,6 +33,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@
 #include "batcher/completion.h"
 #include "batcher/infer_request.h"
 #include "server/codec/infer_codec.h"
+#include "server/control/client_shares.h"
+#include "server/control/memory_guard.h"
 #include "server/control/model_table.h"
 #include "server/grpc/queue_tag.h"
 #include "server/grpc/status.h"
@@ -63,7 +66,11 @@ struct InferEnvironment {
   ModelTableView& models;  // the queue's thread's
   AnsweredCalls& answered;
   StatusCodes codes = StatusCodes::kFerry;
-  Tracer* tracer = nullptr;  // null: nothing is traced
+  Tracer* tracer = nullptr;             // null: nothing is traced
+  const MemoryGuard* memory = nullptr;  // null: there is always enough
+  // Null: clients have no names, and share nothing.
+  ClientShares* shares = nullptr;
+  std::function<std::string(const grpc::ServerContext&)> name_of_client = {};
 };
 
 // InferTransport sends what a call answers: one reply or error, on any thread,
@@ -95,8 +102,8 @@ class InferCall final : private Completion {
   InferCall(const InferCall&) = delete;
   InferCall& operator=(const InferCall&) = delete;
 
-  // Says by which RPC the request comes, for traces: before Start(). `rpc` has
-  // begun, and is not kept.
+  // Says by which RPC the request comes, and whose it is: before Start(). `rpc`
+  // has begun, and is not kept.
   void ComeBy(const grpc::ServerContext& rpc);
 
   // Takes the message. `deadline`: of the client, or kNever.
@@ -124,6 +131,9 @@ class InferCall final : private Completion {
   // Decodes the message and submits the request.
   absl::Status Submit(grpc::ByteBuffer& message, TimePoint deadline);
   absl::Status Decode(grpc::ByteBuffer& message);
+  // Says whether there is memory for the request, and takes what it needs of
+  // its client's share.
+  absl::Status Admit();
   // Encodes the result and sends it, or its error.
   void Send();
   void DropMessage();
@@ -138,6 +148,10 @@ class InferCall final : private Completion {
   InferRequest request_;
   ModelUse entry_;  // none before the model is known, and once it is finished
   bool is_submitted_ = false;  // and not finished
+  // Its name; empty: it has none, as a stream whose token is gone from the
+  // file.
+  std::string client_;
+  ClientShares::Hold hold_;  // of the client's share, until it is answered
 
   // Where it is traced.
   Tracer::Begun begun_;

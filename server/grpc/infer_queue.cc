@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/control/thread_watch.h"
 
 namespace ferry {
 
@@ -24,7 +25,10 @@ InferQueue::InferQueue(ModelTable& models, StatusCodes codes,
       environment_{.models = models_,
                    .answered = answered_,
                    .codes = codes,
-                   .tracer = sources.tracer},
+                   .tracer = sources.tracer,
+                   .memory = sources.memory,
+                   .shares = sources.shares,
+                   .name_of_client = sources.name_of_client},
       stream_environment_{.infer = environment_,
                           .unsent = unsent,
                           .source = sources.streams,
@@ -62,6 +66,18 @@ void InferQueue::OnEndStreams(bool) {
   }
 }
 
+// Comes again until the queue stops.
+void InferQueue::OnTurn(bool) {
+  turned_.store(Clock::Steady().Now(), std::memory_order_relaxed);
+  if (!is_stopping_) {
+    turn_alarm_.Set(queue_.get(),
+                    gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                 gpr_time_from_nanos(ThreadWatch::kTurn.count(),
+                                                     GPR_TIMESPAN)),
+                    turn_.get());
+  }
+}
+
 void InferQueue::Stop() {
   if (!thread_.joinable()) {  // never started
     queue_->Shutdown();
@@ -85,11 +101,14 @@ void InferQueue::Run() {
   for (int i = 0; i < kPostedCalls; ++i) {
     PostNext();
   }
+  OnTurn(true);
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) {
     answered_.FinishAll();
     if (tag == nullptr) {  // of stop_alarm_
+      is_stopping_ = true;
+      turn_alarm_.Cancel();
       queue_->Shutdown();
       continue;
     }

@@ -19,11 +19,15 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_builder.h>
 
+#include <atomic>
 #include <ctime>
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "server/grpc/grpc_infer_call.h"
 #include "server/grpc/infer_call.h"
 #include "server/grpc/infer_stream.h"
@@ -37,8 +41,11 @@ class InferQueue final : private InferCallPool {
   struct Sources {
     InferRpcSource& calls;
     InferStreamSource& streams;
-    const EndpointLoad* load = nullptr;  // what replies tell; null: nothing
-    Tracer* tracer = nullptr;            // null: nothing is traced
+    const EndpointLoad* load = nullptr;   // what replies tell; null: nothing
+    Tracer* tracer = nullptr;             // null: nothing is traced
+    const MemoryGuard* memory = nullptr;  // null: there is always enough
+    ClientShares* shares = nullptr;       // null: clients have no names
+    std::function<std::string(const grpc::ServerContext&)> name_of_client = {};
   };
 
   // REQUIRES: the builder has not started its server yet; all others outlive
@@ -61,6 +68,10 @@ class InferQueue final : private InferCallPool {
   // REQUIRES: started.
   Duration cpu_time() const;
 
+  // Returns when its thread last took the alarm that the queue gives it once in
+  // ThreadWatch::kTurn. Any thread.
+  TimePoint turned() const { return turned_.load(std::memory_order_relaxed); }
+
   // Waits until every call has ended. REQUIRES: the server is shut down, and
   // the schedulers have answered all they accepted.
   void Stop();
@@ -73,6 +84,7 @@ class InferQueue final : private InferCallPool {
   void PostNext() override;
   void Run();
   void OnEndStreams(bool ok);
+  void OnTurn(bool ok);
 
   ModelTableView models_;
   InferRpcSource& service_;
@@ -86,6 +98,10 @@ class InferQueue final : private InferCallPool {
   const InferStream::Environment stream_environment_;
   MemberTag<InferQueue> end_streams_{*this, &InferQueue::OnEndStreams};
   grpc::Alarm end_streams_alarm_;
+  MemberTag<InferQueue> turn_{*this, &InferQueue::OnTurn};
+  grpc::Alarm turn_alarm_;
+  std::atomic<TimePoint> turned_{Clock::Steady().Now()};
+  bool is_stopping_ = false;  // the thread only
   grpc::Alarm stop_alarm_;
   std::vector<std::unique_ptr<GrpcInferCall>> idle_;
   std::thread thread_;

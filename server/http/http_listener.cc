@@ -1,8 +1,10 @@
 // Implements HttpListener over libmicrohttpd.
 #include "server/http/http_listener.h"
 
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -38,20 +40,26 @@ MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
   return result;
 }
 
-HttpReply ReplyTo(const HttpListener::Routes& routes,
-                  const HttpListener::Others& others, const char* method,
+HttpReply ReplyTo(const HttpListener::Handlers& handlers, const char* method,
                   const HttpRequest& request) {
+  std::optional<HttpReply> reply;
+  if (handlers.refuses) {
+    reply = handlers.refuses(request);
+  }
+  if (reply.has_value()) {
+    return *std::move(reply);
+  }
   if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
       std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
     return {.code = MHD_HTTP_METHOD_NOT_ALLOWED,
             .body = "expected GET; inference is served over gRPC\n"};
   }
-  if (const auto found = routes.find(request.path); found != routes.end()) {
+  if (const auto found = handlers.routes.find(request.path);
+      found != handlers.routes.end()) {
     return found->second(request);
   }
-  std::optional<HttpReply> reply;
-  if (others) {
-    reply = others(request);
+  if (handlers.others) {
+    reply = handlers.others(request);
   }
   return reply.value_or(
       HttpReply{.code = MHD_HTTP_NOT_FOUND,
@@ -68,12 +76,16 @@ struct HttpListener::Callbacks {
                              const char*, size_t*, void**) {
     auto& self = *static_cast<HttpListener*>(listener);
     self.connections_.Asked(*connection);
-    const char* const accept = MHD_lookup_connection_value(
-        connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-    const HttpRequest request = {.path = path,
-                                 .accept = accept == nullptr ? "" : accept};
-    return Send(connection,
-                ReplyTo(self.routes_, self.others_, method, request));
+    const auto header = [connection](const char* name) {
+      const char* const value =
+          MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+      return value == nullptr ? "" : value;
+    };
+    const HttpRequest request = {
+        .path = path,
+        .accept = header(MHD_HTTP_HEADER_ACCEPT),
+        .authorization = header(MHD_HTTP_HEADER_AUTHORIZATION)};
+    return Send(connection, ReplyTo(self.handlers_, method, request));
   }
 
   static void ConnectionChanged(void* listener, MHD_Connection* connection,
@@ -88,35 +100,72 @@ struct HttpListener::Callbacks {
 };
 
 absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::Create(
-    ListenSockets sockets, Routes routes, const HttpBounds& bounds,
-    Others others) {
+    ListenSockets sockets, Handlers handlers, const HttpBounds& bounds,
+    const std::string& tls) {
   Check(sockets.fds().size() == 1, "HTTP listens at one address");
   if (absl::Status status = sockets.Listen(); !status.ok()) {
     return status;
   }
-  std::unique_ptr<HttpListener> listener(new HttpListener(
-      sockets.port(), std::move(routes), bounds, std::move(others)));
-  const auto max_connections =
-      static_cast<unsigned>(bounds.open_connections + kShutConnections);
-  listener->daemon_ = MHD_start_daemon(
-      // poll(): select() takes no socket past 1023, which thousands of gRPC
-      // connections leave for this one.
-      MHD_USE_POLL_INTERNAL_THREAD, 0, nullptr, nullptr, &Callbacks::HeadCame,
-      listener.get(), MHD_OPTION_LISTEN_SOCKET, sockets.fds().front(),
-      MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::ConnectionChanged,
-      listener.get(), MHD_OPTION_CONNECTION_LIMIT, max_connections,
-      MHD_OPTION_CONNECTION_TIMEOUT, bounds.idle_seconds,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_END);
-  if (listener->daemon_ == nullptr) {
-    return absl::UnavailableError(std::strerror(errno));
+  std::unique_ptr<HttpListener> listener(
+      new HttpListener(sockets.port(), std::move(handlers), bounds));
+  if (absl::Status status = listener->Start(sockets.Release().front(), tls);
+      !status.ok()) {
+    return status;
   }
-  sockets.Release();  // the daemon closes it
   return listener;
+}
+
+absl::StatusOr<std::unique_ptr<HttpListener>> HttpListener::WithTls(
+    const std::string& tls) const {
+  std::unique_ptr<HttpListener> listener(
+      new HttpListener(port_, handlers_, bounds_));
+  const int fd = fcntl(listen_fd_, F_DUPFD_CLOEXEC, 0);
+  absl::Status status = fd < 0 ? absl::UnavailableError(std::strerror(errno))
+                               : listener->Start(fd, tls);
+  if (!status.ok()) {
+    return status;
+  }
+  MHD_quiesce_daemon(daemon_);
+  return listener;
+}
+
+absl::Status HttpListener::Start(int listen_fd, const std::string& tls) {
+  listen_fd_ = listen_fd;
+  const auto max_connections =
+      static_cast<unsigned>(bounds_.open_connections + kShutConnections);
+  // The PEM is the key's and the certificate's: each reader takes its own.
+  std::vector<MHD_OptionItem> more;
+  if (!tls.empty()) {
+    for (const MHD_OPTION option :
+         {MHD_OPTION_HTTPS_MEM_KEY, MHD_OPTION_HTTPS_MEM_CERT}) {
+      more.push_back({option, 0, const_cast<char*>(tls.c_str())});
+    }
+  }
+  more.push_back({MHD_OPTION_END, 0, nullptr});
+  // poll(): select() takes no socket past 1023, which thousands of gRPC
+  // connections leave for this one.
+  unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC;
+  if (!tls.empty()) {
+    flags |= MHD_USE_TLS;
+  }
+  daemon_ = MHD_start_daemon(
+      flags, 0, nullptr, nullptr, &Callbacks::HeadCame, this,
+      MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_NOTIFY_CONNECTION,
+      &Callbacks::ConnectionChanged, this, MHD_OPTION_CONNECTION_LIMIT,
+      max_connections, MHD_OPTION_CONNECTION_TIMEOUT, bounds_.idle_seconds,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_ARRAY,
+      more.data(), MHD_OPTION_END);
+  return daemon_ != nullptr ? absl::OkStatus()
+                            : absl::UnavailableError(std::strerror(errno));
 }
 
 HttpListener::~HttpListener() {
   if (daemon_ != nullptr) {
+    MHD_quiesce_daemon(daemon_);  // so that it leaves the socket as it is
     MHD_stop_daemon(daemon_);
+  }
+  if (listen_fd_ >= 0) {
+    close(listen_fd_);
   }
 }
 

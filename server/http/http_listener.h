@@ -1,5 +1,5 @@
 // HttpListener is a small HTTP server for /metrics, health and what models are,
-// GET only.
+// GET only, over TLS or plain.
 //
 // One thread; bounded connections, memory a connection and idle time. Where
 // there are too many connections, the one that asked the longest ago is closed
@@ -30,7 +30,8 @@ namespace ferry {
 
 struct HttpRequest {
   std::string path;
-  std::string accept;  // the header; empty: none
+  std::string accept;         // the header; empty: none
+  std::string authorization;  // likewise
 };
 
 struct HttpReply {
@@ -47,15 +48,28 @@ struct HttpBounds {
 
 class HttpListener {
  public:
-  using Handler = std::function<HttpReply(const HttpRequest&)>;  // not to throw
-  using Routes = std::map<std::string, Handler>;                 // by path
-  // Answers other paths; nullopt: none either. Does not throw.
-  using Others = std::function<std::optional<HttpReply>(const HttpRequest&)>;
+  using Handler = std::function<HttpReply(const HttpRequest&)>;
+  using Routes = std::map<std::string, Handler>;  // by path
+  using MayAnswer = std::function<std::optional<HttpReply>(const HttpRequest&)>;
 
-  // REQUIRES: `sockets` is one.
+  // None throws.
+  struct Handlers {
+    Routes routes;
+    MayAnswer others;   // answers other paths; nullopt: none either
+    MayAnswer refuses;  // is asked first: why a client may not have the page
+  };
+
+  // `tls`: key and certificates, as PEM; empty: plain. REQUIRES: `sockets` is
+  // one.
   static absl::StatusOr<std::unique_ptr<HttpListener>> Create(
-      ListenSockets sockets, Routes routes, const HttpBounds& bounds = {},
-      Others others = {});
+      ListenSockets sockets, Handlers handlers, const HttpBounds& bounds = {},
+      const std::string& tls = "");
+
+  // Returns one that takes the connections of the same port from now on, with
+  // that TLS; this one serves those that it has. Errors: UNAVAILABLE, and
+  // nothing has changed.
+  absl::StatusOr<std::unique_ptr<HttpListener>> WithTls(
+      const std::string& tls) const;
 
   // Waits for the reply under way.
   ~HttpListener();
@@ -63,19 +77,23 @@ class HttpListener {
   int port() const { return port_; }
 
  private:
-  HttpListener(int port, Routes routes, const HttpBounds& bounds, Others others)
+  HttpListener(int port, Handlers handlers, const HttpBounds& bounds)
       : port_(port),
-        routes_(std::move(routes)),
-        others_(std::move(others)),
+        handlers_(std::move(handlers)),
+        bounds_(bounds),
         connections_(bounds.open_connections) {}
+
+  // Serves that socket, which it owns from then on.
+  absl::Status Start(int listen_fd, const std::string& tls);
 
   // The daemon's callbacks.
   struct Callbacks;
 
   const int port_;
-  const Routes routes_;
-  const Others others_;
+  const Handlers handlers_;
+  const HttpBounds bounds_;
   HttpConnections connections_;
+  int listen_fd_ = -1;
   MHD_Daemon* daemon_ = nullptr;
 };
 

@@ -31,6 +31,10 @@ constexpr MetricName kPrecision = {
     "The precision that the config asks for and the one in force, with its "
     "largest error against fp32, as a share of the output's largest value; "
     "always 1"};
+constexpr MetricName kOverdue = {
+    "ferry_batches_overdue_total",
+    "Batches that took ten times what was predicted, and over 5 s: the model "
+    "is not ready until they end"};
 constexpr MetricName kPrecisionChanges = {
     "ferry_precision_changes_total",
     "Changes of a model in bf16 to fp32, as a batch failed by its types"};
@@ -228,6 +232,11 @@ void AddCounts(const MetricLabels& labels, const ModelCounts& counts,
   }
   out.AddCounter(kRefused, With(labels, "reason", "invalid"),
                  static_cast<double>(counts.invalid_requests));
+  out.AddCounter(kRefused, With(labels, "reason", "client_share"),
+                 static_cast<double>(counts.client_refusals));
+  out.AddCounter(kRefused, With(labels, "reason", "memory"),
+                 static_cast<double>(counts.memory_refusals));
+  out.AddCounter(kOverdue, labels, static_cast<double>(counts.overdue_batches));
   out.AddCounter(kPrecisionChanges, labels,
                  static_cast<double>(counts.precision_changes));
   for (const DeviceCount& one : counts.device_events) {

@@ -2,10 +2,12 @@
 #include "server/metrics/transport_metrics.h"
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/log.h"
 #include "server/metrics/metric_families.h"
+#include "server/net/frame_fence.h"
 
 namespace ferry {
 namespace {
@@ -16,8 +18,8 @@ constexpr MetricName kAccepted = {"ferry_connections_accepted_total",
                                   "Connections of gRPC that were accepted"};
 constexpr MetricName kRefused = {
     "ferry_connections_refused_total",
-    "Connections of gRPC that were closed at once, as connections had all of "
-    "their descriptors"};
+    "Connections of gRPC that were closed at once, as there were as many as "
+    "their descriptors or --grpc-max-connections allow"};
 constexpr MetricName kFailures = {
     "ferry_accept_failures_total",
     "Times that no connection could be accepted, for want of descriptors or "
@@ -32,6 +34,40 @@ constexpr MetricName kJobSeconds = {
     "For how long the load, unload or poll under way has run; 0: none is"};
 constexpr MetricName kJobsWaiting = {"ferry_control_jobs_waiting",
                                      "Loads and unloads that wait for it"};
+
+constexpr MetricName kEnded = {
+    "ferry_connections_ended_total",
+    "Connections of gRPC that were ended, as their client sent what no client "
+    "sends: floods of headers, streams, resets or control frames"};
+constexpr MetricName kUnauthorized = {
+    "ferry_unauthorized_total",
+    "Calls and pages refused to a client that is not known, or lacks a scope"};
+constexpr MetricName kReloads = {
+    "ferry_trust_reloads_total",
+    "Times that changed certificates or tokens were taken"};
+constexpr MetricName kReloadFailures = {
+    "ferry_trust_reload_failures_total",
+    "Times that changed certificates or tokens were wrong, and those before "
+    "stayed in force"};
+constexpr MetricName kExpiry = {
+    "ferry_tls_certificate_expiry_timestamp_seconds",
+    "When the server's certificate is over, since the epoch"};
+
+constexpr MetricName kClientRequests = {
+    "ferry_client_requests",
+    "Requests of a client of --auth-token-file that are under way"};
+constexpr MetricName kClientBytes = {"ferry_client_bytes", "Bytes of these"};
+constexpr MetricName kClientRefused = {
+    "ferry_client_refused_total",
+    "Requests that were refused as their client had enough under way: its "
+    "bounds, or its share of a model that others want"};
+
+constexpr MetricName kMemoryLimit = {
+    "ferry_memory_limit_bytes",
+    "Memory that the machine has, or the control group allows"};
+constexpr MetricName kMemoryUsed = {
+    "ferry_memory_used_bytes",
+    "What the process uses of it that the system cannot take back"};
 
 constexpr MetricName kSpans = {"ferry_trace_spans_written_total",
                                "Spans that the file or the collector took"};
@@ -52,10 +88,46 @@ double ToSeconds(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
+void AddTrust(const Gatekeeper::Counts& trust, MetricFamilies& out) {
+  const auto add = [&out](const MetricName& name, MetricLabels labels,
+                          uint64_t value) {
+    out.AddCounter(name, std::move(labels), static_cast<double>(value));
+  };
+  const auto ended = CountFenced().ended;
+  for (size_t i = 0; i < ended.size(); ++i) {
+    add(kEnded, {{"reason", NameOf(static_cast<FrameFlood>(i))}}, ended[i]);
+  }
+  add(kUnauthorized, {{"reason", "unauthenticated"}},
+      trust.refused.unauthenticated);
+  add(kUnauthorized, {{"reason", "permission_denied"}}, trust.refused.denied);
+  add(kReloads, {}, trust.reloads);
+  add(kReloadFailures, {}, trust.failures);
+  if (trust.expiry.has_value()) {
+    out.AddGauge(kExpiry, {},
+                 static_cast<double>(absl::ToUnixSeconds(*trust.expiry)));
+  }
+}
+
+void AddClients(const std::vector<ClientShares::Counts>& clients,
+                MetricFamilies& out) {
+  for (const ClientShares::Counts& one : clients) {
+    const MetricLabels client = {{"client", one.client}};
+    out.AddGauge(kClientRequests, client, static_cast<double>(one.requests));
+    out.AddGauge(kClientBytes, client, static_cast<double>(one.bytes));
+    for (size_t i = 0; i < one.refused.size(); ++i) {
+      MetricLabels labels = client;
+      labels.push_back({"reason", NameOf(static_cast<ClientRefusal>(i))});
+      out.AddCounter(kClientRefused, std::move(labels),
+                     static_cast<double>(one.refused[i]));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<prometheus::MetricFamily> TransportMetrics(
-    const Acceptor& acceptor, const GrpcEndpoint& grpc,
+    const Acceptor& acceptor, const Gatekeeper& keeper,
+    const GrpcEndpoint::Admission& admission, const GrpcEndpoint& grpc,
     const ModelControl& control, const Tracer* tracer) {
   MetricFamilies out(Buckets::kCommon);
   const Acceptor::Counts counts = acceptor.counts();
@@ -73,6 +145,10 @@ std::vector<prometheus::MetricFamily> TransportMetrics(
   const ModelControl::Use use = control.use();
   out.AddGauge(kJobSeconds, {}, ToSeconds(use.running.value_or(Duration(0))));
   out.AddGauge(kJobsWaiting, {}, static_cast<double>(use.waiting));
+  AddTrust(keeper.counts(), out);
+  AddClients(admission.shares.Count(), out);
+  out.AddGauge(kMemoryLimit, {}, static_cast<double>(admission.memory.limit()));
+  out.AddGauge(kMemoryUsed, {}, static_cast<double>(admission.memory.used()));
   if (tracer != nullptr) {
     const Tracer::Counts traced = tracer->counts();
     const auto add = [&out](const MetricName& name, uint64_t value) {

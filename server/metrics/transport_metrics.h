@@ -1,5 +1,6 @@
 // TransportMetrics() tells what the connections, the gRPC threads and the
-// control thread of a server do.
+// control thread of a server do, what memory it has, and which clients it
+// refused.
 //
 // Thread safety: a free function; what it is given outlives the call.
 #ifndef FERRY_SERVER_METRICS_TRANSPORT_METRICS_H_
@@ -9,6 +10,7 @@
 
 #include <vector>
 
+#include "server/auth/gatekeeper.h"
 #include "server/control/model_control.h"
 #include "server/grpc/grpc_endpoint.h"
 #include "server/net/acceptor.h"
@@ -18,7 +20,8 @@ namespace ferry {
 
 // `tracer`: null: nothing is traced.
 std::vector<prometheus::MetricFamily> TransportMetrics(
-    const Acceptor& acceptor, const GrpcEndpoint& grpc,
+    const Acceptor& acceptor, const Gatekeeper& keeper,
+    const GrpcEndpoint::Admission& admission, const GrpcEndpoint& grpc,
     const ModelControl& control, const Tracer* tracer);
 
 }  // namespace ferry

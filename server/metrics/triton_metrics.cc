@@ -78,6 +78,7 @@ void AddFailures(const MetricLabels& labels, const ModelCounts& counts,
     return failed[static_cast<size_t>(reason)];
   };
   of(Reason::kOther) = counts.invalid_requests;
+  of(Reason::kRejected) = counts.client_refusals + counts.memory_refusals;
   for (const uint64_t refused : counts.counted.refused) {
     of(Reason::kRejected) += refused;
   }

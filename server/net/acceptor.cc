@@ -1,7 +1,6 @@
 // Implements Acceptor: a loop in poll().
 #include "server/net/acceptor.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
@@ -25,6 +24,7 @@ namespace ferry {
 namespace {
 
 constexpr int kRetryMs = 50;
+constexpr int kTurnMs = 1000;
 // Where connections come and go at the limit, health and the log do not
 // flicker.
 constexpr Duration kMinBlind = std::chrono::milliseconds(500);
@@ -51,31 +51,15 @@ bool IsOfOneConnection(int error) {
   }
 }
 
-bool IsAt(int fd, int port) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return false;
-  }
-  switch (address.ss_family) {
-    case AF_INET:
-      return ntohs(reinterpret_cast<sockaddr_in&>(address).sin_port) == port;
-    case AF_INET6:
-      return ntohs(reinterpret_cast<sockaddr_in6&>(address).sin6_port) == port;
-    default:
-      return false;
-  }
-}
-
-// Calls `act` with each socket of the process at that port.
-void ForEachFileAt(int port, absl::FunctionRef<void(int)> act) {
+// Calls `act` with each socket of the process that has that name.
+void ForEachFileAt(const std::string& name, absl::FunctionRef<void(int)> act) {
   std::error_code error;
   for (std::filesystem::directory_iterator file("/proc/self/fd", error), end;
        !error && file != end; file.increment(error)) {
-    const std::string name = file->path().filename();
+    const std::string number = file->path().filename();
     int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd >= 0 && IsAt(fd, port)) {
+    std::from_chars(number.data(), number.data() + number.size(), fd);
+    if (fd >= 0 && BoundName(fd) == name) {
       act(fd);
     }
   }
@@ -102,7 +86,7 @@ Acceptor::Acceptor(ListenSockets sockets, Handlers handlers, int first_reserved,
     : sockets_(std::move(sockets)),
       handlers_(std::move(handlers)),
       first_reserved_(first_reserved),
-      port_(sockets_.port()),
+      name_(BoundName(sockets_.fds().front())),
       stop_fd_(stop_fd),
       thread_([this] { Run(); }) {}
 
@@ -124,7 +108,8 @@ void Acceptor::Run() {
   }
   for (;;) {
     poll(files.data(), is_paused_ ? 1 : files.size(),
-         is_blind_ ? kRetryMs : -1);
+         is_blind_ ? kRetryMs : kTurnMs);
+    turned_.store(Clock::Steady().Now(), std::memory_order_relaxed);
     if (files[0].revents != 0) {
       return;
     }
@@ -149,8 +134,12 @@ void Acceptor::AcceptSome(int listen_fd) {
                                first_reserved_, " files"));
       refused_.fetch_add(1, std::memory_order_relaxed);
     } else if (fd >= 0) {
-      accepted_.fetch_add(1, std::memory_order_relaxed);
-      handlers_.take(listen_fd, fd);
+      if (handlers_.take(listen_fd, fd)) {
+        accepted_.fetch_add(1, std::memory_order_relaxed);
+      } else {
+        close(fd);
+        refused_.fetch_add(1, std::memory_order_relaxed);
+      }
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (!IsOfOneConnection(errno)) {
@@ -200,7 +189,7 @@ Acceptor::Counts Acceptor::counts() const {
 
 size_t Acceptor::CountConnections() const {
   size_t connections = 0;
-  ForEachFileAt(port_, [&connections](int fd) {
+  ForEachFileAt(name_, [&connections](int fd) {
     int listens = 0;
     socklen_t size = sizeof(listens);
     connections +=
@@ -213,7 +202,7 @@ size_t Acceptor::CountConnections() const {
 }
 
 void Acceptor::ShutConnections() const {
-  ForEachFileAt(port_, [](int fd) { shutdown(fd, SHUT_RDWR); });
+  ForEachFileAt(name_, [](int fd) { shutdown(fd, SHUT_RDWR); });
 }
 
 }  // namespace ferry

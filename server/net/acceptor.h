@@ -28,8 +28,9 @@ namespace ferry {
 class Acceptor {
  public:
   struct Handlers {
-    // Takes over a connection, nonblocking, that came to that socket.
-    std::function<void(int listen_fd, int fd)> take;
+    // Takes over a connection, nonblocking, that came to that socket; false: it
+    // is one too many, and is closed at once.
+    std::function<bool(int listen_fd, int fd)> take;
     // Hears that the acceptor is blind, or is not any more.
     std::function<void(bool is_blind)> tell;
   };
@@ -49,6 +50,10 @@ class Acceptor {
 
   // Since the start. Any thread.
   Counts counts() const;
+
+  // Returns when its thread last looked for connections, which it does at least
+  // once in ThreadWatch::kTurn. Any thread.
+  TimePoint turned() const { return turned_.load(std::memory_order_relaxed); }
 
   // Connections to the port that are open, wherever they are. Any thread;
   // looks at each descriptor of the process.
@@ -75,8 +80,8 @@ class Acceptor {
   ListenSockets sockets_;
   const Handlers handlers_;
   const int first_reserved_;
-  const int port_;
-  const int stop_fd_;  // readable once it stops
+  const std::string name_;  // of its sockets, those accepted too
+  const int stop_fd_;       // readable once it stops
 
   // The thread only.
   bool is_blind_ = false;
@@ -87,6 +92,7 @@ class Acceptor {
   std::atomic<uint64_t> accepted_{0};
   std::atomic<uint64_t> refused_{0};
   std::atomic<uint64_t> failures_{0};
+  std::atomic<TimePoint> turned_{Clock::Steady().Now()};
 
   std::thread thread_;
 };

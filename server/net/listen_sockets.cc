@@ -2,9 +2,13 @@
 #include "server/net/listen_sockets.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +16,10 @@
 #include <cstring>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace ferry {
 namespace {
@@ -58,6 +65,44 @@ bool MeansAll(const std::string& address) {
           IN6_IS_ADDR_UNSPECIFIED(&v6));
 }
 
+constexpr absl::string_view kUnix = "unix:";
+
+bool IsLoopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return (ntohl(v4.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
+absl::Status Unavailable(absl::string_view what, int error) {
+  return absl::UnavailableError(absl::StrCat(what, std::strerror(error)));
+}
+
+// Removes what a process before this one left. Errors: UNAVAILABLE where it is
+// no socket, or another program listens at it.
+absl::Status RemoveStale(const sockaddr_un& address) {
+  struct stat info {};
+  if (lstat(address.sun_path, &info) != 0) {
+    return absl::OkStatus();
+  }
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::UnavailableError("it is there, and is no socket");
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const bool is_stale = fd >= 0 &&
+                        connect(fd, reinterpret_cast<const sockaddr*>(&address),
+                                sizeof(address)) != 0 &&
+                        errno == ECONNREFUSED;
+  if (fd >= 0) {
+    close(fd);
+  }
+  return is_stale && unlink(address.sun_path) == 0
+             ? absl::OkStatus()
+             : Unavailable("", EADDRINUSE);
+}
+
 bool IsListedBefore(const addrinfo& first, const addrinfo& address) {
   for (const addrinfo* other = &first; other != &address;
        other = other->ai_next) {
@@ -73,6 +118,9 @@ bool IsListedBefore(const addrinfo& first, const addrinfo& address) {
 
 absl::StatusOr<ListenSockets> ListenSockets::Bind(const std::string& address,
                                                   int port) {
+  if (absl::StartsWith(address, kUnix)) {
+    return BindFile(address.substr(kUnix.size()));
+  }
   int error = 0;
   ListenSockets sockets;
   sockets.port_ = port;
@@ -107,6 +155,42 @@ absl::StatusOr<ListenSockets> ListenSockets::Bind(const std::string& address,
   return sockets;
 }
 
+absl::StatusOr<ListenSockets> ListenSockets::BindFile(const std::string& file) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (file.empty() || file.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected the path of a socket in 1 to ",
+                     sizeof(address.sun_path) - 1, " bytes"));
+  }
+  file.copy(address.sun_path, file.size());
+  ListenSockets sockets;
+  const std::string lock = absl::StrCat(file, ".lock");
+  sockets.lock_fd_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (sockets.lock_fd_ < 0) {
+    return Unavailable(absl::StrCat(lock, ": "), errno);
+  }
+  if (flock(sockets.lock_fd_, LOCK_EX | LOCK_NB) != 0) {
+    return Unavailable("", EADDRINUSE);
+  }
+  if (absl::Status status = RemoveStale(address); !status.ok()) {
+    return status;
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    return Unavailable("", errno);
+  }
+  sockets.fds_.push_back(fd);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    return Unavailable("", errno);
+  }
+  sockets.file_ = file;
+  // No client can connect before Listen().
+  return chmod(file.c_str(), 0660) == 0
+             ? absl::StatusOr<ListenSockets>(std::move(sockets))
+             : Unavailable("", errno);
+}
+
 bool ListenSockets::Add(const addrinfo& to, Families families) {
   const int fd =
       socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -132,6 +216,7 @@ bool ListenSockets::Add(const addrinfo& to, Families families) {
   }
   fds_.push_back(fd);
   port_ = BoundPort(fd);
+  is_local_ = is_local_ && IsLoopback(*to.ai_addr);
   return true;
 }
 
@@ -150,6 +235,30 @@ void ListenSockets::Close() {
   for (const int fd : Release()) {
     close(fd);
   }
+  if (!file_.empty()) {
+    unlink(std::exchange(file_, "").c_str());
+  }
+  if (lock_fd_ >= 0) {
+    close(std::exchange(lock_fd_, -1));
+  }
+}
+
+std::string BoundName(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return "";
+  }
+  switch (address.ss_family) {
+    case AF_INET:
+    case AF_INET6:
+      return std::to_string(
+          ntohs(PortOf(reinterpret_cast<sockaddr&>(address))));
+    case AF_UNIX:
+      return reinterpret_cast<sockaddr_un&>(address).sun_path;
+    default:
+      return "";
+  }
 }
 
 bool IsIpAddress(const std::string& address) {
@@ -159,6 +268,9 @@ bool IsIpAddress(const std::string& address) {
 }
 
 std::string HostAndPort(const std::string& address, int port) {
+  if (absl::StartsWith(address, kUnix)) {
+    return address;
+  }
   const bool is_v6 = address.find(':') != std::string::npos;
   return is_v6 ? absl::StrCat("[", address, "]:", port)
                : absl::StrCat(address, ":", port);

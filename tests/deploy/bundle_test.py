@@ -70,7 +70,7 @@ class BundleTest(unittest.TestCase):
         (tarball,) = pathlib.Path(folder.name).glob("ferry-*.tar.gz")
         subprocess.run(["tar", "-xzf", tarball, "-C", folder.name], check=True)
         tarball.unlink()
-        (cls.home,) = pathlib.Path(folder.name).glob("ferry-*")
+        (cls.home,) = pathlib.Path(folder.name).glob("ferry-*/")
 
     def test_manifest_names_every_file(self):
         subprocess.run(["sha256sum", "--quiet", "-c", "MANIFEST.sha256"],
@@ -90,6 +90,12 @@ class BundleTest(unittest.TestCase):
         for path in [*(self.home / "libexec").iterdir(),
                      *(self.home / "lib").glob("libferry_*")]:
             self.assertFalse(str(ROOT).encode() in path.read_bytes(), path)
+
+    def test_functions_have_names_to_tell_of_a_crash(self):
+        names = subprocess.run(
+            ["nm", "--demangle", self.home / "libexec" / "ferry-server"],
+            text=True, capture_output=True, check=True).stdout
+        self.assertIn(" ferry::CpuInstance::Run(", names)
 
     def test_glibc_of_debian_12_is_enough(self):
         for path in [*(self.home / "libexec").iterdir(),

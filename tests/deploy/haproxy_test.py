@@ -5,6 +5,7 @@ servers: 10,000 requests of ferry-bench while one server drains, and images of
 Skipped where scripts/haproxy.sh has not been run.
 """
 
+import http.server
 import json
 import os
 import pathlib
@@ -19,9 +20,11 @@ import grpc
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
+import ending_test
 import ferry_process
+import http2_frames
 import tools
-from ferry_process import parameter, tensor, wait_until
+from ferry_process import accepts, parameter, tensor, wait_until
 from launched import Launched, is_alive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -138,6 +141,47 @@ class HaproxyTest(unittest.TestCase):
             self.assertEqual(caught.exception.code(),
                              grpc.StatusCode.UNAVAILABLE)
             self.assertEqual(caught.exception.details(), "no server is ready")
+
+    def test_refused_call_is_answered_by_headers_alone(self):
+        """HAProxy takes servers for ready that refuse each call. After an answer
+        with a body a gRPC client may take the call for begun, and not retry."""
+        class Healthy(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as health:
+            threading.Thread(target=health.serve_forever, daemon=True).start()
+            refusing = [{"grpc": f"127.0.0.1:{ferry_process.free_port()}",
+                         "metrics": f"127.0.0.1:{health.server_port}"}] * 3
+            with Proxy(refusing) as proxy:
+                self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+                with http2_frames.Connection(proxy.address) as connection:
+                    connection.ask(1, pb.ModelInferRequest(model_name="sim"))
+                    answer = connection.read_until(
+                        lambda frame: frame.stream == 1 and frame.type in
+                        (http2_frames.HEADERS, http2_frames.DATA))[-1]
+            health.shutdown()
+        self.assertEqual((answer.type, answer.flags),
+                         (http2_frames.HEADERS,
+                          http2_frames.END_HEADERS | http2_frames.END_STREAM))
+        for text in (b"grpc-status\x0214", b"application/grpc",
+                     b"no server answered (HTTP 503)"):
+            self.assertIn(text, answer.body)
+
+    def test_binary_headers_of_clients_do_not_reach_the_servers(self):
+        """The server's gRPC would end the connection that all clients share."""
+        with Launched(servers=3, config=ferry_process.sim_config()) as launched:
+            with Proxy(launched.wait_until_ready()) as proxy:
+                self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+                with http2_frames.Connection(proxy.address) as connection:
+                    connection.ask(1, ending_test.one_row("sim"),
+                                   more=[("x-bin", "no base64!")])
+                    connection.read_until(
+                        lambda frame: frame.type == http2_frames.DATA)
 
     def test_draining_server_leaves_without_a_failed_request(self):
         with Launched(f"--drain-delay-secs={DRAIN_DELAY_S}", servers=3,

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import trust
 from tools import ROOT, Tool
 
 DEPLOY = ROOT / "deploy"
@@ -21,6 +22,7 @@ PLAIN = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 RUNTIMES = [DEPLOY / "kserve" / "cluster_serving_runtime.yaml",
             ROOT / "examples" / "kserve" / "serving-runtime.yaml"]
 SERVER = os.environ["FERRY_SERVER"]
+TERMINATION_LOG = "/dev/termination-log"  # where Kubernetes has it by itself
 TO_JSON = ("import json, sys, yaml; print(json.dumps(list("
            "yaml.safe_load_all(open(sys.argv[1])))))")
 
@@ -190,15 +192,43 @@ class ArgumentsTest(unittest.TestCase):
             (runtime,) = documents(path)
             yield runtime["spec"]["containers"][0], 30
 
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ferry-secrets-")
+        self.addCleanup(folder.cleanup)
+        key, certificate = trust.Authority(folder.name).sign("ferry")
+        tokens = os.path.join(folder.name, "tokens")
+        trust.write(tokens, trust.token_line("web", "infer", "token"))
+        self.files = {"/tls/tls.key": key, "/tls/tls.crt": certificate,
+                      "/tokens/tokens": tokens,
+                      TERMINATION_LOG: os.path.join(folder.name, "reason")}
+
+    def arguments(self, container):
+        """Returns them, with files in the place of those of a pod."""
+        return [f"{name}={self.files.get(value, value)}" if value else name
+                for name, _, value in (argument.partition("=")
+                                       for argument in container["args"])]
+
+    def flags(self, container):
+        return {name.lstrip("-"): value for name, _, value in (
+            argument.partition("=") for argument in container["args"])}
+
     def test_the_server_knows_the_flags(self):
         for container, _ in self.containers():
             # Past the flags, it fails for want of the models.
-            flags = [flag for flag in container["args"]
+            flags = [flag for flag in self.arguments(container)
                      if not flag.startswith("--device=")]
             ended = subprocess.run([SERVER, *flags], text=True,
                                    capture_output=True, timeout=60, check=False)
             self.assertEqual(ended.returncode, 1)
             self.assertRegex(ended.stderr, "cannot start: .*(/models|/mnt)")
+
+    def test_kubernetes_shows_why_a_server_ended(self):
+        for container, _ in self.containers():
+            self.assertEqual(
+                self.flags(container)["reason-file"],
+                container.get("terminationMessagePath", TERMINATION_LOG))
+            self.assertEqual(container["terminationMessagePolicy"],
+                             "FallbackToLogsOnError")
 
     def test_the_image_starts_the_server(self):
         """It has no ferry-server in its PATH."""
@@ -236,16 +266,15 @@ class ArgumentsTest(unittest.TestCase):
                 "FERRY_FAKE_NVML": str(scenario)}
             environment.pop("CUDA_VISIBLE_DEVICES", None)
             for container in with_slice:
-                ended = subprocess.run([SERVER, *container["args"]], text=True,
-                                       capture_output=True, timeout=60,
+                ended = subprocess.run([SERVER, *self.arguments(container)],
+                                       text=True, capture_output=True, timeout=60,
                                        env=environment, check=False)
                 self.assertEqual(ended.returncode, 1)
                 self.assertIn(" device uuid=MIG-b parent=GPU-a", ended.stderr)
 
     def test_probes_ask_ports_that_are_served(self):
         for container, _ in self.containers():
-            flags = dict(flag.lstrip("-").split("=")
-                         for flag in container["args"])
+            flags = self.flags(container)
             grpc_port = int(flags["grpc-port"])
             named = {port["name"]: port["containerPort"]
                      for port in container["ports"]}
@@ -254,15 +283,36 @@ class ArgumentsTest(unittest.TestCase):
                 probe = container[name]
                 if "grpc" in probe:
                     self.assertEqual(probe["grpc"]["port"], grpc_port)
+                    self.assertNotIn("tls-cert", flags, "it has no TLS")
                 else:
+                    self.assertEqual(probe["httpGet"].get("scheme") == "HTTPS",
+                                     "tls-cert" in flags)
                     port = probe["httpGet"]["port"]
                     self.assertEqual(named.get(port, port),
                                      int(flags.get("metrics-port", 8002)))
 
+    def test_probes_need_no_token(self):
+        for container, _ in self.containers():
+            flags = self.flags(container)
+            self.assertEqual("auth-token-file" in flags, "open-health" in flags)
+
+    def test_secrets_are_mounted_where_the_flags_look(self):
+        (deployment,) = documents(DEPLOY / "kubernetes" / "deployment.yaml")
+        pod = deployment["spec"]["template"]["spec"]
+        secrets = {one["name"] for one in pod["volumes"] if "secret" in one}
+        (container,) = pod["containers"]
+        mounted = {one["mountPath"] for one in container["volumeMounts"]
+                   if one["name"] in secrets}
+        flags = self.flags(container)
+        self.assertEqual(mounted, {os.path.dirname(flags[name]) for name in
+                                   ("tls-cert", "tls-key", "auth-token-file")})
+        for one in pod["volumes"]:
+            if "secret" in one:  # the server refuses a key that others may read
+                self.assertEqual(one["secret"]["defaultMode"] & 0o007, 0)
+
     def test_grace_is_longer_than_the_drain(self):
         for container, grace in self.containers():
-            flags = dict(flag.lstrip("-").split("=")
-                         for flag in container["args"])
+            flags = self.flags(container)
             drain = (int(flags["drain-delay-secs"]) +
                      int(flags.get("exit-timeout-secs", 20)))
             self.assertGreaterEqual(grace, drain + 5)

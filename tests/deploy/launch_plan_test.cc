@@ -99,6 +99,23 @@ TEST(LaunchPlanTest, WrongArgumentsAreRefused) {
   }
 }
 
+TEST(LaunchPlanTest, HealthIsAskedForOverTlsAndWithoutAToken) {
+  PlanOptions options = Options();
+  EXPECT_FALSE(MakePlan(options, {kFirst})->front().has_tls);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--tls-cert=c", "--tls-key=k"},
+        {"--tls-cert", "c", "--tls-key", "k"}}) {
+    options.server_arguments = arguments;
+    const auto plans = MakePlan(options, {kFirst});
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    EXPECT_TRUE(plans->front().has_tls);
+  }
+  options.server_arguments = {"--auth-token-file=t"};
+  EXPECT_THAT(ErrorOf(options, {kFirst}), HasSubstr("expected --open-health"));
+  options.server_arguments = {"--auth-token-file=t", "--open-health"};
+  EXPECT_TRUE(MakePlan(options, {kFirst}).ok());
+}
+
 TEST(LaunchPlanTest, WrongSlicesAndLabelsAreRefused) {
   PlanOptions options = Options();
   EXPECT_THAT(ErrorOf(options, {}), HasSubstr("at least one slice"));

@@ -10,6 +10,7 @@ import unittest
 import numpy as np
 import tritonclient.grpc as triton
 
+import trust
 from ferry_process import full_pipe, wait_until
 from launched import LAUNCH, SERVER, Held, Launched, is_alive
 
@@ -136,6 +137,16 @@ class LaunchTest(unittest.TestCase):
             for label in ("cpu-0", "cpu-1", "cpu-2"):
                 self.assertRegex(log, rf"\[{label}\] .* ready grpc=")
                 self.assertRegex(log, rf"\[{label}\] .* drains signal=TERM")
+
+    def test_servers_with_tls_and_tokens_are_seen_to_be_ready(self):
+        with tempfile.TemporaryDirectory(prefix="ferry-trust-") as folder:
+            key, certificate = trust.Authority(folder).sign("server")
+            tokens = os.path.join(folder, "tokens")
+            trust.write(tokens, trust.token_line("a", "infer", "token"))
+            with Launched(f"--tls-key={key}", f"--tls-cert={certificate}",
+                          f"--auth-token-file={tokens}", "--open-health",
+                          servers=1) as launched:
+                launched.wait_until_ready()
 
     def test_output_that_is_never_read_holds_up_nothing(self):
         reader, writer = full_pipe()

@@ -10,6 +10,13 @@ from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, wait_until
 
 TIMEOUT_S = 30
+# A field of 4 kB that enters the table, and 300 that are one byte each: together
+# more than the 1 MiB of metadata, in a block that is small.
+PAST_THE_BOUND = (b"\x40" + http2_frames.literal("y") +
+                  http2_frames.literal("z" * 4000) + b"\xbe" * 300)
+# gRPC 1.51 takes these for wrong, or does not know what they are here.
+ODD_HEADERS = (("te", "x"), (":scheme", "x"), ("grpclb_client_stats", "x"),
+               ("grpc-timeout", "x"), ("grpc-encoding", "x"))
 SERVING = b"\x08\x01"
 NOT_SERVING = b"\x08\x02"
 
@@ -100,6 +107,45 @@ class SharedConnectionTest(unittest.TestCase):
                     self.assert_neighbour_is_served(
                         server, [(f"x-{i}", "v" * size)
                                  for i in range(count)])
+
+    def send_odd(self, server, more=(), tail=b""):
+        """Sends a call behind another on its connection; returns whether that
+        other is answered. A client beside it is served in each case."""
+        with http2_frames.Connection(server.address) as proxy:
+            proxy.read_until(
+                lambda frame: frame.type == http2_frames.SETTINGS and frame.body)
+            proxy.ask(1, one_row("slow", "neighbour"))
+            proxy.ask(3, one_row("slow", "odd"), more=more, tail=tail)
+            try:
+                proxy.read_until(lambda frame: frame.stream == 1 and
+                                 frame.type == http2_frames.DATA)
+                is_answered = True
+            except ConnectionError:
+                is_answered = False
+        with Client(server) as other:
+            self.assertEqual(code_of(other.start(one_row("slow"))), "OK")
+        self.assertIsNone(server.process.poll())
+        return is_answered
+
+    def test_odd_headers_end_no_server_and_no_neighbour(self):
+        with FerryProcess(models=["slow"]) as server:
+            for header in ODD_HEADERS:
+                with self.subTest(header):
+                    self.assertTrue(self.send_odd(server, [header]))
+                    # Where the bound is passed gRPC writes of all that came.
+                    self.assertFalse(self.send_odd(server, [header],
+                                                   PAST_THE_BOUND))
+
+    def test_headers_past_the_bound_end_their_connection(self):
+        """Its table of headers would be another one than its client's."""
+        with FerryProcess(models=["slow"]) as server:
+            self.assertFalse(self.send_odd(server, tail=PAST_THE_BOUND))
+
+    def test_binary_header_that_is_none_ends_its_connection_alone(self):
+        """A weakness of gRPC 1.51, which docs/security.md tells: calls of others
+        that a proxy sends on that connection end, too."""
+        with FerryProcess(models=["slow"]) as server:
+            self.assertFalse(self.send_odd(server, [("x-bin", "???")]))
 
 
 if __name__ == "__main__":

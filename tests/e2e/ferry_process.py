@@ -81,6 +81,7 @@ MODELS = {
     "slowest": sim_config(max_batch_size=1, alpha_ms=2000, beta_ms=0),
     "levels": sim_config(max_batch_size=1, alpha_ms=400, beta_ms=0).replace(
         "dynamic_batching {}", LEVELS),
+    "batches": sim_config(max_batch_size=8, alpha_ms=30, beta_ms=0),
     "heavy": sim_config(max_batch_size=1, alpha_ms=4, beta_ms=0, weight=3),
     "light": sim_config(max_batch_size=1, alpha_ms=1, beta_ms=0),
     "failing": sim_config(alpha_ms=1, beta_ms=0, fail_every=2),
@@ -99,6 +100,12 @@ def free_port():
                 return port
             except OSError:
                 pass
+
+
+def accepts(port):
+    """Returns whether something on this machine listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def write_repository(models):
@@ -122,10 +129,12 @@ def run(*flags, timeout=START_TIMEOUT_S, stdout=subprocess.PIPE):
 class FerryProcess:
     """Starts when made; `with` stops it. models=None: the embedded ones.
     open_files: how many it may have open, or that and to what it may raise it.
-    ignored_signals: those that it inherits as ignored."""
+    ignored_signals: those that it inherits as ignored. stdout: a file, else that
+    of the test."""
 
     def __init__(self, *flags, models=("echo",), open_files=None,
-                 ignored_signals=()):
+                 ignored_signals=(), stdout=None):
+        self.tls = None  # of clients, for pages
         self.folder = write_repository(models) if models else None
         self.metrics_port = free_port()
         command = [SERVER, "--grpc-port=0",
@@ -141,8 +150,8 @@ class FerryProcess:
             soft, hard = (open_files if isinstance(open_files, tuple)
                           else (open_files, open_files))
             command = ["prlimit", f"--nofile={soft}:{hard}", "--", *command]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE,
-                                        text=True)
+        self.process = subprocess.Popen(command, stdout=stdout,
+                                        stderr=subprocess.PIPE, text=True)
         self.log = []
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -155,22 +164,27 @@ class FerryProcess:
         self.port = None
         for line in self.process.stderr:
             self.log.append(line)
-            found = re.search(r'[ "]ready grpc=\S*?:(\d+)\b', line)
+            found = re.search(r'[ "]ready grpc=(?:(unix:\S+)|\S*?:(\d+)\b)',
+                              line)
             if found:
-                self.port = int(found.group(1))
+                self.port = found.group(1) or int(found.group(2))
                 self._ready.set()
         self._ready.set()
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.port}"
+        return (self.port if isinstance(self.port, str)
+                else f"127.0.0.1:{self.port}")
 
-    def get(self, path, method="GET"):
+    def get(self, path, method="GET", headers=None):
         """Returns (code, text) of an HTTP request to the metrics port."""
+        scheme = "http" if self.tls is None else "https"
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.metrics_port}{path}", method=method)
+            f"{scheme}://127.0.0.1:{self.metrics_port}{path}", method=method,
+            headers=headers or {})
         try:
-            with urllib.request.urlopen(request, timeout=10) as reply:
+            with urllib.request.urlopen(request, timeout=10,
+                                        context=self.tls) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -23,6 +23,9 @@ ENDLESS = 1e12
 TIMEOUT_S = 100
 
 
+SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+
+
 def inputs_of(value):
     given = triton.InferInput("x", [1, 1], "FP32")
     given.set_data_from_numpy(np.full((1, 1), value, np.float32))
@@ -61,6 +64,13 @@ class HangingTest(ScriptsCase):
     def answer(self):
         return self.answers.get(timeout=TIMEOUT_S)
 
+    def health(self, service):
+        """Returns what grpc.health.v1 answers."""
+        with grpc.insecure_channel(self.server.address) as channel:
+            return channel.unary_unary("/grpc.health.v1.Health/Check")(
+                b"\x0a" + bytes([len(service)]) + service.encode(),
+                timeout=TIMEOUT_S)
+
     def hang(self):
         self.ask(ENDLESS)
         self.assertTrue(wait_until(lambda: self.server.metric(
@@ -85,10 +95,20 @@ class HangingTest(ScriptsCase):
             result = self.client.infer("good", inputs_of(7),
                                        client_timeout=TIMEOUT_S)
             self.assertEqual(result.as_numpy("y").item(), 7)
+        # Past five seconds the model is not ready; the server is, by the other one.
+        self.assertTrue(wait_until(
+            lambda: not self.client.is_model_ready("loops"), 20))
+        self.assertTrue(self.client.is_model_ready("good"))
         self.assertTrue(self.client.is_server_live())
         self.assertTrue(self.client.is_server_ready())
-        self.assertTrue(self.client.is_model_ready("loops"))
         self.assertEqual(self.server.get("/v2/health/ready")[0], 200)
+        self.assertTrue(wait_until(
+            lambda: self.health("loops") == NOT_SERVING))
+        self.assertEqual(self.health("good"), SERVING)
+        self.assertEqual(self.server.metric("ferry_batches_overdue_total",
+                                            model="loops"), 1)
+        result = self.client.infer("good", inputs_of(8), client_timeout=TIMEOUT_S)
+        self.assertEqual(result.as_numpy("y").item(), 8)
         self.client.get_inference_statistics("loops")
 
         def queued():

@@ -59,8 +59,9 @@ class Connection:
                           bytes([frame_type, flags]) +
                           stream.to_bytes(4, "big") + body)
 
-    def open_call(self, stream, path=MODEL_INFER, more=()):
-        block = header_block(path, more)
+    def open_call(self, stream, path=MODEL_INFER, more=(), tail=b""):
+        """`tail`: fields of HPACK as they are, behind the others."""
+        block = header_block(path, more) + tail
         pieces = [block[i:i + MAX_FRAME]
                   for i in range(0, len(block), MAX_FRAME)]
         for i, piece in enumerate(pieces):
@@ -68,9 +69,9 @@ class Connection:
                       END_HEADERS if i == len(pieces) - 1 else 0, stream,
                       piece)
 
-    def ask(self, stream, request, path=MODEL_INFER, more=()):
+    def ask(self, stream, request, path=MODEL_INFER, more=(), tail=b""):
         """Sends a whole unary call."""
-        self.open_call(stream, path, more)
+        self.open_call(stream, path, more, tail)
         self.send(DATA, END_STREAM, stream, in_message(request))
 
     def read(self):
@@ -107,5 +108,8 @@ class Connection:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.stream.close()
         self.peer.close()

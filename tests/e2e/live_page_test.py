@@ -18,6 +18,7 @@ import urllib.request
 import jsonschema
 
 import browser
+import trust
 from ending_test import Client, code_of, one_row
 from ferry_process import FerryProcess, wait_until
 
@@ -81,20 +82,36 @@ class LivePageTest(unittest.TestCase):
         self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
         self.assertEqual(re.findall(r'(?:src|href)="([^"]*)"', text), ["data:,"])
 
-    @unittest.skipUnless(browser.CHROMIUM, "chromium is not installed: "
-                         "scripts/setup.sh --browser")
-    def test_page_of_the_server_draws_without_a_complaint(self):
+    @staticmethod
+    def open(server):
+        """Returns what the browser wrote, the page as it then is first."""
         with tempfile.TemporaryDirectory(prefix="ferry-page-") as folder:
-            told = subprocess.run(
+            return subprocess.run(
                 [browser.CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu",
                  "--no-first-run", "--disable-extensions",
                  "--disable-background-networking", "--disable-component-update",
                  "--disable-sync", "--enable-logging=stderr",
                  f"--user-data-dir={folder}", "--virtual-time-budget=7000",
-                 "--dump-dom",
-                 f"http://127.0.0.1:{self.server.metrics_port}/"],
+                 "--dump-dom", f"http://127.0.0.1:{server.metrics_port}/"],
                 capture_output=True, text=True, timeout=browser.LIMIT_S,
                 check=True)
+
+    @unittest.skipUnless(browser.CHROMIUM, "chromium is not installed: "
+                         "scripts/setup.sh --browser")
+    def test_page_asks_for_a_token_where_one_is_needed(self):
+        with tempfile.NamedTemporaryFile("w") as tokens:
+            tokens.write(trust.token_line("page", "read", "page-token"))
+            tokens.flush()
+            with FerryProcess(f"--auth-token-file={tokens.name}") as server:
+                page = self.open(server).stdout
+        self.assertIn('<form id="ask">', page)
+        self.assertIn("expected metadata 'authorization: Bearer TOKEN'", page)
+        self.assertNotIn("<dd>", page)
+
+    @unittest.skipUnless(browser.CHROMIUM, "chromium is not installed: "
+                         "scripts/setup.sh --browser")
+    def test_page_of_the_server_draws_without_a_complaint(self):
+        told = self.open(self.server)
         self.assertEqual(re.findall("CONSOLE.*", told.stderr), [])
         self.assertGreater(told.stdout.count("<dd>"), 8)
         labels = [html.unescape(one) for one in

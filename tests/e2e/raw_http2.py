@@ -33,6 +33,7 @@ class RawClient:
         self._stream_window = FIRST_WINDOW
         self.received = {}  # stream: bytes of DATA
         self.ended = set()  # streams
+        self.is_closed = False  # the connection, by either side
         self._write(PREFACE + frame(
             SETTINGS, 0, 0, struct.pack(">HI", INITIAL_WINDOW_SIZE, window)))
         threading.Thread(target=self._read, daemon=True).start()
@@ -93,6 +94,7 @@ class RawClient:
                     self._changed.notify_all()
         except (OSError, ValueError):
             pass  # closed
+        self.is_closed = True
 
     def _take(self, kind, flags, stream, body):
         if kind == SETTINGS and not flags & ACK:

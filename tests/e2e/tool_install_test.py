@@ -1,6 +1,7 @@
 """How scripts install a published tool on first use: they say so, and go on from
 where they were stopped."""
 
+import hashlib
 import os
 import pathlib
 import shutil
@@ -90,26 +91,57 @@ class ToolInstallTest(unittest.TestCase):
         self.assertEqual(out, "it runs\n", told)
         self.assertEqual(self.runs.read_text(), "first\nsecond\nsecond\n")
 
-    def test_half_a_package_is_fetched_again(self):
-        """As of a run that was stopped while pip copied."""
+    def offer_package(self, locked=None):
+        """Makes an index with the package "thing", and scripts whose lock has it
+        with the digest `locked`, or its own; the script to start is one that
+        downloads it. Returns the file of the package and what to start with.
+        """
         index = self.folder / "index"
         index.mkdir()
-        wheel = "thing-1-py3-none-any.whl"
-        with zipfile.ZipFile(index / wheel, "w") as file:
+        wheel = index / "thing-1-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w") as file:
             file.writestr("bin/program", "#!/bin/sh\necho it runs\n")
             file.writestr("thing-1.dist-info/METADATA",
                           "Metadata-Version: 2.1\nName: thing\nVersion: 1\n")
             file.writestr("thing-1.dist-info/WHEEL", "Wheel-Version: 1.0\n"
                           "Root-Is-Purelib: true\nTag: py3-none-any\n")
             file.writestr("thing-1.dist-info/RECORD", "")
+        scripts = self.folder / "scripts"
+        scripts.mkdir()
+        for name in ("tool_lib.sh", "locked.sh"):
+            shutil.copy(SCRIPTS / name, scripts)
+        lock = self.folder / "requirements" / "locked" / "tools.txt"
+        lock.parent.mkdir(parents=True)
+        digest = locked or hashlib.sha256(wheel.read_bytes()).hexdigest()
+        lock.write_text(f"thing==1 \\\n    --hash=sha256:{digest}\n")
+        self.script.write_text(DOWNLOADING.format(
+            library=scripts / "tool_lib.sh"))
+        return wheel, {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
+
+    def test_half_a_package_is_fetched_again(self):
+        """As of a run that was stopped while pip copied."""
+        wheel, environment = self.offer_package()
         staging = self.folder / "tools" / ".thing-1"
         staging.mkdir(parents=True)
-        (staging / wheel).write_bytes((index / wheel).read_bytes()[:100])
-        self.script.write_text(DOWNLOADING.format(
-            library=SCRIPTS / "tool_lib.sh"))
-        out, told = self.start(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(
-            index)).communicate(timeout=60)
+        (staging / wheel.name).write_bytes(wheel.read_bytes()[:100])
+        out, told = self.start(**environment).communicate(timeout=60)
         self.assertEqual(out, "it runs\n", told)
+
+    def test_a_package_of_another_digest_is_refused(self):
+        started = self.start(**self.offer_package(locked="0" * 64)[1])
+        out, told = started.communicate(timeout=60)
+        self.assertEqual(out, "")
+        self.assertNotEqual(started.returncode, 0)
+        self.assertIn("DO NOT MATCH THE HASHES", told)
+        self.assertFalse((self.folder / "tools" / "thing-1").exists())
+
+    def test_a_package_that_is_not_locked_is_not_fetched(self):
+        environment = self.offer_package()[1]
+        lock = self.folder / "requirements" / "locked" / "tools.txt"
+        lock.write_text(lock.read_text().replace("thing==1", "thing==2"))
+        out, told = self.start(**environment).communicate(timeout=60)
+        self.assertEqual(out, "")
+        self.assertIn("expected thing==1 in requirements/locked/tools.txt", told)
 
     def test_half_of_a_removed_tool_is_replaced(self):
         half = self.folder / "tools" / "thing-1"

@@ -25,9 +25,9 @@ class Tool:
             capture_output=True, timeout=timeout, check=False, **options,
             env=os.environ | {"FERRY_INSTALL_TOOLS": "no"})
 
-    def require(self):
+    def require(self, flag="--version"):
         """Returns its version; raises SkipTest where it is not installed."""
-        told = self.run("--version")
+        told = self.run(flag)
         if told.returncode == NOT_INSTALLED:
             raise unittest.SkipTest(told.stderr.strip())
         if told.returncode != 0:

@@ -296,6 +296,22 @@ class TraceTest(unittest.TestCase):
             with open(path, encoding="utf-8") as lines:
                 self.assertEqual(len(list(lines)), 20)
 
+    def test_full_disk_holds_up_nothing_and_is_told(self):
+        with FerryProcess("--access-log=/dev/full", "--trace-file=/dev/full",
+                          "--trace-share=1", models=["sim"]) as server, \
+                Client(server) as client:
+            for _ in range(20):
+                self.assertEqual(code_of(client.start(one_row("sim"))), "OK")
+            for metric in ("ferry_access_log_lines_failed_total",
+                           "ferry_trace_spans_failed_total"):
+                self.assertTrue(wait_until(lambda m=metric: server.metric(m) > 0))
+            self.assertTrue(wait_until(lambda: any(
+                "tracing: expected its files and its collector to take what is "
+                "written" in line for line in server.log)))
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+            server.signal()
+            self.assertEqual(server.wait(), 0)
+
     def test_wrong_flags_end_the_start(self):
         for flags, said in (
                 (["--trace-file=/no/such/folder/x"],

@@ -1,13 +1,17 @@
 // files_fuzzer fuzzes the readers of files that come with a model: the input is
-// a file of weights (.safetensors) and, to the other reader, of labels.
+// a file of weights (.safetensors), to the next reader one of labels, and to
+// the last one a manifest.
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. The tensors of an open file are, one after the other, all of its bytes
 //      behind the header, each as many as its type and shape need.
 //   2. Labels are the lines, without white space around them.
+//   3. A manifest gives digests by paths that are normal and lead to a file in
+//      the folder; what it gives, written as lines, is read as the same.
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -18,6 +22,7 @@
 #include "base/checked_math.h"
 #include "models/config/label_file.h"
 #include "models/files/safetensors.h"
+#include "models/repository/manifest_text.h"
 
 namespace ferry {
 namespace {
@@ -80,6 +85,23 @@ void CheckLabels(const std::vector<std::string>& labels,
   }
 }
 
+void CheckDigests(const Digests& digests) {
+  std::string text;
+  for (const auto& [name, digest] : digests) {
+    const std::filesystem::path path(name);
+    Check(path.is_relative() && path.has_filename() &&
+              path == path.lexically_normal() && *path.begin() != ".." &&
+              *path.begin() != "." && name.find('\0') == std::string::npos,
+          "a path is normal, and in the folder");
+    Check(digest.size() == 64 &&
+              digest.find_first_not_of("0123456789abcdef") == std::string::npos,
+          "a digest is one");
+    absl::StrAppend(&text, digest, "  ", name, "\n");
+  }
+  const absl::StatusOr<Digests> again = ParseManifest(text);
+  Check(again.ok() && *again == digests, "what was read can be read");
+}
+
 void CheckFile(const std::string& bytes) {
   static auto* const file = new File();
   file->Write(bytes);
@@ -93,6 +115,12 @@ void CheckFile(const std::string& bytes) {
   Check(labels.ok() == !bytes.empty(), "labels are any bytes");
   if (labels.ok()) {
     CheckLabels(*labels, bytes);
+  }
+  const absl::StatusOr<Digests> digests = ParseManifest(bytes);
+  if (digests.ok()) {
+    CheckDigests(*digests);
+  } else {
+    Check(absl::IsInvalidArgument(digests.status()), "a manifest is refused");
   }
 }
 

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
+
+#include "tests/models/signing_key.h"
+#include "tests/models/temp_folder.h"
 
 namespace ferry {
 namespace {
@@ -39,6 +43,59 @@ TEST(OptionsTest, DefaultsAreThoseOfTheDesign) {
   EXPECT_EQ(options.lifecycle.drain_delay, Duration(0));
   EXPECT_TRUE(options.repository.path.empty());
   EXPECT_FALSE(options.repository.overrides.max_batch_size.has_value());
+}
+
+TEST(OptionsTest, AdminAddressIsHostAndPortOrASocket) {
+  const struct {
+    const char* flag;
+    const char* host;
+    int port;
+  } addresses[] = {{"--admin-address=127.0.0.1:8003", "127.0.0.1", 8003},
+                   {"--admin-address=[::1]:0", "::1", 0},
+                   {"--admin-address=localhost:1", "localhost", 1},
+                   {"--admin-address=unix:/a:b", "unix:/a:b", 0}};
+  for (const auto& [flag, host, port] : addresses) {
+    const absl::StatusOr<CommandLine> parsed = Parse({flag});
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    ASSERT_TRUE(parsed->options.grpc.admin_address.has_value());
+    EXPECT_EQ(parsed->options.grpc.admin_address->host, host);
+    EXPECT_EQ(parsed->options.grpc.admin_address->port, port);
+  }
+  for (const char* wrong :
+       {"--admin-address=127.0.0.1", "--admin-address=:8003",
+        "--admin-address=a:b", "--admin-address=a:65536",
+        "--admin-address=a:-1"}) {
+    EXPECT_THAT(Parse({wrong}).status().ToString(),
+                HasSubstr("--admin-address: expected HOST:PORT, [IPv6]:PORT or "
+                          "unix:FILE, got '"))
+        << wrong;
+  }
+}
+
+TEST(OptionsTest, TrustIsOffUnlessAskedFor) {
+  const absl::StatusOr<CommandLine> defaults = Parse({});
+  ASSERT_TRUE(defaults.ok()) << defaults.status();
+  EXPECT_FALSE(defaults->options.trust.has_tls());
+  EXPECT_EQ(defaults->options.trust.token_file, "");
+  EXPECT_EQ(defaults->options.trust.health, HealthAccess::kWithToken);
+  EXPECT_EQ(defaults->options.trust.exposure, Exposure::kGuarded);
+  EXPECT_FALSE(defaults->options.grpc.admin_address.has_value());
+  const absl::StatusOr<CommandLine> told =
+      Parse({"--tls-cert=c", "--tls-key=k", "--tls-client-ca=a",
+             "--auth-token-file=t", "--open-health", "--insecure"});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->options.trust.tls.certificate, "c");
+  EXPECT_EQ(told->options.trust.tls.key, "k");
+  EXPECT_EQ(told->options.trust.tls.client_ca, "a");
+  EXPECT_EQ(told->options.trust.token_file, "t");
+  EXPECT_EQ(told->options.trust.health, HealthAccess::kOpen);
+  EXPECT_EQ(told->options.trust.exposure, Exposure::kInsecure);
+  EXPECT_THAT(DescribeOptions(told->options),
+              HasSubstr(" tls=mutual auth-token-file=t open-health=on "
+                        "insecure=on "));
+  EXPECT_FALSE(Parse({"--tls-cert=c"}).ok());
+  EXPECT_FALSE(Parse({"--tls-key=k"}).ok());
+  EXPECT_FALSE(Parse({"--tls-client-ca=a"}).ok());
 }
 
 TEST(OptionsTest, SeveralModelsAreNotOneName) {
@@ -98,7 +155,8 @@ TEST(OptionsTest, EveryFlagIsRead) {
              "--log-format=json",
              "--metrics-compat=triton",
              "--endpoint-load-metrics",
-             "--backend-timeout-secs=7"});
+             "--backend-timeout-secs=7",
+             "--reason-file=/dev/termination-log"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   const ServerOptions& options = parsed->options;
   EXPECT_EQ(options.repository.path, "/models");
@@ -110,6 +168,7 @@ TEST(OptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options.lifecycle.exit_timeout, Milliseconds(1500));
   EXPECT_EQ(options.lifecycle.drain_delay, Milliseconds(2000));
   EXPECT_EQ(options.lifecycle.backend_timeout, Milliseconds(7000));
+  EXPECT_EQ(options.lifecycle.reason_file, "/dev/termination-log");
   const ModelOverrides& overrides = options.repository.overrides;
   EXPECT_EQ(overrides.max_batch_size, 8);
   EXPECT_EQ(overrides.max_wait, Milliseconds(2.5));
@@ -206,9 +265,28 @@ TEST(OptionsTest, ManifestsMayBeRequired) {
   const absl::StatusOr<CommandLine> parsed =
       Parse({"--require-manifest", "--model-repository=m"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->options.repository.manifests, ManifestUse::kRequired);
+  EXPECT_EQ(parsed->options.repository.manifests.use, ManifestUse::kRequired);
   EXPECT_THAT(DescribeOptions(parsed->options),
               HasSubstr("require-manifest=on"));
+}
+
+TEST(OptionsTest, ManifestKeyRequiresManifestsAndIsRead) {
+  const TempFolder folder;
+  const std::string path = folder.Write("key.pem", SigningKey().PublicPem());
+  const std::string flag = "--manifest-key=" + path;
+  const absl::StatusOr<CommandLine> parsed =
+      Parse({flag.c_str(), "--model-repository=m"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.repository.manifests.use, ManifestUse::kRequired);
+  EXPECT_THAT(DescribeOptions(parsed->options),
+              HasSubstr("require-manifest=on manifest-key=" + path));
+  folder.Write("key.pem", "no key");
+  for (const char* const wrong :
+       {flag.c_str(), "--manifest-key=", "--manifest-key=/none"}) {
+    EXPECT_THAT(
+        std::string(Parse({wrong, "--model-repository=m"}).status().message()),
+        HasSubstr("--manifest-key"));
+  }
 }
 
 TEST(OptionsTest, ModelControlModes) {
@@ -300,6 +378,7 @@ TEST(OptionsTest, WrongFlagsAreRefusedByName) {
       {"--grpc-max-message-bytes=3000000000"},
       {"--load-model"},
       {"--require-manifest"},
+      {"--manifest-key=key.pem"},
       {"--model="},
       {"--model", ""},
       {"--input=x:FP32:1"},

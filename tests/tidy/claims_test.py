@@ -75,6 +75,33 @@ class ClaimsTest(unittest.TestCase):
                     {"balances": True, "rss_slope_mb_per_minute": slope},
                     {"reports": 0, "exit": 0}))
 
+    def test_half_an_hour_passes_only_where_nothing_is_left_over(self):
+        sys.path.insert(0, str(SOURCE / "scripts/show"))
+        import lasting  # pylint: disable=import-outside-toplevel
+        def threads(**names):
+            return {"descriptors": 16, "thread_names": {
+                "ferry-infer": 1, "default-executo": 1, **names}}
+        held = threads()
+        right = {"memory_fit": {"mib_per_hour": 0.2, "half_interval": 0.7},
+                 "start": held, "end": held, "failed": [],
+                 "planned": 6, "load": {"balances": True, "sent": 6,
+                                        "by_code": {"OK": 5, "CANCELLED": 1}}}
+        self.assertEqual(lasting.faults(right), [])
+        most = lasting.MOST_OF_POOL
+        pool = {"default-executo": most}
+        self.assertEqual(lasting.faults(right | {"end": threads(**pool)}), [])
+        for part, wrong in (
+                ("memory_fit", {"mib_per_hour": 0.2, "half_interval": 0.9}),
+                ("end", held | {"descriptors": 17}),
+                ("end", threads(**{"ferry-infer": 2})),
+                ("end", threads(**{"another": 1})),
+                ("end", threads(**{"default-executo": most + 1})),
+                ("failed", ["scrapes: late"]),
+                ("planned", 7), ("load", right["load"] | {"balances": False}),
+                ("load", right["load"] | {"by_code": {"OK": 5, "UNAVAILABLE": 1}})):
+            with self.subTest(part, wrong=wrong):
+                self.assertEqual(len(lasting.faults(right | {part: wrong})), 1)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

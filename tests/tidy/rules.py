@@ -202,6 +202,19 @@ BANS = [
     Ban(r"\batomic_thread_fence\b|atomic<\s*std::shared_ptr",
         "ThreadSanitizer does not model fences, and libstdc++'s atomic "
         "shared_ptr is a spinlock", under(*OURS)),
+    Ban(r"\b(system|popen|execlp|execvpe?)\s*\(",
+        "no shell and no search of PATH: a program is started by its path with "
+        "a list of arguments, by posix_spawn() or execve()",
+        under("base/", "tensor/", "batcher/", "flags/", "models/", "server/",
+              "deploy/")),
+    Ban(r"\balloca\s*\(", "no memory of a size that is input on the stack",
+        under(*OURS)),
+    Ban(r"\b(shm_open|shmget|shmat|cudaIpc\w+)\s*\(",
+        "no memory is shared with clients", under("models/", "server/")),
+    Ban(r"#\s*include\s*<(httplib|curl/)",
+        "nothing is fetched by a URL; a collector that a flag names is told of "
+        "spans, and nothing else", under("models/", "server/",
+                                         but=("server/trace/trace_sink.cc",))),
     Ban(r"\busing namespace\b", "name what is used", under(*OURS)),
     Ban(r"#pragma once", "guards are FERRY_<PATH>_H_", under(*OURS)),
 ]

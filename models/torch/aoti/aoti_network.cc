@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/files/temporary_folder.h"
 #include "models/torch/aoti/aoti_package.h"
-#include "models/torch/aoti/unpack_folder.h"
 #include "models/torch/libtorch_name.h"
 #include "models/torch/tensor_places.h"
 #include "models/torch/types.h"
@@ -27,8 +27,8 @@ constexpr int kWarmUpRuns = 2;
 
 // One package, loaded.
 struct LoadedPackage {
-  std::string name;                      // of its file
-  std::unique_ptr<UnpackFolder> folder;  // of a device's kernels, or none
+  std::string name;                         // of its file
+  std::unique_ptr<TemporaryFolder> folder;  // of a device's kernels, or none
   std::unique_ptr<Runner> runner;
   bool has_parallel_regions = false;
   std::vector<AotiInput> inputs;      // [place]
@@ -119,7 +119,8 @@ absl::StatusOr<LoadedPackage> Load(const ModelOptions& options,
   if (!status.ok()) {
     return status;
   }
-  absl::StatusOr<std::unique_ptr<UnpackFolder>> folder = UnpackFolder::Create();
+  absl::StatusOr<std::unique_ptr<TemporaryFolder>> folder =
+      TemporaryFolder::Create(TemporaryFolder::Use::kUnpackedCode);
   if (!folder.ok()) {
     return folder.status();
   }

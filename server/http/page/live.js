@@ -8,6 +8,7 @@ const BANDS = [
   {from: 0.85, to: 0.95, colour: '#b8860b22'},
   {from: 0.95, to: 10, colour: '#c0392b22'},
 ];
+const TOKEN = 'ferry token';  // its name in the tab's storage
 const LONGEST_MS = 10_000;  // that an answer is waited for
 const byId = (id) => document.getElementById(id);
 const isKnown = (value) => value !== null && value !== undefined;
@@ -96,6 +97,7 @@ const bands = {
 };
 
 let status = null;
+let timer = null;  // until it is read again
 const drawn = new Map();  // title: chart
 
 function style(name) {
@@ -305,9 +307,18 @@ function show() {
 }
 
 async function read() {
+  clearTimeout(timer);
   try {
-    const reply = await fetch('status.json',
-        {cache: 'no-store', signal: AbortSignal.timeout(LONGEST_MS)});
+    const token = sessionStorage.getItem(TOKEN);
+    const reply = await fetch('status.json', {
+      cache: 'no-store', signal: AbortSignal.timeout(LONGEST_MS),
+      headers: token === null ? {} : {Authorization: `Bearer ${token}`},
+    });
+    byId('ask').hidden = ![401, 403].includes(reply.status);
+    if (!byId('ask').hidden) {
+      say(await reply.text(), true);
+      return;
+    }
     if (!reply.ok) {
       throw new Error(`code ${reply.status}`);
     }
@@ -316,8 +327,14 @@ async function read() {
   } catch (error) {
     say(`the server does not answer: ${error.message}`, true);
   }
-  setTimeout(read, 1000 * (status ? status.period_seconds : 5));
+  timer = setTimeout(read, 1000 * (status ? status.period_seconds : 5));
 }
+
+byId('ask').addEventListener('submit', (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(TOKEN, byId('token').value);
+  read();
+});
 
 byId('choices').addEventListener('submit', (event) => event.preventDefault());
 byId('model').addEventListener('change', show);

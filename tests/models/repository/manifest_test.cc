@@ -7,10 +7,13 @@
 #include "gtest/gtest.h"
 #include "models/files/sha256.h"
 #include "models/repository/model_repository.h"
+#include "tests/models/signing_key.h"
 #include "tests/models/temp_folder.h"
 
 namespace ferry {
 namespace {
+
+namespace fs = std::filesystem;
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -23,8 +26,19 @@ constexpr char kNothing[] =
 
 class ManifestTest : public testing::Test {
  protected:
+  std::string Check(const ManifestRules& rules) const {
+    return std::string(
+        CheckManifests({1, folder_.path("m/1")}, rules).message());
+  }
   std::string Check(ManifestUse use = ManifestUse::kWhereThereIsOne) const {
-    return std::string(CheckManifests({1, folder_.path("m/1")}, use).message());
+    return Check(ManifestRules{.use = use});
+  }
+
+  // Requires manifests that this key has signed.
+  ManifestRules SignedBy(const SigningKey& key) const {
+    return {
+        .use = ManifestUse::kRequired,
+        .key = *Ed25519Key::Read(folder_.Write("key.pem", key.PublicPem()))};
   }
 
   static std::string Line(const std::string& digest, const std::string& file) {
@@ -110,12 +124,108 @@ TEST_F(ManifestTest, LinesThatAreNoneAreNamed) {
                                Line(kAbc, "/etc/passwd"),
                                Line(kAbc, "../2/model.pt"),
                                Line(kAbc, "a/../../b"),
+                               Line(kAbc, "."),
+                               Line(kAbc, "more/"),
+                               Line(kAbc, std::string("model.pt\0x", 10)),
                                Line(std::string(64, 'g'), "model.pt")};
   for (const std::string& line : wrong) {
     folder_.Write("m/1/MANIFEST.sha256", Line(kAbc, "model.pt") + line);
     EXPECT_THAT(Check(), HasSubstr("m/1/MANIFEST.sha256':2: expected '<64"))
         << line;
   }
+}
+
+TEST_F(ManifestTest, WithAKeyItNeedsTheSignatureOfItsBytes) {
+  const SigningKey key;
+  const ManifestRules rules = SignedBy(key);
+  folder_.Write("m/1/model.pt", "abc");
+  const std::string text = Line(kAbc, "1/model.pt");
+  folder_.Write("m/MANIFEST.sha256", text);
+  EXPECT_THAT(Check(rules),
+              HasSubstr("m/MANIFEST.sha256': expected its signature in "
+                        "'MANIFEST.sha256.sig' beside it, which --manifest-key "
+                        "asks for, got none"));
+  const std::string signature = key.Sign(text);
+  folder_.Write("m/MANIFEST.sha256.sig", signature);
+  EXPECT_EQ(Check(rules), "");
+
+  folder_.Write("m/MANIFEST.sha256.sig", signature.substr(1));
+  EXPECT_THAT(Check(rules),
+              HasSubstr("m/MANIFEST.sha256.sig': expected 64 bytes, a raw "
+                        "Ed25519 signature, got 63"));
+  folder_.Write("m/MANIFEST.sha256.sig", signature + "\n");
+  EXPECT_THAT(Check(rules), HasSubstr("expected at most 64 bytes, got more"));
+  folder_.Write("m/MANIFEST.sha256.sig", SigningKey().Sign(text));
+  EXPECT_THAT(Check(rules),
+              HasSubstr("m/MANIFEST.sha256': expected the text that "
+                        "'MANIFEST.sha256.sig' signs by the key in '"));
+  folder_.Write("m/MANIFEST.sha256.sig", signature);
+  folder_.Write("m/MANIFEST.sha256", "no line\n" + text);
+  EXPECT_THAT(Check(rules), HasSubstr("expected the text that '"))
+      << "it is checked before a line is read";
+  EXPECT_THAT(Check(), HasSubstr("expected '<64 hex"))
+      << "without a key, signatures are not looked at";
+}
+
+TEST_F(ManifestTest, EachManifestHasASignatureOfItsOwn) {
+  const SigningKey key;
+  const ManifestRules rules = SignedBy(key);
+  const std::string of_version = Line(kAbc, "model.pt");
+  const std::string of_model = Line(kNothing, "config.pbtxt");
+  folder_.Write("m/1/model.pt", "abc");
+  folder_.Write("m/config.pbtxt", "");
+  folder_.Write("m/1/MANIFEST.sha256", of_version);
+  folder_.Write("m/MANIFEST.sha256", of_model);
+  folder_.Write("m/MANIFEST.sha256.sig", key.Sign(of_model));
+  EXPECT_THAT(Check(rules), HasSubstr("m/1/MANIFEST.sha256': expected its "));
+  folder_.Write("m/1/MANIFEST.sha256.sig", key.Sign(of_version));
+  EXPECT_EQ(Check(rules), "");
+  fs::remove(folder_.path("m/MANIFEST.sha256.sig"));
+  EXPECT_THAT(Check(rules), HasSubstr("m/MANIFEST.sha256': expected its "));
+}
+
+TEST_F(ManifestTest, LinksAreRefusedWhereItIsRequiredAndElseFollowed) {
+  folder_.Write("store/file", "abc");
+  folder_.Write("m/1/plain", "abc");
+  folder_.Write("m/1/MANIFEST.sha256",
+                Line(kAbc, "plain") + Line(kAbc, "link"));
+  fs::create_symlink(folder_.path("store/file"), folder_.path("m/1/link"));
+  EXPECT_EQ(Check(), "");
+  const std::string refused = "': expected a file or folder, got a link";
+  EXPECT_THAT(Check(ManifestUse::kRequired), HasSubstr("m/1/link" + refused));
+  fs::remove(folder_.path("m/1/link"));
+  folder_.Write("m/1/link", "abc");
+  EXPECT_EQ(Check(ManifestUse::kRequired), "");
+  // A link to a folder that no line is of.
+  fs::create_symlink(folder_.path("store"), folder_.path("m/1/folder"));
+  EXPECT_EQ(Check(), "");
+  EXPECT_THAT(Check(ManifestUse::kRequired),
+              HasSubstr("m/1/folder': expected a line in '"));
+  fs::remove(folder_.path("m/1/folder"));
+  // The folders of the version and the model themselves.
+  fs::rename(folder_.path("m/1"), folder_.path("version"));
+  fs::create_symlink(folder_.path("version"), folder_.path("m/1"));
+  EXPECT_EQ(Check(), "");
+  EXPECT_THAT(Check(ManifestUse::kRequired), HasSubstr("m/1" + refused));
+  fs::remove(folder_.path("m/1"));
+  fs::rename(folder_.path("version"), folder_.path("m/1"));
+  fs::rename(folder_.path("m"), folder_.path("model"));
+  fs::create_symlink(folder_.path("model"), folder_.path("m"));
+  EXPECT_EQ(Check(), "");
+  EXPECT_THAT(Check(ManifestUse::kRequired), HasSubstr("/m" + refused));
+}
+
+TEST_F(ManifestTest, FileThatCannotBeReadNowMayPassBesideOthersThatMayNot) {
+  folder_.Write("m/1/model.pt", "abd");
+  folder_.Write("m/1/MANIFEST.sha256",
+                Line(kAbc, "loop") + Line(kAbc, "model.pt"));
+  fs::create_symlink("loop", folder_.path("m/1/loop"));
+  const absl::Status status = CheckManifests({1, folder_.path("m/1")}, {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("m/1/loop': expected a file with SHA-256 "));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("m/1/model.pt': expected SHA-256 "));
 }
 
 TEST_F(ManifestTest, ModelIsNotLoadedWhereAFileHasChanged) {
@@ -131,7 +241,7 @@ output { name: "y" data_type: TYPE_INT64 dims: 1 }
       Line(kAbc, "1/notes") + Line(*Sha256OfFile(path), "config.pbtxt"));
   ModelRepositoryOptions options;
   options.path = folder_.path();
-  options.manifests = ManifestUse::kRequired;
+  options.manifests.use = ManifestUse::kRequired;
   ModelRepository repository(options);
   EXPECT_TRUE(
       repository.Load(*repository.Plan("m"), 1, DeviceUse::kAlone).ok());

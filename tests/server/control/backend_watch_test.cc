@@ -130,6 +130,55 @@ TEST_F(BackendWatchTest, BackendWithoutProgressHangs) {
   model_.Step();
 }
 
+TEST_F(BackendWatchTest, BatchThatTakesFarTooLongIsOverdueUntilItEnds) {
+  BackendWatch watch(table_, Milliseconds(60'000));
+  const std::vector<ModelUse> uses = table_.UseAll();
+  const ModelEntry& entry = *uses.front();
+  const auto look = [&](Duration passed) {
+    model_.clock().Advance(passed);
+    EXPECT_EQ(watch.Look(model_.clock().Now()), std::nullopt);
+  };
+  TestRequest request;
+  Start(request);
+  look(BackendWatch::kOverdue);
+  EXPECT_FALSE(entry.is_overdue);
+  look(Milliseconds(1));
+  EXPECT_TRUE(entry.is_overdue);
+  EXPECT_THAT(watch.overdue(), testing::ElementsAre("model=m version=1"));
+  look(Milliseconds(500));
+  EXPECT_EQ(entry.overdue_batches, 1U);
+  model_.instances().CompleteAll();
+  model_.Step();
+  look(Milliseconds(500));
+  EXPECT_FALSE(entry.is_overdue);
+  EXPECT_THAT(watch.overdue(), testing::IsEmpty());
+  EXPECT_EQ(entry.overdue_batches, 1U);
+}
+
+TEST_F(BackendWatchTest, BatchOfASlowModelIsOverdueAfterTenTimesThePrediction) {
+  BackendWatch watch(table_, Milliseconds(600'000));
+  const std::vector<ModelUse> uses = table_.UseAll();
+  const ModelEntry& entry = *uses.front();
+  for (int i = 0; i < 40; ++i) {  // it learns that a batch takes 2 s
+    TestRequest request({.id = i});
+    Start(request);
+    model_.instances().Stage(0);
+    model_.clock().Advance(Milliseconds(2000));
+    model_.instances().CompleteAll();
+    model_.Step();
+  }
+  TestRequest request({.id = 100});
+  Start(request);
+  model_.clock().Advance(Milliseconds(15'000));
+  EXPECT_EQ(watch.Look(model_.clock().Now()), std::nullopt);
+  EXPECT_FALSE(entry.is_overdue);
+  model_.clock().Advance(Milliseconds(300'000));
+  EXPECT_EQ(watch.Look(model_.clock().Now()), std::nullopt);
+  EXPECT_TRUE(entry.is_overdue);
+  model_.instances().CompleteAll();
+  model_.Step();
+}
+
 TEST_F(BackendWatchTest, BackendThatBeginsNextBatchesIsFine) {
   LookAfter(Milliseconds(1));
   for (int i = 0; i < 5; ++i) {

@@ -385,6 +385,53 @@ TEST(InferCallTest, TritonCodesAreForRefusalsAlone) {
   EXPECT_EQ(admitted.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST(InferCallTest, RequestPastItsClientsBoundIsRefusedWithAPushback) {
+  Scene scene;
+  ClientShares shares({.requests = 1, .bytes = 0});
+  const InferEnvironment environment{
+      .models = scene.view,
+      .answered = scene.queue.calls(),
+      .shares = &shares,
+      .name_of_client = [](const grpc::ServerContext&) { return "web"; }};
+  const grpc::ServerContext rpc;
+  TestCall admitted(environment);
+  TestCall refused(environment);
+  admitted.ComeBy(rpc);
+  admitted.Start(OneRow().SerializeAsString());
+  refused.ComeBy(rpc);
+  refused.Start(OneRow().SerializeAsString());
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.status.error_message(), StartsWith("[request id: id-1]"));
+  EXPECT_GT(refused.retry_pushback_ms, 0);
+  EXPECT_EQ(refused.ended, 1);
+  EXPECT_EQ(scene.table.UseAll()[0]->client_refusals.load(), 1U);
+  EXPECT_EQ(shares.Count().front().requests, 1);
+  scene.Serve();
+  EXPECT_EQ(admitted.replies, 1);
+  EXPECT_EQ(shares.Count().front().requests, 0);
+  refused.Clear();
+  refused.ComeBy(rpc);
+  refused.Start(OneRow().SerializeAsString());
+  scene.Serve();
+  EXPECT_EQ(refused.replies, 1);
+}
+
+TEST(InferCallTest, RequestThatTheQueueRefusesGivesItsShareBack) {
+  Scene scene;
+  ClientShares shares(ClientBounds{});
+  const InferEnvironment environment{
+      .models = scene.view,
+      .answered = scene.queue.calls(),
+      .shares = &shares,
+      .name_of_client = [](const grpc::ServerContext&) { return "web"; }};
+  scene.model.scheduler().BeginDrain();
+  TestCall refused(environment);
+  refused.ComeBy(grpc::ServerContext());
+  refused.Start(OneRow().SerializeAsString());
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(shares.Count().front().requests, 0);
+}
+
 TEST(InferCallTest, DeadlineOfTheTransportIsTheRequests) {
   Scene scene;
   scene.Start(OneRow(), scene.model.clock().Now() + Milliseconds(5));

@@ -95,11 +95,13 @@ HttpListener::Routes Routes() {
 
 absl::StatusOr<std::unique_ptr<HttpListener>> Listen(
     HttpListener::Routes routes, const HttpBounds& bounds = {},
-    HttpListener::Others others = {}) {
+    HttpListener::MayAnswer others = {}) {
   auto sockets = ListenSockets::Bind("127.0.0.1", 0);
   EXPECT_TRUE(sockets.ok()) << sockets.status();
-  return HttpListener::Create(*std::move(sockets), std::move(routes), bounds,
-                              std::move(others));
+  return HttpListener::Create(
+      *std::move(sockets),
+      {.routes = std::move(routes), .others = std::move(others), .refuses = {}},
+      bounds);
 }
 
 TEST(HttpListenerTest, KnownPathIsAnswered) {

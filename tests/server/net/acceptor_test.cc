@@ -27,7 +27,7 @@ class Door {
     port_ = sockets->port();
     auto acceptor =
         Acceptor::Start(*std::move(sockets),
-                        {.take = [this](int, int fd) { Take(fd); },
+                        {.take = [this](int, int fd) { return Take(fd); },
                          .tell = [this](bool is_blind) { Tell(is_blind); }},
                         first_reserved);
     EXPECT_TRUE(acceptor.ok()) << acceptor.status();
@@ -48,6 +48,12 @@ class Door {
     }
   }
 
+  // Takes no more than that from now on.
+  void TakeAtMost(size_t connections) {
+    MutexLock lock(mutex_);
+    most_ = connections;
+  }
+
   void WaitUntilBlind(bool is_blind) {
     MutexLock lock(mutex_);
     while (is_blind_ != is_blind) {
@@ -63,10 +69,14 @@ class Door {
   }
 
  private:
-  void Take(int fd) {
+  bool Take(int fd) {
     MutexLock lock(mutex_);
+    if (fds_.size() >= most_) {
+      return false;
+    }
     fds_.push_back(fd);
     changed_.SignalAll();
+    return true;
   }
 
   void Tell(bool is_blind) {
@@ -78,6 +88,7 @@ class Door {
   Mutex mutex_;
   CondVar changed_;
   std::vector<int> fds_ ABSL_GUARDED_BY(mutex_);
+  size_t most_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   bool is_blind_ ABSL_GUARDED_BY(mutex_) = false;
   int port_ = 0;
   std::unique_ptr<Acceptor> acceptor_;
@@ -147,6 +158,19 @@ TEST(AcceptorTest, ConnectionThatFindsNoFileIsTakenOnceThereIsOne) {
   door.WaitUntilBlind(false);
 }
 
+TEST(AcceptorTest, ConnectionThatIsNotTakenIsClosedAndCounted) {
+  Door door(INT_MAX);
+  door.TakeAtMost(1);
+  const LoopbackClient first(door.port(), AF_INET);
+  door.WaitForConnections(1);
+  const LoopbackClient second(door.port(), AF_INET);
+  EXPECT_TRUE(second.IsEnded());
+  while (door.acceptor().counts().refused == 0) {  // it is closed, then counted
+  }
+  EXPECT_EQ(door.acceptor().counts().accepted, 1U);
+  EXPECT_FALSE(first.IsEndedNow());
+}
+
 TEST(AcceptorTest, StoppedItGivesThePortBackAndLeavesConnectionsOpen) {
   Door door(INT_MAX);
   const LoopbackClient client(door.port(), AF_INET);
@@ -165,6 +189,8 @@ TEST(AcceptorTest, ConnectionsAreShutWhereverTheyAre) {
   door.WaitForConnections(1);
   other.WaitForConnections(1);
   for (Door* one : {&door, &other}) {
+    while (one->acceptor().counts().accepted == 0) {  // taken, then counted
+    }
     EXPECT_EQ(one->acceptor().counts().accepted, 1U);
     EXPECT_EQ(one->acceptor().CountConnections(), 1U);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -42,6 +43,40 @@ TEST(ListenSocketsTest, ClientsAreRefusedUntilItListensAndOnceItIsClosed) {
   EXPECT_EQ(LoopbackClient(sockets.port(), AF_INET).error(), 0);
   sockets.Close();
   EXPECT_EQ(LoopbackClient(sockets.port(), AF_INET).error(), ECONNREFUSED);
+}
+
+TEST(ListenSocketsTest, LoopbackAndUnixSocketsAreLocal) {
+  EXPECT_TRUE(Bound("127.0.0.1").is_local());
+  EXPECT_TRUE(Bound("127.1.2.3").is_local());
+  EXPECT_TRUE(Bound("localhost").is_local());
+  EXPECT_FALSE(Bound("0.0.0.0").is_local());
+  EXPECT_FALSE(Bound("::").is_local());
+  const std::string path = testing::TempDir() + "listen_sockets_test.sock";
+  EXPECT_TRUE(Bound("unix:" + path).is_local());
+}
+
+TEST(ListenSocketsTest, UnixSocketIsOneProcessesUntilItIsClosed) {
+  const std::string path = testing::TempDir() + "listen_sockets_test.own";
+  const std::string address = "unix:" + path;
+  {
+    const ListenSockets first = Bound(address);
+    EXPECT_EQ(BoundName(first.fds().front()), path);
+    EXPECT_EQ(ListenSockets::Bind(address, 0).status().code(),
+              absl::StatusCode::kUnavailable)
+        << "also before it listens";
+    ListenSockets moved = Bound("127.0.0.1");
+    EXPECT_NE(BoundName(moved.fds().front()), path);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ListenSockets again = Bound(address);
+  EXPECT_TRUE(again.Listen().ok());
+  for (const std::string& wrong :
+       {std::string("unix:"), address + std::string(108, 'x')}) {
+    EXPECT_EQ(ListenSockets::Bind(wrong, 0).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << wrong;
+  }
+  EXPECT_EQ(HostAndPort(address, 5), address);
 }
 
 TEST(ListenSocketsTest, AllAddressesMeansThoseOfBothFamilies) {

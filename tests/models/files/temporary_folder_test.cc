@@ -1,5 +1,5 @@
 // Tests that a folder is there for as long as its owner, however that ends.
-#include "models/torch/aoti/unpack_folder.h"
+#include "models/files/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -41,16 +41,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class UnpackFolderTest : public testing::Test {
+constexpr auto kCode = TemporaryFolder::Use::kUnpackedCode;
+constexpr auto kFiles = TemporaryFolder::Use::kCheckedFiles;
+
+class TemporaryFolderTest : public testing::Test {
  protected:
   void SetUp() override { setenv("TMPDIR", temporary_.path().c_str(), 1); }
   void TearDown() override { unsetenv("TMPDIR"); }
 
   // Makes a folder with a file in a process that ends by that signal.
-  static void MakeInAnotherProcess(int signal) {
+  static void MakeInAnotherProcess(int signal,
+                                   TemporaryFolder::Use use = kCode) {
     const pid_t child = fork();
     if (child == 0) {
-      const auto folder = UnpackFolder::Create();
+      const auto folder = TemporaryFolder::Create(use);
       std::ofstream((*folder)->path() + "/model.so") << "code";
       raise(signal);
     }
@@ -70,9 +74,9 @@ class UnpackFolderTest : public testing::Test {
   const TempFolder temporary_;
 };
 
-TEST_F(UnpackFolderTest, GoesWithItsObject) {
+TEST_F(TemporaryFolderTest, GoesWithItsObject) {
   {
-    const auto folder = UnpackFolder::Create();
+    const auto folder = TemporaryFolder::Create(kCode);
     ASSERT_TRUE(folder.ok()) << folder.status();
     std::ofstream((*folder)->path() + "/model.so") << "code";
     EXPECT_EQ(Count(), 1);
@@ -80,38 +84,52 @@ TEST_F(UnpackFolderTest, GoesWithItsObject) {
   EXPECT_EQ(Count(), 0);
 }
 
-TEST_F(UnpackFolderTest, NextOneSweepsThoseOfProcessesThatWereKilled) {
+TEST_F(TemporaryFolderTest, NextOneSweepsThoseOfProcessesThatWereKilled) {
   MakeInAnotherProcess(SIGKILL);
   EXPECT_EQ(Count(), 1);
-  const auto first = UnpackFolder::Create();
+  const auto first = TemporaryFolder::Create(kCode);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(Count(), 1) << "swept, and its own made";
   EXPECT_TRUE(fs::is_empty((*first)->path()));
-  const auto second = UnpackFolder::Create();
+  const auto second = TemporaryFolder::Create(kCode);
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(Count(), 2) << "the first is in use";
 }
 
-TEST_F(UnpackFolderTest, FoldersOfOthersStay) {
+TEST_F(TemporaryFolderTest, SweepRemovesThoseOfKilledProcessesForAnyUse) {
+  MakeInAnotherProcess(SIGKILL, kCode);
+  MakeInAnotherProcess(SIGKILL, kFiles);
+  fs::create_directory(temporary_.path("ferry-checked-old"));
+  const auto used = TemporaryFolder::Create(kFiles);
+  ASSERT_TRUE(used.ok()) << used.status();
+  MakeInAnotherProcess(SIGABRT, kFiles);
+  EXPECT_EQ(Count(), 2);
+  TemporaryFolder::Sweep();
+  EXPECT_EQ(Count(), 1);
+  EXPECT_TRUE(fs::exists((*used)->path())) << "it is in use";
+}
+
+TEST_F(TemporaryFolderTest, FoldersOfOthersStay) {
   fs::create_directory(temporary_.path("another"));
   fs::create_directory_symlink(temporary_.path("another"),
                                temporary_.path("ferry-unpacked-link"));
   std::ofstream(temporary_.path("ferry-unpacked-file")) << "text";
-  EXPECT_TRUE(UnpackFolder::Create().ok());
+  EXPECT_TRUE(TemporaryFolder::Create(kCode).ok());
   EXPECT_TRUE(fs::exists(temporary_.path("another")));
   EXPECT_TRUE(fs::exists(temporary_.path("ferry-unpacked-link")));
   EXPECT_TRUE(fs::exists(temporary_.path("ferry-unpacked-file")));
 }
 
-TEST_F(UnpackFolderTest, PlaceThatTakesNoFolderIsNamed) {
+TEST_F(TemporaryFolderTest, PlaceThatTakesNoFolderIsNamed) {
   setenv("TMPDIR", temporary_.path("none").c_str(), 1);
-  EXPECT_EQ(UnpackFolder::Create().status().code(),
+  EXPECT_EQ(TemporaryFolder::Create(kCode).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(UnpackFolderTest, PlaceThatRunsNoCodeIsNamedWithTheRemedy) {
+TEST_F(TemporaryFolderTest, PlaceThatRunsNoCodeIsNamedWithTheRemedy) {
   mount_flags = ST_NOEXEC;
-  const auto folder = UnpackFolder::Create();
+  const auto folder = TemporaryFolder::Create(kCode);
+  EXPECT_TRUE(TemporaryFolder::Create(kFiles).ok());
   mount_flags = 0;
   EXPECT_THAT(std::string(folder.status().message()),
               testing::AllOf(testing::HasSubstr("is mounted noexec"),
@@ -119,10 +137,10 @@ TEST_F(UnpackFolderTest, PlaceThatRunsNoCodeIsNamedWithTheRemedy) {
   EXPECT_EQ(Count(), 0);
 }
 
-TEST_F(UnpackFolderTest, WithoutLocksNothingIsSweptAndTheRemedyIsTold) {
+TEST_F(TemporaryFolderTest, WithoutLocksNothingIsSweptAndTheRemedyIsTold) {
   MakeInAnotherProcess(SIGKILL);
   has_locks = false;
-  const auto folder = UnpackFolder::Create();
+  const auto folder = TemporaryFolder::Create(kCode);
   has_locks = true;
   EXPECT_THAT(std::string(folder.status().message()),
               testing::AllOf(testing::HasSubstr("No locks available"),

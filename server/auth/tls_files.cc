@@ -1,0 +1,220 @@
+// Implements TlsFiles: OpenSSL reads and compares, memfd_create() keeps.
+#include "server/auth/tls_files.h"
+
+#include <fcntl.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "models/files/read_file.h"
+
+namespace ferry {
+namespace {
+
+constexpr size_t kMaxPemBytes = 1 << 20;
+constexpr int kLooksUntilRetry = 10;
+
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+absl::Status Expected(const std::string& path, absl::string_view what,
+                      absl::string_view found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": expected ", what, ", got ", found));
+}
+
+Bio ReaderOf(const std::string& text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
+          &BIO_free};
+}
+
+Certificate FirstOf(const std::string& text) {
+  const Bio reader = ReaderOf(text);
+  Certificate first(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr),
+                    &X509_free);
+  ERR_clear_error();
+  return first;
+}
+
+// A key that needs a password is none: nothing is asked on a terminal.
+Key KeyOf(const std::string& text) {
+  const Bio reader = ReaderOf(text);
+  Key key(PEM_read_bio_PrivateKey(
+              reader.get(), nullptr, [](char*, int, int, void*) { return -1; },
+              nullptr),
+          &EVP_PKEY_free);
+  ERR_clear_error();
+  return key;
+}
+
+absl::Time TimeOf(const ASN1_TIME* time) {
+  tm calendar{};
+  return ASN1_TIME_to_tm(time, &calendar) == 1
+             ? absl::FromTimeT(timegm(&calendar))
+             : absl::InfinitePast();
+}
+
+std::string Octal(unsigned number) { return absl::StrFormat("%04o", number); }
+
+absl::Status CheckMode(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0) {
+    return Expected(path, "a key that others may not read (chmod o= FILE)",
+                    absl::StrCat("mode ", Octal(info.st_mode & 07777)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TlsFiles::Contents> TlsFiles::Read(const TlsPaths& paths,
+                                                  absl::Time now) {
+  if (absl::Status status = CheckMode(paths.key); !status.ok()) {
+    return status;
+  }
+  const absl::StatusOr<std::string> key_text =
+      ReadFile(paths.key, kMaxPemBytes);
+  if (!key_text.ok()) {
+    return key_text.status();
+  }
+  const absl::StatusOr<std::string> certificate_text =
+      ReadFile(paths.certificate, kMaxPemBytes);
+  if (!certificate_text.ok()) {
+    return certificate_text.status();
+  }
+  const Key key = KeyOf(*key_text);
+  if (key == nullptr) {
+    return Expected(paths.key, "a private key in PEM, without a password",
+                    "none");
+  }
+  const Certificate certificate = FirstOf(*certificate_text);
+  if (certificate == nullptr) {
+    return Expected(paths.certificate, "a certificate in PEM", "none");
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    ERR_clear_error();
+    return Expected(paths.certificate,
+                    absl::StrCat("the certificate of the key in ", paths.key),
+                    "that of another");
+  }
+  Contents contents = {
+      .identity = absl::StrCat(*key_text, "\n", *certificate_text),
+      .roots = "",
+      .expiry = TimeOf(X509_get0_notAfter(certificate.get()))};
+  const absl::Time begin = TimeOf(X509_get0_notBefore(certificate.get()));
+  if (now < begin || now >= contents.expiry) {
+    return Expected(
+        paths.certificate, "a certificate that is valid now",
+        absl::StrCat("one from ", absl::FormatTime(begin, absl::UTCTimeZone()),
+                     " to ",
+                     absl::FormatTime(contents.expiry, absl::UTCTimeZone())));
+  }
+  if (!paths.client_ca.empty()) {
+    absl::StatusOr<std::string> roots = ReadFile(paths.client_ca, kMaxPemBytes);
+    if (!roots.ok()) {
+      return roots.status();
+    }
+    if (FirstOf(*roots) == nullptr) {
+      return Expected(paths.client_ca, "a certificate in PEM", "none");
+    }
+    contents.roots = *std::move(roots);
+  }
+  return contents;
+}
+
+std::string TlsFiles::Stamp(const TlsPaths& paths) {
+  std::string stamp;
+  for (const std::string* path :
+       {&paths.certificate, &paths.key, &paths.client_ca}) {
+    struct stat info {};
+    if (!path->empty() && stat(path->c_str(), &info) == 0) {
+      absl::StrAppend(&stamp, info.st_dev, ":", info.st_ino, ":", info.st_size,
+                      ":", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, ":",
+                      info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
+    }
+    stamp += ';';
+  }
+  return stamp;
+}
+
+absl::Status TlsFiles::Fill(Memory& memory, const std::string& text) {
+  OwnedFd fd(memfd_create("ferry-tls", MFD_CLOEXEC));
+  bool is_filled = fd.get() >= 0;
+  for (size_t at = 0; is_filled && at < text.size();) {
+    const ssize_t wrote = write(fd.get(), text.data() + at, text.size() - at);
+    is_filled = wrote > 0;
+    at += is_filled ? static_cast<size_t>(wrote) : 0;
+  }
+  if (is_filled && memory.fd.get() >= 0) {
+    is_filled = dup3(fd.get(), memory.fd.get(), O_CLOEXEC) >= 0;
+  } else if (is_filled) {
+    memory.path = absl::StrCat("/proc/self/fd/", fd.get());
+    memory.fd = std::move(fd);
+  }
+  return is_filled ? absl::OkStatus()
+                   : absl::InvalidArgumentError(
+                         absl::StrCat("expected memory for certificates, got ",
+                                      std::strerror(errno)));
+}
+
+absl::Status TlsFiles::Take(Contents contents) {
+  absl::Status status = Fill(identity_, contents.identity);
+  if (status.ok() && !contents.roots.empty()) {
+    status = Fill(roots_, contents.roots);
+  }
+  if (status.ok()) {
+    in_force_ = std::move(contents);
+  }
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<TlsFiles>> TlsFiles::Open(const TlsPaths& paths,
+                                                         absl::Time now) {
+  std::unique_ptr<TlsFiles> files(new TlsFiles(paths));
+  files->stamp_ = files->changed_ = Stamp(paths);
+  absl::StatusOr<Contents> contents = Read(paths, now);
+  if (!contents.ok()) {
+    return contents.status();
+  }
+  if (absl::Status status = files->Take(*std::move(contents)); !status.ok()) {
+    return status;
+  }
+  return files;
+}
+
+absl::StatusOr<bool> TlsFiles::Look(absl::Time now) {
+  const std::string before = std::exchange(changed_, Stamp(paths_));
+  const bool is_due = !refusal_.empty() && ++looks_since_ >= kLooksUntilRetry;
+  if (changed_ != before || (changed_ == stamp_ && !is_due)) {
+    return false;
+  }
+  stamp_ = changed_;
+  looks_since_ = 0;
+  absl::StatusOr<Contents> contents = Read(paths_, now);
+  absl::Status status = contents.status();
+  if (status.ok()) {
+    status = Take(*std::move(contents));
+  }
+  const std::string told =
+      std::exchange(refusal_, std::string(status.message()));
+  if (status.ok()) {
+    return true;
+  }
+  return told == refusal_ ? absl::StatusOr<bool>(false) : status;
+}
+
+}  // namespace ferry

@@ -1,0 +1,52 @@
+// Implements MemoryGuard.
+#include "server/control/memory_guard.h"
+
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/control/return_memory.h"
+
+namespace ferry {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// Returns the sum of anonymous and shared memory of the process, in bytes
+// (proc(5): RssAnon and RssShmem, in kB); 0 where the system does not say.
+int64_t UsedByProcess() {
+  std::ifstream status("/proc/self/status");
+  int64_t kib = 0;
+  for (std::string key; status >> key;
+       status.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    int64_t value = 0;
+    if ((key == "RssAnon:" || key == "RssShmem:") && status >> value) {
+      kib += value;
+    }
+  }
+  return kib << 10;
+}
+
+}  // namespace
+
+MemoryGuard::Memory MemoryGuard::OfProcess() {
+  return {.used = &UsedByProcess, .give_back = &ReturnFreedMemory};
+}
+
+std::optional<std::string> MemoryGuard::Look() {
+  int64_t used = memory_.used();
+  if (used > refuse_from_ || used > end_from_) {
+    memory_.give_back();
+    used = memory_.used();
+  }
+  used_.store(used, std::memory_order_relaxed);
+  is_short_.store(used > refuse_from_, std::memory_order_relaxed);
+  if (used <= end_from_) {
+    return std::nullopt;
+  }
+  return absl::StrCat("memory runs out used_mib=", used / kMiB,
+                      " limit_mib=", limit_ / kMiB);
+}
+
+}  // namespace ferry

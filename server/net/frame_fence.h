@@ -1,0 +1,53 @@
+// FrameFence counts the connections of each peer, and the frames of each
+// connection that gRPC reads, before gRPC does; it ends a connection that
+// floods.
+//
+// It stands in the place of recvmsg(2), for plain connections, and of
+// SSL_read(3), for those with TLS, by which gRPC's library reads: a function of
+// that name in the program comes before the system's (ld.so(8)). So nothing is
+// copied, no thread is added, and what a flood sends is read by nothing behind
+// it. The connection ends as if its client had closed it.
+// docs/decisions/0057-frames-are-counted-before-grpc.md says what else was
+// weighed.
+//
+// Thread safety: thread-safe.
+#ifndef FERRY_SERVER_NET_FRAME_FENCE_H_
+#define FERRY_SERVER_NET_FRAME_FENCE_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "server/net/connection_bounds.h"
+#include "server/net/frame_counter.h"
+
+namespace ferry {
+
+// Bounds connections that come from now on by how many calls one may have under
+// way at once. Before the first connection.
+void SetStreamsOfConnection(int streams);
+
+// Returns whose connection it is: an IPv4 address, the first 64 bits of an IPv6
+// address, or "" for a UNIX socket; nothing where the peer is gone.
+std::optional<std::string> PeerOf(int fd);
+
+// Where the frames of a connection are read: on the socket, or within TLS,
+// where they are counted without being asked to.
+enum class Frames : uint8_t { kPlain, kInTls };
+
+// Counts that connection from now on, and its frames. Called before gRPC has
+// it. Returns false where it passes the bounds: then it is not counted.
+bool FenceConnection(int fd, const std::string& peer, Frames frames,
+                     const ConnectionBounds& bounds);
+
+struct FenceCounts {
+  std::array<uint64_t, kFrameFloodCount> ended{};  // FrameFlood
+  uint64_t refused = 0;  // connections past their bounds
+};
+
+FenceCounts CountFenced();
+
+}  // namespace ferry
+
+#endif  // FERRY_SERVER_NET_FRAME_FENCE_H_

@@ -1,0 +1,91 @@
+// clients_fuzzer fuzzes what reads of a client before it is known: the input is
+// what a connection sends, and to the other reader a file of tokens.
+//
+// What must hold, beside that nothing is read or written where it may not be:
+//   1. However a connection's bytes are cut, it is a flood for the same reason.
+//   2. A connection that ends takes all that it counted out of the totals.
+//   3. A file of tokens is refused, or has clients, none of them without a
+//   name;
+//      a refusal tells no word of the file's last column.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/types/span.h"
+#include "base/check.h"
+#include "server/auth/token_file.h"
+#include "server/net/frame_counter.h"
+
+namespace ferry {
+namespace {
+
+// A clock that stands still: what is counted does not hang on it.
+class StandingClock final : public Clock {
+ public:
+  TimePoint Now() const override { return TimePoint(); }
+};
+
+// Bounds that inputs of a few KiB can pass.
+FrameBounds SmallBounds() {
+  FrameBounds bounds;
+  bounds.header_bytes = 600;
+  bounds.header_fields = 20;
+  bounds.early_streams = 8;
+  bounds.unfinished = 12;
+  bounds.resets = {.burst = 5, .per_second = 1};
+  bounds.control = {.burst = 7, .per_second = 1};
+  return bounds;
+}
+
+// Reads in pieces of `step` bytes; the server has sent before the second.
+std::optional<FrameFlood> Verdict(absl::Span<const uint8_t> bytes,
+                                  size_t step) {
+  static const FrameBounds bounds = SmallBounds();
+  const StandingClock clock;
+  FrameTotals totals;
+  std::optional<FrameFlood> flood;
+  {
+    FrameCounter counter(bounds, totals, clock.Now());
+    counter.Sent();
+    while (!bytes.empty() && !flood.has_value()) {
+      const size_t size = std::min(step, bytes.size());
+      flood = counter.Read(bytes.first(size), clock);
+      bytes.remove_prefix(size);
+      Check(totals.unfinished >= 0, "a connection counts from zero");
+    }
+  }
+  Check(totals.unfinished == 0 && totals.connections == 0,
+        "what ended is in no total");
+  return flood;
+}
+
+void CheckFrames(absl::Span<const uint8_t> bytes) {
+  const std::optional<FrameFlood> whole = Verdict(bytes, bytes.size() + 1);
+  for (const size_t step : {size_t{1}, size_t{7}, size_t{64}}) {
+    Check(Verdict(bytes, step) == whole, "cuts change nothing");
+  }
+}
+
+void CheckTokens(const std::string& text) {
+  const auto file = TokenFile::Parse(text, "tokens");
+  if (file.ok()) {
+    Check(file->size() > 0, "a file has a client");
+    const Identity* const found = file->FindToken("token");
+    Check(found == nullptr || !found->name.empty(), "a client has a name");
+    Check(file->FindCertificate({""}) == nullptr, "no certificate is nameless");
+  } else {
+    Check(!absl::StrContains(file.status().message(), "sha256:0"),
+          "a refusal tells no digest");
+  }
+}
+
+}  // namespace
+}  // namespace ferry
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ferry::CheckFrames({data, size});
+  ferry::CheckTokens(std::string(data, data + size));
+  return 0;
+}
