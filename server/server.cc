@@ -417,7 +417,7 @@ HttpListener::Routes Server::Routes() const {
 
 // Says which models of the start it lacks, where it is for them.
 HttpReply Server::Ready() const {
-  HttpReply reply = Yes(readiness_.is_ready());
+  HttpReply reply = Yes(readiness_.is_ready() && IsLive());
   const std::string missing = readiness_.state() == ServerState::kIncomplete
                                   ? absl::StrJoin(MissingModels(), ",")
                                   : "";

@@ -16,12 +16,37 @@ namespace {
 
 constexpr Duration kInterval = std::chrono::milliseconds(250);
 constexpr int kOk = 200;
+constexpr int kUnavailable = 503;
 
 std::string ToUrl(const HttpAddress& address) {
   const bool is_v6 = absl::StrContains(address.host, ':');
   return absl::StrCat(address.has_tls ? "https://" : "http://",
                       is_v6 ? "[" : "", address.host, is_v6 ? "]" : "", ":",
                       address.port);
+}
+
+enum class Health {
+  kReady,
+  kLive,     // but not ready
+  kNotLive,  // it says so itself
+  kSilent,
+};
+
+Health AskHealth(const HttpAddress& address) {
+  httplib::Client http(ToUrl(address));
+  // Its certificate has the name that other machines know; the server is ours.
+  http.enable_server_certificate_verification(false);
+  http.set_connection_timeout(ReadyProbe::kTimeout);
+  http.set_read_timeout(ReadyProbe::kTimeout);
+  const httplib::Result ready = http.Get("/v2/health/ready");
+  if (!ready || ready->status == kOk) {
+    return ready ? Health::kReady : Health::kSilent;
+  }
+  const httplib::Result live = http.Get("/v2/health/live");
+  if (!live) {
+    return Health::kSilent;
+  }
+  return live->status == kUnavailable ? Health::kNotLive : Health::kLive;
 }
 
 }  // namespace
@@ -117,15 +142,10 @@ void ReadyProbe::Ask(size_t server) {
   if (!asked.is_watched) {
     return;
   }
-  httplib::Client http(ToUrl(asked.address));
-  // Its certificate has the name that other machines know; the server is ours.
-  http.enable_server_certificate_verification(false);
-  http.set_connection_timeout(kTimeout);
-  http.set_read_timeout(kTimeout);
   const TimePoint start = Clock::Steady().Now();
-  const httplib::Result reply = http.Get("/v2/health/ready");
-  const bool is_ready = reply && reply->status == kOk;
+  const Health health = AskHealth(asked.address);
   const TimePoint end = Clock::Steady().Now();
+  const bool is_ready = health == Health::kReady;
   MutexLock lock(mutex_);
   Target& target = targets_[server];
   if (!target.is_watched || target.watches != asked.watches) {
@@ -136,11 +156,14 @@ void ReadyProbe::Ask(size_t server) {
     Tell({server,
           is_ready ? ReadyChange::To::kReady : ReadyChange::To::kNotReady});
   }
-  if (reply) {
+  if (is_ready || health == Health::kLive) {
     target.has_answered = true;
     target.silence.Answered();
-  } else if (end - start >= kTimeout && target.has_answered &&
-             target.silence.Missed(start, end)) {
+    return;
+  }
+  const bool is_missed = health == Health::kNotLive ||
+                         (end - start >= kTimeout && target.has_answered);
+  if (is_missed && target.silence.Missed(start, end)) {
     Tell({server, ReadyChange::To::kHung});
   }
 }

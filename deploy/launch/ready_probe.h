@@ -2,8 +2,9 @@
 // its own, and says when an answer has changed, and when a server hangs.
 //
 // A server hangs that has answered and then leaves questions without an answer,
-// each until its time-out, for as long as is given, from the first of them on.
-// One that refuses connections is not there yet, or ends.
+// each until its time-out, or whose /v2/health/live says that it is not live,
+// for as long as is given, from the first of these on. One that refuses
+// connections is not there yet, or ends.
 //
 // Thread safety: thread-safe.
 // Invariants:
@@ -40,7 +41,7 @@ struct ReadyChange {
   To to;
 };
 
-// Measures how long a server has left questions without an answer.
+// Measures how long a server has left questions without a good answer.
 class Silence {
  public:
   // `limit`: after which a server hangs, 0: none does.
@@ -48,8 +49,8 @@ class Silence {
 
   void Answered() { *this = Silence(limit_); }
 
-  // A question timed out that was asked at `asked`. Returns true once: when
-  // two or more have, the first the limit ago.
+  // A question that was asked at `asked` timed out, or was answered by "not
+  // live". Returns true once: when two or more were, the first the limit ago.
   bool Missed(TimePoint asked, TimePoint now);
 
  private:

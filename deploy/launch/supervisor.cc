@@ -182,7 +182,7 @@ void Supervisor::TakeChange(const ReadyChange& change) {
   if (server.process.has_value() &&
       server.life.state() != LifeState::kStopping) {
     Say(absl::StrCat(server.plan.label,
-                     ": hangs: no answer about its health for ",
+                     ": hangs: no answer that says it is live for ",
                      "--hang-timeout-secs; it is killed"));
     Kill(server);
   }

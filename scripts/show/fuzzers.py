@@ -17,7 +17,7 @@ import time
 
 import measuring
 
-TARGETS = ("codec", "config", "files", "clients")
+TARGETS = ("codec", "config", "files", "clients", "http")
 CORPUS = measuring.ROOT / "tests/fuzz/corpus"
 BUILD = measuring.ROOT / "build/fuzz"
 RUNS = 1_000_000

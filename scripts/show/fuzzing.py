@@ -11,8 +11,8 @@ import tempfile
 import fuzzers
 import measuring
 
-RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 1_000_000,
-        "clients": 10_000_000}
+RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 10_000_000,
+        "clients": 10_000_000, "http": 1_000_000}
 JOBS = 2
 PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
@@ -60,6 +60,10 @@ BUGS = (
         "static_cast<uint64_t>((*range)[1]) > data.size",
         "static_cast<uint64_t>((*range)[0]) > data.size",
         "a tensor that ends behind its file taken"),
+    Bug("files", "bench/client/payload_npy.cc",
+        "if (length > text.size()) {",
+        "if (length > text.size() + 1) {",
+        "an array's header that ends behind its file taken"),
     Bug("clients", "server/net/frame_counter.cc",
         "skip_left_ -= static_cast<uint32_t>(skipped);",
         "skip_left_ = 0;",
@@ -68,6 +72,18 @@ BUGS = (
         "is_unfinished_.reset(place);",
         "is_unfinished_.set(place);",
         "a request that may be ended twice"),
+    Bug("clients", "server/trace/trace_context.cc",
+        "(c >= 'a' && c <= 'f')",
+        "(c >= 'A' && c <= 'f')",
+        "upper case and more taken for hexadecimal digits"),
+    Bug("http", "server/http/http_listener.cc",
+        'return value == nullptr ? "" : value;',
+        "return value;",
+        "a header that is not sent read"),
+    Bug("http", "server/http/model_pages.cc",
+        'if (parts[2] != "models" || (parts.size() != 4 && !has_version)) {',
+        'if (parts[2] != "models") {',
+        "a model's page without a name read"),
 )
 
 

@@ -11,11 +11,8 @@
 namespace ferry {
 namespace {
 
-// One is computed, one is collected.
-constexpr int64_t kRounds = 2;
-
-// What a client may have under way whose rate is fair, of these: it may ask in
-// bursts.
+// What a client may have under way whose rate is fair, of the rows at work: it
+// may ask in bursts.
 constexpr int64_t kMostOfFair = 2;
 
 // For how long a client that has asked counts among those that share.
@@ -78,7 +75,7 @@ void ClientShares::Forget(Model& model, TimePoint now) {
   });
 }
 
-void ClientShares::Look(Model& model, int64_t rounds, TimePoint now) {
+void ClientShares::Look(Model& model, int64_t rows_at_work, TimePoint now) {
   if (now < model.looked + kLookInterval) {
     return;
   }
@@ -91,7 +88,8 @@ void ClientShares::Look(Model& model, int64_t rounds, TimePoint now) {
   }
   std::sort(asked.begin(), asked.end());
   model.computed.Age(now);
-  model.whole = std::max(model.computed.rows(), static_cast<double>(rounds));
+  model.whole =
+      std::max(model.computed.rows(), static_cast<double>(rows_at_work));
   double left = model.whole;
   auto clients = static_cast<double>(asked.size());
   for (const double least : asked) {  // the fair rate is at least that
@@ -107,18 +105,18 @@ void ClientShares::Look(Model& model, int64_t rounds, TimePoint now) {
 
 bool ClientShares::IsPastShare(const Request& request, const Part& own,
                                Model& model, TimePoint now) {
-  const int64_t rounds = kRounds * std::max<int64_t>(request.rows_of_round, 1);
-  if (own.rows == 0 || model.rows + request.rows <= rounds) {
+  const int64_t at_work = std::max<int64_t>(request.rows_at_work, 1);
+  if (own.rows == 0 || model.rows + request.rows <= at_work) {
     return false;
   }
-  Look(model, rounds, now);
+  Look(model, at_work, now);
   const int64_t wanted = own.rows + request.rows;
   if (model.parts.size() == 1 || (own.asked.rows() <= kSlack * model.fair &&
-                                  wanted <= kMostOfFair * rounds)) {
+                                  wanted <= kMostOfFair * at_work)) {
     return false;
   }
   const double share =
-      static_cast<double>(rounds) * std::min(model.fair / model.whole, 1.0);
+      static_cast<double>(at_work) * std::min(model.fair / model.whole, 1.0);
   return static_cast<double>(wanted) > share;
 }
 

@@ -2,17 +2,17 @@
 // takes more than its client's part.
 //
 // Bounds: requests and bytes of each client, over all models. And a share of a
-// model: its instances compute one round, of their largest batches, while the
-// next is collected; what is under way beyond these two only waits longer. So
-// past two rounds a client that asks for more than its fair rate, or has four
-// rounds under way, is held to as much of two as that rate is of the whole. The
-// fair rate is that of max-min fairness (Bertsekas and Gallager, Data
-// Networks, 6.5.2): what clients that ask for less leave is divided evenly
-// among the others. A client that asks alone is held to the model's queue.
+// model: each of its instances computes a batch while one more is collected;
+// what is under way beyond these rows at work only waits longer. So past them a
+// client that asks for more than its fair rate, or has twice as many rows under
+// way, is held to as much of them as that rate is of the whole. The fair rate
+// is that of max-min fairness (Bertsekas and Gallager, Data Networks, 6.5.2):
+// what clients that ask for less leave is divided evenly among the others. A
+// client that asks alone is held to the model's queue.
 //
-// So one client's flood costs another the wait for some rounds, not for the
+// So one client's flood costs another the wait for some batches, not for the
 // whole queue, and leaves no instance without work. A client that has nothing
-// under way is never refused for others: a request of many rounds is taken
+// under way is never refused for others: a request of many batches is taken
 // whole.
 //
 // Thread safety: thread-safe.
@@ -50,7 +50,7 @@ class ClientShares {
     uint64_t model = 0;         // serial of the entry
     int64_t rows = 0;
     int64_t bytes = 0;
-    int64_t rows_of_round = 0;  // of the model
+    int64_t rows_at_work = 0;  // which keep the model's instances at work
   };
 
   // What one request has taken, until it goes. Move-only.
@@ -115,7 +115,7 @@ class ClientShares {
   // Drops the parts of clients that have not asked of late.
   static void Forget(Model& model, TimePoint now);
   // Does so, and divides what the model carries among the others.
-  static void Look(Model& model, int64_t rounds, TimePoint now);
+  static void Look(Model& model, int64_t rows_at_work, TimePoint now);
   // Whether the client would have more of the model than it may.
   static bool IsPastShare(const Request& request, const Part& own, Model& model,
                           TimePoint now);

@@ -120,8 +120,8 @@ absl::Status InferCall::Admit() {
        .model = entry_->serial,
        .rows = request_.rows,
        .bytes = static_cast<int64_t>(request_.bytes),
-       .rows_of_round = int64_t{model.scheduler->instance_count()} *
-                        std::max(model.spec.max_batch_size, 1)},
+       .rows_at_work = int64_t{model.scheduler->instance_count() + 1} *
+                       std::max(model.spec.max_batch_size, 1)},
       hold_);
   if (!status.ok()) {
     entry_->client_refusals.fetch_add(1, std::memory_order_relaxed);

@@ -26,6 +26,10 @@ constexpr int kPatienceMs = 60'000;
 class Health {
  public:
   Health() {
+    server_.Get("/v2/health/live",
+                [this](const httplib::Request&, httplib::Response& reply) {
+                  reply.status = live_status_;
+                });
     server_.Get("/v2/health/ready",
                 [this](const httplib::Request&, httplib::Response& reply) {
                   if (hangs_) {
@@ -48,12 +52,14 @@ class Health {
   HttpAddress address() const { return {"127.0.0.1", port_}; }
   void Hang() { hangs_ = true; }
   void SetStatus(int status) { status_ = status; }
+  void SetLiveStatus(int status) { live_status_ = status; }
 
  private:
   httplib::Server server_;
   absl::Notification end_;
   std::atomic<bool> hangs_{false};
   std::atomic<int> status_{200};
+  std::atomic<int> live_status_{200};
   int port_ = 0;
   std::thread thread_;
 };
@@ -140,6 +146,19 @@ TEST(ReadyProbeTest, ServerThatNoLongerAnswersHangs) {
   probe.Watch(0);  // its next process, which has not answered yet
   pollfd file = {probe.event_fd(), POLLIN, 0};
   EXPECT_EQ(poll(&file, 1, 0), 0);
+}
+
+TEST(ReadyProbeTest, ServerThatIsNotLiveHangsThoughItAnswers) {
+  Health health;
+  ReadyProbe probe({health.address()}, ReadyProbe::kTimeout);
+  probe.Watch(0);
+  EXPECT_EQ(NextOf(probe, 0), To::kReady);
+  health.SetStatus(503);
+  EXPECT_EQ(NextOf(probe, 0), To::kNotReady);
+  pollfd file = {probe.event_fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&file, 1, 2000), 0) << "it is live";
+  health.SetLiveStatus(503);
+  EXPECT_EQ(NextOf(probe, 0), To::kHung);
 }
 
 TEST(ReadyProbeTest, HungServersDelayNoOther) {

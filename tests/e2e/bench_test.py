@@ -121,7 +121,12 @@ class BenchTest(unittest.TestCase):
                                    code=None)
         found = runs[0]["search"]["found_rate"]
         if found is None:  # too busy a machine to confirm any
-            self.assertIn("no rate was found with p99 <= 30 ms", text)
+            met = [point["target_rate"] for point in runs[0]["points"]
+                   if point["purpose"].endswith(": met")]
+            told = (f"{max(met):.0f} requests/s kept p99 <= 30 ms in a try, but "
+                    "no rate was confirmed" if met else
+                    "no rate was found with p99 <= 30 ms")
+            self.assertIn(told, text)
         else:
             self.assertLess(found, 2100)  # 16 rows in 8 ms are 2,000/s
             self.assertIn("requests/s with p99 <= 30 ms", text)

@@ -105,6 +105,20 @@ class StallTest(unittest.TestCase):
                 server.signal()
                 self.assertEqual(server.wait(), 0)
 
+    def test_server_of_a_stalled_main_thread_is_not_live_until_it_turns(self):
+        server = self.start("ferry-server", what="THREAD")  # as the process
+        self.stall()
+        self.assertTrue(wait_until(
+            lambda: server.get("/v2/health/live")[0] == 503, 60))
+        self.assertEqual(server.get("/v2/health/ready")[0], 503)
+        self.go_on()
+        self.assertTrue(wait_until(
+            lambda: server.get("/v2/health/ready")[0] == 200, 20))
+        self.assertEqual(server.get("/v2/health/live")[0], 200)
+        self.stub.ModelInfer(one_row("echo"), timeout=CALL_S)
+        server.signal()
+        self.assertEqual(server.wait(), 0)
+
     def test_thread_that_stays_stalled_ends_the_server(self):
         server = self.start("ferry-infer", "--backend-timeout-secs=8",
                             "--exit-timeout-secs=1", what="THREAD")

@@ -1,22 +1,25 @@
 // clients_fuzzer fuzzes what reads of a client before it is known: the input is
-// what a connection sends, and to the other reader a file of tokens.
+// what a connection sends, to the next reader a file of tokens, and to the last
+// one the traceparent of a call.
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. However a connection's bytes are cut, it is a flood for the same reason.
 //   2. A connection that ends takes all that it counted out of the totals.
 //   3. A file of tokens is refused, or has clients, none of them without a
-//   name;
-//      a refusal tells no word of the file's last column.
+//      name; a refusal tells no word of the file's last column.
+//   4. A traceparent is no context, or one that is written with the same ids.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/check.h"
 #include "server/auth/token_file.h"
 #include "server/net/frame_counter.h"
+#include "server/trace/trace_context.h"
 
 namespace ferry {
 namespace {
@@ -81,11 +84,25 @@ void CheckTokens(const std::string& text) {
   }
 }
 
+void CheckTraceparent(absl::string_view text) {
+  const std::optional<TraceContext> context = ParseTraceparent(text);
+  if (context.has_value()) {
+    Check(context->has_parent() && context->trace_id != TraceId{},
+          "a context has ids");
+    Check(absl::StartsWith(text.substr(3),
+                           absl::StrCat(ToHex(context->trace_id), "-",
+                                        ToHex(context->span_id), "-")),
+          "ids are those that were sent");
+  }
+}
+
 }  // namespace
 }  // namespace ferry
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ferry::CheckFrames({data, size});
-  ferry::CheckTokens(std::string(data, data + size));
+  const std::string text(data, data + size);
+  ferry::CheckTokens(text);
+  ferry::CheckTraceparent(text);
   return 0;
 }

@@ -1,6 +1,6 @@
-// files_fuzzer fuzzes the readers of files that come with a model: the input is
-// a file of weights (.safetensors), to the next reader one of labels, and to
-// the last one a manifest.
+// files_fuzzer fuzzes the readers of files that come with a model or a payload:
+// the input is a file of weights (.safetensors), to the next reader one of
+// labels, then a manifest, and to the last one an array of NumPy (.npy).
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. The tensors of an open file are, one after the other, all of its bytes
@@ -8,18 +8,23 @@
 //   2. Labels are the lines, without white space around them.
 //   3. A manifest gives digests by paths that are normal and lead to a file in
 //      the folder; what it gives, written as lines, is read as the same.
+//   4. The elements of an array are the end of its file, those of BF16 as many
+//      as fit into it; no size of its shape is negative.
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "bench/client/payload.h"
 #include "models/config/label_file.h"
 #include "models/files/safetensors.h"
 #include "models/repository/manifest_text.h"
@@ -102,6 +107,23 @@ void CheckDigests(const Digests& digests) {
   Check(again.ok() && *again == digests, "what was read can be read");
 }
 
+void CheckArray(const std::string& bytes, DataType type) {
+  const auto array = bench::ParseNpy(bytes, type);
+  if (!array.ok()) {
+    Check(absl::IsInvalidArgument(array.status()), "an array is refused");
+    return;
+  }
+  Check(array->shape.has_value(), "an array has a shape");
+  Check(std::all_of(array->shape->begin(), array->shape->end(),
+                    [](int64_t dim) { return dim >= 0; }),
+        "sizes are none below 0");
+  if (type == DataType::kBf16) {
+    Check(array->bytes.size() <= bytes.size() / 2, "FP32 is cut to its half");
+  } else {
+    Check(absl::EndsWith(bytes, array->bytes), "elements end the file");
+  }
+}
+
 void CheckFile(const std::string& bytes) {
   static auto* const file = new File();
   file->Write(bytes);
@@ -121,6 +143,10 @@ void CheckFile(const std::string& bytes) {
     CheckDigests(*digests);
   } else {
     Check(absl::IsInvalidArgument(digests.status()), "a manifest is refused");
+  }
+  for (const DataType type :
+       {DataType::kFp32, DataType::kBf16, DataType::kInt64, DataType::kBytes}) {
+    CheckArray(bytes, type);
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 using Hold = ClientShares::Hold;
 using std::chrono::milliseconds;
 
-constexpr int64_t kRound = 8;  // rows
+constexpr int64_t kAtWork = 16;  // rows
 
 class ClientSharesTest : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class ClientSharesTest : public testing::Test {
                            .model = model,
                            .rows = rows,
                            .bytes = bytes,
-                           .rows_of_round = kRound},
+                           .rows_at_work = kAtWork},
                           hold);
     if (last_.ok()) {
       holds_.push_back(std::move(hold));
@@ -133,13 +133,13 @@ TEST_F(ClientSharesTest, WhatTheQueueRefusesIsNotWhatTheModelCarries) {
     }
   }
   clock_.Advance(milliseconds(20));
-  EXPECT_LT(TakeUpTo("flood", 100), 2 * kRound);
+  EXPECT_LT(TakeUpTo("flood", 100), kAtWork);
 }
 
-TEST_F(ClientSharesTest, FloodWaitsForTwoRoundsAtMostAndKeepsThemFull) {
+TEST_F(ClientSharesTest, FloodKeepsInstancesAtWorkAndQueuesLittleBeside) {
   Serve({{"flood", 5}, {"third", 0.3}}, milliseconds(5000));
-  EXPECT_LE(holds_.size(), 3 * kRound);
-  EXPECT_GE(holds_.size(), 2 * kRound - 2);
+  EXPECT_LE(holds_.size(), 3 * kAtWork / 2);
+  EXPECT_GE(holds_.size(), kAtWork - 2);
 }
 
 TEST_F(ClientSharesTest, BacklogOfAFairRateIsBoundedToo) {
@@ -147,25 +147,25 @@ TEST_F(ClientSharesTest, BacklogOfAFairRateIsBoundedToo) {
   // pass.
   const std::map<std::string, double> rates = {{"much", 1.08}, {"tenth", 0.1}};
   Serve(rates, milliseconds(20'000));
-  EXPECT_LE(holds_.size(), 5 * kRound);
+  EXPECT_LE(holds_.size(), 5 * kAtWork / 2);
   EXPECT_EQ(Serve(rates, milliseconds(5000)).at("tenth"), 1);
 }
 
 TEST_F(ClientSharesTest, BurstOfAClientIsBounded) {
   Serve({{"even", 0.1}, {"bursts", 0.1}}, milliseconds(5000));
-  EXPECT_LE(TakeUpTo("bursts", 1000), 4 * kRound);
+  EXPECT_LE(TakeUpTo("bursts", 1000), 2 * kAtWork);
 }
 
 TEST_F(ClientSharesTest, BacklogOfAFloodGoesBeforeItGetsMore) {
   Serve({{"flood", 5}}, milliseconds(500));
   EXPECT_GT(holds_.size(), 1000);
   Serve({{"flood", 5}, {"third", 0.3}}, milliseconds(5000));
-  EXPECT_LE(holds_.size(), 3 * kRound);
+  EXPECT_LE(holds_.size(), 3 * kAtWork / 2);
 }
 
 TEST_F(ClientSharesTest, ClientWithNothingUnderWayIsNeverRefused) {
   Serve({{"flood", 5}, {"third", 0.3}}, milliseconds(5000));
-  EXPECT_TRUE(Take("late", 100 * kRound));
+  EXPECT_TRUE(Take("late", 50 * kAtWork));
 }
 
 TEST_F(ClientSharesTest, ClientThatHasGoneQuietSharesNoMore) {
