@@ -1,17 +1,17 @@
 // A library that is preloaded lets a folder stall, as a network file system
 // does whose server is gone, or a thread: while the file FERRY_STALL_WHILE is
 // there, calls that name a path in FERRY_STALL_FOLDER wait, and threads named
-// FERRY_STALL_THREAD that wait for sockets or signals do not return.
+// FERRY_STALL_THREAD that wait for sockets do not return.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -71,12 +71,10 @@ int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
   return ready;
 }
 
-int sigtimedwait(const sigset_t* signals, siginfo_t* about,
-                 const timespec* timeout) {
-  const int number =
-      Next("sigtimedwait", &sigtimedwait)(signals, about, timeout);
-  StallThread();
-  return number;
+// The standard library's streams open files by it.
+FILE* fopen64(const char* path, const char* mode) {
+  StallAt(path);
+  return Next("fopen64", &fopen64)(path, mode);
 }
 
 // What comes after the flags is of no use without O_CREAT.

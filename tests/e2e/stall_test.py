@@ -106,7 +106,8 @@ class StallTest(unittest.TestCase):
                 self.assertEqual(server.wait(), 0)
 
     def test_server_of_a_stalled_main_thread_is_not_live_until_it_turns(self):
-        server = self.start("ferry-server", what="THREAD")  # as the process
+        # Which the main thread alone reads, at each look at its memory.
+        server = self.start("/proc/self/status")
         self.stall()
         self.assertTrue(wait_until(
             lambda: server.get("/v2/health/live")[0] == 503, 60))
