@@ -12,7 +12,7 @@ import fuzzers
 import measuring
 
 RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 1_000_000,
-        "clients": 10_000_000}
+        "clients": 10_000_000, "http2": 1_000_000, "scheduler": 1_000_000}
 JOBS = 2
 PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
@@ -68,6 +68,30 @@ BUGS = (
         "is_unfinished_.reset(place);",
         "is_unfinished_.set(place);",
         "a request that may be ended twice"),
+    Bug("http2", "server/net/frame_fence.cc",
+        "peers_.Remove(connection.peer);",
+        "connection.peer.clear();",
+        "connections that have ended counted for ever"),
+    Bug("http2", "server/grpc/grpc_infer_call.cc",
+        "void GrpcInferCall::OnSent(bool) {\n  unsent_.Remove(*this);",
+        "void GrpcInferCall::OnSent(bool ok) {\n  if (ok) unsent_.Remove(*this);",
+        "a reply that cannot be sent counted for ever"),
+    Bug("http2", "server/grpc/infer_stream.cc",
+        "environment_.unsent.RemoveWaiting(item->answer.Length());",
+        "item->answer.Clear();",
+        "answers of a stream that has ended counted for ever"),
+    Bug("scheduler", "batcher/scheduler.cc",
+        "if (is_cancelled || cancels_",
+        "if (cancels_",
+        "a request that was cancelled before it came waits"),
+    Bug("scheduler", "batcher/internal/batch_planner.cc",
+        "limits.newest = std::min(limits.newest, other->any().arrival);",
+        "(void)other;",
+        "a request overtaken by one of another shape"),
+    Bug("scheduler", "batcher/scheduler.cc",
+        "  return turn.is_let_in;\n",
+        "  return true;\n",
+        "a batch that does not wait for its turn on the device"),
 )
 
 
