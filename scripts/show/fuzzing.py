@@ -12,7 +12,7 @@ import fuzzers
 import measuring
 
 RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 1_000_000,
-        "clients": 10_000_000, "http2": 1_000_000, "scheduler": 1_000_000}
+        "clients": 10_000_000, "http2": 500_000, "scheduler": 1_000_000}
 JOBS = 2
 PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines

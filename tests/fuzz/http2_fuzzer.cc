@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <thread>
@@ -40,7 +41,7 @@ namespace {
 // What takes longer hangs.
 constexpr Duration kHangs = std::chrono::seconds(20);
 // What a client waits that may have sent the first half of a frame.
-constexpr Duration kPatience = std::chrono::milliseconds(1);
+constexpr Duration kPatience = std::chrono::microseconds(300);
 // Runs that one connection of the honest client serves.
 constexpr int kRunsOfConnection = 32;
 
@@ -88,10 +89,9 @@ class HostileClient {
 
   bool Poll(int events, Duration wait) const {
     pollfd asked = {fd_.get(), static_cast<int16_t>(events), 0};
-    return poll(&asked, 1,
-                static_cast<int>(
-                    std::chrono::ceil<std::chrono::milliseconds>(wait)
-                        .count())) > 0;
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(wait);
+    const timespec most = {seconds.count(), (wait - seconds).count()};
+    return ppoll(&asked, 1, &most, nullptr) > 0;
   }
 
   void Write(absl::string_view& left) {
