@@ -448,11 +448,12 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
       if (is_stopped_) {
         return nullptr;
       }
-    } else if (!EnterDevice(instance, now, wait)) {
-      is_blocked = true;
     } else if (batch == nullptr && (batch = pool_.Take(id)) == nullptr) {
+      // Its own turn notifies it, so without a batch it would pull for ever.
       LeaveDevice(instance, now);
       wait = {};
+      is_blocked = true;
+    } else if (!EnterDevice(instance, now, wait)) {
       is_blocked = true;
     } else if (Fill(*batch, instance, choice, now, set_aside)) {
       instance.wake.CancelWait();

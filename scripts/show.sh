@@ -15,9 +15,9 @@
 # B2  what Triton answers to the same wrong requests
 # B3  versions that change under load, memory of models that come and go; of a
 #     .pt2 too where there is all of torch, as for B5
-# B4-codec, B4-config, B4-files, B4-clients, B4-http  a fuzz target: executions,
-#     bugs, of the codec the coverage too (--runs N; needs llvm-14); half an hour
-#     each
+# B4-codec, B4-config, B4-files, B4-clients, B4-http, B4-http2, B4-scheduler  a
+#     fuzz target: executions, bugs, of the codec the coverage too (--runs N;
+#     needs llvm-14); half an hour each
 # B5  MiniLM as .pt, .pt2 and int8: error, speed, memory; to make the models
 #     it needs all of torch: scripts/setup.sh --full, or FERRY_EXPORT_PYTHON
 # C1  perf_analyzer: Ferry against an echo with none of its code

@@ -17,11 +17,12 @@ import time
 
 import measuring
 
-TARGETS = ("codec", "config", "files", "clients", "http")
+TARGETS = ("codec", "config", "files", "clients", "http", "http2", "scheduler")
 CORPUS = measuring.ROOT / "tests/fuzz/corpus"
 BUILD = measuring.ROOT / "build/fuzz"
 RUNS = 1_000_000
 MAX_INPUT_BYTES = 4096
+MAX_INPUT_SECONDS = 60  # what takes longer hangs
 
 # A short stack is kept of each allocation, and freed memory not for long: more
 # executions in the same time.
@@ -58,7 +59,8 @@ def fuzz(target, runs, jobs, build=BUILD, found=None):
         raise measuring.Failure(f"{program} does not exist; scripts/build.sh "
                                 "fuzz builds it")
     command = ["nice", "-n", "10", str(program), f"-runs={-(-runs // jobs)}",
-               f"-max_len={MAX_INPUT_BYTES}", f"-dict={CORPUS / target}.dict",
+               f"-max_len={MAX_INPUT_BYTES}", f"-timeout={MAX_INPUT_SECONDS}",
+               f"-dict={CORPUS / target}.dict",
                f"-artifact_prefix={found.parent / target}-",
                "-print_final_stats=1", str(found),
                str(build / "corpus" / target)]

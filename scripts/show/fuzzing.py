@@ -12,7 +12,8 @@ import fuzzers
 import measuring
 
 RUNS = {"codec": 10_000_000, "config": 10_000_000, "files": 10_000_000,
-        "clients": 10_000_000, "http": 1_000_000}
+        "clients": 10_000_000, "http": 1_000_000, "http2": 1_000_000,
+        "scheduler": 1_000_000}
 JOBS = 2
 PLANTED_RUNS = 5_000_000
 LEAST_COVERAGE = 90.0  # percent of lines
@@ -84,6 +85,30 @@ BUGS = (
         'if (parts[2] != "models" || (parts.size() != 4 && !has_version)) {',
         'if (parts[2] != "models") {',
         "a model's page without a name read"),
+    Bug("http2", "server/net/frame_fence.cc",
+        "peers_.Remove(connection.peer);",
+        "connection.peer.clear();",
+        "connections that have ended counted for ever"),
+    Bug("http2", "server/grpc/grpc_infer_call.cc",
+        "void GrpcInferCall::OnSent(bool) {\n  unsent_.Remove(*this);",
+        "void GrpcInferCall::OnSent(bool ok) {\n  if (ok) unsent_.Remove(*this);",
+        "a reply that cannot be sent counted for ever"),
+    Bug("http2", "server/grpc/infer_stream.cc",
+        "environment_.unsent.RemoveWaiting(item->answer.Length());",
+        "item->answer.Clear();",
+        "answers of a stream that has ended counted for ever"),
+    Bug("scheduler", "batcher/scheduler.cc",
+        "LowerLook(clock_.Now() + kCancelDelay);",
+        "(void)kCancelDelay;",
+        "a request that is cancelled waits on in the queue"),
+    Bug("scheduler", "batcher/internal/batch_planner.cc",
+        "limits.newest = std::min(limits.newest, other->any().arrival);",
+        "(void)other;",
+        "a request overtaken by one of another shape"),
+    Bug("scheduler", "batcher/scheduler.cc",
+        "  return turn.is_let_in;\n",
+        "  return true;\n",
+        "a batch that does not wait for its turn on the device"),
 )
 
 

@@ -61,6 +61,8 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "B4-files": functools.partial(fuzzing.measure, "files"),
     "B4-clients": functools.partial(fuzzing.measure, "clients"),
     "B4-http": functools.partial(fuzzing.measure, "http"),
+    "B4-http2": functools.partial(fuzzing.measure, "http2"),
+    "B4-scheduler": functools.partial(fuzzing.measure, "scheduler"),
     "B5": exporting.measure,
     "C1": wire.measure,
     "C2": serving.measure,

@@ -27,12 +27,12 @@
 #include "server/control/model_table.h"
 #include "server/control/readiness.h"
 #include "server/grpc/admin_service.h"
+#include "server/grpc/grpc_options.h"
 #include "server/grpc/health_service.h"
 #include "server/grpc/infer_queue.h"
 #include "server/grpc/inference_service.h"
 #include "server/grpc/unsent_replies.h"
 #include "server/net/frame_fence.h"
-#include "server/options.h"
 
 namespace ferry {
 

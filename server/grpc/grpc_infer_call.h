@@ -70,8 +70,10 @@ class GrpcInferCall final : private InferTransport,
  private:
   // What gRPC wants anew for each call.
   struct Rpc {
+    Rpc() : responder(&context) {}  // Clang asks for it: it is nested
+
     grpc::ServerContext context;
-    InferResponder responder{&context};
+    InferResponder responder;
   };
 
   using Tag = MemberTag<GrpcInferCall>;

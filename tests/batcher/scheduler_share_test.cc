@@ -106,6 +106,31 @@ TEST_F(SchedulerShare, DestroyedSchedulerGivesItsTurnBack) {
   EXPECT_TRUE(OtherEnters());
 }
 
+TEST_F(SchedulerShare, InstanceSleepsUntilABatchIsDelivered) {
+  SteppedSchedulerOptions options = Options();
+  options.scheduler.max_batch_size = 1;
+  options.scheduler.max_undelivered_batches = 1;
+  SteppedScheduler stepped(options);
+  TestRequest requests[3];
+  for (TestRequest& request : requests) {
+    stepped.Submit(request);
+    stepped.StepWhatIsDue();
+    if (&request != &requests[2]) {
+      const size_t last = stepped.instances().running_count() - 1;
+      stepped.instances().Stage(last);
+      stepped.instances().EndCompute(last);
+      stepped.clock().Advance(Milliseconds(1));
+      stepped.StepWhatIsDue();
+    }
+  }
+  EXPECT_EQ(stepped.instances().running_count(), 2u) << "all are undelivered";
+  EXPECT_FALSE(stepped.IsStepDue()) << "it would pull again and again";
+  stepped.instances().Finish(0);
+  stepped.StepWhatIsDue();
+  EXPECT_EQ(stepped.instances().running_count(), 2u);
+  stepped.Settle();
+}
+
 TEST_F(SchedulerShare, WaitForTheTurnCountsAsTimeOfTheBatch) {
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(OtherEnters());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 
@@ -16,10 +17,18 @@ constexpr Outcome kFailed = {absl::StatusCode::kInternal, "batch failed"};
 }  // namespace
 
 Simulation::Simulation(uint64_t seed, Load load, Draws draws)
+    : Simulation(std::make_shared<RandomChoices>(seed),
+                 std::make_shared<RandomChoices>(~seed), load, draws) {}
+
+Simulation::Simulation(std::shared_ptr<Choices> choices)
+    : Simulation(choices, choices, Load::kMixed, Draws::kAll) {}
+
+Simulation::Simulation(std::shared_ptr<Choices> choices,
+                       std::shared_ptr<Choices> later, Load load, Draws draws)
     : load_(load),
       draws_(draws),
-      random_(seed),
-      later_(~seed),
+      choices_(std::move(choices)),
+      later_(std::move(later)),
       options_(DrawOptions()),
       stepped_(options_),
       pending_(static_cast<size_t>(options_.instances.count)),
@@ -32,7 +41,9 @@ Simulation::Simulation(uint64_t seed, Load load, Draws draws)
 }
 
 void Simulation::Run(int actions) {
-  for (int i = 0; i < actions && !::testing::Test::HasFailure(); ++i) {
+  for (int i = 0;
+       i < actions && !choices_->is_over() && !::testing::Test::HasFailure();
+       ++i) {
     if (load_ == Load::kOverload) {
       ActOverloaded();
     } else {
@@ -52,38 +63,40 @@ void Simulation::Run(int actions) {
 }
 
 void Simulation::Act() {
-  const int64_t dice = Uniform(1, 1000);
-  if (dice <= 350) {
-    SubmitNew();
-  } else if (dice <= 400) {
-    SubmitAgain();
-  } else if (dice <= 480) {
-    CancelAny();
-  } else if (dice <= 850) {
-    MoveInstances();
-  } else if (dice <= 986) {
-    MoveTime();
-  } else if (dice <= 994) {
-    ChangeOptions();
-  } else if (dice <= 997) {
-    is_draining_ = true;
-    stepped_.scheduler().BeginDrain();
-  } else if (OneIn(3)) {
-    LoseDevice();
+  switch (choices_->Pick({350, 50, 80, 370, 136, 8, 3, 3})) {
+    case 0:
+      return SubmitNew();
+    case 1:
+      return SubmitAgain();
+    case 2:
+      return CancelAny();
+    case 3:
+      return MoveInstances();
+    case 4:
+      return MoveTime();
+    case 5:
+      return ChangeOptions();
+    case 6:
+      is_draining_ = true;
+      return stepped_.scheduler().BeginDrain();
+    default:
+      if (OneIn(3)) {
+        LoseDevice();
+      }
   }
 }
 
 // No request is urgent and nothing ends it.
 void Simulation::ActOverloaded() {
-  const int64_t dice = Uniform(1, 1000);
-  if (dice <= 500) {
-    SubmitNew();
-  } else if (dice <= 900) {
-    MoveInstances();
-  } else if (dice <= 998) {
-    MoveTime();
-  } else {
-    ChangeOptions();
+  switch (choices_->Pick({500, 400, 98, 2})) {
+    case 0:
+      return SubmitNew();
+    case 1:
+      return MoveInstances();
+    case 2:
+      return MoveTime();
+    default:
+      ChangeOptions();
   }
 }
 

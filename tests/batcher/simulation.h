@@ -1,6 +1,6 @@
-// Simulation is one seeded run of a Scheduler against random arrivals, cancels,
-// deadlines, failures and drains, on a clock and instances that
-// it moves itself.
+// Simulation is one run of a Scheduler against arrivals, cancels, deadlines,
+// failures and drains, on a clock and instances that it moves itself. A seed
+// chooses them, or what tests/fuzz/ gives it.
 //
 // After every action it checks G1-G5 against a model of its own: a list of
 // what is queued, in order, and what each call may be told.
@@ -30,9 +30,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <random>
 #include <vector>
 
+#include "tests/batcher/simulation_choices.h"
 #include "tests/batcher/simulation_forecast.h"
 #include "tests/support/stepped_scheduler.h"
 
@@ -46,8 +46,11 @@ class Simulation {
 
   explicit Simulation(uint64_t seed, Load load = Load::kMixed,
                       Draws draws = Draws::kAll);
+  // kMixed.
+  explicit Simulation(std::shared_ptr<Choices> choices);
 
-  // Plays that many actions, then ends the scheduler one way or another.
+  // Plays that many actions, unless the choices are over before, then ends the
+  // scheduler one way or another.
   void Run(int actions);
 
  private:
@@ -84,10 +87,12 @@ class Simulation {
     bool has_ended = false;  // it waits for those before it
   };
 
+  Simulation(std::shared_ptr<Choices> choices, std::shared_ptr<Choices> later,
+             Load load, Draws draws);
+
   SteppedSchedulerOptions DrawOptions();
-  static SteppedSchedulerOptions RandomOptions(std::mt19937_64& random,
-                                               Load load);
-  static void DrawLaterOptions(std::mt19937_64& later,
+  static SteppedSchedulerOptions RandomOptions(Choices& choices, Load load);
+  static void DrawLaterOptions(Choices& later,
                                SteppedSchedulerOptions& options);
 
   // --- what happens ---
@@ -161,11 +166,11 @@ class Simulation {
   TimePoint Now() const { return stepped_.clock().Now(); }
 
   int64_t Uniform(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+    return choices_->Uniform(low, high);
   }
-  bool OneIn(int64_t n) { return Uniform(1, n) == 1; }
+  bool OneIn(int64_t n) { return choices_->OneIn(n); }
   int64_t LaterUniform(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(later_);
+    return later_->Uniform(low, high);
   }
   bool LaterOneIn(int64_t n) {
     return draws_ == Draws::kAll && LaterUniform(1, n) == 1;
@@ -173,8 +178,9 @@ class Simulation {
 
   const Load load_;
   const Draws draws_;
-  std::mt19937_64 random_;
-  std::mt19937_64 later_;      // for what was not drawn from the beginning
+  const std::shared_ptr<Choices> choices_;
+  // For what was not drawn from the beginning.
+  const std::shared_ptr<Choices> later_;
   Duration least_compute_{0};  // that a batch takes
   const SteppedSchedulerOptions options_;
   RuntimeOptions runtime_;

@@ -6,9 +6,9 @@
 namespace ferry {
 
 SteppedSchedulerOptions Simulation::DrawOptions() {
-  SteppedSchedulerOptions options = RandomOptions(random_, load_);
+  SteppedSchedulerOptions options = RandomOptions(*choices_, load_);
   if (draws_ == Draws::kAll) {
-    DrawLaterOptions(later_, options);
+    DrawLaterOptions(*later_, options);
     const int64_t least_compute = LaterUniform(1, 20);
     if (LaterOneIn(2)) {
       least_compute_ = Duration(least_compute * 100'000);
@@ -17,10 +17,9 @@ SteppedSchedulerOptions Simulation::DrawOptions() {
   return options;
 }
 
-SteppedSchedulerOptions Simulation::RandomOptions(std::mt19937_64& random,
-                                                  Load load) {
-  const auto uniform = [&random](int32_t low, int32_t high) {
-    return std::uniform_int_distribution<int32_t>(low, high)(random);
+SteppedSchedulerOptions Simulation::RandomOptions(Choices& choices, Load load) {
+  const auto uniform = [&choices](int32_t low, int32_t high) {
+    return static_cast<int32_t>(choices.Uniform(low, high));
   };
   SteppedSchedulerOptions options;
   SchedulerOptions& scheduler = options.scheduler;
@@ -61,10 +60,10 @@ SteppedSchedulerOptions Simulation::RandomOptions(std::mt19937_64& random,
   return options;
 }
 
-void Simulation::DrawLaterOptions(std::mt19937_64& later,
+void Simulation::DrawLaterOptions(Choices& later,
                                   SteppedSchedulerOptions& options) {
   const auto uniform = [&later](int32_t low, int32_t high) {
-    return std::uniform_int_distribution<int32_t>(low, high)(later);
+    return static_cast<int32_t>(later.Uniform(low, high));
   };
   SchedulerOptions& scheduler = options.scheduler;
   uniform(0, 1);  // no longer drawn; the draws of a seed stay what they were
