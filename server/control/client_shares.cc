@@ -105,10 +105,11 @@ void ClientShares::Look(Model& model, int64_t rows_at_work, TimePoint now) {
 
 bool ClientShares::IsPastShare(const Request& request, const Part& own,
                                Model& model, TimePoint now) {
-  const int64_t at_work = std::max<int64_t>(request.rows_at_work, 1);
-  if (own.rows == 0 || model.rows + request.rows <= at_work) {
+  const int64_t computed = std::max<int64_t>(request.instances_rows, 1);
+  if (own.rows == 0 || model.rows + request.rows <= computed) {
     return false;
   }
+  const int64_t at_work = computed + request.batch_rows;
   Look(model, at_work, now);
   const int64_t wanted = own.rows + request.rows;
   if (model.parts.size() == 1 || (own.asked.rows() <= kSlack * model.fair &&

@@ -3,12 +3,13 @@
 //
 // Bounds: requests and bytes of each client, over all models. And a share of a
 // model: each of its instances computes a batch while one more is collected;
-// what is under way beyond these rows at work only waits longer. So past them a
-// client that asks for more than its fair rate, or has twice as many rows under
-// way, is held to as much of them as that rate is of the whole. The fair rate
-// is that of max-min fairness (Bertsekas and Gallager, Data Networks, 6.5.2):
-// what clients that ask for less leave is divided evenly among the others. A
-// client that asks alone is held to the model's queue.
+// what is under way beyond these rows at work only waits longer. So where each
+// instance has a batch already, a client that asks for more than its fair rate,
+// or has twice the rows at work under way, is held to as much of them as that
+// rate is of the whole. The fair rate is that of max-min fairness (Bertsekas
+// and Gallager, Data Networks, 6.5.2): what clients that ask for less leave is
+// divided evenly among the others. A client that asks alone is held to the
+// model's queue.
 //
 // So one client's flood costs another the wait for some batches, not for the
 // whole queue, and leaves no instance without work. A client that has nothing
@@ -50,7 +51,8 @@ class ClientShares {
     uint64_t model = 0;         // serial of the entry
     int64_t rows = 0;
     int64_t bytes = 0;
-    int64_t rows_at_work = 0;  // which keep the model's instances at work
+    int64_t batch_rows = 0;      // of the model's largest batch
+    int64_t instances_rows = 0;  // of one such batch for each instance
   };
 
   // What one request has taken, until it goes. Move-only.

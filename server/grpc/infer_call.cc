@@ -115,13 +115,14 @@ absl::Status InferCall::Admit() {
     return absl::OkStatus();
   }
   const ServedModel& model = entry_->model();
+  const int64_t batch_rows = std::max(model.spec.max_batch_size, 1);
   absl::Status status = environment_.shares->Take(
       {.client = client_,
        .model = entry_->serial,
        .rows = request_.rows,
        .bytes = static_cast<int64_t>(request_.bytes),
-       .rows_at_work = int64_t{model.scheduler->instance_count() + 1} *
-                       std::max(model.spec.max_batch_size, 1)},
+       .batch_rows = batch_rows,
+       .instances_rows = batch_rows * model.scheduler->instance_count()},
       hold_);
   if (!status.ok()) {
     entry_->client_refusals.fetch_add(1, std::memory_order_relaxed);

@@ -219,8 +219,10 @@ class ConnectionsTest(unittest.TestCase):
         self.assertIn(http2_frames.GOAWAY, [frame.type for frame in frames])
         with grpc.insecure_channel(server.address) as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-            for pause_s in (0, 1.5, 1.5):  # a call at the very moment would fail
-                time.sleep(pause_s)  # past the idle time: a connection anew
+            # gRPC ends a connection between one and two idle times after its last
+            # call; a call at the very moment fails.
+            for pause_s in (0, 2.5, 2.5):
+                time.sleep(pause_s)  # a connection anew
                 stub.ModelInfer(one_row("echo"), timeout=CALL_S)
 
     def test_old_connections_end_and_no_call_fails(self):

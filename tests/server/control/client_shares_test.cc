@@ -20,7 +20,8 @@ namespace {
 using Hold = ClientShares::Hold;
 using std::chrono::milliseconds;
 
-constexpr int64_t kAtWork = 16;  // rows
+constexpr int64_t kBatch = 8;  // rows
+constexpr int64_t kAtWork = 2 * kBatch;
 
 class ClientSharesTest : public testing::Test {
  protected:
@@ -36,7 +37,8 @@ class ClientSharesTest : public testing::Test {
                            .model = model,
                            .rows = rows,
                            .bytes = bytes,
-                           .rows_at_work = kAtWork},
+                           .batch_rows = kBatch,
+                           .instances_rows = kBatch},
                           hold);
     if (last_.ok()) {
       holds_.push_back(std::move(hold));
