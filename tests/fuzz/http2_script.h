@@ -16,9 +16,10 @@
 //   9  PING; n = 1: an answer to one
 //   a  GOAWAY with the error n
 //   b  CONTINUATION with flags n << 2, of the next L bytes
-//   c  HEADERS of the next L bytes; n: END_STREAM, END_HEADERS, PADDED,
-//   PRIORITY d  a frame: type, flags and stream, a byte each, then L bytes e
-//   the next L bytes as they are f  repeats the step before it 2^(n % 8) times
+//   c  HEADERS of the next L bytes; the bits of n: END_STREAM and so on
+//   d  a frame: type, flags and stream, a byte each, then L bytes
+//   e  the next L bytes as they are
+//   f  repeats the step before it 2^(n % 8) times
 //
 // Thread safety: free functions over plain values.
 #ifndef FERRY_TESTS_FUZZ_HTTP2_SCRIPT_H_
