@@ -91,7 +91,11 @@ class HostileClient {
     pollfd asked = {fd_.get(), static_cast<int16_t>(events), 0};
     const auto seconds = std::chrono::floor<std::chrono::seconds>(wait);
     const timespec most = {seconds.count(), (wait - seconds).count()};
-    return ppoll(&asked, 1, &most, nullptr) > 0;
+    int ready = 0;
+    do {
+      ready = ppoll(&asked, 1, &most, nullptr);
+    } while (ready < 0 && errno == EINTR);  // by libFuzzer's clock
+    return ready > 0;
   }
 
   void Write(absl::string_view& left) {

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -48,9 +49,11 @@ class Connection {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const timeval patience = {.tv_sec = kPatienceS, .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    Check(connect(fd_, reinterpret_cast<sockaddr*>(&address),
-                  sizeof(address)) == 0,
-          "the listener takes a connection");
+    // libFuzzer's clock interrupts.
+    while (connect(fd_, reinterpret_cast<sockaddr*>(&address),
+                   sizeof(address)) != 0) {
+      Check(errno == EINTR, "the listener takes a connection");
+    }
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -66,8 +69,9 @@ class Connection {
     std::string all;
     char bytes[4096];
     ssize_t size = 0;
-    while ((size = recv(fd_, bytes, sizeof(bytes), 0)) > 0) {
-      all.append(bytes, static_cast<size_t>(size));
+    while ((size = recv(fd_, bytes, sizeof(bytes), 0)) > 0 ||
+           (size < 0 && errno == EINTR)) {
+      all.append(bytes, static_cast<size_t>(std::max<ssize_t>(size, 0)));
     }
     Check(size == 0 || (errno != EAGAIN && errno != EWOULDBLOCK),
           "a connection ends");
