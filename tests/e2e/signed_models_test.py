@@ -128,14 +128,19 @@ class SignedModelsTest(unittest.TestCase):
         self.assertTrue(self.client.is_model_ready("m"))
         self.assertEqual(self.left(), [])
 
-    def test_script_is_loaded_from_its_copy(self):
+    def write_for_script(self, name):
+        """Returns a script, and the folder of a model that lacks its file."""
         scripts = self.folder / "scripts"
         scripts.mkdir()
         subprocess.run([WRITE_SCRIPTS, scripts], check=True, timeout=60)
-        model = self.write("pixels", 'backend: "pytorch"\nmax_batch_size: 4\n' +
+        model = self.write(name, 'backend: "pytorch"\nmax_batch_size: 4\n' +
                            tensor("input", "x", "FP32", [3]) +
                            tensor("output", "y", "FP32", [3]))
-        shutil.copy(scripts / "pixels.pt", model / "1/model.pt")
+        return scripts / "pixels.pt", model
+
+    def test_script_is_loaded_from_its_copy(self):
+        script, model = self.write_for_script("pixels")
+        shutil.copy(script, model / "1/model.pt")
         self.sign(model)
         self.start()
         x = triton.InferInput("x", [1, 3], "FP32")
@@ -147,13 +152,8 @@ class SignedModelsTest(unittest.TestCase):
                              for line in self.server.log))
 
     def test_a_probe_load_that_crashes_leaves_nothing(self):
-        scripts = self.folder / "scripts"
-        scripts.mkdir()
-        subprocess.run([WRITE_SCRIPTS, scripts], check=True, timeout=60)
-        model = self.write("nested", 'backend: "pytorch"\nmax_batch_size: 4\n' +
-                           tensor("input", "x", "FP32", [3]) +
-                           tensor("output", "y", "FP32", [3]))
-        nest(scripts / "pixels.pt", model / "1/model.pt")
+        script, model = self.write_for_script("nested")
+        nest(script, model / "1/model.pt")
         self.sign(model)
         self.start("--model-control-mode=explicit")
         self.assertIn("crashed with SIGSEGV", self.refusal("nested"))
