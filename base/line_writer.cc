@@ -3,10 +3,8 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <thread>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/event_count.h"
 #include "base/push_list.h"
+#include "base/write_all.h"
 
 namespace ferry {
 namespace {
@@ -26,22 +25,6 @@ struct Line {
 
   size_t bytes() const { return sizeof(Line) + text.size(); }
 };
-
-// Returns whether all was written.
-bool WriteAll(int fd, absl::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = write(fd, text.data(), text.size());
-    if (size > 0) {
-      text.remove_prefix(static_cast<size_t>(size));
-    } else if (errno == EAGAIN) {  // another process made it non-blocking
-      pollfd room = {fd, POLLOUT, 0};
-      poll(&room, 1, /*timeout=*/-1);
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -88,7 +71,7 @@ void LineWriter::State::Run() {
 void LineWriter::State::WriteAndFree(Line* line) {
   while (line != nullptr) {
     const std::unique_ptr<Line> written(std::exchange(line, line->next));
-    if (!WriteAll(fd, written->text)) {
+    if (WriteAll(fd, written->text) != 0) {
       dropped.fetch_add(1, std::memory_order_relaxed);
     }
     if (line == nullptr) {
@@ -100,7 +83,7 @@ void LineWriter::State::WriteAndFree(Line* line) {
 
 void LineWriter::State::TellDropped() {
   const uint64_t count = dropped.load(std::memory_order_relaxed);
-  if (count != told && WriteAll(fd, dropped_text(count - told))) {
+  if (count != told && WriteAll(fd, dropped_text(count - told)) == 0) {
     told = count;
   }
 }

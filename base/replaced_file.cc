@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/write_all.h"
 
 namespace ferry {
 namespace {
@@ -57,19 +59,6 @@ int Make(const std::string& path) {
 bool MakeAlike(int file, const struct stat& other) {
   return fchown(file, other.st_uid, other.st_gid) == 0 &&
          fchmod(file, other.st_mode & ~mode_t{S_IFMT}) == 0;
-}
-
-// Returns 0, or errno.
-int WriteAll(int file, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = write(file, bytes.data(), bytes.size());
-    if (count >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(count));
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
 }
 
 // Returns 0, or errno.

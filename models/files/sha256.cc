@@ -16,23 +16,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/owned_fd.h"
+#include "base/write_all.h"
 #include "models/files/read_file.h"
 
 namespace ferry {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
-
-bool WriteAll(int descriptor, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = write(descriptor, bytes.data(), bytes.size());
-    if (wrote <= 0) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -52,7 +42,7 @@ absl::StatusOr<std::string> Sha256OfFile(int descriptor,
     const auto size = static_cast<size_t>(got < 0 ? 0 : got);
     is_good = is_good && got >= 0 &&
               EVP_DigestUpdate(digest.get(), piece.data(), size) == 1;
-    if (is_good && copy >= 0 && !WriteAll(copy, {piece.data(), size})) {
+    if (is_good && copy >= 0 && WriteAll(copy, {piece.data(), size}) != 0) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "cannot copy '", path, "' to load the bytes that were checked: ",
           std::strerror(errno), "; TMPDIR names another folder"));

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/write_all.h"
 #include "models/files/read_file.h"
 
 namespace ferry {
@@ -153,12 +154,7 @@ std::string TlsFiles::Stamp(const TlsPaths& paths) {
 
 absl::Status TlsFiles::Fill(Memory& memory, const std::string& text) {
   OwnedFd fd(memfd_create("ferry-tls", MFD_CLOEXEC));
-  bool is_filled = fd.get() >= 0;
-  for (size_t at = 0; is_filled && at < text.size();) {
-    const ssize_t wrote = write(fd.get(), text.data() + at, text.size() - at);
-    is_filled = wrote > 0;
-    at += is_filled ? static_cast<size_t>(wrote) : 0;
-  }
+  bool is_filled = fd.get() >= 0 && WriteAll(fd.get(), text) == 0;
   if (is_filled && memory.fd.get() >= 0) {
     is_filled = dup3(fd.get(), memory.fd.get(), O_CLOEXEC) >= 0;
   } else if (is_filled) {

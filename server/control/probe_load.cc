@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/owned_fd.h"
+#include "base/write_all.h"
 #include "models/files/temporary_folder.h"
 #include "spdlog/spdlog.h"
 
@@ -83,16 +84,8 @@ absl::Status WriteRequest(const ProbeRequest& request, OwnedFd& file) {
   const std::string text =
       absl::StrCat(getpid(), "\n", request.model, "\n", request.version, "\n",
                    request.in_fp32 ? 1 : 0, "\n", request.config_json);
-  size_t written = 0;
-  while (file.get() >= 0 && written < text.size()) {
-    const ssize_t bytes =
-        write(file.get(), text.data() + written, text.size() - written);
-    if (bytes <= 0) {
-      break;
-    }
-    written += static_cast<size_t>(bytes);
-  }
-  return written == text.size() && lseek(file.get(), 0, SEEK_SET) == 0
+  return file.get() >= 0 && WriteAll(file.get(), text) == 0 &&
+                 lseek(file.get(), 0, SEEK_SET) == 0
              ? absl::OkStatus()
              : SystemError("keep the request of a probe load in memory", errno);
 }
@@ -301,10 +294,7 @@ int RunProbeLoad(ModelRepository& repository, int result_fd) {
   const absl::Status status = LoadVersion(repository, request);
   const std::string text = absl::StrCat(
       status.raw_code(), "\n", status.message().substr(0, kMaxTextBytes / 2));
-  return write(result_fd, text.data(), text.size()) ==
-                 static_cast<ssize_t>(text.size())
-             ? 0
-             : 1;
+  return WriteAll(result_fd, text) == 0 ? 0 : 1;
 }
 
 }  // namespace ferry
