@@ -32,12 +32,6 @@ if [ "$preset" = cuda ]; then
   # Said each time: what CI chose once would else stay.
   options+=("-DFERRY_CUDA_ARCHS=${FERRY_CUDA_ARCHS:-80;90;100}")
 fi
-if [ -z "${CCACHE_DISABLE:-}" ] && command -v ccache >/dev/null; then
-  # Without leave to overlook these, it keeps nothing that is compiled with
-  # precompiled headers. Paths from the root: builds share what they compile alike.
-  launcher="env;CCACHE_BASEDIR=$PWD;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
-  options+=("-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
-fi
 if command -v mold >/dev/null; then
   options+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold
     -DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=mold)

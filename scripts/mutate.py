@@ -83,7 +83,6 @@ class Batcher:
         copy(self.work, COPIED)
         done = run(["cmake", "-S", self.work, "-B", self.work / "build", "-G", "Ninja",
                     "-DCMAKE_BUILD_TYPE=Release",
-                    "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
                     "-DFERRY_BUILD_MODELS=OFF", "-DFERRY_BUILD_SERVER=OFF",
                     "-DFERRY_BUILD_BENCH=OFF"])
         if done.returncode != 0:

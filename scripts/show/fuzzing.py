@@ -114,9 +114,6 @@ BUGS = (
 
 def build(folder, binary, *options, target=None):
     """Configures the preset in a folder of sources, and builds it."""
-    launcher = shutil.which("ccache")
-    if launcher:
-        options += (f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}",)
     if shutil.which("mold"):
         options += ("-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold",)
     measuring.run(["cmake", "--preset", "fuzz", "-B", binary, *options],
