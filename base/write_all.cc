@@ -2,7 +2,6 @@
 #include "base/write_all.h"
 
 #include <poll.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // WriteAll writes a whole text to a descriptor.
-#ifndef BASE_WRITE_ALL_H_
-#define BASE_WRITE_ALL_H_
+#ifndef FERRY_BASE_WRITE_ALL_H_
+#define FERRY_BASE_WRITE_ALL_H_
 
 #include "absl/strings/string_view.h"
 
@@ -14,4 +14,4 @@ int WriteAll(int descriptor, absl::string_view text);
 
 }  // namespace ferry
 
-#endif  // BASE_WRITE_ALL_H_
+#endif  // FERRY_BASE_WRITE_ALL_H_
