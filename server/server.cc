@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -55,14 +54,8 @@ constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 // What a driver is given to show that it works: what is freed waits for it.
 constexpr Duration kDeviceAnswers = std::chrono::milliseconds(250);
 
-// A folder that takes longer to answer is told of.
-constexpr Duration kStalls = std::chrono::seconds(5);
-
 // Without a look for as long the process is not live: its main thread hangs.
 constexpr Duration kNoLook = std::chrono::seconds(30);
-
-// How often a warning of floods may come.
-constexpr Duration kToldAgain = std::chrono::minutes(1);
 
 // How often the end looks whether all that can be answered has been.
 constexpr Duration kAnswerPoll = std::chrono::milliseconds(50);
@@ -207,11 +200,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
   std::unique_ptr<Server> server(new Server(options, std::move(ports), device));
   server->keeper_ = *std::move(keeper);
   if (server->keeper_->has_files()) {
-    server->trust_look_ = std::make_unique<BackgroundCall<bool>>(
-        "ferry-trust", [files = server->keeper_] {
-          files->Look(absl::Now());
-          return true;
-        });
+    server->trust_ = std::make_unique<TrustWatch>(
+        [keeper = server->keeper_] { keeper->Look(absl::Now()); });
   }
   if (options.trace.is_on()) {
     auto tracer = OpenTracer(options.trace);
@@ -254,8 +244,8 @@ Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
       probe_(options.lifecycle.is_device_lost
                  ? std::make_unique<LossProbe>(options.lifecycle.is_device_lost)
                  : nullptr),
-      watch_(models_, options.lifecycle.backend_timeout,
-             [this] { return IsDeviceLost(); }),
+      backends_(models_, options.lifecycle.backend_timeout,
+                [this] { return IsDeviceLost(); }),
       threads_(options.lifecycle.backend_timeout),
       ports_(std::move(ports)),
       grpc_port_(ports_->grpc.port()) {}
@@ -266,7 +256,7 @@ absl::Status Server::OpenPorts() {
                                tracer_.get());
   TellHealth();
   looked_.store(Clock::Steady().Now(), std::memory_order_relaxed);
-  watch_.Look(Clock::Steady().Now());  // from now on arrivals count
+  backends_.Look(Clock::Steady().Now());  // from now on arrivals count
   Ports ports = *std::exchange(ports_, std::nullopt);
   if (absl::Status status = OpenPort(
           std::move(ports.grpc),
@@ -315,8 +305,7 @@ absl::Status Server::OpenPort(ListenSockets sockets, MethodSet methods) {
 }
 
 absl::Status Server::OpenHttp(ListenSockets sockets) {
-  http_tls_ = keeper_->TlsIdentity();
-  auto http = HttpListener::Create(
+  auto http = HttpPort::Open(
       std::move(sockets),
       {.routes = Routes(),
        .others =
@@ -327,7 +316,7 @@ absl::Status Server::OpenHttp(ListenSockets sockets) {
            [this](const HttpRequest& request) {
              return RefusalOf(keeper_->authorizer(), request);
            }},
-      HttpBounds(), http_tls_);
+      keeper_->TlsIdentity());
   if (http.ok()) {
     http_ = *std::move(http);
   }
@@ -428,7 +417,6 @@ HttpReply Server::Ready() const {
 }
 
 Server::~Server() {
-  http_before_.reset();
   http_.reset();
   acceptors_.clear();
   if (grpc_ != nullptr) {
@@ -454,54 +442,47 @@ std::optional<std::string> Server::Look() {
   unsent_.Enforce();
   memory_.Look(now);
   control_->MendPrecisions();
-  if (readiness_.state() == ServerState::kIncomplete && IsComplete()) {
-    readiness_.MoveTo(ServerState::kReady);
-    TellHealth();
-  }
-  std::optional<std::string> why = watch_.Look(now);
-  for (std::optional<std::string> more : {LookAtMemory(), LookAtThreads(now)}) {
+  const std::vector<std::string> overdue = backends_.overdue();
+  std::optional<std::string> why;
+  for (std::optional<std::string> more :
+       {backends_.Look(now), guard_.Look(), LookAtThreads(now)}) {
     if (!why.has_value()) {
       why = std::move(more);
     }
   }
-  load_.Set(watch_.load());
-  TellOfOverdue();
+  load_.Set(backends_.load());
+  if (backends_.overdue() != overdue) {
+    grpc_->FollowModels();
+  }
+  LookAtReadiness(why.has_value());
   if (tracer_ != nullptr) {
     if (const std::string lost = tracer_->Look(now); !lost.empty()) {
       spdlog::warn("tracing: {}", lost);
     }
   }
-  TellOfFence(now);
-  LookAtTrust();
-  if (http_ != nullptr) {  // which alone tells these
-    if (device_ != nullptr) {
+  fence_log_.Look(CountFenced(), now);
+  if (trust_ != nullptr) {
+    trust_->Look();
+  }
+  if (http_ != nullptr) {
+    http_->Look(keeper_->TlsIdentity(), now);
+    if (device_ != nullptr) {  // HTTP alone tells of it, and of history
       device_->Refresh(Duration(0));
     }
     history_.Look(now);
   }
-  if (why.has_value()) {
-    readiness_.MoveTo(ServerState::kLost);
-    TellHealth();
-  }
   return why;
 }
 
-void Server::TellOfOverdue() {
-  const std::vector<std::string>& overdue = watch_.overdue();
-  if (overdue == overdue_told_) {
-    return;
+void Server::LookAtReadiness(bool is_lost) {
+  readiness_.SetOverdue(backends_.is_all_overdue());
+  readiness_.SetStalled(!threads_.stalled().empty());
+  if (readiness_.state() == ServerState::kIncomplete && IsComplete()) {
+    readiness_.MoveTo(ServerState::kReady);
   }
-  if (!overdue.empty()) {
-    spdlog::warn(
-        "not ready: a batch takes ten times what was predicted, and over 5 s: "
-        "{}",
-        absl::StrJoin(overdue, ", "));
-  } else {
-    spdlog::info("no batch takes too long any more");
+  if (is_lost) {
+    readiness_.MoveTo(ServerState::kLost);
   }
-  overdue_told_ = overdue;
-  readiness_.SetOverdue(watch_.is_all_overdue());
-  grpc_->TellModels();
   TellHealth();
 }
 
@@ -518,104 +499,13 @@ std::optional<std::string> Server::LookAtThreads(TimePoint now) {
   for (size_t i = 0; i < turns.size(); ++i) {
     add("ferry-infer", i, turns[i]);
   }
-  std::optional<std::string> why = threads_.Look(threads, now);
-  const std::vector<std::string>& stalled = threads_.stalled();
-  if (stalled != stalled_told_) {
-    if (!stalled.empty()) {
-      spdlog::warn(
-          "not ready: threads that serve all clients have not turned for 5 s: "
-          "{}",
-          absl::StrJoin(stalled, ", "));
-    } else {
-      spdlog::info("all threads turn again");
-    }
-    stalled_told_ = stalled;
-    readiness_.SetStalled(!stalled.empty());
-    TellHealth();
-  }
-  return why;
+  return threads_.Look(threads, now);
 }
 
 bool Server::IsLive() const {
   const TimePoint looked = looked_.load(std::memory_order_relaxed);
   return readiness_.is_live() && (!readiness_.is_serving() ||  // none looks
                                   Clock::Steady().Now() - looked < kNoLook);
-}
-
-std::optional<std::string> Server::LookAtMemory() {
-  std::optional<std::string> why = guard_.Look();
-  constexpr int64_t kMiB = int64_t{1} << 20;
-  const bool was_short = std::exchange(is_short_told_, guard_.is_short());
-  if (is_short_told_ && !was_short) {
-    spdlog::warn(
-        "memory: requests larger than 64 KiB are refused used_mib={} "
-        "limit_mib={}",
-        guard_.used() / kMiB, guard_.limit() / kMiB);
-  } else if (was_short && !is_short_told_) {
-    spdlog::info("memory: large requests are taken again used_mib={}",
-                 guard_.used() / kMiB);
-  }
-  return why;
-}
-
-void Server::TellOfFence(TimePoint now) {
-  const FenceCounts counts = CountFenced();
-  const uint64_t ended =
-      std::accumulate(counts.ended.begin(), counts.ended.end(), uint64_t{0});
-  if ((ended == floods_told_ && counts.refused == refused_told_) ||
-      now < fence_told_at_ + kToldAgain) {
-    return;
-  }
-  if (ended > floods_told_) {
-    spdlog::warn(
-        "ended {} connections whose client sent what no client sends; "
-        "ferry_connections_ended_total has the reasons: look after the proxy "
-        "in front, and do without a proxy only where clients are known",
-        ended - floods_told_);
-  }
-  if (counts.refused > refused_told_) {
-    spdlog::warn(
-        "refused {} connections past --grpc-max-connections or "
-        "--grpc-max-connections-per-peer: look which clients open so many, or "
-        "raise it",
-        counts.refused - refused_told_);
-  }
-  floods_told_ = ended;
-  refused_told_ = counts.refused;
-  fence_told_at_ = now;
-}
-
-void Server::LookAtTrust() {
-  http_before_.reset();  // what it was asked before the last look is answered
-  if (trust_look_ == nullptr) {
-    return;
-  }
-  const bool stalls = trust_look_->running().value_or(Duration(0)) >= kStalls;
-  if (stalls && !is_stall_told_) {
-    spdlog::warn(
-        "the files of certificates and tokens: expected an answer of their "
-        "folder at once, got none for {} s; those before stay in force: keep "
-        "them on a disk of this machine",
-        std::chrono::ceil<std::chrono::seconds>(kStalls).count());
-  } else if (is_stall_told_ && !stalls) {
-    spdlog::info("the files of certificates and tokens answer again");
-  }
-  is_stall_told_ = stalls;
-  trust_look_->Ask();
-  const TimePoint now = Clock::Steady().Now();
-  const std::string tls = keeper_->TlsIdentity();
-  if (http_ == nullptr || tls == http_tls_) {
-    return;
-  }
-  auto http = http_->WithTls(tls);
-  if (http.ok()) {
-    http_before_ = std::exchange(http_, *std::move(http));
-    http_tls_ = tls;
-  } else if (now >= http_told_at_ + kToldAgain) {
-    http_told_at_ = now;
-    spdlog::warn("HTTP keeps the certificate before: {}",
-                 std::string(http.status().message()));
-  }
 }
 
 bool Server::IsDeviceLost() { return probe_ != nullptr && probe_->Look(); }

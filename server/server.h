@@ -27,11 +27,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/background_call.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "models/repository/model_repository.h"
 #include "server/auth/gatekeeper.h"
+#include "server/auth/trust_watch.h"
 #include "server/control/backend_watch.h"
 #include "server/control/client_shares.h"
 #include "server/control/loss_probe.h"
@@ -43,11 +43,12 @@
 #include "server/control/thread_watch.h"
 #include "server/grpc/endpoint_load.h"
 #include "server/grpc/grpc_endpoint.h"
-#include "server/http/http_listener.h"
+#include "server/http/http_port.h"
 #include "server/http/status_history.h"
 #include "server/metrics/device_metrics.h"
 #include "server/metrics/metrics.h"
 #include "server/net/acceptor.h"
+#include "server/net/fence_log.h"
 #include "server/net/listen_sockets.h"
 #include "server/options.h"
 #include "server/trace/tracer.h"
@@ -113,17 +114,10 @@ class Server {
   // Takes the connections of those sockets.
   absl::Status OpenPort(ListenSockets sockets, MethodSet methods);
   absl::Status OpenHttp(ListenSockets sockets);
-  // Tells readiness and health of models that are overdue, and the log.
-  void TellOfOverdue();
-  // Tells readiness and health of threads that stall, and the log. Returns why
-  // the process must end for them, or nothing.
+  // Returns why the process must end for a thread that stalls, or nothing.
   std::optional<std::string> LookAtThreads(TimePoint now);
-  // Returns why the process must end for want of memory, or nothing.
-  std::optional<std::string> LookAtMemory();
-  // Logs what the fence has ended and refused.
-  void TellOfFence(TimePoint now);
-  // Has certificates and tokens read again where they have changed.
-  void LookAtTrust();
+  // Tells readiness and health what the looks have found.
+  void LookAtReadiness(bool is_lost);
   // By the last answer of the device that models share, which is asked anew.
   bool IsDeviceLost();
   // Tells the health service if the server is ready.
@@ -155,7 +149,6 @@ class Server {
   std::unique_ptr<ModelControl> control_;
   UnsentReplies unsent_;
   MemoryGuard guard_;
-  bool is_short_told_ = false;  // of memory, by the log
   ClientShares shares_;
   const GrpcEndpoint::Admission admission_{.memory = guard_, .shares = shares_};
   EndpointLoad load_;
@@ -163,29 +156,19 @@ class Server {
   StatusHistory history_;
   MemoryReturn memory_;
   const std::unique_ptr<LossProbe> probe_;  // null without a device
-  BackendWatch watch_;
-  std::vector<std::string> overdue_told_;  // models, by the log
+  BackendWatch backends_;
   ThreadWatch threads_;
-  std::vector<std::string> stalled_told_;  // threads, by the log
   // The last Look(), without which nothing is looked after.
   std::atomic<TimePoint> looked_{Clock::Steady().Now()};
   std::optional<Ports> ports_;  // until Listen()
   const int grpc_port_;
   Mutex health_mutex_;  // the health service hears what is ready last, last
   std::shared_ptr<Gatekeeper> keeper_;
-  // Looks at its files, whose folder may stall; null where it has none.
-  std::unique_ptr<BackgroundCall<bool>> trust_look_;
-  bool is_stall_told_ = false;  // of that folder, by the log
+  std::unique_ptr<TrustWatch> trust_;  // null: keeper_ has no files
   std::unique_ptr<GrpcEndpoint> grpc_;
-  uint64_t floods_told_ = 0;   // connections that were ended, by the log
-  uint64_t refused_told_ = 0;  // past --grpc-max-connections, the same
-  TimePoint fence_told_at_{};
+  FenceLog fence_log_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;  // --grpc-address's first
-  std::unique_ptr<HttpListener> http_;
-  std::string http_tls_;      // key and certificates of http_; empty: plain
-  TimePoint http_told_at_{};  // that it could not take others
-  std::unique_ptr<HttpListener>
-      http_before_;  // of another certificate, or null
+  std::unique_ptr<HttpPort> http_;
 };
 
 }  // namespace ferry

@@ -1,6 +1,8 @@
 // Implements BackendWatch: looks at snapshots of the schedulers.
 #include "server/control/backend_watch.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace ferry {
 namespace {
@@ -77,6 +80,18 @@ std::optional<Duration> ModelWatch::TimeToEmpty(
   return Duration(std::llround(per_row * counted.queued_rows));
 }
 
+void BackendWatch::SetOverdue(std::vector<std::string> overdue) {
+  if (overdue != overdue_ && !overdue.empty()) {
+    spdlog::warn(
+        "not ready: a batch takes ten times what was predicted, and over 5 s: "
+        "{}",
+        absl::StrJoin(overdue, ", "));
+  } else if (overdue != overdue_) {
+    spdlog::info("no batch takes too long any more");
+  }
+  overdue_ = std::move(overdue);
+}
+
 std::optional<std::string> BackendWatch::Look(TimePoint now) {
   std::set<uint64_t> served;
   std::vector<std::string> overdue;
@@ -142,7 +157,7 @@ std::optional<std::string> BackendWatch::Look(TimePoint now) {
     return !served.contains(each.first);
   });
   load_ = load;
-  overdue_ = std::move(overdue);
+  SetOverdue(std::move(overdue));
   last_look_ = now;
   if (is_device_lost_ && is_device_lost_()) {
     return "device is lost";

@@ -62,7 +62,8 @@ class BackendWatch {
         is_device_lost_(std::move(is_device_lost)) {}
 
   // Returns why the process cannot go on, or nothing. Also brings each model's
-  // load and retry_pushback_ms, and the server's load, up to date.
+  // load and retry_pushback_ms, and the server's load, up to date, and tells
+  // the log where other models are overdue than at the look before.
   std::optional<std::string> Look(TimePoint now);
 
   const ServerLoad& load() const { return load_; }
@@ -77,6 +78,8 @@ class BackendWatch {
   }
 
  private:
+  void SetOverdue(std::vector<std::string> overdue);
+
   const ModelTable& models_;
   const Duration timeout_;
   const std::function<bool()> is_device_lost_;

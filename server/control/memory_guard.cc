@@ -1,6 +1,8 @@
 // Implements MemoryGuard.
 #include "server/control/memory_guard.h"
 
+#include <spdlog/spdlog.h>
+
 #include <fstream>
 #include <limits>
 #include <utility>
@@ -41,7 +43,18 @@ std::optional<std::string> MemoryGuard::Look() {
     used = memory_.used();
   }
   used_.store(used, std::memory_order_relaxed);
-  is_short_.store(used > refuse_from_, std::memory_order_relaxed);
+  const bool is_short = used > refuse_from_;
+  const bool was_short =
+      is_short_.exchange(is_short, std::memory_order_relaxed);
+  if (is_short && !was_short) {
+    spdlog::warn(
+        "memory: requests larger than 64 KiB are refused used_mib={} "
+        "limit_mib={}",
+        used / kMiB, limit_ / kMiB);
+  } else if (was_short && !is_short) {
+    spdlog::info("memory: large requests are taken again used_mib={}",
+                 used / kMiB);
+  }
   if (used <= end_from_) {
     return std::nullopt;
   }

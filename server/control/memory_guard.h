@@ -49,7 +49,8 @@ class MemoryGuard {
         limit_(limit),
         memory_(std::move(memory)) {}
 
-  // Called from time to time. Returns why the process must end, or nothing.
+  // Called from time to time. Returns why the process must end, or nothing;
+  // tells the log when it comes to be short of memory, and when no more.
   std::optional<std::string> Look();
 
   // Whether a request of that many bytes may be taken.

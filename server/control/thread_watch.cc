@@ -1,10 +1,13 @@
 // Implements ThreadWatch: compares what is late with what was before.
 #include "server/control/thread_watch.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace ferry {
 
@@ -12,7 +15,7 @@ std::optional<std::string> ThreadWatch::Look(const std::vector<Thread>& threads,
                                              TimePoint now) {
   std::optional<std::string> why;
   std::vector<std::string> late;
-  stalled_.clear();
+  std::vector<std::string> stalled;
   for (const Thread& thread : threads) {
     if (now - thread.turned <= kStalls) {
       continue;
@@ -21,7 +24,7 @@ std::optional<std::string> ThreadWatch::Look(const std::vector<Thread>& threads,
     if (std::find(late_.begin(), late_.end(), thread.name) == late_.end()) {
       continue;
     }
-    stalled_.push_back(thread.name);
+    stalled.push_back(thread.name);
     if (timeout_ > Duration(0) && now - thread.turned > timeout_) {
       why = absl::StrCat(
           "thread hangs name=", thread.name, " seconds=",
@@ -30,6 +33,14 @@ std::optional<std::string> ThreadWatch::Look(const std::vector<Thread>& threads,
     }
   }
   late_ = std::move(late);
+  if (stalled != stalled_ && !stalled.empty()) {
+    spdlog::warn(
+        "not ready: threads that serve all clients have not turned for 5 s: {}",
+        absl::StrJoin(stalled, ", "));
+  } else if (stalled != stalled_) {
+    spdlog::info("all threads turn again");
+  }
+  stalled_ = std::move(stalled);
   return why;
 }
 

@@ -33,7 +33,8 @@ class ThreadWatch {
   explicit ThreadWatch(Duration timeout) : timeout_(timeout) {}
 
   // Returns why the process cannot go on, where a thread has stalled for
-  // longer than the timeout; or nothing.
+  // longer than the timeout; or nothing. Tells the log where other threads
+  // stall than at the look before.
   std::optional<std::string> Look(const std::vector<Thread>& threads,
                                   TimePoint now);
 

@@ -66,8 +66,10 @@ class GrpcEndpoint {
   // The models serve, the server is not ready.
   void SetIncomplete() { health_.Set(Health::kIncomplete); }
   void SetNotServing() { health_.Set(Health::kNotServing); }
-  // Looks again which models are ready.
-  void TellModels() { FollowModels(); }
+  // Tells the health service which models are ready, and again at each change
+  // of those that are served; where one is overdue, or no more, the caller
+  // calls again.
+  void FollowModels();
 
   // Returns the processor time of each gRPC thread so far.
   std::vector<Duration> CpuTimes() const;
@@ -107,8 +109,6 @@ class GrpcEndpoint {
         load_(load),
         tracer_(tracer) {}
 
-  // Tells the health service of the models, and of each change of them.
-  void FollowModels();
   void Configure(const GrpcOptions& options, const Gatekeeper& keeper,
                  grpc::ServerBuilder& builder);
 

@@ -3,16 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <future>
-#include <memory>
-#include <sstream>
-#include <string>
 #include <thread>
 
+#include "tests/server/logged_text.h"
 #include "tests/support/fake_clock.h"
 
 namespace ferry {
@@ -20,29 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// What is logged while it lives.
-class LoggedText {
- public:
-  LoggedText() : before_(spdlog::default_logger()) {
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_)));
-  }
-  ~LoggedText() { spdlog::set_default_logger(before_); }
-  LoggedText(const LoggedText&) = delete;
-  LoggedText& operator=(const LoggedText&) = delete;
-
-  // Returns what was logged since the last call.
-  std::string Take() {
-    std::string text = text_.str();
-    text_.str("");
-    return text;
-  }
-
- private:
-  std::ostringstream text_;
-  const std::shared_ptr<spdlog::logger> before_;
-};
 
 TEST(LossProbeTest, LossIsFoundWithinTwoLooks) {
   std::atomic<bool> is_lost{false};

@@ -1,16 +1,22 @@
 // Tests MemoryGuard on memory that the test counts, and on the process's own.
 #include "server/control/memory_guard.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
+
+#include "tests/server/logged_text.h"
 
 namespace ferry {
 namespace {
 
 constexpr int64_t kLimit = 1000;
 constexpr uint64_t kLarge = MemoryGuard::kSmall + 1;
+
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 class MemoryGuardTest : public testing::Test {
  protected:
@@ -44,6 +50,23 @@ TEST_F(MemoryGuardTest, LargeRequestsAreRefusedWhileMemoryIsShort) {
   used_ = 800;
   EXPECT_EQ(guard.Look(), std::nullopt);
   EXPECT_TRUE(guard.Takes(kLarge));
+}
+
+TEST_F(MemoryGuardTest, LogIsToldOfEachChangeOnce) {
+  MemoryGuard guard = Guard({.refuse_percent = 90, .end_percent = 97});
+  LoggedText logged;
+  guard.Look();
+  EXPECT_THAT(logged.Take(), IsEmpty());
+  used_ = 901;
+  guard.Look();
+  EXPECT_THAT(logged.Take(), HasSubstr("larger than 64 KiB are refused"));
+  guard.Look();
+  EXPECT_THAT(logged.Take(), IsEmpty());
+  used_ = 800;
+  guard.Look();
+  EXPECT_THAT(logged.Take(), HasSubstr("large requests are taken again"));
+  guard.Look();
+  EXPECT_THAT(logged.Take(), IsEmpty());
 }
 
 TEST_F(MemoryGuardTest, WhatIsFreeIsGivenBackFirst) {

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/logged_text.h"
 #include "tests/support/fake_clock.h"
 
 namespace ferry {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class ThreadWatchTest : public testing::Test {
@@ -38,6 +40,22 @@ TEST_F(ThreadWatchTest, ThreadThatTurnsNoMoreStallsUntilItTurnsAgain) {
   threads_[0].turned = clock_.Now();
   LookAfter(kLook);
   EXPECT_THAT(watch_.stalled(), IsEmpty());
+}
+
+TEST_F(ThreadWatchTest, LogIsToldOfEachChangeOnce) {
+  LoggedText logged;
+  LookAfter(kLook);
+  LookAfter(ThreadWatch::kStalls);
+  EXPECT_THAT(logged.Take(), IsEmpty());
+  LookAfter(kLook);
+  EXPECT_THAT(logged.Take(), HasSubstr("have not turned for 5 s: stops"));
+  LookAfter(kLook);
+  EXPECT_THAT(logged.Take(), IsEmpty());
+  threads_[0].turned = clock_.Now();
+  LookAfter(kLook);
+  EXPECT_THAT(logged.Take(), HasSubstr("all threads turn again"));
+  LookAfter(kLook);
+  EXPECT_THAT(logged.Take(), IsEmpty());
 }
 
 TEST_F(ThreadWatchTest, StopOfTheWholeProcessIsNone) {

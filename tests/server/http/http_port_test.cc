@@ -1,0 +1,133 @@
+// Tests that a port is served with the certificate that is in force, and that
+// one which does not serve leaves that before.
+#include "server/http/http_port.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "base/owned_fd.h"
+#include "tests/server/logged_text.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/test_certificates.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// One connection over TLS, which takes any certificate.
+class TlsClient {
+ public:
+  explicit TlsClient(int port)
+      : fd_(socket(AF_INET, SOCK_STREAM, 0)),
+        context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
+        ssl_(SSL_new(context_.get()), SSL_free) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+    SSL_set_fd(ssl_.get(), fd_.get());
+    EXPECT_EQ(SSL_connect(ssl_.get()), 1);
+  }
+
+  // Returns the name that the server's certificate is of.
+  std::string ServerName() const {
+    const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+        SSL_get1_peer_certificate(ssl_.get()), X509_free);
+    char name[64] = "";
+    X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()),
+                              NID_commonName, name, sizeof(name));
+    return name;
+  }
+
+  // Returns all of the reply.
+  std::string Get(const std::string& path) {
+    const std::string request =
+        "GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    SSL_write(ssl_.get(), request.data(), static_cast<int>(request.size()));
+    std::string reply;
+    char piece[4096];
+    for (int size = 0;
+         (size = SSL_read(ssl_.get(), piece, sizeof(piece))) > 0;) {
+      reply.append(piece, static_cast<size_t>(size));
+    }
+    return reply;
+  }
+
+ private:
+  const OwnedFd fd_;
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+};
+
+std::string IdentityOf(const std::string& name) {
+  const TestKey key;
+  return key.pem() + TestCertificate(key, name, absl::Now() - absl::Hours(1),
+                                     absl::Now() + absl::Hours(1));
+}
+
+std::unique_ptr<HttpPort> Open(const std::string& tls) {
+  auto sockets = ListenSockets::Bind("127.0.0.1", 0);
+  EXPECT_TRUE(sockets.ok());
+  auto port =
+      HttpPort::Open(*std::move(sockets),
+                     {.routes = {{"/",
+                                  [](const HttpRequest&) {
+                                    return HttpReply{.body = "answered"};
+                                  }}},
+                      .others = {},
+                      .refuses = {}},
+                     tls);
+  EXPECT_TRUE(port.ok()) << port.status();
+  return *std::move(port);
+}
+
+TEST(HttpPortTest, NewConnectionsSeeTheCertificateInForce) {
+  const FakeClock clock;
+  const std::unique_ptr<HttpPort> port = Open(IdentityOf("first"));
+  TlsClient before(port->port());
+  EXPECT_EQ(before.ServerName(), "first");
+  const std::string second = IdentityOf("second");
+  port->Look(second, clock.Now());
+  TlsClient after(port->port());
+  EXPECT_EQ(after.ServerName(), "second");
+  EXPECT_THAT(before.Get("/"), EndsWith("answered")) << "until the next look";
+  port->Look(second, clock.Now());
+  EXPECT_THAT(after.Get("/"), EndsWith("answered"));
+}
+
+TEST(HttpPortTest, CertificateThatDoesNotServeLeavesTheOneBefore) {
+  FakeClock clock;
+  LoggedText logged;
+  const std::string good = IdentityOf("good");
+  const std::unique_ptr<HttpPort> port = Open(good);
+  const auto look = [&](const std::string& tls) {
+    port->Look(tls, clock.Now());
+    return logged.Take();
+  };
+  EXPECT_THAT(look("neither key nor certificate"),
+              HasSubstr("HTTP keeps the certificate before"));
+  EXPECT_EQ(TlsClient(port->port()).ServerName(), "good");
+  EXPECT_THAT(look("neither key nor certificate"), IsEmpty()) << "once";
+  clock.Advance(std::chrono::minutes(1));
+  EXPECT_THAT(look("nor this"), HasSubstr("HTTP keeps the certificate"));
+  EXPECT_THAT(TlsClient(port->port()).Get("/"), EndsWith("answered"));
+  EXPECT_THAT(look(good), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,58 @@
+// Tests when the log is told of floods, and of how many connections.
+#include "server/net/fence_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/logged_text.h"
+#include "tests/support/fake_clock.h"
+
+namespace ferry {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class FenceLogTest : public testing::Test {
+ protected:
+  std::string LookAfter(Duration time) {
+    clock_.Advance(time);
+    log_.Look(counts_, clock_.Now());
+    return logged_.Take();
+  }
+
+  static constexpr Duration kLook = std::chrono::milliseconds(500);
+
+  FakeClock clock_;
+  LoggedText logged_;
+  FenceCounts counts_;
+  FenceLog log_;
+};
+
+TEST_F(FenceLogTest, SaysNothingOfNothing) {
+  EXPECT_THAT(LookAfter(kLook), IsEmpty());
+  EXPECT_THAT(LookAfter(FenceLog::kToldAgain), IsEmpty());
+}
+
+TEST_F(FenceLogTest, TellsOfTheFirstFloodAtOnceAndOfMoreOnceAMinute) {
+  counts_.ended[0] = 2;
+  counts_.ended[1] = 1;
+  EXPECT_THAT(LookAfter(kLook), AllOf(HasSubstr("ended 3 connections"),
+                                      Not(HasSubstr("refused"))));
+  counts_.ended[1] = 8;
+  EXPECT_THAT(LookAfter(FenceLog::kToldAgain - Duration(1)), IsEmpty());
+  EXPECT_THAT(LookAfter(Duration(1)), HasSubstr("ended 7 connections"));
+  EXPECT_THAT(LookAfter(FenceLog::kToldAgain), IsEmpty());
+}
+
+TEST_F(FenceLogTest, TellsOfRefusedOnesByTheirFlags) {
+  counts_.refused = 5;
+  EXPECT_THAT(LookAfter(kLook), AllOf(HasSubstr("refused 5 connections past "
+                                                "--grpc-max-connections"),
+                                      Not(HasSubstr("ended"))));
+}
+
+}  // namespace
+}  // namespace ferry
