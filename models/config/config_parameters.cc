@@ -416,8 +416,8 @@ void ReadConfigParameters(const ConfigNode& config, ModelOptions& options,
     }
   }
   // A config that was answered, and comes back as it was.
-  if (read[kAskedPrecisionKey] == kDefaultPrecision &&
-      read["ferry.precision"] == read[kServingPrecisionKey]) {
+  if (read[std::string(kAskedPrecisionKey)] == kDefaultPrecision &&
+      read["ferry.precision"] == read[std::string(kServingPrecisionKey)]) {
     options.precision = ModelOptions().precision;
     options.is_precision_chosen = false;
   }

@@ -4,6 +4,7 @@
 #ifndef FERRY_MODELS_CONFIG_CONFIG_PARAMETERS_H_
 #define FERRY_MODELS_CONFIG_CONFIG_PARAMETERS_H_
 
+#include "absl/strings/string_view.h"
 #include "models/config/config_diagnostics.h"
 #include "models/config/model_options.h"
 
@@ -12,10 +13,11 @@ namespace ferry {
 // What a server writes into the config that it answers, and passes over where
 // it comes back: the precision that was asked for and the one in force, and its
 // error against fp32.
-inline constexpr char kAskedPrecisionKey[] = "ferry.precision.asked";
+inline constexpr absl::string_view kAskedPrecisionKey = "ferry.precision.asked";
 inline constexpr char kDefaultPrecision[] = "default";  // none was
-inline constexpr char kServingPrecisionKey[] = "ferry.precision.serving";
-inline constexpr char kMaxErrorKey[] = "ferry.precision.max_error";
+inline constexpr absl::string_view kServingPrecisionKey =
+    "ferry.precision.serving";
+inline constexpr absl::string_view kMaxErrorKey = "ferry.precision.max_error";
 
 // Reads every parameter of the config into `options`. REQUIRES:
 // options.backend is set. Adds a diagnostic for each key that is unknown, given

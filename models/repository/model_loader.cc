@@ -180,9 +180,11 @@ void NotePrecision(const ModelOptions& options, ServedModel& model) {
   model.serving_precision = std::string(PrecisionName(options.precision));
   model.max_error = MaxErrorText(options, model.report);
   auto& parameters = *model.config.mutable_parameters();
-  parameters[kAskedPrecisionKey].set_string_value(model.asked_precision);
-  parameters[kServingPrecisionKey].set_string_value(model.serving_precision);
-  parameters[kMaxErrorKey].set_string_value(model.max_error);
+  parameters[std::string(kAskedPrecisionKey)].set_string_value(
+      model.asked_precision);
+  parameters[std::string(kServingPrecisionKey)].set_string_value(
+      model.serving_precision);
+  parameters[std::string(kMaxErrorKey)].set_string_value(model.max_error);
 }
 
 // How what is told of a version begins.
