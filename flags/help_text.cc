@@ -112,11 +112,10 @@ class HelpText final : public CLI::Formatter {
 }  // namespace
 
 void UseHelpText(CLI::App& app) {
-  const auto text = std::make_shared<HelpText>();
-  app.formatter(text);
+  app.formatter(std::make_shared<HelpText>());
   for (CLI::App* const command :
        app.get_subcommands([](const CLI::App* /*command*/) { return true; })) {
-    command->formatter(text);
+    UseHelpText(*command);
   }
 }
 

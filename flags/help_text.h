@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-// For the app and its subcommands, all of which are added.
+// For the app, its subcommands and theirs, all of which are added.
 void UseHelpText(CLI::App& app);
 
 }  // namespace ferry

@@ -38,7 +38,7 @@ Json PriceJson(const PlanPrice& price) {
 Json PlanToJson(const Plan& plan) {
   const PointResult& point = plan.limit.point;
   Json numbers = Json::object();
-  for (const PlanNumber& number : plan.numbers) {
+  for (const plan::Number& number : plan.numbers) {
     numbers[number.formula.name] = number.value;
   }
   return {{"label", plan.limit.label},
@@ -57,7 +57,7 @@ Json PlanToJson(const Plan& plan) {
 
 Json FormulasJson(const Plan& plan) {
   Json formulas = Json::array();
-  for (const PlanNumber& number : plan.numbers) {
+  for (const plan::Number& number : plan.numbers) {
     formulas.push_back({{"name", number.formula.name},
                         {"unit", number.formula.unit},
                         {"expression", number.formula.expression},

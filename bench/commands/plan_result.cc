@@ -235,7 +235,7 @@ absl::Status AddCost(const PlanRequest& request, const PlanPrice& price,
 
 std::optional<double> Plan::Find(const plan::Formula& formula) const {
   const auto found = std::find_if(
-      numbers.begin(), numbers.end(), [&](const PlanNumber& number) {
+      numbers.begin(), numbers.end(), [&](const plan::Number& number) {
         return std::string_view(number.formula.name) == formula.name;
       });
   return found == numbers.end() ? std::nullopt : std::optional(found->value);

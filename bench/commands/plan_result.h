@@ -42,14 +42,9 @@ struct PlanPrice {
   std::optional<plan::PriceRow> on_demand;  // beside a reserved row
 };
 
-struct PlanNumber {
-  plan::Formula formula;
-  double value = 0;
-};
-
 struct Plan {
   SloPoint limit;
-  std::vector<PlanNumber> numbers;
+  std::vector<plan::Number> numbers;
   std::vector<std::string> notes;
 
   // Returns the number, or nothing where what it needs was not given.

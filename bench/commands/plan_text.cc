@@ -6,31 +6,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "bench/plan/number_text.h"
 #include "bench/report/report_table.h"
 #include "flags/terminal.h"
 
 namespace ferry::bench {
 namespace {
 
-// Whole numbers whole, others with the figures that matter.
-std::string Format(double value) {
-  if (value == std::floor(value) && std::fabs(value) < 1e15) {
-    return absl::StrFormat("%.0f", value);
-  }
-  const double size = std::fabs(value);
-  return size >= 100 ? absl::StrFormat("%.1f", value)
-         : size >= 1 ? absl::StrFormat("%.3f", value)
-                     : absl::StrFormat("%.4g", value);
-}
-
 std::string Currency(const PlanReport& report) {
   return report.price.has_value() ? report.price->currency : "";
-}
-
-std::string Unit(const PlanReport& report, const plan::Formula& formula) {
-  return absl::StrReplaceAll(formula.unit, {{"currency", Currency(report)}});
 }
 
 std::string Cost(const PlanReport& report, const Plan& plan) {
@@ -41,8 +26,8 @@ std::string Cost(const PlanReport& report, const Plan& plan) {
   std::string text =
       absl::StrFormat(", for %.2f %s an hour", *per_hour, Currency(report));
   if (const auto million = plan.Find(plan::kCostPerMillion)) {
-    absl::StrAppendFormat(&text, ", %s %s a million requests", Format(*million),
-                          Currency(report));
+    absl::StrAppendFormat(&text, ", %s %s a million requests",
+                          plan::NumberText(*million), Currency(report));
   }
   return text;
 }
@@ -50,7 +35,7 @@ std::string Cost(const PlanReport& report, const Plan& plan) {
 // "3 replicas of 'on', for 3.00 USD an hour". REQUIRES: there is a peak.
 std::string Fleet(const PlanReport& report, const Plan& plan) {
   const double replicas = plan.Find(plan::kReplicas).value_or(0);
-  return absl::StrCat(Format(replicas),
+  return absl::StrCat(plan::NumberText(replicas),
                       replicas == 1 ? " replica of '" : " replicas of '",
                       plan.limit.label, "'", Cost(report, plan));
 }
@@ -63,8 +48,8 @@ std::string Saved(double share) {
 std::string AnswerForPeak(const PlanReport& report) {
   std::string answer = absl::StrFormat(
       "A peak of %s requests/s within p99 <= %s ms takes %s.",
-      Format(*report.request.peak_rate), Format(report.request.slo_p99_ms),
-      Fleet(report, report.plan));
+      plan::NumberText(*report.request.peak_rate),
+      plan::NumberText(report.request.slo_p99_ms), Fleet(report, report.plan));
   if (const auto share = SavedShare(report)) {
     absl::StrAppendFormat(&answer, " Before it took %s: %s.",
                           Fleet(report, *report.before), Saved(*share));
@@ -76,12 +61,12 @@ std::string AnswerForReplica(const PlanReport& report) {
   const SloPoint& limit = report.plan.limit;
   std::string answer = absl::StrFormat(
       "One replica of '%s' carries %s requests/s within p99 <= %s ms.",
-      limit.label, Format(limit.lambda_max()),
-      Format(report.request.slo_p99_ms));
+      limit.label, plan::NumberText(limit.lambda_max()),
+      plan::NumberText(report.request.slo_p99_ms));
   if (report.before.has_value()) {
     const SloPoint& before = report.before->limit;
     absl::StrAppendFormat(&answer, " Before, one of '%s' carried %s: %.2fx.",
-                          before.label, Format(before.lambda_max()),
+                          before.label, plan::NumberText(before.lambda_max()),
                           limit.lambda_max() / before.lambda_max());
   }
   return answer;
@@ -93,7 +78,7 @@ std::string Measured(const SloPoint& limit) {
       "'%s', model %s, %s: %s requests/s, p99 %.2f ms, p99.9 %.2f ms, %.2f %% "
       "of %d requests succeeded%s",
       limit.label, limit.model, DescribeLoad(point),
-      Format(point.achieved_rate), point.latency.p99_us / 1e3,
+      plan::NumberText(point.achieved_rate), point.latency.p99_us / 1e3,
       point.latency.p999_us / 1e3, SuccessShare(point) * 100, point.planned,
       limit.is_simulated ? "; simulated device" : "");
 }
@@ -101,14 +86,15 @@ std::string Measured(const SloPoint& limit) {
 std::string Price(const PlanPrice& price) {
   const plan::PriceRow& row = price.row;
   const std::string upfront =
-      row.upfront > 0 ? absl::StrFormat(" and %s %s upfront for %s hours",
-                                        Format(row.upfront), price.currency,
-                                        Format(row.term_hours))
-                      : "";
+      row.upfront > 0
+          ? absl::StrFormat(" and %s %s upfront for %s hours",
+                            plan::NumberText(row.upfront), price.currency,
+                            plan::NumberText(row.term_hours))
+          : "";
   return absl::StrFormat(
       "%s: %s %s an hour%s, devices: %d; as of %s, source: %s",
-      plan::Describe(row), Format(row.per_hour), price.currency, upfront,
-      row.devices_per_instance, price.as_of, price.source);
+      plan::Describe(row), plan::NumberText(row.per_hour), price.currency,
+      upfront, row.devices_per_instance, price.as_of, price.source);
 }
 
 ReportTable NumberTable(const PlanReport& report) {
@@ -118,14 +104,14 @@ ReportTable NumberTable(const PlanReport& report) {
     table.headings.push_back("before");
   }
   table.headings.push_back(report.before.has_value() ? "after" : "value");
-  for (const PlanNumber& number : report.plan.numbers) {
-    std::vector<std::string> row = {number.formula.name,
-                                    Unit(report, number.formula)};
+  for (const plan::Number& number : report.plan.numbers) {
+    std::vector<std::string> row = {
+        number.formula.name, plan::UnitText(number.formula, Currency(report))};
     if (report.before.has_value()) {
       const auto before = report.before->Find(number.formula);
-      row.push_back(before.has_value() ? Format(*before) : "-");
+      row.push_back(before.has_value() ? plan::NumberText(*before) : "-");
     }
-    row.push_back(Format(number.value));
+    row.push_back(plan::NumberText(number.value));
     table.rows.push_back(row);
   }
   for (const std::string& note : PlanNotes(report)) {
@@ -171,11 +157,7 @@ std::string PlanText(const PlanReport& report, size_t columns) {
   }
   absl::StrAppend(&text, "\n", ToText(NumberTable(report), columns),
                   "\nformulas:\n");
-  for (const PlanNumber& number : report.plan.numbers) {
-    absl::StrAppend(&text, "  ", number.formula.name, " = ",
-                    number.formula.expression,
-                    "\n      source: ", number.formula.source, "\n");
-  }
+  absl::StrAppend(&text, plan::FormulaText(report.plan.numbers));
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   for (std::string& line : lines) {
     line = Wrapped(line, columns, 6);

@@ -10,11 +10,6 @@
 namespace ferry::plan {
 namespace {
 
-// What floating point may add to a whole number.
-constexpr double kRounding = 1e-12;
-
-double CeilCount(double count) { return std::ceil(count * (1 - kRounding)); }
-
 absl::Status Check(const CapacityInput& input) {
   absl::Status status = CheckPositive("lambda_max", input.lambda_max);
   status.Update(CheckPositive("peak rate", input.peak_rate));

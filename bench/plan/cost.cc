@@ -10,6 +10,7 @@ namespace ferry::plan {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
+constexpr double kHoursPerDay = 24;
 constexpr double kMillion = 1e6;
 
 absl::Status Check(const ReservedOffer& offer) {
@@ -18,6 +19,12 @@ absl::Status Check(const ReservedOffer& offer) {
   status.Update(CheckNotNegative("reserved per hour", offer.reserved_per_hour));
   status.Update(CheckNotNegative("upfront", offer.upfront));
   status.Update(CheckPositive("term hours", offer.term_hours));
+  status.Update(CheckReplicas("instances", offer.instances, 1));
+  if (status.ok() && !(offer.used_share > 0 && offer.used_share <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "used share: expected a share of the term above 0 and up to 1, got ",
+        offer.used_share));
+  }
   if (status.ok() && offer.reserved_per_hour == 0 && offer.upfront == 0) {
     return absl::InvalidArgumentError(
         "reserved per hour: expected a price there or upfront, got 0 for both");
@@ -91,13 +98,79 @@ absl::StatusOr<BreakEven> CompareReserved(const ReservedOffer& offer) {
     return status;
   }
   BreakEven result;
-  result.on_demand_total = offer.on_demand_per_hour * offer.term_hours;
+  const auto instances = static_cast<double>(offer.instances);
+  result.on_demand_total =
+      offer.on_demand_per_hour * offer.term_hours * instances;
   result.reserved_total =
-      offer.upfront + offer.reserved_per_hour * offer.term_hours;
-  result.saved = result.on_demand_total - result.reserved_total;
-  result.saved_share = result.saved / result.on_demand_total;
+      (offer.upfront + offer.reserved_per_hour * offer.term_hours) * instances;
+  const double used = result.on_demand_total * offer.used_share;
+  result.saved = used - result.reserved_total;
+  result.saved_share = result.saved / used;
   result.share_of_term = result.reserved_total / result.on_demand_total;
   return result;
+}
+
+absl::StatusOr<double> CostOfRun(double device_per_hour, int64_t devices,
+                                 double hours) {
+  absl::Status status = CheckPositive("device per hour", device_per_hour);
+  status.Update(CheckReplicas("devices", devices, 1));
+  status.Update(CheckPositive("hours", hours));
+  if (!status.ok()) {
+    return status;
+  }
+  return device_per_hour * static_cast<double>(devices) * hours;
+}
+
+absl::StatusOr<double> SpotPerHour(double device_per_hour,
+                                   double redone_share) {
+  if (absl::Status status = CheckPositive("device per hour", device_per_hour);
+      !status.ok()) {
+    return status;
+  }
+  if (!(redone_share >= 0 && redone_share < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("redone share: expected a share from 0 to below 1, got ",
+                     redone_share));
+  }
+  return device_per_hour / (1 - redone_share);
+}
+
+absl::StatusOr<double> OffShare(double on_hours_per_week) {
+  if (!(on_hours_per_week > 0 && on_hours_per_week <= kHoursPerWeek)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hours on per week: expected more than 0 and at most ",
+                     kHoursPerWeek, ", got ", on_hours_per_week));
+  }
+  return 1 - on_hours_per_week / kHoursPerWeek;
+}
+
+absl::StatusOr<OfflinePlan> PlanOffline(const OfflineWork& work) {
+  absl::Status status = CheckPositive("items per day", work.items_per_day);
+  status.Update(CheckReplicas("windows per day", work.windows_per_day, 1));
+  status.Update(CheckPositive("window hours", work.window_hours));
+  status.Update(CheckPositive("rate", work.rate));
+  if (!status.ok()) {
+    return status;
+  }
+  const auto windows = static_cast<double>(work.windows_per_day);
+  if (windows * work.window_hours > kHoursPerDay) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "windows: expected ", kHoursPerDay, " hours a day at most, got ",
+        work.windows_per_day, " of ", work.window_hours, " hours"));
+  }
+  OfflinePlan plan;
+  plan.items_per_window = work.items_per_day / windows;
+  const double of_device = work.window_hours * kSecondsPerHour * work.rate;
+  const double devices = CeilCount(plan.items_per_window / of_device);
+  if (devices > static_cast<double>(kMaxReplicas)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("items per day: expected what ", kMaxReplicas,
+                     " devices do in their windows, got ", work.items_per_day));
+  }
+  plan.devices = static_cast<int64_t>(devices);
+  plan.window_used = plan.items_per_window / (of_device * devices);
+  plan.device_hours_per_day = devices * work.window_hours * windows;
+  return plan;
 }
 
 absl::StatusOr<double> EnergyPerThousand(double joules, double requests) {

@@ -15,6 +15,12 @@ struct Formula {
   const char* source;
 };
 
+// A number that a formula gives.
+struct Number {
+  Formula formula;
+  double value = 0;
+};
+
 inline constexpr Formula kLambdaMax = {
     "lambda_max", "requests/s",
     "highest rate of successes that one replica reached in a steady open loop "
@@ -77,6 +83,72 @@ inline constexpr Formula kBreakEvenShare = {
     "(upfront + reserved_per_hour * term_hours) / (on_demand_per_hour * "
     "term_hours)",
     "arithmetic: used for more of the term than this, reserved is cheaper"};
+inline constexpr Formula kTermHours = {"term_hours", "h", "given",
+                                       "the row of the price file, or given"};
+inline constexpr Formula kUsedShare = {
+    "used_share", "share of the term", "given",
+    "given: for how much of the term the instances are needed"};
+inline constexpr Formula kRedoneShare = {
+    "redone_share", "share of the work", "given",
+    "given: work that is lost by interruptions and done again"};
+inline constexpr Formula kOnDemandPerHour = {"on_demand_per_hour", "currency/h",
+                                             "per_hour / devices_per_instance",
+                                             "the row of the price file"};
+inline constexpr Formula kSpotSavedShare = {
+    "saved_share", "share", "1 - spot_per_hour / on_demand_per_hour",
+    "arithmetic; negative: spot costs more"};
+inline constexpr Formula kCostPerHourOfInstances = {
+    "cost_per_hour", "currency/h",
+    "device_per_hour * devices_per_instance * instances", "arithmetic"};
+inline constexpr Formula kOnDemandPerMonth = {
+    "on_demand_per_month", "currency/month",
+    "on_demand_per_hour * instances * 720",
+    "arithmetic, 30 days of 24 hours, as published comparisons have it; twelve "
+    "of them are 8640 hours, not the 8760 of a year"};
+inline constexpr Formula kOnDemandTotal = {
+    "on_demand_total", "currency",
+    "on_demand_per_hour * term_hours * instances",
+    "arithmetic: used for the whole term"};
+inline constexpr Formula kReservedTotal = {
+    "reserved_total", "currency",
+    "(upfront + reserved_per_hour * term_hours) * instances",
+    "arithmetic: paid for the whole term, used or not"};
+inline constexpr Formula kSaved = {
+    "saved", "currency", "on_demand_total * used_share - reserved_total",
+    "arithmetic; negative: reserved costs more"};
+inline constexpr Formula kSavedShare = {
+    "saved_share", "share", "saved / (on_demand_total * used_share)",
+    "arithmetic"};
+inline constexpr Formula kBreakEvenHours = {
+    "break_even_hours", "h", "break_even_share * term_hours",
+    "arithmetic: hours of use of the term from which reserved is cheaper"};
+inline constexpr Formula kOffShare = {"off_share", "share of the week",
+                                      "1 - on_hours_per_week / 168",
+                                      "arithmetic, 7 days of 24 hours"};
+inline constexpr Formula kSavedPerMonth = {
+    "saved_per_month", "currency/month", "cost_per_hour * 720 * off_share",
+    "arithmetic, 30 days of 24 hours; only where what is off is not paid for"};
+inline constexpr Formula kSpotPerHour = {
+    "spot_per_hour", "currency/h", "device_per_hour / (1 - redone_share)",
+    "arithmetic: an hour of work that counts, where interruptions have a share "
+    "of the work done again"};
+inline constexpr Formula kItemsPerWindow = {"items_per_window", "items",
+                                            "items_per_day / windows_per_day",
+                                            "arithmetic"};
+inline constexpr Formula kOfflineDevices = {
+    "devices", "devices",
+    "ceil(items_per_window / (window_hours * 3600 * rate))",
+    "arithmetic; rate: items/s of one device, as measured"};
+inline constexpr Formula kWindowUsed = {
+    "window_used", "share",
+    "items_per_window / (window_hours * 3600 * rate * devices)",
+    "arithmetic: the rest of each window is idle"};
+inline constexpr Formula kDeviceHoursPerDay = {
+    "device_hours_per_day", "h", "devices * window_hours * windows_per_day",
+    "arithmetic, where devices are paid for in their windows alone"};
+inline constexpr Formula kCostPerDay = {
+    "cost_per_day", "currency/day", "device_per_hour * device_hours_per_day",
+    "arithmetic"};
 inline constexpr Formula kEnergyPerThousand = {
     "energy_per_thousand", "J", "joules / requests * 1000",
     "arithmetic; joules from an energy counter (NVML: "

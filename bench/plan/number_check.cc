@@ -2,6 +2,8 @@
 // check asks for what is right.
 #include "bench/plan/number_check.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 
 namespace ferry::plan {
@@ -27,5 +29,7 @@ absl::Status CheckReplicas(const std::string& name, int64_t value,
   return absl::InvalidArgumentError(absl::StrCat(
       name, ": expected from ", least, " to ", kMaxReplicas, ", got ", value));
 }
+
+double CeilCount(double count) { return std::ceil(count * (1 - kRounding)); }
 
 }  // namespace ferry::plan

@@ -17,6 +17,13 @@ inline constexpr double kSmallestNumber = 1e-9;
 inline constexpr double kLargestNumber = 1e12;
 inline constexpr int64_t kMaxReplicas = 1'000'000'000;
 
+// What floating point may add to a whole number.
+inline constexpr double kRounding = 1e-12;
+
+// Returns how many whole ones `count` takes; what is within kRounding of a
+// whole number counts as it.
+double CeilCount(double count);
+
 // Refuses what is not from kSmallestNumber to kLargestNumber: zero, negative
 // numbers, NaN and infinity among them. `name` is for the message.
 absl::Status CheckPositive(const std::string& name, double value);

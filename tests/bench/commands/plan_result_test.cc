@@ -226,7 +226,7 @@ TEST(PlanTextTest, ShowsEachNumberItsFormulaAndItsSource) {
   PlanReport report = Report(Request(), Price());
   report.price->age_warning = "prices are old";
   const std::string text = PlanText(WithBefore(report, 40));
-  for (const PlanNumber& number : report.plan.numbers) {
+  for (const plan::Number& number : report.plan.numbers) {
     EXPECT_THAT(text, HasSubstr("\n" + std::string(number.formula.name)));
     EXPECT_THAT(text, HasSubstr(std::string(number.formula.name) + " = " +
                                 number.formula.expression +

@@ -246,6 +246,69 @@ TEST(CostTest, UpfrontCountsAndMayNotPayOff) {
   EXPECT_DOUBLE_EQ(dear->saved, -100);
 }
 
+TEST(CostTest, UseAndInstancesOfAReservation) {
+  const auto offer = CompareReserved({.on_demand_per_hour = 2,
+                                      .reserved_per_hour = 1,
+                                      .upfront = 100,
+                                      .term_hours = 1000,
+                                      .used_share = 0.5,
+                                      .instances = 3});
+  ASSERT_TRUE(offer.ok()) << offer.status();
+  EXPECT_DOUBLE_EQ(offer->on_demand_total, 6000);
+  EXPECT_DOUBLE_EQ(offer->reserved_total, 3300);
+  EXPECT_DOUBLE_EQ(offer->saved, -300);
+  EXPECT_DOUBLE_EQ(offer->saved_share, -0.1);
+  EXPECT_DOUBLE_EQ(offer->share_of_term, 0.55);
+}
+
+// The totals are those of an article's table of one run. It gives the price of
+// the first alone; 48 hours at the others' are what leads to their totals.
+TEST(CostTest, ARunOfTwoDays) {
+  EXPECT_NEAR(*CostOfRun(32.77, 1, 48), 1572.96, 1e-6);
+  EXPECT_NEAR(*CostOfRun(9.00, 1, 48), 432, 1e-6);
+  EXPECT_NEAR(*CostOfRun(16.00, 1, 48), 768, 1e-6);
+  EXPECT_NEAR(*CostOfRun(4.80, 1, 48), 230.40, 1e-6);
+  EXPECT_NEAR(*CostOfRun(6.40, 1, 48), 307.20, 1e-6);
+}
+
+TEST(CostTest, AYearOfEightDevices) {
+  EXPECT_NEAR(*CostOfRun(1.80, 8, kHoursPerYear), 126'144, 1e-6);
+  EXPECT_NEAR(*CostOfRun(2.40, 8, kHoursPerYear), 168'192, 1e-6);
+}
+
+TEST(CostTest, WorkDoneAgainRaisesASpotPrice) {
+  EXPECT_DOUBLE_EQ(*SpotPerHour(0.25, 0), 0.25);
+  EXPECT_DOUBLE_EQ(*SpotPerHour(0.25, 0.5), 0.5);
+}
+
+TEST(CostTest, HoursOff) {
+  EXPECT_DOUBLE_EQ(*OffShare(168), 0);
+  EXPECT_DOUBLE_EQ(*OffShare(84), 0.5);
+}
+
+TEST(CostTest, OfflineWorkIsDoneWithinItsWindows) {
+  const OfflineWork work = {
+      .items_per_day = 1e6, .windows_per_day = 6, .window_hours = 4, .rate = 5};
+  const auto plan = PlanOffline(work);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_NEAR(plan->items_per_window, 166'666.67, 0.005);
+  EXPECT_EQ(plan->devices, 3) << "of 72,000 items a window each";
+  EXPECT_NEAR(plan->window_used, 166'666.67 / 216'000, 1e-6);
+  EXPECT_DOUBLE_EQ(plan->device_hours_per_day, 72);
+  const auto exact = PlanOffline({.items_per_day = 144'000,
+                                  .windows_per_day = 1,
+                                  .window_hours = 4,
+                                  .rate = 5});
+  EXPECT_EQ(exact->devices, 2);
+  EXPECT_THAT(std::string(PlanOffline({.items_per_day = 1,
+                                       .windows_per_day = 7,
+                                       .window_hours = 4,
+                                       .rate = 1})
+                              .status()
+                              .message()),
+              HasSubstr("24 hours a day at most, got 7 of 4 hours"));
+}
+
 TEST(CostTest, EnergyOfAThousand) {
   EXPECT_DOUBLE_EQ(*EnergyPerThousand(500, 250), 2000);
   EXPECT_DOUBLE_EQ(*EnergyPerThousand(400 * 3, 1200), 1000)
@@ -276,6 +339,27 @@ TEST(CostTest, NonsenseIsRefused) {
     EXPECT_FALSE(CompareReserved({1, 1, 0, wrong}).ok()) << wrong;
     EXPECT_FALSE(CompareReserved({1, wrong, 0, 1}).ok()) << wrong;
   }
+  for (const double wrong : kNoPositiveNumbers) {
+    EXPECT_FALSE(CostOfRun(wrong, 1, 1).ok()) << wrong;
+    EXPECT_FALSE(CostOfRun(1, 1, wrong).ok()) << wrong;
+    EXPECT_FALSE(SpotPerHour(wrong, 0).ok()) << wrong;
+    EXPECT_FALSE(PlanOffline({wrong, 1, 1, 1}).ok()) << wrong;
+    EXPECT_FALSE(PlanOffline({1, 1, wrong, 1}).ok()) << wrong;
+    EXPECT_FALSE(PlanOffline({1, 1, 1, wrong}).ok()) << wrong;
+  }
+  for (const double wrong : {-0.1, 1.0, kNan, kInfinity}) {
+    EXPECT_FALSE(SpotPerHour(1, wrong).ok()) << wrong;
+  }
+  for (const double wrong : {-1.0, 0.0, 168.1, kNan, kInfinity}) {
+    EXPECT_FALSE(OffShare(wrong).ok()) << wrong;
+  }
+  for (const double wrong : {-0.1, 0.0, 1.1, kNan}) {
+    EXPECT_FALSE(CompareReserved({1, 1, 0, 1, wrong}).ok()) << wrong;
+  }
+  EXPECT_FALSE(CompareReserved({1, 1, 0, 1, 1, 0}).ok());
+  EXPECT_FALSE(CostOfRun(1, 0, 1).ok());
+  EXPECT_FALSE(PlanOffline({1, 0, 1, 1}).ok());
+  EXPECT_FALSE(PlanOffline({kLargestNumber, 1, 1e-9, 1e-9}).ok());
   EXPECT_FALSE(CompareReserved({1, 1, -1, 1}).ok());
   EXPECT_FALSE(CostOfFleet({1, 0}).ok());
   EXPECT_FALSE(CostOfFleet({1, kMaxReplicas + 1}).ok());

@@ -1,0 +1,306 @@
+// Implements `ferryctl cost`: flags of each question, to its answer.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "bench/plan/number_check.h"
+#include "bench/report/machine.h"
+#include "bench/report/report_json.h"
+#include "deploy/ctl/commands.h"
+#include "deploy/ctl/cost_answers.h"
+#include "flags/value_checks.h"
+
+namespace ferry::ctl {
+namespace {
+
+// The flags of all questions; each has some of them.
+struct CostFlags {
+  std::string price_path;  // empty: no prices
+  std::string kind = "on_demand";
+  PriceChoice choice;
+  double used_share = 1;
+  Interruption interruption;
+  double on_hours_per_week = 0;
+  plan::OfflineWork work;
+  ServedRate served;
+  std::vector<std::string> rates;  // "DEVICE=RATE"
+};
+
+absl::StatusOr<Prices> ReadPrices(const std::string& path) {
+  const auto text = bench::ReadFile(path);
+  if (!text.ok()) {
+    return text.status();
+  }
+  auto file = plan::ParsePrices(*text, path);
+  if (!file.ok()) {
+    return file.status();
+  }
+  const auto warning = plan::AgeWarning(*file, bench::DateNow().substr(0, 10));
+  if (!warning.ok()) {
+    return warning.status();
+  }
+  return Prices{.file = *std::move(file), .age_warning = *warning};
+}
+
+absl::StatusOr<std::map<std::string, double>> ParseRates(
+    const std::vector<std::string>& texts) {
+  std::map<std::string, double> rates;
+  for (const std::string& text : texts) {
+    const size_t at = text.rfind('=');
+    double rate = 0;
+    if (at == std::string::npos || at == 0 ||
+        !absl::SimpleAtod(text.substr(at + 1), &rate)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--rate: expected DEVICE=REQUESTS_A_SECOND, got '", text, "'"));
+    }
+    if (!rates.emplace(text.substr(0, at), rate).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--rate: expected each device once, got '", text, "' after another"));
+    }
+  }
+  return rates;
+}
+
+using Flags = std::shared_ptr<CostFlags>;
+
+// Where the questions are added, and what they are asked into.
+struct Questions {
+  CLI::App& cost;
+  Invocation& invocation;
+};
+
+// Adds a question whose answer `ask` has from the flags.
+template <typename Ask>
+CLI::App& AddQuestion(const Questions& questions, const std::string& name,
+                      const std::string& text, const Flags& flags, Ask ask) {
+  CLI::App& question = *questions.cost.add_subcommand(name, text);
+  question.callback([&invocation = questions.invocation, flags, ask] {
+    invocation.ask = [flags, ask] { return ask(*flags); };
+  });
+  return question;
+}
+
+// The same of one that is asked with the prices of the file.
+template <typename Ask>
+CLI::App& AddPricedQuestion(const Questions& questions, const std::string& name,
+                            const std::string& text, const Flags& flags,
+                            Ask ask) {
+  return AddQuestion(questions, name, text, flags,
+                     [ask](const CostFlags& given) -> absl::StatusOr<Answer> {
+                       const auto prices = ReadPrices(given.price_path);
+                       if (!prices.ok()) {
+                         return prices.status();
+                       }
+                       return ask(*prices, given);
+                     });
+}
+
+CLI::Option* AddPrices(CLI::App& question, CostFlags& flags) {
+  return question
+      .add_option("--prices", flags.price_path, "price file; docs/planning.md")
+      ->type_name("FILE");
+}
+
+CLI::Option* AddDevice(CLI::App& question, CostFlags& flags) {
+  return question.add_option("--device", flags.choice.device,
+                             "of the price file");
+}
+
+CLI::Option* AddRegion(CLI::App& question, CostFlags& flags) {
+  return question.add_option("--region", flags.choice.region,
+                             "where the device has prices of several");
+}
+
+void AddTerm(CLI::App& question, CostFlags& flags) {
+  question.add_option("--term-hours", flags.choice.term_hours,
+                      "of a reserved price, where there are several");
+}
+
+// Adds what picks the rows of one device.
+void AddChoice(CLI::App& question, CostFlags& flags) {
+  AddPrices(question, flags)->required();
+  AddDevice(question, flags)->required();
+  AddRegion(question, flags);
+}
+
+void AddInstances(CLI::App& question, CostFlags& flags) {
+  question
+      .add_option("--instances", flags.choice.instances, "how many instances")
+      ->capture_default_str()
+      ->check(IntegerFrom(1, plan::kMaxReplicas));
+}
+
+void AddCommitment(CLI::App& question, CostFlags& flags) {
+  AddChoice(question, flags);
+  AddInstances(question, flags);
+  AddTerm(question, flags);
+  question
+      .add_option("--used-share", flags.used_share,
+                  "of the term in which the instances are needed")
+      ->capture_default_str()
+      ->check(NumberFrom(0, 1));
+}
+
+Commitment CommitmentOf(const CostFlags& flags) {
+  return {.choice = flags.choice, .used_share = flags.used_share};
+}
+
+void AddReserved(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  AddCommitment(
+      AddPricedQuestion(questions, "reserved",
+                        "what a commitment costs, and saves", flags,
+                        [](const Prices& prices, const CostFlags& given) {
+                          return ReservedAnswer(prices, CommitmentOf(given));
+                        }),
+      *flags);
+}
+
+void AddBreakEven(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  AddCommitment(
+      AddPricedQuestion(questions, "breakeven",
+                        "from how many hours on reserved is cheaper", flags,
+                        [](const Prices& prices, const CostFlags& given) {
+                          return BreakEvenAnswer(prices, CommitmentOf(given));
+                        }),
+      *flags);
+}
+
+void AddSpot(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  CLI::App& question = AddPricedQuestion(
+      questions, "spot", "what devices save that may be taken back", flags,
+      [](const Prices& prices, const CostFlags& given) {
+        return SpotAnswer(prices, given.choice, given.interruption);
+      });
+  AddChoice(question, *flags);
+  question.add_flag("--interruptible", flags->interruption.is_interruptible,
+                    "the work has no SLA, and begins again where it was");
+  question
+      .add_option("--redone-share", flags->interruption.redone_share,
+                  "of the work that interruptions lose, below 1")
+      ->capture_default_str()
+      ->check(NumberFrom(0, 1));
+}
+
+void AddSchedule(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  CLI::App& question = AddPricedQuestion(
+      questions, "schedule", "what is saved by hours without devices", flags,
+      [](const Prices& prices, const CostFlags& given) {
+        return ScheduleAnswer(prices, given.choice, given.on_hours_per_week);
+      });
+  AddChoice(question, *flags);
+  AddInstances(question, *flags);
+  question
+      .add_option("--on-hours-per-week", flags->on_hours_per_week,
+                  "hours of the week in which they are on")
+      ->required()
+      ->check(NumberFrom(0, plan::kHoursPerWeek));
+}
+
+void AddOffline(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  CLI::App& question = AddQuestion(
+      questions, "offline", "how many devices do a day's work in its windows",
+      flags, [](const CostFlags& given) -> absl::StatusOr<Answer> {
+        if (given.price_path.empty()) {
+          return OfflineAnswer(given.work, std::nullopt, given.choice);
+        }
+        const auto prices = ReadPrices(given.price_path);
+        if (!prices.ok()) {
+          return prices.status();
+        }
+        return OfflineAnswer(given.work, *prices, given.choice);
+      });
+  plan::OfflineWork& work = flags->work;
+  question
+      .add_option("--items-per-day", work.items_per_day,
+                  "items that come in a day")
+      ->required();
+  question
+      .add_option("--windows-per-day", work.windows_per_day,
+                  "times a day that work is done")
+      ->capture_default_str();
+  question
+      .add_option("--window-hours", work.window_hours,
+                  "hours that each of them may take")
+      ->required();
+  question
+      .add_option("--rate", work.rate, "items/s of one device, as measured")
+      ->required();
+  CLI::Option* const prices = AddPrices(question, *flags);
+  CLI::Option* const device = AddDevice(question, *flags)->needs(prices);
+  prices->needs(device);
+  AddRegion(question, *flags)->needs(prices);
+}
+
+void AddPerMillion(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  CLI::App& question = AddPricedQuestion(
+      questions, "per-million", "what a million requests cost", flags,
+      [](const Prices& prices,
+         const CostFlags& given) -> absl::StatusOr<Answer> {
+        const auto kind = plan::ParseKind(given.kind);
+        if (!kind.ok()) {
+          return kind.status();
+        }
+        return PerMillionAnswer(prices, given.choice, *kind, given.served);
+      });
+  AddChoice(question, *flags);
+  AddInstances(question, *flags);
+  question.add_option("--kind", flags->kind, "which price")
+      ->capture_default_str()
+      ->check(OneOf({plan::KindName(plan::PriceKind::kOnDemand),
+                     plan::KindName(plan::PriceKind::kReserved),
+                     plan::KindName(plan::PriceKind::kSpot)}));
+  AddTerm(question, *flags);
+  question
+      .add_option("--average-rate", flags->served.average_rate,
+                  "requests/s of all instances, on average")
+      ->required();
+  question.add_option("--lambda-max", flags->served.lambda_max,
+                      "requests/s of one device within its SLO, as measured");
+}
+
+void AddRank(const Questions& questions) {
+  const auto flags = std::make_shared<CostFlags>();
+  CLI::App& question = AddPricedQuestion(
+      questions, "rank", "which device serves a million requests for the least",
+      flags,
+      [](const Prices& prices,
+         const CostFlags& given) -> absl::StatusOr<Answer> {
+        const auto rates = ParseRates(given.rates);
+        return rates.ok() ? RankAnswer(prices, *rates) : rates.status();
+      });
+  AddPrices(question, *flags)->required();
+  question
+      .add_option("--rate", flags->rates,
+                  "DEVICE=requests/s of one, as measured; for each device")
+      ->type_name("TEXT")
+      ->required();
+}
+
+}  // namespace
+
+void AddCostCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App& cost = *app.add_subcommand("cost", "say what devices cost");
+  cost.require_subcommand(1);
+  const Questions questions = {.cost = cost, .invocation = invocation};
+  AddReserved(questions);
+  AddBreakEven(questions);
+  AddSpot(questions);
+  AddSchedule(questions);
+  AddOffline(questions);
+  AddPerMillion(questions);
+  AddRank(questions);
+}
+
+}  // namespace ferry::ctl

@@ -1,0 +1,134 @@
+"""ferryctl at the command line: exit codes, JSON by its schema, and what it says
+of price files that are wrong."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).parents[2]
+CTL = os.environ["FERRY_CTL"]
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((ROOT / "docs/ctl-answer.schema.json").read_text()))
+GOOD = {
+    "currency": "USD", "as_of": "2026-01-01", "source": "made up",
+    "rows": [
+        {"device": "L4", "region": "a", "kind": "on_demand", "per_hour": 0.80},
+        {"device": "L4", "region": "a", "kind": "spot", "per_hour": 0.25},
+        {"device": "L4", "region": "a", "kind": "reserved", "per_hour": 0.50,
+         "term_hours": 8760}]}
+PRICED = ("--prices", "prices.json", "--device", "L4")
+QUESTIONS = (
+    ("reserved", *PRICED), ("breakeven", *PRICED),
+    ("spot", *PRICED, "--interruptible"),
+    ("schedule", *PRICED, "--on-hours-per-week", "60"),
+    ("offline", "--items-per-day", "1e6", "--windows-per-day", "6",
+     "--window-hours", "4", "--rate", "5"),
+    ("per-million", *PRICED, "--average-rate", "30", "--lambda-max", "90"),
+    ("rank", "--prices", "prices.json", "--rate", "L4=90"))
+
+
+class CtlTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.write(GOOD)
+
+    def write(self, prices):
+        (self.folder / "prices.json").write_text(json.dumps(prices))
+
+    def ask(self, *flags):
+        return subprocess.run([CTL, *flags], cwd=self.folder, capture_output=True,
+                              text=True, timeout=60, check=False)
+
+    def assert_refused(self, code, text, *flags):
+        ended = self.ask(*flags)
+        self.assertEqual(ended.returncode, code, ended)
+        self.assertEqual(ended.stdout, "")
+        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+        self.assertTrue(ended.stderr.startswith("ferryctl: "), ended.stderr)
+        self.assertIn(text, ended.stderr)
+
+    def test_each_question_is_answered_in_text_and_json(self):
+        for question in QUESTIONS:
+            with self.subTest(question=question[0]):
+                text = self.ask("cost", *question)
+                self.assertEqual(text.returncode, 0, text)
+                self.assertIn("formulas:", text.stdout)
+                ended = self.ask("cost", *question, "--json")
+                self.assertEqual(ended.returncode, 0, ended)
+                answer = json.loads(ended.stdout)
+                SCHEMA.validate(answer)
+                self.assertEqual(answer["command"], f"cost {question[0]}")
+                self.assertTrue(text.stdout.startswith(answer["answer"]))
+
+    def test_findings_end_it_with_3_where_that_is_asked_for(self):
+        little = ("cost", "reserved", *PRICED, "--used-share")
+        self.assertEqual(self.ask(*little, "0.9").returncode, 0)
+        self.assertEqual(self.ask(*little, "0.5").returncode, 3)
+        ended = self.ask(*little, "0.5", "--json")
+        self.assertIn("used_below_break_even", ended.stdout)
+        # Prices of January are old.
+        self.assertEqual(
+            self.ask(*little, "0.9", "--fail-on", "warning").returncode, 3)
+
+    def test_wrong_price_files(self):
+        def but(**changes):
+            return {key: value for key, value in (GOOD | changes).items()
+                    if value is not None}
+
+        row = GOOD["rows"][0]
+        for prices, text in (
+                (but(as_of=None), "as_of: expected the day of the prices"),
+                (but(source=None), "source: expected"),
+                (but(as_of="soon"), "as_of: expected the day"),
+                (but(colour="red"), "for 'colour'"),
+                (but(rows=[row | {"per_hour": -1}]), "per_hour: expected"),
+                (but(rows=[row | {"per_hours": 1}]), "for 'per_hours'"),
+                (but(rows=[row | {"kind": "free"}]), "kind: expected"),
+                (but(rows=[row, row]), "expected one row for each device")):
+            with self.subTest(text=text):
+                self.write(prices)
+                self.assert_refused(1, text, "cost", "rank", "--prices",
+                                    "prices.json", "--rate", "L4=90")
+        (self.folder / "prices.json").write_text("{")
+        self.assert_refused(1, "prices.json: expected JSON", "cost", "rank",
+                            "--prices", "prices.json", "--rate", "L4=90")
+
+    def test_what_is_not_there_is_not_known(self):
+        self.assert_refused(2, "cannot read", "cost", "rank", "--prices",
+                            "none.json", "--rate", "L4=90")
+        self.assert_refused(2, "no price of 'H100'", "cost", "breakeven",
+                            "--prices", "prices.json", "--device", "H100")
+
+    def test_wrong_flags(self):
+        self.assert_refused(1, "--no-such-flag", "cost", "rank",
+                            "--no-such-flag")
+        self.assert_refused(1, "--interruptible", "cost", "spot", *PRICED)
+        self.assert_refused(1, "expected DEVICE=", "cost", "rank", "--prices",
+                            "prices.json", "--rate", "90")
+        self.assert_refused(1, "fail-on", "cost", "breakeven", *PRICED,
+                            "--fail-on", "never")
+        self.assert_refused(1, "used-share", "cost", "reserved", *PRICED,
+                            "--used-share", "nan")
+        self.assertEqual(self.ask().returncode, 1)
+        self.assertEqual(self.ask("cost").returncode, 1)
+
+    def test_full_disk_is_told(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ended = subprocess.run(
+                [CTL, "cost", "breakeven", *PRICED], cwd=self.folder,
+                stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                check=False)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("cannot write to standard output", ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
