@@ -13,15 +13,10 @@ namespace {
 absl::Status Check(const CapacityInput& input) {
   absl::Status status = CheckPositive("lambda_max", input.lambda_max);
   status.Update(CheckPositive("peak rate", input.peak_rate));
-  status.Update(CheckPositive("headroom", input.headroom));
+  status.Update(CheckHeadroom(input.headroom));
   status.Update(CheckReplicas("spares", input.spares, 0));
   if (!status.ok()) {
     return status;
-  }
-  if (input.headroom > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "headroom: expected a share of lambda_max above 0 and up to 1, got ",
-        input.headroom));
   }
   if (!(input.lost_share >= 0 && input.lost_share < 1)) {
     return absl::InvalidArgumentError(

@@ -48,6 +48,17 @@ inline constexpr Formula kRateAfterLoss = {
 inline constexpr Formula kBurstRatio = {
     "burst_ratio", "times the peak", "1 / headroom",
     "arithmetic: peak of a minute over peak of 15 minutes may be at most this"};
+inline constexpr Formula kDevicesUsed = {
+    "devices_used", "devices",
+    "sum over the models of peak_rate / (lambda_max * headroom)",
+    "arithmetic, of one hour: shares of a device's time add up"};
+inline constexpr Formula kSharedDevices = {
+    "shared_devices", "devices", "ceil(highest devices_used of the hours)",
+    "arithmetic, rounded once, for models that share devices"};
+inline constexpr Formula kDevicesApart = {
+    "devices_apart", "devices",
+    "sum over the models of ceil(highest peak_rate / (lambda_max * headroom))",
+    "arithmetic, where each model has devices of its own"};
 inline constexpr Formula kUtilization = {
     "utilization", "share", "average_rate / (replicas * lambda_max)",
     "utilization law of operational analysis (Denning and Buzen, 1978), with "

@@ -21,6 +21,16 @@ absl::Status CheckNotNegative(const std::string& name, double value) {
   return value == 0 ? absl::OkStatus() : CheckPositive(name, value);
 }
 
+absl::Status CheckHeadroom(double headroom) {
+  absl::Status status = CheckPositive("headroom", headroom);
+  if (status.ok() && headroom > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "headroom: expected a share of lambda_max above 0 and up to 1, got ",
+        headroom));
+  }
+  return status;
+}
+
 absl::Status CheckReplicas(const std::string& name, int64_t value,
                            int64_t least) {
   if (value >= least && value <= kMaxReplicas) {

@@ -31,6 +31,9 @@ absl::Status CheckPositive(const std::string& name, double value);
 // Checks what CheckPositive() does, but zero may pass.
 absl::Status CheckNotNegative(const std::string& name, double value);
 
+// Refuses what is no share of lambda_max to plan with, (0, 1].
+absl::Status CheckHeadroom(double headroom);
+
 // Refuses what is not from `least` to kMaxReplicas.
 absl::Status CheckReplicas(const std::string& name, int64_t value,
                            int64_t least);

@@ -27,6 +27,18 @@ std::string Quote(const Json* json) {
 
 }  // namespace
 
+absl::StatusOr<Json> ParseObject(const std::string& text,
+                                 const std::string& name) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& error) {
+    // "[json...] parse error at line ...", or "number overflow parsing ..."
+    const std::string why = error.what();
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": expected JSON, found a ", why.substr(why.find("] ") + 2)));
+  }
+}
+
 ObjectReader::ObjectReader(const Json& json, std::string where)
     : json_(json), where_(std::move(where)) {
   if (!json_.is_object()) {

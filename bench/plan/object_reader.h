@@ -1,5 +1,6 @@
-// ObjectReader takes members out of one JSON object and keeps the first thing
-// that was wrong, so that its user reads on and asks once, at the end.
+// ParseObject() reads JSON; ObjectReader takes members out of one object and
+// keeps the first thing that was wrong, so that its user reads on and asks
+// once, at the end.
 //
 // Thread safety: thread-compatible. For .cc files: it brings nlohmann's JSON.
 // Errors: INVALID_ARGUMENT, "WHERE: KEY: expected .., got ..".
@@ -12,8 +13,14 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace ferry::plan {
+
+// Returns the JSON of a text; `name` is for the message. nlohmann reports by
+// exception: this is its edge.
+absl::StatusOr<nlohmann::json> ParseObject(const std::string& text,
+                                           const std::string& name);
 
 class ObjectReader {
  public:

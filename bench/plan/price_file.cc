@@ -154,17 +154,8 @@ std::string Describe(const PriceRow& row) {
 
 absl::StatusOr<PriceFile> ParsePrices(const std::string& text,
                                       const std::string& name) {
-  Json json;
-  // nlohmann reports by exception; this is its edge.
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    // "[json...] parse error at line ...", or "number overflow parsing ..."
-    const std::string why = error.what();
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": expected JSON, found a ", why.substr(why.find("] ") + 2)));
-  }
-  return ParseFile(json, name);
+  const absl::StatusOr<Json> json = ParseObject(text, name);
+  return json.ok() ? ParseFile(*json, name) : json.status();
 }
 
 absl::StatusOr<PriceRow> FindPrice(const PriceFile& prices,

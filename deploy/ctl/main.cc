@@ -1,4 +1,4 @@
-// ferryctl says what devices cost, from prices and measured rates.
+// ferryctl says how many devices a load takes, and what they cost.
 //
 // Exit codes: 0 fine; 1 what was asked makes no sense, or a file is not as
 // expected; 2 it cannot know, as something is missing; 3 a finding is as grave
@@ -25,8 +25,9 @@ constexpr int kFound = 3;
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "ferryctl: %s\n", std::string(status.message()).c_str());
-  const bool is_unknown =
-      absl::IsNotFound(status) || absl::IsUnavailable(status);
+  const bool is_unknown = absl::IsNotFound(status) ||
+                          absl::IsUnavailable(status) ||
+                          absl::IsFailedPrecondition(status);
   return is_unknown ? kUnknown : kWrong;
 }
 
@@ -46,7 +47,8 @@ int Print(const Answer& answer, bool in_json, Severity fail_on) {
 
 int main(int argc, char** argv) {
   using ferry::ctl::Severity;
-  CLI::App app{"ferryctl says what devices cost"};
+  CLI::App app{
+      "ferryctl says how many devices a load takes, and what they cost"};
   app.set_version_flag("--version", absl::StrCat("ferryctl ", FERRY_VERSION));
   app.require_subcommand(1);
   app.fallthrough();
@@ -61,6 +63,7 @@ int main(int argc, char** argv) {
                             SeverityName(Severity::kWarning),
                             SeverityName(Severity::kCritical)}));
   ferry::ctl::Invocation invocation;
+  AddCapacityCommand(app, invocation);
   AddCostCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);

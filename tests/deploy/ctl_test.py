@@ -32,6 +32,11 @@ QUESTIONS = (
     ("rank", "--prices", "prices.json", "--rate", "L4=90"))
 
 
+MODELS = {"models": [
+    {"name": "day", "lambda_max": 100, "peak_rates": [0] * 12 + [60] * 12},
+    {"name": "night", "lambda_max": 100, "peak_rates": [60] * 12 + [0] * 12}]}
+
+
 class CtlTest(unittest.TestCase):
 
     def setUp(self):
@@ -67,6 +72,31 @@ class CtlTest(unittest.TestCase):
                 SCHEMA.validate(answer)
                 self.assertEqual(answer["command"], f"cost {question[0]}")
                 self.assertTrue(text.stdout.startswith(answer["answer"]))
+
+    def test_capacity_by_a_rate_a_result_and_several_models(self):
+        (self.folder / "models.json").write_text(json.dumps(MODELS))
+        result = str(ROOT / "bench/results/demo.json")
+        for flags, text in (
+                (("--device-rate", "200", "--peak-rate", "500", "--spares", "0",
+                  "--headroom", "0.8333333333333334"), "takes 3 devices of 200"),
+                (("--result", result, "--label", "mlp, batching on",
+                  "--slo-p99-ms", "100", "--peak-rate", "10000"),
+                 "takes 4 devices of 6954.3"),
+                (("--models", "models.json", "--spares", "0"),
+                 "take 1 device, 1 for the busiest hour, 0 o'clock; with devices "
+                 "of their own, 2 devices")):
+            with self.subTest(flags=flags[0]):
+                ended = self.ask("capacity", *flags, "--json")
+                self.assertEqual(ended.returncode, 0, ended)
+                answer = json.loads(ended.stdout)
+                SCHEMA.validate(answer)
+                self.assertIn(text, answer["answer"])
+        self.assert_refused(1, "expected one of --result", "capacity")
+        self.assert_refused(1, "--peak-rate: expected", "capacity",
+                            "--device-rate", "5")
+        self.assert_refused(2, "p99", "capacity", "--result", result, "--label",
+                            "mlp, batching on", "--slo-p99-ms", "0.001",
+                            "--peak-rate", "1")
 
     def test_findings_end_it_with_3_where_that_is_asked_for(self):
         little = ("cost", "reserved", *PRICED, "--used-share")
