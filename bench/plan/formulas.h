@@ -160,6 +160,16 @@ inline constexpr Formula kDeviceHoursPerDay = {
 inline constexpr Formula kCostPerDay = {
     "cost_per_day", "currency/day", "device_per_hour * device_hours_per_day",
     "arithmetic"};
+inline constexpr Formula kWeightBytes = {
+    "weight_bytes", "bytes", "parameters * bytes_per_parameter",
+    "arithmetic: 4 bytes of fp32, 2 of bf16 and fp16, 1 of int8; or the bytes "
+    "of the file's tensors"};
+inline constexpr Formula kActivationBytes = {
+    "activation_bytes", "bytes", "activation_bytes_per_row * rows",
+    "arithmetic on what was measured of a row"};
+inline constexpr Formula kMemoryBytes = {
+    "memory_bytes", "bytes", "weight_bytes + activation_bytes",
+    "arithmetic, for inference: no gradients, no state of an optimizer"};
 inline constexpr Formula kEnergyPerThousand = {
     "energy_per_thousand", "J", "joules / requests * 1000",
     "arithmetic; joules from an energy counter (NVML: "

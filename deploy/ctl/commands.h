@@ -23,6 +23,7 @@ struct Invocation {
 // `invocation` outlives the app's parsing and the chosen command.
 void AddCapacityCommand(CLI::App& app, Invocation& invocation);
 void AddCostCommand(CLI::App& app, Invocation& invocation);
+void AddMemoryCommand(CLI::App& app, Invocation& invocation);
 
 }  // namespace ferry::ctl
 

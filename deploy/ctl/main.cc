@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   ferry::ctl::Invocation invocation;
   AddCapacityCommand(app, invocation);
   AddCostCommand(app, invocation);
+  AddMemoryCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {

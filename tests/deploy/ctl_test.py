@@ -98,6 +98,28 @@ class CtlTest(unittest.TestCase):
                             "mlp, batching on", "--slo-p99-ms", "0.001",
                             "--peak-rate", "1")
 
+    def test_memory_of_parameters_and_of_a_file_of_weights(self):
+        header = json.dumps({"w": {"dtype": "F32", "shape": [2, 3],
+                                   "data_offsets": [0, 24]}}).encode()
+        (self.folder / "w.safetensors").write_bytes(
+            len(header).to_bytes(8, "little") + header + bytes(24))
+        devices = str(ROOT / "examples/devices.json")
+        for flags, number in ((("--parameters", "7e9"), 14e9),
+                              (("--parameters", "7e9", "--type", "fp32"), 28e9),
+                              (("--weights", "w.safetensors"), 24)):
+            with self.subTest(flags=flags):
+                ended = self.ask("memory", *flags, "--devices", devices, "--json")
+                self.assertEqual(ended.returncode, 0, ended)
+                answer = json.loads(ended.stdout)
+                SCHEMA.validate(answer)
+                numbers = {one["name"]: one["value"] for one in answer["numbers"]}
+                self.assertEqual(numbers["weight_bytes"], number)
+                self.assertIn("H100-80GB", answer["answer"])
+        self.assert_refused(1, "expected one of --parameters", "memory")
+        (self.folder / "w.safetensors").write_bytes(b"no")
+        self.assert_refused(1, "w.safetensors", "memory", "--weights",
+                            "w.safetensors")
+
     def test_findings_end_it_with_3_where_that_is_asked_for(self):
         little = ("cost", "reserved", *PRICED, "--used-share")
         self.assertEqual(self.ask(*little, "0.9").returncode, 0)

@@ -88,7 +88,8 @@ MAY_INCLUDE = {
     "bench/inprocess/": ("models/config/override_flags.h",
                          "models/repository/model_repository.h", "models/repository/served_model.h",
                          "models/start_cuda.h", "models/torch_library.h"),
-    "deploy/ctl/": ("bench/plan/", "bench/report/", "bench/commands/slo_point.h"),
+    "deploy/ctl/": ("bench/plan/", "bench/report/", "bench/commands/slo_point.h",
+                    "models/files/safetensors.h"),
 }
 
 
