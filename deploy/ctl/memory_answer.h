@@ -18,8 +18,8 @@ namespace ferry::ctl {
 struct MemoryQuestion {
   plan::MemoryInput input;
   std::string weights;  // where input.weight_bytes is from, for people
-  // Of a device's memory, [0, 1): what driver, libraries and the allocator's
-  // gaps take.
+  // Share of a device's memory, [0, 1), that driver, libraries and gaps of the
+  // allocator take.
   double reserve_share = 0.1;
 };
 
