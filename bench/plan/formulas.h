@@ -160,6 +160,9 @@ inline constexpr Formula kDeviceHoursPerDay = {
 inline constexpr Formula kCostPerDay = {
     "cost_per_day", "currency/day", "device_per_hour * device_hours_per_day",
     "arithmetic"};
+inline constexpr Formula kIdleHours = {
+    "idle_hours", "h", "count(hours in which no request came)",
+    "counted, whole hours from the recording's begin"};
 inline constexpr Formula kWeightBytes = {
     "weight_bytes", "bytes", "parameters * bytes_per_parameter",
     "arithmetic: 4 bytes of fp32, 2 of bf16 and fp16, 1 of int8; or the bytes "

@@ -42,6 +42,9 @@ class ObjectReader {
   const nlohmann::json& List(const std::string& key,
                              const std::string& expected);
 
+  // Returns the member, of whatever kind; null where there is none.
+  const nlohmann::json* Find(const std::string& key);
+
   // Keeps an error about a member; that it was wrong is known elsewhere.
   void Refuse(const std::string& key, const std::string& expected);
 
@@ -49,8 +52,6 @@ class ObjectReader {
   absl::Status Finish();
 
  private:
-  const nlohmann::json* Find(const std::string& key);
-
   const nlohmann::json& json_;
   const std::string where_;
   std::set<std::string> known_;

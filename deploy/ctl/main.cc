@@ -1,4 +1,5 @@
-// ferryctl says how many devices a load takes, and what they cost.
+// ferryctl says how much of a device is used, how many a load takes, and what
+// they cost.
 //
 // Exit codes: 0 fine; 1 what was asked makes no sense, or a file is not as
 // expected; 2 it cannot know, as something is missing; 3 a finding is as grave
@@ -48,7 +49,8 @@ int Print(const Answer& answer, bool in_json, Severity fail_on) {
 int main(int argc, char** argv) {
   using ferry::ctl::Severity;
   CLI::App app{
-      "ferryctl says how many devices a load takes, and what they cost"};
+      "ferryctl says how much of a device is used, how many a load takes, and "
+      "what they cost"};
   app.set_version_flag("--version", absl::StrCat("ferryctl ", FERRY_VERSION));
   app.require_subcommand(1);
   app.fallthrough();
@@ -66,6 +68,7 @@ int main(int argc, char** argv) {
   AddCapacityCommand(app, invocation);
   AddCostCommand(app, invocation);
   AddMemoryCommand(app, invocation);
+  AddProfileCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {

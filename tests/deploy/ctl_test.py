@@ -120,6 +120,31 @@ class CtlTest(unittest.TestCase):
         self.assert_refused(1, "w.safetensors", "memory", "--weights",
                             "w.safetensors")
 
+    def test_profile_judges_a_recording_or_says_that_it_cannot(self):
+        def record(**columns):
+            (self.folder / "r.json").write_text(json.dumps(
+                {"format": "ferry-recording/1", "period_seconds": 1, **columns}))
+
+        profile = ("profile", "--file", "r.json")
+        record(load=[0.2] * 60, busy=[0.9] * 60)
+        ended = self.ask(*profile, "--json")
+        self.assertEqual(ended.returncode, 0, ended)
+        answer = json.loads(ended.stdout)
+        SCHEMA.validate(answer)
+        self.assertIn("'consolidate': load was 20.0 %", answer["answer"])
+        self.assertEqual(self.ask(*profile, "--fail-on", "warning").returncode, 3)
+        self.assertIn("'overprovisioned'",
+                      self.ask(*profile, "--policy", "s0-profile").stdout)
+        self.assert_refused(1, "s0-profile", *profile, "--policy", "s9")
+        self.assert_refused(2, "168 hours", *profile, "--policy", "s2-week")
+        self.assert_refused(2, "sm is unknown", *profile, "--policy", "s1-sm")
+        record(load=[0.2] * 59 + [None])
+        self.assert_refused(2, "got 1 of 60", *profile)
+        record(load=[0.2] * 29)
+        self.assert_refused(2, "expected 30 samples or more, got 29", *profile)
+        record(load=[-1])
+        self.assert_refused(1, "r.json: load: expected", *profile)
+
     def test_findings_end_it_with_3_where_that_is_asked_for(self):
         little = ("cost", "reserved", *PRICED, "--used-share")
         self.assertEqual(self.ask(*little, "0.9").returncode, 0)

@@ -1,0 +1,158 @@
+// Implements Recording: JSON to columns, and columns to quantiles.
+#include "bench/plan/recording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/plan/number_check.h"
+#include "bench/plan/object_reader.h"
+
+namespace ferry::plan {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kFormat[] = "ferry-recording/1";
+constexpr size_t kMostSamples = 10'000'000;
+constexpr double kLongestPeriodS = 3600;
+constexpr double kSecondsPerHour = 3600;
+
+constexpr Signal kSignals[] = {Signal::kLoad, Signal::kBusy, Signal::kSm,
+                               Signal::kMemory};
+
+// Reads a column that may be missing, of the length of those before it.
+void ReadColumn(const std::string& key, ObjectReader& reader, size_t& size,
+                Samples& column) {
+  const Json* const values = reader.Find(key);
+  if (values == nullptr) {
+    return;
+  }
+  const std::string expected =
+      size == 0 ? absl::StrCat("1 to ", kMostSamples,
+                               " numbers of 0 or more, null where there is "
+                               "none")
+                : absl::StrCat(size,
+                               " numbers of 0 or more or null, as many "
+                               "as the column before");
+  if (!values->is_array() || values->empty() || values->size() > kMostSamples ||
+      (size != 0 && values->size() != size)) {
+    reader.Refuse(key, expected);
+    return;
+  }
+  size = values->size();
+  column.reserve(size);
+  for (const Json& value : *values) {
+    const bool is_right =
+        value.is_null() ||
+        (value.is_number() && CheckNotNegative("", value.get<double>()).ok());
+    if (!is_right) {
+      reader.Refuse(key, expected);
+      return;
+    }
+    column.push_back(value.is_null()
+                         ? std::nullopt
+                         : std::optional<double>(value.get<double>()));
+  }
+}
+
+// Returns the smallest of the sorted values that so large a share is not above.
+double Quantile(const std::vector<double>& sorted, double share) {
+  const double rank = CeilCount(share * static_cast<double>(sorted.size()));
+  return sorted[static_cast<size_t>(std::max(rank, 1.0)) - 1];
+}
+
+}  // namespace
+
+absl::StatusOr<Recording> ParseRecording(const std::string& text,
+                                         const std::string& name) {
+  const auto json = ParseObject(text, name);
+  if (!json.ok()) {
+    return json.status();
+  }
+  ObjectReader reader(*json, name);
+  const std::string expected_format = absl::StrCat("\"", kFormat, "\"");
+  if (reader.Text("format", expected_format) != kFormat) {
+    reader.Refuse("format", expected_format);
+  }
+  Recording recording;
+  constexpr char kPeriod[] = "the seconds between samples, above 0 to 3600";
+  recording.period_s = reader.Number("period_seconds", kPeriod, std::nullopt);
+  if (recording.period_s == 0 || recording.period_s > kLongestPeriodS) {
+    reader.Refuse("period_seconds", kPeriod);
+  }
+  for (const Signal signal : kSignals) {
+    Samples column;
+    ReadColumn(SignalName(signal), reader, recording.size, column);
+    if (!column.empty()) {
+      recording.signals[signal] = std::move(column);
+    }
+  }
+  ReadColumn("power_w", reader, recording.size, recording.power_w);
+  ReadColumn("requests_per_second", reader, recording.size,
+             recording.requests_per_second);
+  if (absl::Status status = reader.Finish(); !status.ok()) {
+    return status;
+  }
+  if (recording.signals.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": expected a column of load, busy, sm or memory, got none"));
+  }
+  return recording;
+}
+
+absl::StatusOr<Summary> Summarize(const Samples& samples,
+                                  const std::string& name) {
+  std::vector<double> known;
+  for (const std::optional<double>& sample : samples) {
+    if (sample.has_value()) {
+      known.push_back(*sample);
+    }
+  }
+  if (known.size() < kLeastSamples) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " is unknown: expected ", kLeastSamples,
+                     " samples or more, got ", known.size()));
+  }
+  const size_t missing = samples.size() - known.size();
+  if (static_cast<double>(missing) >
+      kMostMissing * static_cast<double>(samples.size())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name,
+        " is unknown: expected 1 % of the samples to be missing at most, "
+        "got ",
+        missing, " of ", samples.size()));
+  }
+  std::sort(known.begin(), known.end());
+  return Summary{.samples = known.size(),
+                 .mean = std::accumulate(known.begin(), known.end(), 0.0) /
+                         static_cast<double>(known.size()),
+                 .p50 = Quantile(known, 0.5),
+                 .p95 = Quantile(known, 0.95),
+                 .peak = known.back()};
+}
+
+std::optional<double> HoursWithoutRequests(const Recording& recording) {
+  if (recording.requests_per_second.empty()) {
+    return std::nullopt;
+  }
+  const auto per_hour = static_cast<size_t>(
+      std::max(1.0, std::round(kSecondsPerHour / recording.period_s)));
+  double hours = 0;
+  const Samples& all = recording.requests_per_second;
+  for (size_t from = 0; from + per_hour <= all.size(); from += per_hour) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from);
+    const bool is_idle =
+        std::all_of(begin, begin + static_cast<std::ptrdiff_t>(per_hour),
+                    [](const std::optional<double>& rate) {
+                      return rate.has_value() && *rate == 0;
+                    });
+    hours += is_idle ? 1 : 0;
+  }
+  return hours;
+}
+
+}  // namespace ferry::plan

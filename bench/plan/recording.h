@@ -1,0 +1,66 @@
+// Recording is what was sampled of a device and its server over a time; its
+// Summary has the quantiles that decisions rest on.
+//
+// Thread safety: plain values and free functions over them.
+// Errors: INVALID_ARGUMENT, with what was expected and what was found;
+// FAILED_PRECONDITION where a recording is too short or has gaps.
+#ifndef FERRY_BENCH_PLAN_RECORDING_H_
+#define FERRY_BENCH_PLAN_RECORDING_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/plan/policy.h"
+
+namespace ferry::plan {
+
+// One value a period; nothing where it was not sampled.
+using Samples = std::vector<std::optional<double>>;
+
+struct Recording {
+  double period_s = 1;
+  size_t size = 0;                    // of each column
+  std::map<Signal, Samples> signals;  // shares, [0, ..): above 1 is overload
+  Samples power_w;                    // empty: not sampled
+  Samples requests_per_second;        // likewise
+
+  double hours() const { return period_s * static_cast<double>(size) / 3600; }
+};
+
+// Reads {"format": "ferry-recording/1", "period_seconds", "load", "busy", "sm",
+// "memory", "power_w", "requests_per_second"}: columns of one length, null for
+// what was not sampled; each but the first two may be missing. `name` is for
+// messages.
+absl::StatusOr<Recording> ParseRecording(const std::string& text,
+                                         const std::string& name);
+
+struct Summary {
+  size_t samples = 0;
+  double mean = 0;
+  double p50 = 0;
+  double p95 = 0;
+  double peak = 0;
+};
+
+// A verdict rests on so many samples, and so small a share of missing ones.
+inline constexpr size_t kLeastSamples = 30;
+inline constexpr double kMostMissing = 0.01;
+
+// Quantiles are samples themselves: the smallest that so large a share is not
+// above. Where there are too few samples, or too many are missing, what is
+// known does not say how much is used: FAILED_PRECONDITION. `name` is for
+// messages.
+absl::StatusOr<Summary> Summarize(const Samples& samples,
+                                  const std::string& name);
+
+// Returns the hours in which each sample says that no request came; nothing
+// where requests were not sampled.
+std::optional<double> HoursWithoutRequests(const Recording& recording);
+
+}  // namespace ferry::plan
+
+#endif  // FERRY_BENCH_PLAN_RECORDING_H_

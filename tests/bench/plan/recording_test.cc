@@ -1,0 +1,102 @@
+// Tests which recordings are taken, and their quantiles.
+#include "bench/plan/recording.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ferry::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string With(const std::string& members) {
+  return R"({"format": "ferry-recording/1", "period_seconds": 60)" +
+         (members.empty() ? "" : ", " + members) + "}";
+}
+
+std::string Refusal(const std::string& text) {
+  return std::string(ParseRecording(text, "r.json").status().message());
+}
+
+Samples Ramp(size_t count) {
+  Samples samples;
+  for (size_t i = count; i > 0; --i) {
+    samples.emplace_back(static_cast<double>(i));
+  }
+  return samples;
+}
+
+TEST(RecordingTest, TakesEveryKey) {
+  const auto recording = ParseRecording(
+      With(R"("load": [0.5, null], "busy": [1, 1], "sm": [0.2, 0.3],
+              "memory": [0.1, 0.1], "power_w": [300, 310],
+              "requests_per_second": [5, 0])"),
+      "r.json");
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_EQ(recording->size, 2U);
+  EXPECT_DOUBLE_EQ(recording->hours(), 2.0 / 60);
+  EXPECT_EQ(recording->signals.at(Signal::kLoad)[0], 0.5);
+  EXPECT_EQ(recording->signals.at(Signal::kLoad)[1], std::nullopt);
+  EXPECT_EQ(recording->signals.size(), 4U);
+  EXPECT_EQ(recording->power_w[1], 310);
+}
+
+TEST(RecordingTest, WrongFilesAreRefusedByTheirKey) {
+  EXPECT_THAT(Refusal("{"), HasSubstr("r.json: expected JSON"));
+  EXPECT_THAT(Refusal(R"({"format": "other/1", "period_seconds": 1})"),
+              HasSubstr("format: expected \"ferry-recording/1\""));
+  EXPECT_THAT(Refusal(With("")), HasSubstr("expected a column of load"));
+  EXPECT_THAT(Refusal(With(R"("load": [])")), HasSubstr("load: expected 1 to"));
+  EXPECT_THAT(Refusal(With(R"("load": [-1])")), HasSubstr("load: expected"));
+  EXPECT_THAT(Refusal(With(R"("load": ["1"])")), HasSubstr("load: expected"));
+  EXPECT_THAT(Refusal(With(R"("load": [1, 1], "busy": [1])")),
+              HasSubstr("busy: expected 2 numbers"));
+  EXPECT_THAT(Refusal(With(R"("load": [1], "heat": [1])")),
+              HasSubstr("'heat'"));
+  EXPECT_THAT(Refusal(R"({"format": "ferry-recording/1", "load": [1],
+                          "period_seconds": 0})"),
+              HasSubstr("period_seconds: expected"));
+}
+
+TEST(SummaryTest, QuantilesAreSamples) {
+  const auto summary = Summarize(Ramp(100), "load");
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->samples, 100U);
+  EXPECT_DOUBLE_EQ(summary->mean, 50.5);
+  EXPECT_DOUBLE_EQ(summary->p50, 50);
+  EXPECT_DOUBLE_EQ(summary->p95, 95);
+  EXPECT_DOUBLE_EQ(summary->peak, 100);
+}
+
+TEST(SummaryTest, FewSamplesSayNothing) {
+  EXPECT_TRUE(Summarize(Ramp(kLeastSamples), "load").ok());
+  const auto few = Summarize(Ramp(kLeastSamples - 1), "load");
+  EXPECT_TRUE(absl::IsFailedPrecondition(few.status()));
+  EXPECT_THAT(
+      std::string(few.status().message()),
+      HasSubstr("load is unknown: expected 30 samples or more, got 29"));
+}
+
+TEST(SummaryTest, GapsSayNothing) {
+  Samples samples = Ramp(200);
+  samples[7] = samples[100] = std::nullopt;
+  EXPECT_TRUE(Summarize(samples, "load").ok()) << "1 %";
+  samples[8] = std::nullopt;
+  EXPECT_THAT(std::string(Summarize(samples, "load").status().message()),
+              HasSubstr("got 3 of 200"));
+}
+
+TEST(IdleHoursTest, HoursWithoutARequest) {
+  Recording recording;
+  recording.period_s = 60;
+  EXPECT_EQ(HoursWithoutRequests(recording), std::nullopt);
+  recording.requests_per_second.assign(3 * 60, 0);
+  EXPECT_EQ(HoursWithoutRequests(recording), 3);
+  recording.requests_per_second[61] = 0.1;
+  EXPECT_EQ(HoursWithoutRequests(recording), 2);
+  recording.requests_per_second[179] = std::nullopt;
+  EXPECT_EQ(HoursWithoutRequests(recording), 1) << "that is not known";
+}
+
+}  // namespace
+}  // namespace ferry::plan
