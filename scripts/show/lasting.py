@@ -395,11 +395,15 @@ def measure(options):
 def sanitize(options, name, seconds):
     """Soaks a server that is built for a sanitizer; returns what it reported."""
     variables, share = SANITIZERS[name]
-    servers = measuring.Programs(measuring.ROOT / f"build/{name}-server/bin")
+    built = measuring.ROOT / f"build/{name}-server"
+    servers = measuring.Programs(built / "bin")
     rate = RATE * share
     with tempfile.TemporaryDirectory() as folder:
         settings = f"log_path={folder}/report:exitcode=66"
-        with mock.patch.dict(os.environ, dict.fromkeys(variables.split(), settings)):
+        # A sanitizer's dlopen() looks by its own run path, not by the program's.
+        changed = (dict.fromkeys(variables.split(), settings) |
+                   {"LD_LIBRARY_PATH": str(built / "lib")})
+        with mock.patch.dict(os.environ, changed):
             with soaked_server(options, servers, rate) as (soak, admin, client):
                 begin = time.monotonic()
                 rounds = max(1, round(seconds / ROUND_S))
