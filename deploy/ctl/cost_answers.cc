@@ -406,7 +406,8 @@ absl::StatusOr<Answer> RankAnswer(const Prices& prices,
     }
     ranked.push_back({&row, rate->second, *floor});
   }
-  for (const auto& [device, rate] : rates) {
+  for (const auto& rate : rates) {
+    const std::string& device = rate.first;
     if (std::none_of(ranked.begin(), ranked.end(), [&](const Ranked& one) {
           return one.row->device == device;
         })) {
