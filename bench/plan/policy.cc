@@ -78,9 +78,6 @@ constexpr Policy kPolicies[] = {
      .signal = Signal::kLoad,
      .least_hours = 7 * 24}};
 
-constexpr Signal kSignals[] = {Signal::kLoad, Signal::kBusy, Signal::kSm,
-                               Signal::kMemory};
-
 }  // namespace
 
 const char* SignalName(Signal signal) {

@@ -22,6 +22,9 @@ enum class Signal : uint8_t {
   kMemory,  // of its memory, at the highest
 };
 
+inline constexpr Signal kSignals[] = {Signal::kLoad, Signal::kBusy, Signal::kSm,
+                                      Signal::kMemory};
+
 // Returns "load", "busy", "sm" or "memory".
 const char* SignalName(Signal signal);
 

@@ -21,9 +21,6 @@ constexpr size_t kMostSamples = 10'000'000;
 constexpr double kLongestPeriodS = 3600;
 constexpr double kSecondsPerHour = 3600;
 
-constexpr Signal kSignals[] = {Signal::kLoad, Signal::kBusy, Signal::kSm,
-                               Signal::kMemory};
-
 // Reads a column that may be missing, of the length of those before it.
 void ReadColumn(const std::string& key, ObjectReader& reader, size_t& size,
                 Samples& column) {

@@ -54,6 +54,10 @@ void AddProfileCommand(CLI::App& app, Invocation& invocation) {
   for (const plan::Policy& policy : plan::Policies()) {
     names.emplace_back(policy.name);
   }
+  std::vector<std::string> signals;
+  for (const plan::Signal signal : plan::kSignals) {
+    signals.emplace_back(plan::SignalName(signal));
+  }
   command
       .add_option("--policy", flags->question.policy, "whose bands judge it")
       ->capture_default_str()
@@ -61,10 +65,7 @@ void AddProfileCommand(CLI::App& app, Invocation& invocation) {
   command
       .add_option("--signal", flags->signal,
                   "what is judged; default: the policy's own, else load")
-      ->check(OneOf({plan::SignalName(plan::Signal::kLoad),
-                     plan::SignalName(plan::Signal::kBusy),
-                     plan::SignalName(plan::Signal::kSm),
-                     plan::SignalName(plan::Signal::kMemory)}));
+      ->check(OneOf(signals));
   command.callback([flags, &invocation] {
     invocation.ask = [flags] { return Ask(*flags); };
   });
