@@ -29,18 +29,9 @@ struct PlanOptions {
 
 absl::StatusOr<Plan> ReadPlan(const std::string& path, const std::string& label,
                               const PlanReport& report) {
-  const auto runs = ReadRuns({path});
-  if (!runs.ok()) {
-    return runs.status();
-  }
-  const auto selected = SelectRuns(*runs, label, path);
-  if (!selected.ok()) {
-    return selected.status();
-  }
-  const auto limit = FindSloPoint(*selected, report.request.slo_p99_ms);
+  const auto limit = ReadSloPoint(path, label, report.request.slo_p99_ms);
   if (!limit.ok()) {
-    return absl::Status(limit.status().code(),
-                        path + ": " + std::string(limit.status().message()));
+    return limit.status();
   }
   return MakePlan(*limit, report.request, report.price);
 }

@@ -25,7 +25,8 @@ absl::StatusOr<PlanPrice> ReadPrice(const PriceFlags& flags) {
   if (!text.ok()) {
     return text.status();
   }
-  const auto prices = plan::ParsePrices(*text, flags.path);
+  const auto prices =
+      plan::ParseDatedPrices(*text, flags.path, DateNow().substr(0, 10));
   if (!prices.ok()) {
     return prices.status();
   }
@@ -35,22 +36,18 @@ absl::StatusOr<PlanPrice> ReadPrice(const PriceFlags& flags) {
   }
   plan::PriceQuery query = flags.query;
   query.kind = *kind;
-  const auto row = plan::FindPrice(*prices, query);
+  const auto row = plan::FindPrice(prices->file, query);
   if (!row.ok()) {
     return row.status();
   }
-  const auto warning = plan::AgeWarning(*prices, DateNow().substr(0, 10));
-  if (!warning.ok()) {
-    return warning.status();
-  }
   PlanPrice price;
-  price.currency = prices->currency;
-  price.as_of = prices->as_of;
-  price.source = prices->source;
-  price.age_warning = *warning;
+  price.currency = prices->file.currency;
+  price.as_of = prices->file.as_of;
+  price.source = prices->file.source;
+  price.age_warning = prices->age_warning;
   price.row = *row;
   if (row->kind == plan::PriceKind::kReserved) {
-    price.on_demand = OnDemand(*prices, *row);
+    price.on_demand = OnDemand(prices->file, *row);
   }
   return price;
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/plan/number_check.h"
+#include "bench/report/report_json.h"
 #include "bench/report/report_table.h"
 
 namespace ferry::bench {
@@ -192,6 +193,24 @@ absl::StatusOr<SloPoint> FindSloPoint(const std::vector<RunResult>& runs,
   }
   best.notes = Doubts(runs, best, p99_ms);
   return best;
+}
+
+absl::StatusOr<SloPoint> ReadSloPoint(const std::string& path,
+                                      const std::string& label, double p99_ms) {
+  const auto runs = ReadRuns({path});
+  if (!runs.ok()) {
+    return runs.status();
+  }
+  const auto selected = SelectRuns(*runs, label, path);
+  if (!selected.ok()) {
+    return selected.status();
+  }
+  auto limit = FindSloPoint(*selected, p99_ms);
+  if (!limit.ok()) {
+    return absl::Status(limit.status().code(),
+                        absl::StrCat(path, ": ", limit.status().message()));
+  }
+  return limit;
 }
 
 }  // namespace ferry::bench

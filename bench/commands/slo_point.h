@@ -42,6 +42,11 @@ absl::StatusOr<std::vector<RunResult>> SelectRuns(
 absl::StatusOr<SloPoint> FindSloPoint(const std::vector<RunResult>& runs,
                                       double p99_ms);
 
+// Does both on the result at `path`, whose name begins the message where no
+// point is found. Errors: also those of ReadRuns().
+absl::StatusOr<SloPoint> ReadSloPoint(const std::string& path,
+                                      const std::string& label, double p99_ms);
+
 }  // namespace ferry::bench
 
 #endif  // FERRY_BENCH_COMMANDS_SLO_POINT_H_

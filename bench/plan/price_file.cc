@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -200,6 +201,21 @@ absl::StatusOr<std::string> AgeWarning(const PriceFile& prices,
                         kMaxPriceAgeDays, " days)");
   }
   return "";
+}
+
+absl::StatusOr<DatedPrices> ParseDatedPrices(const std::string& text,
+                                             const std::string& name,
+                                             const std::string& today) {
+  auto file = ParsePrices(text, name);
+  if (!file.ok()) {
+    return file.status();
+  }
+  auto warning = AgeWarning(*file, today);
+  if (!warning.ok()) {
+    return warning.status();
+  }
+  return DatedPrices{.file = *std::move(file),
+                     .age_warning = *std::move(warning)};
 }
 
 }  // namespace ferry::plan

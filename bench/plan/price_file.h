@@ -72,6 +72,16 @@ inline constexpr int kMaxPriceAgeDays = 90;
 absl::StatusOr<std::string> AgeWarning(const PriceFile& prices,
                                        const std::string& today);
 
+struct DatedPrices {
+  PriceFile file;
+  std::string age_warning;  // empty: they are fresh
+};
+
+// Returns what ParsePrices() and, on the day `today`, AgeWarning() do.
+absl::StatusOr<DatedPrices> ParseDatedPrices(const std::string& text,
+                                             const std::string& name,
+                                             const std::string& today);
+
 }  // namespace ferry::plan
 
 #endif  // FERRY_BENCH_PLAN_PRICE_FILE_H_

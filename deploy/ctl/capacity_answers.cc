@@ -75,7 +75,7 @@ absl::StatusOr<Answer> SharedCapacityAnswer(
       absl::StrCat(models.size(), " models that share devices take ",
                    Devices(shared->devices + spares), ", ", shared->devices,
                    " for the busiest hour, ", shared->busiest_hour,
-                   " o'clock; with devices ", "of their own, ",
+                   " o'clock; with devices of their own, ",
                    Devices(shared->devices_apart), " and spares of each.");
   for (const plan::ModelDay& model : models) {
     answer.inputs.emplace_back(model.name,

@@ -27,20 +27,10 @@ struct CapacityFlags {
 };
 
 absl::StatusOr<Answer> AskOfResult(const CapacityFlags& flags) {
-  const auto runs = bench::ReadRuns({flags.result_path});
-  if (!runs.ok()) {
-    return runs.status();
-  }
-  const auto selected =
-      bench::SelectRuns(*runs, flags.label, flags.result_path);
-  if (!selected.ok()) {
-    return selected.status();
-  }
-  const auto limit = bench::FindSloPoint(*selected, flags.slo_p99_ms);
+  const auto limit =
+      bench::ReadSloPoint(flags.result_path, flags.label, flags.slo_p99_ms);
   if (!limit.ok()) {
-    return absl::Status(
-        limit.status().code(),
-        absl::StrCat(flags.result_path, ": ", limit.status().message()));
+    return limit.status();
   }
   plan::CapacityInput input = flags.input;
   input.lambda_max = limit->lambda_max();

@@ -16,6 +16,7 @@
 namespace ferry::ctl {
 namespace {
 
+using plan::DatedPrices;
 using plan::MoneyText;
 using plan::NumberText;
 using plan::PriceKind;
@@ -30,7 +31,7 @@ double PerInstance(const PriceRow& row) {
          static_cast<double>(row.devices_per_instance);
 }
 
-std::string PriceText(const Prices& prices, const PriceRow& row) {
+std::string PriceText(const DatedPrices& prices, const PriceRow& row) {
   std::string text =
       absl::StrCat(plan::Describe(row), ": ", NumberText(row.per_hour), " ",
                    prices.file.currency, " an hour");
@@ -41,7 +42,7 @@ std::string PriceText(const Prices& prices, const PriceRow& row) {
 }
 
 // Returns an answer that names its prices, and warns of old ones.
-Answer AnswerOf(const std::string& command, const Prices& prices,
+Answer AnswerOf(const std::string& command, const DatedPrices& prices,
                 const std::vector<std::pair<std::string, PriceRow>>& rows) {
   Answer answer;
   answer.command = command;
@@ -59,8 +60,8 @@ Answer AnswerOf(const std::string& command, const Prices& prices,
   return answer;
 }
 
-absl::StatusOr<PriceRow> Find(const Prices& prices, const PriceChoice& choice,
-                              PriceKind kind) {
+absl::StatusOr<PriceRow> Find(const DatedPrices& prices,
+                              const PriceChoice& choice, PriceKind kind) {
   plan::PriceQuery query = {
       .device = choice.device, .kind = kind, .region = choice.region};
   if (kind == PriceKind::kReserved) {
@@ -87,7 +88,7 @@ struct Compared {
 };
 
 absl::StatusOr<Compared> Compare(const std::string& command,
-                                 const Prices& prices,
+                                 const DatedPrices& prices,
                                  const Commitment& commitment) {
   const auto on_demand = Find(prices, commitment.choice, PriceKind::kOnDemand);
   if (!on_demand.ok()) {
@@ -159,7 +160,7 @@ absl::StatusOr<Compared> Compare(const std::string& command,
 
 }  // namespace
 
-absl::StatusOr<Answer> ReservedAnswer(const Prices& prices,
+absl::StatusOr<Answer> ReservedAnswer(const DatedPrices& prices,
                                       const Commitment& commitment) {
   auto compared = Compare("cost reserved", prices, commitment);
   if (!compared.ok()) {
@@ -179,7 +180,7 @@ absl::StatusOr<Answer> ReservedAnswer(const Prices& prices,
   return std::move(compared->answer);
 }
 
-absl::StatusOr<Answer> BreakEvenAnswer(const Prices& prices,
+absl::StatusOr<Answer> BreakEvenAnswer(const DatedPrices& prices,
                                        const Commitment& commitment) {
   auto compared = Compare("cost breakeven", prices, commitment);
   if (!compared.ok()) {
@@ -200,7 +201,7 @@ absl::StatusOr<Answer> BreakEvenAnswer(const Prices& prices,
   return std::move(compared->answer);
 }
 
-absl::StatusOr<Answer> SpotAnswer(const Prices& prices,
+absl::StatusOr<Answer> SpotAnswer(const DatedPrices& prices,
                                   const PriceChoice& choice,
                                   const Interruption& interruption) {
   if (!interruption.is_interruptible) {
@@ -253,7 +254,7 @@ absl::StatusOr<Answer> SpotAnswer(const Prices& prices,
   return answer;
 }
 
-absl::StatusOr<Answer> ScheduleAnswer(const Prices& prices,
+absl::StatusOr<Answer> ScheduleAnswer(const DatedPrices& prices,
                                       const PriceChoice& choice,
                                       double on_hours_per_week) {
   const auto row = Find(prices, choice, PriceKind::kOnDemand);
@@ -287,7 +288,7 @@ absl::StatusOr<Answer> ScheduleAnswer(const Prices& prices,
 }
 
 absl::StatusOr<Answer> OfflineAnswer(const plan::OfflineWork& work,
-                                     const std::optional<Prices>& prices,
+                                     const std::optional<DatedPrices>& prices,
                                      const PriceChoice& choice) {
   const auto offline = plan::PlanOffline(work);
   if (!offline.ok()) {
@@ -329,7 +330,7 @@ absl::StatusOr<Answer> OfflineAnswer(const plan::OfflineWork& work,
   return answer;
 }
 
-absl::StatusOr<Answer> PerMillionAnswer(const Prices& prices,
+absl::StatusOr<Answer> PerMillionAnswer(const DatedPrices& prices,
                                         const PriceChoice& choice,
                                         PriceKind kind,
                                         const ServedRate& served) {
@@ -380,7 +381,7 @@ absl::StatusOr<Answer> PerMillionAnswer(const Prices& prices,
   return answer;
 }
 
-absl::StatusOr<Answer> RankAnswer(const Prices& prices,
+absl::StatusOr<Answer> RankAnswer(const DatedPrices& prices,
                                   const std::map<std::string, double>& rates) {
   if (rates.empty()) {
     return absl::InvalidArgumentError(

@@ -19,11 +19,6 @@
 
 namespace ferry::ctl {
 
-struct Prices {
-  plan::PriceFile file;
-  std::string age_warning;  // empty: they are fresh
-};
-
 // Which row of the prices, and how many instances of it.
 struct PriceChoice {
   std::string device;
@@ -40,11 +35,11 @@ struct Commitment {
 
 // Compares the reserved row of a device with its on-demand row: what is saved
 // where it is used for that share of the term.
-absl::StatusOr<Answer> ReservedAnswer(const Prices& prices,
+absl::StatusOr<Answer> ReservedAnswer(const plan::DatedPrices& prices,
                                       const Commitment& commitment);
 
 // Says from what share of the term on the reserved row is cheaper.
-absl::StatusOr<Answer> BreakEvenAnswer(const Prices& prices,
+absl::StatusOr<Answer> BreakEvenAnswer(const plan::DatedPrices& prices,
                                        const Commitment& commitment);
 
 // What a provider may take back at short notice.
@@ -55,20 +50,20 @@ struct Interruption {
 
 // Compares the spot row of a device with its on-demand row. Work that may not
 // be interrupted is refused.
-absl::StatusOr<Answer> SpotAnswer(const Prices& prices,
+absl::StatusOr<Answer> SpotAnswer(const plan::DatedPrices& prices,
                                   const PriceChoice& choice,
                                   const Interruption& interruption);
 
 // Says what is saved where devices are off outside some hours of the week.
-absl::StatusOr<Answer> ScheduleAnswer(const Prices& prices,
+absl::StatusOr<Answer> ScheduleAnswer(const plan::DatedPrices& prices,
                                       const PriceChoice& choice,
                                       double on_hours_per_week);
 
 // Says how many devices do the work within its windows, and, with prices, what
 // they cost.
-absl::StatusOr<Answer> OfflineAnswer(const plan::OfflineWork& work,
-                                     const std::optional<Prices>& prices,
-                                     const PriceChoice& choice);
+absl::StatusOr<Answer> OfflineAnswer(
+    const plan::OfflineWork& work,
+    const std::optional<plan::DatedPrices>& prices, const PriceChoice& choice);
 
 // What is served by `choice.instances` instances.
 struct ServedRate {
@@ -78,14 +73,14 @@ struct ServedRate {
 };
 
 // Says what a million requests cost at their average rate.
-absl::StatusOr<Answer> PerMillionAnswer(const Prices& prices,
+absl::StatusOr<Answer> PerMillionAnswer(const plan::DatedPrices& prices,
                                         const PriceChoice& choice,
                                         plan::PriceKind kind,
                                         const ServedRate& served);
 
 // Ranks the rows of the devices by what a million requests cost at their full
 // measured rate. `rates`: requests/s of one device, by its name.
-absl::StatusOr<Answer> RankAnswer(const Prices& prices,
+absl::StatusOr<Answer> RankAnswer(const plan::DatedPrices& prices,
                                   const std::map<std::string, double>& rates);
 
 }  // namespace ferry::ctl

@@ -32,20 +32,11 @@ struct CostFlags {
   std::vector<std::string> rates;  // "DEVICE=RATE"
 };
 
-absl::StatusOr<Prices> ReadPrices(const std::string& path) {
+absl::StatusOr<plan::DatedPrices> ReadPrices(const std::string& path) {
   const auto text = bench::ReadFile(path);
-  if (!text.ok()) {
-    return text.status();
-  }
-  auto file = plan::ParsePrices(*text, path);
-  if (!file.ok()) {
-    return file.status();
-  }
-  const auto warning = plan::AgeWarning(*file, bench::DateNow().substr(0, 10));
-  if (!warning.ok()) {
-    return warning.status();
-  }
-  return Prices{.file = *std::move(file), .age_warning = *warning};
+  return text.ok() ? plan::ParseDatedPrices(*text, path,
+                                            bench::DateNow().substr(0, 10))
+                   : text.status();
 }
 
 absl::StatusOr<std::map<std::string, double>> ParseRates(
@@ -154,22 +145,23 @@ Commitment CommitmentOf(const CostFlags& flags) {
 void AddReserved(const Questions& questions) {
   const auto flags = std::make_shared<CostFlags>();
   AddCommitment(
-      AddPricedQuestion(questions, "reserved",
-                        "what a commitment costs, and saves", flags,
-                        [](const Prices& prices, const CostFlags& given) {
-                          return ReservedAnswer(prices, CommitmentOf(given));
-                        }),
+      AddPricedQuestion(
+          questions, "reserved", "what a commitment costs, and saves", flags,
+          [](const plan::DatedPrices& prices, const CostFlags& given) {
+            return ReservedAnswer(prices, CommitmentOf(given));
+          }),
       *flags);
 }
 
 void AddBreakEven(const Questions& questions) {
   const auto flags = std::make_shared<CostFlags>();
   AddCommitment(
-      AddPricedQuestion(questions, "breakeven",
-                        "from how many hours on reserved is cheaper", flags,
-                        [](const Prices& prices, const CostFlags& given) {
-                          return BreakEvenAnswer(prices, CommitmentOf(given));
-                        }),
+      AddPricedQuestion(
+          questions, "breakeven", "from how many hours on reserved is cheaper",
+          flags,
+          [](const plan::DatedPrices& prices, const CostFlags& given) {
+            return BreakEvenAnswer(prices, CommitmentOf(given));
+          }),
       *flags);
 }
 
@@ -177,7 +169,7 @@ void AddSpot(const Questions& questions) {
   const auto flags = std::make_shared<CostFlags>();
   CLI::App& question = AddPricedQuestion(
       questions, "spot", "what devices save that may be taken back", flags,
-      [](const Prices& prices, const CostFlags& given) {
+      [](const plan::DatedPrices& prices, const CostFlags& given) {
         return SpotAnswer(prices, given.choice, given.interruption);
       });
   AddChoice(question, *flags);
@@ -194,7 +186,7 @@ void AddSchedule(const Questions& questions) {
   const auto flags = std::make_shared<CostFlags>();
   CLI::App& question = AddPricedQuestion(
       questions, "schedule", "what is saved by hours without devices", flags,
-      [](const Prices& prices, const CostFlags& given) {
+      [](const plan::DatedPrices& prices, const CostFlags& given) {
         return ScheduleAnswer(prices, given.choice, given.on_hours_per_week);
       });
   AddChoice(question, *flags);
@@ -246,7 +238,7 @@ void AddPerMillion(const Questions& questions) {
   const auto flags = std::make_shared<CostFlags>();
   CLI::App& question = AddPricedQuestion(
       questions, "per-million", "what a million requests cost", flags,
-      [](const Prices& prices,
+      [](const plan::DatedPrices& prices,
          const CostFlags& given) -> absl::StatusOr<Answer> {
         const auto kind = plan::ParseKind(given.kind);
         if (!kind.ok()) {
@@ -275,7 +267,7 @@ void AddRank(const Questions& questions) {
   CLI::App& question = AddPricedQuestion(
       questions, "rank", "which device serves a million requests for the least",
       flags,
-      [](const Prices& prices,
+      [](const plan::DatedPrices& prices,
          const CostFlags& given) -> absl::StatusOr<Answer> {
         const auto rates = ParseRates(given.rates);
         return rates.ok() ? RankAnswer(prices, *rates) : rates.status();

@@ -39,7 +39,7 @@ constexpr char kFile[] = R"({
    "devices_per_instance": 4, "term_hours": 100}
  ]})";
 
-Prices Given() {
+plan::DatedPrices Given() {
   auto file = plan::ParsePrices(kFile, "p.json");
   EXPECT_TRUE(file.ok()) << file.status();
   return {.file = *std::move(file), .age_warning = ""};
@@ -209,7 +209,7 @@ TEST(RankTest, TheCheapestMillionIsFirst) {
 }
 
 TEST(CostAnswersTest, OldPricesAreAFinding) {
-  Prices prices = Given();
+  plan::DatedPrices prices = Given();
   prices.age_warning = "prices are old";
   EXPECT_THAT(Names(*BreakEvenAnswer(prices, Of("V100"))),
               ElementsAre("old_prices"));

@@ -2,10 +2,8 @@
 // one which does not serve leaves that before.
 #include "server/http/http_port.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
@@ -14,8 +12,8 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "base/owned_fd.h"
 #include "tests/server/logged_text.h"
+#include "tests/server/net/loopback_client.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/test_certificates.h"
 
@@ -30,17 +28,11 @@ using ::testing::IsEmpty;
 class TlsClient {
  public:
   explicit TlsClient(int port)
-      : fd_(socket(AF_INET, SOCK_STREAM, 0)),
+      : connection_(port, AF_INET),
         context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
         ssl_(SSL_new(context_.get()), SSL_free) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&address),
-                      sizeof(address)),
-              0);
-    SSL_set_fd(ssl_.get(), fd_.get());
+    EXPECT_EQ(connection_.error(), 0);
+    SSL_set_fd(ssl_.get(), connection_.fd());
     EXPECT_EQ(SSL_connect(ssl_.get()), 1);
   }
 
@@ -69,7 +61,7 @@ class TlsClient {
   }
 
  private:
-  const OwnedFd fd_;
+  const LoopbackClient connection_;
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
   const std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
 };

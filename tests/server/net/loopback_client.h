@@ -43,6 +43,8 @@ class LoopbackClient {
     }
   }
 
+  int fd() const { return fd_; }
+
   // 0 where it is connected, else errno.
   int error() const { return error_; }
 
