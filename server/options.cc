@@ -302,7 +302,8 @@ std::string CheckFileName(const std::string& path) {
   return path.empty() ? "expected a file, got nothing" : "";
 }
 
-void AddTrustFlags(CLI::App& app, RawFlags& raw, TrustOptions& trust) {
+void AddTrustFlags(CLI::App& app, RawFlags& raw, TrustOptions& trust,
+                   ClientBounds& client) {
   const char* const group = "Trust";
   CLI::Option* const certificate =
       app.add_option("--tls-cert", trust.tls.certificate,
@@ -334,14 +335,14 @@ void AddTrustFlags(CLI::App& app, RawFlags& raw, TrustOptions& trust) {
       ->check(CheckFileName)
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--client-max-requests", trust.client.requests,
+  app.add_option("--client-max-requests", client.requests,
                  "requests that one client of --auth-token-file may have under "
                  "way, at most; 0: no bound")
       ->check(IntegerFrom(0, int64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--client-max-bytes", trust.client.bytes,
+  app.add_option("--client-max-bytes", client.bytes,
                  "the same in bytes of them; a single larger request is "
                  "served; 0: no bound")
       ->check(IntegerFrom(0, int64_t{1} << 44))
@@ -517,8 +518,8 @@ absl::Status CompleteTrust(const RawFlags& raw, ServerOptions& options) {
     options.grpc.admin_address = *std::move(address);
   }
   TrustOptions& trust = options.trust;
-  if (trust.token_file.empty() &&
-      (trust.client.requests > 0 || trust.client.bytes > 0)) {
+  const ClientBounds& client = options.client;
+  if (trust.token_file.empty() && (client.requests > 0 || client.bytes > 0)) {
     return absl::InvalidArgumentError(
         "--client-max-requests and --client-max-bytes: expected "
         "--auth-token-file beside them, which names clients, got none");
@@ -709,7 +710,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   AddSingleModelFlags(app, raw.single);
   AddDeviceFlag(app, result.options.device);
   AddGrpcFlags(app, raw, result.options.grpc);
-  AddTrustFlags(app, raw, result.options.trust);
+  AddTrustFlags(app, raw, result.options.trust, result.options.client);
   AddProcessFlags(app, raw, result.options);
   try {  // CLI11 reports by exceptions; none leaves this function
     ParseFlags(app, argc, argv, kForeignFlags);

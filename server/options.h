@@ -16,6 +16,7 @@
 #include "models/nvml/device_choice.h"
 #include "models/repository/model_repository.h"
 #include "server/auth/trust_options.h"
+#include "server/control/client_shares.h"
 #include "server/control/memory_guard.h"
 #include "server/control/model_control_options.h"
 #include "server/grpc/grpc_options.h"
@@ -82,6 +83,7 @@ struct ServerOptions {
   GrpcOptions grpc;
   MetricsOptions metrics;
   TrustOptions trust;
+  ClientBounds client;  // of clients that the file of tokens names
   TraceOptions trace;
   LifecycleOptions lifecycle;
   MemoryBounds memory;

@@ -131,11 +131,11 @@ std::string DescribeOptions(const ServerOptions& options) {
              : trust.tls.client_ca.empty() ? "on"
                                            : "mutual");
   add("auth-token-file", trust.token_file.empty() ? "off" : trust.token_file);
-  if (trust.client.requests > 0) {
-    add("client-max-requests", trust.client.requests);
+  if (options.client.requests > 0) {
+    add("client-max-requests", options.client.requests);
   }
-  if (trust.client.bytes > 0) {
-    add("client-max-bytes", trust.client.bytes);
+  if (options.client.bytes > 0) {
+    add("client-max-bytes", options.client.bytes);
   }
   if (trust.health == HealthAccess::kOpen) {
     add("open-health", "on");

@@ -54,9 +54,6 @@ constexpr Duration kMaxFarewell = std::chrono::seconds(2);
 // What a driver is given to show that it works: what is freed waits for it.
 constexpr Duration kDeviceAnswers = std::chrono::milliseconds(250);
 
-// Without a look for as long the process is not live: its main thread hangs.
-constexpr Duration kNoLook = std::chrono::seconds(30);
-
 // How often the end looks whether all that can be answered has been.
 constexpr Duration kAnswerPoll = std::chrono::milliseconds(50);
 
@@ -220,6 +217,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
 }
 
 absl::Status Server::Listen() {
+  readiness_.Looked();
   readiness_.MoveTo(IsComplete() ? ServerState::kReady
                                  : ServerState::kIncomplete);
   return OpenPorts();
@@ -239,7 +237,7 @@ Server::Server(const ServerOptions& options, Ports ports, DeviceMetrics* device)
       repository_(options.repository),
       unsent_(static_cast<size_t>(options.grpc.max_unsent_bytes)),
       guard_(options.memory, MemoryLimit()),
-      shares_(options.trust.client),
+      shares_(options.client),
       history_(models_, readiness_, device),
       probe_(options.lifecycle.is_device_lost
                  ? std::make_unique<LossProbe>(options.lifecycle.is_device_lost)
@@ -254,21 +252,26 @@ absl::Status Server::OpenPorts() {
   grpc_ = GrpcEndpoint::Create(options_.grpc, *keeper_, models_, *control_,
                                readiness_, unsent_, admission_, load_,
                                tracer_.get());
-  TellHealth();
-  looked_.store(Clock::Steady().Now(), std::memory_order_relaxed);
   backends_.Look(Clock::Steady().Now());  // from now on arrivals count
   Ports ports = *std::exchange(ports_, std::nullopt);
+  const int files = OpenFileLimit();
   if (absl::Status status = OpenPort(
           std::move(ports.grpc),
-          ports.admin.has_value() ? MethodSet::kWithoutAdmin : MethodSet::kAll);
+          {.methods = ports.admin.has_value() ? MethodSet::kWithoutAdmin
+                                              : MethodSet::kAll,
+           .connections = options_.grpc.connections,
+           .first_reserved_file = FirstReservedFile(files)});
       !status.ok()) {
     return CannotListen(status, "gRPC", options_.grpc.address,
                         options_.grpc.port);
   }
   if (ports.admin.has_value()) {
     const ListenAddress& admin = *options_.grpc.admin_address;
-    if (absl::Status status =
-            OpenPort(*std::move(ports.admin), MethodSet::kAll);
+    if (absl::Status status = OpenPort(
+            *std::move(ports.admin),
+            {.methods = MethodSet::kAll,
+             .connections = {},
+             .first_reserved_file = FirstFileReservedFromAdmin(files)});
         !status.ok()) {
       return CannotListen(status, kAdminSide, admin.host, admin.port);
     }
@@ -285,19 +288,18 @@ absl::Status Server::OpenPorts() {
                                     options_.metrics.port);
 }
 
-absl::Status Server::OpenPort(ListenSockets sockets, MethodSet methods) {
-  auto acceptor =
-      Acceptor::Start(std::move(sockets),
-                      {.take =
-                           [this, methods](int listen_fd, int fd) {
-                             return grpc_->Take(methods, listen_fd, fd);
-                           },
-                       .tell =
-                           [this](bool is_blind) {
-                             readiness_.SetBlind(is_blind);
-                             TellHealth();
-                           }},
-                      FirstReservedFile(OpenFileLimit()));
+absl::Status Server::OpenPort(ListenSockets sockets, const PortRules& rules) {
+  auto acceptor = Acceptor::Start(
+      std::move(sockets),
+      {.take =
+           [this, rules](int listen_fd, int fd) {
+             return grpc_->Take(rules.methods, rules.connections, listen_fd,
+                                fd);
+           },
+       .tell = [this](bool is_blind) { readiness_.PortIsBlind(is_blind); },
+       // Also where the main thread hangs, which tells otherwise.
+       .turned = [this] { grpc_->TellHealth(); }},
+      rules.first_reserved_file);
   if (acceptor.ok()) {
     acceptors_.push_back(*std::move(acceptor));
   }
@@ -321,17 +323,6 @@ absl::Status Server::OpenHttp(ListenSockets sockets) {
     http_ = *std::move(http);
   }
   return http.status();
-}
-
-void Server::TellHealth() {
-  MutexLock lock(health_mutex_);
-  if (readiness_.is_ready()) {
-    grpc_->SetServing();
-  } else if (readiness_.is_serving() && !readiness_.is_blind()) {
-    grpc_->SetIncomplete();
-  } else {
-    grpc_->SetNotServing();
-  }
 }
 
 std::vector<std::string> Server::DescribeState() const {
@@ -362,8 +353,8 @@ HttpReply Server::Metrics(const HttpRequest& request, Buckets buckets) const {
   const auto add = [&families](std::vector<prometheus::MetricFamily> more) {
     std::move(more.begin(), more.end(), std::back_inserter(families));
   };
-  add(TransportMetrics(*acceptors_.front(), *keeper_, admission_, *grpc_,
-                       *control_, tracer_.get()));
+  add(TransportMetrics(acceptors_, *keeper_, admission_, *grpc_, *control_,
+                       tracer_.get()));
   if (device_ != nullptr) {
     add(device_->Collect());
   }
@@ -399,14 +390,15 @@ HttpListener::Routes Server::Routes() const {
                           .body = history_.ToJson(),
                           .headers = {{"Cache-Control", "no-store"}}};
        }},
-      {"/v2/health/live", [this](const HttpRequest&) { return Yes(IsLive()); }},
+      {"/v2/health/live",
+       [this](const HttpRequest&) { return Yes(readiness_.is_live()); }},
       {"/v2/health/ready", [this](const HttpRequest&) { return Ready(); }},
   };
 }
 
 // Says which models of the start it lacks, where it is for them.
 HttpReply Server::Ready() const {
-  HttpReply reply = Yes(readiness_.is_ready() && IsLive());
+  HttpReply reply = Yes(readiness_.is_ready());
   const std::string missing = readiness_.state() == ServerState::kIncomplete
                                   ? absl::StrJoin(MissingModels(), ",")
                                   : "";
@@ -438,7 +430,7 @@ std::optional<int> Server::metrics_port() const {
 
 std::optional<std::string> Server::Look() {
   const TimePoint now = Clock::Steady().Now();
-  looked_.store(now, std::memory_order_relaxed);
+  readiness_.Looked();
   unsent_.Enforce();
   memory_.Look(now);
   control_->MendPrecisions();
@@ -460,7 +452,11 @@ std::optional<std::string> Server::Look() {
       spdlog::warn("tracing: {}", lost);
     }
   }
-  fence_log_.Look(CountFenced(), now);
+  uint64_t refused = 0;
+  for (const auto& acceptor : acceptors_) {
+    refused += acceptor->counts().not_taken;
+  }
+  fence_log_.Look(CountFenced(), refused, now);
   if (trust_ != nullptr) {
     trust_->Look();
   }
@@ -483,7 +479,7 @@ void Server::LookAtReadiness(bool is_lost) {
   if (is_lost) {
     readiness_.MoveTo(ServerState::kLost);
   }
-  TellHealth();
+  grpc_->TellHealth();
 }
 
 std::optional<std::string> Server::LookAtThreads(TimePoint now) {
@@ -502,12 +498,6 @@ std::optional<std::string> Server::LookAtThreads(TimePoint now) {
   return threads_.Look(threads, now);
 }
 
-bool Server::IsLive() const {
-  const TimePoint looked = looked_.load(std::memory_order_relaxed);
-  return readiness_.is_live() && (!readiness_.is_serving() ||  // none looks
-                                  Clock::Steady().Now() - looked < kNoLook);
-}
-
 bool Server::IsDeviceLost() { return probe_ != nullptr && probe_->Look(); }
 
 bool Server::DeviceAnswers() {
@@ -516,7 +506,7 @@ bool Server::DeviceAnswers() {
 
 void Server::BeginDrain() {
   readiness_.MoveTo(ServerState::kDraining);
-  TellHealth();
+  grpc_->TellHealth();
 }
 
 uint64_t Server::DrainRefusals() const {

@@ -16,7 +16,6 @@
 #ifndef FERRY_SERVER_SERVER_H_
 #define FERRY_SERVER_SERVER_H_
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -24,11 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "models/repository/model_repository.h"
 #include "server/auth/gatekeeper.h"
 #include "server/auth/trust_watch.h"
@@ -111,8 +108,15 @@ class Server {
   Server(const ServerOptions& options, Ports ports, DeviceMetrics* device);
 
   absl::Status OpenPorts();
+  // What a port of gRPC serves, and how many connections, which have
+  // descriptors below the reserved ones.
+  struct PortRules {
+    MethodSet methods;
+    ConnectionBounds connections;
+    int first_reserved_file;
+  };
   // Takes the connections of those sockets.
-  absl::Status OpenPort(ListenSockets sockets, MethodSet methods);
+  absl::Status OpenPort(ListenSockets sockets, const PortRules& rules);
   absl::Status OpenHttp(ListenSockets sockets);
   // Returns why the process must end for a thread that stalls, or nothing.
   std::optional<std::string> LookAtThreads(TimePoint now);
@@ -120,11 +124,8 @@ class Server {
   void LookAtReadiness(bool is_lost);
   // By the last answer of the device that models share, which is asked anew.
   bool IsDeviceLost();
-  // Tells the health service if the server is ready.
-  void TellHealth() ABSL_LOCKS_EXCLUDED(health_mutex_);
   // Whether it may be ready with the models that it has.
   bool IsComplete() const;
-  bool IsLive() const;
   HttpReply Ready() const;
   // In the format that the scraper asks for.
   HttpReply Metrics(const HttpRequest& request, Buckets buckets) const;
@@ -158,11 +159,8 @@ class Server {
   const std::unique_ptr<LossProbe> probe_;  // null without a device
   BackendWatch backends_;
   ThreadWatch threads_;
-  // The last Look(), without which nothing is looked after.
-  std::atomic<TimePoint> looked_{Clock::Steady().Now()};
   std::optional<Ports> ports_;  // until Listen()
   const int grpc_port_;
-  Mutex health_mutex_;  // the health service hears what is ready last, last
   std::shared_ptr<Gatekeeper> keeper_;
   std::unique_ptr<TrustWatch> trust_;  // null: keeper_ has no files
   std::unique_ptr<GrpcEndpoint> grpc_;

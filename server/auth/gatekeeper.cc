@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/files/read_file.h"
-#include "server/auth/credentials.h"
 
 namespace ferry {
 namespace {
@@ -115,11 +114,6 @@ absl::Status Gatekeeper::OpenTokens() {
   authorizer_ =
       std::make_shared<Authorizer>(*std::move(tokens), options_.health);
   return absl::OkStatus();
-}
-
-std::shared_ptr<grpc::ServerCredentials> Gatekeeper::Credentials(
-    MethodSet methods) const {
-  return MakeCredentials(tls_.get(), authorizer_, methods);
 }
 
 std::string Gatekeeper::TlsIdentity() const {

@@ -10,8 +10,6 @@
 #ifndef FERRY_SERVER_AUTH_GATEKEEPER_H_
 #define FERRY_SERVER_AUTH_GATEKEEPER_H_
 
-#include <grpcpp/security/server_credentials.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -52,10 +50,12 @@ class Gatekeeper {
       const TrustOptions& options, const std::vector<ExposedAddress>& exposed,
       absl::Time now);
 
-  // Returns what a port is opened with. The gatekeeper outlives it.
-  std::shared_ptr<grpc::ServerCredentials> Credentials(MethodSet methods) const;
-
   const Authorizer& authorizer() const { return *authorizer_; }
+  std::shared_ptr<const Authorizer> shared_authorizer() const {
+    return authorizer_;
+  }
+  // Null without TLS. Its paths are for any thread.
+  const TlsFiles* tls_files() const { return tls_.get(); }
   // Key and certificates in force, in one PEM; empty without TLS.
   std::string TlsIdentity() const ABSL_LOCKS_EXCLUDED(mutex_);
 

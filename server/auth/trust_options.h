@@ -21,17 +21,10 @@ enum class HealthAccess : uint8_t { kWithToken, kOpen };
 // Whether clients of other machines may come without TLS, or unknown.
 enum class Exposure : uint8_t { kGuarded, kInsecure };
 
-// What each client may have under way at once, over all models; 0: no bound.
-struct ClientBounds {
-  int64_t requests = 0;
-  int64_t bytes = 0;
-};
-
 struct TrustOptions {
   TlsPaths tls;            // no paths: no TLS
   std::string token_file;  // empty: each client may call each method
   HealthAccess health = HealthAccess::kWithToken;
-  ClientBounds client;  // where there is a file of tokens, which names clients
   Exposure exposure = Exposure::kGuarded;
 
   bool has_tls() const { return !tls.certificate.empty(); }

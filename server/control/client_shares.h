@@ -33,9 +33,14 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "server/auth/trust_options.h"
 
 namespace ferry {
+
+// What each client may have under way at once, over all models; 0: no bound.
+struct ClientBounds {
+  int64_t requests = 0;
+  int64_t bytes = 0;
+};
 
 // Why a request of a client was refused.
 enum class ClientRefusal : uint8_t { kRequests, kBytes, kShare };

@@ -108,7 +108,7 @@ absl::StatusOr<bool> IsModelReady(const ModelTable& models,
   if (absl::IsInvalidArgument(entry.status())) {
     return entry.status();
   }
-  return entry.ok() && readiness.is_serving() && !(*entry)->is_overdue &&
+  return entry.ok() && readiness.takes_requests() && !(*entry)->is_overdue &&
          !(*entry)->model().scheduler->is_device_lost();
 }
 

@@ -17,11 +17,12 @@ std::optional<std::string> ThreadWatch::Look(const std::vector<Thread>& threads,
   std::vector<std::string> late;
   std::vector<std::string> stalled;
   for (const Thread& thread : threads) {
-    if (now - thread.turned <= kStalls) {
+    if (now - thread.turned <= kLate) {
       continue;
     }
     late.push_back(thread.name);
-    if (std::find(late_.begin(), late_.end(), thread.name) == late_.end()) {
+    if (now - thread.turned <= kStalls ||
+        std::find(late_.begin(), late_.end(), thread.name) == late_.end()) {
       continue;
     }
     stalled.push_back(thread.name);

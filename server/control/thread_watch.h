@@ -3,8 +3,8 @@
 //
 // Such a thread turns once a second also where nothing comes. One that has not
 // for kStalls *stalls*, and the server is not ready: its clients are not
-// served, whatever the others do. Two looks in a row have to find it so, as
-// after a stop of the whole process, or of its machine, each thread is late.
+// served, whatever the others do. Two looks in a row have to find it late, as
+// after a stop of the whole process, or of its machine, each thread is.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_SERVER_CONTROL_THREAD_WATCH_H_
@@ -28,6 +28,8 @@ class ThreadWatch {
 
   static constexpr Duration kTurn = std::chrono::seconds(1);
   static constexpr Duration kStalls = std::chrono::seconds(5);
+  // A thread is late at the look before the one that finds it stalled.
+  static constexpr Duration kLate = std::chrono::milliseconds(4500);
 
   // timeout 0: a thread may stall for ever.
   explicit ThreadWatch(Duration timeout) : timeout_(timeout) {}

@@ -15,8 +15,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "server/auth/credentials.h"
+#include "server/grpc/credentials.h"
 #include "server/grpc/goaway.h"
+#include "server/net/peer.h"
 
 namespace ferry {
 namespace {
@@ -129,10 +130,9 @@ void GrpcEndpoint::FollowModels() {
   models_.Listen([this](const ServedSet& served) {
     HealthService::Models models;
     for (const auto& [name, versions] : served.by_name) {
-      const bool is_ready =
+      models[name] =
           std::any_of(versions.ready.begin(), versions.ready.end(),
                       [](const auto& entry) { return !entry->is_overdue; });
-      models[name] = is_ready ? Health::kServing : Health::kNotServing;
     }
     health_.SetModels(std::move(models));
   });
@@ -147,12 +147,11 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   }
   has_tls_ = !keeper.TlsIdentity().empty();
-  bounds_ = options.connections;
   using Experimental = grpc::ServerBuilder::experimental_type;
   for (const MethodSet methods : {MethodSet::kAll, MethodSet::kWithoutAdmin}) {
     acceptors_[methods] = builder.experimental().AddExternalConnectionAcceptor(
         Experimental::ExternalConnectionType::FROM_FD,
-        keeper.Credentials(methods));
+        MakeCredentials(keeper, methods));
   }
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   SetCompression(options.compression, builder);
@@ -203,7 +202,8 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   }
 }
 
-bool GrpcEndpoint::Take(MethodSet methods, int listen_fd, int fd) {
+bool GrpcEndpoint::Take(MethodSet methods, const ConnectionBounds& bounds,
+                        int listen_fd, int fd) {
   // What gRPC sets on the sockets that it accepts itself.
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -213,7 +213,7 @@ bool GrpcEndpoint::Take(MethodSet methods, int listen_fd, int fd) {
   const std::optional<std::string> peer = PeerOf(fd);
   if (peer.has_value() &&  // else it is gone, and gRPC closes it unread
       !FenceConnection(fd, *peer, has_tls_ ? Frames::kInTls : Frames::kPlain,
-                       bounds_)) {
+                       bounds)) {
     return false;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters

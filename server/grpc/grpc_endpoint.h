@@ -55,17 +55,13 @@ class GrpcEndpoint {
   ~GrpcEndpoint() = default;
 
   // Serves a connection, which came to that listening socket, with the methods
-  // of its port, and closes it. Before Shutdown(). False: it is one too many,
-  // and stays the caller's.
-  bool Take(MethodSet methods, int listen_fd, int fd);
+  // of its port, and closes it. Before Shutdown(). False: it is one more than
+  // the bounds allow, and stays the caller's.
+  bool Take(MethodSet methods, const ConnectionBounds& bounds, int listen_fd,
+            int fd);
 
-  // What grpc.health.v1 says of the server and of the inference service from
-  // now on. At first it is not serving. A model is serving where a version is
-  // ready, while the server is serving or incomplete.
-  void SetServing() { health_.Set(Health::kServing); }
-  // The models serve, the server is not ready.
-  void SetIncomplete() { health_.Set(Health::kIncomplete); }
-  void SetNotServing() { health_.Set(Health::kNotServing); }
+  // Tells clients that watch the health where readiness has changed.
+  void TellHealth() { health_.Tell(); }
   // Tells the health service which models are ready, and again at each change
   // of those that are served; where one is overdue, or no more, the caller
   // calls again.
@@ -103,7 +99,8 @@ class GrpcEndpoint {
       : models_(models),
         service_(models, control, readiness, unsent),
         admin_(models, unsent),
-        health_(inference::GRPCInferenceService::service_full_name(), unsent),
+        health_(inference::GRPCInferenceService::service_full_name(), readiness,
+                unsent),
         unsent_(unsent),
         admission_(admission),
         load_(load),
@@ -122,7 +119,6 @@ class GrpcEndpoint {
   Tracer* const tracer_;  // or null
   std::vector<std::unique_ptr<InferQueue>> queues_;
   bool has_tls_ = false;
-  ConnectionBounds bounds_;
   std::map<MethodSet,
            std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors_;

@@ -141,8 +141,11 @@ class HealthService::Watch final {
   bool is_over_ ABSL_GUARDED_BY(service_.mutex_) = false;
 };
 
-HealthService::HealthService(std::string service_name, UnsentReplies& unsent)
-    : UnaryService(unsent), service_name_(std::move(service_name)) {}
+HealthService::HealthService(std::string service_name,
+                             const Readiness& readiness, UnsentReplies& unsent)
+    : UnaryService(unsent),
+      service_name_(std::move(service_name)),
+      readiness_(readiness) {}
 
 HealthService::~HealthService() {
   MutexLock lock(mutex_);
@@ -150,9 +153,8 @@ HealthService::~HealthService() {
                "the queues are drained before their service goes");
 }
 
-void HealthService::Set(Health health) {
+void HealthService::Tell() {
   MutexLock lock(mutex_);
-  health_ = health;
   AdvanceWatches();
 }
 
@@ -194,14 +196,13 @@ grpc::Status HealthService::AnswerCheck(const Request& request,
 
 HealthService::Response::ServingStatus HealthService::StatusOf(
     const std::string& service) const {
-  bool is_serving = health_ == Health::kServing;
+  bool is_serving = readiness_.is_ready();
   if (!service.empty() && service != service_name_) {
     const auto model = models_.find(service);
     if (model == models_.end()) {
       return Response::SERVICE_UNKNOWN;
     }
-    is_serving =
-        health_ != Health::kNotServing && model->second == Health::kServing;
+    is_serving = readiness_.takes_requests() && model->second;
   }
   return is_serving ? Response::SERVING : Response::NOT_SERVING;
 }

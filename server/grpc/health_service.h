@@ -1,10 +1,12 @@
 // HealthService serves grpc.health.v1.Health on completion queues.
 //
-// The server as a whole (the empty name) and the inference service have the
-// same health. A model, by its name, is serving where a version of it is ready
-// and the server is serving; one that is known and not loaded is not serving.
-// Other names are unknown. A watch is answered at once and after every change;
-// of changes that come faster than its client reads, it gets the last.
+// The server as a whole (the empty name) and the inference service are serving
+// where the server is ready. A model, by its name, is serving where a version
+// of it is ready and the server takes requests; one that is known and not
+// loaded is not serving. Other names are unknown. A check is answered by what
+// is so at that moment. A watch is answered at once and after every change that
+// Tell() finds; of changes that come faster than its client reads, it gets the
+// last.
 //
 // Thread safety: thread-safe.
 #ifndef FERRY_SERVER_GRPC_HEALTH_SERVICE_H_
@@ -17,26 +19,24 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/mutex.h"
 #include "proto/health.grpc.pb.h"
+#include "server/control/readiness.h"
 #include "server/grpc/unary_call.h"
 
 namespace ferry {
 
-// kIncomplete: of the server, whose models serve while it is not ready.
-enum class Health { kNotServing, kIncomplete, kServing };
-
 class HealthService final
     : public UnaryService<grpc::health::v1::Health::AsyncService> {
  public:
-  // The health is kNotServing at first. `service_name` is the inference
-  // service's. `unsent` outlives the calls.
-  HealthService(std::string service_name, UnsentReplies& unsent);
+  // `service_name` is the inference service's. `unsent` outlives the calls.
+  HealthService(std::string service_name, const Readiness& readiness,
+                UnsentReplies& unsent);
   ~HealthService() override;
 
-  void Set(Health health);
+  // Tells the watches where the server's readiness has changed.
+  void Tell();
 
-  // Models by name, each a service of its own: serving where the server is,
-  // too.
-  using Models = absl::flat_hash_map<std::string, Health>;
+  // Models by name, each a service of its own, and if it is ready.
+  using Models = absl::flat_hash_map<std::string, bool>;
   void SetModels(Models models);
 
   // Ends the watches with UNAVAILABLE, also those that come later: else the
@@ -56,8 +56,8 @@ class HealthService final
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string service_name_;
+  const Readiness& readiness_;
   mutable Mutex mutex_;
-  Health health_ ABSL_GUARDED_BY(mutex_) = Health::kNotServing;
   Models models_ ABSL_GUARDED_BY(mutex_);
   bool watches_end_ ABSL_GUARDED_BY(mutex_) = false;
   std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);

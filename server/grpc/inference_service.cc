@@ -5,7 +5,7 @@
 
 #include "models/config/model_config.h"
 #include "server/control/model_messages.h"
-#include "server/control/repository_answers.h"
+#include "server/grpc/repository_answers.h"
 #include "server/grpc/settings_answers.h"
 #include "server/grpc/status.h"
 #include "server/version.h"

@@ -5,40 +5,62 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <map>
+
+#include "server/net/peer.h"
 
 namespace ferry {
 namespace {
 
-// The daemon finds its end at once, and closes it.
-void Shut(MHD_Connection& connection) {
+int FileOf(MHD_Connection& connection) {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(&connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  if (info != nullptr) {
-    shutdown(info->connect_fd, SHUT_RDWR);
-  }
+  return info == nullptr ? -1 : info->connect_fd;
 }
 
 }  // namespace
 
 void HttpConnections::Opened(MHD_Connection& connection) {
-  by_last_request_.push_back(&connection);
+  by_last_request_.push_back(
+      {&connection, PeerOf(FileOf(connection)).value_or("")});
   if (by_last_request_.size() > max_open_) {
-    Shut(*by_last_request_.front());
-    by_last_request_.erase(by_last_request_.begin());
+    ShutOne();
   }
 }
 
+void HttpConnections::ShutOne() {
+  std::map<std::string, size_t> of_peer;
+  for (const Open& open : by_last_request_) {
+    ++of_peer[open.peer];
+  }
+  const auto most = std::max_element(
+      of_peer.begin(), of_peer.end(),
+      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto oldest = std::find_if(
+      by_last_request_.begin(), by_last_request_.end(),
+      [&most](const Open& open) { return open.peer == most->first; });
+  // The daemon finds its end at once, and closes it.
+  shutdown(FileOf(*oldest->connection), SHUT_RDWR);
+  by_last_request_.erase(oldest);
+}
+
+std::vector<HttpConnections::Open>::iterator HttpConnections::Find(
+    const MHD_Connection& connection) {
+  return std::find_if(by_last_request_.begin(), by_last_request_.end(),
+                      [&connection](const Open& open) {
+                        return open.connection == &connection;
+                      });
+}
+
 void HttpConnections::Asked(MHD_Connection& connection) {
-  const auto found =
-      std::find(by_last_request_.begin(), by_last_request_.end(), &connection);
+  const auto found = Find(connection);
   if (found != by_last_request_.end()) {  // it may have been shut meanwhile
     std::rotate(found, found + 1, by_last_request_.end());
   }
 }
 
 void HttpConnections::Closed(MHD_Connection& connection) {
-  const auto found =
-      std::find(by_last_request_.begin(), by_last_request_.end(), &connection);
+  const auto found = Find(connection);
   if (found != by_last_request_.end()) {
     by_last_request_.erase(found);
   }

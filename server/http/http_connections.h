@@ -1,7 +1,8 @@
 // HttpConnections keeps the open connections of an HttpListener and, when there
-// are too many, shuts the one that asked longest ago, or never did. So those
-// that send no whole request, or do not read their reply, keep no client out,
-// however slowly they go on: a client that comes and asks is the newest.
+// are too many, shuts one of the peer that has the most: the one that asked
+// longest ago, or never did. So connections that send no whole request, or do
+// not read their reply, keep no client out, however slowly they go on: a client
+// that comes and asks is the newest. And one peer that opens many ends its own.
 //
 // Invariant: no more than `max_open` are open, but for those that were shut and
 // that the daemon has yet to see the end of.
@@ -11,6 +12,7 @@
 #define FERRY_SERVER_HTTP_HTTP_CONNECTIONS_H_
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 struct MHD_Connection;
@@ -31,7 +33,16 @@ class HttpConnections {
 
  private:
   const size_t max_open_;
-  std::vector<MHD_Connection*> by_last_request_;  // the oldest first
+  struct Open {
+    MHD_Connection* connection;
+    std::string peer;
+  };
+
+  std::vector<Open>::iterator Find(const MHD_Connection& connection);
+  // Shuts the oldest of the peer that has the most.
+  void ShutOne();
+
+  std::vector<Open> by_last_request_;  // the oldest first
 };
 
 }  // namespace ferry

@@ -19,6 +19,8 @@ namespace {
 // for that as often as it takes a new one.
 constexpr size_t kShutConnections = 8;
 constexpr size_t kConnectionBytes = 16 << 10;  // for a request's head
+// TLS 1.2 and 1.3, as GnuTLS writes it (gnutls.org, "Priority strings").
+constexpr char kTlsVersions[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1";
 
 MHD_Result Send(MHD_Connection* connection, HttpReply reply) {
   MHD_Response* const response = MHD_create_response_from_buffer(
@@ -140,6 +142,8 @@ absl::Status HttpListener::Start(int listen_fd, const std::string& tls) {
          {MHD_OPTION_HTTPS_MEM_KEY, MHD_OPTION_HTTPS_MEM_CERT}) {
       more.push_back({option, 0, const_cast<char*>(tls.c_str())});
     }
+    more.push_back(
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
   }
   more.push_back({MHD_OPTION_END, 0, nullptr});
   // poll(): select() takes no socket past 1023, which thousands of gRPC

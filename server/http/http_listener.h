@@ -2,7 +2,7 @@
 // GET only, over TLS or plain.
 //
 // One thread; bounded connections, memory a connection and idle time. Where
-// there are too many connections, the one that asked the longest ago is closed
+// there are too many connections, one of the peer that has the most is closed
 // (server/http/http_connections.h). It reads no body and no parameter.
 //
 // Thread safety: created and destroyed by one thread; the handlers are called

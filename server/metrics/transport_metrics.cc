@@ -18,8 +18,8 @@ constexpr MetricName kAccepted = {"ferry_connections_accepted_total",
                                   "Connections of gRPC that were accepted"};
 constexpr MetricName kRefused = {
     "ferry_connections_refused_total",
-    "Connections of gRPC that were closed at once, as there were as many as "
-    "their descriptors or --grpc-max-connections allow"};
+    "Connections of gRPC that were closed at once: as many as the bounds of "
+    "the flags allow were open, or as many as there are files for"};
 constexpr MetricName kFailures = {
     "ferry_accept_failures_total",
     "Times that no connection could be accepted, for want of descriptors or "
@@ -88,12 +88,33 @@ double ToSeconds(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
+void AddConnections(const std::vector<std::unique_ptr<Acceptor>>& acceptors,
+                    MetricFamilies& out) {
+  size_t open = 0;
+  Acceptor::Counts counts;
+  for (const auto& acceptor : acceptors) {
+    const Acceptor::Counts of_port = acceptor->counts();
+    open += acceptor->CountConnections();
+    counts.accepted += of_port.accepted;
+    counts.not_taken += of_port.not_taken;
+    counts.no_file += of_port.no_file;
+    counts.failures += of_port.failures;
+  }
+  out.AddGauge(kConnections, {}, static_cast<double>(open));
+  out.AddCounter(kAccepted, {}, static_cast<double>(counts.accepted));
+  out.AddCounter(kRefused, {{"reason", "bounds"}},
+                 static_cast<double>(counts.not_taken));
+  out.AddCounter(kRefused, {{"reason", "files"}},
+                 static_cast<double>(counts.no_file));
+  out.AddCounter(kFailures, {}, static_cast<double>(counts.failures));
+}
+
 void AddTrust(const Gatekeeper::Counts& trust, MetricFamilies& out) {
   const auto add = [&out](const MetricName& name, MetricLabels labels,
                           uint64_t value) {
     out.AddCounter(name, std::move(labels), static_cast<double>(value));
   };
-  const auto ended = CountFenced().ended;
+  const FenceCounts ended = CountFenced();
   for (size_t i = 0; i < ended.size(); ++i) {
     add(kEnded, {{"reason", NameOf(static_cast<FrameFlood>(i))}}, ended[i]);
   }
@@ -126,16 +147,12 @@ void AddClients(const std::vector<ClientShares::Counts>& clients,
 }  // namespace
 
 std::vector<prometheus::MetricFamily> TransportMetrics(
-    const Acceptor& acceptor, const Gatekeeper& keeper,
-    const GrpcEndpoint::Admission& admission, const GrpcEndpoint& grpc,
-    const ModelControl& control, const Tracer* tracer) {
+    const std::vector<std::unique_ptr<Acceptor>>& acceptors,
+    const Gatekeeper& keeper, const GrpcEndpoint::Admission& admission,
+    const GrpcEndpoint& grpc, const ModelControl& control,
+    const Tracer* tracer) {
   MetricFamilies out(Buckets::kCommon);
-  const Acceptor::Counts counts = acceptor.counts();
-  out.AddGauge(kConnections, {},
-               static_cast<double>(acceptor.CountConnections()));
-  out.AddCounter(kAccepted, {}, static_cast<double>(counts.accepted));
-  out.AddCounter(kRefused, {}, static_cast<double>(counts.refused));
-  out.AddCounter(kFailures, {}, static_cast<double>(counts.failures));
+  AddConnections(acceptors, out);
   const std::vector<Duration> times = grpc.CpuTimes();
   for (size_t i = 0; i < times.size(); ++i) {
     out.AddCounter(kGrpcCpu, {{"thread", absl::StrCat(i)}},

@@ -8,6 +8,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <memory>
 #include <vector>
 
 #include "server/auth/gatekeeper.h"
@@ -20,9 +21,10 @@ namespace ferry {
 
 // `tracer`: null: nothing is traced.
 std::vector<prometheus::MetricFamily> TransportMetrics(
-    const Acceptor& acceptor, const Gatekeeper& keeper,
-    const GrpcEndpoint::Admission& admission, const GrpcEndpoint& grpc,
-    const ModelControl& control, const Tracer* tracer);
+    const std::vector<std::unique_ptr<Acceptor>>& acceptors,
+    const Gatekeeper& keeper, const GrpcEndpoint::Admission& admission,
+    const GrpcEndpoint& grpc, const ModelControl& control,
+    const Tracer* tracer);
 
 }  // namespace ferry
 

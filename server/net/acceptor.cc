@@ -19,12 +19,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "server/control/thread_watch.h"
 
 namespace ferry {
 namespace {
 
-constexpr int kRetryMs = 50;
-constexpr int kTurnMs = 1000;
+constexpr Duration kRetry = std::chrono::milliseconds(50);
 // Where connections come and go at the limit, health and the log do not
 // flicker.
 constexpr Duration kMinBlind = std::chrono::milliseconds(500);
@@ -108,7 +108,9 @@ void Acceptor::Run() {
   }
   for (;;) {
     poll(files.data(), is_paused_ ? 1 : files.size(),
-         is_blind_ ? kRetryMs : kTurnMs);
+         static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                              is_blind_ ? kRetry : ThreadWatch::kTurn)
+                              .count()));
     turned_.store(Clock::Steady().Now(), std::memory_order_relaxed);
     if (files[0].revents != 0) {
       return;
@@ -121,6 +123,7 @@ void Acceptor::Run() {
         Clock::Steady().Now() >= blind_until_) {
       SeeAgain();
     }
+    handlers_.turned();
   }
 }
 
@@ -132,13 +135,13 @@ void Acceptor::AcceptSome(int listen_fd) {
       close(fd);
       BecomeBlind(absl::StrCat("connections have all of their ",
                                first_reserved_, " files"));
-      refused_.fetch_add(1, std::memory_order_relaxed);
+      no_file_.fetch_add(1, std::memory_order_relaxed);
     } else if (fd >= 0) {
       if (handlers_.take(listen_fd, fd)) {
         accepted_.fetch_add(1, std::memory_order_relaxed);
       } else {
         close(fd);
-        refused_.fetch_add(1, std::memory_order_relaxed);
+        not_taken_.fetch_add(1, std::memory_order_relaxed);
       }
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
@@ -156,7 +159,7 @@ void Acceptor::BecomeBlind(const std::string& why) {
     return;
   }
   is_blind_ = true;
-  refused_before_ = refused_.load(std::memory_order_relaxed);
+  no_file_before_ = no_file_.load(std::memory_order_relaxed);
   blind_until_ = Clock::Steady().Now() + kMinBlind;
   spdlog::warn(
       "takes no connections and is not ready: {}; raise the limit of open "
@@ -177,13 +180,14 @@ bool Acceptor::HasRoom() const {
 void Acceptor::SeeAgain() {
   is_blind_ = false;
   spdlog::info("takes connections again refused={}",
-               refused_.load(std::memory_order_relaxed) - refused_before_);
+               no_file_.load(std::memory_order_relaxed) - no_file_before_);
   handlers_.tell(false);
 }
 
 Acceptor::Counts Acceptor::counts() const {
   return {.accepted = accepted_.load(std::memory_order_relaxed),
-          .refused = refused_.load(std::memory_order_relaxed),
+          .not_taken = not_taken_.load(std::memory_order_relaxed),
+          .no_file = no_file_.load(std::memory_order_relaxed),
           .failures = failures_.load(std::memory_order_relaxed)};
 }
 

@@ -33,6 +33,8 @@ class Acceptor {
     std::function<bool(int listen_fd, int fd)> take;
     // Hears that the acceptor is blind, or is not any more.
     std::function<void(bool is_blind)> tell;
+    // Is called after each turn, once in ThreadWatch::kTurn at least.
+    std::function<void()> turned;
   };
 
   // Connections have descriptors below `first_reserved`.
@@ -44,15 +46,16 @@ class Acceptor {
 
   struct Counts {
     uint64_t accepted = 0;
-    uint64_t refused = 0;   // closed at once
-    uint64_t failures = 0;  // times that none could be accepted
+    uint64_t not_taken = 0;  // closed at once, as `take` wanted
+    uint64_t no_file = 0;    // closed at once, for want of files
+    uint64_t failures = 0;   // times that none could be accepted
   };
 
   // Since the start. Any thread.
   Counts counts() const;
 
-  // Returns when its thread last looked for connections, which it does at least
-  // once in ThreadWatch::kTurn. Any thread.
+  // Returns when its thread last looked for connections, at least once in that
+  // time. Any thread.
   TimePoint turned() const { return turned_.load(std::memory_order_relaxed); }
 
   // Connections to the port that are open, wherever they are. Any thread;
@@ -87,10 +90,11 @@ class Acceptor {
   bool is_blind_ = false;
   bool is_paused_ = false;       // blind, and nothing can be accepted
   TimePoint blind_until_;        // at least
-  uint64_t refused_before_ = 0;  // it was blind
+  uint64_t no_file_before_ = 0;  // it was blind
 
   std::atomic<uint64_t> accepted_{0};
-  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> not_taken_{0};
+  std::atomic<uint64_t> no_file_{0};
   std::atomic<uint64_t> failures_{0};
   std::atomic<TimePoint> turned_{Clock::Steady().Now()};
 

@@ -7,10 +7,11 @@
 
 namespace ferry {
 
-void FenceLog::Look(const FenceCounts& counts, TimePoint now) {
-  const uint64_t ended =
-      std::accumulate(counts.ended.begin(), counts.ended.end(), uint64_t{0});
-  if ((ended == ended_ && counts.refused == refused_) ||
+void FenceLog::Look(const FenceCounts& ended_by_reason, uint64_t refused,
+                    TimePoint now) {
+  const uint64_t ended = std::accumulate(ended_by_reason.begin(),
+                                         ended_by_reason.end(), uint64_t{0});
+  if ((ended == ended_ && refused == refused_) ||
       (told_at_.has_value() && now < *told_at_ + kToldAgain)) {
     return;
   }
@@ -21,15 +22,15 @@ void FenceLog::Look(const FenceCounts& counts, TimePoint now) {
         "in front, and do without a proxy only where clients are known",
         ended - ended_);
   }
-  if (counts.refused > refused_) {
+  if (refused > refused_) {
     spdlog::warn(
         "refused {} connections past --grpc-max-connections or "
         "--grpc-max-connections-per-peer: look which clients open so many, or "
         "raise it",
-        counts.refused - refused_);
+        refused - refused_);
   }
   ended_ = ended;
-  refused_ = counts.refused;
+  refused_ = refused;
   told_at_ = now;
 }
 

@@ -1,5 +1,5 @@
-// FenceLog tells the log what the fence has ended and refused: at most once a
-// minute, however many clients flood.
+// FenceLog tells the log which connections were ended as they flooded, or
+// refused as there were too many: at most once a minute, however many come.
 //
 // Thread safety: thread-compatible.
 #ifndef FERRY_SERVER_NET_FENCE_LOG_H_
@@ -18,8 +18,9 @@ class FenceLog {
  public:
   static constexpr Duration kToldAgain = std::chrono::minutes(1);
 
-  // `counts`: since the process began.
-  void Look(const FenceCounts& counts, TimePoint now);
+  // Both counts are since the process began.
+  void Look(const FenceCounts& ended_by_reason, uint64_t refused,
+            TimePoint now);
 
  private:
   // What the log was told last.

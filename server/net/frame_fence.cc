@@ -31,13 +31,7 @@ namespace {
 constexpr double kResetsOfStream = 2;
 constexpr double kMinResets = 1'000;
 
-// An IPv6 client has a network of 64 bits to choose addresses from (RFC 4291,
-// 2.5.4); an IPv4 address stands in the last bytes of one that maps it.
-constexpr size_t kNetworkBytes = 8;
-constexpr size_t kIpv4InIpv6 = 12;
-
 std::array<std::atomic<uint64_t>, kFrameFloodCount> ended{};
-std::atomic<uint64_t> refused{0};
 
 FrameTotals totals;
 
@@ -75,9 +69,8 @@ bool MayGoOn(FrameCounter& counter, const msghdr& message, size_t size) {
 struct Connection {
   std::atomic<bool> has_sent{false};
   Mutex mutex;
-  bool is_open ABSL_GUARDED_BY(mutex) = false;
-  std::string peer ABSL_GUARDED_BY(mutex);       // where it is open
-  bool is_ended ABSL_GUARDED_BY(mutex) = false;  // it floods
+  std::optional<std::string> peer ABSL_GUARDED_BY(mutex);  // that has it
+  bool is_ended ABSL_GUARDED_BY(mutex) = false;            // it floods
   // It has one where it is plain and open.
   std::optional<FrameCounter> counter ABSL_GUARDED_BY(mutex);
 };
@@ -140,11 +133,12 @@ class Connections {
     }
     MutexLock lock(connection->mutex);
     Close(*connection);  // where gRPC has closed it in another way
-    if (!peers_.Add(peer, bounds)) {
-      return false;
+    if (bounds.is_some()) {
+      if (!peers_.Add(peer, bounds)) {
+        return false;
+      }
+      connection->peer = peer;
     }
-    connection->is_open = true;
-    connection->peer = peer;
     connection->has_sent.store(false, std::memory_order_relaxed);
     if (frames == Frames::kPlain) {
       connection->counter.emplace(Bounds(), totals, Clock::Steady().Now());
@@ -168,8 +162,8 @@ class Connections {
  private:
   void Close(Connection& connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(connection.mutex) {
-    if (std::exchange(connection.is_open, false)) {
-      peers_.Remove(connection.peer);
+    if (const auto peer = std::exchange(connection.peer, std::nullopt)) {
+      peers_.Remove(*peer);
     }
     connection.is_ended = false;
     connection.counter.reset();
@@ -214,45 +208,18 @@ void SetStreamsOfConnection(int streams) {
                                          FrameBounds().all_resets.burst);
 }
 
-std::optional<std::string> PeerOf(int fd) {
-  sockaddr_storage peer{};
-  socklen_t size = sizeof(peer);
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) {
-    return std::nullopt;
-  }
-  const auto bytes = [](const void* first, size_t count) {
-    return std::string(static_cast<const char*>(first), count);
-  };
-  if (peer.ss_family == AF_INET) {
-    const in_addr& address = reinterpret_cast<sockaddr_in&>(peer).sin_addr;
-    return bytes(&address, sizeof(address));
-  }
-  if (peer.ss_family == AF_INET6) {
-    const in6_addr& address = reinterpret_cast<sockaddr_in6&>(peer).sin6_addr;
-    return IN6_IS_ADDR_V4MAPPED(&address)
-               ? bytes(&address.s6_addr[kIpv4InIpv6], sizeof(in_addr))
-               : bytes(&address, kNetworkBytes);
-  }
-  return "";
-}
-
 bool FenceConnection(int fd, const std::string& peer, Frames frames,
                      const ConnectionBounds& bounds) {
   static auto* const connections = new Connections;  // for each thread
   all.store(connections, std::memory_order_release);
-  const bool is_in = connections->Open(fd, peer, frames, bounds);
-  if (!is_in) {
-    refused.fetch_add(1, std::memory_order_relaxed);
-  }
-  return is_in;
+  return connections->Open(fd, peer, frames, bounds);
 }
 
 FenceCounts CountFenced() {
   FenceCounts counts;
-  for (size_t i = 0; i < counts.ended.size(); ++i) {
-    counts.ended[i] = ended[i].load(std::memory_order_relaxed);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = ended[i].load(std::memory_order_relaxed);
   }
-  counts.refused = refused.load(std::memory_order_relaxed);
   return counts;
 }
 

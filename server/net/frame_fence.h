@@ -16,7 +16,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "server/net/connection_bounds.h"
@@ -28,23 +27,18 @@ namespace ferry {
 // way at once. Before the first connection.
 void SetStreamsOfConnection(int streams);
 
-// Returns whose connection it is: an IPv4 address, the first 64 bits of an IPv6
-// address, or "" for a UNIX socket; nothing where the peer is gone.
-std::optional<std::string> PeerOf(int fd);
-
 // Where the frames of a connection are read: on the socket, or within TLS,
 // where they are counted without being asked to.
 enum class Frames : uint8_t { kPlain, kInTls };
 
-// Counts that connection from now on, and its frames. Called before gRPC has
-// it. Returns false where it passes the bounds: then it is not counted.
+// Counts the frames of that connection from now on, and where it has bounds the
+// connection, among all that have some. Called before gRPC has it. Returns
+// false where it passes the bounds: then nothing is counted.
 bool FenceConnection(int fd, const std::string& peer, Frames frames,
                      const ConnectionBounds& bounds);
 
-struct FenceCounts {
-  std::array<uint64_t, kFrameFloodCount> ended{};  // FrameFlood
-  uint64_t refused = 0;  // connections past their bounds
-};
+// Connections that were ended, by FrameFlood.
+using FenceCounts = std::array<uint64_t, kFrameFloodCount>;
 
 FenceCounts CountFenced();
 

@@ -11,6 +11,9 @@ namespace {
 // Some libraries look at every descriptor that there may be.
 constexpr rlim_t kMaxLimit = rlim_t{1} << 20;
 constexpr int kReservedFiles = 64;
+constexpr int kAdminsPart = 4;  // of these, one in four
+
+int ReservedFiles(int limit) { return std::min(kReservedFiles, limit / 4); }
 
 }  // namespace
 
@@ -28,8 +31,10 @@ int OpenFileLimit() {
   return static_cast<int>(std::min(limit.rlim_cur, kMaxLimit));
 }
 
-int FirstReservedFile(int limit) {
-  return limit - std::min(kReservedFiles, limit / 4);
+int FirstReservedFile(int limit) { return limit - ReservedFiles(limit); }
+
+int FirstFileReservedFromAdmin(int limit) {
+  return FirstReservedFile(limit) + ReservedFiles(limit) / kAdminsPart;
 }
 
 }  // namespace ferry

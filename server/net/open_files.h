@@ -13,10 +13,14 @@ void RaiseOpenFileLimit();
 // Returns the limit in force.
 int OpenFileLimit();
 
-// Returns the first descriptor that no gRPC connection may have. Those from
-// there on are kept for what serves all: health over HTTP, models that are
-// loaded, the system's own.
+// Returns the first descriptor that no connection of clients may have. Those
+// from there on are kept for what serves all: the port of --admin-address,
+// health over HTTP, models that are loaded, the system's own.
 int FirstReservedFile(int limit);
+
+// Returns the first descriptor that no connection to --admin-address may have:
+// where clients have all of theirs, that port has some.
+int FirstFileReservedFromAdmin(int limit);
 
 }  // namespace ferry
 

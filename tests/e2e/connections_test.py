@@ -3,11 +3,13 @@
 import socket
 import unittest
 
+import grpc
 from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
 
 import http2_frames
 from ending_test import Client, code_of, one_row
-from ferry_process import FerryProcess, wait_until
+from ferry_process import FerryProcess, free_port, wait_until
 
 TIMEOUT_S = 30
 # A field of 4 kB that enters the table, and 300 that are one byte each: together
@@ -65,6 +67,21 @@ class FewFilesTest(unittest.TestCase):
                 lambda: server.get("/v2/health/ready")[0] == 200))
             with Client(server) as client:
                 self.assertEqual(code_of(client.start(one_row("echo"))), "OK")
+
+    def test_clients_that_have_all_files_leave_some_to_the_admin_port(self):
+        admin = f"127.0.0.1:{free_port()}"
+        with FerryProcess(f"--admin-address={admin}", models=["echo"],
+                          open_files=64) as server:
+            flood = self.flood(server, 80)
+            self.assertTrue(wait_until(
+                lambda: server.get("/v2/health/ready")[0] == 503))
+            with grpc.insecure_channel(admin) as channel:
+                index = service_pb2_grpc.GRPCInferenceServiceStub(
+                    channel).RepositoryIndex(pb.RepositoryIndexRequest(),
+                                             timeout=TIMEOUT_S)
+            self.assertEqual([model.name for model in index.models], ["echo"])
+            for connection in flood:
+                connection.close()
 
     def test_limit_is_raised_to_what_the_process_may_have(self):
         with FerryProcess(models=["echo"], open_files=(64, 512)) as server:

@@ -16,7 +16,7 @@ from tritonclient.grpc import service_pb2_grpc
 import http2_frames
 import trust
 from ending_test import one_row
-from ferry_process import FerryProcess, run, wait_until
+from ferry_process import FerryProcess, free_port, run, wait_until
 
 CALL_S = 60
 TOKENS = {name: f"{name}-5ca1ab1e-token" for name in ("greedy", "honest")}
@@ -143,15 +143,15 @@ class BoundsTest(ClientCase):
 
 class ConnectionsTest(unittest.TestCase):
 
-    def start(self, *flags):
-        return self.enterContext(FerryProcess(*flags))
+    def start(self, *flags, models=("echo",)):
+        return self.enterContext(FerryProcess(*flags, models=models))
 
-    def connect(self, server):
+    def connect(self, server, address=None):
         """Returns a connection of HTTP/2 that the server has taken; None: it was
         refused."""
         connection = None
         try:
-            connection = http2_frames.Connection(server.address)
+            connection = http2_frames.Connection(address or server.address)
             connection.read_until(
                 lambda frame: frame.type == http2_frames.SETTINGS)
         except OSError:
@@ -180,6 +180,19 @@ class ConnectionsTest(unittest.TestCase):
 
     def test_connections_of_a_peer(self):
         self.check_bound(self.start("--grpc-max-connections-per-peer=3"), 3)
+
+    def test_bounds_are_those_of_the_port_for_clients(self):
+        admin = f"127.0.0.1:{free_port()}"
+        server = self.start("--grpc-max-connections=2", f"--admin-address={admin}")
+        with contextlib.ExitStack() as stack:
+            for address in (admin, server.address) * 2 + (admin,):
+                self.assertIsNotNone(
+                    stack.enter_context(self.connect(server, address)))
+            self.assertIsNone(self.connect(server))
+            self.assertEqual(server.metric("ferry_connections"), 5)
+            self.assertEqual(server.metric("ferry_connections_accepted_total"), 5)
+            self.assertEqual(server.metric("ferry_connections_refused_total",
+                                           reason="bounds"), 1)
 
     def test_connections_in_all(self):
         self.check_bound(self.start("--grpc-max-connections=2"), 2)
@@ -233,6 +246,17 @@ class ConnectionsTest(unittest.TestCase):
             while time.monotonic() < until:
                 stub.ModelInfer(one_row("echo"), timeout=CALL_S)
         self.assertGreater(server.metric("ferry_connections_accepted_total"), 3)
+
+    def test_calls_of_an_old_connection_have_their_grace_and_no_more(self):
+        server = self.start("--grpc-max-connection-age-secs=0.3",
+                            "--grpc-max-connection-age-grace-secs=3",
+                            models=["slower", "endless"])
+        with grpc.insecure_channel(server.address) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            endless = stub.ModelInfer.future(one_row("endless"), timeout=10 * CALL_S)
+            stub.ModelInfer(one_row("slower"), timeout=CALL_S)  # 600 ms
+            self.assertEqual(endless.exception().code(),
+                             grpc.StatusCode.UNAVAILABLE)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
 import trust
+from connections_test import NOT_SERVING, SERVING
 from ending_test import one_row
 from ferry_process import FerryProcess, wait_until
 
@@ -41,8 +42,8 @@ class StallTest(unittest.TestCase):
                 f"FERRY_STALL_{what}": stalls, "FERRY_STALL_WHILE": self.sign}):
             server = FerryProcess(*flags)
         self.addCleanup(server.stop)
-        channel = self.enterContext(grpc.insecure_channel(server.address))
-        self.stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        self.channel = self.enterContext(grpc.insecure_channel(server.address))
+        self.stub = service_pb2_grpc.GRPCInferenceServiceStub(self.channel)
         return server
 
     def test_stalled_tokens_hold_up_nothing(self):
@@ -108,14 +109,26 @@ class StallTest(unittest.TestCase):
     def test_server_of_a_stalled_main_thread_is_not_live_until_it_turns(self):
         # Which the main thread alone reads, at each look at its memory.
         server = self.start("/proc/self/status")
+        check = self.channel.unary_unary("/grpc.health.v1.Health/Check")
+        watch = self.channel.unary_stream("/grpc.health.v1.Health/Watch")(
+            b"", timeout=4 * CALL_S)
+        self.assertEqual(next(watch), SERVING)
         self.stall()
         self.assertTrue(wait_until(
             lambda: server.get("/v2/health/live")[0] == 503, 60))
         self.assertEqual(server.get("/v2/health/ready")[0], 503)
+        # gRPC says the same, to those that ask and to those that watch.
+        self.assertFalse(self.stub.ServerLive(pb.ServerLiveRequest()).live)
+        self.assertFalse(self.stub.ServerReady(pb.ServerReadyRequest()).ready)
+        self.assertFalse(self.stub.ModelReady(pb.ModelReadyRequest(name="echo")).ready)
+        self.assertEqual(check(b"", timeout=CALL_S), NOT_SERVING)
+        self.assertEqual(next(watch), NOT_SERVING)
         self.go_on()
         self.assertTrue(wait_until(
             lambda: server.get("/v2/health/ready")[0] == 200, 20))
         self.assertEqual(server.get("/v2/health/live")[0], 200)
+        self.assertEqual(next(watch), SERVING)
+        watch.cancel()
         self.stub.ModelInfer(one_row("echo"), timeout=CALL_S)
         server.signal()
         self.assertEqual(server.wait(), 0)

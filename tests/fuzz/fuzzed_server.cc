@@ -45,27 +45,28 @@ FuzzedServer::FuzzedServer(const std::string& model, const std::string& config)
   options.infer_thread_count = 1;
   options.max_message_bytes = 1 << 20;
   options.admin = AdminRpc::kOn;
-  options.connections.all = kMaxConnections;
   endpoint_ = GrpcEndpoint::Create(
       options, *keeper_, models_, *control_, readiness_, unsent_,
       {.memory = memory_, .shares = shares_}, load_, /*tracer=*/nullptr);
   readiness_.MoveTo(ServerState::kReady);
-  endpoint_->SetServing();
   ListenSockets sockets =
       Expect(ListenSockets::Bind(address(), 0), "the socket can be bound");
-  acceptor_ =
-      Expect(Acceptor::Start(
-                 std::move(sockets),
-                 {.take =
-                      [this](int listen_fd, int fd) {
-                        return endpoint_->Take(MethodSet::kAll, listen_fd, fd);
-                      },
-                  .tell =
-                      [](bool is_blind) {
-                        Check(!is_blind, "there are files for all connections");
-                      }},
-                 FirstReservedFile(OpenFileLimit())),
-             "the socket can be listened on");
+  acceptor_ = Expect(
+      Acceptor::Start(
+          std::move(sockets),
+          {.take =
+               [this](int listen_fd, int fd) {
+                 return endpoint_->Take(MethodSet::kAll,
+                                        {.all = kMaxConnections, .of_peer = 0},
+                                        listen_fd, fd);
+               },
+           .tell =
+               [](bool is_blind) {
+                 Check(!is_blind, "there are files for all connections");
+               },
+           .turned = [] {}},
+          FirstReservedFile(OpenFileLimit())),
+      "the socket can be listened on");
 }
 
 OwnedFd FuzzedServer::Connect() const {

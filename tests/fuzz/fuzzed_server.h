@@ -22,6 +22,7 @@
 #include "server/grpc/grpc_endpoint.h"
 #include "server/grpc/unsent_replies.h"
 #include "server/net/acceptor.h"
+#include "tests/support/fake_clock.h"
 
 namespace ferry {
 
@@ -51,7 +52,8 @@ class FuzzedServer {
   std::unique_ptr<ModelRepository> repository_;
   ModelTable models_;
   std::unique_ptr<ModelControl> control_;
-  Readiness readiness_;
+  const FakeClock clock_;  // it stays live, though nothing looks after it
+  Readiness readiness_{clock_};
   UnsentReplies unsent_{size_t{64} << 20};
   MemoryGuard memory_{MemoryBounds(), INT64_MAX};
   ClientShares shares_{ClientBounds()};

@@ -34,12 +34,20 @@ TEST_F(ThreadWatchTest, ThreadThatTurnsNoMoreStallsUntilItTurnsAgain) {
   LookAfter(ThreadWatch::kStalls);
   LookAfter(Duration(0));
   EXPECT_THAT(watch_.stalled(), IsEmpty()) << "not longer than that";
-  LookAfter(kLook);
-  EXPECT_EQ(LookAfter(kLook), std::nullopt);
+  EXPECT_EQ(LookAfter(Duration(1)), std::nullopt);
   EXPECT_THAT(watch_.stalled(), ElementsAre("stops"));
   threads_[0].turned = clock_.Now();
   LookAfter(kLook);
   EXPECT_THAT(watch_.stalled(), IsEmpty());
+}
+
+TEST_F(ThreadWatchTest, IsStalledAtTheFirstLookPastTheBound) {
+  for (Duration passed(1); passed <= ThreadWatch::kStalls; passed += kLook) {
+    LookAfter(passed == Duration(1) ? passed : kLook);
+    EXPECT_THAT(watch_.stalled(), IsEmpty()) << passed.count();
+  }
+  LookAfter(kLook);
+  EXPECT_THAT(watch_.stalled(), ElementsAre("stops"));
 }
 
 TEST_F(ThreadWatchTest, LogIsToldOfEachChangeOnce) {

@@ -1,7 +1,6 @@
 // Tests HttpListener over a socket.
 #include "server/http/http_listener.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/net/loopback_client.h"
 
 namespace ferry {
 namespace {
@@ -26,31 +26,25 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// One connection to the listener.
+// One connection to the listener, from 127.0.0.`from`.
 class Client {
  public:
-  explicit Client(int port) : socket_fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    EXPECT_EQ(connect(socket_fd_, reinterpret_cast<sockaddr*>(&address),
-                      sizeof(address)),
-              0);
+  explicit Client(int port, uint8_t from = 1) {
+    connection_.ComeFrom(from);
+    EXPECT_EQ(connection_.error(), 0);
+    connection_.Connect(port);
+    EXPECT_EQ(connection_.error(), 0);
   }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-  ~Client() { close(socket_fd_); }
 
   // Nothing where the listener has closed it.
   void Send(const std::string& text) {
-    send(socket_fd_, text.data(), text.size(), MSG_NOSIGNAL);
+    send(connection_.fd(), text.data(), text.size(), MSG_NOSIGNAL);
   }
 
   // Returns what comes next; nothing where the listener closes it.
   std::string ReadSome() {
     char buffer[4096];
-    const ssize_t size = recv(socket_fd_, buffer, sizeof(buffer), 0);
+    const ssize_t size = recv(connection_.fd(), buffer, sizeof(buffer), 0);
     return size > 0 ? std::string(buffer, static_cast<size_t>(size)) : "";
   }
 
@@ -66,7 +60,7 @@ class Client {
   }
 
  private:
-  const int socket_fd_;
+  LoopbackClient connection_;
 };
 
 // Sends `text` and returns all that comes back.
@@ -160,7 +154,7 @@ constexpr char kOtherHalf[] = "st: x\r\n\r\n";
 // No time ends a connection: what the tests see is not how fast they are.
 constexpr HttpBounds kFew = {.open_connections = 4, .idle_seconds = 0};
 
-TEST(HttpListenerTest, WhoSendsHalfAHeadKeepsNobodyOut) {
+TEST(HttpListenerTest, ClientsThatSendHalfAHeadKeepNoOtherOut) {
   auto listener = Listen(Routes(), kFew);
   ASSERT_TRUE(listener.ok()) << listener.status();
   const int port = (*listener)->port();
@@ -177,6 +171,21 @@ TEST(HttpListenerTest, WhoSendsHalfAHeadKeepsNobodyOut) {
   }
 }
 
+TEST(HttpListenerTest, PeerThatOpensManyEndsItsOwnConnections) {
+  auto listener = Listen(Routes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  Client probe(port, 2);
+  probe.Send(kFirstHalf);
+  std::deque<Client> many;
+  for (int i = 0; i < 40; ++i) {
+    many.emplace_back(port).Send(kFirstHalf);
+  }
+  EXPECT_EQ(many.front().Read(), "");
+  probe.Send(kOtherHalf);
+  EXPECT_THAT(probe.Read("all\n"), StartsWith("HTTP/1.1 200"));
+}
+
 // A reply of this size exceeds what the system keeps for slow readers.
 constexpr size_t kLarge = 16 << 20;  // bytes
 
@@ -189,7 +198,7 @@ HttpListener::Routes LargeRoutes() {
            [](const HttpRequest&) { return HttpReply{.body = "all\n"}; }}};
 }
 
-TEST(HttpListenerTest, WhoDoesNotReadKeepsNobodyOut) {
+TEST(HttpListenerTest, ClientsThatDoNotReadKeepNoOtherOut) {
   auto listener = Listen(LargeRoutes(), kFew);
   ASSERT_TRUE(listener.ok()) << listener.status();
   const int port = (*listener)->port();
@@ -201,7 +210,7 @@ TEST(HttpListenerTest, WhoDoesNotReadKeepsNobodyOut) {
 }
 
 // The oldest connection asks last, and is served while others come and go.
-TEST(HttpListenerTest, WhoAskedLastStays) {
+TEST(HttpListenerTest, ClientThatAskedLastStays) {
   auto listener = Listen(LargeRoutes(), kFew);
   ASSERT_TRUE(listener.ok()) << listener.status();
   const int port = (*listener)->port();
@@ -226,7 +235,7 @@ TEST(HttpListenerTest, WhoAskedLastStays) {
   EXPECT_GT(reply.size(), kLarge);
 }
 
-TEST(HttpListenerTest, ManyOpenFilesKeepNobodyOut) {
+TEST(HttpListenerTest, ManyOpenFilesKeepNoClientOut) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_max < 2 * FD_SETSIZE) {

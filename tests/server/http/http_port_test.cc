@@ -66,6 +66,21 @@ class TlsClient {
   const std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
 };
 
+// Whether the server takes that version of TLS, and no other.
+bool CanShakeHands(int port, int version) {
+  const LoopbackClient connection(port, AF_INET);
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+      SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  // OpenSSL itself offers the old ones at this level alone.
+  SSL_CTX_set_security_level(context.get(), 0);
+  SSL_CTX_set_min_proto_version(context.get(), version);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()),
+                                                      SSL_free);
+  SSL_set_fd(ssl.get(), connection.fd());
+  return SSL_connect(ssl.get()) == 1;
+}
+
 std::string IdentityOf(const std::string& name) {
   const TestKey key;
   return key.pem() + TestCertificate(key, name, absl::Now() - absl::Hours(1),
@@ -100,6 +115,14 @@ TEST(HttpPortTest, NewConnectionsSeeTheCertificateInForce) {
   EXPECT_THAT(before.Get("/"), EndsWith("answered")) << "until the next look";
   port->Look(second, clock.Now());
   EXPECT_THAT(after.Get("/"), EndsWith("answered"));
+}
+
+TEST(HttpPortTest, OldVersionsOfTlsAreRefused) {
+  const std::unique_ptr<HttpPort> port = Open(IdentityOf("any"));
+  EXPECT_FALSE(CanShakeHands(port->port(), TLS1_VERSION));
+  EXPECT_FALSE(CanShakeHands(port->port(), TLS1_1_VERSION));
+  EXPECT_TRUE(CanShakeHands(port->port(), TLS1_2_VERSION));
+  EXPECT_TRUE(CanShakeHands(port->port(), TLS1_3_VERSION));
 }
 
 TEST(HttpPortTest, CertificateThatDoesNotServeLeavesTheOneBefore) {

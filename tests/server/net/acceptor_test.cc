@@ -28,7 +28,8 @@ class Door {
     auto acceptor =
         Acceptor::Start(*std::move(sockets),
                         {.take = [this](int, int fd) { return Take(fd); },
-                         .tell = [this](bool is_blind) { Tell(is_blind); }},
+                         .tell = [this](bool is_blind) { Tell(is_blind); },
+                         .turned = [this] { Turned(); }},
                         first_reserved);
     EXPECT_TRUE(acceptor.ok()) << acceptor.status();
     acceptor_ = *std::move(acceptor);
@@ -61,6 +62,14 @@ class Door {
     }
   }
 
+  // Returns after that many turns more.
+  void WaitForTurns(int count) {
+    MutexLock lock(mutex_);
+    for (const int from = turns_; turns_ < from + count;) {
+      changed_.Wait(mutex_);
+    }
+  }
+
   void CloseAll() {
     MutexLock lock(mutex_);
     for (const int fd : std::exchange(fds_, {})) {
@@ -85,8 +94,15 @@ class Door {
     changed_.SignalAll();
   }
 
+  void Turned() {
+    MutexLock lock(mutex_);
+    ++turns_;
+    changed_.SignalAll();
+  }
+
   Mutex mutex_;
   CondVar changed_;
+  int turns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<int> fds_ ABSL_GUARDED_BY(mutex_);
   size_t most_ ABSL_GUARDED_BY(mutex_) = SIZE_MAX;
   bool is_blind_ ABSL_GUARDED_BY(mutex_) = false;
@@ -128,8 +144,9 @@ TEST(AcceptorTest, ConnectionPastTheirShareIsRefusedUntilOthersEnd) {
   }
   door.WaitUntilBlind(true);
   EXPECT_TRUE(clients.back().IsEnded());
-  while (door.acceptor().counts().refused == 0) {  // it is told, then counted
+  while (door.acceptor().counts().no_file == 0) {  // it is told, then counted
   }
+  EXPECT_EQ(door.acceptor().counts().not_taken, 0U);
   EXPECT_EQ(door.acceptor().counts().failures, 0U);
   // One that is being refused is open until it is closed.
   while (door.acceptor().CountConnections() !=
@@ -165,10 +182,18 @@ TEST(AcceptorTest, ConnectionThatIsNotTakenIsClosedAndCounted) {
   door.WaitForConnections(1);
   const LoopbackClient second(door.port(), AF_INET);
   EXPECT_TRUE(second.IsEnded());
-  while (door.acceptor().counts().refused == 0) {  // it is closed, then counted
+  while (door.acceptor().counts().not_taken == 0) {  // closed, then counted
   }
   EXPECT_EQ(door.acceptor().counts().accepted, 1U);
+  EXPECT_EQ(door.acceptor().counts().no_file, 0U);
   EXPECT_FALSE(first.IsEndedNow());
+}
+
+TEST(AcceptorTest, TurnsAlsoWhereNothingComes) {
+  Door door(INT_MAX);
+  const TimePoint before = door.acceptor().turned();
+  door.WaitForTurns(2);
+  EXPECT_GT(door.acceptor().turned(), before);
 }
 
 TEST(AcceptorTest, StoppedItGivesThePortBackAndLeavesConnectionsOpen) {
@@ -200,9 +225,11 @@ TEST(AcceptorTest, ConnectionsAreShutWhereverTheyAre) {
   EXPECT_FALSE(neighbour.IsEndedNow());
 }
 
-TEST(OpenFilesTest, SomeAreKeptForOthersThanConnections) {
+TEST(OpenFilesTest, SomeAreKeptForOthersThanClients) {
   EXPECT_EQ(FirstReservedFile(64), 48);
+  EXPECT_EQ(FirstFileReservedFromAdmin(64), 52);
   EXPECT_EQ(FirstReservedFile(1024), 960);
+  EXPECT_EQ(FirstFileReservedFromAdmin(1024), 976);
 }
 
 TEST(OpenFilesTest, LimitIsRaisedToWhatTheProcessMayHave) {

@@ -26,6 +26,17 @@ class LoopbackClient {
   LoopbackClient& operator=(const LoopbackClient&) = delete;
   ~LoopbackClient() { close(fd_); }
 
+  // Binds to that IPv4 address of loopback, 127.0.0.`last`.
+  void ComeFrom(uint8_t last) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl((IN_LOOPBACKNET << 24) | last);
+    error_ =
+        bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0
+            ? 0
+            : errno;
+  }
+
   void Connect(int port) {
     const auto network_port = htons(static_cast<uint16_t>(port));
     if (family_ == AF_INET) {

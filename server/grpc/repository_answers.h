@@ -1,8 +1,8 @@
 // AnswerModelLoad() and its like answer the model repository's RPCs.
 //
 // Thread safety: free functions; replies come from any thread.
-#ifndef FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_
-#define FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_
+#ifndef FERRY_SERVER_GRPC_REPOSITORY_ANSWERS_H_
+#define FERRY_SERVER_GRPC_REPOSITORY_ANSWERS_H_
 
 #include <grpcpp/support/status.h>
 
@@ -34,4 +34,4 @@ void AnswerModelUnload(ModelControl& control,
 
 }  // namespace ferry
 
-#endif  // FERRY_SERVER_CONTROL_REPOSITORY_ANSWERS_H_
+#endif  // FERRY_SERVER_GRPC_REPOSITORY_ANSWERS_H_

@@ -1,6 +1,6 @@
 // Implements MakeCredentials(), and the processor of gRPC's that asks an
 // Authorizer.
-#include "server/auth/credentials.h"
+#include "server/grpc/credentials.h"
 
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_context.h>
@@ -114,10 +114,10 @@ std::shared_ptr<grpc::ServerCredentials> PlainCredentials() {
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> MakeCredentials(
-    const TlsFiles* files, std::shared_ptr<const Authorizer> authorizer,
-    MethodSet methods) {
+    const Gatekeeper& keeper, MethodSet methods) {
+  const TlsFiles* const files = keeper.tls_files();
   const bool asks =
-      authorizer->has_tokens() || methods == MethodSet::kWithoutAdmin;
+      keeper.authorizer().has_tokens() || methods == MethodSet::kWithoutAdmin;
   if (files == nullptr && !asks) {
     return grpc::InsecureServerCredentials();
   }
@@ -125,7 +125,7 @@ std::shared_ptr<grpc::ServerCredentials> MakeCredentials(
       files == nullptr ? PlainCredentials() : TlsCredentials(*files);
   if (asks) {
     credentials->SetAuthMetadataProcessor(
-        std::make_shared<TokenProcessor>(std::move(authorizer), methods));
+        std::make_shared<TokenProcessor>(keeper.shared_authorizer(), methods));
   }
   return credentials;
 }

@@ -1,5 +1,5 @@
 // Implements the repository's RPCs: checks requests, and asks ModelControl.
-#include "server/control/repository_answers.h"
+#include "server/grpc/repository_answers.h"
 
 #include <string>
 

@@ -2,8 +2,8 @@
 // call, TLS or nothing, and has the Authorizer asked before each call.
 //
 // Thread safety: free functions.
-#ifndef FERRY_SERVER_AUTH_CREDENTIALS_H_
-#define FERRY_SERVER_AUTH_CREDENTIALS_H_
+#ifndef FERRY_SERVER_GRPC_CREDENTIALS_H_
+#define FERRY_SERVER_GRPC_CREDENTIALS_H_
 
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_context.h>
@@ -12,14 +12,14 @@
 #include <string>
 
 #include "server/auth/authorizer.h"
-#include "server/auth/tls_files.h"
+#include "server/auth/gatekeeper.h"
 
 namespace ferry {
 
-// `files`: null: plain connections; else they outlive the credentials.
+// Returns what a port of those methods is opened with, which the gatekeeper
+// outlives.
 std::shared_ptr<grpc::ServerCredentials> MakeCredentials(
-    const TlsFiles* files, std::shared_ptr<const Authorizer> authorizer,
-    MethodSet methods);
+    const Gatekeeper& keeper, MethodSet methods);
 
 // Returns the name of the client that calls; empty where it has none.
 std::string NameOfClient(const Authorizer& authorizer,
@@ -27,4 +27,4 @@ std::string NameOfClient(const Authorizer& authorizer,
 
 }  // namespace ferry
 
-#endif  // FERRY_SERVER_AUTH_CREDENTIALS_H_
+#endif  // FERRY_SERVER_GRPC_CREDENTIALS_H_
