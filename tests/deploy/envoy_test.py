@@ -1,5 +1,6 @@
-"""Envoy, which weighs three servers of unequal speed by the load that they tell in
-their replies: each gets the share of requests that it carries.
+"""Envoy. It weighs three servers of unequal speed by the load that they tell in
+their replies: each gets the share of requests that it carries. With the
+configuration that is shipped no client harms another.
 
 Skipped where scripts/envoy.sh has not been run.
 """
@@ -7,6 +8,7 @@ Skipped where scripts/envoy.sh has not been run.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -14,7 +16,11 @@ import unittest
 import urllib.request
 
 import ferry_process
+import http2_frames
+import proxy_floods
+from ending_test import one_row
 from ferry_process import FerryProcess, free_port, sim_config, wait_until
+from launched import Launched
 from tools import ROOT, Tool
 
 BENCH = os.environ["FERRY_BENCH"]
@@ -28,6 +34,9 @@ SETTLES_S, MEASURED_S = 8, 8
 POLICY = ("envoy.extensions.load_balancing_policies."
           "client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin")
 TYPE = "type.googleapis.com/"
+SHIPPED = ROOT / "deploy" / "envoy" / "envoy.yaml"
+BOUND = "max_tokens: 20000, tokens_per_fill: 20000,"
+FEW = 100
 
 
 def config(port, admin_port, servers):
@@ -71,6 +80,16 @@ def config(port, admin_port, servers):
                                      for server in servers]}]}}]}}
 
 
+def page(admin_port, name):
+    """Returns a page of Envoy's, or "" where there is none now."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{admin_port}/{name}",
+                                    timeout=1) as reply:
+            return reply.read().decode()
+    except OSError:
+        return ""
+
+
 class EnvoyTest(unittest.TestCase):
 
     @classmethod
@@ -86,11 +105,16 @@ class EnvoyTest(unittest.TestCase):
             server = FerryProcess(*flags, models=["sim"])
             self.addCleanup(server.stop)
             servers.append(server)
+        port, admin_port = free_port(), free_port()
+        self.run_envoy(json.dumps(config(port, admin_port, servers)), admin_port)
+        return servers, port
+
+    def run_envoy(self, text, admin_port):
+        """Starts Envoy with that configuration, until the test ends."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        port, admin_port = free_port(), free_port()
-        path = pathlib.Path(folder.name, "envoy.json")
-        path.write_text(json.dumps(config(port, admin_port, servers)))
+        path = pathlib.Path(folder.name, "envoy.yaml")
+        path.write_text(text)
         log = open(pathlib.Path(folder.name, "log"), "w+", encoding="utf-8")
         self.addCleanup(log.close)
         envoy = subprocess.Popen(
@@ -100,20 +124,26 @@ class EnvoyTest(unittest.TestCase):
             env=os.environ | {"FERRY_INSTALL_TOOLS": "no"})
         self.addCleanup(envoy.wait, 30)
         self.addCleanup(envoy.terminate)
-
-        def ready():
-            try:
-                with urllib.request.urlopen(
-                        f"http://127.0.0.1:{admin_port}/ready",
-                        timeout=1) as reply:
-                    return reply.status == 200
-            except OSError:
-                return False
-
-        if not wait_until(ready, 30):
+        if not wait_until(lambda: page(admin_port, "ready"), 30):
             log.seek(0)
             self.fail(log.read())
-        return servers, port
+
+    def start_shipped(self, change=lambda text: text):
+        """Starts three servers, and Envoy with the shipped configuration after
+        `change`; returns the launcher and the address."""
+        launched = Launched(servers=3, config=sim_config())
+        self.addCleanup(launched.__exit__)
+        port, admin_port = free_port(), free_port()
+        ports = {8001: port, 9901: admin_port}
+        for i, server in enumerate(launched.wait_until_ready()):
+            ports[8101 + i] = int(server["grpc"].rsplit(":", 1)[1])
+        text = re.sub(r"(?<=port_value: )\d+",
+                      lambda found: str(ports[int(found[0])]),
+                      change(SHIPPED.read_text()))
+        self.run_envoy(text, admin_port)
+        self.assertTrue(wait_until(lambda: page(admin_port, "clusters").count(
+            "health_flags::healthy") == 3, 30))
+        return launched, f"127.0.0.1:{port}"
 
     def shares(self, *flags):
         """Returns the share of the arriving rows that each server gets."""
@@ -146,6 +176,32 @@ class EnvoyTest(unittest.TestCase):
     def test_without_the_trailer_each_gets_as_much(self):
         for got in self.shares():
             self.assertAlmostEqual(got, 1 / 3, delta=0.05)
+
+    def test_binary_headers_of_clients_do_not_reach_the_servers(self):
+        """The server's gRPC would end the connection, and Envoy ask another one."""
+        _, address = self.start_shipped()
+        wrong = [("x-bin", "no base64!")]
+        with http2_frames.Connection(address) as connection:
+            connection.ask(1, one_row("sim"), more=wrong)
+            connection.read_until(lambda frame: frame.type == http2_frames.DATA)
+            connection.open_call(3)
+            connection.send(http2_frames.DATA, 0, 3,
+                            http2_frames.in_message(one_row("sim")))
+            connection.send(http2_frames.HEADERS, http2_frames.END_HEADERS |
+                            http2_frames.END_STREAM, 3, http2_frames.fields(wrong))
+            connection.read_until(lambda frame: frame.stream == 3 and
+                                  frame.type == http2_frames.DATA)
+
+    def test_floods_harm_no_other_client(self):
+        proxy_floods.check_each(self, *self.start_shipped())
+
+    def test_calls_of_one_address_are_bounded(self):
+        def lower(text):
+            self.assertEqual(text.count(BOUND), 1)
+            return text.replace(BOUND, f"max_tokens: {FEW}, tokens_per_fill: 1,")
+        _, address = self.start_shipped(lower)
+        self.assertEqual(proxy_floods.refused(address, 2 * FEW),
+                         "local_rate_limited")
 
 
 if __name__ == "__main__":

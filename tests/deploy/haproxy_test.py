@@ -5,11 +5,14 @@ servers: 10,000 requests of ferry-bench while one server drains, and images of
 Skipped where scripts/haproxy.sh has not been run.
 """
 
+import contextlib
 import http.server
 import json
 import os
 import pathlib
+import select
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -23,6 +26,7 @@ from tritonclient.grpc import service_pb2_grpc
 import ending_test
 import ferry_process
 import http2_frames
+import proxy_floods
 import tools
 from ferry_process import accepts, parameter, tensor, wait_until
 from launched import Launched, is_alive
@@ -43,6 +47,8 @@ OF_IMAGES = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
              parameter("ferry.network", "mlp") +
              parameter("ferry.widths", "12288,16,4"))
 KILL_AFTER = 500
+CONNECTIONS = 512  # of one address
+FEW = 100
 
 
 def requests_served(server):
@@ -59,16 +65,16 @@ def requests_served(server):
 
 
 class Proxy(tools.Running):
-    """HAProxy on the shipped file."""
+    """HAProxy on the shipped file, or another."""
 
-    def __init__(self, servers):
+    def __init__(self, servers, config=CONFIG):
         self.port = ferry_process.free_port()
         environment = dict(os.environ,
                            FERRY_LISTEN=f"127.0.0.1:{self.port}")
         for i, server in enumerate(servers):
             environment[f"FERRY_SLICE_{i}"] = server["grpc"]
             environment[f"FERRY_CHECK_{i}"] = server["metrics"].split(":")[1]
-        super().__init__([HAPROXY, "-db", "-f", CONFIG], env=environment)
+        super().__init__([HAPROXY, "-db", "-f", config], env=environment)
 
     @property
     def address(self):
@@ -173,7 +179,7 @@ class HaproxyTest(unittest.TestCase):
             self.assertIn(text, answer.body)
 
     def test_binary_headers_of_clients_do_not_reach_the_servers(self):
-        """The server's gRPC would end the connection that all clients share."""
+        """The server's gRPC would end the connection, with the client's other calls."""
         with Launched(servers=3, config=ferry_process.sim_config()) as launched:
             with Proxy(launched.wait_until_ready()) as proxy:
                 self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
@@ -182,6 +188,43 @@ class HaproxyTest(unittest.TestCase):
                                    more=[("x-bin", "no base64!")])
                     connection.read_until(
                         lambda frame: frame.type == http2_frames.DATA)
+
+    def test_floods_harm_no_other_client(self):
+        with Launched(servers=3, config=ferry_process.sim_config()) as launched:
+            with Proxy(launched.wait_until_ready()) as proxy:
+                self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+                proxy_floods.check_each(self, launched, proxy.address)
+
+    def test_connections_of_one_address_are_bounded(self):
+        with Launched(servers=3, config=ferry_process.sim_config()) as launched, \
+                Proxy(launched.wait_until_ready()) as proxy, \
+                contextlib.ExitStack() as stack:
+            self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+            refused, ended = 0, select.poll()
+            for _ in range(2 * CONNECTIONS):
+                try:
+                    ended.register(stack.enter_context(socket.create_connection(
+                        ("127.0.0.1", proxy.port), 30, (proxy_floods.FLOODER, 0))))
+                except ConnectionResetError:
+                    refused += 1
+            self.assertTrue(wait_until(
+                lambda: refused + len(ended.poll(0)) >= CONNECTIONS, 30))
+            with http2_frames.Connection(proxy.address) as connection:
+                connection.ask(1, ending_test.one_row("sim"))
+                connection.read_until(
+                    lambda frame: frame.type == http2_frames.DATA)
+
+    def test_calls_of_one_address_are_bounded(self):
+        text = CONFIG.read_text()
+        self.assertEqual(text.count("gt 200000"), 1)
+        with Launched(servers=3, config=ferry_process.sim_config()) as launched, \
+                tempfile.NamedTemporaryFile("w", suffix=".cfg") as config:
+            config.write(text.replace("gt 200000", f"gt {FEW}"))
+            config.flush()
+            with Proxy(launched.wait_until_ready(), config.name) as proxy:
+                self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+                self.assertEqual(proxy_floods.refused(proxy.address, 2 * FEW),
+                                 "too many calls of one address")
 
     def test_draining_server_leaves_without_a_failed_request(self):
         with Launched(f"--drain-delay-secs={DRAIN_DELAY_S}", servers=3,

@@ -7,8 +7,10 @@ import threading
 import time
 
 from http2_frames import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING,
-                          PREFACE, RST_STREAM, SETTINGS, header_block, MODEL_INFER)
+                          PREFACE, RST_STREAM, SETTINGS, fields, header_block,
+                          MODEL_INFER)
 
+STREAM_INFER = MODEL_INFER.replace("ModelInfer", "ModelStreamInfer")
 PADDED = 8
 PIECE = 1000  # frames that are sent at once
 CANCEL = (8).to_bytes(4, "big")
@@ -49,6 +51,11 @@ def resets(head=header_block(MODEL_INFER)):
         yield b"".join(reset(number, head) for number in numbers)
 
 
+def stream_resets():
+    """The same of ModelStreamInfer, which a proxy passes on at once."""
+    yield from resets(header_block(STREAM_INFER))
+
+
 def empty_calls(head=header_block(MODEL_INFER)):
     """Calls that end without a message."""
     for numbers in streams():
@@ -61,6 +68,19 @@ def early_acknowledgement(head=header_block(MODEL_INFER)):
     holds it to no maximum of streams."""
     yield frame(SETTINGS, ACK, 0)
     yield from empty_calls(head)
+
+
+def wrong_trailers():
+    """Calls that wait, and one whose trailer gRPC 1.51 ends their connection for."""
+    yield from acknowledge()
+    head = header_block(STREAM_INFER)
+    for numbers in streams():
+        for number in numbers:
+            yield frame(HEADERS, END_HEADERS, number, head)
+            if number % 20 == 1:
+                yield frame(HEADERS, END_HEADERS | END_STREAM, number,
+                            fields([("x-bin", "no base64!")]))
+                yield b""
 
 
 def long_value():
@@ -147,11 +167,14 @@ def silence():
 
 class Flood:
     """`with` sends what `pieces` yields over `connections` at once, each begun
-    anew `pause_s` after it has ended. `wrap`: makes TLS of a socket."""
+    anew `pause_s` after it has ended. `wrap`: makes TLS of a socket. `source`: the
+    address that it comes from."""
 
-    def __init__(self, address, pieces, connections=1, wrap=None, pause_s=0.05):
+    def __init__(self, address, pieces, connections=1, wrap=None, pause_s=0.05,
+                 source=""):
         host, port = address.rsplit(":", 1)
         self._address = (host, int(port))
+        self._source = (source, 0)
         self._pieces = pieces
         self._wrap = wrap or (lambda plain: plain)
         self._pause_s = pause_s
@@ -166,7 +189,8 @@ class Flood:
         while not self._ends.is_set():
             self.begun += 1
             try:
-                with socket.create_connection(self._address, timeout=5) as plain:
+                with socket.create_connection(self._address, 5,
+                                              self._source) as plain:
                     with contextlib.closing(self._wrap(plain)) as peer:
                         self._send(peer)
             except OSError:

@@ -28,13 +28,17 @@ def literal(text):
     return bytes(size) + bytes([rest]) + data
 
 
-def header_block(path, more=()):
-    """The head of a gRPC call; nothing of it enters a table."""
-    fields = [(":method", "POST"), (":scheme", "http"), (":path", path),
-              (":authority", "x"), ("te", "trailers"),
-              ("content-type", "application/grpc"), *more]
+def fields(pairs):
+    """A block of names and values, of which none enters a table."""
     return b"".join(b"\x00" + literal(name) + literal(value)
-                    for name, value in fields)
+                    for name, value in pairs)
+
+
+def header_block(path, more=()):
+    """The head of a gRPC call."""
+    return fields([(":method", "POST"), (":scheme", "http"), (":path", path),
+                   (":authority", "x"), ("te", "trailers"),
+                   ("content-type", "application/grpc"), *more])
 
 
 def in_message(request):
