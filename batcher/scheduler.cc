@@ -442,8 +442,8 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
     const BatchPlanner::Choice choice =
         planner_.Choose(StateOf(instance, now), admission_.closed(), now);
     Wait wait = choice.wait;
-    bool is_blocked = false;
-    if (choice.group == nullptr) {
+    const bool is_blocked = choice.group != nullptr;  // unless a batch leaves
+    if (!is_blocked) {
       LeaveDevice(instance, now);
       if (is_stopped_) {
         return nullptr;
@@ -452,16 +452,14 @@ BatchPtr Scheduler::Pull(InstanceId id, SetAside& set_aside, InstanceId& wake) {
       // Its own turn notifies it, so without a batch it would pull for ever.
       LeaveDevice(instance, now);
       wait = {};
-      is_blocked = true;
-    } else if (!EnterDevice(instance, now, wait)) {
-      is_blocked = true;
-    } else if (Fill(*batch, instance, choice, now, set_aside)) {
+    } else if (EnterDevice(instance, now, wait)) {
+      if (!Fill(*batch, instance, choice, now, set_aside)) {
+        continue;  // requests were set aside: another group may be next
+      }
       instance.wake.CancelWait();
       wake = Publish(now);
       PublishEstimate(now);
       return batch;
-    } else {
-      continue;  // requests were set aside: another group may be next
     }
     BeginWait(instance, wait, is_blocked, now);
     wake = Publish(now);  // where that is this instance it pulls again

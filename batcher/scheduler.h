@@ -48,8 +48,7 @@
 // Thread safety: thread-safe, except the destructor. A gRPC thread never takes
 // the mutex. Steady state allocates nothing per request.
 // Memory ordering: what the caller wrote into a request before Submit() is
-// visible to the instance; what the instance wrote into the output is visible
-// in Completion::Respond().
+// visible to the instance; what that wrote into the output, in Respond().
 #ifndef FERRY_BATCHER_SCHEDULER_H_
 #define FERRY_BATCHER_SCHEDULER_H_
 

@@ -37,6 +37,8 @@
 #     picture, in Chromium; eleven minutes
 # E6  half an hour at 70 % load: memory and schedule
 # G4  how late a queued request is answered that expires or is cancelled
+# hang  a batch and threads that hang: when a server is not ready, and when it is
+#     gone; six minutes
 # hostile  an honest client beside hostile ones of eight kinds, all at once for five
 #     minutes and each alone; twenty minutes
 # load  ferry_load_ratio against what arrives, and the busy ratio beside it, under

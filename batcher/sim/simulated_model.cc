@@ -2,6 +2,7 @@
 #include "batcher/sim/simulated_model.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
@@ -51,18 +52,23 @@ SimulatedModel::SimulatedModel(ModelSpec spec,
 Outcome SimulatedModel::Compute(const Batch& batch, OutputRef& output) {
   const Outcome echoed = EchoModel::Compute(batch, output);
   const Clock& clock = Clock::Steady();
-  const TimePoint end = clock.Now() + ServiceTime(batch.rows());
   ++batch_count_;
+  const TimePoint end = IsOneOf(options_.hang_every)
+                            ? kNever
+                            : clock.Now() + ServiceTime(batch.rows());
   if (batch_count_ == 1) {
     UsePreciseTimers();  // of this batcher thread
   }
   while (clock.Now() < end) {
     never_notified_.Wait(never_notified_.PrepareWait(), end);
   }
-  if (options_.throw_every > 0 && batch_count_ % options_.throw_every == 0) {
+  if (IsOneOf(options_.abort_every)) {
+    std::abort();
+  }
+  if (IsOneOf(options_.throw_every)) {
     throw std::runtime_error("simulated device threw on this batch");
   }
-  if (options_.fail_every > 0 && batch_count_ % options_.fail_every == 0) {
+  if (IsOneOf(options_.fail_every)) {
     return kFailed;
   }
   return echoed;

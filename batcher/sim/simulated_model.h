@@ -1,7 +1,7 @@
 // SimulatedModel is an echo that takes s(b) = alpha + beta * b for a batch of b
-// rows, with jitter, and fails on demand. It is a device of known speed for
-// tests and for measuring the scheduler; what is measured on it is marked as
-// simulated.
+// rows, with jitter, and fails, hangs or crashes on demand. It is a device of
+// known speed for tests and for measuring the scheduler; what is measured on it
+// is marked as simulated.
 //
 // Thread safety: that of CpuModel.
 #ifndef FERRY_BATCHER_SIM_SIMULATED_MODEL_H_
@@ -27,7 +27,9 @@ struct SimulatedModelOptions {
   // Service time is multiplied by a uniform factor in [1 - jitter, 1 + jitter].
   double jitter = 0;        // 0 <= jitter < 1
   int64_t fail_every = 0;   // each n-th batch fails; 0: none does
-  int64_t throw_every = 0;  // each n-th batch throws; 0: none does
+  int64_t throw_every = 0;  // likewise: throws
+  int64_t hang_every = 0;   // never ends
+  int64_t abort_every = 0;  // ends the process
   uint64_t seed = 1;
 };
 
@@ -47,6 +49,8 @@ class SimulatedModel final : public EchoModel {
   SimulatedModel(ModelSpec spec, const SimulatedModelOptions& options);
 
   Duration ServiceTime(int32_t rows);
+  // Whether the batch that is computed is one of each n.
+  bool IsOneOf(int64_t n) const { return n > 0 && batch_count_ % n == 0; }
 
   const SimulatedModelOptions options_;
   const std::array<ServiceTimeSample, 2> warm_up_samples_;

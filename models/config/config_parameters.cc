@@ -142,6 +142,11 @@ Problem ReadJitter(absl::string_view text, ModelOptions& options) {
   return "";
 }
 
+// One of each so many batches is meant; 0: none.
+Problem ReadEvery(absl::string_view text, int64_t& every) {
+  return ReadInteger<int64_t>(text, 0, INT32_MAX, every);
+}
+
 Problem ReadWeight(absl::string_view text, ModelOptions& options) {
   double weight = 0;
   if (!absl::SimpleAtod(text, &weight) ||
@@ -242,12 +247,19 @@ constexpr Parameter kParameters[] = {
     {"ferry.jitter", kSim, ReadJitter},
     {"ferry.fail_every", kSim,
      [](Text text, ModelOptions& o) {
-       return ReadInteger<int64_t>(text, 0, INT32_MAX, o.simulation.fail_every);
+       return ReadEvery(text, o.simulation.fail_every);
      }},
     {"ferry.throw_every", kSim,
      [](Text text, ModelOptions& o) {
-       return ReadInteger<int64_t>(text, 0, INT32_MAX,
-                                   o.simulation.throw_every);
+       return ReadEvery(text, o.simulation.throw_every);
+     }},
+    {"ferry.hang_every", kSim,
+     [](Text text, ModelOptions& o) {
+       return ReadEvery(text, o.simulation.hang_every);
+     }},
+    {"ferry.abort_every", kSim,
+     [](Text text, ModelOptions& o) {
+       return ReadEvery(text, o.simulation.abort_every);
      }},
     {"ferry.seed", kSim,
      [](Text text, ModelOptions& o) {

@@ -17,6 +17,7 @@ import enduring
 import exporting
 import fuzzing
 import grpc_api
+import hanging
 import instrument
 import lasting
 import latency
@@ -83,6 +84,7 @@ CLAIMS = {  # scripts/show.sh looks here, a line each
     "E5": reporting.measure,
     "E6": long_run.measure,
     "G4": answering.measure,
+    "hang": hanging.measure,
     "hostile": enduring.measure,
     "load": load_signal.measure,
     "live-page": living.measure,

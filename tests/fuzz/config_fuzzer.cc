@@ -67,7 +67,8 @@ std::string Described(const ModelOptions& o) {
                       " simulation ", o.simulation.alpha.count(), " ",
                       o.simulation.beta.count(), " ", o.simulation.jitter, " ",
                       o.simulation.fail_every, " ", o.simulation.throw_every,
-                      " ", o.simulation.seed);
+                      " ", o.simulation.hang_every, " ",
+                      o.simulation.abort_every, " ", o.simulation.seed);
 }
 
 void CheckTensors(const std::vector<TensorSpec>& tensors,

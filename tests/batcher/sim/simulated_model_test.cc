@@ -48,6 +48,15 @@ TEST(SimulatedModel, FailsAndThrowsOnTheBatchesAskedFor) {
   EXPECT_EQ(RunBatches(**model, 12), "..ft.f.tf..t");
 }
 
+TEST(SimulatedModelDeathTest, AbortsOnTheBatchAskedFor) {
+  auto model = SimulatedModel::Create(
+      RowSpec(),
+      {.alpha = Duration(0), .beta = Duration(0), .abort_every = 3});
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(RunBatches(**model, 2), "..");
+  EXPECT_DEATH(RunBatches(**model, 1), "");
+}
+
 TEST(SimulatedModel, ComputeTakesItsServiceTimeAndGivesTheRows) {
   auto model = SimulatedModel::Create(
       RowSpec(), {.alpha = Milliseconds(1), .beta = Milliseconds(0.5)});
