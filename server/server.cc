@@ -57,6 +57,8 @@ constexpr Duration kDeviceAnswers = std::chrono::milliseconds(250);
 // How often the end looks whether all that can be answered has been.
 constexpr Duration kAnswerPoll = std::chrono::milliseconds(50);
 
+static_assert(Acceptor::kTurn <= ThreadWatch::kTurn);
+
 constexpr absl::string_view kAdminSide = "admin";
 
 absl::Status CannotListen(const absl::Status& status, absl::string_view side,

@@ -37,11 +37,9 @@ HANGS_AT_SECOND = ferry_process.sim_config(max_batch_size=1, alpha_ms=1, beta_ms
 class Hang:
     """A server of which something hangs from `at` on."""
 
-    def __init__(self, programs, folder):
+    def __init__(self, programs):
         ferry_process.SERVER = programs.path("ferry-server")
         ferry_process.MODELS["hangs"] = HANGS_AT_SECOND
-        self.folder = folder
-        self.library = programs.folder.parent / "lib/libferry_test_stall.so"
         self.at = None
 
     def start(self):
@@ -65,11 +63,12 @@ class BatchHangs(Hang):
 
 
 class ThreadHangs(Hang):
-    """Its thread has turned up to a second before it stalls: the bound counts from
-    then, and `past` is at most what is measured from the stall."""
+    """The bound counts from its thread's last turn, up to a second before the stall:
+    what is measured, from the stall on, is less by that."""
 
     def __init__(self, programs, folder, thread):
-        super().__init__(programs, folder)
+        super().__init__(programs)
+        self.library = programs.folder.parent / "lib/libferry_test_stall.so"
         self.name = f"the thread {thread}"
         self.thread = thread
         self.sign = os.path.join(folder, thread)
@@ -96,7 +95,10 @@ def is_ready(server):
                                   timeout=GIVE_UP_S) as connection:
         connection.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: a\r\n"
                            b"Connection: close\r\n\r\n")
-        return b" 200 " in connection.recv(100).split(b"\r\n")[0]
+        answer = connection.recv(100).split(b"\r\n")[0]
+    if b" 200 " not in answer and b" 503 " not in answer:
+        raise measuring.Failure(f"/v2/health/ready answers {answer}")
+    return b" 200 " in answer
 
 
 def seconds_until(condition, began):
@@ -134,7 +136,7 @@ def measure(options):
     rows, holds = [], True
     result["tries"] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for hang in (BatchHangs(options.programs, folder),
+        for hang in (BatchHangs(options.programs),
                      ThreadHangs(options.programs, folder, "ferry-infer"),
                      ThreadHangs(options.programs, folder, "ferry-accept")):
             measuring.say(hang.name)

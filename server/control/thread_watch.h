@@ -29,7 +29,7 @@ class ThreadWatch {
   static constexpr Duration kTurn = std::chrono::seconds(1);
   static constexpr Duration kStalls = std::chrono::seconds(5);
   // A thread is late at the look before the one that finds it stalled.
-  static constexpr Duration kLate = std::chrono::milliseconds(4500);
+  static constexpr Duration kLate = std::chrono::seconds(4);
 
   // timeout 0: a thread may stall for ever.
   explicit ThreadWatch(Duration timeout) : timeout_(timeout) {}

@@ -146,7 +146,7 @@ void GrpcEndpoint::Configure(const GrpcOptions& options,
   } else {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   }
-  has_tls_ = !keeper.TlsIdentity().empty();
+  has_tls_ = keeper.tls_files() != nullptr;
   using Experimental = grpc::ServerBuilder::experimental_type;
   for (const MethodSet methods : {MethodSet::kAll, MethodSet::kWithoutAdmin}) {
     acceptors_[methods] = builder.experimental().AddExternalConnectionAcceptor(

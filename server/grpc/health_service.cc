@@ -154,8 +154,14 @@ HealthService::~HealthService() {
 }
 
 void HealthService::Tell() {
+  const bool is_ready = readiness_.is_ready();
+  const bool takes_requests = readiness_.takes_requests();
   MutexLock lock(mutex_);
-  AdvanceWatches();
+  if (is_ready != was_ready_ || takes_requests != took_requests_) {
+    was_ready_ = is_ready;
+    took_requests_ = takes_requests;
+    AdvanceWatches();
+  }
 }
 
 void HealthService::SetModels(Models models) {

@@ -32,7 +32,8 @@ class HealthService final
                 UnsentReplies& unsent);
   ~HealthService() override;
 
-  // Tells the watches where the server's readiness has changed.
+  // Tells the watches where the server's readiness has changed since the last
+  // call.
   void Tell();
 
   // Models by name, each a service of its own, and if it is ready.
@@ -59,6 +60,8 @@ class HealthService final
   const Readiness& readiness_;
   mutable Mutex mutex_;
   Models models_ ABSL_GUARDED_BY(mutex_);
+  bool was_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  bool took_requests_ ABSL_GUARDED_BY(mutex_) = false;
   bool watches_end_ ABSL_GUARDED_BY(mutex_) = false;
   std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
 };

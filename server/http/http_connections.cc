@@ -33,12 +33,13 @@ void HttpConnections::ShutOne() {
   for (const Open& open : by_last_request_) {
     ++of_peer[open.peer];
   }
-  const auto most = std::max_element(
-      of_peer.begin(), of_peer.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
+  size_t most = 0;
+  for (const auto& [peer, count] : of_peer) {
+    most = std::max(most, count);
+  }
   const auto oldest = std::find_if(
       by_last_request_.begin(), by_last_request_.end(),
-      [&most](const Open& open) { return open.peer == most->first; });
+      [&](const Open& open) { return of_peer[open.peer] == most; });
   // The daemon finds its end at once, and closes it.
   shutdown(FileOf(*oldest->connection), SHUT_RDWR);
   by_last_request_.erase(oldest);

@@ -32,16 +32,16 @@ class HttpConnections {
   void Closed(MHD_Connection& connection);
 
  private:
-  const size_t max_open_;
   struct Open {
     MHD_Connection* connection;
     std::string peer;
   };
 
   std::vector<Open>::iterator Find(const MHD_Connection& connection);
-  // Shuts the oldest of the peer that has the most.
+  // Shuts the oldest of the peer that has the most, or of those that do.
   void ShutOne();
 
+  const size_t max_open_;
   std::vector<Open> by_last_request_;  // the oldest first
 };
 

@@ -2,6 +2,7 @@
 #include "server/metrics/transport_metrics.h"
 
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,10 +92,13 @@ double ToSeconds(Duration time) {
 void AddConnections(const std::vector<std::unique_ptr<Acceptor>>& acceptors,
                     MetricFamilies& out) {
   size_t open = 0;
+  std::set<std::string> names;
   Acceptor::Counts counts;
   for (const auto& acceptor : acceptors) {
     const Acceptor::Counts of_port = acceptor->counts();
-    open += acceptor->CountConnections();
+    if (names.insert(acceptor->name()).second) {
+      open += acceptor->CountConnections();
+    }
     counts.accepted += of_port.accepted;
     counts.not_taken += of_port.not_taken;
     counts.no_file += of_port.no_file;

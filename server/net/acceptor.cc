@@ -19,7 +19,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "server/control/thread_watch.h"
 
 namespace ferry {
 namespace {
@@ -109,7 +108,7 @@ void Acceptor::Run() {
   for (;;) {
     poll(files.data(), is_paused_ ? 1 : files.size(),
          static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                              is_blind_ ? kRetry : ThreadWatch::kTurn)
+                              is_blind_ ? kRetry : kTurn)
                               .count()));
     turned_.store(Clock::Steady().Now(), std::memory_order_relaxed);
     if (files[0].revents != 0) {

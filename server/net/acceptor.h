@@ -12,6 +12,7 @@
 #define FERRY_SERVER_NET_ACCEPTOR_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,9 +34,12 @@ class Acceptor {
     std::function<bool(int listen_fd, int fd)> take;
     // Hears that the acceptor is blind, or is not any more.
     std::function<void(bool is_blind)> tell;
-    // Is called after each turn, once in ThreadWatch::kTurn at least.
+    // Is called after each turn.
     std::function<void()> turned;
   };
+
+  // Its thread turns at least once in that time.
+  static constexpr Duration kTurn = std::chrono::seconds(1);
 
   // Connections have descriptors below `first_reserved`.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Start(ListenSockets sockets,
@@ -54,12 +58,15 @@ class Acceptor {
   // Since the start. Any thread.
   Counts counts() const;
 
-  // Returns when its thread last looked for connections, at least once in that
-  // time. Any thread.
+  // Returns when its thread last turned. Any thread.
   TimePoint turned() const { return turned_.load(std::memory_order_relaxed); }
 
-  // Connections to the port that are open, wherever they are. Any thread;
-  // looks at each descriptor of the process.
+  // The name of its sockets, which a port of the same number shares. Any
+  // thread.
+  const std::string& name() const { return name_; }
+
+  // Connections to sockets of that name that are open, wherever they are. Any
+  // thread; looks at each descriptor of the process.
   size_t CountConnections() const;
 
   // Gives the port back and calls no handler any more.

@@ -11,7 +11,7 @@ struct ConnectionBounds {
   int all = 0;
   int of_peer = 0;  // an IPv4 address, or an IPv6 network of 64 bits
 
-  bool is_some() const { return all > 0 || of_peer > 0; }
+  bool has_any() const { return all > 0 || of_peer > 0; }
 };
 
 }  // namespace ferry

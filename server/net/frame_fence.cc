@@ -3,7 +3,6 @@
 #include "server/net/frame_fence.h"
 
 #include <dlfcn.h>
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -133,7 +132,7 @@ class Connections {
     }
     MutexLock lock(connection->mutex);
     Close(*connection);  // where gRPC has closed it in another way
-    if (bounds.is_some()) {
+    if (bounds.has_any()) {
       if (!peers_.Add(peer, bounds)) {
         return false;
       }

@@ -208,7 +208,7 @@ class HaproxyTest(unittest.TestCase):
                 except ConnectionResetError:
                     refused += 1
             self.assertTrue(wait_until(
-                lambda: refused + len(ended.poll(0)) >= CONNECTIONS, 30))
+                lambda: refused + len(ended.poll(0)) >= CONNECTIONS, 10))
             with http2_frames.Connection(proxy.address) as connection:
                 connection.ask(1, ending_test.one_row("sim"))
                 connection.read_until(

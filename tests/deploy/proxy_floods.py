@@ -13,10 +13,10 @@ from attacks import Memory
 from ending_test import one_row
 from ferry_process import wait_until
 
-# Bounds of an address meet the flood alone.
+# Bounds of an address meet this client alone.
 FLOODER = "127.0.0.2"
 MOST_MIB = 150  # that a flood may add to a server
-SECONDS = 2
+SECONDS = 2  # of a flood, each from an address of its own
 # What sends it, and over how many connections.
 FLOODS = [(floods.resets, 1), (floods.stream_resets, 8), (floods.empty_calls, 1),
           (floods.early_acknowledgement, 1), (floods.wrong_trailers, 8),
@@ -57,14 +57,15 @@ def check_each(case, launched, address):
             except grpc.RpcError:
                 return None
 
-        for pieces, connections in FLOODS:
+        for number, (pieces, connections) in enumerate(FLOODS):
             with case.subTest(pieces.__name__), contextlib.ExitStack() as stack:
                 case.assertTrue(wait_until(is_answered, 30))
                 before = [memory.now() for memory in memories]
                 streams = [stack.enter_context(contextlib.closing(Stream(stub)))
                            for _ in servers]
                 answered = 0
-                with floods.Flood(address, pieces, connections, source=FLOODER):
+                with floods.Flood(address, pieces, connections,
+                                  source=f"127.0.1.{number + 1}") as flood:
                     until = time.monotonic() + SECONDS
                     while time.monotonic() < until:
                         stub.ModelInfer(one_row("sim"), timeout=20)
@@ -72,6 +73,7 @@ def check_each(case, launched, address):
                             case.assertFalse(stream.ask().error_message)
                         answered += 1
                 case.assertGreater(answered, 0)
+                case.assertGreaterEqual(flood.connected, connections)
                 for memory, was in zip(memories, before):
                     case.assertLess(memory.now() - was, MOST_MIB)
                 case.assertEqual(

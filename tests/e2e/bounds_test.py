@@ -250,9 +250,9 @@ class TooLargeTest(unittest.TestCase):
 class WatchdogTest(unittest.TestCase):
 
     def hang(self, *flags):
-        server = FerryProcess(*flags, models=["endless"])
+        server = FerryProcess(*flags, models=["hanging"])
         self.addCleanup(server.stop)
-        call = start(stub_of(server.address), "endless", row_bytes=64)
+        call = start(stub_of(server.address), "hanging", row_bytes=64)
         self.assertTrue(wait_until(
             lambda: server.metric("ferry_running_batches") == 1))
         return server, call
@@ -260,7 +260,7 @@ class WatchdogTest(unittest.TestCase):
     def test_hanging_backend_ends_the_process(self):
         server, call = self.hang("--backend-timeout-secs=0.5")
         self.assertEqual(server.wait(), 3)
-        self.assertIn("backend hangs model=endless", "".join(server.log))
+        self.assertIn("backend hangs model=hanging", "".join(server.log))
         self.assertEqual(code_of(call), "UNAVAILABLE")
 
     def test_other_models_answer_what_they_admitted_before_the_end(self):

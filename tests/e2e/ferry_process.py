@@ -85,6 +85,7 @@ MODELS = {
     "heavy": sim_config(max_batch_size=1, alpha_ms=4, beta_ms=0, weight=3),
     "light": sim_config(max_batch_size=1, alpha_ms=1, beta_ms=0),
     "failing": sim_config(alpha_ms=1, beta_ms=0, fail_every=2),
+    "hanging": sim_config(max_batch_size=1, alpha_ms=1, beta_ms=0, hang_every=1),
     "throwing": sim_config(alpha_ms=1, beta_ms=0, throw_every=2),
 }
 

@@ -180,6 +180,7 @@ class Flood:
         self._pause_s = pause_s
         self._ends = threading.Event()
         self.begun = 0
+        self.connected = 0
         self.ended = 0  # by the server
         self.sent = 0  # bytes
         self._threads = [threading.Thread(target=self._run, daemon=True)
@@ -191,6 +192,7 @@ class Flood:
             try:
                 with socket.create_connection(self._address, 5,
                                               self._source) as plain:
+                    self.connected += 1
                     with contextlib.closing(self._wrap(plain)) as peer:
                         self._send(peer)
             except OSError:

@@ -1,6 +1,6 @@
-// files_fuzzer fuzzes the readers of files that come with a model or a payload:
-// the input is a file of weights (.safetensors), to the next reader one of
-// labels, then a manifest, and to the last one an array of NumPy (.npy).
+// files_fuzzer fuzzes the readers of files that come with a model, a payload or
+// a plan: the input is a file of weights (.safetensors), to the next reader one
+// of labels, then a manifest, an array of NumPy (.npy), and a file of prices.
 //
 // What must hold, beside that nothing is read or written where it may not be:
 //   1. The tensors of an open file are, one after the other, all of its bytes
@@ -10,10 +10,13 @@
 //      the folder; what it gives, written as lines, is read as the same.
 //   4. The elements of an array are the end of its file, those of BF16 as many
 //      as fit into it; no size of its shape is negative.
+//   5. Each price is above 0, and is found by its device, region, kind and
+//   term.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,6 +28,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "bench/client/payload.h"
+#include "bench/plan/price_file.h"
 #include "models/config/label_file.h"
 #include "models/files/safetensors.h"
 #include "models/repository/manifest_text.h"
@@ -124,6 +128,26 @@ void CheckArray(const std::string& bytes, DataType type) {
   }
 }
 
+void CheckPrices(const std::string& bytes) {
+  const auto prices = plan::ParsePrices(bytes, "prices");
+  if (!prices.ok()) {
+    Check(absl::IsInvalidArgument(prices.status()), "prices are refused");
+    return;
+  }
+  Check(!prices->rows.empty(), "a file has a price");
+  for (const plan::PriceRow& row : prices->rows) {
+    const double price = plan::DevicePerHour(row);
+    Check(price > 0 && std::isfinite(price), "a price is one");
+    const auto found = plan::FindPrice(*prices, {.device = row.device,
+                                                 .kind = row.kind,
+                                                 .region = row.region,
+                                                 .term_hours = row.term_hours});
+    Check(found.ok() && plan::DevicePerHour(*found) == price,
+          "a price is found");
+  }
+  Check(plan::AgeWarning(*prices, "2026-01-31").ok(), "its day is a day");
+}
+
 void CheckFile(const std::string& bytes) {
   static auto* const file = new File();
   file->Write(bytes);
@@ -148,6 +172,7 @@ void CheckFile(const std::string& bytes) {
        {DataType::kFp32, DataType::kBf16, DataType::kInt64, DataType::kBytes}) {
     CheckArray(bytes, type);
   }
+  CheckPrices(bytes);
 }
 
 }  // namespace

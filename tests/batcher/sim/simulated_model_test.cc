@@ -50,8 +50,7 @@ TEST(SimulatedModel, FailsAndThrowsOnTheBatchesAskedFor) {
 
 TEST(SimulatedModelDeathTest, AbortsOnTheBatchAskedFor) {
   auto model = SimulatedModel::Create(
-      RowSpec(),
-      {.alpha = Duration(0), .beta = Duration(0), .abort_every = 3});
+      RowSpec(), {.alpha = Duration(0), .beta = Duration(0), .abort_every = 3});
   ASSERT_TRUE(model.ok());
   EXPECT_EQ(RunBatches(**model, 2), "..");
   EXPECT_DEATH(RunBatches(**model, 1), "");

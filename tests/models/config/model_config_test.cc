@@ -139,6 +139,9 @@ parameters { key: "ferry.alpha_ms" value { string_value: "2.5" } }
 parameters { key: "ferry.beta_ms" value { string_value: "0.25" } }
 parameters { key: "ferry.jitter" value { string_value: "0.1" } }
 parameters { key: "ferry.fail_every" value { string_value: "7" } }
+parameters { key: "ferry.throw_every" value { string_value: "8" } }
+parameters { key: "ferry.hang_every" value { string_value: "9" } }
+parameters { key: "ferry.abort_every" value { string_value: "10" } }
 parameters { key: "ferry.buckets" value { string_value: "2,8" } }
 )");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -147,6 +150,9 @@ parameters { key: "ferry.buckets" value { string_value: "2,8" } }
   EXPECT_EQ(simulation.beta, Milliseconds(0.25));
   EXPECT_EQ(simulation.jitter, 0.1);
   EXPECT_EQ(simulation.fail_every, 7);
+  EXPECT_EQ(simulation.throw_every, 8);
+  EXPECT_EQ(simulation.hang_every, 9);
+  EXPECT_EQ(simulation.abort_every, 10);
   EXPECT_THAT(config->options.buckets, ElementsAre(2, 8));
 }
 

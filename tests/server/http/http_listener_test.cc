@@ -171,6 +171,18 @@ TEST(HttpListenerTest, ClientsThatSendHalfAHeadKeepNoOtherOut) {
   }
 }
 
+TEST(HttpListenerTest, ManyPeersOfOneConnectionKeepNoNewOneOut) {
+  auto listener = Listen(Routes(), kFew);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const int port = (*listener)->port();
+  std::deque<Client> slow;
+  for (uint8_t from = 2; from < 6; ++from) {
+    slow.emplace_back(port, from).Send(kFirstHalf);
+  }
+  EXPECT_THAT(Get(port, "GET", "/metrics"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(slow.front().Read(), "") << "the oldest gave way";
+}
+
 TEST(HttpListenerTest, PeerThatOpensManyEndsItsOwnConnections) {
   auto listener = Listen(Routes(), kFew);
   ASSERT_TRUE(listener.ok()) << listener.status();
