@@ -60,8 +60,7 @@ absl::Status ClientShares::Refuse(ClientRefusal why, Client& client) {
   }
   return absl::ResourceExhaustedError(
       "this client has its share of the model under way, and other clients "
-      "want "
-      "theirs; send the request again when some are answered");
+      "want theirs; send the request again when some are answered");
 }
 
 void ClientShares::Rate::Age(TimePoint now) {
@@ -118,7 +117,8 @@ bool ClientShares::IsPastShare(const Request& request, const Part& own,
   }
   const double share =
       static_cast<double>(at_work) * std::min(model.fair / model.whole, 1.0);
-  return static_cast<double>(wanted) > share;
+  // Past the rows at work more of a client that floods only has others wait.
+  return model.rows >= at_work || static_cast<double>(wanted) > share;
 }
 
 absl::Status ClientShares::Take(const Request& request, Hold& hold) {

@@ -144,6 +144,16 @@ TEST_F(ClientSharesTest, FloodKeepsInstancesAtWorkAndQueuesLittleBeside) {
   EXPECT_GE(holds_.size(), kAtWork - 2);
 }
 
+TEST_F(ClientSharesTest, FloodAddsNothingToWhatOthersFill) {
+  Serve({{"flood", 5}, {"half", 0.5}}, milliseconds(5000));
+  holds_.clear();
+  ASSERT_TRUE(Take("flood"));
+  ASSERT_EQ(TakeUpTo("half", kAtWork - 2), kAtWork - 2);
+  EXPECT_TRUE(Take("flood"));
+  EXPECT_FALSE(Take("flood")) << "two batches are under way";
+  EXPECT_TRUE(Take("half"));
+}
+
 TEST_F(ClientSharesTest, BacklogOfAFairRateIsBoundedToo) {
   // The rate of "much" is over its fair one, 0.9, by less than what is let
   // pass.
