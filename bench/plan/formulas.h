@@ -59,6 +59,26 @@ inline constexpr Formula kDevicesApart = {
     "devices_apart", "devices",
     "sum over the models of ceil(highest peak_rate / (lambda_max * headroom))",
     "arithmetic, where each model has devices of its own"};
+inline constexpr Formula kOneProcessDevices = {
+    "one_process_devices", "devices",
+    "ceil(sum over the models of peak_rate / (whole_rate * headroom))",
+    "arithmetic, rounded once: each device has one process with all models"};
+inline constexpr Formula kMpsDevices = {
+    "mps_devices", "devices",
+    "ceil(sum over the models of peak_rate / (mps_rate * headroom))",
+    "arithmetic, rounded once: each device has a process of each model"};
+inline constexpr Formula kMigDevices = {
+    "mig_devices", "devices",
+    "fewest such that for each model sum(rate of its slices) * headroom >= "
+    "peak_rate",
+    "exact search over the layouts that NVIDIA's tables permit, by the rates "
+    "that were measured of each profile"};
+inline constexpr Formula kSmsHeld = {"sms_held", "SMs",
+                                     "sum over the slices of their SMs",
+                                     "the table of the device's profiles"};
+inline constexpr Formula kSmsHeldShare = {
+    "sms_held_share", "share", "sms_held / (mig_devices * sms_of_device)",
+    "arithmetic: no slice has the rest"};
 inline constexpr Formula kUtilization = {
     "utilization", "share", "average_rate / (replicas * lambda_max)",
     "utilization law of operational analysis (Denning and Buzen, 1978), with "

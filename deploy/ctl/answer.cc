@@ -141,14 +141,17 @@ std::string AnswerJson(const Answer& answer, const std::string& date) {
     }
     rows.push_back(std::move(object));
   }
-  const Json document = {{"format", "ferryctl-answer/1"},
-                         {"command", answer.command},
-                         {"date", date},
-                         {"answer", answer.sentence},
-                         {"inputs", inputs},
-                         {"numbers", NumbersJson(answer)},
-                         {"rows", rows},
-                         {"findings", findings}};
+  Json document = {{"format", "ferryctl-answer/1"},
+                   {"command", answer.command},
+                   {"date", date},
+                   {"answer", answer.sentence},
+                   {"inputs", inputs},
+                   {"numbers", NumbersJson(answer)},
+                   {"rows", rows},
+                   {"findings", findings}};
+  if (!answer.artifact.empty()) {
+    document["artifact"] = answer.artifact;
+  }
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -47,6 +47,8 @@ struct Answer {
   std::vector<plan::Number> numbers;
   AnswerTable table;  // without rows where the numbers say all
   std::vector<Finding> findings;
+  // A file that was asked for, which is printed in place of the text.
+  std::string artifact;
 
   // Returns that of the gravest finding; nothing without one.
   std::optional<Severity> gravest() const;

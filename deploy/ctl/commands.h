@@ -24,6 +24,7 @@ struct Invocation {
 void AddCapacityCommand(CLI::App& app, Invocation& invocation);
 void AddCostCommand(CLI::App& app, Invocation& invocation);
 void AddMemoryCommand(CLI::App& app, Invocation& invocation);
+void AddMigPlanCommand(CLI::App& app, Invocation& invocation);
 void AddProfileCommand(CLI::App& app, Invocation& invocation);
 
 }  // namespace ferry::ctl

@@ -34,7 +34,9 @@ int Fail(const absl::Status& status) {
 
 int Print(const Answer& answer, bool in_json, Severity fail_on) {
   const std::string text = in_json ? AnswerJson(answer, bench::DateNow())
-                                   : AnswerText(answer, TerminalColumns());
+                           : answer.artifact.empty()
+                               ? AnswerText(answer, TerminalColumns())
+                               : answer.artifact;
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     std::fputs("ferryctl: cannot write to standard output\n", stderr);
     return kWrong;
@@ -68,6 +70,7 @@ int main(int argc, char** argv) {
   AddCapacityCommand(app, invocation);
   AddCostCommand(app, invocation);
   AddMemoryCommand(app, invocation);
+  AddMigPlanCommand(app, invocation);
   AddProfileCommand(app, invocation);
   try {
     ferry::ParseFlags(app, argc, argv);

@@ -120,6 +120,63 @@ class CtlTest(unittest.TestCase):
         self.assert_refused(1, "w.safetensors", "memory", "--weights",
                             "w.safetensors")
 
+    def test_mig_plan_compares_and_prints_what_divides_devices(self):
+        models = str(ROOT / "examples/mig_models.json")
+        plan = ("mig-plan", "--device", "H200-141GB", "--models", models)
+        ended = self.ask(*plan, "--json")
+        self.assertEqual(ended.returncode, 0, ended)
+        answer = json.loads(ended.stdout)
+        SCHEMA.validate(answer)
+        self.assertIn("The cheapest is one process, 1 device", answer["answer"])
+        self.assertEqual([row["devices"] for row in answer["rows"]], ["1"] * 3)
+        self.assertNotIn("artifact", answer)
+        self.assertIn("a slice cannot borrow", self.ask(*plan).stdout)
+        for artifact, text in (("mig-parted", '"1g.18gb": 2'),
+                               ("nvidia-smi", "-cgi 1g.35gb,1g.18gb,1g.18gb -C"),
+                               ("env", "FERRY_DEVICE=MIG-"),
+                               ("dra", "deviceClassName: mig.nvidia.com")):
+            with self.subTest(artifact=artifact):
+                printed = self.ask(*plan, "--print", artifact)
+                self.assertEqual(printed.returncode, 0, printed)
+                self.assertIn(text, printed.stdout)
+                self.assertNotIn("The cheapest", printed.stdout)
+                ended = self.ask(*plan, "--print", artifact, "--json")
+                answer = json.loads(ended.stdout)
+                SCHEMA.validate(answer)
+                self.assertEqual(answer["artifact"], printed.stdout)
+
+    def test_mig_plan_with_prices(self):
+        row = {"device": "H200", "region": "a", "kind": "on_demand", "per_hour": 3}
+        self.write(GOOD | {"rows": [row]})
+        plan = ("mig-plan", "--device", "H200", "--models",
+                str(ROOT / "examples/mig_models.json"), "--prices", "prices.json")
+        answer = json.loads(self.ask(*plan, "--json").stdout)
+        SCHEMA.validate(answer)
+        self.assertEqual([row["USD/h"] for row in answer["rows"]], ["3"] * 3)
+        self.assert_refused(2, "no price of 'H200', spot", *plan, "--kind", "spot")
+
+    def test_mig_plan_refuses_what_cannot_be(self):
+        models = str(ROOT / "examples/mig_models.json")
+        plan = ("mig-plan", "--device", "H200", "--models", models)
+        self.assert_refused(1, "layout: expected at most 8 memory slices, got 9",
+                            *plan, "--layout", "3g.71gb,3g.71gb,1g.18gb")
+        self.assert_refused(1, "at most 1 of 4g.71gb on one H200-141GB, got 2",
+                            *plan, "--layout", "4g.71gb,4g.71gb")
+        self.assert_refused(1, "got '1g.10gb'", *plan, "--layout", "1g.10gb")
+        self.assert_refused(1, "device: expected rates measured on H100-80GB",
+                            "mig-plan", "--device", "H100", "--models", models)
+        self.assert_refused(1, "device: expected one of A100-40GB", "mig-plan",
+                            "--device", "A100", "--models", models)
+        self.assert_refused(1, "print", *plan, "--print", "helm")
+        self.assert_refused(2, "cannot read", "mig-plan", "--device", "H200",
+                            "--models", "none.json")
+        wrong = json.loads(pathlib.Path(models).read_text())
+        wrong["models"][2]["rate"] = {"1g.18gb": 10}
+        (self.folder / "m.json").write_text(json.dumps(wrong))
+        self.assert_refused(2, "model 'reranker': expected a rate measured on",
+                            "mig-plan", "--device", "H200", "--models", "m.json",
+                            "--print", "dra")
+
     def test_profile_judges_a_recording_or_says_that_it_cannot(self):
         def record(**columns):
             (self.folder / "r.json").write_text(json.dumps(
