@@ -41,22 +41,11 @@ std::string PriceText(const DatedPrices& prices, const PriceRow& row) {
   return absl::StrCat(text, ", devices: ", row.devices_per_instance);
 }
 
-// Returns an answer that names its prices, and warns of old ones.
 Answer AnswerOf(const std::string& command, const DatedPrices& prices,
-                const std::vector<std::pair<std::string, PriceRow>>& rows) {
+                const NamedPrices& rows) {
   Answer answer;
   answer.command = command;
-  answer.currency = prices.file.currency;
-  for (const auto& [name, row] : rows) {
-    answer.inputs.emplace_back(name, PriceText(prices, row));
-  }
-  answer.inputs.emplace_back("prices",
-                             absl::StrCat("as of ", prices.file.as_of,
-                                          ", source: ", prices.file.source));
-  if (!prices.age_warning.empty()) {
-    answer.findings.push_back(
-        {Severity::kWarning, "old_prices", prices.age_warning});
-  }
+  NamePrices(prices, rows, answer);
   return answer;
 }
 
@@ -159,6 +148,21 @@ absl::StatusOr<Compared> Compare(const std::string& command,
 }
 
 }  // namespace
+
+void NamePrices(const DatedPrices& prices, const NamedPrices& rows,
+                Answer& answer) {
+  answer.currency = prices.file.currency;
+  for (const auto& [name, row] : rows) {
+    answer.inputs.emplace_back(name, PriceText(prices, row));
+  }
+  answer.inputs.emplace_back("prices",
+                             absl::StrCat("as of ", prices.file.as_of,
+                                          ", source: ", prices.file.source));
+  if (!prices.age_warning.empty()) {
+    answer.findings.push_back(
+        {Severity::kWarning, "old_prices", prices.age_warning});
+  }
+}
 
 absl::StatusOr<Answer> ReservedAnswer(const DatedPrices& prices,
                                       const Commitment& commitment) {

@@ -11,6 +11,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bench/plan/cost.h"
@@ -26,6 +28,13 @@ struct PriceChoice {
   std::optional<double> term_hours = std::nullopt;
   int64_t instances = 1;
 };
+
+// Rows of a price file, each with what it is called among an answer's inputs.
+using NamedPrices = std::vector<std::pair<std::string, plan::PriceRow>>;
+
+// Has the answer name its currency and prices, and warn of old ones.
+void NamePrices(const plan::DatedPrices& prices, const NamedPrices& rows,
+                Answer& answer);
 
 // What a commitment is compared for.
 struct Commitment {

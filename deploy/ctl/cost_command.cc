@@ -10,10 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/plan/number_check.h"
-#include "bench/report/machine.h"
-#include "bench/report/report_json.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/cost_answers.h"
+#include "deploy/ctl/price_flags.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
@@ -31,13 +30,6 @@ struct CostFlags {
   ServedRate served;
   std::vector<std::string> rates;  // "DEVICE=RATE"
 };
-
-absl::StatusOr<plan::DatedPrices> ReadPrices(const std::string& path) {
-  const auto text = bench::ReadFile(path);
-  return text.ok() ? plan::ParseDatedPrices(*text, path,
-                                            bench::DateNow().substr(0, 10))
-                   : text.status();
-}
 
 absl::StatusOr<std::map<std::string, double>> ParseRates(
     const std::vector<std::string>& texts) {
@@ -92,32 +84,16 @@ CLI::App& AddPricedQuestion(const Questions& questions, const std::string& name,
                      });
 }
 
-CLI::Option* AddPrices(CLI::App& question, CostFlags& flags) {
-  return question
-      .add_option("--prices", flags.price_path, "price file; docs/planning.md")
-      ->type_name("FILE");
-}
-
 CLI::Option* AddDevice(CLI::App& question, CostFlags& flags) {
   return question.add_option("--device", flags.choice.device,
                              "of the price file");
 }
 
-CLI::Option* AddRegion(CLI::App& question, CostFlags& flags) {
-  return question.add_option("--region", flags.choice.region,
-                             "where the device has prices of several");
-}
-
-void AddTerm(CLI::App& question, CostFlags& flags) {
-  question.add_option("--term-hours", flags.choice.term_hours,
-                      "of a reserved price, where there are several");
-}
-
 // Adds what picks the rows of one device.
 void AddChoice(CLI::App& question, CostFlags& flags) {
-  AddPrices(question, flags)->required();
+  AddPricesFlag(question, flags.price_path)->required();
   AddDevice(question, flags)->required();
-  AddRegion(question, flags);
+  AddRegionFlag(question, flags.choice.region);
 }
 
 void AddInstances(CLI::App& question, CostFlags& flags) {
@@ -130,7 +106,7 @@ void AddInstances(CLI::App& question, CostFlags& flags) {
 void AddCommitment(CLI::App& question, CostFlags& flags) {
   AddChoice(question, flags);
   AddInstances(question, flags);
-  AddTerm(question, flags);
+  AddTermFlag(question, flags.choice.term_hours);
   question
       .add_option("--used-share", flags.used_share,
                   "of the term in which the instances are needed")
@@ -228,10 +204,10 @@ void AddOffline(const Questions& questions) {
   question
       .add_option("--rate", work.rate, "items/s of one device, as measured")
       ->required();
-  CLI::Option* const prices = AddPrices(question, *flags);
+  CLI::Option* const prices = AddPricesFlag(question, flags->price_path);
   CLI::Option* const device = AddDevice(question, *flags)->needs(prices);
   prices->needs(device);
-  AddRegion(question, *flags)->needs(prices);
+  AddRegionFlag(question, flags->choice.region)->needs(prices);
 }
 
 void AddPerMillion(const Questions& questions) {
@@ -248,12 +224,8 @@ void AddPerMillion(const Questions& questions) {
       });
   AddChoice(question, *flags);
   AddInstances(question, *flags);
-  question.add_option("--kind", flags->kind, "which price")
-      ->capture_default_str()
-      ->check(OneOf({plan::KindName(plan::PriceKind::kOnDemand),
-                     plan::KindName(plan::PriceKind::kReserved),
-                     plan::KindName(plan::PriceKind::kSpot)}));
-  AddTerm(question, *flags);
+  AddKindFlag(question, flags->kind);
+  AddTermFlag(question, flags->choice.term_hours);
   question
       .add_option("--average-rate", flags->served.average_rate,
                   "requests/s of all instances, on average")
@@ -272,7 +244,7 @@ void AddRank(const Questions& questions) {
         const auto rates = ParseRates(given.rates);
         return rates.ok() ? RankAnswer(prices, *rates) : rates.status();
       });
-  AddPrices(question, *flags)->required();
+  AddPricesFlag(question, flags->price_path)->required();
   question
       .add_option("--rate", flags->rates,
                   "DEVICE=requests/s of one, as measured; for each device")

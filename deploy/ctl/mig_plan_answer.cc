@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "bench/plan/cost.h"
 #include "bench/plan/number_text.h"
+#include "deploy/ctl/cost_answers.h"
 #include "deploy/ctl/mig_artifacts.h"
 
 namespace ferry::ctl {
@@ -115,15 +116,7 @@ absl::Status AddMoney(const std::vector<Way>& ways, const MigPrices& prices,
   if (!row.ok()) {
     return row.status();
   }
-  answer.currency = prices.file.file.currency;
-  answer.inputs.emplace_back(
-      "price",
-      absl::StrCat(plan::Describe(*row), ", as of ", prices.file.file.as_of,
-                   ", source: ", prices.file.file.source));
-  if (!prices.file.age_warning.empty()) {
-    answer.findings.push_back(
-        {Severity::kWarning, "old_prices", prices.file.age_warning});
-  }
+  NamePrices(prices.file, {{"price", *row}}, answer);
   const double device_per_hour = plan::DevicePerHour(*row);
   answer.numbers.push_back({plan::kDevicePerHour, device_per_hour});
   answer.table.headings.push_back(answer.currency + "/h");

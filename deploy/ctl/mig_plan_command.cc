@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/machine.h"
 #include "bench/report/report_json.h"
 #include "deploy/ctl/commands.h"
 #include "deploy/ctl/mig_artifacts.h"
 #include "deploy/ctl/mig_plan_answer.h"
+#include "deploy/ctl/price_flags.h"
 #include "flags/value_checks.h"
 
 namespace ferry::ctl {
@@ -28,17 +28,12 @@ struct MigFlags {
   std::optional<double> term_hours;
 };
 
-absl::StatusOr<MigPrices> ReadPrices(const MigFlags& flags) {
+absl::StatusOr<MigPrices> PickPrices(const MigFlags& flags) {
   const auto kind = plan::ParseKind(flags.kind);
   if (!kind.ok()) {
     return kind.status();
   }
-  const auto text = bench::ReadFile(flags.price_path);
-  if (!text.ok()) {
-    return text.status();
-  }
-  auto file = plan::ParseDatedPrices(*text, flags.price_path,
-                                     bench::DateNow().substr(0, 10));
+  auto file = ReadPrices(flags.price_path);
   if (!file.ok()) {
     return file.status();
   }
@@ -70,31 +65,16 @@ absl::StatusOr<Answer> Ask(const MigFlags& flags) {
   if (flags.price_path.empty()) {
     return MigPlanAnswer(question, std::nullopt);
   }
-  auto prices = ReadPrices(flags);
+  auto prices = PickPrices(flags);
   return prices.ok() ? MigPlanAnswer(question, *std::move(prices))
                      : prices.status();
 }
 
 void AddPrices(CLI::App& command, MigFlags& flags) {
-  CLI::Option* const prices =
-      command
-          .add_option("--prices", flags.price_path,
-                      "price file with the device; docs/planning.md")
-          ->type_name("FILE");
-  command.add_option("--kind", flags.kind, "which price")
-      ->capture_default_str()
-      ->check(OneOf({plan::KindName(plan::PriceKind::kOnDemand),
-                     plan::KindName(plan::PriceKind::kReserved),
-                     plan::KindName(plan::PriceKind::kSpot)}))
-      ->needs(prices);
-  command
-      .add_option("--region", flags.region,
-                  "where the device has prices of several")
-      ->needs(prices);
-  command
-      .add_option("--term-hours", flags.term_hours,
-                  "of a reserved price, where there are several")
-      ->needs(prices);
+  CLI::Option* const prices = AddPricesFlag(command, flags.price_path);
+  AddKindFlag(command, flags.kind)->needs(prices);
+  AddRegionFlag(command, flags.region)->needs(prices);
+  AddTermFlag(command, flags.term_hours)->needs(prices);
 }
 
 }  // namespace
