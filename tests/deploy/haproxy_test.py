@@ -25,6 +25,7 @@ from tritonclient.grpc import service_pb2_grpc
 
 import ending_test
 import ferry_process
+import floods
 import http2_frames
 import proxy_floods
 import tools
@@ -49,6 +50,7 @@ OF_IMAGES = ('backend: "ferry_network"\nmax_batch_size: 16\n' +
 KILL_AFTER = 500
 CONNECTIONS = 512  # of one address
 FEW = 100
+FAILED = 200  # connections
 
 
 def requests_served(server):
@@ -194,6 +196,27 @@ class HaproxyTest(unittest.TestCase):
             with Proxy(launched.wait_until_ready()) as proxy:
                 self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
                 proxy_floods.check_each(self, launched, proxy.address)
+
+    def test_connections_that_fail_take_no_server_down(self):
+        """Floods of eight addresses, each within its bounds, have the servers end
+        many connections; the servers answer their checks."""
+        with Launched(servers=3, config=ferry_process.sim_config()) as launched, \
+                Proxy(launched.wait_until_ready()) as proxy, \
+                contextlib.ExitStack() as stack:
+            self.assertTrue(wait_until(lambda: accepts(proxy.port), 30))
+            channel = stack.enter_context(grpc.insecure_channel(proxy.address))
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            stub.ModelInfer(ending_test.one_row("sim"), timeout=20)
+            sent = [stack.enter_context(
+                floods.Flood(proxy.address, floods.wrong_trailers, 8,
+                             source=f"127.0.1.{number}")) for number in range(1, 9)]
+
+            def failed():
+                self.assertFalse(proxy.has_said(" is DOWN"))
+                stub.ModelInfer(ending_test.one_row("sim"), timeout=20)
+                return sum(flood.ended for flood in sent) >= FAILED
+
+            self.assertTrue(wait_until(failed, 60))
 
     def test_connections_of_one_address_are_bounded(self):
         with Launched(servers=3, config=ferry_process.sim_config()) as launched, \
