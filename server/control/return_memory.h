@@ -39,7 +39,7 @@ class MemoryReturn {
   };
 
   static constexpr Duration kUnused = std::chrono::seconds(10);
-  static constexpr size_t kWorthIt = size_t{4} << 20;  // bytes
+  static constexpr size_t kWorthIt = size_t{1} << 20;  // bytes
   // Given back in one step, which keeps other threads waiting.
   static constexpr size_t kMaxStep = size_t{32} << 20;
 
