@@ -180,6 +180,14 @@ inline constexpr Formula kDeviceHoursPerDay = {
 inline constexpr Formula kCostPerDay = {
     "cost_per_day", "currency/day", "device_per_hour * device_hours_per_day",
     "arithmetic"};
+inline constexpr Formula kPaid = {
+    "paid", "currency", "device_per_hour * hours",
+    "arithmetic: for the device's hours, used or not"};
+inline constexpr Formula kIdleShare = {
+    "idle_share", "share",
+    "1 - compute seconds / max(hours * 3600, compute seconds)",
+    "counted by the server, of all models; where instances compute at once, "
+    "nothing idles"};
 inline constexpr Formula kIdleHours = {
     "idle_hours", "h", "count(hours in which no request came)",
     "counted, whole hours from the recording's begin"};
@@ -193,6 +201,27 @@ inline constexpr Formula kActivationBytes = {
 inline constexpr Formula kMemoryBytes = {
     "memory_bytes", "bytes", "weight_bytes + activation_bytes",
     "arithmetic, for inference: no gradients, no state of an optimizer"};
+inline constexpr Formula kIntensity = {
+    "intensity", "operations a byte",
+    "flops_per_row * rows / (weight_bytes + bytes_per_row * rows)",
+    "roofline model (Williams, Waterman and Patterson, 2009)"};
+inline constexpr Formula kRidge = {
+    "ridge", "operations a byte", "peak operations/s / memory bytes/s",
+    "the same: a lower intensity is bound by memory"};
+inline constexpr Formula kComputeSeconds = {
+    "compute_seconds", "s", "flops_per_row * rows / peak operations/s",
+    "arithmetic: no batch is computed in less"};
+inline constexpr Formula kMemorySeconds = {
+    "memory_seconds", "s",
+    "(weight_bytes + bytes_per_row * rows) / memory bytes/s",
+    "arithmetic: weights are read once a batch"};
+inline constexpr Formula kRooflineRate = {
+    "roofline_rate", "rows/s", "rows / max(compute_seconds, memory_seconds)",
+    "arithmetic: the most that the device could do, never a rate to plan with"};
+inline constexpr Formula kRidgeRows = {
+    "ridge_rows", "rows",
+    "ceil(ridge * weight_bytes / (flops_per_row - ridge * bytes_per_row))",
+    "arithmetic: from this batch on arithmetic is the bound"};
 inline constexpr Formula kEnergyPerThousand = {
     "energy_per_thousand", "J", "joules / requests * 1000",
     "arithmetic; joules from an energy counter (NVML: "

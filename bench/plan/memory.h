@@ -7,8 +7,6 @@
 #define FERRY_BENCH_PLAN_MEMORY_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -30,22 +28,6 @@ absl::StatusOr<MemoryNeed> PlanMemory(const MemoryInput& input);
 // Returns kWeightBytes. `bytes_per_parameter`: 4 of fp32, 2 of bf16, 1 of int8.
 absl::StatusOr<double> WeightBytes(double parameters,
                                    double bytes_per_parameter);
-
-// What a device or a slice of one has.
-struct DeviceMemory {
-  std::string name;
-  double gib = 0;  // 2^30 bytes
-};
-
-struct DeviceFile {
-  std::string source;  // where its numbers are from
-  std::vector<DeviceMemory> devices;
-};
-
-// Reads {"source", "devices": [{"name", "memory_gib"}, ..]}; `name` is for
-// messages. Refuses unknown keys, and two devices of one name.
-absl::StatusOr<DeviceFile> ParseDevices(const std::string& text,
-                                        const std::string& name);
 
 }  // namespace ferry::plan
 

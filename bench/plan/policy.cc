@@ -90,12 +90,24 @@ const char* SignalName(Signal signal) {
       return "sm";
     case Signal::kMemory:
       return "memory";
+    case Signal::kDram:
+      return "dram";
+    case Signal::kPcie:
+      return "pcie";
+    case Signal::kBatchFill:
+      return "batch_fill";
+    case Signal::kStage:
+      return "stage";
+    case Signal::kPadding:
+      return "padding";
+    case Signal::kRefused:
+      return "refused";
   }
   return "";
 }
 
 absl::StatusOr<Signal> ParseSignal(const std::string& name) {
-  for (const Signal signal : kSignals) {
+  for (const Signal signal : kJudgedSignals) {
     if (name == SignalName(signal)) {
       return signal;
     }

@@ -14,20 +14,34 @@
 
 namespace ferry::plan {
 
-// What is used of the device's time, where it is not a policy's own.
+// A share that is sampled of a device and its server.
 enum class Signal : uint8_t {
+  // What is used. Policies judge these.
   kLoad,    // of what the device could compute: the one that says how much room
   kBusy,    // whether anything ran on it, as nvidia-smi has it
   kSm,      // of its multiprocessors
   kMemory,  // of its memory, at the highest
+  // Why it is no more. Diagnose() looks at these, too.
+  kDram,       // of the bandwidth of its memory
+  kPcie,       // of what can be copied to it
+  kBatchFill,  // rows of a batch, of the most that it may have
+  kStage,      // of the time of a batch, until its compute begins
+  kPadding,    // of what is computed: zeros that fill a batch or a row
+  kRefused,    // of the requests: refused for want of room
 };
 
-inline constexpr Signal kSignals[] = {Signal::kLoad, Signal::kBusy, Signal::kSm,
-                                      Signal::kMemory};
+inline constexpr Signal kSignals[] = {
+    Signal::kLoad,    Signal::kBusy,   Signal::kSm,        Signal::kMemory,
+    Signal::kDram,    Signal::kPcie,   Signal::kBatchFill, Signal::kStage,
+    Signal::kPadding, Signal::kRefused};
 
-// Returns "load", "busy", "sm" or "memory".
+inline constexpr Signal kJudgedSignals[] = {Signal::kLoad, Signal::kBusy,
+                                            Signal::kSm, Signal::kMemory};
+
+// Returns "load", "busy", .. "batch_fill": the key of a recording.
 const char* SignalName(Signal signal);
 
+// Takes the name of one that policies judge.
 absl::StatusOr<Signal> ParseSignal(const std::string& name);
 
 enum class Use : uint8_t { kTooLittle, kRight, kTooMuch };

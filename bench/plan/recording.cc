@@ -91,12 +91,14 @@ absl::StatusOr<Recording> ParseRecording(const std::string& text,
   ReadColumn("power_w", reader, recording.size, recording.power_w);
   ReadColumn("requests_per_second", reader, recording.size,
              recording.requests_per_second);
+  ReadColumn("requests_under_way", reader, recording.size,
+             recording.requests_under_way);
   if (absl::Status status = reader.Finish(); !status.ok()) {
     return status;
   }
   if (recording.signals.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        name, ": expected a column of load, busy, sm or memory, got none"));
+        name, ": expected a column of load, busy or another signal, got none"));
   }
   return recording;
 }

@@ -27,14 +27,15 @@ struct Recording {
   std::map<Signal, Samples> signals;  // shares, [0, ..): above 1 is overload
   Samples power_w;                    // empty: not sampled
   Samples requests_per_second;        // likewise
+  Samples requests_under_way;         // at once, means of each period
 
   double hours() const { return period_s * static_cast<double>(size) / 3600; }
 };
 
-// Reads {"format": "ferry-recording/1", "period_seconds", "load", "busy", "sm",
-// "memory", "power_w", "requests_per_second"}: columns of one length, null for
-// what was not sampled; each but the first two may be missing. `name` is for
-// messages.
+// Reads {"format": "ferry-recording/1", "period_seconds", "load", "busy", .. a
+// key for each signal, "power_w", "requests_per_second", "requests_under_way"}:
+// columns of one length, null for what was not sampled; each but the first two
+// may be missing. `name` is for messages.
 absl::StatusOr<Recording> ParseRecording(const std::string& text,
                                          const std::string& name);
 

@@ -23,6 +23,7 @@ struct Invocation {
 // `invocation` outlives the app's parsing and the chosen command.
 void AddCapacityCommand(CLI::App& app, Invocation& invocation);
 void AddCostCommand(CLI::App& app, Invocation& invocation);
+void AddDiagnoseCommand(CLI::App& app, Invocation& invocation);
 void AddMemoryCommand(CLI::App& app, Invocation& invocation);
 void AddMigPlanCommand(CLI::App& app, Invocation& invocation);
 void AddProfileCommand(CLI::App& app, Invocation& invocation);

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   ferry::ctl::Invocation invocation;
   AddCapacityCommand(app, invocation);
   AddCostCommand(app, invocation);
+  AddDiagnoseCommand(app, invocation);
   AddMemoryCommand(app, invocation);
   AddMigPlanCommand(app, invocation);
   AddProfileCommand(app, invocation);

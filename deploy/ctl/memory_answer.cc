@@ -52,11 +52,12 @@ absl::StatusOr<Answer> MemoryAnswer(
     answer.inputs.emplace_back("devices", "source: " + devices->source);
     answer.table.headings = {"device", "GiB", "fits"};
     std::vector<std::string> fitting;
-    for (const plan::DeviceMemory& device : devices->devices) {
-      const bool fits =
-          need->total_bytes <= device.gib * kGib * (1 - question.reserve_share);
-      answer.table.rows.push_back(
-          {device.name, plan::NumberText(device.gib), fits ? "yes" : "no"});
+    for (const plan::DeviceSpec& device : devices->devices) {
+      const bool fits = need->total_bytes <=
+                        device.memory_gib * kGib * (1 - question.reserve_share);
+      answer.table.rows.push_back({device.name,
+                                   plan::NumberText(device.memory_gib),
+                                   fits ? "yes" : "no"});
       if (fits) {
         fitting.push_back(device.name);
       }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "bench/plan/device_file.h"
 #include "bench/plan/memory.h"
 #include "deploy/ctl/answer.h"
 

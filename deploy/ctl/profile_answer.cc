@@ -85,6 +85,13 @@ Finding FindingOf(const plan::Policy& policy, Signal signal,
 
 }  // namespace
 
+std::string RecordingText(const plan::Recording& recording,
+                          const std::string& source) {
+  return absl::StrCat(source, ", ", recording.size, " samples, one in ",
+                      plan::NumberText(recording.period_s), " s, ",
+                      plan::NumberText(recording.hours()), " hours");
+}
+
 absl::StatusOr<Answer> ProfileAnswer(const plan::Recording& recording,
                                      const ProfileQuestion& question) {
   const auto policy = plan::FindPolicy(question.policy);
@@ -117,10 +124,7 @@ absl::StatusOr<Answer> ProfileAnswer(const plan::Recording& recording,
   Answer answer;
   answer.command = "profile";
   answer.inputs = {
-      {"recording",
-       absl::StrCat(question.source, ", ", recording.size, " samples, one in ",
-                    plan::NumberText(recording.period_s), " s, ",
-                    plan::NumberText(recording.hours()), " hours")},
+      {"recording", RecordingText(recording, question.source)},
       {"policy", absl::StrCat(policy->name, ", ", policy->source)}};
   answer.sentence =
       absl::StrCat("'", verdict->band.name, "': ", plan::SignalName(signal),

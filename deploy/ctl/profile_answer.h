@@ -25,6 +25,10 @@ struct ProfileQuestion {
   std::string source = "a recording";  // where it is from, for people
 };
 
+// Returns how long a recording is, and where it is from, for people.
+std::string RecordingText(const plan::Recording& recording,
+                          const std::string& source);
+
 // The verdict is on the mean, and that of memory on the peak. Beside load it
 // says what the same bands make of busy.
 absl::StatusOr<Answer> ProfileAnswer(const plan::Recording& recording,

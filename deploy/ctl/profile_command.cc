@@ -55,7 +55,7 @@ void AddProfileCommand(CLI::App& app, Invocation& invocation) {
     names.emplace_back(policy.name);
   }
   std::vector<std::string> signals;
-  for (const plan::Signal signal : plan::kSignals) {
+  for (const plan::Signal signal : plan::kJudgedSignals) {
     signals.emplace_back(plan::SignalName(signal));
   }
   command

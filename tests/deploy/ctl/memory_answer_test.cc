@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 namespace ferry::ctl {
 namespace {
 
@@ -20,7 +17,9 @@ MemoryQuestion Of(double parameters, double bytes) {
 
 plan::DeviceFile Devices() {
   return {.source = "test",
-          .devices = {{"small", 16}, {"large", 80}, {"largest", 141}}};
+          .devices = {{.name = "small", .memory_gib = 16},
+                      {.name = "large", .memory_gib = 80},
+                      {.name = "largest", .memory_gib = 141}}};
 }
 
 TEST(MemoryAnswerTest, WeightsOfKnownSizes) {
@@ -59,32 +58,6 @@ TEST(MemoryAnswerTest, WhatFitsNowhereIsCritical) {
   const auto answer = MemoryAnswer(Of(70e9, 4), Devices());
   EXPECT_THAT(answer->sentence, HasSubstr("none of these devices"));
   EXPECT_EQ(answer->gravest(), Severity::kCritical);
-}
-
-TEST(DeviceFileTest, TheExampleIsTaken) {
-  std::ifstream file(FERRY_SOURCE_DIR "/examples/devices.json");
-  std::ostringstream text;
-  text << file.rdbuf();
-  const auto devices = plan::ParseDevices(text.str(), "devices.json");
-  ASSERT_TRUE(devices.ok()) << devices.status();
-  EXPECT_GE(devices->devices.size(), 5U);
-}
-
-TEST(DeviceFileTest, WrongFilesAreRefusedByTheirPlace) {
-  const auto refusal = [](const std::string& text) {
-    return std::string(plan::ParseDevices(text, "d.json").status().message());
-  };
-  EXPECT_THAT(refusal(R"({"devices": [{"name": "a", "memory_gib": 1}]})"),
-              HasSubstr("source: expected"));
-  EXPECT_THAT(refusal(R"({"source": "s", "devices": []})"),
-              HasSubstr("devices: expected a list"));
-  EXPECT_THAT(refusal(R"({"source": "s", "devices": [{"name": "a",
-                          "memory_gib": 0}]})"),
-              HasSubstr("devices[0]: memory_gib: expected"));
-  EXPECT_THAT(refusal(R"({"source": "s", "devices": [
-                          {"name": "a", "memory_gib": 1},
-                          {"name": "a", "memory_gib": 2}]})"),
-              HasSubstr("devices[1]: expected each device once"));
 }
 
 }  // namespace
