@@ -133,6 +133,7 @@ absl::Status ClientShares::Take(const Request& request, Hold& hold) {
     });
   }
   Model& model = models_[request.model];
+  model.name = request.model_name;
   Part& own = model.parts[&client];
   own.last = now;
   own.asked.Add(std::max<int64_t>(request.rows, 1), now);
@@ -151,7 +152,7 @@ absl::Status ClientShares::Take(const Request& request, Hold& hold) {
   hold.model_ = request.model;
   hold.rows_ = std::max<int64_t>(request.rows, 1);
   hold.bytes_ = request.bytes;
-  hold.is_computed_ = false;
+  hold.computed_.reset();
   ++client.requests;
   client.bytes += hold.bytes_;
   own.rows += hold.rows_;
@@ -166,8 +167,9 @@ void ClientShares::GiveBack(const Hold& hold) {
   Model& model = models_.at(hold.model_);
   model.parts.at(hold.client_).rows -= hold.rows_;
   model.rows -= hold.rows_;
-  if (hold.is_computed_) {
+  if (hold.computed_.has_value()) {
     model.computed.Add(hold.rows_, clock_.Now());
+    hold.client_->computed[model.name] += *hold.computed_;
   }
 }
 
@@ -178,7 +180,8 @@ std::vector<ClientShares::Counts> ClientShares::Count() const {
     counts.push_back({.client = name,
                       .requests = client.requests,
                       .bytes = client.bytes,
-                      .refused = client.refused});
+                      .refused = client.refused,
+                      .computed = client.computed});
   }
   std::sort(counts.begin(), counts.end(), [](const Counts& a, const Counts& b) {
     return a.client < b.client;

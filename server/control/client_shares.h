@@ -1,5 +1,5 @@
-// ClientShares holds what each client has under way, and refuses a request that
-// takes more than its client's part.
+// ClientShares holds what each client has under way and what was computed for
+// it, and refuses a request that takes more than its client's part.
 //
 // Bounds: requests and bytes of each client, over all models. And a share of a
 // model: each of its instances computes a batch while one more is collected;
@@ -23,6 +23,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +55,8 @@ class ClientShares {
  public:
   struct Request {
     const std::string& client;  // its name
-    uint64_t model = 0;         // serial of the entry
+    const std::string& model_name;
+    uint64_t model = 0;  // serial of the entry
     int64_t rows = 0;
     int64_t bytes = 0;
     int64_t batch_rows = 0;      // of the model's largest batch
@@ -79,6 +82,8 @@ class ClientShares {
     int64_t requests = 0;  // under way
     int64_t bytes = 0;
     std::array<uint64_t, kClientRefusalCount> refused{};  // ClientRefusal
+    // What models computed for it, by their names, over all versions.
+    std::map<std::string, Duration> computed;
   };
   // Returns those of all clients that have asked so far, by name.
   std::vector<Counts> Count() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -88,6 +93,7 @@ class ClientShares {
     int64_t requests = 0;  // under way
     int64_t bytes = 0;
     std::array<uint64_t, kClientRefusalCount> refused{};
+    std::map<std::string, Duration> computed;
   };
   // Rows of the last second or so: each counts for less as it ages.
   class Rate {
@@ -109,6 +115,7 @@ class ClientShares {
     TimePoint last;    // that it asked
   };
   struct Model {
+    std::string name;
     int64_t rows = 0;  // under way
     Rate computed;     // which is what it carries
     // Those of clients that have some under way, or have asked of late.
@@ -147,13 +154,14 @@ class ClientShares::Hold {
     std::swap(model_, other.model_);
     std::swap(rows_, other.rows_);
     std::swap(bytes_, other.bytes_);
-    std::swap(is_computed_, other.is_computed_);
+    std::swap(computed_, other.computed_);
     return *this;
   }
   ~Hold() { Reset(); }
 
-  // The model has computed the request: what it carries is counted by these.
-  void MarkComputed() { is_computed_ = true; }
+  // The model has computed the request, which took that part of a batch's
+  // time: what the model carries is counted by these.
+  void MarkComputed(Duration taken) { computed_ = taken; }
 
   void Reset() {
     if (ClientShares* const shares = std::exchange(shares_, nullptr)) {
@@ -169,7 +177,7 @@ class ClientShares::Hold {
   uint64_t model_ = 0;
   int64_t rows_ = 0;
   int64_t bytes_ = 0;
-  bool is_computed_ = false;
+  std::optional<Duration> computed_;
 };
 
 }  // namespace ferry

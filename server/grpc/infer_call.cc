@@ -17,6 +17,14 @@ namespace {
 // A message in more slices than that is unusual; its list is given back.
 constexpr size_t kMaxKeptSlices = 4096;
 
+// Returns the part of a batch's time that a request's rows are. One of several
+// batches is taken to have had as long in each as in the last.
+Duration ComputeOf(const Request& request, const Batch& batch) {
+  const Duration whole =
+      batch.times().compute_end - batch.times().compute_begin;
+  return whole * std::max(request.rows, 1) / std::max(batch.rows(), 1);
+}
+
 }  // namespace
 
 TimePoint ToTimePoint(gpr_timespec deadline) {
@@ -118,6 +126,7 @@ absl::Status InferCall::Admit() {
   const int64_t batch_rows = std::max(model.spec.max_batch_size, 1);
   absl::Status status = environment_.shares->Take(
       {.client = client_,
+       .model_name = model.name,
        .model = entry_->serial,
        .rows = request_.rows,
        .bytes = static_cast<int64_t>(request_.bytes),
@@ -192,7 +201,7 @@ void InferCall::Respond(const RequestResult& result) {
     Trace(result.outcome.code, result.batch);
   }
   if (result.batch != nullptr) {
-    hold_.MarkComputed();
+    hold_.MarkComputed(ComputeOf(request_, *result.batch));
   }
   hold_.Reset();  // before the reply: the client's next request may be there
   result_.batch = nullptr;  // it goes

@@ -63,6 +63,11 @@ constexpr MetricName kClientRefused = {
     "Requests that were refused as their client had enough under way: its "
     "bounds, or its share of a model that others want"};
 
+constexpr MetricName kClientCompute = {
+    "ferry_client_compute_seconds_total",
+    "Time in which instances computed for a client: of each batch the part "
+    "that its rows are"};
+
 constexpr MetricName kMemoryLimit = {
     "ferry_memory_limit_bytes",
     "Memory that the machine has, or the control group allows"};
@@ -144,6 +149,11 @@ void AddClients(const std::vector<ClientShares::Counts>& clients,
       labels.push_back({"reason", NameOf(static_cast<ClientRefusal>(i))});
       out.AddCounter(kClientRefused, std::move(labels),
                      static_cast<double>(one.refused[i]));
+    }
+    for (const auto& [model, taken] : one.computed) {
+      MetricLabels labels = client;
+      labels.push_back({"model", model});
+      out.AddCounter(kClientCompute, std::move(labels), ToSeconds(taken));
     }
   }
 }

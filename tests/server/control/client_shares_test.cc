@@ -34,6 +34,7 @@ class ClientSharesTest : public testing::Test {
             int64_t bytes = 100) {
     Hold hold;
     last_ = shares_->Take({.client = client,
+                           .model_name = "model",
                            .model = model,
                            .rows = rows,
                            .bytes = bytes,
@@ -67,7 +68,7 @@ class ClientSharesTest : public testing::Test {
     for (Duration passed{0}; passed < time; passed += milliseconds(1)) {
       clock_.Advance(milliseconds(1));
       if (!holds_.empty()) {
-        holds_.front().MarkComputed();
+        holds_.front().MarkComputed(milliseconds(1));
         holds_.pop_front();
       }
       for (const auto& [client, rate] : rates) {
@@ -246,6 +247,23 @@ TEST_F(ClientSharesTest, WhatIsUnderWayIsCountedAndGivenBackOnce) {
   holds_.clear();
   EXPECT_EQ(CountsOf("a").requests, 0);
   EXPECT_EQ(CountsOf("a").bytes, 0);
+}
+
+TEST_F(ClientSharesTest, WhatWasComputedIsCountedByModelAndStays) {
+  EXPECT_TRUE(Take("a", 1, 1));
+  EXPECT_TRUE(Take("a", 1, 1));
+  EXPECT_TRUE(Take("b", 1, 1));
+  holds_[0].MarkComputed(milliseconds(20));
+  holds_[1].MarkComputed(milliseconds(3));  // the third fails
+  holds_.clear();
+  EXPECT_THAT(CountsOf("a").computed,
+              testing::ElementsAre(testing::Pair("model", milliseconds(23))));
+  EXPECT_THAT(CountsOf("b").computed, testing::IsEmpty());
+  EXPECT_TRUE(Take("a", 1, 2));  // another version of that model
+  holds_[0].MarkComputed(milliseconds(7));
+  holds_.clear();
+  EXPECT_THAT(CountsOf("a").computed,
+              testing::ElementsAre(testing::Pair("model", milliseconds(30))));
 }
 
 TEST(ClientRefusalTest, NamesAreThoseOfTheMetric) {
